@@ -1,0 +1,67 @@
+"""karat measures retrieval: how much gold is in what you retrieved.
+
+run = karat.evaluate("samples.jsonl", "recall@1,5,10 ndcg@10 rr")
+run.mean["recall@5"]
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from karat._version import __version__
+
+if TYPE_CHECKING:
+    from karat.conventions import STANDARD as STANDARD
+    from karat.conventions import Convention as Convention
+    from karat.errors import BadArgument as BadArgument
+    from karat.errors import InputError as InputError
+    from karat.errors import KaratError as KaratError
+    from karat.errors import RunFileError as RunFileError
+    from karat.errors import UnknownName as UnknownName
+    from karat.evaluation import evaluate as evaluate
+    from karat.evaluation import score as score
+    from karat.hits import Hits as Hits
+    from karat.judges import Judge as Judge
+    from karat.metrics import Metric as Metric
+    from karat.metrics import metric as metric
+    from karat.metrics import parse as parse
+    from karat.run import Run as Run
+    from karat.runfile import load as load
+    from karat.samples.sample import Sample as Sample
+
+# Where each public name lives. Nothing is loaded before it is asked for.
+_HOMES = {
+    "STANDARD": "conventions",
+    "Convention": "conventions",
+    "BadArgument": "errors",
+    "InputError": "errors",
+    "KaratError": "errors",
+    "RunFileError": "errors",
+    "UnknownName": "errors",
+    "evaluate": "evaluation",
+    "score": "evaluation",
+    "Hits": "hits",
+    "Judge": "judges",
+    "Metric": "metrics",
+    "metric": "metrics",
+    "parse": "metrics",
+    "Run": "run",
+    "load": "runfile",
+    "Sample": "samples.sample",
+}
+
+__all__ = ["__version__", *_HOMES]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'karat' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f"karat.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,160 @@
+"""The command line: reads arguments, calls the functions of the library, prints. No logic of its own."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Sequence
+
+from karat._version import __version__
+from karat.errors import BadArgument, KaratError
+
+_EPILOG = """\
+examples:
+  karat demo                                          see it work, no data needed
+  karat eval samples.jsonl                            {"query": …, "retrieved": […], "gold": […]} per line
+  karat eval samples.jsonl "recall@1,5 ndcg@10 rr"    the metrics you want
+  karat eval run.trec --gold qrels.txt -o run.parquet TREC files, and keep the result
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; the exit code is 0, or 2 if the input was not usable."""
+    options = _parser().parse_args(arguments)
+    try:
+        options.command(options)
+        sys.stdout.flush()
+    except KaratError as error:
+        print(_told(error), file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("karat: stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of a pipe has seen enough
+        sys.stderr.close()
+    return 0
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(
+        prog="karat",
+        description="How much gold is in what you retrieved?",
+        epilog=_EPILOG,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"karat {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    demo = commands.add_parser("demo", help="evaluate two retrievers on the bundled example")
+    demo.add_argument(
+        "--samples", metavar="FILE", help="write the samples of the first retriever to a JSONL file"
+    )
+    demo.set_defaults(command=_demo)
+
+    evaluate = commands.add_parser("eval", help="evaluate a file of samples, or a run against its gold")
+    evaluate.add_argument("file", metavar="FILE", help="JSONL, JSON, CSV, Parquet or TREC; .gz and .zst too")
+    evaluate.add_argument("metrics", metavar="METRICS", nargs="?", help='such as "recall@1,5,10 ndcg@10 rr"')
+    evaluate.add_argument("--gold", metavar="FILE", help="the gold, if FILE holds only what was retrieved")
+    evaluate.add_argument("--judge", default="auto", help="ids, exact or auto (default: %(default)s)")
+    evaluate.add_argument("--convention", default="standard", help="whose definitions (default: %(default)s)")
+    evaluate.add_argument("--by", metavar="FIELD", help="also show the means for each value of a field")
+    evaluate.add_argument("-o", "--output", metavar="RUN", help="save the run as a Parquet file")
+    evaluate.add_argument("--format", choices=("table", "json", "csv"), default="table")
+    evaluate.add_argument("--import", dest="imports", metavar="FILE", action="append", default=[],
+                          help="a Python file or module with metrics of your own")  # fmt: skip
+    evaluate.add_argument(
+        "--skip-bad-rows", action="store_true", help="leave out rows that cannot be read, and count them"
+    )
+    evaluate.set_defaults(command=_eval)
+
+    metrics = commands.add_parser("metrics", help="list every metric")
+    metrics.add_argument("--import", dest="imports", metavar="FILE", action="append", default=[],
+                         help="a Python file or module with metrics of your own")  # fmt: skip
+    metrics.set_defaults(command=_metrics)
+    return parser
+
+
+def _demo(options: Namespace) -> None:
+    from karat.report import demo
+
+    if options.samples is None:
+        print(demo.show())
+        return
+    from pathlib import Path
+
+    import msgspec
+
+    lines = [msgspec.json.encode(row) for row in demo.samples("bm25")]
+    try:
+        Path(options.samples).write_bytes(b"\n".join([*lines, b""]))
+    except OSError as error:
+        raise BadArgument(f"cannot write {options.samples}: {error.strerror}") from error
+    print(f"{options.samples}: {len(lines)} samples. Next: karat eval {options.samples}")
+
+
+def _eval(options: Namespace) -> None:
+    from karat.evaluation import evaluate
+    from karat.metrics import DEFAULT
+    from karat.report import terminal
+
+    for name in options.imports:
+        _import(name)
+    run = evaluate(
+        options.file,
+        options.metrics or DEFAULT,
+        gold=options.gold,
+        judge=options.judge,
+        convention=options.convention,
+        skip_bad_rows=options.skip_bad_rows,
+    )
+    if options.output:
+        run.save(options.output)
+    if options.format == "json":
+        import msgspec
+
+        print(msgspec.json.format(msgspec.json.encode(run.to_dict()), indent=2).decode())
+    elif options.format == "csv":
+        print(run.table.write_csv(), end="")
+    else:
+        print(terminal.evaluation(run))
+        if options.by:
+            print("\n" + terminal.slices(run, options.by))
+        if options.output:
+            print(f"\nSaved to {options.output}")
+
+
+def _metrics(options: Namespace) -> None:
+    from karat.report import terminal
+
+    for name in options.imports:
+        _import(name)
+    print(terminal.metric_list())
+
+
+def _import(name: str) -> None:
+    """Load a file or module of the user's, so that the metrics it defines are known."""
+    import importlib
+    import importlib.util
+
+    try:
+        if not name.endswith(".py"):
+            sys.path.insert(0, "")
+            importlib.import_module(name)
+            return
+        spec = importlib.util.spec_from_file_location("karat_user_metrics", name)
+        if spec is None or spec.loader is None:
+            raise ImportError(name)
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    except (ImportError, OSError, SyntaxError) as error:
+        raise BadArgument(f"cannot import {name}: {error}") from error
+
+
+def _told(error: KaratError) -> str:
+    from karat.tables import clean
+
+    first, *rest = (clean(line) for line in str(error).splitlines())
+    return "\n".join([f"karat: {first}", *(f"       {line}" for line in rest)])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""What a metric's name means: every choice on which libraries differ, as one frozen record.
+
+A metric never decides such a thing itself; it asks the convention it is given. `STANDARD` is what
+trec_eval does wherever trec_eval has an opinion.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from math import nan
+from typing import Any, Literal
+
+from karat.errors import unknown
+
+
+def _choice(default: Any, question: str) -> Any:
+    """A field of the record, together with the question that it answers."""
+    return field(default=default, metadata={"question": question})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Convention:
+    """One library's choices; two runs compare only under the same one."""
+
+    name: str
+    precision_over: Literal["k", "returned"] = _choice(
+        "k", "Precision@k divides by k, or by the number of items that came back within k?"
+    )
+    ap_over: Literal["gold", "found"] = _choice(
+        "gold", "Average precision divides by all relevant gold items, or by those that were found?"
+    )
+    gain: Literal["linear", "exponential", "binary"] = _choice(
+        "linear", "What is an item of grade g worth in nDCG: g, 2^g - 1, or 1?"
+    )
+    discount: Literal["log2", "log2_from_two"] = _choice(
+        "log2", "Is rank i divided by log2(i + 1), or by log2(i) with ranks 1 and 2 weighing the same?"
+    )
+    ideal: Literal["k", "returned", "all"] = _choice(
+        "k", "Is the ideal ranking of nDCG cut at k, at the number of items returned, or not at all?"
+    )
+    duplicates: Literal["once", "remove", "count"] = _choice(
+        "once",
+        "Does an item that is returned again keep its rank and earn nothing, leave the ranking "
+        "before it is measured, or earn again each time?",
+    )
+    ties: Literal["id_descending", "id_ascending", "given"] = _choice(
+        "id_descending", "In which order stand items of equal score?"
+    )
+    scores: Literal["single", "double"] = _choice(
+        "single", "Scores are equal when they agree in single, or in double precision?"
+    )
+    empty_gold: float = _choice(
+        nan, "What does a query without relevant gold score in a metric that needs gold?"
+    )
+    missing: Literal["zero", "drop"] = _choice(
+        "zero", "Does a gold query that the run lacks score 0, or is it left out?"
+    )
+    rounding: int | None = _choice(None, "To how many decimal places are means rounded?")
+
+    def choices(self) -> dict[str, Any]:
+        """Every choice by its name, without the name of the convention."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "name"}
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def questions() -> dict[str, str]:
+    """For each choice, the question that it answers."""
+    return {f.name: f.metadata["question"] for f in fields(Convention) if f.name != "name"}
+
+
+STANDARD = Convention(name="standard")
+
+CONVENTIONS: dict[str, Convention] = {c.name: c for c in (STANDARD,)}
+
+
+def find_convention(wanted: str | Convention) -> Convention:
+    """The convention of this name, or the record itself."""
+    if isinstance(wanted, Convention):
+        return wanted
+    if wanted in CONVENTIONS:
+        return CONVENTIONS[wanted]
+    raise unknown("convention", str(wanted), CONVENTIONS, 'convention="standard"')

@@ -1,0 +1,45 @@
+"""Two retrievers of a few lines each: one respectable, one not."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from math import log
+
+from karat.demo.data import Document
+
+Scores = dict[str, float]
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, in lower case."""
+    return re.findall(r"\w+", text.lower())
+
+
+def bm25(documents: Sequence[Document], query: str, k1: float = 1.2, b: float = 0.75) -> Scores:
+    """Okapi BM25 over title and text; documents that share no word with the query are not returned."""
+    bags = [Counter(words(f"{d.title} {d.text}")) for d in documents]
+    mean = sum(bag.total() for bag in bags) / len(bags)
+    scores: Scores = {}
+    for word in set(words(query)):
+        holding = sum(word in bag for bag in bags)
+        rarity = log(1 + (len(bags) - holding + 0.5) / (holding + 0.5))
+        for document, bag in zip(documents, bags, strict=True):
+            if word in bag:
+                often = bag[word] * (k1 + 1) / (bag[word] + k1 * (1 - b + b * bag.total() / mean))
+                scores[document.id] = scores.get(document.id, 0.0) + rarity * often
+    return scores
+
+
+def first_words(documents: Sequence[Document], query: str, size: int = 12) -> Scores:
+    """The share of the query's words that occur at the beginning of a document."""
+    wanted = set(words(query))
+    shares = {d.id: len(wanted & set(words(f"{d.title} {d.text}")[:size])) / len(wanted) for d in documents}
+    return {name: share for name, share in shares.items() if share > 0}
+
+
+RETRIEVERS: dict[str, Callable[[Sequence[Document], str], Scores]] = {
+    "bm25": bm25,
+    "first-words": first_words,
+}

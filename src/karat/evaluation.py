@@ -1,0 +1,101 @@
+"""The first verb: from samples to a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from karat._version import __version__
+from karat.arrays import Floats
+from karat.conventions import Convention, find_convention
+from karat.errors import BadArgument
+from karat.hits import Hits
+from karat.judges import Auto, Judge, choose, find_judge
+from karat.metrics import DEFAULT, Metric, parse_all
+from karat.provenance import Provenance
+from karat.run import Run
+from karat.samples import Samples, read_samples
+
+
+def evaluate(
+    samples: Any = None,
+    metrics: str | Metric | Iterable[str | Metric] = DEFAULT,
+    *,
+    retrieved: Any = None,
+    gold: Any = None,
+    judge: str | Judge = "auto",
+    convention: str | Convention = "standard",
+    skip_bad_rows: bool = False,
+) -> Run:
+    """Measure what was retrieved against what should have been.
+
+    Give `samples` (a list of dicts, a frame, or the path of a file), or `retrieved=` and `gold=`
+    (lists, dicts by query id, frames or paths). `metrics` are names such as "recall@1,5 ndcg@10 rr".
+    """
+    wanted = parse_all(metrics)
+    c = find_convention(convention)
+    judging = find_judge(judge)
+    data = read_samples(samples, retrieved=retrieved, gold=gold, skip_bad_rows=skip_bad_rows)
+    reason = ""
+    if isinstance(judging, Auto):
+        judging, reason = choose(data)
+    hits = judging(data, c)
+    return Run(
+        ids=data.ids,
+        hits=hits,
+        metrics=wanted,
+        convention=c,
+        scores=measure(hits, wanted, c, data),
+        provenance=_provenance(data, hits, wanted, judging, reason, c),
+        query=data.query,
+        meta=data.meta,
+    )
+
+
+def score(
+    metric: str | Metric,
+    retrieved: Any,
+    gold: Any,
+    *,
+    judge: str | Judge = "auto",
+    convention: str | Convention = "standard",
+) -> float:
+    """One query, one metric, one number."""
+    columns = [column for one in parse_all(metric) for column in one.columns]
+    if len(columns) != 1:
+        raise BadArgument(
+            "score gives one number; wanted one metric with one cutoff", got=str(metric), hint='"recall@5"'
+        )
+    run = evaluate(metrics=metric, retrieved=[retrieved], gold=[gold], judge=judge, convention=convention)
+    return float(run.scores[columns[0][0]][0])
+
+
+def measure(hits: Hits, metrics: Iterable[Metric], c: Convention, samples: Samples) -> dict[str, Floats]:
+    """Every metric at every cutoff, one number per query."""
+    dropped = samples.missing if c.missing == "drop" else None
+    scores: dict[str, Floats] = {}
+    for metric in metrics:
+        scores |= metric.scores(hits, c)
+    if dropped is None:
+        return scores
+    return {name: np.where(dropped, np.nan, values) for name, values in scores.items()}
+
+
+def _provenance(
+    data: Samples, hits: Hits, metrics: tuple[Metric, ...], judge: Judge, reason: str, c: Convention
+) -> Provenance:
+    reading = data.reading
+    return Provenance(
+        karat=__version__,
+        metrics=tuple(str(metric) for metric in metrics),
+        judge=judge.name,
+        judge_reason=reason,
+        convention=c.name,
+        source=reading.source,
+        notes=(*reading.notes, *hits.notes),
+        missing=reading.missing,
+        extra=reading.extra,
+        skipped=reading.skipped,
+    )

@@ -1,0 +1,173 @@
+"""Metric names: `ndcg@10`, `precision(rel=2)@1,5`, the same in Python, on the command line and in files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from math import inf
+
+import numpy as np
+
+from karat.arrays import Floats
+from karat.conventions import Convention
+from karat.errors import BadArgument, nearest
+from karat.grammar import parse_call, write
+from karat.hits import Cutoffs, Hits
+from karat.metrics.registry import Definition, find_metric
+
+DEFAULT = "recall@1,3,5,10 precision@5 ndcg@10 rr"
+
+# Names are separated by white space; a comma does too, unless it stands between two cutoffs.
+_SEPARATOR = re.compile(r"[\s;]+|,(?!\s*\d)(?![^()]*\))")
+_SPACE_INSIDE = re.compile(r"(?<=[,(=@])\s+(?=[\w.+-]+)|\s+(?=[@)=])|\s+(?=,\s*\d)|(?<=\d,)\s+(?=\d)")
+_AT = re.compile(r"(?P<name>.+)_at_(?P<k>\d+)")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric with its settings and cutoffs; its text form reads back as the same metric."""
+
+    name: str
+    ks: tuple[int, ...] = ()
+    settings: Mapping[str, float | None] = field(default_factory=dict)
+
+    @property
+    def definition(self) -> Definition:
+        """What the registry knows of it."""
+        return find_metric(self.name)
+
+    @property
+    def base(self) -> str:
+        """The name with its settings, without cutoffs."""
+        inside = ",".join(f"{key}={write(value)}" for key, value in self.settings.items())
+        return f"{self.name}({inside})" if inside else self.name
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    @cached_property
+    def _text(self) -> str:
+        return f"{self.base}@{','.join(map(str, self.ks))}" if self.ks else self.base
+
+    @cached_property
+    def columns(self) -> tuple[tuple[str, int | None], ...]:
+        """Each cutoff's own name, with the cutoff."""
+        return tuple((f"{self.base}@{k}", k) for k in self.ks) or ((self.base, None),)
+
+    @cached_property
+    def cutoffs(self) -> Cutoffs:
+        """The cutoffs as formulas take them."""
+        return np.array([[inf if k is None else k] for _, k in self.columns], float)
+
+    def scores(self, hits: Hits, c: Convention) -> dict[str, Floats]:
+        """At each cutoff, one number per query; what lacks gold gets the convention's value for that."""
+        definition, settings = self.definition, self.settings
+        values = np.asarray(definition.formula(hits, self.cutoffs, c, **settings), float)
+        rows = (len(self.columns), hits.queries)
+        if values.shape != rows:
+            values = self._spread(values, rows)
+        if definition.needs_gold and (undefined := hits.without_gold(settings.get("rel"))) is not None:
+            values = np.where(undefined, c.empty_gold, values)
+        return {name: row for (name, _), row in zip(self.columns, values, strict=True)}
+
+    def _spread(self, values: Floats, rows: tuple[int, int]) -> Floats:
+        """One row for each cutoff, where the formula gave one for all."""
+        if values.shape in ((rows[1],), (1, rows[1])):
+            return np.broadcast_to(values, rows)
+        raise BadArgument(
+            f"the metric {self.name} gave an array of shape {values.shape}; "
+            f"wanted one number for each of the {rows[1]} queries"
+        )
+
+    def weights(self, hits: Hits, c: Convention) -> dict[str, Floats]:
+        """What each query weighs in the pooled score, at each cutoff; nothing if it cannot be pooled."""
+        pool = self.definition.pool
+        if pool is None:
+            return {}
+        rel = {name: value for name, value in self.settings.items() if name == "rel"}
+        values = np.broadcast_to(pool(hits, self.cutoffs, c, **rel), (len(self.columns), hits.queries))
+        return {name: row for (name, _), row in zip(self.columns, values, strict=True)}
+
+
+def parse(text: str) -> Metric:
+    """Read one metric: `ndcg@10`, `f(beta=2)@5`, or a common other name such as `mrr` or `recall_at_5`."""
+    whole = text.strip()
+    call_text, at, cutoffs = whole.partition("@")
+    if (other := _AT.fullmatch(call_text)) and not at:
+        call_text, at, cutoffs = other["name"], "@", other["k"]
+    call = parse_call(call_text)
+    definition = find_metric(call.name)
+    if call.positional:
+        wanted = next(iter(definition.settings), None)
+        hint = f"{definition.name}({wanted}={write(call.positional[0])})" if wanted else definition.name
+        raise BadArgument(f'a setting of "{whole}" has no name', hint=hint)
+    ks = _cutoffs(cutoffs, whole) if at else ()
+    if ks and not definition.cutoff:
+        raise BadArgument(f"{definition.name} takes no cutoff", got=whole, hint=definition.name)
+    return Metric(definition.name, ks, _settings(call.named, definition, whole))
+
+
+def parse_stored(text: str) -> Metric:
+    """Read a metric's own text form, also of a metric that is not defined here."""
+    base, _, cutoffs = text.partition("@")
+    call = parse_call(base)
+    settings = {name: value for name, value in call.named.items() if isinstance(value, int | float)}
+    return Metric(call.name, _cutoffs(cutoffs, text) if cutoffs else (), settings)
+
+
+def parse_all(metrics: str | Metric | Iterable[str | Metric]) -> tuple[Metric, ...]:
+    """Read several metrics, from one text or from a list."""
+    if isinstance(metrics, str):
+        return _parse_text(metrics)
+    if isinstance(metrics, Metric):
+        return (metrics,)
+    read: list[Metric] = []
+    for one in metrics:
+        if not isinstance(one, str | Metric):
+            raise BadArgument("a metric is given by its name", got=one, hint='"recall@5"')
+        read += (one,) if isinstance(one, Metric) else _parse_text(one)
+    if not read:
+        raise BadArgument("no metric was asked for", hint=f'"{DEFAULT}"')
+    return tuple(read)
+
+
+@lru_cache(maxsize=256)
+def _parse_text(text: str) -> tuple[Metric, ...]:
+    joined = _SPACE_INSIDE.sub("", text.strip())
+    read = tuple(parse(part) for part in _SEPARATOR.split(joined) if part)
+    if not read:
+        raise BadArgument("no metric was asked for", hint=f'"{DEFAULT}"')
+    return read
+
+
+def _cutoffs(text: str, whole: str) -> tuple[int, ...]:
+    hint = f"{whole.partition('@')[0]}@1,5,10"
+    ks: list[int] = []
+    for part in text.split(","):
+        try:
+            k = int(part)
+        except ValueError:
+            raise BadArgument("a cutoff k is a whole number", got=whole, hint=hint) from None
+        if k < 1:
+            raise BadArgument("a cutoff k is at least 1", got=whole, hint=hint)
+        ks.append(k)
+    return tuple(dict.fromkeys(ks))
+
+
+def _settings(named: dict[str, object], definition: Definition, whole: str) -> dict[str, float | None]:
+    settings: dict[str, float | None] = {}
+    for name, value in named.items():
+        if name not in definition.settings:
+            close = nearest(name, definition.settings)
+            takes = ", ".join(definition.settings) or "none"
+            meant = f" Did you mean {close}?" if close else ""
+            raise BadArgument(f'{definition.name} has no setting "{name}".{meant} It takes: {takes}')
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise BadArgument(f'"{name}" in "{whole}" is a number', got=value)
+        settings[name] = float(value)
+    return settings

@@ -1,0 +1,112 @@
+"""How a function becomes a metric: its name, its settings and what it needs, told once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, overload
+
+from karat.arrays import Floats
+from karat.conventions import Convention
+from karat.errors import BadArgument, unknown
+from karat.hits import Cutoffs, Hits
+
+RESERVED = frozenset("@,()=")
+
+
+class Formula(Protocol):
+    """A metric's function: hits in, one number per query out; settings are keyword-only."""
+
+    def __call__(self, hits: Hits, k: Cutoffs, c: Convention, /, **settings: float | None) -> Floats:
+        """One number per query, in a row for each cutoff."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definition:
+    """A metric as the registry knows it."""
+
+    name: str
+    formula: Formula
+    symbol: str
+    cutoff: bool
+    """Whether `@k` may be asked of it."""
+    needs_gold: bool
+    """Whether a query without relevant gold is undefined."""
+    pool: Formula | None
+    """What a query weighs when queries are pooled: the denominator of the metric, if it has one."""
+    aliases: tuple[str, ...] = ()
+    settings: Mapping[str, float | None] = field(default_factory=dict)
+
+    @property
+    def help(self) -> str:
+        """The first line of the function's own description."""
+        return (self.formula.__doc__ or "").strip().partition("\n")[0]
+
+
+METRICS: dict[str, Definition] = {}
+_ALIASES: dict[str, str] = {}
+
+
+@overload
+def metric(formula: Callable[..., Floats], /) -> Callable[..., Floats]: ...
+@overload
+def metric(
+    *,
+    symbol: str | None = None,
+    aliases: tuple[str, ...] = (),
+    cutoff: bool = True,
+    needs_gold: bool = True,
+    pool: Callable[..., Floats] | None = None,
+) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]: ...
+def metric(
+    formula: Callable[..., Floats] | None = None,
+    /,
+    *,
+    symbol: str | None = None,
+    aliases: tuple[str, ...] = (),
+    cutoff: bool = True,
+    needs_gold: bool = True,
+    pool: Callable[..., Floats] | None = None,
+) -> Callable[..., Floats] | Callable[[Callable[..., Floats]], Callable[..., Floats]]:
+    """Make a metric of a function `(hits, k, convention, *, settings…) → one number per query`.
+
+    Its name is the function's, its settings are the keyword-only arguments, and its help is the
+    docstring. Defining a name again replaces it, so that a notebook's cell may run twice; karat's
+    own names are not replaced.
+    """
+
+    def register(formula: Callable[..., Floats]) -> Callable[..., Floats]:
+        name = getattr(formula, "__name__", "")
+        _check_name(name, formula)
+        METRICS[name] = Definition(
+            name=name,
+            formula=formula,
+            symbol=symbol or name,
+            cutoff=cutoff,
+            needs_gold=needs_gold,
+            pool=pool,
+            aliases=aliases,
+            settings=dict(getattr(formula, "__kwdefaults__", None) or {}),
+        )
+        _ALIASES.update(dict.fromkeys(aliases, name))
+        return formula
+
+    return register if formula is None else register(formula)
+
+
+def find_metric(name: str) -> Definition:
+    """The metric of this name or alias."""
+    known = _ALIASES.get(name, name)
+    if known in METRICS:
+        return METRICS[known]
+    raise unknown("metric", name, [*METRICS, *_ALIASES], "`karat metrics` lists all of them")
+
+
+def _check_name(name: str, formula: Callable[..., Floats]) -> None:
+    old = METRICS.get(_ALIASES.get(name, name))
+    if old is None:
+        return
+    ours = getattr(old.formula, "__module__", "").startswith("karat.")
+    if ours and getattr(formula, "__module__", None) != old.formula.__module__:
+        raise BadArgument(f'karat has a metric "{name}" already; give yours another name')

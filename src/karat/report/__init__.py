@@ -1,0 +1,1 @@
+"""Reports: a run as something to read."""

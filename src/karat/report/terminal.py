@@ -1,0 +1,127 @@
+"""Runs on the terminal: what a user wants to know first, how sure it is, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from karat.metrics import METRICS, Metric
+from karat.run import Run
+from karat.tables import clean, number, span, text_table
+
+_RATHER_LOW = 0.95
+
+
+def evaluation(run: Run) -> str:
+    """One run: where it came from, the means with their intervals, and what stands behind them."""
+    lines = [_heading(run), "", _means({"": run}), *_footnotes(run)]
+    return "\n".join(lines)
+
+
+def side_by_side(runs: Mapping[str, Run]) -> str:
+    """Several runs over the same queries, one column each."""
+    first = next(iter(runs.values()))
+    return "\n".join([_means(runs), *_footnotes(first)])
+
+
+def slices(run: Run, field: str) -> str:
+    """The means of a run for each value of a field."""
+    parts = run.by(field)
+    header = [clean(field), "queries", *run.mean]
+    rows = [
+        [clean(value, 40), f"{len(part):,}", *map(number, part.mean.values())]
+        for value, part in parts.items()
+    ]
+    return text_table([header, *rows], right=range(1, len(header)))
+
+
+def metric_list() -> str:
+    """Every metric: its name, what it says, what may be set."""
+    rows = []
+    for name, d in METRICS.items():
+        settings = ", ".join(f"{s}={'' if v is None else v}" for s, v in d.settings.items())
+        call = f"{name}({settings})" if settings else name
+        rows.append([call + ("@k" if d.cutoff else ""), d.help, ", ".join(d.aliases)])
+    return text_table(rows)
+
+
+def _heading(run: Run) -> str:
+    p = run.provenance
+    why = f" (chosen: {p.judge_reason})" if p.judge_reason else ""
+    return (
+        f"{clean(p.source)} · {_many(len(run), 'query', 'queries')} · "
+        f"judge: {p.judge}{why} · convention: {run.convention.name}"
+    )
+
+
+def _means(runs: Mapping[str, Run]) -> str:
+    """A row for each metric, with mean and interval of each run."""
+    all_ends = [run.interval() for run in runs.values()]
+    first = next(iter(runs.values()))
+    beside = _beside(first)
+    rows = []
+    if list(runs) != [""]:
+        rows.append(["", *(cell for name in runs for cell in (clean(name, 20), "")), ""])
+    for name in first.mean:
+        cells = [name]
+        for run, ends in zip(runs.values(), all_ends, strict=True):
+            cells += [number(run.mean[name]), span(*ends[name])]
+        rows.append([*cells, beside.get(name, "")])
+    return text_table(rows)
+
+
+def _beside(run: Run) -> dict[str, str]:
+    """What to know beside a mean: the size of the gold, and what precision could be at best."""
+    said: dict[str, str] = {}
+    size = run.gold_size
+    for metric in run.metrics:
+        name, _ = metric.columns[0]
+        if metric.name == "recall" and size == size and not said:
+            said[name] = f"{size:.1f} gold items per query"
+        if metric.name == "precision":
+            said |= _ceilings(run, metric)
+    return said
+
+
+def _ceilings(run: Run, metric: Metric) -> dict[str, str]:
+    """What precision could be at best, where queries have fewer gold items than k."""
+    if run.convention.precision_over != "k":
+        return {}
+    gold = run.all_hits.gold_count(metric.settings.get("rel"))
+    gold = gold[gold > 0]
+    best = {name: float(np.minimum(gold / k, 1).mean()) for name, k in metric.columns if k and len(gold)}
+    return {name: f"at best {value:.3f}" for name, value in best.items() if value < _RATHER_LOW}
+
+
+def _footnotes(run: Run) -> list[str]:
+    p = run.provenance
+    notes = [f"95 % intervals: bootstrap over {_many(len(run), 'query', 'queries')}."]
+    for count, names in _undefined(run).items():
+        which = "" if len(names) == len(run.mean) else f" for {', '.join(names)}"
+        notes.append(
+            f"{_many(count, 'query is', 'queries are')} undefined{which}: no gold to find, not in the mean."
+        )
+    if p.missing:
+        how = "0" if run.convention.missing == "zero" else "nothing"
+        notes.append(
+            f"{_many(p.missing, 'query', 'queries')} of the gold missing from the run, counted as {how}."
+        )
+    if p.extra:
+        notes.append(f"{_many(p.extra, 'query', 'queries')} of the run without gold, ignored.")
+    if p.skipped:
+        notes.append(f"{_many(p.skipped, 'row', 'rows')} could not be read, skipped.")
+    return [f"  {clean(note)}" for note in [*notes, *p.notes]]
+
+
+def _undefined(run: Run) -> dict[int, list[str]]:
+    """Metrics by the number of queries for which they are undefined."""
+    by_count: dict[int, list[str]] = {}
+    for name, count in run.undefined.items():
+        if count:
+            by_count.setdefault(count, []).append(name)
+    return by_count
+
+
+def _many(count: int, one: str, more: str) -> str:
+    return f"{count:,} {one if count == 1 else more}"

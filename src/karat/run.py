@@ -1,0 +1,282 @@
+"""A run: one row of scores per query, what matched what, and where it all came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from karat.arrays import Bools, Floats
+from karat.conventions import Convention
+from karat.errors import UnknownName, unknown
+from karat.hits import Hits
+from karat.metrics import METRICS, Metric
+from karat.provenance import Provenance, gold_digest
+from karat.stats import Interval, intervals
+from karat.tables import html_table, number, span, text_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+
+class Hit(NamedTuple):
+    """One match: the item at this rank satisfies this gold item."""
+
+    rank: int
+    gold: str
+    grade: float
+    why: str
+
+
+class GoldItem(NamedTuple):
+    """A gold item, and the rank at which it was first found, if it was."""
+
+    gold: str
+    grade: float
+    rank: int | None
+
+
+class Run:
+    """The result of an evaluation."""
+
+    def __init__(
+        self,
+        *,
+        ids: Sequence[str],
+        hits: Hits,
+        metrics: tuple[Metric, ...],
+        convention: Convention,
+        scores: Mapping[str, Floats],
+        provenance: Provenance,
+        query: Sequence[str | None] | None = None,
+        meta: Mapping[str, Sequence[Any]] | None = None,
+    ) -> None:
+        self.ids = ids
+        self.metrics = metrics
+        self.convention = convention
+        self.scores = scores
+        self.provenance = provenance
+        self.query = query
+        self.meta = meta or {}
+        self._hits = hits
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def mean(self) -> dict[str, float]:
+        """The mean of each metric over the queries for which it is defined."""
+        places = self.convention.rounding
+        means = {name: _mean(values) for name, values in self.scores.items()}
+        return means if places is None else {name: round(value, places) for name, value in means.items()}
+
+    @cached_property
+    def undefined(self) -> dict[str, int]:
+        """For how many queries each metric is undefined, and so not in its mean."""
+        return {name: int(np.isnan(values).sum()) for name, values in self.scores.items()}
+
+    @cached_property
+    def pooled(self) -> dict[str, float]:
+        """Micro averages: every gold item (or rank) counts the same, whichever query it belongs to.
+
+        Only metrics that are a share of something have one.
+        """
+        found: dict[str, float] = {}
+        for metric in self.metrics:
+            if metric.name not in METRICS:
+                continue
+            for name, weights in metric.weights(self._hits, self.convention).items():
+                defined = ~np.isnan(self.scores[name])
+                total = float(weights[defined].sum())
+                top = float(np.dot(self.scores[name][defined], weights[defined]))
+                found[name] = top / total if total else float("nan")
+        return found
+
+    @property
+    def gold_size(self) -> float:
+        """How many relevant gold items a query has, on average over those that have any."""
+        counts = self._hits.gold_count()
+        return _mean(np.where(counts > 0, counts, np.nan))
+
+    @property
+    def gold_hash(self) -> str:
+        """A digest of the queries and their gold; two runs with the same one had the same task."""
+        return gold_digest(self.ids, self._hits.of)
+
+    @cached_property
+    def table(self) -> pl.DataFrame:
+        """One row per query, in the order given: its id, then each metric under its name."""
+        import polars as pl
+
+        return pl.DataFrame({"query_id": list(self.ids), **self.scores})
+
+    def to_polars(self) -> pl.DataFrame:
+        """The table of per-query scores."""
+        return self.table
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The table of per-query scores, for pandas."""
+        import pandas as pd
+
+        return pd.DataFrame({"query_id": list(self.ids), **self.scores})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything that is shown of a run, as plain values."""
+        return {
+            "mean": self.mean,
+            "interval": {name: list(ends) for name, ends in self.interval().items()},
+            "undefined": self.undefined,
+            "pooled": self.pooled,
+            "queries": len(self),
+            "gold_size": self.gold_size,
+            "provenance": self.provenance.to_dict(),
+        }
+
+    def interval(self, level: float = 0.95) -> dict[str, Interval]:
+        """The confidence interval of each mean, by a seeded bootstrap over the queries."""
+        return intervals(self.scores, level)
+
+    def hits(self, query_id: str | int) -> list[Hit]:
+        """What matched what in one query, best rank first."""
+        row, h = self._row(query_id), self._hits
+        found = np.flatnonzero(h.query == row).tolist()
+        why = h.why
+        return [
+            Hit(
+                int(h.rank[i]),
+                h.of.label[int(h.gold[i])],
+                float(h.grade[i]),
+                why if isinstance(why, str) else why[i],
+            )
+            for i in found
+        ]
+
+    def gold(self, query_id: str | int) -> list[GoldItem]:
+        """The gold items of one query, each with the rank at which it was found."""
+        row, of = self._row(query_id), self._hits.of
+        first, last = int(of.start[row]), int(of.start[row + 1])
+        ranks: dict[str, int] = {}
+        for one in self.hits(query_id):
+            ranks.setdefault(one.gold, one.rank)
+        return [GoldItem(of.label[i], float(of.grade[i]), ranks.get(of.label[i])) for i in range(first, last)]
+
+    def by(self, field: str) -> Slices:
+        """A run for each value of a field of the samples."""
+        if field not in self.meta:
+            raise unknown(
+                "field", field, self.meta, "fields to slice by: " + (", ".join(self.meta) or "none")
+            )
+        rows: dict[str, list[int]] = {}
+        for row, value in enumerate(self.meta[field]):
+            rows.setdefault("(none)" if value is None else str(value), []).append(row)
+        return Slices(field, {value: self.take(rows[value]) for value in sorted(rows)})
+
+    def take(self, rows: Sequence[int]) -> Run:
+        """The run of some of its queries, in this order."""
+        index = np.array(rows, np.int64)
+        return Run(
+            ids=[self.ids[row] for row in rows],
+            hits=self._hits.take(index),
+            metrics=self.metrics,
+            convention=self.convention,
+            scores={name: values[index] for name, values in self.scores.items()},
+            provenance=self.provenance,
+            query=None if self.query is None else [self.query[row] for row in rows],
+            meta={name: [column[row] for row in rows] for name, column in self.meta.items()},
+        )
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the run as one Parquet file, its provenance inside."""
+        from karat.runfile import save
+
+        save(self, path)
+
+    @property
+    def all_hits(self) -> Hits:
+        """The hits of every query, as columns."""
+        return self._hits
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {query: row for row, query in enumerate(self.ids)}
+
+    def _row(self, query_id: str | int) -> int:
+        row = self._rows.get(str(query_id))
+        if row is None:
+            raise unknown("query", str(query_id), self.ids[:10_000], "run.table lists the queries")
+        return row
+
+    def _lines(self) -> list[list[str]]:
+        ends = self.interval()
+        return [
+            [name, number(value), span(*ends[name]), _count(self.undefined[name])]
+            for name, value in self.mean.items()
+        ]
+
+    def __repr__(self) -> str:
+        return f"{self._caption()}\n{text_table(self._lines(), right=(1,))}"
+
+    def _repr_html_(self) -> str:
+        return html_table(("metric", "mean", "95 % interval", ""), self._lines(), self._caption())
+
+    def _caption(self) -> str:
+        p = self.provenance
+        size = "–" if self.gold_size != self.gold_size else f"{self.gold_size:.1f}"
+        return (
+            f"Run · {len(self):,} queries · {size} gold items per query · "
+            f"judge: {p.judge} · convention: {self.convention.name}"
+        )
+
+
+class Slices(Mapping[str, Run]):
+    """Runs by the value of a field."""
+
+    def __init__(self, field: str, runs: Mapping[str, Run]) -> None:
+        self.field = field
+        self._runs = runs
+
+    def __getitem__(self, value: str) -> Run:
+        try:
+            return self._runs[value]
+        except KeyError:
+            raise UnknownName(f'no {self.field} "{value}"', hint=", ".join(self._runs)) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._runs)
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    @cached_property
+    def table(self) -> pl.DataFrame:
+        """One row per value: how many queries it has, and the mean of each metric."""
+        import polars as pl
+
+        return pl.DataFrame(
+            [{self.field: value, "queries": len(run), **run.mean} for value, run in self._runs.items()]
+        )
+
+    def _lines(self) -> list[list[str]]:
+        return [[v, str(len(run)), *map(number, run.mean.values())] for v, run in self._runs.items()]
+
+    def _header(self) -> list[str]:
+        return [self.field, "queries", *next(iter(self._runs.values())).mean]
+
+    def __repr__(self) -> str:
+        return text_table([self._header(), *self._lines()], right=range(1, len(self._header())))
+
+    def _repr_html_(self) -> str:
+        return html_table(self._header(), self._lines(), f"by {self.field}")
+
+
+def _mean(values: Floats) -> float:
+    defined: Bools = ~np.isnan(values)
+    return float(values[defined].mean()) if defined.any() else float("nan")
+
+
+def _count(undefined: int) -> str:
+    return f"{undefined:,} undefined" if undefined else ""

@@ -1,0 +1,181 @@
+"""Run files: one Parquet file, readable with any Parquet reader, its provenance in the footer.
+
+One row per query: `query_id`, `query` if there is one, each metric under its name, then what the
+scores were made of: `depth`, `gold` (items and grades), `hits` (rank, gold item, grade, reason),
+and each field of the samples as `meta.<field>`.
+"""
+
+from __future__ import annotations
+
+import os
+from math import isnan, nan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from karat.arrays import Ints
+from karat.conventions import Convention
+from karat.errors import RunFileError
+from karat.hits import Gold, Hits
+from karat.metrics import Metric
+from karat.metrics.names import parse_stored
+from karat.provenance import Provenance
+from karat.run import Run
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_FORMAT = 1
+_KEY = "karat"
+_META = "meta."
+
+
+def save(run: Run, path: str | os.PathLike[str]) -> None:
+    """Write a run beside the old file, then put it in its place: there is never half a file."""
+    import msgspec
+    import polars as pl
+
+    choices = {
+        k: None if isinstance(v, float) and isnan(v) else v for k, v in run.convention.choices().items()
+    }
+    about = {
+        "format": _FORMAT,
+        "provenance": run.provenance.to_dict(),
+        "convention": {"name": run.convention.name, **choices},
+        "gold_hash": run.gold_hash,
+    }
+    target = Path(path)
+    beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        _frame(run).write_parquet(beside, metadata={_KEY: msgspec.json.encode(about).decode()})
+        beside.replace(target)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise RunFileError(f"cannot write the run to {target}: {_first_line(error)}") from error
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def load(path: str | os.PathLike[str]) -> Run:
+    """Read a run that was saved."""
+    import msgspec
+    import polars as pl
+
+    source = Path(path)
+    if not source.exists():
+        raise RunFileError(f"no run file {source}")
+    try:
+        written = pl.read_parquet_metadata(source).get(_KEY)
+        frame = pl.read_parquet(source)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise RunFileError(f"{source} cannot be read: {_first_line(error)}") from error
+    if written is None:
+        raise RunFileError(
+            f"{source} is a Parquet file, but not a run of karat", hint="run.save(…) writes one"
+        )
+    about = msgspec.json.decode(written)
+    if about["format"] > _FORMAT:
+        raise RunFileError(f"{source} was written by a newer karat ({about['provenance']['karat']})")
+    return _run(frame, about)
+
+
+def _frame(run: Run) -> pl.DataFrame:
+    import polars as pl
+
+    hits, rows = run.all_hits, len(run)
+    within = hits.gold - hits.of.start[hits.query]
+    why = [hits.why] * len(hits) if isinstance(hits.why, str) else hits.why
+    found = pl.DataFrame(
+        {"rank": hits.rank, "gold": within, "grade": hits.grade, "repeated": hits.repeated, "why": why},
+        schema_overrides={"why": pl.String},
+    )
+    gold = pl.DataFrame(
+        {"item": list(hits.of.label), "grade": hits.of.grade}, schema_overrides={"item": pl.String}
+    )
+    columns: dict[str, Any] = {"query_id": list(run.ids)}
+    if run.query is not None:
+        columns["query"] = pl.Series(run.query, dtype=pl.String)
+    columns |= run.scores
+    columns["depth"] = hits.depth
+    columns["gold"] = _nest(gold, hits.gold_query, rows)
+    columns["hits"] = _nest(found, hits.query, rows)
+    for name, values in run.meta.items():
+        columns[_META + name] = _meta_series(values)
+    return pl.DataFrame(columns)
+
+
+def _meta_series(values: Any) -> pl.Series:
+    """A field of the samples as a column; what does not fit one type is written as text."""
+    import polars as pl
+
+    try:
+        return pl.Series(values, strict=True)
+    except (TypeError, pl.exceptions.PolarsError):
+        return pl.Series([None if value is None else str(value) for value in values], dtype=pl.String)
+
+
+def _nest(flat: pl.DataFrame, query: Ints, rows: int) -> pl.Series:
+    """Rows that belong to queries, in order, as one list per query."""
+    import polars as pl
+
+    names = flat.columns
+    lists = (
+        flat.with_columns(pl.Series("query", query))
+        .group_by("query", maintain_order=True)
+        .agg(pl.struct(names).alias("list"))
+    )
+    every = pl.DataFrame({"query": np.arange(rows)}).join(
+        lists, on="query", how="left", maintain_order="left"
+    )
+    return every["list"].fill_null([])
+
+
+def _run(frame: pl.DataFrame, about: dict[str, Any]) -> Run:
+    given = about["provenance"]
+    tuples = {name: tuple(given[name]) for name in ("metrics", "notes")}
+    provenance = Provenance(**{**given, **tuples})
+    choices = about["convention"]
+    convention = Convention(
+        **{**choices, "empty_gold": nan if choices["empty_gold"] is None else choices["empty_gold"]}
+    )
+    metrics: tuple[Metric, ...] = tuple(parse_stored(text) for text in provenance.metrics)
+    names = [name for metric in metrics for name, _ in metric.columns]
+    return Run(
+        ids=frame["query_id"].to_list(),
+        hits=_hits(frame, provenance),
+        metrics=metrics,
+        convention=convention,
+        scores={name: frame[name].to_numpy() for name in names},
+        provenance=provenance,
+        query=frame["query"].to_list() if "query" in frame.columns else None,
+        meta={
+            name.removeprefix(_META): frame[name].to_list()
+            for name in frame.columns
+            if name.startswith(_META)
+        },
+    )
+
+
+def _hits(frame: pl.DataFrame, provenance: Provenance) -> Hits:
+    gold_size = frame["gold"].list.len().to_numpy().astype(np.int64)
+    start = np.concatenate((np.zeros(1, np.int64), np.cumsum(gold_size)))
+    gold = frame["gold"].explode(empty_as_null=False).struct.unnest()
+    count = frame["hits"].list.len().to_numpy().astype(np.int64)
+    query = np.repeat(np.arange(len(frame)), count)
+    hits = frame["hits"].explode(empty_as_null=False).struct.unnest()
+    why = hits["why"].to_list()
+    return Hits(
+        query,
+        hits["rank"].to_numpy(),
+        hits["gold"].to_numpy() + start[query],
+        depth=frame["depth"].to_numpy(),
+        of=Gold(gold["item"].to_list(), start, gold["grade"].to_numpy()),
+        grade=hits["grade"].to_numpy(),
+        repeated=hits["repeated"].to_numpy(),
+        why=why[0] if len(set(why)) == 1 else why,
+        notes=(),
+    )
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0]

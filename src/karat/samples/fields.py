@@ -1,0 +1,104 @@
+"""Names of columns: karat's own, and those of the tools that people come from.
+
+A dialect is one record here. The first whose mark is among the columns is taken, and said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from typing import NamedTuple
+
+from karat.errors import InputError, nearest
+
+
+class Dialect(NamedTuple):
+    """How one tool names the fields of a sample."""
+
+    name: str
+    mark: frozenset[str]
+    """Columns by which it is recognised; any one is enough."""
+    fields: Mapping[str, str]
+    """The tool's name of a column, to karat's."""
+
+
+KARAT = Dialect(
+    "karat",
+    frozenset(("retrieved", "gold")),
+    {
+        "id": "id", "query_id": "id", "qid": "id",
+        "query": "query", "question": "query",
+        "retrieved": "retrieved", "retrieved_ids": "retrieved_ids",
+        "gold": "gold", "gold_ids": "gold_ids",
+        "answer": "answer", "response": "response", "meta": "meta",
+    },
+)  # fmt: skip
+
+DIALECTS = (
+    KARAT,
+    Dialect(
+        "Future AGI",
+        frozenset(("hypothesis",)),
+        {"id": "id", "query": "query", "hypothesis": "retrieved", "reference": "gold"},
+    ),
+    Dialect(
+        "ragas",
+        frozenset(("retrieved_contexts", "retrieved_context_ids")),
+        {
+            "id": "id", "user_input": "query", "response": "response", "reference": "answer",
+            "retrieved_contexts": "retrieved", "retrieved_context_ids": "retrieved_ids",
+            "reference_contexts": "gold", "reference_context_ids": "gold_ids",
+        },
+    ),
+    Dialect(
+        "REMem",
+        frozenset(("gold_docs", "retrieved_chunks")),
+        {"id": "id", "query": "query", "question": "query", "answer": "answer",
+         "gold_docs": "gold", "retrieved_chunks": "retrieved"},
+    ),
+)  # fmt: skip
+
+_MARKS = {name: dialect for dialect in DIALECTS for name in sorted(dialect.mark)}
+
+LONG = {
+    "query": ("query_id", "qid", "query", "question_id", "query-id"),
+    "item": (
+        "doc_id",
+        "doc",
+        "docid",
+        "docno",
+        "item",
+        "item_id",
+        "chunk_id",
+        "document_id",
+        "corpus-id",
+        "pid",
+    ),
+    "score": ("score", "sim", "similarity"),
+    "rank": ("rank",),
+    "grade": ("grade", "relevance", "rel", "label"),
+}
+"""The columns of long tables, one row for each item, by the names they go under."""
+
+
+def dialect_of(columns: Container[str]) -> Dialect | None:
+    """Whose names these columns are, if anybody's."""
+    return next((dialect for name, dialect in _MARKS.items() if name in columns), None)
+
+
+def long_column(columns: Sequence[str], role: str) -> str | None:
+    """The column that plays this role in a long table."""
+    return next((name for name in LONG[role] if name in columns), None)
+
+
+def is_long(columns: Sequence[str]) -> bool:
+    """Whether a table with these columns has one row for each item rather than for each query."""
+    return dialect_of(columns) is None and long_column(columns, "item") is not None
+
+
+def no_column(wanted: str, columns: Sequence[str], place: str) -> InputError:
+    """The error for a table that lacks a column, naming the one that looks most like it."""
+    known = [wanted, *(theirs for d in DIALECTS for theirs, ours in d.fields.items() if ours == wanted)]
+    known += LONG.get(wanted, ())
+    close = next((name for name in columns for k in known if nearest(name, [k])), None)
+    hint = f'rename "{close}" to "{wanted}"' if close else f'a column "{wanted}"'
+    return InputError(f'{place}: no column "{wanted}"', got=list(columns), hint=hint)

@@ -1,0 +1,88 @@
+"""Gold: what should have been retrieved, one query after the other."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from karat.arrays import Floats, Ints
+from karat.errors import InputError
+from karat.samples.keys import Look, as_id, look_at
+from karat.samples.rankings import Field, Keys
+
+
+class GoldItems(NamedTuple):
+    """The gold of all queries as flat columns; `start` says where each query's items begin."""
+
+    columns: Mapping[Field, Sequence[Any]]
+    grade: Floats
+    start: Ints
+    plain: bool = False
+    """Whether the items are bare strings, which may be ids or texts."""
+    distinct: bool = False
+    """Whether no item can occur twice, as in a dict."""
+    look: Look = Look(strings=False, numbers=True)
+
+    @property
+    def fields(self) -> frozenset[Field]:
+        """What the items are known by."""
+        return frozenset(self.columns)
+
+    def keys(self, field: Field) -> Keys:
+        """What the items are compared by."""
+        column = self.columns[field]
+        key: list[str]
+        if self.look.strings:
+            key = column if isinstance(column, list) else list(column)
+        else:
+            key = [as_id(item) if field == "id" else str(item) for item in column]
+        numbers = field == "id" and self.look.numbers
+        return Keys(key, self.start, numbers=numbers, distinct=self.distinct and self.look.strings)
+
+    def take(self, rows: Sequence[int]) -> GoldItems:
+        """The gold of some queries, in this order."""
+        bounds = [(int(self.start[row]), int(self.start[row + 1])) for row in rows]
+        flat = [i for first, last in bounds for i in range(first, last)]
+        columns = {field: [column[i] for i in flat] for field, column in self.columns.items()}
+        size = np.array([last - first for first, last in bounds], np.int64)
+        return GoldItems(columns, self.grade[flat], starts(size), self.plain, self.distinct, self.look)
+
+
+def gold_of_maps(maps: Sequence[Mapping[Any, float]], ids: Sequence[str]) -> GoldItems:
+    """Gold from dicts, item to grade."""
+    flat = list(chain.from_iterable(maps))
+    size = np.fromiter(map(len, maps), np.int64, len(maps))
+    values: list[Any] = [gold.values() for gold in maps]
+    try:
+        grade = np.frombuffer(bytes(chain.from_iterable(values)), np.uint8).astype(float)
+    except (TypeError, ValueError):  # not all of them are small whole numbers
+        try:
+            grade = np.frombuffer(struct.pack(f"{len(flat)}d", *chain.from_iterable(values)), float)
+        except struct.error as error:
+            raise _explain(maps, ids) from error
+        if not np.isfinite(grade).all():
+            raise _explain(maps, ids) from None
+    columns: dict[Field, list[Any]] = {"id": flat, "text": flat}
+    return GoldItems(columns, grade, starts(size), plain=True, distinct=True, look=look_at(flat))
+
+
+def starts(size: Ints) -> Ints:
+    """Where each of the stretches of these sizes begins, and where the last one ends."""
+    start = np.zeros(len(size) + 1, np.int64)
+    np.cumsum(size, out=start[1:])
+    return start
+
+
+def _explain(maps: Sequence[Mapping[Any, float]], ids: Sequence[str]) -> InputError:
+    """Find the grade that is none."""
+    for query, gold in zip(ids, maps, strict=True):
+        for item, grade in gold.items():
+            if not isinstance(grade, int | float | np.number) or not np.isfinite(grade):
+                return InputError(
+                    f'query "{query}": the grade of {as_id(item)!r} is not a finite number', got=grade
+                )
+    return InputError("a grade is not a number")

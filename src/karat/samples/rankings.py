@@ -1,0 +1,99 @@
+"""What was retrieved, whichever way the caller has it.
+
+Nothing is converted: each layout (`lists.py`, `maps.py`, `table.py`) knows how to find the few gold
+keys among the many retrieved ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import chain, pairwise
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
+
+from karat.arrays import Floats, Ints
+from karat.conventions import Convention
+
+Field = Literal["id", "text"]
+
+
+class RepeatedKey(Exception):
+    """A query has a gold key twice. Whoever looks the keys up notices; nobody searches for it before."""
+
+
+class Keys:
+    """The gold keys of all queries, one query after the other."""
+
+    def __init__(self, key: list[str], start: Ints, *, numbers: bool = True, distinct: bool = False) -> None:
+        self.key = key
+        self.start = start
+        """Where each query's keys begin, and after the last query where they end."""
+        self.numbers = numbers
+        """Whether some of them might stand in a ranking as numbers."""
+        self.distinct = distinct
+        """Whether it is known that no query has a key twice."""
+
+    @cached_property
+    def query(self) -> Ints:
+        """The query of each key."""
+        return np.repeat(np.arange(len(self.start) - 1), self.start[1:] - self.start[:-1])
+
+    def each(self, first: int = 0, last: int | None = None) -> Iterator[list[str]]:
+        """The keys of each query, or of some."""
+        bounds = self.start[first : None if last is None else last + 1].tolist()
+        return (self.key[begin:end] for begin, end in pairwise(bounds))
+
+    def check(self) -> None:
+        """Notice a key that a query has twice."""
+        if not self.distinct and sum(map(len, map(set, self.each()))) < len(self.key):
+            raise RepeatedKey
+
+    def merged(self, grade: Floats) -> tuple[Keys, Floats]:
+        """Each key of a query once; of two that are equal the better grade counts."""
+        best: list[dict[str, float]] = []
+        for first, own in zip(self.start.tolist(), self.each(), strict=False):
+            grades: dict[str, float] = {}
+            for key, value in zip(own, grade[first : first + len(own)].tolist(), strict=True):
+                grades[key] = max(value, grades.get(key, value))
+            best.append(grades)
+        size = np.fromiter(map(len, best), np.int64, len(best))
+        start = np.concatenate((np.zeros(1, np.int64), np.cumsum(size)))
+        keys = Keys(list(chain.from_iterable(best)), start, numbers=self.numbers, distinct=True)
+        return keys, np.array([value for grades in best for value in grades.values()], float)
+
+
+class Found(NamedTuple):
+    """Where gold keys stand in the rankings, and how deep each ranking is."""
+
+    query: Ints
+    rank: Ints
+    gold: Ints
+    depth: Ints
+    rounded: int = 0
+    """How many ranks were decided by an id because scores differ beyond single precision only."""
+
+
+class Rankings(Protocol):
+    """The rankings of all queries, in the order of the samples."""
+
+    @property
+    def fields(self) -> frozenset[Field]:
+        """What the items are known by."""
+        ...
+
+    @property
+    def plain(self) -> bool:
+        """Whether the items are bare strings, which may be ids or texts."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def take(self, rows: Sequence[int | None]) -> Rankings:
+        """The rankings in another order; None stands for one that is missing."""
+        ...
+
+    def find(self, field: Field, keys: Keys, c: Convention) -> Found:
+        """Where the gold keys stand, every time that they occur; raises RepeatedKey."""
+        ...

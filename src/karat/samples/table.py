@@ -1,0 +1,108 @@
+"""Rankings as one long column: the items of all queries, one query after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from karat.arrays import Floats, Ints
+from karat.conventions import Convention
+from karat.samples.gold import starts
+from karat.samples.rankings import Field, Found, Keys
+from karat.samples.scores import Tied, as_rows, blocks, break_ties, count_above, precision_of, sort_rows
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class Table:
+    """Rankings as a column of items; in rank order, or with scores."""
+
+    fields: frozenset[Field] = frozenset(("id", "text"))
+    plain = True
+
+    def __init__(self, item: pl.Series, start: Ints, scores: Floats | None) -> None:
+        self.item = item
+        self.start = start
+        self.scores = scores
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    def take(self, rows: Sequence[int | None]) -> Table:
+        """The rankings in another order; None stands for one that is missing."""
+        depth = np.diff(self.start)
+        size = np.array([0 if row is None else depth[row] for row in rows], np.int64)
+        begin = np.array([0 if row is None else self.start[row] for row in rows], np.int64)
+        flat = np.arange(int(size.sum())) + np.repeat(begin - (np.cumsum(size) - size), size)
+        return Table(self.item.gather(flat), starts(size), None if self.scores is None else self.scores[flat])
+
+    def find(self, field: Field, keys: Keys, c: Convention) -> Found:
+        """Join the gold keys to the column, then count the greater scores."""
+        keys.check()
+        if c.duplicates == "remove":
+            return self._without_repeats().find(field, keys, replace(c, duplicates="once"))
+        gold, row = self._join(keys)
+        query = keys.query[gold]
+        depth = np.diff(self.start)
+        if self.scores is None:
+            return Found(query, row - self.start[query] + 1, gold, depth)
+        rank = np.empty(len(gold), np.int64)
+        rounded = 0
+        for first, last in blocks(depth):
+            lo, hi = np.searchsorted(query, (first, last))
+            part = slice(lo, hi)
+            rank[part], ties = self._ranks(first, last, query[part], gold[part], row[part], keys, c)
+            rounded += ties
+        return Found(query, rank, gold, depth, rounded)
+
+    def _join(self, keys: Keys) -> tuple[Ints, Ints]:
+        """The gold number and the row of each match, in order of the gold."""
+        import polars as pl
+
+        query = np.arange(len(self), dtype=np.uint32)
+        gold = pl.DataFrame(
+            {"query": keys.query.astype(np.uint32), "key": pl.Series(keys.key, dtype=pl.String)}
+        )
+        rows = pl.DataFrame({"query": np.repeat(query, np.diff(self.start)), "key": self.item})
+        joined = gold.with_row_index("gold").join(rows.with_row_index("row"), on=["query", "key"])
+        joined = joined.select("gold", "row").sort("gold", "row")
+        return joined["gold"].to_numpy().astype(np.int64), joined["row"].to_numpy().astype(np.int64)
+
+    def _ranks(
+        self, first: int, last: int, query: Ints, gold: Ints, row: Ints, keys: Keys, c: Convention
+    ) -> tuple[Ints, int]:
+        """The ranks of some gold items, all in the queries from first to last."""
+        assert self.scores is not None
+        begin, end = self.start[first], self.start[last]
+        with np.errstate(over="ignore"):
+            flat = self.scores[begin:end].astype(precision_of(c)[1])
+        own = flat[row - begin]
+        rows = as_rows(flat, np.diff(self.start[first : last + 1]))
+        sort_rows(rows)
+        above, tied = count_above(rows, query - first, own)
+        rounded = break_ties(above, np.flatnonzero(tied), Tied(query, own, gold, keys.key), self._items, c)
+        return above + 1, rounded
+
+    def _items(self, query: int) -> tuple[list[str], Floats]:
+        """The ids and the scores of one ranking, as given."""
+        assert self.scores is not None
+        part = slice(int(self.start[query]), int(self.start[query + 1]))
+        return self.item[part].to_list(), self.scores[part]
+
+    def _without_repeats(self) -> Table:
+        """Only the best of several rows for one item."""
+        import polars as pl
+
+        query = np.repeat(np.arange(len(self)), np.diff(self.start))
+        rows = pl.DataFrame({"query": query, "key": self.item}).with_row_index("row")
+        if self.scores is not None:
+            rows = rows.with_columns(pl.Series("score", self.scores)).sort(
+                "score", descending=True, maintain_order=True
+            )
+        kept = rows.unique(["query", "key"], keep="first").sort("row")["row"].to_numpy()
+        size = np.bincount(query[kept], minlength=len(self))
+        return Table(self.item.gather(kept), starts(size), None if self.scores is None else self.scores[kept])

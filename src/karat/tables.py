@@ -1,0 +1,56 @@
+"""Small tables as plain text and as HTML; whatever the data hold comes out harmless."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from html import escape
+
+# Right-to-left and other direction marks would turn a line of the terminal around.
+_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+
+
+def clean(text: str, width: int | None = None) -> str:
+    """The text on one line without control characters, cut to a width."""
+    line = "".join(
+        " " if ch in "\t\n\r" else "\ufffd" if unicodedata.category(ch) in _HIDDEN else ch for ch in text
+    )
+    line = " ".join(line.split())
+    return line if width is None or len(line) <= width else line[: width - 1].rstrip() + "…"
+
+
+def number(value: float) -> str:
+    """A score with three decimal places; a dash where it is undefined."""
+    return "–" if value != value else f"{value:.3f}"
+
+
+def span(low: float, high: float, places: int = 2) -> str:
+    """An interval in brackets, or nothing where it is undefined."""
+    return "" if low != low else f"[{low:.{places}f}, {high:.{places}f}]"
+
+
+def text_table(rows: Sequence[Sequence[str]], right: Sequence[int] = (), indent: str = "  ") -> str:
+    """Rows as aligned columns; those listed in `right` end at the right."""
+    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [
+            " " * (width - _width(cell)) + cell if i in right else cell + " " * (width - _width(cell))
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append((indent + "  ".join(cells)).rstrip())
+    return "\n".join(lines)
+
+
+def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
+    """Rows as an HTML table, everything escaped."""
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    top = f"<caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>"
+    return f"<table>{top}<tbody>{body}</tbody></table>"
+
+
+def _width(text: str) -> int:
+    """How many columns of a terminal the text takes."""
+    wide = sum(unicodedata.east_asian_width(ch) in "WF" for ch in text)
+    return len(text) + wide - sum(map(bool, map(unicodedata.combining, text)))

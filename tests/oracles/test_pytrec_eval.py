@@ -1,0 +1,98 @@
+"""Every metric that pytrec_eval has, query by query, against pytrec_eval itself."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import pytrec_eval
+
+import karat
+from data import random_run_and_gold
+
+KS = (1, 3, 5, 10, 20, 100)
+CUT = ",".join(map(str, KS))
+SAME_NAME = {
+    f"recall.{CUT}": ("recall_{k}", "recall@{k}"),
+    f"P.{CUT}": ("P_{k}", "precision@{k}"),
+    f"success.{CUT}": ("success_{k}", "hit@{k}"),
+    f"map_cut.{CUT}": ("map_cut_{k}", "ap@{k}"),
+    f"relative_P.{CUT}": ("relative_P_{k}", "recall_capped@{k}"),
+    "map": ("map", "ap"),
+    "recip_rank": ("recip_rank", "rr"),
+    "bpref": ("bpref", "bpref"),
+    "Rprec": ("Rprec", "r_precision"),
+    "set_recall": ("set_recall", "recall"),
+    "set_P": ("set_P", "precision"),
+    "set_F": ("set_F", "f1"),
+}
+GRADED = {f"ndcg_cut.{CUT}": ("ndcg_cut_{k}", "ndcg@{k}"), "ndcg": ("ndcg", "ndcg")}
+
+
+def pairs(names):
+    for theirs, ours in names.values():
+        for k in KS if "{k}" in theirs else (0,):
+            yield theirs.format(k=k), ours.format(k=k)
+
+
+def _bearable(run, gold):
+    """Leave out what makes pytrec_eval 0.5.11 crash or hang: empty rankings, and only negative grades."""
+    return {q: scores for q, scores in run.items() if scores and max(gold[q].values()) >= 0}
+
+
+def compare(run, gold, names, level):
+    """Check every query that both have; where there is no relevant gold we say undefined, they say 0."""
+    evaluator = pytrec_eval.RelevanceEvaluator(gold, set(names), relevance_level=level)
+    theirs = evaluator.evaluate(_bearable(run, gold))
+    ours_of = dict(pairs(names))
+    rel = f"(rel={level})" if level > 1 else ""
+    ours = {name: name.replace(name.split("@")[0], name.split("@")[0] + rel, 1) for name in ours_of.values()}
+    if names is GRADED:
+        ours = {name: name for name in ours_of.values()}
+    result = karat.evaluate(retrieved=run, gold=gold, metrics=list(ours.values()))
+    rows = dict(zip(result.ids, range(len(result)), strict=True))
+    checked = 0
+    for query, scores in theirs.items():
+        least = level if names is not GRADED else 1
+        relevant = any(grade >= least for grade in gold[query].values())
+        for their_name, our_name in ours_of.items():
+            value = result.scores[ours[our_name]][rows[query]]
+            if not relevant:
+                assert math.isnan(value), (query, our_name)
+                assert scores[their_name] == 0
+            else:
+                assert value == pytest.approx(scores[their_name], abs=1e-9), (query, our_name)
+                checked += 1
+    return checked
+
+
+@pytest.mark.parametrize("level", [1, 2])
+@pytest.mark.parametrize("names", [SAME_NAME, GRADED], ids=["binary", "graded"])
+@pytest.mark.parametrize("seed", range(8))
+def test_equals_pytrec_eval(seed, names, level):
+    run, gold = random_run_and_gold(seed)
+    assert compare(run, gold, names, level) > 150
+
+
+def test_equals_pytrec_eval_where_scores_differ_beyond_single_precision():
+    run = {"q": {"a": 1.00000001, "b": 1.0, "c": 0.5}}
+    gold = {"q": {"a": 1}}
+    assert compare(run, gold, SAME_NAME, 1)
+    result = karat.evaluate(retrieved=run, gold=gold, metrics="rr")
+    assert result.mean["rr"] == 0.5
+    assert "single precision" in result.provenance.notes[0]
+
+
+def test_equals_pytrec_eval_on_long_rankings():
+    """Long enough for the matrix path and its thread, deep enough for ties in single precision."""
+    run, gold = random_run_and_gold(99, queries=300, depth=3000)
+    assert compare(run, gold, SAME_NAME, 1) > 1000
+
+
+def test_ranked_lists_give_what_the_scores_give():
+    run, gold = random_run_and_gold(5)
+    lists = {q: sorted(r, key=lambda d, r=r: (r[d], d), reverse=True) for q, r in run.items()}
+    metrics = "recall@1,5,20 precision@5 ndcg@3,10 rr ap bpref"
+    by_score = karat.evaluate(retrieved=run, gold=gold, metrics=metrics)
+    by_list = karat.evaluate(retrieved=lists, gold=gold, metrics=metrics)
+    assert by_score.table.equals(by_list.table)
