@@ -17,9 +17,7 @@ import numpy as np
 
 from karat.arrays import Bools, Floats, Ints
 from karat.conventions import Convention
-
-_FEW = 16
-_SHORT = 1000
+from karat.views import View, apart, best_of_rank, best_ranking, seen_before, shares_rank
 
 
 class Gold(NamedTuple):
@@ -31,16 +29,6 @@ class Gold(NamedTuple):
     """Where each query's items begin, and after the last query where they end."""
     grade: Floats
     """How relevant each item is; 0 means judged and found irrelevant, below 0 not judged."""
-
-
-class View(NamedTuple):
-    """Some hits, in order of query and rank."""
-
-    query: Ints
-    rank: Ints
-    grade: Floats
-    place: Ints
-    """The rank, moved down where needed so that no two items of a query share a place."""
 
 
 Cutoffs: TypeAlias = Floats
@@ -80,7 +68,7 @@ class Hits:
         """
         key = query * (int(rank.max(initial=0)) + 1) + rank
         order = key.argsort(kind="stable")
-        key, again = key[order], _seen_before(gold[order])
+        key, again = key[order], seen_before(gold[order])
         self.query: Ints = query[order]
         self.rank: Ints = rank[order]
         self.gold: Ints = gold[order]
@@ -129,27 +117,9 @@ class Hits:
 
     @cached_property
     def best_order(self) -> View:
-        """Every gold item above 0 at the place it would have in the best possible ranking.
-
-        Where many items share few grades nothing is sorted: the rows go from grade to grade then.
-        """
+        """Every gold item above 0 at the place it would have in the best possible ranking."""
         keep = (self.of.grade > 0).nonzero()[0]
-        query, grade = self.gold_query[keep], self.of.grade[keep]
-        levels = () if len(grade) < _SHORT else np.unique(grade)
-        if not 0 < len(levels) <= _FEW:
-            order = np.lexsort((-grade, query))
-            place = row_number(query) + 1  # the queries stand in order already
-            return View(query, place, grade[order], place)
-        better = np.zeros(self.queries, np.int64)
-        parts: list[tuple[Ints, Ints, Floats]] = []
-        for level in levels[::-1]:
-            rows = (grade == level).nonzero()[0]
-            of_level = query[rows]
-            place = better[of_level] + row_number(of_level) + 1
-            parts.append((of_level, place, grade[rows]))
-            better += np.bincount(of_level, minlength=self.queries)
-        query, place, grade = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return View(query, place, grade, place)
+        return best_ranking(self.gold_query[keep], self.of.grade[keep], self.queries)
 
     def without_gold(self, rel: float | None = None) -> Bools | None:
         """Which queries have no relevant gold; None if all have some."""
@@ -245,59 +215,12 @@ class Hits:
         if self._one_to_one:
             return _Views(ranks, items)
         if c.duplicates != "count":
-            once = (~_seen_before(self.gold[keep])).nonzero()[0]
+            once = (~seen_before(self.gold[keep])).nonzero()[0]
             items = View(ranks.query[once], rank[once], ranks.grade[once], rank[once])
-        if (shared := _shares_rank(ranks)).any():
-            ranks, items = _best_of_rank(ranks, shared), _apart(items)
+        if (shared := shares_rank(ranks)).any():
+            ranks, items = best_of_rank(ranks, shared), apart(items)
         return _Views(ranks, items)
 
 
 def _relevant(grade: Floats, rel: float | None) -> Bools:
     return grade > 0 if rel is None else grade >= rel
-
-
-def _seen_before(gold: Ints) -> Bools:
-    """Which rows match a gold item that an earlier row matched already."""
-    if len(gold) == 0 or np.bincount(gold).max() < 2:
-        return np.zeros(len(gold), bool)
-    first = np.zeros(len(gold), bool)
-    first[np.unique(gold, return_index=True)[1]] = True
-    return ~first
-
-
-def _shares_rank(view: View) -> Bools:
-    """Which rows stand at the same rank of the same query as the row before."""
-    same = (view.rank[1:] == view.rank[:-1]) & (view.query[1:] == view.query[:-1])
-    return np.concatenate(([False], same)) if len(view.rank) else np.zeros(0, bool)
-
-
-def _best_of_rank(view: View, shared: Bools) -> View:
-    """One row for each rank, with the best grade among those that share it."""
-    first = (~shared).nonzero()[0]
-    best = np.maximum.reduceat(view.grade, first)
-    return View(view.query[first], view.rank[first], best, view.rank[first])
-
-
-def _apart(view: View) -> View:
-    """Give items that share a rank places of their own, the better grade first.
-
-    An item that satisfies two gold items fills two places of the ideal ranking; what stands below
-    is pushed down as far as needed. So the sum of gains never exceeds the ideal, and a ranking that
-    has everything at its top is perfect.
-    """
-    order = np.lexsort((-view.grade, view.rank, view.query))
-    query, rank, grade = view.query[order], view.rank[order], view.grade[order]
-    number = row_number(query)
-    # place = max over the rows so far of (their rank + how many rows ago), within the query.
-    slack = rank - number
-    lift = query * (int(slack.max()) - int(slack.min()) + 1)
-    place = np.maximum.accumulate(slack + lift) - lift + number
-    return View(query, rank, grade, place)
-
-
-def row_number(query: Ints) -> Ints:
-    """The number of each row within its query, from 0."""
-    row = np.arange(len(query))
-    begin = row.copy()
-    begin[1:][query[1:] == query[:-1]] = 0
-    return row - np.maximum.accumulate(begin)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
 from karat.arrays import Bools, Floats, Ints
 from karat.conventions import Convention
 from karat.errors import BadArgument
-from karat.hits import Cutoffs, Hits, View, row_number
+from karat.hits import Cutoffs, Hits
 from karat.metrics.registry import metric
 from karat.metrics.sets import gold_items
+from karat.views import View, row_number
 
 
 @metric(symbol="RR", aliases=("mrr", "reciprocal_rank", "recip_rank"))
@@ -115,4 +117,4 @@ def _earlier(good: Bools, query: Ints) -> Ints:
 def _bounds(view: View) -> list[tuple[int, int]]:
     """The first and the last row, exclusive, of each query."""
     start = np.flatnonzero(row_number(view.query) == 0).tolist()
-    return list(zip(start, [*start[1:], len(view.query)], strict=True))
+    return list(pairwise([*start, len(view.query)]))

@@ -1,0 +1,139 @@
+"""Laws that hold for every metric in the registry, whatever the data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import karat
+from karat.conventions import STANDARD
+from karat.metrics import METRICS, parse
+from strategies import cases, hits_of
+from twins import Case
+
+NAMES = [f"{name}@1,2,3,5,20" if d.cutoff else name for name, d in METRICS.items()]
+NAMES += [name for name, d in METRICS.items() if d.cutoff]
+NAMES += ["f(beta=2)@3", "rbp(p=0.5)@3", "precision(rel=2)@3", "err(max_grade=1)@3"]
+WHOLE = [name for name, d in METRICS.items() if d.cutoff]
+BELOW_ONE = {"err", "rbp"}
+"""Even the best ranking leaves these below 1: a reader may go on for ever, or be hard to please."""
+many = st.lists(cases(), min_size=1, max_size=5)
+few = settings(max_examples=60, deadline=None)
+
+
+def scores(name, queries):
+    return parse(name).scores(hits_of(queries), STANDARD)
+
+
+def same(left, right):
+    assert left.keys() == right.keys()
+    for name in left:
+        np.testing.assert_array_equal(left[name], right[name], err_msg=name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@few
+@given(queries=many)
+def test_bounded(name, queries):
+    for column, values in scores(name, queries).items():
+        defined = values[~np.isnan(values)]
+        assert ((defined >= 0) & (defined <= 1)).all(), (column, values)
+
+
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("grades", [[1.0], [1.0] * 5, [3.0, 2.0, 2.0, 1.0], [0.3, 0.2, 0.1]])
+def test_perfect_is_one(name, grades):
+    """The gold, all of it, best first, and nothing else: exactly 1 at its own size."""
+    size = len(grades)
+    case = Case(list(range(size)), {i: {i} for i in range(size)}, grades)
+    metric = f"{name}@{size}" if METRICS[name].cutoff else name
+    (value,) = scores(metric, [case]).values()
+    assert value[0] < 1 if name in BELOW_ONE else value[0] == 1.0
+
+
+def test_one_item_that_holds_all_the_gold_is_perfect():
+    case = Case([0], {0: {0, 1, 2}}, [1.0, 3.0, 2.0])
+    for name in (
+        "recall@1",
+        "recall_all@1",
+        "recall_capped@1",
+        "precision@1",
+        "ndcg",
+        "ndcg@1",
+        "ap",
+        "rr",
+        "hit",
+    ):
+        assert list(scores(name, [case]).values())[0][0] == 1.0, name
+
+
+@pytest.mark.parametrize("name", NAMES)
+@few
+@given(queries=many, data=st.data())
+def test_neither_batches_nor_order_matter(name, queries, data):
+    """To the last digit: a query scores the same alone, in a batch, and anywhere in it."""
+    order = data.draw(st.permutations(range(len(queries))))
+    together = scores(name, queries)
+    alone = [scores(name, [q]) for q in queries]
+    shuffled = scores(name, [queries[i] for i in order])
+    for column, values in together.items():
+        np.testing.assert_array_equal(values, np.concatenate([one[column] for one in alone]))
+        np.testing.assert_array_equal(values[list(order)], shuffled[column])
+
+
+@pytest.mark.parametrize("name", WHOLE)
+@few
+@given(queries=many)
+def test_other_cutoffs_change_no_digit(name, queries):
+    together = scores(f"{name}@20,1,5,3", queries)
+    for column in together:
+        np.testing.assert_array_equal(together[column], scores(column, queries)[column])
+
+
+@pytest.mark.parametrize("name", ["recall", "hit", "recall_all", "rr", "ap", "err", "rbp"])
+@few
+@given(queries=many)
+def test_never_falls_with_k(name, queries):
+    columns = list(scores(f"{name}@1,2,3,5,20", queries).values())
+    for smaller, larger in zip(columns, columns[1:], strict=False):
+        assert (np.isnan(larger) | (larger >= smaller)).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@few
+@given(q=cases(one_to_one=True), data=st.data())
+def test_duplicates_never_help(name, q, data):
+    """Returning an item again, further down, raises nothing."""
+    if not q.ranking:
+        return
+    again = data.draw(st.sampled_from(q.ranking))
+    at = data.draw(st.integers(q.ranking.index(again) + 1, len(q.ranking)))
+    longer = Case([*q.ranking[:at], again, *q.ranking[at:]], q.satisfies, q.grades)
+    before, after = scores(name, [q]), scores(name, [longer])
+    for column in before:
+        assert np.isnan(before[column][0]) or after[column][0] <= before[column][0] + 1e-15, column
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_no_gold_is_undefined_and_nothing_retrieved_is_zero(name):
+    cut = f"{name}@3" if METRICS[name].cutoff else name
+    run = karat.evaluate(retrieved=[["a", "b"], [], []], gold=[[], ["a"], []], metrics=cut)
+    (values,) = run.scores.values()
+    if name == "judged":
+        assert values[0] == 0
+        assert np.isnan(values[1:]).all()
+    else:
+        assert np.isnan(values[[0, 2]]).all()
+        assert values[1] == 0
+
+
+@few
+@given(queries=many)
+def test_a_part_of_a_run_is_the_run_of_that_part(queries):
+    metrics = "recall@1,3 ndcg@3 ap bpref judged"
+    hits = hits_of(queries)
+    rows = np.arange(len(queries))[::-1]
+    for name in metrics.split():
+        same(parse(name).scores(hits.take(rows), STANDARD), scores(name, [queries[i] for i in rows]))

@@ -1,0 +1,149 @@
+"""Metric names: what can be written, what it means, and what is said when it cannot be read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import karat
+from karat.metrics import METRICS, parse, parse_all
+from karat.metrics.registry import _ALIASES
+
+names = st.sampled_from([n for n, d in METRICS.items() if d.cutoff])
+cutoffs = st.lists(st.integers(1, 10_000), max_size=4, unique=True)
+numbers = st.one_of(st.integers(1, 9), st.floats(0.01, 0.99).map(lambda x: round(x, 3)))
+
+
+@given(names, cutoffs, numbers)
+def test_names_round_trip(name, ks, value):
+    first = next(iter(METRICS[name].settings), None)
+    text = f"{name}({first}={value})" if first else name
+    text += f"@{','.join(map(str, ks))}" if ks else ""
+    assert str(parse(text)) == text
+    assert parse(str(parse(text))) == parse(text)
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("mrr", "rr"),
+        ("map@10", "ap@10"),
+        ("hit_rate@5", "hit@5"),
+        ("success@5", "hit@5"),
+        ("recall_at_k@5", "recall@5"),
+        ("recall_at_5", "recall@5"),
+        ("precision_at_k@3", "precision@3"),
+        ("ndcg_at_10", "ndcg@10"),
+        (" ndcg @ 5 , 10 ", "ndcg@5,10"),
+        ("f( beta = 2 )@5", "f(beta=2)@5"),
+        ("rbp(p=0.80)", "rbp(p=0.8)"),
+        ("recall@5,5,1", "recall@5,1"),
+    ],
+)
+def test_other_spellings(written, read):
+    assert [str(m) for m in parse_all(written)] == [read]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "recall@1,5 precision@5 ndcg@10",
+        "recall@1,5, precision@5, ndcg@10",
+        "recall@1,5,precision@5,ndcg@10",
+        "recall@1,5; precision@5\nndcg@10",
+        ["recall@1,5", "precision@5", "ndcg@10"],
+        ["recall@1,5 precision@5", parse("ndcg@10")],
+    ],
+)
+def test_several_at_once(text):
+    assert [str(m) for m in parse_all(text)] == ["recall@1,5", "precision@5", "ndcg@10"]
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("ndgc@10", "Did you mean ndcg?"),
+        ("recal@5", "Did you mean recall?"),
+        ("recall@0", "at least 1"),
+        ("recall@-3", "at least 1"),
+        ("recall@2.5", "whole number"),
+        ("recall@five", "whole number"),
+        ("recall@", "whole number"),
+        ("bpref@10", "takes no cutoff"),
+        ("rbp(q=0.5)", 'no setting "q"'),
+        ("rbp(0.5)", "has no name"),
+        ("rbp(p=high)", "is a number"),
+        ("rbp(p=1.5)", "between 0 and 1"),
+        ("f(beta=0)@5", "greater than 0"),
+        ("err(max_grade=0)", "between 0 and 60"),
+        ("", "no metric was asked for"),
+        ([], "no metric was asked for"),
+        ([5], "given by its name"),
+        ("?!", "cannot read"),
+    ],
+)
+def test_mistakes_are_explained(written, said):
+    with pytest.raises(karat.KaratError, match="(?s).*") as error:
+        karat.evaluate(retrieved=[["a"]], gold=[["a"]], metrics=written)
+    assert said in str(error.value)
+
+
+def test_errors_are_builtins_too():
+    with pytest.raises(LookupError):
+        parse("nothing@5")
+    with pytest.raises(ValueError, match="cutoff"):
+        parse("recall@0")
+
+
+@pytest.fixture
+def own_metric():
+    """Define metrics for one test only."""
+    before = dict(METRICS), dict(_ALIASES)
+    yield karat.metric
+    for registry, old in zip((METRICS, _ALIASES), before, strict=True):
+        registry.clear()
+        registry.update(old)
+
+
+def test_a_metric_of_ones_own(own_metric):
+    @own_metric(symbol="2+", aliases=("two",))
+    def at_least(hits, k, c, *, n=2.0):
+        """1 if the top k hold at least n gold items."""
+        return (hits.found(k, c) >= n).astype(float)
+
+    run = karat.evaluate(
+        retrieved=[["a", "x", "b"], ["a"]],
+        gold=[["a", "b"], ["a"]],
+        metrics="at_least@2,3 at_least(n=1)@1 two@3",
+    )
+    assert run.table["at_least@3"].to_list() == [1, 0]
+    assert run.mean == {"at_least@2": 0, "at_least@3": 0.5, "at_least(n=1)@1": 1}
+    assert METRICS["at_least"].help == "1 if the top k hold at least n gold items."
+
+
+def test_a_metric_without_cutoff_may_give_one_row(own_metric):
+    @own_metric(cutoff=False, needs_gold=False)
+    def depth(hits, k, c):
+        """How many items came back, of ten."""
+        return hits.depth / 10
+
+    assert karat.score("depth", ["a", "b"], []) == 0.2
+
+
+def test_a_metric_of_the_wrong_shape_is_refused(own_metric):
+    @own_metric
+    def wrong(hits, k, c):
+        return np.zeros(7)
+
+    with pytest.raises(karat.BadArgument, match="shape"):
+        karat.score("wrong@5", ["a"], ["a"])
+
+
+def test_karats_own_names_are_not_replaced(own_metric):
+    with pytest.raises(karat.BadArgument, match="already"):
+
+        @own_metric
+        def recall(hits, k, c):
+            return np.zeros(hits.queries)

@@ -1,0 +1,74 @@
+"""Every metric equals its slow twin, under every choice that a convention can make."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from karat.conventions import STANDARD
+from karat.metrics import METRICS, parse
+from strategies import cases, hits_of
+from twins import TWINS, Case, twin_score
+
+SETTINGS = {
+    "f": [{"beta": 2.0}, {"beta": 0.5, "rel": 2.0}],
+    "rbp": [{"p": 0.5}, {"p": 0.95, "rel": 2.0}],
+    "err": [{"max_grade": 1.0}, {"max_grade": 3.0}],
+}
+CHOICES = [(name, {}) for name in TWINS] + [
+    ("precision", {"precision_over": "returned"}),
+    ("f", {"precision_over": "returned"}),
+    ("ap", {"ap_over": "found"}),
+    ("ndcg", {"gain": "exponential"}),
+    ("ndcg", {"gain": "binary", "discount": "log2_from_two"}),
+    ("ndcg", {"ideal": "all"}),
+    ("ndcg", {"ideal": "returned"}),
+]
+CUTOFFS = [1, 2, 3, 5, 20]
+
+
+def variants(name):
+    """The metric with its defaults, with each listed setting, and with a threshold if it takes one."""
+    yield {}
+    yield from SETTINGS.get(name, [])
+    if "rel" in METRICS[name].settings:
+        yield {"rel": 2.0}
+
+
+def test_every_metric_has_a_twin():
+    assert set(TWINS) == set(METRICS)
+
+
+@pytest.mark.parametrize(("name", "choice"), CHOICES, ids=str)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_equals_its_twin(name, choice, data):
+    c = replace(STANDARD, name="test", **choice)
+    queries = data.draw(st.lists(cases(c), min_size=1, max_size=4))
+    hits = hits_of(queries)
+    for given_settings in variants(name):
+        inside = ",".join(f"{key}={value}" for key, value in given_settings.items())
+        base = f"{name}({inside})" if inside else name
+        metric = parse(f"{base}@{','.join(map(str, CUTOFFS))}" if METRICS[name].cutoff else base)
+        whole = parse(base)
+        for (_, k), values in zip(
+            [*metric.columns, *whole.columns],
+            [*metric.scores(hits, c).values(), *whole.scores(hits, c).values()],
+            strict=True,
+        ):
+            wanted = [twin_score(name, k, q, **given_settings) for q in queries]
+            np.testing.assert_allclose(values, wanted, atol=1e-12)
+
+
+def test_duplicates_counted_each_time():
+    """Only other libraries' conventions do this; the values leave [0, 1] as theirs do."""
+    c = replace(STANDARD, name="test", duplicates="count")
+    case = Case([0, 0, 7], {0: {0}}, [1.0, 1.0, 1.0], c)
+    hits = hits_of([case])
+    assert parse("precision@5").scores(hits, c)["precision@5"].tolist() == [0.4]
+    assert parse("recall").scores(hits, c)["recall"].tolist() == pytest.approx([2 / 3])
+    assert parse("precision@5").scores(hits, STANDARD)["precision@5"].tolist() == [0.2]

@@ -1,0 +1,47 @@
+"""Hypothesis strategies: queries in which anything may match anything, and the hits they make."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+
+from karat.conventions import STANDARD
+from karat.hits import Gold, Hits
+from twins import Case
+
+GRADES = st.sampled_from([-1.0, 0.0, 1.0, 1.0, 2.0, 3.0])
+
+
+@st.composite
+def cases(draw, c=STANDARD, most=6, one_to_one=False):
+    """One query; unless it is one to one, an item may satisfy several gold items and be shared."""
+    grades = draw(st.lists(GRADES, max_size=most))
+    items = list(range(most + 2))
+    ranking = draw(st.lists(st.sampled_from(items), max_size=10))
+    if one_to_one:
+        satisfies = {item: {item} for item in items if item < len(grades)}
+    else:
+        some = st.sets(st.sampled_from(range(len(grades))), max_size=3) if grades else st.just(set())
+        satisfies = {item: draw(some) for item in items}
+    return Case(ranking, satisfies, grades, c)
+
+
+def hits_of(queries):
+    """The hits of some cases, as a judge would give them."""
+    rows = []
+    start = [0]
+    for number, q in enumerate(queries):
+        for rank, item in enumerate(q.ranking, 1):
+            again = item in q.ranking[: rank - 1]
+            rows += [(number, rank, start[-1] + gold, again) for gold in sorted(q.satisfies.get(item, ()))]
+        start.append(start[-1] + len(q.grades))
+    grades = np.array([grade for q in queries for grade in q.grades], float)
+    columns = np.array(rows, np.int64).reshape(-1, 4)
+    return Hits(
+        columns[:, 0],
+        columns[:, 1],
+        columns[:, 2],
+        depth=np.array([len(q.ranking) for q in queries], np.int64),
+        of=Gold([str(i) for i in range(len(grades))], np.array(start, np.int64), grades),
+        repeated=columns[:, 3].astype(bool),
+    )

@@ -1,0 +1,158 @@
+"""A slow, obvious twin of every metric, in plain Python, one query at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf, log2, nan
+
+from karat.conventions import STANDARD, Convention
+
+
+@dataclass
+class Case:
+    """One query: at each rank an item, what each item satisfies, and the grades of the gold."""
+
+    ranking: list[int]
+    satisfies: dict[int, set[int]]
+    grades: list[float]
+    c: Convention = field(default=STANDARD)
+
+    def relevant(self, gold, rel):
+        return self.grades[gold] > 0 if rel is None else self.grades[gold] >= rel
+
+    def counts(self, rank):
+        """Whether the item at a rank is not a copy of one above."""
+        return self.c.duplicates == "count" or self.ranking[rank - 1] not in self.ranking[: rank - 1]
+
+    def ranks(self, rel):
+        """Each relevant rank with its best grade."""
+        found = {}
+        for rank, item in enumerate(self.ranking, 1):
+            grades = [self.grades[g] for g in self.satisfies.get(item, ()) if self.relevant(g, rel)]
+            if grades and self.counts(rank):
+                found[rank] = max(grades)
+        return found
+
+    def items(self, rel):
+        """Each found gold item: its first rank, its place, its grade; in order of the places."""
+        first = {}
+        for rank, item in enumerate(self.ranking, 1):
+            if self.counts(rank):
+                for gold in self.satisfies.get(item, ()):
+                    if self.relevant(gold, rel):
+                        first.setdefault(gold, rank)
+        rows, place = [], 0
+        for gold, rank in sorted(first.items(), key=lambda pair: (pair[1], -self.grades[pair[0]])):
+            place = max(rank, place + 1)
+            rows.append((rank, place, self.grades[gold]))
+        return rows
+
+    def size(self, rel=None):
+        return sum(self.relevant(gold, rel) for gold in range(len(self.grades)))
+
+    def gain(self, grade):
+        return {"linear": grade, "exponential": 2**grade - 1, "binary": 1.0}[self.c.gain]
+
+    def discount(self, place):
+        return 1 / log2(place + 1 if self.c.discount == "log2" else max(place, 2))
+
+
+def recall(q, k, rel=None):
+    return sum(rank <= k for rank, _, _ in q.items(rel)) / q.size(rel)
+
+
+def hit(q, k, rel=None):
+    return float(any(rank <= k for rank, _, _ in q.items(rel)))
+
+
+def recall_all(q, k, rel=None):
+    return float(sum(rank <= k for rank, _, _ in q.items(rel)) == q.size(rel))
+
+
+def recall_capped(q, k, rel=None):
+    return min(sum(rank <= k for rank, _, _ in q.items(rel)), k) / min(q.size(rel), k)
+
+
+def precision(q, k, rel=None):
+    over = k if k != inf and q.c.precision_over == "k" else min(k, len(q.ranking))
+    return sum(rank <= k for rank in q.ranks(rel)) / over if over else 0.0
+
+
+def f(q, k, beta=1.0, rel=None):
+    p, r = precision(q, k, rel), recall(q, k, rel)
+    return (1 + beta**2) * p * r / (beta**2 * p + r) if p or r else 0.0
+
+
+def f1(q, k, rel=None):
+    return f(q, k, 1.0, rel)
+
+
+def r_precision(q, k, rel=None):
+    return recall(q, q.size(rel), rel)
+
+
+def judged(q, k):
+    if not q.ranking:
+        return nan
+    top = [rank for rank in q.ranks(-inf) if rank <= k]
+    return len(top) / min(k, len(q.ranking))
+
+
+def rr(q, k, rel=None):
+    return max((1 / rank for rank in q.ranks(rel) if rank <= k), default=0.0)
+
+
+def ap(q, k, rel=None):
+    rows = [(number, place) for number, (_, place, _) in enumerate(q.items(rel), 1) if place <= k]
+    over = q.size(rel) if q.c.ap_over == "gold" else sum(rank <= k for rank, _, _ in q.items(rel))
+    return sum(number / place for number, place in rows) / over if over else 0.0
+
+
+def ndcg(q, k):
+    dcg = sum(q.gain(grade) * q.discount(place) for _, place, grade in q.items(None) if place <= k)
+    best = sorted((grade for grade in q.grades if grade > 0), reverse=True)
+    cut = {"k": k, "all": inf, "returned": min(k, len(q.ranking))}[q.c.ideal]
+    ideal = sum(q.gain(grade) * q.discount(place) for place, grade in enumerate(best, 1) if place <= cut)
+    return dcg / ideal if ideal else 0.0
+
+
+def err(q, k, max_grade=4.0):
+    reading, total = 1.0, 0.0
+    for rank, grade in q.ranks(None).items():
+        stop = (2 ** min(grade, max_grade) - 1) / 2**max_grade
+        total += reading * stop / rank if rank <= k else 0.0
+        reading *= 1 - stop
+    return total
+
+
+def rbp(q, k, p=0.8, rel=None):
+    return (1 - p) * sum(p ** (rank - 1) for rank in q.ranks(rel) if rank <= k)
+
+
+def bpref(q, k, rel=None):
+    size = q.size(rel)
+    irrelevant = q.size(0.0) - size
+    above, total = 0, 0.0
+    for _, _, grade in q.items(0.0):
+        if grade > 0 if rel is None else grade >= rel:
+            total += 1 - min(above, size) / min(irrelevant, size) if above else 1.0
+        else:
+            above += 1
+    return total / size
+
+
+TWINS = {
+    twin.__name__: twin
+    for twin in (
+        recall, hit, recall_all, recall_capped, precision, f, f1, r_precision, judged,
+        rr, ap, ndcg, err, rbp, bpref,
+    )
+}  # fmt: skip
+NEEDS_NO_GOLD = {"judged"}
+
+
+def twin_score(metric, k, q, **settings):
+    """What the metric should be: undefined where it needs gold and there is none."""
+    if metric not in NEEDS_NO_GOLD and q.size(settings.get("rel")) == 0:
+        return nan
+    return TWINS[metric](q, inf if k is None else k, **settings)
