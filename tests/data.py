@@ -17,9 +17,7 @@ def random_run_and_gold(seed: int, queries: int = 60, depth: int = 40) -> tuple[
     for number in range(queries):
         query = f"q{number}"
         size = rng.choice([0, 1, 2, depth // 2, depth])
-        score = rng.choice(
-            [rng.random, lambda: rng.randint(0, 4), lambda: round(rng.random(), 1), lambda: 1.0]
-        )
+        score = rng.choice([rng.random, lambda: rng.randint(0, 4), lambda: round(rng.random(), 1), lambda: 1.0])
         if rng.random() < 0.9:
             run[query] = {doc: float(score()) for doc in rng.sample(pool, size)}
         judged = rng.sample(pool, rng.choice([1, 2, 5, 20]))

@@ -13,7 +13,7 @@ GRADES = st.sampled_from([-1.0, 0.0, 1.0, 1.0, 2.0, 3.0])
 
 
 @st.composite
-def cases(draw, c=STANDARD, most=6, one_to_one=False):
+def cases(draw, c=STANDARD, most=6, *, one_to_one=False):
     """One query; unless it is one to one, an item may satisfy several gold items and be shared."""
     grades = draw(st.lists(GRADES, max_size=most))
     items = list(range(most + 2))

@@ -37,9 +37,7 @@ def test_importing_loads_nothing_heavy():
 
 
 def test_evaluating_dicts_loads_numpy_alone():
-    code = (
-        "import karat; karat.evaluate(retrieved={'q': {'a': 1.0}}, gold={'q': {'a': 1}}, metrics='recall@5')"
-    )
+    code = "import karat; karat.evaluate(retrieved={'q': {'a': 1.0}}, gold={'q': {'a': 1}}, metrics='recall@5')"
     assert not {"polars", "msgspec", "pandas", "pyarrow"} & loaded_by(code)
 
 
@@ -58,9 +56,7 @@ def test_verbs_are_not_hidden_by_modules():
     """Importing every module must not put a module where a function was."""
     modules = ["karat." + ".".join(p.relative_to(SOURCE).with_suffix("").parts) for p in SOURCE.rglob("*.py")]
     code = ";".join(f"import {m.removesuffix('.__init__')}" for m in modules if m != "karat.__init__")
-    check = (
-        "; assert all(callable(getattr(karat, n)) for n in ('evaluate', 'score', 'load', 'metric', 'parse'))"
-    )
+    check = "; assert all(callable(getattr(karat, n)) for n in ('evaluate', 'score', 'load', 'metric', 'parse'))"
     assert "karat.run" in loaded_by(code + check)
 
 

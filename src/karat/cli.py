@@ -46,9 +46,7 @@ def _parser() -> ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     demo = commands.add_parser("demo", help="evaluate two retrievers on the bundled example")
-    demo.add_argument(
-        "--samples", metavar="FILE", help="write the samples of the first retriever to a JSONL file"
-    )
+    demo.add_argument("--samples", metavar="FILE", help="write the samples of the first retriever to a JSONL file")
     demo.set_defaults(command=_demo)
 
     evaluate = commands.add_parser("eval", help="evaluate a file of samples, or a run against its gold")

@@ -49,9 +49,7 @@ class Convention:
     scores: Literal["single", "double"] = _choice(
         "single", "Scores are equal when they agree in single, or in double precision?"
     )
-    empty_gold: float = _choice(
-        nan, "What does a query without relevant gold score in a metric that needs gold?"
-    )
+    empty_gold: float = _choice(nan, "What does a query without relevant gold score in a metric that needs gold?")
     missing: Literal["zero", "drop"] = _choice(
         "zero", "Does a gold query that the run lacks score 0, or is it left out?"
     )

@@ -167,9 +167,7 @@ class Run:
     def by(self, field: str) -> Slices:
         """A run for each value of a field of the samples."""
         if field not in self.meta:
-            raise unknown(
-                "field", field, self.meta, "fields to slice by: " + (", ".join(self.meta) or "none")
-            )
+            raise unknown("field", field, self.meta, "fields to slice by: " + (", ".join(self.meta) or "none"))
         rows: dict[str, list[int]] = {}
         for row, value in enumerate(self.meta[field]):
             rows.setdefault("(none)" if value is None else str(value), []).append(row)
@@ -213,8 +211,7 @@ class Run:
     def _lines(self) -> list[list[str]]:
         ends = self.interval()
         return [
-            [name, number(value), span(*ends[name]), _count(self.undefined[name])]
-            for name, value in self.mean.items()
+            [name, number(value), span(*ends[name]), _count(self.undefined[name])] for name, value in self.mean.items()
         ]
 
     def __repr__(self) -> str:
@@ -256,9 +253,7 @@ class Slices(Mapping[str, Run]):
         """One row per value: how many queries it has, and the mean of each metric."""
         import polars as pl
 
-        return pl.DataFrame(
-            [{self.field: value, "queries": len(run), **run.mean} for value, run in self._runs.items()]
-        )
+        return pl.DataFrame([{self.field: value, "queries": len(run), **run.mean} for value, run in self._runs.items()])
 
     def _lines(self) -> list[list[str]]:
         return [[v, str(len(run)), *map(number, run.mean.values())] for v, run in self._runs.items()]

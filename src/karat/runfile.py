@@ -36,9 +36,7 @@ def save(run: Run, path: str | os.PathLike[str]) -> None:
     import msgspec
     import polars as pl
 
-    choices = {
-        k: None if isinstance(v, float) and isnan(v) else v for k, v in run.convention.choices().items()
-    }
+    choices = {k: None if isinstance(v, float) and isnan(v) else v for k, v in run.convention.choices().items()}
     about = {
         "format": _FORMAT,
         "provenance": run.provenance.to_dict(),
@@ -70,9 +68,7 @@ def load(path: str | os.PathLike[str]) -> Run:
     except (OSError, pl.exceptions.PolarsError) as error:
         raise RunFileError(f"{source} cannot be read: {_first_line(error)}") from error
     if written is None:
-        raise RunFileError(
-            f"{source} is a Parquet file, but not a run of karat", hint="run.save(…) writes one"
-        )
+        raise RunFileError(f"{source} is a Parquet file, but not a run of karat", hint="run.save(…) writes one")
     about = msgspec.json.decode(written)
     if about["format"] > _FORMAT:
         raise RunFileError(f"{source} was written by a newer karat ({about['provenance']['karat']})")
@@ -89,9 +85,7 @@ def _frame(run: Run) -> pl.DataFrame:
         {"rank": hits.rank, "gold": within, "grade": hits.grade, "repeated": hits.repeated, "why": why},
         schema_overrides={"why": pl.String},
     )
-    gold = pl.DataFrame(
-        {"item": list(hits.of.label), "grade": hits.of.grade}, schema_overrides={"item": pl.String}
-    )
+    gold = pl.DataFrame({"item": list(hits.of.label), "grade": hits.of.grade}, schema_overrides={"item": pl.String})
     columns: dict[str, Any] = {"query_id": list(run.ids)}
     if run.query is not None:
         columns["query"] = pl.Series(run.query, dtype=pl.String)
@@ -124,9 +118,7 @@ def _nest(flat: pl.DataFrame, query: Ints, rows: int) -> pl.Series:
         .group_by("query", maintain_order=True)
         .agg(pl.struct(names).alias("list"))
     )
-    every = pl.DataFrame({"query": np.arange(rows)}).join(
-        lists, on="query", how="left", maintain_order="left"
-    )
+    every = pl.DataFrame({"query": np.arange(rows)}).join(lists, on="query", how="left", maintain_order="left")
     return every["list"].fill_null([])
 
 
@@ -148,11 +140,7 @@ def _run(frame: pl.DataFrame, about: dict[str, Any]) -> Run:
         scores={name: frame[name].to_numpy() for name in names},
         provenance=provenance,
         query=frame["query"].to_list() if "query" in frame.columns else None,
-        meta={
-            name.removeprefix(_META): frame[name].to_list()
-            for name in frame.columns
-            if name.startswith(_META)
-        },
+        meta={name.removeprefix(_META): frame[name].to_list() for name in frame.columns if name.startswith(_META)},
     )
 
 

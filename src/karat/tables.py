@@ -12,9 +12,7 @@ _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 def clean(text: str, width: int | None = None) -> str:
     """The text on one line without control characters, cut to a width."""
-    line = "".join(
-        " " if ch in "\t\n\r" else "\ufffd" if unicodedata.category(ch) in _HIDDEN else ch for ch in text
-    )
+    line = "".join(" " if ch in "\t\n\r" else "\ufffd" if unicodedata.category(ch) in _HIDDEN else ch for ch in text)
     line = " ".join(line.split())
     return line if width is None or len(line) <= width else line[: width - 1].rstrip() + "…"
 

@@ -85,7 +85,7 @@ def test_several_at_once(text):
     ],
 )
 def test_mistakes_are_explained(written, said):
-    with pytest.raises(karat.KaratError, match="(?s).*") as error:
+    with pytest.raises(karat.KaratError) as error:
         karat.evaluate(retrieved=[["a"]], gold=[["a"]], metrics=written)
     assert said in str(error.value)
 

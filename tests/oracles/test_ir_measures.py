@@ -57,9 +57,7 @@ def test_rbp(p, rel):
         gold = {q: {**g, next(iter(run[q])): 4} for q, g in gold.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        theirs = {
-            m.query_id: m.value for m in ir_measures.iter_calc([ir_measures.RBP(p=p, rel=rel)], gold, run)
-        }
+        theirs = {m.query_id: m.value for m in ir_measures.iter_calc([ir_measures.RBP(p=p, rel=rel)], gold, run)}
     result = karat.evaluate(retrieved=run, gold=gold, metrics=ours)
     for query, value in zip(result.ids, result.scores[ours], strict=True):
         assert value == pytest.approx(theirs[query], abs=1e-9), query

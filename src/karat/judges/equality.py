@@ -23,8 +23,7 @@ class _Equality:
                 have = ", ".join(sorted(fields))
                 other = "exact" if self.field == "id" else "ids"
                 raise InputError(
-                    f'the judge "{self.name}" compares by {self.field}, '
-                    f"but the items of {side} have only: {have}",
+                    f'the judge "{self.name}" compares by {self.field}, but the items of {side} have only: {have}',
                     hint=f'judge="{other}"',
                 )
         keys, grade = samples.gold.keys(self.field), samples.gold.grade

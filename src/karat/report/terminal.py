@@ -29,10 +29,7 @@ def slices(run: Run, field: str) -> str:
     """The means of a run for each value of a field."""
     parts = run.by(field)
     header = [clean(field), "queries", *run.mean]
-    rows = [
-        [clean(value, 40), f"{len(part):,}", *map(number, part.mean.values())]
-        for value, part in parts.items()
-    ]
+    rows = [[clean(value, 40), f"{len(part):,}", *map(number, part.mean.values())] for value, part in parts.items()]
     return text_table([header, *rows], right=range(1, len(header)))
 
 
@@ -99,14 +96,10 @@ def _footnotes(run: Run) -> list[str]:
     notes = [f"95 % intervals: bootstrap over {_many(len(run), 'query', 'queries')}."]
     for count, names in _undefined(run).items():
         which = "" if len(names) == len(run.mean) else f" for {', '.join(names)}"
-        notes.append(
-            f"{_many(count, 'query is', 'queries are')} undefined{which}: no gold to find, not in the mean."
-        )
+        notes.append(f"{_many(count, 'query is', 'queries are')} undefined{which}: no gold to find, not in the mean.")
     if p.missing:
         how = "0" if run.convention.missing == "zero" else "nothing"
-        notes.append(
-            f"{_many(p.missing, 'query', 'queries')} of the gold missing from the run, counted as {how}."
-        )
+        notes.append(f"{_many(p.missing, 'query', 'queries')} of the gold missing from the run, counted as {how}.")
     if p.extra:
         notes.append(f"{_many(p.extra, 'query', 'queries')} of the run without gold, ignored.")
     if p.skipped:

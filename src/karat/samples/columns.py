@@ -57,18 +57,14 @@ def align(
 ) -> Samples:
     """Bring the rankings into the order of the gold; what only one of the two has is counted."""
     if ids == gold_ids:
-        return Samples(
-            ids=gold_ids, retrieved=retrieved, gold=gold, reading=Reading(source=source, notes=tuple(notes))
-        )
+        return Samples(ids=gold_ids, retrieved=retrieved, gold=gold, reading=Reading(source=source, notes=tuple(notes)))
     at = dict(zip(ids, range(len(ids)), strict=True))
     rows = [at.get(query) for query in gold_ids]
     lacking = np.fromiter((row is None for row in rows), bool, len(rows))
     missing = int(lacking.sum())
     if missing == len(rows):
         raise _nothing_shared(ids, gold_ids)
-    reading = Reading(
-        source=source, notes=tuple(notes), missing=missing, extra=len(ids) - len(rows) + missing
-    )
+    reading = Reading(source=source, notes=tuple(notes), missing=missing, extra=len(ids) - len(rows) + missing)
     return Samples(
         ids=gold_ids,
         retrieved=retrieved.take(rows),

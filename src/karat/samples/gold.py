@@ -82,7 +82,5 @@ def _explain(maps: Sequence[Mapping[Any, float]], ids: Sequence[str]) -> InputEr
     for query, gold in zip(ids, maps, strict=True):
         for item, grade in gold.items():
             if not isinstance(grade, int | float | np.number) or not np.isfinite(grade):
-                return InputError(
-                    f'query "{query}": the grade of {as_id(item)!r} is not a finite number', got=grade
-                )
+                return InputError(f'query "{query}": the grade of {as_id(item)!r} is not a finite number', got=grade)
     return InputError("a grade is not a number")

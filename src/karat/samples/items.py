@@ -22,17 +22,13 @@ Where = Callable[[int], str]
 """Names a row in an error: `query "q7"`, or `samples.jsonl, line 17`."""
 
 
-def rankings_of(
-    column: list[Any], ids: Sequence[str], where: Where, texts: list[Any] | None = None
-) -> Rankings:
+def rankings_of(column: list[Any], ids: Sequence[str], where: Where, texts: list[Any] | None = None) -> Rankings:
     """Rankings from a column of lists (of strings or records) or of dicts of scores."""
     if _all_mappings(column):
         return Maps(column, ids)
     lists = _lists(column, where, "retrieved")
     if texts is not None:
-        return Lists(
-            {"id": lists, "text": _same_lengths(lists, _lists(texts, where, "retrieved"), where)}, ids
-        )
+        return Lists({"id": lists, "text": _same_lengths(lists, _lists(texts, where, "retrieved"), where)}, ids)
     firsts = set(map(type, (ranking[0] for ranking in lists if len(ranking))))
     if not any(issubclass(kind, Mapping) for kind in firsts):
         return Lists({"id": lists, "text": lists}, ids, plain=True)
@@ -96,9 +92,7 @@ def _as_list(value: Any, where: Callable[[], str], field: str) -> Sequence[Any]:
     why = "; it has no order" if isinstance(value, set | frozenset) and field == "retrieved" else ""
     if isinstance(value, set | frozenset) and field == "gold":
         return sorted(value, key=str)
-    raise InputError(
-        f'{where()}: field "{field}" is {kind}{why}; wanted a list', got=value, hint="[] for nothing"
-    )
+    raise InputError(f'{where()}: field "{field}" is {kind}{why}; wanted a list', got=value, hint="[] for nothing")
 
 
 def _json_list(text: str) -> list[Any] | None:
@@ -126,9 +120,7 @@ def _check_plain(lists: list[Sequence[Any]], where: Where) -> None:
         for item in items:
             if not isinstance(item, _PLAIN):
                 kind = "null" if item is None else f"a {type(item).__name__}"
-                raise InputError(
-                    f"{where(row)}: an item of gold is {kind}; wanted a string or a record", got=item
-                )
+                raise InputError(f"{where(row)}: an item of gold is {kind}; wanted a string or a record", got=item)
 
 
 def _records(
@@ -152,9 +144,7 @@ def _records(
 
 
 def _no_field(used: Iterable[str], place: str, side: str) -> InputError:
-    close = next(
-        (f'; "{name}" looks like "{n}"' for name in used if (n := nearest(name, _RECORD_FIELDS))), ""
-    )
+    close = next((f'; "{name}" looks like "{n}"' for name in used if (n := nearest(name, _RECORD_FIELDS))), "")
     return InputError(f'{place}: the records of {side} have neither "id" nor "text"{close}', got=sorted(used))
 
 
@@ -164,9 +154,7 @@ def _field(lists: list[Sequence[Any]], field: Field, where: Where, side: str) ->
         values = [item.get(field) for item in items]
         if None in values:
             lacking = items[values.index(None)]
-            raise InputError(
-                f'{where(row)}: a record of {side} has no "{field}", others have one', got=lacking
-            )
+            raise InputError(f'{where(row)}: a record of {side} has no "{field}", others have one', got=lacking)
         column.append(values)
     return column
 

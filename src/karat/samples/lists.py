@@ -55,15 +55,11 @@ class Lists:
         if c.duplicates == "remove":
             lists = [list(dict.fromkeys(_canonical(ranking, numbers=keys.numbers))) for ranking in lists]
             depth = np.fromiter(map(len, lists), np.int64, len(lists))
-        parts = [
-            self._find_in(lists[first:last], first, keys, depth[first:last]) for first, last in blocks(depth)
-        ]
+        parts = [self._find_in(lists[first:last], first, keys, depth[first:last]) for first, last in blocks(depth)]
         query, rank, gold = (np.concatenate(column) for column in zip(*parts, strict=True))
         return Found(query, rank, gold, depth)
 
-    def _find_in(
-        self, lists: list[Sequence[Any]], first: int, keys: Keys, depth: Ints
-    ) -> tuple[Ints, Ints, Ints]:
+    def _find_in(self, lists: list[Sequence[Any]], first: int, keys: Keys, depth: Ints) -> tuple[Ints, Ints, Ints]:
         """The query, rank and gold number of each match in some of the rankings."""
         last = first + len(lists)
         flags: list[bytes] = []
@@ -133,9 +129,7 @@ def _gold_of(items: list[str], row: Ints, keys: Keys, first: int) -> Ints:
     done = 0
     for own, hits in zip(keys.each(first), count, strict=False):
         if hits:
-            index = (
-                own.index if len(own) <= _MANY else dict(zip(own, range(len(own)), strict=True)).__getitem__
-            )
+            index = own.index if len(own) <= _MANY else dict(zip(own, range(len(own)), strict=True)).__getitem__
             within += map(index, items[done : done + hits])
             done += hits
     return np.array(within, np.int64) + keys.start[first:][row]

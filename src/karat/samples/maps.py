@@ -118,9 +118,7 @@ class Maps:
             if number is not None:
                 own[gold - begin] = self.maps[keys.query[gold]].get(number, nan)
 
-    def _rank(
-        self, block: _Block, sorted_now: Callable[[], None], keys: Keys, depth: Ints, c: Convention
-    ) -> Found:
+    def _rank(self, block: _Block, sorted_now: Callable[[], None], keys: Keys, depth: Ints, c: Convention) -> Found:
         """Turn the scores of the gold keys into ranks."""
         there = (block.own == block.own).nonzero()[0]
         gold = there + keys.start[block.first]

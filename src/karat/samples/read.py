@@ -98,9 +98,7 @@ def _side(value: Any, side: str) -> _Side:
     read = nested(loaded, source)
     ids = read.ids()
     check_ids(ids, source)
-    return _Side(
-        ids if "id" in read.columns else None, read.build(side, _BUILD[side], ids), source, read.notes()
-    )
+    return _Side(ids if "id" in read.columns else None, read.build(side, _BUILD[side], ids), source, read.notes())
 
 
 def _by_query(value: Mapping[Any, Any], side: str, source: str) -> _Side:
@@ -145,9 +143,7 @@ def _load(value: Any, name: str, *, skip_bad_rows: bool = False) -> tuple[Any, s
 def _are_rows(value: Sequence[Any]) -> bool:
     """Whether a list holds samples rather than rankings or gold."""
     first = value[0] if len(value) else None
-    return hasattr(first, "__struct_fields__") or (
-        isinstance(first, Mapping) and dialect_of(first) is not None
-    )
+    return hasattr(first, "__struct_fields__") or (isinstance(first, Mapping) and dialect_of(first) is not None)
 
 
 def _by_id(ids: Sequence[str]) -> Where:

@@ -64,9 +64,7 @@ class Table:
         import polars as pl
 
         query = np.arange(len(self), dtype=np.uint32)
-        gold = pl.DataFrame(
-            {"query": keys.query.astype(np.uint32), "key": pl.Series(keys.key, dtype=pl.String)}
-        )
+        gold = pl.DataFrame({"query": keys.query.astype(np.uint32), "key": pl.Series(keys.key, dtype=pl.String)})
         rows = pl.DataFrame({"query": np.repeat(query, np.diff(self.start)), "key": self.item})
         joined = gold.with_row_index("gold").join(rows.with_row_index("row"), on=["query", "key"])
         joined = joined.select("gold", "row").sort("gold", "row")

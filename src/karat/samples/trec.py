@@ -30,9 +30,7 @@ def read_trec(path: Path, lines: pl.Series) -> pl.DataFrame:
             hint="JSONL, JSON, CSV, Parquet, or TREC files: a run has 6 fields in a line, qrels have 4",
         )
     pattern, wanted = (_QRELS, "query 0 doc grade") if width == 4 else (_RUN, "query Q0 doc rank score tag")
-    table = numbered.select(
-        "number", "line", pl.col("line").str.extract_groups(pattern).alias("parts")
-    ).unnest("parts")
+    table = numbered.select("number", "line", pl.col("line").str.extract_groups(pattern).alias("parts")).unnest("parts")
     number = "grade" if width == 4 else "score"
     read = table.with_columns(pl.col(number).cast(pl.Float64, strict=False).alias("value"))
     bad = read.filter(pl.col("value").is_null() | pl.col("value").is_nan())

@@ -1,0 +1,79 @@
+"""The command `python -m benchmarks`: every case in a process of its own, then one table."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from benchmarks.outcome import Outcome, hear
+from benchmarks.table import LEGEND, render, setting
+
+_HERE = Path(__file__).parent
+_ROOT = _HERE.parent
+_RESULTS = _HERE / "results.json"
+
+# A case is a module of this package, and after a dash what the module is asked for.
+CASES = (
+    "dicts-W2",
+    "dicts-W3",
+    "lists-W2",
+    "lists-W3",
+    "fresh-W1",
+    "tiny",
+    "memory-dicts",
+    "memory-lists",
+    "startup-import",
+    "startup-help",
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the cases; the exit code is 0 unless one of them crashed, however slow they were."""
+    parser = ArgumentParser(prog="python -m benchmarks", description="Time karat beside its peers.")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help="the cases to run (default: all)")
+    parser.add_argument("--list", action="store_true", help="print the names of the cases and stop")
+    options = parser.parse_args(arguments)
+    if options.list:
+        print("\n".join(CASES))
+        return 0
+    wanted = tuple(dict.fromkeys(options.cases)) or CASES
+    if unknown := [case for case in wanted if case not in CASES]:
+        parser.error(f"no case {', '.join(unknown)}; choose from {', '.join(CASES)}")
+    outcomes: list[Outcome] = []
+    crashed = 0
+    for case in wanted:
+        measured = _run(case)
+        crashed += measured is None
+        outcomes += measured or [Outcome(case=case, note="crashed")]
+    told = setting()
+    _RESULTS.write_text(
+        json.dumps({"setting": told, "outcomes": [asdict(outcome) for outcome in outcomes]}, indent=2) + "\n",
+        encoding="utf-8",
+    )
+    print(" · ".join(f"{name} {value}" for name, value in told.items()))
+    print(f"\n{render(outcomes)}\n\n{LEGEND}")
+    return 1 if crashed else 0
+
+
+def _run(case: str) -> list[Outcome] | None:
+    """The outcomes of a case, or None if it crashed; a heap full of one case would slow the next."""
+    print(f"{case} …", file=sys.stderr, flush=True)
+    module, _, asked_for = case.partition("-")
+    command = ["-m", f"benchmarks.{module}", *([asked_for] if asked_for else [])]
+    done = subprocess.run([sys.executable, *command], cwd=_ROOT, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return hear(done.stdout)
+    # The last line only: the rest of a traceback names the folders of this machine.
+    last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+    print(f"  crashed: {last.replace(str(_ROOT), '.')}", file=sys.stderr)
+    print(f"  to see all of it: python {' '.join(command)}", file=sys.stderr)
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,51 @@
+"""A fresh process: the first call in it, import included, with the data loaded already."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks import workloads
+from benchmarks.outcome import Outcome, not_slower, tell
+from benchmarks.peers import METRICS, PYTREC_EVAL, by_karat, by_pytrec_eval, check_agreement
+
+# Programs of their own, which load json and time only: whatever else this package imports
+# would be loaded before the clock starts, and be missing from the import that is timed.
+_PROGRAM = """
+import json, sys, time
+run, gold = (json.load(open(path)) for path in sys.argv[1:])
+start = time.perf_counter()
+{}
+print(time.perf_counter() - start)
+"""
+_CALLS = {
+    "karat": f"import karat; karat.evaluate(retrieved=run, gold=gold, metrics={METRICS!r})",
+    "pytrec_eval": (f"import pytrec_eval; pytrec_eval.RelevanceEvaluator(gold, {PYTREC_EVAL!r}).evaluate(run)"),
+}
+_PROCESSES = 11
+_ASKED = 2
+
+
+def measure(size: str) -> list[Outcome]:
+    """Compare karat with pytrec_eval, the best of several processes each, taking turns."""
+    data = workloads.dicts(workloads.SIZES[size])
+    check_agreement(by_karat(data), by_pytrec_eval(data), data.gold)
+    taken: dict[str, list[float]] = {name: [] for name in _CALLS}
+    with TemporaryDirectory() as folder:
+        files = workloads.as_json(data).save(Path(folder))
+        for _ in range(_PROCESSES):
+            for name, times in taken.items():
+                times.append(_in_a_process(_CALLS[name], files))
+    ours, theirs = min(taken["karat"]), min(taken["pytrec_eval"])
+    return [not_slower(f"fresh-{size}", "pytrec_eval", ours=ours, theirs=theirs, asked=_ASKED)]
+
+
+def _in_a_process(call: str, files: tuple[Path, Path]) -> float:
+    command = [sys.executable, "-c", _PROGRAM.format(call), *map(str, files)]
+    return float(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+
+if __name__ == "__main__":
+    tell(measure(sys.argv[1]))

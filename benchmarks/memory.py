@@ -1,0 +1,75 @@
+"""Memory: how far the call rises above its input, as a share of the input's own size."""
+
+from __future__ import annotations
+
+import gc
+import json
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from benchmarks import workloads
+from benchmarks.outcome import Outcome, tell
+from benchmarks.peers import by_karat
+
+_STATUS = Path("/proc/self/status")
+_CLEAR = Path("/proc/self/clear_refs")
+_SIZE = "W3"
+_ASKED = 0.5
+_MEGABYTE = 1e6
+
+
+def measure(form: str) -> list[Outcome]:
+    """Measure karat on dicts or on lists, in a process that has held nothing but the input."""
+    case = f"memory-{form}"
+    if not _CLEAR.exists():
+        return [Outcome(case=case, peer="the input", note="skipped: needs the /proc of Linux")]
+    data = workloads.dicts(workloads.SIZES[_SIZE])
+    if form == "lists":
+        data = workloads.lists(data)
+    with TemporaryDirectory() as folder:
+        files = workloads.as_json(data).save(Path(folder))
+        command = [sys.executable, "-m", "benchmarks.memory", *map(str, files)]
+        printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    size, above = json.loads(printed)
+    share = above / size
+    note = f"{_SIZE}: {above / _MEGABYTE:.0f} MB above an input of {size / _MEGABYTE:.0f} MB"
+    return [Outcome(case=case, peer="the input", ratio=share, asked=f"≤ {_ASKED:g}", met=share <= _ASKED, note=note)]
+
+
+def _sizes(run: str, gold: str) -> tuple[int, int]:
+    """The bytes of the input, and by how many the call goes beyond them."""
+    import karat  # noqa: F401  # loaded first: the library is no part of the input
+
+    before = _resident("VmRSS")
+    data = workloads.Data(_load(run), _load(gold))
+    gc.collect()
+    after = _resident("VmRSS")
+    _CLEAR.write_text("5", encoding="ascii")  # the peak starts anew from what is resident now
+    result = by_karat(data)
+    peak = _resident("VmHWM")
+    del result
+    return after - before, peak - after
+
+
+def _load(path: str) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads(Path(path).read_bytes())
+    return loaded
+
+
+def _resident(field: str) -> int:
+    for line in _STATUS.read_text(encoding="ascii").splitlines():
+        name, _, value = line.partition(":")
+        if name == field:
+            return int(value.removesuffix("kB")) * 1024
+    raise LookupError(field)
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case [run, gold]:
+            print(json.dumps(_sizes(run, gold)))
+        case [form]:
+            tell(measure(form))

@@ -1,0 +1,94 @@
+"""Workloads: seeded runs and gold, lying in memory as after loading a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+_SEED = 20
+_IDS = range(100_000, 1_000_000)  # one length for all ids: ranx compiles anew for each length
+_MOST_GOLD = 20
+_FOUND = 0.6
+_GRADES = range(4)
+
+
+class Size(NamedTuple):
+    """How many queries, and how many items are retrieved for each."""
+
+    queries: int
+    depth: int
+
+
+SIZES = {
+    "tiny": Size(10, 20),
+    "W1": Size(1_000, 100),
+    "W2": Size(10_000, 100),
+    "W3": Size(10_000, 1_000),
+}
+
+
+class Data(NamedTuple):
+    """A run and its gold by query: dicts of scores and of grades, or lists of ids."""
+
+    run: dict[str, Any]
+    gold: dict[str, Any]
+
+
+class Texts(NamedTuple):
+    """The same as JSON, to be loaded again and again."""
+
+    run: str
+    gold: str
+
+    def load(self) -> Data:
+        """A copy that nobody has touched: Python keeps the hash of a string once it was asked for."""
+        return Data(json.loads(self.run), json.loads(self.gold))
+
+    def save(self, folder: Path) -> tuple[Path, Path]:
+        """Write each to a file, for another process to load."""
+        run, gold = folder / "run.json", folder / "gold.json"
+        run.write_text(self.run, encoding="ascii")
+        gold.write_text(self.gold, encoding="ascii")
+        return run, gold
+
+
+def dicts(size: Size) -> Data:
+    """Each query with items and scores in no order, and up to 20 gold items with grades from 0 to 3."""
+    random = Random(_SEED)
+    run: dict[str, dict[str, float]] = {}
+    gold: dict[str, dict[str, int]] = {}
+    for number in range(size.queries):
+        count = random.randint(1, _MOST_GOLD)
+        ids = [f"doc{i}" for i in random.sample(_IDS, count + size.depth)]
+        wanted, others = ids[:count], ids[count:]
+        found = [item for item in wanted if random.random() < _FOUND]
+        retrieved = found + others[: size.depth - len(found)]
+        random.shuffle(retrieved)
+        run[f"q{number}"] = {item: random.random() for item in retrieved}
+        gold[f"q{number}"] = {item: random.choice(_GRADES) for item in wanted}
+    # Made data outlive the loaded ones, which therefore fill fresh memory, as they do after reading a file.
+    return as_json(Data(run, gold)).load()
+
+
+def lists(scored: Data) -> Data:
+    """The same data as people without scores have them: items best first, and the relevant ones."""
+    run = {query: sorted(items, key=items.__getitem__, reverse=True) for query, items in scored.run.items()}
+    gold = {query: [item for item, grade in items.items() if grade] for query, items in scored.gold.items()}
+    return as_json(Data(run, gold)).load()
+
+
+def with_scores(ranked: Data) -> Data:
+    """Ranked lists as dicts, for those who take nothing else: the higher the better, every gold item 1."""
+    run = {
+        query: {item: float(len(items) - rank) for rank, item in enumerate(items)}
+        for query, items in ranked.run.items()
+    }
+    gold = {query: dict.fromkeys(items, 1) for query, items in ranked.gold.items()}
+    return as_json(Data(run, gold)).load()
+
+
+def as_json(data: Data) -> Texts:
+    """The run and the gold, each as the text of a file of its own."""
+    return Texts(json.dumps(data.run), json.dumps(data.gold))

@@ -1,0 +1,106 @@
+"""Writes the parts of the documentation that the code knows: run by `make docs`, checked by `make check`."""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from karat.conventions import STANDARD, questions  # noqa: E402
+from karat.metrics import METRICS  # noqa: E402
+from karat.report import demo  # noqa: E402
+
+
+def metrics() -> str:
+    """A row for every metric in the registry."""
+    rows = ["| metric | what it says | settings | also called |", "|---|---|---|---|"]
+    for name, d in METRICS.items():
+        settings = ", ".join(f"`{s}`" + ("" if v is None else f" ({v:g})") for s, v in d.settings.items())
+        cutoff = "@k" if d.cutoff else ""
+        rows.append(f"| `{name}{cutoff}` | {d.help} | {settings} | {', '.join(f'`{a}`' for a in d.aliases)} |")
+    return "\n".join(rows)
+
+
+def choices() -> str:
+    """The choices of the standard convention, with the question that each answers."""
+    rows = ["| question | standard |", "|---|---|"]
+    asked = questions()
+    return "\n".join(rows + [f"| {asked[name]} | `{value}` |" for name, value in STANDARD.choices().items()])
+
+
+def edges() -> str:
+    """Each edge with the scores of its example."""
+    from edge_cases import EDGES, MANY  # type: ignore[import-not-found]
+
+    rows = ["| edge | what karat does | example | scores |", "|---|---|---|---|"]
+    rows += [f"| {e.name} | {e.decision} | {_example(e.retrieved, e.gold)} | {_scores(e.scores)} |" for e in EDGES]
+    rows += [f"| {e.name} | {e.decision} | {_matches(e)} | {_scores(e.scores)} |" for e in MANY]
+    return "\n".join(rows)
+
+
+def demo_screen() -> str:
+    """What `karat demo` prints."""
+    return f"```\n{demo.show()}\n```"
+
+
+def _example(retrieved: Any, gold: Any) -> str:
+    return f"retrieved `{_short(retrieved)}`, gold `{_short(gold)}`"
+
+
+def _short(by_query: dict[str, Any]) -> str:
+    plain = by_query["q"] if list(by_query) == ["q"] else by_query
+    return str(plain).replace("'", "")
+
+
+def _matches(edge: Any) -> str:
+    parts = [f"chunk {i + 1} holds gold {', '.join(str(g + 1) for g in edge.satisfies[i])}" for i in edge.ranking]
+    return f"{'; '.join(parts)}; {edge.gold} gold items"
+
+
+def _scores(scores: dict[str, float]) -> str:
+    return ", ".join(f"{name} {'undefined' if math.isnan(v) else f'{v:.3g}'}" for name, v in scores.items())
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "metrics": metrics,
+    "choices": choices,
+    "edges": edges,
+    "demo": demo_screen,
+}
+
+
+def fill(text: str) -> str:
+    """Put each part between its marks: `<!-- metrics -->` and `<!-- /metrics -->`."""
+    for name, part in PARTS.items():
+        marks = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)", re.DOTALL)
+        if marks.search(text):
+            body = part()
+            text = marks.sub(lambda m, body=body: m[1] + body + m[2], text)  # type: ignore[misc]
+    return text
+
+
+def main() -> int:
+    """Write every page anew, or say which is out of date."""
+    stale = []
+    for page in [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]:
+        old = page.read_text("utf-8")
+        new = fill(old)
+        if new != old:
+            stale.append(page.name)
+            if "--check" not in sys.argv:
+                page.write_text(new, "utf-8")
+    if stale and "--check" in sys.argv:
+        print(f"Out of date: {', '.join(stale)}. Run `make docs`.")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,154 @@
+"""Every edge, decided once: an example of each, what karat does, and the scores that follow.
+
+The tests check the scores; the page docs/edge-cases.md is written from the same table.
+"""
+
+from __future__ import annotations
+
+from math import log2, nan
+from typing import Any, NamedTuple
+
+
+class Edge(NamedTuple):
+    """One decision, with an example that shows it."""
+
+    name: str
+    decision: str
+    retrieved: Any
+    gold: Any
+    scores: dict[str, float]
+
+
+DISCOUNT = [1 / log2(rank + 1) for rank in range(1, 10)]
+
+EDGES = [
+    Edge(
+        "empty gold",
+        "Undefined in every metric that needs gold; counted in `run.undefined`, not in the mean.",
+        {"q": ["A", "B"]},
+        {"q": []},
+        {"recall@5": nan, "precision@5": nan, "ndcg@5": nan, "rr": nan, "judged@5": 0.0},
+    ),
+    Edge(
+        "nothing retrieved",
+        "0: the retriever failed. How much of nothing is judged is undefined.",
+        {"q": []},
+        {"q": ["A"]},
+        {"recall@5": 0.0, "precision@5": 0.0, "ndcg@5": 0.0, "rr": 0.0, "judged@5": nan},
+    ),
+    Edge(
+        "both empty",
+        "Undefined: there was nothing to find. Never a silent 1.",
+        {"q": []},
+        {"q": []},
+        {"recall@5": nan, "precision@5": nan, "ndcg@5": nan, "rr": nan},
+    ),
+    Edge(
+        "k greater than what came back",
+        "Precision still divides by k; the missing places count as irrelevant. Without k it divides by what came back.",
+        {"q": ["A"]},
+        {"q": ["A", "B", "C"]},
+        {"recall@5": 1 / 3, "precision@5": 0.2, "precision": 1.0, "ndcg@5": 1 / sum(DISCOUNT[:3])},
+    ),
+    Edge(
+        "k smaller than the gold",
+        "Recall divides by all gold; nDCG's ideal is cut at k; `recall_capped` divides by what k places can hold.",
+        {"q": ["A", "B"]},
+        {"q": ["A", "B", "C"]},
+        {"recall@2": 2 / 3, "ndcg@2": 1.0, "recall_capped@2": 1.0, "recall_all@2": 0.0},
+    ),
+    Edge(
+        "duplicate retrieved",
+        "Keeps its rank and earns nothing the second time.",
+        {"q": ["A", "A", "B"]},
+        {"q": ["A", "B", "C"]},
+        {
+            "recall@2": 1 / 3,
+            "precision@2": 0.5,
+            "precision@3": 2 / 3,
+            "ndcg@3": (DISCOUNT[0] + DISCOUNT[2]) / sum(DISCOUNT[:3]),
+            "ap": (1 / 1 + 2 / 3) / 3,
+        },
+    ),
+    Edge(
+        "duplicate gold",
+        "One gold item; of two grades the better counts.",
+        {"q": ["A"]},
+        {"q": [{"id": "A", "grade": 1}, {"id": "A", "grade": 3}]},
+        {"recall@1": 1.0, "precision@1": 1.0, "ndcg@1": 1.0},
+    ),
+    Edge(
+        "ties",
+        "By id, descending, as trec_eval; scores are compared in single precision, as trec_eval does.",
+        {"q": {"A": 1.0, "B": 1.0, "C": 1.0}},
+        {"q": ["B"]},
+        {"rr": 0.5, "recall@1": 0.0, "recall@2": 1.0},
+    ),
+    Edge(
+        "a query missing from the run",
+        "0, and counted in `run.provenance.missing`: leaving it out would raise the mean.",
+        {"q": ["A"]},
+        {"q": ["A"], "lost": ["B"]},
+        {"recall@1": 0.5, "rr": 0.5},
+    ),
+    Edge(
+        "an extra query in the run",
+        "Ignored, and counted in `run.provenance.extra`.",
+        {"q": ["A"], "more": ["B"]},
+        {"q": ["A"]},
+        {"recall@1": 1.0, "rr": 1.0},
+    ),
+    Edge(
+        "grades of 0 and below",
+        "Not relevant. 0 is judged irrelevant, which bpref uses; below 0 bpref passes over, nDCG gains nothing.",
+        {"q": ["Z", "N", "A"]},
+        {"q": {"A": 1, "Z": 0, "N": -1}},
+        {
+            "recall@3": 1.0,
+            "precision@3": 1 / 3,
+            "rr": 1 / 3,
+            "ndcg@3": DISCOUNT[2],
+            "bpref": 0.0,
+            "judged@3": 1.0,
+        },
+    ),
+    Edge(
+        "unjudged items",
+        "Count as irrelevant in every metric but bpref, which passes over them; `judged@k` says how many there are.",
+        {"q": ["X", "A", "Y", "Z"]},
+        {"q": {"A": 1, "Z": 0}},
+        {"precision@2": 0.5, "rr": 0.5, "bpref": 1.0, "judged@4": 0.5},
+    ),
+]
+
+
+class Many(NamedTuple):
+    """A decision on matches that are not one to one, which judges of text and spans make."""
+
+    name: str
+    decision: str
+    ranking: list[int]
+    satisfies: dict[int, set[int]]
+    gold: int
+    scores: dict[str, float]
+
+
+MANY = [
+    Many(
+        "two chunks on one gold item",
+        "Precision counts both ranks; recall, AP and nDCG count the gold item once, at its first rank.",
+        [0, 1],
+        {0: {0}, 1: {0}},
+        2,
+        {"precision@2": 1.0, "recall@2": 0.5, "ap": 0.5, "ndcg@2": 1 / sum(DISCOUNT[:2])},
+    ),
+    Many(
+        "one chunk on two gold items",
+        "Recall counts both; precision one rank; AP and nDCG give the second the next place, so a chunk that "
+        "holds everything is perfect and nothing exceeds 1.",
+        [0],
+        {0: {0, 1}},
+        2,
+        {"precision@1": 1.0, "recall@1": 1.0, "ap": 1.0, "ndcg@2": 1.0, "ndcg@1": 1.0},
+    ),
+]

@@ -1,0 +1,151 @@
+"""The command line, driven as a user does: by running it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import karat
+
+KARAT = str(Path(sys.executable).with_name("karat"))
+ROWS = [
+    {"id": "q1", "query": "where?", "retrieved": ["a", "b"], "gold": ["b"], "topic": "x"},
+    {"id": "q2", "query": "when?", "retrieved": ["c"], "gold": ["d", "c"], "topic": "y"},
+]
+
+
+def run(*arguments, code=0, **kwargs):
+    done = subprocess.run([KARAT, *map(str, arguments)], capture_output=True, text=True, check=False, **kwargs)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout if code == 0 else done.stderr
+
+
+@pytest.fixture
+def samples(tmp_path):
+    path = tmp_path / "samples.jsonl"
+    path.write_text("\n".join(map(json.dumps, ROWS)))
+    return path
+
+
+def test_demo():
+    out = run("demo")
+    assert "32 queries over 40 short documents" in out
+    assert "recall@10" in out
+    assert "Three misses of bm25 at 5" in out
+    assert out.count("\n  q") == 3
+    assert "karat eval" in out
+
+
+def test_demo_samples_can_be_evaluated(tmp_path):
+    path = tmp_path / "demo.jsonl"
+    run("demo", "--samples", path)
+    out = run("eval", path, "recall@5")
+    shown = next(line for line in run("demo").splitlines() if line.startswith("  recall@5"))
+    assert f"recall@5  {shown.split()[1]}" in out
+
+
+def test_eval(samples):
+    out = run("eval", samples, "recall@1,5 precision@2 ndcg@10")
+    assert f"{samples} · 2 queries · judge: ids (chosen: the items read like ids) · convention: standard" in out
+    assert "recall@5     0.750" in out
+    assert "1.5 gold items per query" in out
+    assert "at best 0.750" in out
+
+
+def test_eval_by_field(samples):
+    out = run("eval", samples, "recall@5", "--by", "topic")
+    assert "x            1     1.000" in out
+    assert "Did you mean topic?" in run("eval", samples, "--by", "topik", code=2)
+
+
+def test_eval_formats(samples):
+    read = json.loads(run("eval", samples, "recall@5", "--format", "json"))
+    assert read["mean"] == {"recall@5": 0.75}
+    rows = list(csv.DictReader(io.StringIO(run("eval", samples, "recall@5", "--format", "csv"))))
+    assert rows == [{"query_id": "q1", "recall@5": "1.0"}, {"query_id": "q2", "recall@5": "0.5"}]
+
+
+def test_eval_saves_the_run(samples, tmp_path):
+    run("eval", samples, "recall@5", "-o", tmp_path / "run.parquet")
+    assert karat.load(tmp_path / "run.parquet").mean == {"recall@5": 0.75}
+
+
+def test_eval_trec(tmp_path):
+    (tmp_path / "a.run").write_text("1 Q0 x 1 0.9 t\n1 Q0 y 2 0.8 t\n3 Q0 x 1 1 t\n")
+    (tmp_path / "a.qrels").write_text("1 0 y 1\n2 0 x 1\n")
+    out = run("eval", tmp_path / "a.run", "rr", "--gold", tmp_path / "a.qrels")
+    assert "rr  0.250" in out
+    assert "1 query of the gold missing from the run, counted as 0." in out
+    assert "1 query of the run without gold, ignored." in out
+
+
+def test_a_metric_of_ones_own(samples, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import karat\n@karat.metric\ndef twice(hits, k, c):\n    '''Half of recall.'''\n"
+        "    return hits.found(k, c) / hits.gold_count() / 2\n"
+    )
+    assert "twice@5  0.375" in run("eval", samples, "twice@5", "--import", tmp_path / "mine.py")
+    assert "Half of recall." in run("metrics", "--import", tmp_path / "mine.py")
+    assert "cannot import" in run("metrics", "--import", tmp_path / "nobody.py", code=2)
+
+
+def test_metrics_are_listed():
+    out = run("metrics")
+    for name in ("recall(rel=)@k", "rbp(p=0.8, rel=)@k", "bpref(rel=)", "mrr"):
+        assert name in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["eval", "nothing.jsonl"], "karat: no file nothing.jsonl"),
+        (["eval", "{samples}", "ndgc@5"], "Did you mean ndcg?"),
+        (["eval", "{samples}", "recall@0"], "at least 1"),
+        (["eval", "{samples}", "--judge", "idz"], 'no judge "idz"'),
+        (["eval", "{samples}", "--convention", "x"], 'no convention "x"'),
+        (["eval"], "FILE"),
+        (["evil"], "invalid choice"),
+        ([], "COMMAND"),
+    ],
+)
+def test_mistakes_end_in_a_sentence_and_code_2(samples, arguments, said):
+    err = run(*[a.format(samples=samples) for a in arguments], code=2)
+    assert said in err
+
+
+def test_output_can_be_piped_into_a_short_reader(samples):
+    done = subprocess.run(f"{KARAT} metrics | head -1", shell=True, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert len(done.stdout.splitlines()) == 1
+
+
+def test_hostile_text_is_harmless(tmp_path):
+    path = tmp_path / "evil.jsonl"
+    row = {
+        "query": "\x1b[31mred\x07",
+        "retrieved": ["a"],
+        "gold": ["a"],
+        "topic": "\x1b]0;title\x07\u202eabc\x00",
+    }
+    path.write_text(json.dumps(row))
+    out = run("eval", path, "recall@1", "--by", "topic")
+    assert not {"\x1b", "\x07", "\x00", "\u202e"} & set(out)
+    err = run("eval", tmp_path / "\x1b[31m.jsonl", code=2)
+    assert "\x1b" not in err
+
+
+def test_skip_bad_rows(samples):
+    samples.write_text(samples.read_text() + "\n{broken")
+    assert "line 3" in run("eval", samples, code=2)
+    assert "1 row could not be read, skipped." in run("eval", samples, "--skip-bad-rows")
+
+
+def test_version():
+    assert run("--version") == f"karat {karat.__version__}\n"

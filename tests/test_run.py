@@ -1,0 +1,191 @@
+"""Runs: what they answer, how they look, and that a file brings them back whole."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import karat
+from data import random_run_and_gold
+
+SAMPLES = [
+    {"id": "a", "query": "first?", "retrieved": ["x", "g", "x"], "gold": ["g", "h"], "topic": "one"},
+    {"id": "b", "query": "second?", "retrieved": ["g"], "gold": {"g": 2, "z": 0}, "topic": "two"},
+    {"id": "c", "query": None, "retrieved": ["y"], "gold": [], "topic": None},
+]
+RUN = karat.evaluate(
+    [
+        {**row, "gold": row["gold"] if isinstance(row["gold"], dict) else dict.fromkeys(row["gold"], 1)}
+        for row in SAMPLES
+    ],
+    "recall@1,5 precision@2 rr",
+)
+
+
+def test_table_is_ordered_as_given():
+    assert RUN.table.columns == ["query_id", "recall@1", "recall@5", "precision@2", "rr"]
+    assert RUN.table["query_id"].to_list() == ["a", "b", "c"]
+    assert RUN.table["recall@5"].to_list()[:2] == [0.5, 1.0]
+    assert RUN.to_polars() is RUN.table
+    assert isinstance(RUN.to_pandas(), pd.DataFrame)
+    assert RUN.to_pandas()["recall@5"].tolist()[:2] == [0.5, 1.0]
+
+
+def test_means_leave_out_and_count_what_is_undefined():
+    assert RUN.mean == {"recall@1": 0.5, "recall@5": 0.75, "precision@2": 0.5, "rr": 0.75}
+    assert RUN.undefined == dict.fromkeys(RUN.mean, 1)
+    assert math.isnan(karat.evaluate(retrieved=[["a"]], gold=[[]], metrics="rr").mean["rr"])
+
+
+def test_pooled_counts_gold_items_not_queries():
+    assert RUN.pooled == {"recall@1": 1 / 3, "recall@5": 2 / 3, "precision@2": 0.5}
+    assert RUN.gold_size == 1.5
+
+
+def test_pooled_over_many():
+    run, gold = random_run_and_gold(4)
+    result = karat.evaluate(retrieved=run, gold=gold, metrics="recall@5 precision judged@10 rr f1@5")
+    found = sum(1 for q in gold for item in result.gold(q) if item.grade > 0 and (item.rank or 99) <= 5)
+    size = sum(grade > 0 for g in gold.values() for grade in g.values())
+    assert result.pooled["recall@5"] == pytest.approx(found / size)
+    assert set(result.pooled) == {"recall@5", "precision", "judged@10"}
+
+
+def test_hits_and_gold_of_one_query():
+    assert RUN.hits("a") == [(2, "g", 1.0, "same id")]
+    assert RUN.gold("a") == [("g", 1.0, 2), ("h", 1.0, None)]
+    assert RUN.gold("b") == [("g", 2.0, 1), ("z", 0.0, None)]
+    assert RUN.hits("c") == []
+    with pytest.raises(karat.UnknownName, match='no query "d"'):
+        RUN.hits("d")
+
+
+def test_duplicates_are_hits_but_earn_nothing():
+    run = karat.evaluate(retrieved=[["g", "g"]], gold=[["g"]], metrics="precision@2")
+    assert [hit.rank for hit in run.hits(1)] == [1, 2]
+    assert run.gold(1) == [("g", 1.0, 1)]
+    assert run.mean["precision@2"] == 0.5
+
+
+def test_slices():
+    by = RUN.by("topic")
+    assert list(by) == ["(none)", "one", "two"]
+    assert by["one"].mean["recall@5"] == 0.5
+    assert by["two"].hits("b") == RUN.hits("b")
+    assert by.table["queries"].to_list() == [1, 1, 1]
+    assert "one" in repr(by)
+    assert "<td>one</td>" in by._repr_html_()
+    with pytest.raises(karat.UnknownName, match=r'no field "topics"\. Did you mean topic\?'):
+        RUN.by("topics")
+    with pytest.raises(karat.UnknownName, match='no topic "three"'):
+        by["three"]
+
+
+def test_shown():
+    text = repr(RUN)
+    assert "3 queries · 1.5 gold items per query · judge: ids · convention: standard" in text
+    assert "recall@5     0.750  [0.50, 1.00]  1 undefined" in text
+    html = RUN._repr_html_()
+    assert "<td>recall@5</td><td>0.750</td>" in html
+    plain = RUN.to_dict()
+    assert plain["mean"] == RUN.mean
+    assert plain["provenance"]["judge_reason"] == "the items read like ids"
+
+
+def test_intervals_are_seeded_and_hold_the_mean():
+    run, gold = random_run_and_gold(8, queries=80)
+    result = karat.evaluate(retrieved=run, gold=gold, metrics="recall@5,10 ndcg@10 judged@5")
+    once, again = result.interval(), result.interval()
+    assert once == again
+    for name, (low, high) in once.items():
+        assert low <= result.mean[name] <= high
+        narrow = result.interval(0.5)[name]
+        assert high - low > narrow.high - narrow.low
+    with pytest.raises(karat.BadArgument, match="level"):
+        result.interval(1.5)
+    alone = karat.evaluate(retrieved=[["a"]], gold=[["a"]], metrics="rr").interval()["rr"]
+    assert all(map(math.isnan, alone))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_files_bring_a_run_back_whole(tmp_path, seed):
+    run, gold = random_run_and_gold(seed)
+    result = karat.evaluate(retrieved=run, gold=gold, metrics="recall@1,5 f(beta=2)@5 ndcg ap bpref")
+    path = tmp_path / "run.parquet"
+    result.save(path)
+    back = karat.load(path)
+    assert back.table.equals(result.table)
+    assert (back.mean, back.pooled, back.undefined) == (result.mean, result.pooled, result.undefined)
+    assert back.provenance == result.provenance
+    assert back.gold_hash == result.gold_hash
+    assert str(back.convention.choices()) == str(result.convention.choices())
+    for query in result.ids:
+        assert back.hits(query) == result.hits(query)
+        assert back.gold(query) == result.gold(query)
+
+
+def test_any_parquet_reader_can_open_it(tmp_path):
+    RUN.save(tmp_path / "run.parquet")
+    frame = pd.read_parquet(tmp_path / "run.parquet")
+    assert frame["recall@5"].tolist()[:2] == [0.5, 1.0]
+    assert frame["meta.topic"].tolist()[:2] == ["one", "two"]
+    assert karat.load(tmp_path / "run.parquet").by("topic")["two"].mean == RUN.by("topic")["two"].mean
+
+
+def test_the_same_input_gives_the_same_bytes(tmp_path):
+    code = (
+        "import karat, sys; karat.evaluate(retrieved={'q': ['b', 'a'], 'r': ['c']}, gold={'q': ['a', 'z'], 'r': ['d']})"
+        ".save(sys.argv[1])"
+    )
+    for name, seed in (("one", "1"), ("two", "2")):
+        env = {**os.environ, "PYTHONHASHSEED": seed}
+        subprocess.run([sys.executable, "-c", code, tmp_path / name], check=True, env=env)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_gold_hash_knows_the_task_and_not_its_order():
+    def digest(gold):
+        return karat.evaluate(retrieved={q: ["a"] for q in gold}, gold=gold, metrics="rr").gold_hash
+
+    one = digest({"q": {"a": 1, "b": 2}, "r": {"c": 1}})
+    assert one == digest({"r": {"c": 1}, "q": {"b": 2, "a": 1}})
+    assert one != digest({"q": {"a": 1, "b": 1}, "r": {"c": 1}})
+    assert one != digest({"q": {"a": 1}, "r": {"b": 2, "c": 1}})
+
+
+def test_run_files_that_are_none(tmp_path):
+    with pytest.raises(karat.RunFileError, match="no run file"):
+        karat.load(tmp_path / "none.parquet")
+    (tmp_path / "broken.parquet").write_text("nonsense")
+    with pytest.raises(karat.RunFileError, match="cannot be read"):
+        karat.load(tmp_path / "broken.parquet")
+    pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "other.parquet")
+    with pytest.raises(karat.RunFileError, match="not a run of karat"):
+        karat.load(tmp_path / "other.parquet")
+    with pytest.raises(karat.RunFileError, match="cannot write"):
+        RUN.save(tmp_path / "no" / "such" / "folder.parquet")
+
+
+def test_saving_leaves_no_scraps(tmp_path):
+    RUN.save(tmp_path / "run.parquet")
+    RUN.save(tmp_path / "run.parquet")
+    assert [path.name for path in tmp_path.iterdir()] == ["run.parquet"]
+
+
+def test_meta_of_any_kind_is_kept_or_told_as_text(tmp_path):
+    rows = [{"retrieved": ["a"], "gold": ["a"], "mixed": value, "n": i} for i, value in enumerate([1, "two", None])]
+    karat.evaluate(rows, "rr").save(tmp_path / "run.parquet")
+    back = karat.load(tmp_path / "run.parquet")
+    assert back.meta["mixed"] == ["1", "two", None]
+    assert back.meta["n"] == [0, 1, 2]
+
+
+def test_scores_are_arrays_by_name():
+    assert isinstance(RUN.scores["rr"], np.ndarray)
