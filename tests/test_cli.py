@@ -27,6 +27,11 @@ def run(*arguments, code=0, **kwargs):
     return done.stdout if code == 0 else done.stderr
 
 
+def words(text):
+    """The text with single spaces: what a column holds matters here, not how wide it is."""
+    return " ".join(text.split())
+
+
 @pytest.fixture
 def samples(tmp_path):
     path = tmp_path / "samples.jsonl"
@@ -48,20 +53,20 @@ def test_demo_samples_can_be_evaluated(tmp_path):
     run("demo", "--samples", path)
     out = run("eval", path, "recall@5")
     shown = next(line for line in run("demo").splitlines() if line.startswith("  recall@5"))
-    assert f"recall@5  {shown.split()[1]}" in out
+    assert f"recall@5 {shown.split()[1]}" in words(out)
 
 
 def test_eval(samples):
     out = run("eval", samples, "recall@1,5 precision@2 ndcg@10")
     assert f"{samples} · 2 queries · judge: ids (chosen: the items read like ids) · convention: standard" in out
-    assert "recall@5     0.750" in out
+    assert "recall@5 0.750" in words(out)
     assert "1.5 gold items per query" in out
     assert "at best 0.750" in out
 
 
 def test_eval_by_field(samples):
     out = run("eval", samples, "recall@5", "--by", "topic")
-    assert "x            1     1.000" in out
+    assert "x 1 1.000" in words(out)
     assert "Did you mean topic?" in run("eval", samples, "--by", "topik", code=2)
 
 
@@ -81,7 +86,7 @@ def test_eval_trec(tmp_path):
     (tmp_path / "a.run").write_text("1 Q0 x 1 0.9 t\n1 Q0 y 2 0.8 t\n3 Q0 x 1 1 t\n")
     (tmp_path / "a.qrels").write_text("1 0 y 1\n2 0 x 1\n")
     out = run("eval", tmp_path / "a.run", "rr", "--gold", tmp_path / "a.qrels")
-    assert "rr  0.250" in out
+    assert "rr 0.250" in words(out)
     assert "1 query of the gold missing from the run, counted as 0." in out
     assert "1 query of the run without gold, ignored." in out
 
@@ -91,7 +96,7 @@ def test_a_metric_of_ones_own(samples, tmp_path):
         "import karat\n@karat.metric\ndef twice(hits, k, c):\n    '''Half of recall.'''\n"
         "    return hits.found(k, c) / hits.gold_count() / 2\n"
     )
-    assert "twice@5  0.375" in run("eval", samples, "twice@5", "--import", tmp_path / "mine.py")
+    assert "twice@5 0.375" in words(run("eval", samples, "twice@5", "--import", tmp_path / "mine.py"))
     assert "Half of recall." in run("metrics", "--import", tmp_path / "mine.py")
     assert "cannot import" in run("metrics", "--import", tmp_path / "nobody.py", code=2)
 

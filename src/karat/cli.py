@@ -76,7 +76,7 @@ def _demo(options: Namespace) -> None:
     from karat.report import demo
 
     if options.samples is None:
-        print(demo.show())
+        print(demo.show(_program()))
         return
     from pathlib import Path
 
@@ -87,7 +87,7 @@ def _demo(options: Namespace) -> None:
         Path(options.samples).write_bytes(b"\n".join([*lines, b""]))
     except OSError as error:
         raise BadArgument(f"cannot write {options.samples}: {error.strerror}") from error
-    print(f"{options.samples}: {len(lines)} samples. Next: karat eval {options.samples}")
+    print(f"{options.samples}: {len(lines)} samples. Next: {_program()} eval {options.samples}")
 
 
 def _eval(options: Namespace) -> None:
@@ -145,6 +145,13 @@ def _import(name: str) -> None:
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
     except (ImportError, OSError, SyntaxError) as error:
         raise BadArgument(f"cannot import {name}: {error}") from error
+
+
+def _program() -> str:
+    """How to call karat again: by its name, or by its path where it is not on the search path."""
+    from shutil import which
+
+    return "karat" if which("karat") or not sys.argv[0].endswith("karat") else sys.argv[0]
 
 
 def _told(error: KaratError) -> str:

@@ -27,7 +27,7 @@ def span(low: float, high: float, places: int = 2) -> str:
     return "" if low != low else f"[{low:.{places}f}, {high:.{places}f}]"
 
 
-def text_table(rows: Sequence[Sequence[str]], right: Sequence[int] = (), indent: str = "  ") -> str:
+def text_table(rows: Sequence[Sequence[str]], right: Sequence[int] = (), gap: str = "  ") -> str:
     """Rows as aligned columns; those listed in `right` end at the right."""
     widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
     lines = []
@@ -36,7 +36,7 @@ def text_table(rows: Sequence[Sequence[str]], right: Sequence[int] = (), indent:
             " " * (width - _width(cell)) + cell if i in right else cell + " " * (width - _width(cell))
             for i, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
-        lines.append((indent + "  ".join(cells)).rstrip())
+        lines.append(("  " + gap.join(cells)).rstrip())
     return "\n".join(lines)
 
 

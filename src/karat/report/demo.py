@@ -47,8 +47,8 @@ def runs() -> dict[str, Run]:
     return {name: evaluate(samples(name), METRICS) for name in RETRIEVERS}
 
 
-def show() -> str:
-    """The whole screen."""
+def show(program: str = "karat") -> str:
+    """The whole screen; the commands at its end begin with the program as it was called."""
     found = runs()
     name, best = next(iter(found.items()))
     p = best.provenance
@@ -62,7 +62,7 @@ def show() -> str:
             f"Three misses of {name} at {_K}, and why",
             text_table([[m.query, f'"{clean(m.text, 46)}"', m.gold, m.cause] for m in misses(best)]),
             "",
-            _NEXT,
+            _next(program),
         ]
     )
 
@@ -93,8 +93,11 @@ def _cause(query: str, gold: str, rank: int | None) -> str:
     return f"below rank {_DEPTH}: shares only {', '.join(sorted(shared)[:3])}"
 
 
-_NEXT = """\
-Next   karat demo --samples demo.jsonl             the samples behind this, to see the format
-       karat eval demo.jsonl "recall@5 ndcg@10"    evaluate a file; put yours in its place:
-                                                   {"query": …, "retrieved": […], "gold": […]} per line
-       karat metrics                               every metric and what it says"""
+def _next(program: str) -> str:
+    rows = [
+        [f"{program} demo --samples demo.jsonl", "the samples behind this, to see the format"],
+        [f'{program} eval demo.jsonl "recall@5 ndcg@10"', "evaluate a file; put yours in its place:"],
+        ["", '{"query": …, "retrieved": […], "gold": […]} per line'],
+        [f"{program} metrics", "every metric and what it says"],
+    ]
+    return f"Next\n{text_table(rows)}"

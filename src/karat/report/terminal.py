@@ -59,13 +59,13 @@ def _means(runs: Mapping[str, Run]) -> str:
     beside = _beside(first)
     rows = []
     if list(runs) != [""]:
-        rows.append(["", *(cell for name in runs for cell in (clean(name, 20), "")), ""])
+        rows.append(["", *(clean(name, 20) for name in runs), ""])
     for name in first.mean:
-        cells = [name]
-        for run, ends in zip(runs.values(), all_ends, strict=True):
-            cells += [number(run.mean[name]), span(*ends[name])]
-        rows.append([*cells, beside.get(name, "")])
-    return text_table(rows)
+        means = [
+            f"{number(run.mean[name])}  {span(*ends[name])}" for run, ends in zip(runs.values(), all_ends, strict=True)
+        ]
+        rows.append([name, *means, beside.get(name, "")])
+    return text_table(rows, gap="   ")
 
 
 def _beside(run: Run) -> dict[str, str]:
