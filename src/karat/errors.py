@@ -36,7 +36,7 @@ class InputError(KaratError, ValueError):
     """The data cannot be read as samples."""
 
 
-class UnknownName(KaratError, LookupError):
+class UnknownName(KaratError, KeyError):
     """No metric, judge, convention or column has this name."""
 
 
@@ -50,16 +50,19 @@ class RunFileError(KaratError, OSError):
 
 def shorten(value: object) -> str:
     """The value as Python writes it, cut to one short line."""
-    text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
+    try:
+        text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
+    except ValueError:  # a number of thousands of digits has no text
+        text = f"a very long {type(value).__name__}"
     text = " ".join(text.split())
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     """The known name that looks most like this one, if any does."""
     from difflib import get_close_matches
 
-    found = get_close_matches(name.lower(), list(known), n=1, cutoff=0.6)
+    found = get_close_matches(name.lower(), list(known), n=1, cutoff=cutoff)
     return found[0] if found else None
 
 

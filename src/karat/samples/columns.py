@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from karat.arrays import Bools
 from karat.errors import InputError
 from karat.samples.gold import GoldItems
@@ -46,32 +44,13 @@ class Samples:
         return len(self.ids)
 
 
-def align(
-    ids: list[str],
-    retrieved: Rankings,
-    gold_ids: list[str],
-    gold: GoldItems,
-    *,
-    source: str,
-    notes: Sequence[str] = (),
-) -> Samples:
-    """Bring the rankings into the order of the gold; what only one of the two has is counted."""
-    if ids == gold_ids:
-        return Samples(ids=gold_ids, retrieved=retrieved, gold=gold, reading=Reading(source=source, notes=tuple(notes)))
+def rows_of(gold_ids: list[str], ids: list[str]) -> list[int | None]:
+    """For each query of the gold, the row of its ranking, or None if the run lacks it."""
     at = dict(zip(ids, range(len(ids)), strict=True))
     rows = [at.get(query) for query in gold_ids]
-    lacking = np.fromiter((row is None for row in rows), bool, len(rows))
-    missing = int(lacking.sum())
-    if missing == len(rows):
+    if all(row is None for row in rows):
         raise _nothing_shared(ids, gold_ids)
-    reading = Reading(source=source, notes=tuple(notes), missing=missing, extra=len(ids) - len(rows) + missing)
-    return Samples(
-        ids=gold_ids,
-        retrieved=retrieved.take(rows),
-        gold=gold,
-        missing=lacking if missing else None,
-        reading=reading,
-    )
+    return rows
 
 
 def check_ids(ids: Sequence[str], source: str) -> None:

@@ -23,7 +23,7 @@ class Dialect(NamedTuple):
 
 KARAT = Dialect(
     "karat",
-    frozenset(("retrieved", "gold")),
+    frozenset(("retrieved", "gold", "retrieved_ids", "gold_ids")),
     {
         "id": "id", "query_id": "id", "qid": "id",
         "query": "query", "question": "query",
@@ -59,24 +59,19 @@ DIALECTS = (
 
 _MARKS = {name: dialect for dialect in DIALECTS for name in sorted(dialect.mark)}
 
+SIDE_NAMES = {
+    side: [theirs for d in DIALECTS for theirs, ours in d.fields.items() if ours in (side, f"{side}_ids")]
+    for side in ("retrieved", "gold")
+}
+"""What the rankings, and the gold, are called by anybody."""
+
 LONG = {
     "query": ("query_id", "qid", "query", "question_id", "query-id"),
-    "item": (
-        "doc_id",
-        "doc",
-        "docid",
-        "docno",
-        "item",
-        "item_id",
-        "chunk_id",
-        "document_id",
-        "corpus-id",
-        "pid",
-    ),
+    "item": ("doc_id", "docno", "doc", "docid", "item", "item_id", "chunk_id", "document_id", "corpus-id", "pid"),
     "score": ("score", "sim", "similarity"),
     "rank": ("rank",),
     "grade": ("grade", "relevance", "rel", "label"),
-}
+}  # fmt: skip
 """The columns of long tables, one row for each item, by the names they go under."""
 
 
@@ -86,8 +81,18 @@ def dialect_of(columns: Container[str]) -> Dialect | None:
 
 
 def long_column(columns: Sequence[str], role: str) -> str | None:
-    """The column that plays this role in a long table."""
-    return next((name for name in LONG[role] if name in columns), None)
+    """The column that plays this role in a long table, in upper or lower case."""
+    folded = {name.lower(): name for name in reversed(columns)}
+    return next((folded[name] for name in LONG[role] if name in folded), None)
+
+
+def misnamed(columns: Sequence[str], *roles: str) -> tuple[str, str] | None:
+    """A column whose name nobody knows but which looks like that of a role, and the name that it should have."""
+    known = {name for names in LONG.values() for name in names}
+    for column in columns:
+        if column.lower() not in known and (close := nearest(column, [n for role in roles for n in LONG[role]])):
+            return column, close
+    return None
 
 
 def is_long(columns: Sequence[str]) -> bool:
@@ -97,8 +102,7 @@ def is_long(columns: Sequence[str]) -> bool:
 
 def no_column(wanted: str, columns: Sequence[str], place: str) -> InputError:
     """The error for a table that lacks a column, naming the one that looks most like it."""
-    known = [wanted, *(theirs for d in DIALECTS for theirs, ours in d.fields.items() if ours == wanted)]
-    known += LONG.get(wanted, ())
+    known = [wanted, *SIDE_NAMES.get(wanted, ()), *(n for names in LONG.values() if wanted in names for n in names)]
     close = next((name for name in columns for k in known if nearest(name, [k])), None)
     hint = f'rename "{close}" to "{wanted}"' if close else f'a column "{wanted}"'
     return InputError(f'{place}: no column "{wanted}"', got=list(columns), hint=hint)

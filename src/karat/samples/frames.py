@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from karat.errors import InputError
-from karat.samples.fields import is_long, long_column, no_column
+from karat.samples.fields import is_long, long_column, misnamed, no_column
 from karat.samples.gold import GoldItems, starts
+from karat.samples.keys import look_at
+from karat.samples.rankings import Field
 from karat.samples.table import Table
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+_LIBRARIES = {"polars", "pandas", "pyarrow"}
 
 
 class Long(NamedTuple):
@@ -25,25 +31,51 @@ class Long(NamedTuple):
 
 def is_frame(value: object) -> bool:
     """Whether this is a table of one of the libraries that karat reads."""
-    return type(value).__module__.partition(".")[0] in {"polars", "pandas", "pyarrow"}
+    return _library(value) in _LIBRARIES and type(value).__name__ in {"DataFrame", "LazyFrame", "Table", "RecordBatch"}
+
+
+def is_column(value: object) -> bool:
+    """Whether this is a single column of one of those libraries."""
+    return _library(value) in _LIBRARIES and type(value).__name__ in {"Series", "ChunkedArray", "ListArray"}
+
+
+def values_of(column: Any) -> list[Any]:
+    """A single column as Python values."""
+    values: list[Any] = column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
+    return values
 
 
 def as_polars(value: Any) -> pl.DataFrame:
     """Any of those tables as a Polars frame."""
     import polars as pl
 
-    if isinstance(value, pl.LazyFrame):
-        return value.collect()
     if isinstance(value, pl.DataFrame):
         return value
-    if type(value).__module__.partition(".")[0] == "pandas":
-        # By values, so that PyArrow need not be installed.
-        columns = {str(name): _values(value[name]) for name in value.columns}
-        return pl.DataFrame(columns, strict=False)
-    frame = pl.from_arrow(value)
+    try:
+        if isinstance(value, pl.LazyFrame):
+            return value.collect()
+        if _library(value) == "pandas":
+            return _of_pandas(value)
+        frame = pl.from_arrow(value)
+    except pl.exceptions.PolarsError as error:
+        raise InputError(f"the table cannot be read: {str(error).partition(chr(10))[0]}") from error
     if not isinstance(frame, pl.DataFrame):
-        raise InputError("wanted a table, not a single column", got=type(value).__name__)
+        raise InputError("wanted a table", got=type(value).__name__)
     return frame
+
+
+def _library(value: object) -> str:
+    return type(value).__module__.partition(".")[0]
+
+
+def of_rows(rows: Sequence[Mapping[str, Any]], source: str) -> pl.DataFrame:
+    """Dicts, one for each item, as a table."""
+    import polars as pl
+
+    try:
+        return pl.DataFrame(rows, infer_schema_length=None)
+    except (pl.exceptions.PolarsError, TypeError, OverflowError) as error:
+        raise InputError(f"{source}: the rows do not form a table: {str(error).partition(chr(10))[0]}") from error
 
 
 def frame_is_long(frame: pl.DataFrame) -> bool:
@@ -55,35 +87,49 @@ def long_ranking(frame: pl.DataFrame, source: str) -> Long:
     """Read one row for each retrieved item; scores order it, else ranks, else the rows as they stand."""
     import polars as pl
 
-    ids, query, item = _query_and_item(frame, source)
     score, rank = long_column(frame.columns, "score"), long_column(frame.columns, "rank")
+    if score is None and rank is None:
+        if long_column(frame.columns, "grade") is not None:
+            raise InputError(f"{source} has grades, but neither scores nor ranks: it looks like gold, not like a run")
+        _refuse_misnamed(frame, source, "score", "rank")
+    ids, query, item = _query_and_item(frame, source)
     columns: dict[str, Any] = {"query": query, "id": item}
     if score is not None:
         columns["score"] = _numbers(frame, score, source)
     elif rank is not None:
         columns["rank"] = _ranks(frame, rank, source)
-    table = pl.DataFrame(columns)
-    order = ["query", "rank"] if "rank" in columns else ["query"]
-    table = table.sort(order, maintain_order=True)
+    table = pl.DataFrame(columns).sort(["query", "rank"] if "rank" in columns else ["query"], maintain_order=True)
     size = np.bincount(table["query"].to_numpy(), minlength=len(ids))
     how = f"scores in {score}" if score else f"ranks in {rank}" if rank else "the order of its rows"
-    note = f"{source}: one row per item, ranked by {how}"
     scores = table["score"].to_numpy() if score else None
-    return Long(ids, Table(table["id"], starts(size), scores), [note])
+    return Long(ids, Table(table["id"], starts(size), scores), [f"{source}: one row per item, ranked by {how}"])
 
 
 def long_gold(frame: pl.DataFrame, source: str) -> Long:
     """Read one row for each gold item; without a column of grades every item is worth 1."""
     import polars as pl
 
+    if long_column(frame.columns, "rank") is not None:
+        raise InputError(f"{source} has ranks: it looks like a run, not like gold")
+    name = long_column(frame.columns, "grade") or long_column(frame.columns, "score")  # BEIR calls grades scores
+    if name is None:
+        _refuse_misnamed(frame, source, "grade", "score")
     ids, query, item = _query_and_item(frame, source)
-    name = long_column(frame.columns, "grade")
     grade = _numbers(frame, name, source) if name else pl.Series("grade", np.ones(len(frame)))
+    if name and grade.is_infinite().any():
+        raise InputError(f'{source}: column "{name}" holds an infinite grade')
     table = pl.DataFrame({"query": query, "id": item, "grade": grade}).sort("query", maintain_order=True)
     size = np.bincount(table["query"].to_numpy(), minlength=len(ids))
     keys = table["id"].to_list()
-    items = GoldItems({"id": keys, "text": keys}, table["grade"].to_numpy(), starts(size), plain=True)
-    return Long(ids, items, [] if name else [f"{source}: no column of grades, every gold item counts 1"])
+    columns: dict[Field, list[Any]] = {"id": keys, "text": keys}
+    items = GoldItems(columns, table["grade"].to_numpy(), starts(size), plain=True, look=look_at(keys))
+    return Long(ids, items, [f"{source}: grades in {name}" if name else f"{source}: every gold item counts 1"])
+
+
+def _refuse_misnamed(frame: pl.DataFrame, source: str, *roles: str) -> None:
+    """Do not pass over a column because of a slip in its name: the numbers would be others."""
+    if (close := misnamed(frame.columns, *roles)) is not None:
+        raise no_column(close[1], frame.columns, source)
 
 
 def _query_and_item(frame: pl.DataFrame, source: str) -> tuple[list[str], pl.Series, pl.Series]:
@@ -107,20 +153,26 @@ def _as_text(column: pl.Series) -> pl.Series:
 
     if column.dtype.is_float():
         whole = column.cast(pl.Int64, strict=False)
-        if not (whole.cast(column.dtype) == column).all():
+        if not (whole.cast(column.dtype) == column).fill_null(value=False).all():
             raise InputError(f'column "{column.name}" holds ids that are not whole numbers')
         column = whole
+    if not (column.dtype.is_integer() or column.dtype in (pl.String, pl.Categorical, pl.Enum)):
+        raise InputError(f'column "{column.name}" holds {column.dtype}; wanted ids, strings or whole numbers')
     return column.cast(pl.String)
 
 
 def _numbers(frame: pl.DataFrame, name: str, source: str) -> pl.Series:
     import polars as pl
 
-    column = frame[name].cast(pl.Float64, strict=False)
+    given = frame[name]
+    try:
+        column = (given.str.strip_chars() if given.dtype == pl.String else given).cast(pl.Float64, strict=False)
+    except pl.exceptions.PolarsError as error:
+        raise InputError(f'{source}: column "{name}" holds {given.dtype}; wanted numbers') from error
     bad = column.is_null() | column.is_nan()
     if bad.any():
         row = int(bad.arg_max() or 0)
-        raise InputError(f'{source}, row {row + 1}: "{name}" is not a number', got=frame[name][row])
+        raise InputError(f'{source}, row {row + 1}: "{name}" is not a number', got=given[row])
     return column
 
 
@@ -132,10 +184,23 @@ def _ranks(frame: pl.DataFrame, name: str, source: str) -> pl.Series:
     return ranks
 
 
-def _values(column: Any) -> list[Any]:
-    """A pandas column as Python values, missing ones as None."""
-    return (
-        [None if value is None or value != value else value for value in column.tolist()]
-        if (column.dtype.kind in "fO")
-        else column.tolist()
-    )
+def _of_pandas(frame: Any) -> pl.DataFrame:
+    """By values, so that PyArrow need not be installed."""
+    import polars as pl
+
+    if not frame.columns.is_unique:
+        raise InputError("the table has two columns of one name", got=list(frame.columns))
+    columns: dict[str, Any] = {}
+    for name in frame.columns:
+        values = [None if _is_missing(value) else value for value in frame[name].tolist()]
+        try:
+            columns[str(name)] = pl.Series(values, strict=True)
+        except (TypeError, OverflowError, pl.exceptions.PolarsError):
+            columns[str(name)] = pl.Series(values, dtype=pl.Object)
+    return pl.DataFrame(columns)
+
+
+def _is_missing(value: object) -> bool:
+    """None, NaN, pandas' NA and NaT."""
+    nan = isinstance(value, float) and value != value
+    return nan or value is None or type(value).__name__ in {"NAType", "NaTType"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from itertools import chain
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,9 +40,9 @@ class GoldItems(NamedTuple):
         if self.look.strings:
             key = column if isinstance(column, list) else list(column)
         else:
-            key = [as_id(item) if field == "id" else str(item) for item in column]
-        numbers = field == "id" and self.look.numbers
-        return Keys(key, self.start, numbers=numbers, distinct=self.distinct and self.look.strings)
+            key = [as_id(item) if field == "id" or not isinstance(item, str) else item for item in column]
+        distinct = self.distinct and self.look.strings
+        return Keys(key, self.start, numbers=self.look.numbers, distinct=distinct)
 
     def take(self, rows: Sequence[int]) -> GoldItems:
         """The gold of some queries, in this order."""
@@ -62,7 +63,7 @@ def gold_of_maps(maps: Sequence[Mapping[Any, float]], ids: Sequence[str]) -> Gol
     except (TypeError, ValueError):  # not all of them are small whole numbers
         try:
             grade = np.frombuffer(struct.pack(f"{len(flat)}d", *chain.from_iterable(values)), float)
-        except struct.error as error:
+        except (struct.error, OverflowError) as error:
             raise _explain(maps, ids) from error
         if not np.isfinite(grade).all():
             raise _explain(maps, ids) from None
@@ -81,6 +82,10 @@ def _explain(maps: Sequence[Mapping[Any, float]], ids: Sequence[str]) -> InputEr
     """Find the grade that is none."""
     for query, gold in zip(ids, maps, strict=True):
         for item, grade in gold.items():
-            if not isinstance(grade, int | float | np.number) or not np.isfinite(grade):
+            try:
+                good = not isinstance(grade, str) and isfinite(grade)
+            except (TypeError, OverflowError):
+                good = False
+            if not good:
                 return InputError(f'query "{query}": the grade of {as_id(item)!r} is not a finite number', got=grade)
     return InputError("a grade is not a number")

@@ -8,18 +8,28 @@ from typing import Any, NamedTuple
 
 from karat.errors import InputError, shorten
 
-_DIGITS = 40
+_DIGITS = 4000
+_TOO_LONG = 10**_DIGITS
 
 
 def as_id(value: object) -> str:
     """The id as text: 1, 1.0 and "1" are one id (a column of numbers with gaps turns 1 into 1.0)."""
     if isinstance(value, str):
         return str(value)
-    if isinstance(value, Integral) and not isinstance(value, bool):
+    if isinstance(value, Integral) and not isinstance(value, bool) and abs(int(value)) < _TOO_LONG:
         return str(int(value))
     if isinstance(value, Real) and not isinstance(value, bool) and float(value).is_integer():
         return str(int(float(value)))
-    raise InputError(f"an id is a string or a whole number, not {shorten(value)}")
+    raise InputError(f"an id is a string or a whole number, not {type(value).__name__} {shorten(value)}")
+
+
+def is_id(value: object) -> bool:
+    """Whether this can be an id."""
+    try:
+        as_id(value)
+    except (InputError, OverflowError):
+        return False
+    return True
 
 
 def as_ids(values: Sequence[object]) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 from karat.arrays import Ints
 from karat.conventions import Convention
 from karat.errors import InputError, shorten
-from karat.samples.keys import as_id, number_of
+from karat.samples.keys import as_id, is_id, number_of
 from karat.samples.rankings import Field, Found, Keys, RepeatedKey
 from karat.samples.scores import blocks
 
@@ -53,7 +53,7 @@ class Lists:
         lists = self._in_order(field, c)
         depth = np.fromiter(map(len, lists), np.int64, len(lists))
         if c.duplicates == "remove":
-            lists = [list(dict.fromkeys(_canonical(ranking, numbers=keys.numbers))) for ranking in lists]
+            lists = [list(dict.fromkeys(map(as_id, ranking))) for ranking in lists]
             depth = np.fromiter(map(len, lists), np.int64, len(lists))
         parts = [self._find_in(lists[first:last], first, keys, depth[first:last]) for first, last in blocks(depth)]
         query, rank, gold = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -93,7 +93,7 @@ class Lists:
             return column
         label = self.columns.get("id", column)
         return [
-            [items[i] for i in order(scores, list(map(str, names)), c)]
+            [items[i] for i in order(scores, list(map(as_id, names)), c)]
             for items, scores, names in zip(column, self.scores, label, strict=True)
         ]
 
@@ -101,10 +101,9 @@ class Lists:
         """Find the item that is none."""
         for query, ranking in zip(self.ids[first:], lists, strict=False):
             for rank, item in enumerate(ranking, 1):
-                if not isinstance(item, str | int | float):
+                if not is_id(item):
                     return InputError(
-                        f'query "{query}": item {rank} of retrieved is {_kind(item)}; '
-                        "wanted a string or a number, as the first item is",
+                        f'query "{query}": item {rank} of retrieved is {_kind(item)}; wanted a string or a number',
                         got=shorten(item),
                     )
         return InputError("an item of retrieved is neither a string nor a number")
@@ -137,10 +136,6 @@ def _gold_of(items: list[str], row: Ints, keys: Keys, first: int) -> Ints:
 
 def _take(column: list[Sequence[Any]], rows: Sequence[int | None]) -> list[Sequence[Any]]:
     return [() if row is None else column[row] for row in rows]
-
-
-def _canonical(ranking: Sequence[Any], *, numbers: bool) -> Sequence[Any]:
-    return [as_id(item) for item in ranking] if numbers else ranking
 
 
 def _kind(item: object) -> str:

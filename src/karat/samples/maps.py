@@ -112,11 +112,15 @@ class Maps:
         return _Block(first, as_rows(flat, depth[first:last]), scores)
 
     def _try_numbers(self, own: ScoreArray, keys: Keys, begin: int) -> None:
-        """Look again for what was not there, now for ids that the rankings write as numbers."""
-        for gold in (np.isnan(own).nonzero()[0] + begin).tolist():
-            number = number_of(keys.key[gold])
-            if number is not None:
-                own[gold - begin] = self.maps[keys.query[gold]].get(number, nan)
+        """Look again, now for ids that the rankings write as numbers."""
+        for i in range(len(own)):
+            number = number_of(keys.key[begin + i])
+            query = keys.query[begin + i]
+            if number is None or number not in self.maps[query]:
+                continue
+            if own[i] == own[i]:
+                raise InputError(f'query "{self.ids[query]}": {number} and "{number}" are the same id, retrieved twice')
+            own[i] = self.maps[query][number]
 
     def _rank(self, block: _Block, sorted_now: Callable[[], None], keys: Keys, depth: Ints, c: Convention) -> Found:
         """Turn the scores of the gold keys into ranks."""

@@ -9,12 +9,11 @@ from karat.errors import InputError, shorten
 from karat.samples.fields import Dialect, dialect_of, no_column
 from karat.samples.files import Rows
 from karat.samples.frames import as_polars, frame_is_long, is_frame
-from karat.samples.items import Where
 from karat.samples.keys import as_id, as_ids, numbered
+from karat.samples.records import Where
 
 Side = TypeVar("Side")
-_SIDES = ("retrieved", "gold")
-_KNOWN = {"id", "query", "answer", "response", "meta", *_SIDES, *(f"{side}_ids" for side in _SIDES)}
+_KNOWN = {"id", "query", "answer", "response", "meta", "retrieved", "retrieved_ids", "gold", "gold_ids"}
 
 
 class Nested(NamedTuple):
@@ -22,6 +21,8 @@ class Nested(NamedTuple):
 
     columns: dict[str, list[Any]]
     dialect: Dialect
+    given: list[str]
+    """The columns under the names that they came with."""
     renamed: list[tuple[str, str]]
     """Each column whose name is not karat's own, with the name it was given."""
     size: int
@@ -36,7 +37,7 @@ class Nested(NamedTuple):
     def build(self, side: str, build: Callable[..., Side], ids: Sequence[str]) -> Side:
         """Rankings or gold from their column of items, of ids, or of both."""
         if not self.has(side):
-            raise no_column(side, list(self.columns), self.source)
+            raise no_column(side, self.given, self.source)
         items, item_ids = self.columns.get(side), self.columns.get(f"{side}_ids")
         if item_ids is None:
             return build(items, ids, self.where)
@@ -54,13 +55,18 @@ class Nested(NamedTuple):
                 raise InputError(f'{self.where(row)}: field "id": {error.problem}') from error
         return as_ids(given)
 
+    def text(self, name: str) -> list[str | None] | None:
+        """A field that holds text, such as the query."""
+        column = self.columns.get(name)
+        return None if column is None else [None if value is None else str(value) for value in column]
+
     def meta(self) -> dict[str, list[Any]]:
         """Every other field, by which results can be sliced."""
         meta = {name: column for name, column in self.columns.items() if name not in _KNOWN}
         given = self.columns.get("meta", [])
         names = dict.fromkeys(name for row in given if isinstance(row, Mapping) for name in row)
         for name in names:
-            meta[name] = [row.get(name) if isinstance(row, Mapping) else None for row in given]
+            meta[str(name)] = [row.get(name) if isinstance(row, Mapping) else None for row in given]
         return meta
 
     def notes(self) -> list[str]:
@@ -69,6 +75,12 @@ class Nested(NamedTuple):
             return []
         pairs = ", ".join(f"{theirs} → {ours}" for theirs, ours in self.renamed)
         return [f"{self.source}: read as {self.dialect.name}: {pairs}"]
+
+    def row(self, row: int) -> Nested:
+        """One row by itself."""
+        where = self.where
+        columns = {name: [column[row]] for name, column in self.columns.items()}
+        return self._replace(columns=columns, size=1, where=lambda _: where(row))
 
     def without(self, bad: set[int]) -> Nested:
         """The same without some rows, which are counted as skipped."""
@@ -85,19 +97,21 @@ class Nested(NamedTuple):
         )
 
 
-def nested(value: Any, source: str) -> Nested:
+def nested(value: Any, source: str, *, skip_bad_rows: bool = False) -> Nested:
     """Read rows, a table or a dict of columns."""
     if isinstance(value, Rows):
         read = _of_rows(value.rows, source, lambda row: f"{source}, line {value.lines[row]}")
         return read._replace(skipped=value.skipped)
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return _of_rows(value, source, lambda row: f"{source}, sample {row + 1}")
+        good = [row for row in value if _is_row(row)] if skip_bad_rows else value
+        read = _of_rows(good, source, lambda row: f"{source}, sample {row + 1}")
+        return read._replace(skipped=len(value) - len(good))
     if is_frame(value):
         frame = as_polars(value)
         if frame_is_long(frame):
             hint = "give the gold as well: gold=…"
             raise InputError(f"{source} has one row for each item and no gold", hint=hint)
-        value = {name: frame[name].to_list() for name in frame.columns}
+        value = {name: [_without_empty(cell) for cell in frame[name].to_list()] for name in frame.columns}
     if isinstance(value, Mapping) and all(isinstance(column, Sequence) for column in value.values()):
         columns = {str(name): list(column) for name, column in value.items()}
         sizes = {name: len(column) for name, column in columns.items()}
@@ -112,16 +126,28 @@ def nested(value: Any, source: str) -> Nested:
     )
 
 
+def _is_row(value: Any) -> bool:
+    """Whether this is a sample: a dict, or a Sample."""
+    return isinstance(value, Mapping) or hasattr(value, "__struct_fields__")
+
+
+def _without_empty(cell: Any) -> Any:
+    """A cell of a table without the fields that its records leave empty: tables give every record all fields."""
+    if isinstance(cell, Mapping):
+        return {name: value for name, value in cell.items() if value is not None}
+    if isinstance(cell, list) and cell and isinstance(cell[0], Mapping):
+        return [_without_empty(item) for item in cell]
+    return cell
+
+
 def _of_rows(rows: Sequence[Any], source: str, where: Where) -> Nested:
     """Rows as columns; a field that only some rows have is None in the others."""
     dicts: list[Mapping[str, Any]] = []
     for row, value in enumerate(rows):
-        if hasattr(value, "__struct_fields__"):  # Sample
-            dicts.append({name: getattr(value, name) for name in value.__struct_fields__})
-        elif isinstance(value, Mapping):
-            dicts.append(value)
-        else:
+        if not _is_row(value):
             raise InputError(f"{where(row)}: not a sample; wanted a dict or a Sample", got=value)
+        struct = hasattr(value, "__struct_fields__")
+        dicts.append({name: getattr(value, name) for name in value.__struct_fields__} if struct else value)
     names = list(dict.fromkeys(name for row in dicts for name in row))
     return _named({str(n): [row.get(n) for row in dicts] for n in names}, len(dicts), source, where)
 
@@ -143,4 +169,4 @@ def _named(columns: dict[str, list[Any]], size: int, source: str, where: Where) 
             raise InputError(f'{source}: two columns are both read as "{name}"', got=list(columns))
         ours[name] = column
         renamed += [(theirs, name)] if theirs != name else []
-    return Nested(ours, dialect, renamed, size, source, where)
+    return Nested(ours, dialect, list(columns), renamed, size, source, where)

@@ -95,6 +95,8 @@ def _count_in(matrix: ScoreArray, row: Ints, own: ScoreArray) -> tuple[Ints, Boo
 
 def _search_in(matrix: ScoreArray, row: Ints, own: ScoreArray) -> tuple[Ints, Bools]:
     """Binary search in all rows at once for the last score that is not greater than an item's own."""
+    if len(row) == 0:
+        return row, np.zeros(0, bool)
     width = matrix.shape[1]
     flat = matrix.ravel()
     begin = row * width

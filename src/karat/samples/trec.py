@@ -14,10 +14,24 @@ _RUN = r"^\s*(?P<query_id>\S+)\s+\S+\s+(?P<doc_id>\S+)\s+\S+\s+(?P<score>\S+)(?:
 _QRELS = r"^\s*(?P<query_id>\S+)\s+\S+\s+(?P<doc_id>\S+)\s+(?P<grade>\S+)\s*$"
 
 
+def looks_like_trec(line: str) -> bool:
+    """Whether a line is one of a run or of qrels rather than a header."""
+    parts = line.split()
+    number = {4: 3, 5: 4, 6: 4}.get(len(parts))
+    if number is None:
+        return False
+    try:
+        float(parts[number])
+    except ValueError:
+        return False
+    return True
+
+
 def read_trec(path: Path, lines: pl.Series) -> pl.DataFrame:
     """A run or qrels file as a long table; which of the two is told by the number of fields."""
     import polars as pl
 
+    lines = lines.str.strip_prefix("\ufeff")
     numbered = lines.alias("line").to_frame().with_row_index("number", offset=1)
     numbered = numbered.filter(pl.col("line").str.strip_chars().str.len_bytes() > 0)
     if numbered.is_empty():
@@ -37,4 +51,6 @@ def read_trec(path: Path, lines: pl.Series) -> pl.DataFrame:
     if not bad.is_empty():
         line, text = bad["number"][0], bad["line"][0]
         raise InputError(f'{path}, line {line}: wanted "{wanted}"', got=text)
-    return read.select("query_id", "doc_id", pl.col("value").alias(number))
+    read = read.select("query_id", "doc_id", pl.col("value").alias(number))
+    # The rank of a run orders nothing, as in trec_eval, but it tells a run from gold.
+    return read if width == 4 else read.with_columns(rank=pl.lit(0))
