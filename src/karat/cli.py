@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
@@ -20,10 +21,14 @@ examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code is 0, or 2 if the input was not usable."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # what a terminal cannot show is written out, not a reason to fail
+            stream.reconfigure(errors="backslashreplace")
     options = _parser().parse_args(arguments)
     try:
         options.command(options)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except KaratError as error:
         print(_told(error), file=sys.stderr)
         return 2
@@ -31,8 +36,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("karat: stopped", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader of a pipe has seen enough
-        sys.stderr.close()
+        _forget_output()
+    except OSError as error:  # a full disk, most likely
+        print(f"karat: cannot write the output: {error.strerror}", file=sys.stderr)
+        _forget_output()
+        return 2
     return 0
+
+
+def _forget_output() -> None:
+    """Keep the interpreter from trying, and failing, to write the rest as it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser() -> ArgumentParser:
@@ -50,7 +64,9 @@ def _parser() -> ArgumentParser:
     demo.set_defaults(command=_demo)
 
     evaluate = commands.add_parser("eval", help="evaluate a file of samples, or a run against its gold")
-    evaluate.add_argument("file", metavar="FILE", help="JSONL, JSON, CSV, Parquet or TREC; .gz and .zst too")
+    evaluate.add_argument(
+        "file", metavar="FILE", help="JSONL, JSON, CSV, Parquet, TREC; .gz, .zst; - for standard input"
+    )
     evaluate.add_argument("metrics", metavar="METRICS", nargs="?", help='such as "recall@1,5,10 ndcg@10 rr"')
     evaluate.add_argument("--gold", metavar="FILE", help="the gold, if FILE holds only what was retrieved")
     evaluate.add_argument("--judge", default="auto", help="ids, exact or auto (default: %(default)s)")
@@ -114,9 +130,8 @@ def _eval(options: Namespace) -> None:
     elif options.format == "csv":
         print(run.table.write_csv(), end="")
     else:
-        print(terminal.evaluation(run))
-        if options.by:
-            print("\n" + terminal.slices(run, options.by))
+        parts = [terminal.evaluation(run), *([terminal.slices(run, options.by)] if options.by else [])]
+        print("\n\n".join(parts))
         if options.output:
             print(f"\nSaved to {options.output}")
 
@@ -142,9 +157,12 @@ def _import(name: str) -> None:
         spec = importlib.util.spec_from_file_location("karat_user_metrics", name)
         if spec is None or spec.loader is None:
             raise ImportError(name)
-        spec.loader.exec_module(importlib.util.module_from_spec(spec))
-    except (ImportError, OSError, SyntaxError) as error:
-        raise BadArgument(f"cannot import {name}: {error}") from error
+        module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    except KaratError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise BadArgument(f"cannot import {name}: {type(error).__name__}: {error}") from error
 
 
 def _program() -> str:

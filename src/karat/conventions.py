@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from math import nan
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from karat.errors import unknown
+from karat.errors import BadArgument, unknown
 
 
 def _choice(default: Any, question: str) -> Any:
@@ -55,6 +55,12 @@ class Convention:
     )
     rounding: int | None = _choice(None, "To how many decimal places are means rounded?")
 
+    def __post_init__(self) -> None:
+        for name, hint in get_type_hints(Convention).items():
+            value, allowed = getattr(self, name), get_args(hint)
+            if get_origin(hint) is Literal and value not in allowed:
+                raise BadArgument(f"the convention's {name} is one of {', '.join(allowed)}", got=value)
+
     def choices(self) -> dict[str, Any]:
         """Every choice by its name, without the name of the convention."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "name"}
@@ -77,6 +83,6 @@ def find_convention(wanted: str | Convention) -> Convention:
     """The convention of this name, or the record itself."""
     if isinstance(wanted, Convention):
         return wanted
-    if wanted in CONVENTIONS:
+    if isinstance(wanted, str) and wanted in CONVENTIONS:
         return CONVENTIONS[wanted]
     raise unknown("convention", str(wanted), CONVENTIONS, 'convention="standard"')

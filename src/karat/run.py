@@ -16,7 +16,7 @@ from karat.hits import Hits
 from karat.metrics import METRICS, Metric
 from karat.provenance import Provenance, gold_digest
 from karat.stats import Interval, intervals
-from karat.tables import html_table, number, span, text_table
+from karat.tables import html_table, number, span, storable, text_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,6 +63,7 @@ class Run:
         self.query = query
         self.meta = meta or {}
         self._hits = hits
+        self._intervals: dict[float, dict[str, Interval]] = {}
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -112,7 +113,7 @@ class Run:
         """One row per query, in the order given: its id, then each metric under its name."""
         import polars as pl
 
-        return pl.DataFrame({"query_id": list(self.ids), **self.scores})
+        return pl.DataFrame({"query_id": storable(self.ids), **self.scores})
 
     def to_polars(self) -> pl.DataFrame:
         """The table of per-query scores."""
@@ -138,7 +139,9 @@ class Run:
 
     def interval(self, level: float = 0.95) -> dict[str, Interval]:
         """The confidence interval of each mean, by a seeded bootstrap over the queries."""
-        return intervals(self.scores, level)
+        if level not in self._intervals:
+            self._intervals[level] = intervals(self.scores, level)
+        return dict(self._intervals[level])
 
     def hits(self, query_id: str | int) -> list[Hit]:
         """What matched what in one query, best rank first."""
@@ -166,8 +169,8 @@ class Run:
 
     def by(self, field: str) -> Slices:
         """A run for each value of a field of the samples."""
-        if field not in self.meta:
-            raise unknown("field", field, self.meta, "fields to slice by: " + (", ".join(self.meta) or "none"))
+        if not isinstance(field, str) or field not in self.meta:
+            raise unknown("field", str(field), self.meta, "fields to slice by: " + (", ".join(self.meta) or "none"))
         rows: dict[str, list[int]] = {}
         for row, value in enumerate(self.meta[field]):
             rows.setdefault("(none)" if value is None else str(value), []).append(row)
@@ -224,7 +227,7 @@ class Run:
         p = self.provenance
         size = "–" if self.gold_size != self.gold_size else f"{self.gold_size:.1f}"
         return (
-            f"Run · {len(self):,} queries · {size} gold items per query · "
+            f"Run · {len(self):,} {'query' if len(self) == 1 else 'queries'} · {size} gold items per query · "
             f"judge: {p.judge} · convention: {self.convention.name}"
         )
 
@@ -253,7 +256,9 @@ class Slices(Mapping[str, Run]):
         """One row per value: how many queries it has, and the mean of each metric."""
         import polars as pl
 
-        return pl.DataFrame([{self.field: value, "queries": len(run), **run.mean} for value, run in self._runs.items()])
+        columns = {"queries", *next(iter(self._runs.values())).mean}
+        field = f"meta.{self.field}" if self.field in columns else self.field
+        return pl.DataFrame([{field: value, "queries": len(run), **run.mean} for value, run in self._runs.items()])
 
     def _lines(self) -> list[list[str]]:
         return [[v, str(len(run)), *map(number, run.mean.values())] for v, run in self._runs.items()]

@@ -8,6 +8,7 @@ and each field of the samples as `meta.<field>`.
 from __future__ import annotations
 
 import os
+from io import BytesIO
 from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,12 +17,13 @@ import numpy as np
 
 from karat.arrays import Ints
 from karat.conventions import Convention
-from karat.errors import RunFileError
+from karat.errors import KaratError, RunFileError
 from karat.hits import Gold, Hits
 from karat.metrics import Metric
 from karat.metrics.names import parse_stored
 from karat.provenance import Provenance
 from karat.run import Run
+from karat.tables import storable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,14 +46,16 @@ def save(run: Run, path: str | os.PathLike[str]) -> None:
         "gold_hash": run.gold_hash,
     }
     target = Path(path)
-    beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    frame = _frame(run)
     try:
-        _frame(run).write_parquet(beside, metadata={_KEY: msgspec.json.encode(about).decode()})
-        beside.replace(target)
-    except (OSError, pl.exceptions.PolarsError) as error:
+        beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        try:
+            frame.write_parquet(beside, metadata={_KEY: msgspec.json.encode(about).decode()})
+            beside.replace(target)
+        finally:
+            beside.unlink(missing_ok=True)
+    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
         raise RunFileError(f"cannot write the run to {target}: {_first_line(error)}") from error
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def load(path: str | os.PathLike[str]) -> Run:
@@ -60,19 +64,27 @@ def load(path: str | os.PathLike[str]) -> Run:
     import polars as pl
 
     source = Path(path)
-    if not source.exists():
-        raise RunFileError(f"no run file {source}")
     try:
-        written = pl.read_parquet_metadata(source).get(_KEY)
-        frame = pl.read_parquet(source)
-    except (OSError, pl.exceptions.PolarsError) as error:
+        if not source.is_file():
+            raise RunFileError(f"no run file {source}")
+        content = source.read_bytes()  # as bytes, for a path with brackets would be taken for a pattern
+        written = pl.read_parquet_metadata(BytesIO(content)).get(_KEY)
+        frame = pl.read_parquet(content)
+    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+        if isinstance(error, RunFileError):
+            raise
         raise RunFileError(f"{source} cannot be read: {_first_line(error)}") from error
     if written is None:
         raise RunFileError(f"{source} is a Parquet file, but not a run of karat", hint="run.save(…) writes one")
-    about = msgspec.json.decode(written)
-    if about["format"] > _FORMAT:
-        raise RunFileError(f"{source} was written by a newer karat ({about['provenance']['karat']})")
-    return _run(frame, about)
+    try:
+        about = msgspec.json.decode(written)
+        if about["format"] > _FORMAT:
+            raise RunFileError(f"{source} was written by a newer karat ({about['provenance']['karat']})")
+        return _run(frame, about)
+    except (msgspec.DecodeError, KeyError, TypeError, KaratError, pl.exceptions.PolarsError) as error:
+        if isinstance(error, RunFileError):
+            raise
+        raise RunFileError(f"{source} is a damaged run file: {_first_line(error)}") from error
 
 
 def _frame(run: Run) -> pl.DataFrame:
@@ -86,9 +98,9 @@ def _frame(run: Run) -> pl.DataFrame:
         schema_overrides={"why": pl.String},
     )
     gold = pl.DataFrame({"item": list(hits.of.label), "grade": hits.of.grade}, schema_overrides={"item": pl.String})
-    columns: dict[str, Any] = {"query_id": list(run.ids)}
+    columns: dict[str, Any] = {"query_id": storable(run.ids)}
     if run.query is not None:
-        columns["query"] = pl.Series(run.query, dtype=pl.String)
+        columns["query"] = _texts(run.query)
     columns |= run.scores
     columns["depth"] = hits.depth
     columns["gold"] = _nest(gold, hits.gold_query, rows)
@@ -99,13 +111,24 @@ def _frame(run: Run) -> pl.DataFrame:
 
 
 def _meta_series(values: Any) -> pl.Series:
-    """A field of the samples as a column; what does not fit one type is written as text."""
+    """A field of the samples as a column; what is not a simple value of one type is written as text."""
     import polars as pl
 
     try:
-        return pl.Series(values, strict=True)
-    except (TypeError, pl.exceptions.PolarsError):
-        return pl.Series([None if value is None else str(value) for value in values], dtype=pl.String)
+        column = pl.Series(values, strict=True)
+        if not column.dtype.is_nested() and column.dtype != pl.Object:
+            return column
+    except (TypeError, ValueError, OverflowError, UnicodeError, pl.exceptions.PolarsError):
+        pass
+    return _texts(values)
+
+
+def _texts(values: Any) -> pl.Series:
+    import polars as pl
+
+    given = ["" if value is None else str(value) for value in values]
+    texts = [None if value is None else text for value, text in zip(values, storable(given), strict=True)]
+    return pl.Series(texts, dtype=pl.String)
 
 
 def _nest(flat: pl.DataFrame, query: Ints, rows: int) -> pl.Series:

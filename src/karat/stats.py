@@ -11,7 +11,7 @@ from karat.arrays import Floats, Ints
 from karat.errors import BadArgument
 
 SEED = 20260
-_MOST, _LEAST, _DRAWS = 10_000, 1_000, 200_000_000
+_MOST, _LEAST, _DRAWS = 10_000, 1_000, 100_000_000
 _AT_ONCE = 4_000_000
 
 
@@ -29,7 +29,7 @@ def resamples(queries: int) -> int:
 
 def intervals(scores: Mapping[str, Floats], level: float = 0.95, seed: int = SEED) -> dict[str, Interval]:
     """Percentile bootstrap of each mean over the queries for which it is defined."""
-    if not 0 < level < 1:
+    if not isinstance(level, int | float) or not 0 < level < 1:
         raise BadArgument("the level of an interval lies between 0 and 1", got=level, hint="0.95")
     together: dict[bytes, list[str]] = {}
     for name, values in scores.items():

@@ -17,6 +17,15 @@ def clean(text: str, width: int | None = None) -> str:
     return line if width is None or len(line) <= width else line[: width - 1].rstrip() + "…"
 
 
+def storable(texts: Sequence[str]) -> list[str]:
+    """The texts as a table can hold them: half a character, which Unicode forbids, is written out."""
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        return [text.encode("utf-8", "backslashreplace").decode() for text in texts]
+    return list(texts)
+
+
 def number(value: float) -> str:
     """A score with three decimal places; a dash where it is undefined."""
     return "–" if value != value else f"{value:.3f}"

@@ -125,11 +125,11 @@ def test_a_metric_of_ones_own(own_metric):
 
 def test_a_metric_without_cutoff_may_give_one_row(own_metric):
     @own_metric(cutoff=False, needs_gold=False)
-    def depth(hits, k, c):
+    def tenths(hits, k, c):
         """How many items came back, of ten."""
         return hits.depth / 10
 
-    assert karat.score("depth", ["a", "b"], []) == 0.2
+    assert karat.score("tenths", ["a", "b"], []) == 0.2
 
 
 def test_a_metric_of_the_wrong_shape_is_refused(own_metric):

@@ -44,7 +44,7 @@ def judge(name: str) -> Callable[[J], J]:
 def find_judge(wanted: str | Judge) -> Judge:
     """The judge of this name with these settings, or the object itself."""
     if not isinstance(wanted, str):
-        if isinstance(wanted, Judge):
+        if isinstance(wanted, Judge) and not isinstance(wanted, type):
             return wanted
         raise BadArgument(
             "a judge has a name and is called with samples and a convention", got=wanted, hint='judge="ids"'

@@ -12,7 +12,7 @@ import numpy as np
 
 from karat.arrays import Floats
 from karat.conventions import Convention
-from karat.errors import BadArgument, nearest
+from karat.errors import BadArgument, KaratError, nearest
 from karat.grammar import parse_call, write
 from karat.hits import Cutoffs, Hits
 from karat.metrics.registry import Definition, find_metric
@@ -22,6 +22,7 @@ DEFAULT = "recall@1,3,5,10 precision@5 ndcg@10 rr"
 # Names are separated by white space; a comma does too, unless it stands between two cutoffs.
 _SEPARATOR = re.compile(r"[\s;]+|,(?!\s*\d)(?![^()]*\))")
 _SPACE_INSIDE = re.compile(r"(?<=[,(=@])\s+(?=[\w.+-]+)|\s+(?=[@)=])|\s+(?=,\s*\d)|(?<=\d,)\s+(?=\d)")
+_MOST = 10**12
 _AT = re.compile(r"(?P<name>.+)_at_(?P<k>\d+)")
 
 
@@ -32,6 +33,10 @@ class Metric:
     name: str
     ks: tuple[int, ...] = ()
     settings: Mapping[str, float | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.ks, tuple) or not all(isinstance(k, int) and 1 <= k <= _MOST for k in self.ks):
+            raise BadArgument("cutoffs are whole numbers, at least 1", got=self.ks, hint="(1, 5, 10)")
 
     @property
     def definition(self) -> Definition:
@@ -67,13 +72,22 @@ class Metric:
     def scores(self, hits: Hits, c: Convention) -> dict[str, Floats]:
         """At each cutoff, one number per query; what lacks gold gets the convention's value for that."""
         definition, settings = self.definition, self.settings
-        values = np.asarray(definition.formula(hits, self.cutoffs, c, **settings), float)
+        values = self._values(hits, c)
         rows = (len(self.columns), hits.queries)
         if values.shape != rows:
             values = self._spread(values, rows)
         if definition.needs_gold and (undefined := hits.without_gold(settings.get("rel"))) is not None:
             values = np.where(undefined, c.empty_gold, values)
         return {name: row for (name, _), row in zip(self.columns, values, strict=True)}
+
+    def _values(self, hits: Hits, c: Convention) -> Floats:
+        """What the formula gives; its own mistakes are told with its name."""
+        try:
+            return np.asarray(self.definition.formula(hits, self.cutoffs, c, **self.settings), float)
+        except KaratError:
+            raise
+        except Exception as error:
+            raise BadArgument(f"the metric {self.name} failed: {type(error).__name__}: {error}") from error
 
     def _spread(self, values: Floats, rows: tuple[int, int]) -> Floats:
         """One row for each cutoff, where the formula gave one for all."""
@@ -126,6 +140,8 @@ def parse_all(metrics: str | Metric | Iterable[str | Metric]) -> tuple[Metric, .
         return _parse_text(metrics)
     if isinstance(metrics, Metric):
         return (metrics,)
+    if not isinstance(metrics, Iterable):
+        raise BadArgument("metrics are given by their names", got=metrics, hint=f'"{DEFAULT}"')
     read: list[Metric] = []
     for one in metrics:
         if not isinstance(one, str | Metric):
@@ -149,13 +165,12 @@ def _cutoffs(text: str, whole: str) -> tuple[int, ...]:
     hint = f"{whole.partition('@')[0]}@1,5,10"
     ks: list[int] = []
     for part in text.split(","):
-        try:
-            k = int(part)
-        except ValueError:
-            raise BadArgument("a cutoff k is a whole number", got=whole, hint=hint) from None
-        if k < 1:
-            raise BadArgument("a cutoff k is at least 1", got=whole, hint=hint)
-        ks.append(k)
+        digits = part.strip()
+        if not (digits.isascii() and digits.removeprefix("-").isdecimal()):
+            raise BadArgument("a cutoff k is a whole number", got=whole, hint=hint)
+        if len(digits) > 12 or int(digits) < 1:
+            raise BadArgument("a cutoff k is at least 1, and no more than a million million", got=whole, hint=hint)
+        ks.append(int(digits))
     return tuple(dict.fromkeys(ks))
 
 
@@ -167,7 +182,7 @@ def _settings(named: dict[str, object], definition: Definition, whole: str) -> d
             takes = ", ".join(definition.settings) or "none"
             meant = f" Did you mean {close}?" if close else ""
             raise BadArgument(f'{definition.name} has no setting "{name}".{meant} It takes: {takes}')
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _MOST:
             raise BadArgument(f'"{name}" in "{whole}" is a number', got=value)
         settings[name] = float(value)
     return settings

@@ -11,7 +11,8 @@ from karat.conventions import Convention
 from karat.errors import BadArgument, unknown
 from karat.hits import Cutoffs, Hits
 
-RESERVED = frozenset("@,()=")
+_RESERVED = frozenset(("query_id", "query", "depth", "gold", "hits", "queries"))
+"""Other columns of run files and tables."""
 
 
 class Formula(Protocol):
@@ -78,7 +79,7 @@ def metric(
 
     def register(formula: Callable[..., Floats]) -> Callable[..., Floats]:
         name = getattr(formula, "__name__", "")
-        _check_name(name, formula)
+        _check(name, aliases, formula)
         METRICS[name] = Definition(
             name=name,
             formula=formula,
@@ -103,10 +104,14 @@ def find_metric(name: str) -> Definition:
     raise unknown("metric", name, [*METRICS, *_ALIASES], "`karat metrics` lists all of them")
 
 
-def _check_name(name: str, formula: Callable[..., Floats]) -> None:
-    old = METRICS.get(_ALIASES.get(name, name))
-    if old is None:
-        return
-    ours = getattr(old.formula, "__module__", "").startswith("karat.")
-    if ours and getattr(formula, "__module__", None) != old.formula.__module__:
-        raise BadArgument(f'karat has a metric "{name}" already; give yours another name')
+def _check(name: str, aliases: tuple[str, ...], formula: Callable[..., Floats]) -> None:
+    """Refuse a metric that would hide another, or a column of the run file, or that cannot be called."""
+    home = getattr(formula, "__module__", None)
+    for wanted in (name, *aliases):
+        old = METRICS.get(_ALIASES.get(wanted, wanted))
+        ours = old is not None and old.formula.__module__.startswith("karat.")
+        if (ours and old is not None and old.formula.__module__ != home) or wanted in _RESERVED:
+            raise BadArgument(f'karat uses the name "{wanted}" already; give your metric another one')
+    needed = getattr(getattr(formula, "__code__", None), "co_kwonlyargcount", 0)
+    if needed > len(getattr(formula, "__kwdefaults__", None) or {}):
+        raise BadArgument(f'every setting of the metric "{name}" needs a default value')

@@ -66,8 +66,8 @@ def precision(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None
 @metric(symbol="F")
 def f(hits: Hits, k: Cutoffs, c: Convention, *, beta: float = 1.0, rel: float | None = None) -> Floats:
     """Harmonic mean of precision and recall, recall weighing beta² times as much."""
-    if not beta > 0:
-        raise BadArgument("beta is greater than 0", got=beta)
+    if not 0 < beta <= 1e6:
+        raise BadArgument("beta is greater than 0, and no more than a million", got=beta)
     p, r = precision(hits, k, c, rel=rel), recall(hits, k, c, rel=rel)
     mixed = beta**2 * p + r
     return (1 + beta**2) * p * r / np.where(mixed > 0, mixed, 1.0)

@@ -13,6 +13,7 @@ from karat.conventions import Convention
 from karat.samples.gold import starts
 from karat.samples.rankings import Field, Found, Keys
 from karat.samples.scores import Tied, as_rows, blocks, break_ties, count_above, precision_of, sort_rows
+from karat.tables import storable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -64,7 +65,9 @@ class Table:
         import polars as pl
 
         query = np.arange(len(self), dtype=np.uint32)
-        gold = pl.DataFrame({"query": keys.query.astype(np.uint32), "key": pl.Series(keys.key, dtype=pl.String)})
+        gold = pl.DataFrame(
+            {"query": keys.query.astype(np.uint32), "key": pl.Series(storable(keys.key), dtype=pl.String)}
+        )
         rows = pl.DataFrame({"query": np.repeat(query, np.diff(self.start)), "key": self.item})
         joined = gold.with_row_index("gold").join(rows.with_row_index("row"), on=["query", "key"])
         joined = joined.select("gold", "row").sort("gold", "row")
