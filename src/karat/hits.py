@@ -9,7 +9,6 @@ views are where that is made safe, so that no metric has to think of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from math import inf
 from typing import NamedTuple, TypeAlias
 
@@ -77,9 +76,11 @@ class Hits:
         self.depth = depth
         self.queries = len(depth)
         self.of = of
+        self.gold_query: Ints = np.repeat(np.arange(self.queries), of.start[1:] - of.start[:-1])
         self.notes = notes
         self.repeated = again if repeated is None else repeated[order]
-        self._one_to_one = not (again.any() or (key[1:] == key[:-1]).any())
+        self._one_to_one = not (np.count_nonzero(again) or np.count_nonzero(key[1:] == key[:-1]))
+        self._best: View | None = None
         self._views: dict[tuple[object, ...], _Views] = {}
         self._columns: dict[tuple[object, ...], Floats] = {}
         self._without: dict[tuple[object, ...], Bools | None] = {}
@@ -110,23 +111,20 @@ class Hits:
             notes=self.notes,
         )
 
-    @cached_property
-    def gold_query(self) -> Ints:
-        """The query of each gold item."""
-        return np.repeat(np.arange(self.queries), self.of.start[1:] - self.of.start[:-1])
-
-    @cached_property
+    @property
     def best_order(self) -> View:
         """Every gold item above 0 at the place it would have in the best possible ranking."""
-        keep = (self.of.grade > 0).nonzero()[0]
-        return best_ranking(self.gold_query[keep], self.of.grade[keep], self.queries)
+        if self._best is None:
+            keep = (self.of.grade > 0).nonzero()[0]
+            self._best = best_ranking(self.gold_query[keep], self.of.grade[keep], self.queries)
+        return self._best
 
     def without_gold(self, rel: float | None = None) -> Bools | None:
         """Which queries have no relevant gold; None if all have some."""
         key = ("without", rel)
         if key not in self._without:
             none = self.gold_count(rel) == 0
-            self._without[key] = none if none.any() else None
+            self._without[key] = none if np.count_nonzero(none) else None
         return self._without[key]
 
     def gold_count(self, rel: float | None = None) -> Floats:

@@ -154,7 +154,7 @@ def _run(frame: pl.DataFrame, about: dict[str, Any]) -> Run:
         **{**choices, "empty_gold": nan if choices["empty_gold"] is None else choices["empty_gold"]}
     )
     metrics: tuple[Metric, ...] = tuple(parse_stored(text) for text in provenance.metrics)
-    names = [name for metric in metrics for name, _ in metric.columns]
+    names = [name for metric in metrics for name in metric.names]
     return Run(
         ids=frame["query_id"].to_list(),
         hits=_hits(frame, provenance),

@@ -65,6 +65,11 @@ class Metric:
         return tuple((f"{self.base}@{k}", k) for k in self.ks) or ((self.base, None),)
 
     @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Each cutoff's own name."""
+        return tuple(name for name, _ in self.columns)
+
+    @cached_property
     def cutoffs(self) -> Cutoffs:
         """The cutoffs as formulas take them."""
         return np.array([[inf if k is None else k] for _, k in self.columns], float)
@@ -72,18 +77,18 @@ class Metric:
     def scores(self, hits: Hits, c: Convention) -> dict[str, Floats]:
         """At each cutoff, one number per query; what lacks gold gets the convention's value for that."""
         definition, settings = self.definition, self.settings
-        values = self._values(hits, c)
+        values = self._values(definition, hits, c)
         rows = (len(self.columns), hits.queries)
         if values.shape != rows:
             values = self._spread(values, rows)
         if definition.needs_gold and (undefined := hits.without_gold(settings.get("rel"))) is not None:
             values = np.where(undefined, c.empty_gold, values)
-        return {name: row for (name, _), row in zip(self.columns, values, strict=True)}
+        return dict(zip(self.names, values, strict=True))
 
-    def _values(self, hits: Hits, c: Convention) -> Floats:
+    def _values(self, definition: Definition, hits: Hits, c: Convention) -> Floats:
         """What the formula gives; its own mistakes are told with its name."""
         try:
-            return np.asarray(self.definition.formula(hits, self.cutoffs, c, **self.settings), float)
+            return np.asarray(definition.formula(hits, self.cutoffs, c, **self.settings), float)
         except KaratError:
             raise
         except Exception as error:
@@ -105,7 +110,7 @@ class Metric:
             return {}
         rel = {name: value for name, value in self.settings.items() if name == "rel"}
         values = np.broadcast_to(pool(hits, self.cutoffs, c, **rel), (len(self.columns), hits.queries))
-        return {name: row for (name, _), row in zip(self.columns, values, strict=True)}
+        return dict(zip(self.names, values, strict=True))
 
 
 def parse(text: str) -> Metric:

@@ -44,8 +44,10 @@ def rankings_of(column: list[Any], ids: Sequence[str], where: Where, texts: list
 def gold_of(column: list[Any], ids: Sequence[str], where: Where, texts: list[Any] | None = None) -> GoldItems:
     """Gold from a column of lists (of strings or records) or of dicts of grades."""
     if _all_mappings(column):
-        _check_kinds(chain.from_iterable(column), column, where, "gold")
-        return gold_of_maps(column, ids)
+        gold = gold_of_maps(column, ids)
+        if not gold.look.strings:
+            _check_kinds(chain.from_iterable(column), column, where, "gold")
+        return gold
     lists = _lists(column, where, "gold")
     size = np.fromiter(map(len, lists), np.int64, len(lists))
     flat = list(chain.from_iterable(lists))

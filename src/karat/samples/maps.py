@@ -104,7 +104,7 @@ class Maps:
         except (struct.error, AttributeError, TypeError, OverflowError) as error:
             raise self._explain(first, last) from error
         flat = np.frombuffer(bytearray().join(packed), kind)
-        if np.isnan(flat).any():
+        if np.count_nonzero(flat != flat):
             raise self._explain(first, last)
         scores = np.frombuffer(bytearray(_packer(letter, len(own))(*own)), kind)
         if keys.numbers:

@@ -7,7 +7,6 @@ keys among the many retrieved ones.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from itertools import chain, pairwise
 from typing import Literal, NamedTuple, Protocol
 
@@ -34,11 +33,14 @@ class Keys:
         """Whether some of them might stand in a ranking as numbers."""
         self.distinct = distinct
         """Whether it is known that no query has a key twice."""
+        self._query: Ints | None = None
 
-    @cached_property
+    @property
     def query(self) -> Ints:
         """The query of each key."""
-        return np.repeat(np.arange(len(self.start) - 1), self.start[1:] - self.start[:-1])
+        if self._query is None:
+            self._query = np.repeat(np.arange(len(self.start) - 1), self.start[1:] - self.start[:-1])
+        return self._query
 
     def each(self, first: int = 0, last: int | None = None) -> Iterator[list[str]]:
         """The keys of each query, or of some."""
