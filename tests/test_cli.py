@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -144,6 +145,28 @@ def test_hostile_text_is_harmless(tmp_path):
     assert not {"\x1b", "\x07", "\x00", "\u202e"} & set(out)
     err = run("eval", tmp_path / "\x1b[31m.jsonl", code=2)
     assert "\x1b" not in err
+
+
+def test_standard_input(samples):
+    assert "recall@5 0.750" in words(run("eval", "-", "recall@5", input=samples.read_text()))
+    assert "recall@5 0.750" in words(run("eval", "/dev/stdin", "recall@5", input=samples.read_text()))
+
+
+def test_a_full_disk_is_told():
+    done = subprocess.run(f"{KARAT} metrics > /dev/full", shell=True, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "karat: cannot write the output: No space left on device\n"
+
+
+def test_a_narrow_terminal_gets_what_it_can_show():
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    assert "\\xb7" in run("demo", env=env)
+
+
+@pytest.mark.parametrize("code", ["1 / 0", "raise SystemExit(0)", "def (", "import nothing_of_the_kind"])
+def test_imports_that_fail(samples, tmp_path, code):
+    (tmp_path / "mine.py").write_text(code)
+    assert "cannot import" in run("eval", samples, "--import", tmp_path / "mine.py", code=2)
 
 
 def test_skip_bad_rows(samples):

@@ -87,6 +87,11 @@ def test_means_may_be_rounded():
     assert karat.evaluate(retrieved=[["x", "y", "z"]], gold=[["z"]], metrics="rr", convention=c).mean == {"rr": 0.33}
 
 
+def test_a_choice_is_one_of_those_there_are():
+    with pytest.raises(karat.BadArgument, match="duplicates is one of once, remove, count"):
+        replace(karat.STANDARD, duplicates="twice")
+
+
 def test_every_choice_answers_a_question():
     assert set(questions()) == {f.name for f in fields(Convention)} - {"name"}
     assert all(question.endswith("?") for question in questions().values())

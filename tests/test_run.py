@@ -86,6 +86,8 @@ def test_slices():
         RUN.by("topics")
     with pytest.raises(karat.UnknownName, match='no topic "three"'):
         by["three"]
+    assert "three" not in by
+    assert by.get("three") is None
 
 
 def test_shown():
@@ -173,6 +175,21 @@ def test_run_files_that_are_none(tmp_path):
         RUN.save(tmp_path / "no" / "such" / "folder.parquet")
 
 
+@pytest.mark.parametrize("about", ["{", "{}", '{"format": 9, "provenance": {"karat": "9"}}', '{"format": 1}'])
+def test_damaged_run_files(tmp_path, about):
+    pl.DataFrame({"query_id": ["q"]}).write_parquet(tmp_path / "run.parquet", metadata={"karat": about})
+    with pytest.raises(karat.RunFileError, match=r"damaged|newer"):
+        karat.load(tmp_path / "run.parquet")
+
+
+@pytest.mark.parametrize("path", ["", ".", "/", "a\0b", "x" * 300])
+def test_paths_that_cannot_be_written(path):
+    with pytest.raises(karat.RunFileError, match="cannot write"):
+        RUN.save(path)
+    with pytest.raises(karat.RunFileError):
+        karat.load(path)
+
+
 def test_saving_leaves_no_scraps(tmp_path):
     RUN.save(tmp_path / "run.parquet")
     RUN.save(tmp_path / "run.parquet")
@@ -180,11 +197,17 @@ def test_saving_leaves_no_scraps(tmp_path):
 
 
 def test_meta_of_any_kind_is_kept_or_told_as_text(tmp_path):
-    rows = [{"retrieved": ["a"], "gold": ["a"], "mixed": value, "n": i} for i, value in enumerate([1, "two", None])]
+    odd = [{1}, {}, 10**50]
+    rows = [
+        {"retrieved": ["a"], "gold": ["a"], "mixed": value, "n": i, "odd": odd[i], "query": [i]}
+        for i, value in enumerate([1, "two", None])
+    ]
     karat.evaluate(rows, "rr").save(tmp_path / "run.parquet")
     back = karat.load(tmp_path / "run.parquet")
     assert back.meta["mixed"] == ["1", "two", None]
     assert back.meta["n"] == [0, 1, 2]
+    assert back.meta["odd"] == list(map(str, odd))
+    assert back.query == ["[0]", "[1]", "[2]"]
 
 
 def test_scores_are_arrays_by_name():

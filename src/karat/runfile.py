@@ -97,7 +97,7 @@ def _frame(run: Run) -> pl.DataFrame:
         {"rank": hits.rank, "gold": within, "grade": hits.grade, "repeated": hits.repeated, "why": why},
         schema_overrides={"why": pl.String},
     )
-    gold = pl.DataFrame({"item": list(hits.of.label), "grade": hits.of.grade}, schema_overrides={"item": pl.String})
+    gold = pl.DataFrame({"item": _texts(hits.of.label), "grade": hits.of.grade})
     columns: dict[str, Any] = {"query_id": storable(run.ids)}
     if run.query is not None:
         columns["query"] = _texts(run.query)

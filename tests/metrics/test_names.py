@@ -141,6 +141,33 @@ def test_a_metric_of_the_wrong_shape_is_refused(own_metric):
         karat.score("wrong@5", ["a"], ["a"])
 
 
+def test_a_metric_that_fails_says_so(own_metric):
+    @own_metric
+    def broken(hits, k, c):
+        raise RuntimeError("oh no")
+
+    with pytest.raises(karat.BadArgument, match="broken failed: RuntimeError: oh no"):
+        karat.score("broken", ["a"], ["a"])
+
+
+def test_metrics_that_cannot_be(own_metric):
+    with pytest.raises(karat.BadArgument, match="default"):
+
+        @own_metric
+        def needs(hits, k, c, *, x):
+            return hits.depth
+
+    for name, aliases in (("query_id", ()), ("mine", ("recall",))):
+        with pytest.raises(karat.BadArgument, match="already"):
+            exec(f"@m(aliases={aliases})\ndef {name}(hits, k, c): ...", {"m": own_metric})
+
+
+@pytest.mark.parametrize("ks", [(0,), (-1,), (2.5,), 5])
+def test_cutoffs_are_checked_wherever_they_come_from(ks):
+    with pytest.raises(karat.BadArgument, match="cutoffs"):
+        karat.Metric("recall", ks)
+
+
 def test_karats_own_names_are_not_replaced(own_metric):
     with pytest.raises(karat.BadArgument, match="already"):
 

@@ -82,7 +82,7 @@ def dialect_of(columns: Container[str]) -> Dialect | None:
 
 def long_column(columns: Sequence[str], role: str) -> str | None:
     """The column that plays this role in a long table, in upper or lower case."""
-    folded = {name.lower(): name for name in reversed(columns)}
+    folded = {str(name).lower(): name for name in reversed(columns)}
     return next((folded[name] for name in LONG[role] if name in folded), None)
 
 

@@ -46,7 +46,7 @@ def gold_of(column: list[Any], ids: Sequence[str], where: Where, texts: list[Any
     if _all_mappings(column):
         gold = gold_of_maps(column, ids)
         if not gold.look.strings:
-            _check_kinds(chain.from_iterable(column), column, where, "gold")
+            _check_each(column, where, "gold")
         return gold
     lists = _lists(column, where, "gold")
     size = np.fromiter(map(len, lists), np.int64, len(lists))
@@ -55,7 +55,7 @@ def gold_of(column: list[Any], ids: Sequence[str], where: Where, texts: list[Any
     columns: dict[Field, Sequence[Any]] = {"id": flat, "text": flat}
     if look.strings or not any(issubclass(kind, Mapping) for kind in set(map(type, flat))):
         if not look.strings:
-            _check_kinds(flat, lists, where, "gold" if texts is None else "gold_ids")
+            _check_each(lists, where, "gold" if texts is None else "gold_ids")
         if texts is not None:
             columns["text"] = list(chain.from_iterable(_same_lengths(lists, _lists(texts, where, "gold"), where)))
             look = look._replace(strings=False)
@@ -79,8 +79,11 @@ def _is_pair(item: Any) -> bool:
 
 def _check_kinds(some: Iterable[Any], column: Sequence[Iterable[Any]], where: Where, field: str) -> None:
     """Refuse what is not an id or a text; everything is looked at only if some of it is unusual."""
-    if set(map(type, some)) <= _USUAL:
-        return
+    if not set(map(type, some)) <= _USUAL:
+        _check_each(column, where, field)
+
+
+def _check_each(column: Sequence[Iterable[Any]], where: Where, field: str) -> None:
     for row, items in enumerate(column):
         for number, item in enumerate(items, 1):
             if not is_id(item):
