@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from karat.errors import UnknownName as UnknownName
     from karat.evaluation import evaluate as evaluate
     from karat.evaluation import score as score
+    from karat.hits import Gold as Gold
     from karat.hits import Hits as Hits
     from karat.judges import Judge as Judge
     from karat.metrics import Metric as Metric
@@ -40,6 +41,7 @@ _HOMES = {
     "UnknownName": "errors",
     "evaluate": "evaluation",
     "score": "evaluation",
+    "Gold": "hits",
     "Hits": "hits",
     "Judge": "judges",
     "Metric": "metrics",

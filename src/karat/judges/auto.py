@@ -32,7 +32,7 @@ def choose(samples: Samples) -> Choice:
             hint="give both sides ids, or both texts",
         )
     if both == {"text"}:
-        return Choice(Exact(), "no ids on both sides")
+        return Choice(Exact(), "not both sides have ids")
     if both == {"id"} or not (samples.retrieved.plain or samples.gold.plain):
         return Choice(Ids(), "both sides have ids")
     items = list(map(str, samples.gold.columns["text"][:_LOOKED_AT]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from karat.conventions import Convention
 from karat.errors import InputError, shorten
 from karat.samples.keys import as_id, is_id, number_of
 from karat.samples.rankings import Field, Found, Keys, RepeatedKey
-from karat.samples.scores import blocks
+from karat.samples.scores import blocks, order
 
 _MANY = 40
 
@@ -47,6 +47,10 @@ class Lists:
         ids = ["" if row is None else self.ids[row] for row in rows]
         scores = None if self.scores is None else _take(self.scores, rows)
         return Lists(columns, ids, scores=scores, plain=self.plain)
+
+    def each(self, field: Field, c: Convention) -> Iterator[Sequence[Any]]:
+        """The items of each query, best first."""
+        return iter(self._in_order(field, c))
 
     def find(self, field: Field, keys: Keys, c: Convention) -> Found:
         """Ask of every retrieved item whether it is among the few gold keys of its query."""
@@ -107,18 +111,6 @@ class Lists:
                         got=shorten(item),
                     )
         return InputError("an item of retrieved is neither a string nor a number")
-
-
-def order(scores: Sequence[float], ids: Sequence[str], c: Convention) -> list[int]:
-    """The items of one ranking from the best score to the worst, ties by the convention."""
-    exact = np.array(scores, float)
-    with np.errstate(over="ignore"):
-        compared = exact.astype(np.float32) if c.scores == "single" else exact
-    rows = list(range(len(scores)))
-    if c.ties != "given":
-        rows.sort(key=ids.__getitem__, reverse=c.ties == "id_descending")
-    rows.sort(key=compared.tolist().__getitem__, reverse=True)
-    return rows
 
 
 def _gold_of(items: list[str], row: Ints, keys: Keys, first: int) -> Ints:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import repeat
 from math import nan
@@ -25,6 +25,7 @@ from karat.samples.scores import (
     blocks,
     break_ties,
     count_above,
+    order,
     precision_of,
     sort_rows,
 )
@@ -61,6 +62,12 @@ class Maps:
         """The rankings in another order; None stands for one that is missing."""
         maps: list[Scored] = [{} if row is None else self.maps[row] for row in rows]
         return Maps(maps, ["" if row is None else self.ids[row] for row in rows])
+
+    def each(self, field: Field, c: Convention) -> Iterator[list[str]]:
+        """The items of each query, best first."""
+        for query in range(len(self)):
+            ids, scores = self._items(query)
+            yield [ids[i] for i in order(scores, ids, c)]
 
     def find(self, field: Field, keys: Keys, c: Convention) -> Found:
         """Look the gold keys up, then count the greater scores."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -94,6 +94,10 @@ class Rankings(Protocol):
 
     def take(self, rows: Sequence[int | None]) -> Rankings:
         """The rankings in another order; None stands for one that is missing."""
+        ...
+
+    def each(self, field: Field, c: Convention) -> Iterator[Sequence[Any]]:
+        """The items of each query, best first, for judges that must look at every one."""
         ...
 
     def find(self, field: Field, keys: Keys, c: Convention) -> Found:

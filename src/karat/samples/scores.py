@@ -112,6 +112,17 @@ def _search_in(matrix: ScoreArray, row: Ints, own: ScoreArray) -> tuple[Ints, Bo
     return final - at, (at > begin) & (flat[at - 1] == own)
 
 
+def order(scores: Sequence[float] | Floats, ids: Sequence[str], c: Convention) -> list[int]:
+    """The items of one ranking from the best score to the worst, ties by the convention."""
+    with np.errstate(over="ignore"):
+        compared = np.array(scores, float).astype(precision_of(c)[1])
+    rows = list(range(len(scores)))
+    if c.ties != "given":
+        rows.sort(key=ids.__getitem__, reverse=c.ties == "id_descending")
+    rows.sort(key=compared.tolist().__getitem__, reverse=True)
+    return rows
+
+
 class Tied(NamedTuple):
     """Items whose scores may be shared by others: in query order, with their own scores and ids."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from karat.arrays import Floats, Ints
 from karat.conventions import Convention
 from karat.samples.gold import starts
 from karat.samples.rankings import Field, Found, Keys
-from karat.samples.scores import Tied, as_rows, blocks, break_ties, count_above, precision_of, sort_rows
+from karat.samples.scores import Tied, as_rows, blocks, break_ties, count_above, order, precision_of, sort_rows
 from karat.tables import storable
 
 if TYPE_CHECKING:
@@ -40,6 +40,13 @@ class Table:
         begin = np.array([0 if row is None else self.start[row] for row in rows], np.int64)
         flat = np.arange(int(size.sum())) + np.repeat(begin - (np.cumsum(size) - size), size)
         return Table(self.item.gather(flat), starts(size), None if self.scores is None else self.scores[flat])
+
+    def each(self, field: Field, c: Convention) -> Iterator[list[str]]:
+        """The items of each query, best first."""
+        for query in range(len(self)):
+            part = slice(int(self.start[query]), int(self.start[query + 1]))
+            ids = self.item[part].to_list()
+            yield ids if self.scores is None else [ids[i] for i in order(self.scores[part], ids, c)]
 
     def find(self, field: Field, keys: Keys, c: Convention) -> Found:
         """Join the gold keys to the column, then count the greater scores."""

@@ -1,0 +1,101 @@
+"""Judges: what each compares, what `auto` takes and why, and a judge of one's own."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import karat
+from data import random_run_and_gold
+from karat.judges import JUDGES, find_judge
+from karat.samples import read_samples
+
+
+def judged(samples, **kwargs):
+    run = karat.evaluate(samples, "rr", **kwargs)
+    return run.provenance.judge, run.provenance.judge_reason, run.mean["rr"]
+
+
+@pytest.mark.parametrize(
+    ("sample", "wanted"),
+    [
+        ({"retrieved": ["b", "a"], "gold": ["a"]}, ("ids", "the items read like ids", 0.5)),
+        ({"retrieved": ["a b", "b c"], "gold": ["b c"]}, ("exact", "the items read like texts", 0.5)),
+        (
+            {"retrieved": [{"text": "b"}, {"text": "a"}], "gold": [{"text": "a"}]},
+            ("exact", "not both sides have ids", 0.5),
+        ),
+        ({"retrieved": [{"id": 2}, {"id": 1}], "gold": [{"id": 1}]}, ("ids", "both sides have ids", 0.5)),
+        ({"retrieved": [{"id": 1, "text": "a b"}], "gold": ["a b"]}, ("exact", "the items read like texts", 1.0)),
+        ({"retrieved": [{"id": "x", "text": "a b"}], "gold": ["x"]}, ("ids", "the items read like ids", 1.0)),
+    ],
+)
+def test_auto_takes_what_fits_and_says_why(sample, wanted):
+    assert judged([sample]) == wanted
+
+
+def test_a_judge_that_is_named_needs_no_reason():
+    sample = {"retrieved": [{"id": 1, "text": "p"}, {"id": 2, "text": "q"}], "gold": [{"id": 1, "text": "q"}]}
+    assert judged([sample], judge="ids") == ("ids", "", 1.0)
+    assert judged([sample], judge="exact") == ("exact", "", 0.5)
+
+
+def test_texts_are_equal_to_the_letter():
+    for other in ("A b", "a  b", "a b ", "a b\u200b"):
+        assert karat.score("rr", [other], ["a b"], judge="exact") == 0
+    assert karat.score("rr", ["a b"], ["a b"], judge="exact") == 1
+
+
+@pytest.mark.parametrize("name", JUDGES)
+def test_judges_are_found_by_name(name):
+    assert find_judge(name).name == name
+    assert find_judge(f"{name}()").name == name
+
+
+class FirstLetter:
+    """Takes items for equal that begin alike."""
+
+    name = "first-letter"
+
+    def __call__(self, samples, convention):
+        keys = samples.gold.keys("id")
+        rows = [
+            (query, rank, gold)
+            for query, items in enumerate(samples.retrieved.each("id", convention))
+            for rank, item in enumerate(items, 1)
+            for gold in range(keys.start[query], keys.start[query + 1])
+            if item[0] == keys.key[gold][0]
+        ]
+        query, rank, gold = np.array(rows).T
+        return karat.Hits(
+            query, rank, gold,
+            depth=np.array([len(items) for items in samples.retrieved.each("id", convention)]),
+            of=karat.Gold(keys.key, keys.start, samples.gold.grade),
+            repeated=np.zeros(len(rows), bool),
+            why=[f"both begin with {keys.key[g][0]}" for g in gold],
+        )  # fmt: skip
+
+
+def test_a_judge_of_ones_own():
+    run = karat.evaluate(
+        retrieved=[["x1", "a1", "a2"]], gold=[["a9", "b9"]], metrics="recall@3 precision@3 rr", judge=FirstLetter()
+    )
+    assert run.mean == {"recall@3": 0.5, "precision@3": pytest.approx(2 / 3), "rr": 0.5}
+    assert run.provenance.judge == "first-letter"
+    assert run.hits(1)[0] == (2, "a9", 1.0, "both begin with a")
+
+
+@pytest.mark.parametrize("ties", ["id_descending", "id_ascending", "given"])
+def test_every_layout_shows_the_same_rankings(ties):
+    c = karat.Convention(name="test", ties=ties)
+    run, gold = random_run_and_gold(3, queries=20)
+    run = {q: run.get(q, {}) for q in gold}
+    rows = [(q, d, s) for q, r in run.items() for d, s in r.items()]
+    layouts = [
+        run,
+        {q: [{"id": d, "score": s} for d, s in r.items()] for q, r in run.items()},
+        pl.DataFrame(rows, schema=["query_id", "doc_id", "score"], orient="row"),
+    ]
+    each = [list(map(list, read_samples(one, gold=gold).retrieved.each("id", c))) for one in layouts]
+    assert each[0] == each[1] == each[2]
