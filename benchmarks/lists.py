@@ -30,16 +30,22 @@ def measure(size: str) -> list[Outcome]:
     texts = workloads.as_json(ranked)
     least = best(
         {
-            # Lists just loaded, since nobody calls twice: the second call finds every id hashed
-            # already. Dicts hash their keys when they are made.
-            "karat": Entry(by_karat, texts.load, plan.repetitions),
-            "karat again": Entry(by_karat, lambda: ranked, plan.repetitions),
+            # The dicts of pytrec_eval have hashed their ids when they were made, off the clock. Ids of
+            # lists that were loaded a moment ago have no hash yet, and karat pays for it: both are told.
+            "hashed": Entry(by_karat, lambda: ranked, plan.repetitions),
+            "just loaded": Entry(by_karat, texts.load, plan.repetitions),
             "pytrec_eval": Entry(by_pytrec_eval, lambda: as_dicts, plan.repetitions),
         }
     )
-    again = f"karat called again on the same lists: {least['karat again'] * 1e3:.1f} ms"
-    ours, theirs = least["karat"], least["pytrec_eval"]
-    return [faster(f"lists-{size}", "pytrec_eval", ours=ours, theirs=theirs, asked=plan.asked, note=again)]
+    theirs = least["pytrec_eval"]
+    notes = {
+        "hashed": "ids hashed before, as in the dicts",
+        "just loaded": "lists loaded a moment ago, ids not yet hashed",
+    }
+    return [
+        faster(f"lists-{size}", "pytrec_eval", ours=least[state], theirs=theirs, asked=plan.asked, note=note)
+        for state, note in notes.items()
+    ]
 
 
 if __name__ == "__main__":

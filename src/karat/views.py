@@ -74,9 +74,9 @@ def best_ranking(query: Ints, grade: Floats, queries: int) -> View:
 
     Where many items share few grades nothing is sorted: the rows go from grade to grade then.
     """
-    levels = () if len(grade) < _SHORT else np.unique(grade)
-    if not 0 < len(levels) <= _FEW:
-        order = np.lexsort((-grade, query))
+    levels = () if len(grade) < _SHORT else _levels(grade)
+    if not 1 < len(levels) <= _FEW:
+        order = slice(None) if len(levels) == 1 else np.lexsort((-grade, query))
         place = row_number(query) + 1  # the queries stand in order already
         return View(query, place, grade[order], place)
     better = np.zeros(queries, np.int64)
@@ -88,3 +88,11 @@ def best_ranking(query: Ints, grade: Floats, queries: int) -> View:
         better += np.bincount(of_level, minlength=queries)
     query, place, grade = (np.concatenate(column) for column in zip(*parts, strict=True))
     return View(query, place, grade, place)
+
+
+def _levels(grade: Floats) -> Floats:
+    """The different grades, rising; whole numbers, as most are, need not be sorted for it."""
+    whole = grade.astype(np.int64)
+    if whole.max() < _SHORT and (whole == grade).all():
+        return np.bincount(whole).nonzero()[0].astype(float)
+    return np.unique(grade)

@@ -17,6 +17,7 @@ from karat.samples.rankings import Field, Rankings
 from karat.samples.records import Where, records_of
 
 _USUAL = {str, int}
+_LOOKED_AT = 1000
 
 
 def rankings_of(column: list[Any], ids: Sequence[str], where: Where, texts: list[Any] | None = None) -> Rankings:
@@ -28,8 +29,8 @@ def rankings_of(column: list[Any], ids: Sequence[str], where: Where, texts: list
     if texts is not None:
         _check_kinds(chain.from_iterable(lists), lists, where, "retrieved_ids")
         return Lists({"id": lists, "text": _same_lengths(lists, _lists(texts, where, "retrieved"), where)}, ids)
-    # To look at every item would cost more than to evaluate them; the ends of a list tell its kind.
-    ends = [ranking[end] for ranking in lists if len(ranking) for end in (0, -1)]
+    # To look at every item would cost more than to evaluate them; some of them tell the kind.
+    ends = [ranking[0] for ranking in lists if ranking] + [ranking[-1] for ranking in lists[:_LOOKED_AT] if ranking]
     kinds = set(map(type, ends))
     if tuple in kinds and all(map(_is_pair, ends)):
         lists = [[{"id": item, "score": score} for item, score in ranking] for ranking in lists]

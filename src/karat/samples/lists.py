@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import compress, pairwise
 from typing import Any
 
 import numpy as np
 
-from karat.arrays import Ints
 from karat.conventions import Convention
 from karat.errors import InputError, shorten
 from karat.samples.keys import as_id, is_id, number_of
 from karat.samples.rankings import Field, Found, Keys, RepeatedKey
-from karat.samples.scores import blocks, order
+from karat.samples.scores import order
 
-_MANY = 40
+_NOTHING = -1
 
 
 class Lists:
@@ -55,40 +55,33 @@ class Lists:
     def find(self, field: Field, keys: Keys, c: Convention) -> Found:
         """Ask of every retrieved item whether it is among the few gold keys of its query."""
         lists = self._in_order(field, c)
-        depth = np.fromiter(map(len, lists), np.int64, len(lists))
         if c.duplicates == "remove":
             lists = [list(dict.fromkeys(map(as_id, ranking))) for ranking in lists]
-            depth = np.fromiter(map(len, lists), np.int64, len(lists))
-        parts = [self._find_in(lists[first:last], first, keys, depth[first:last]) for first, last in blocks(depth)]
-        query, rank, gold = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return Found(query, rank, gold, depth)
-
-    def _find_in(self, lists: list[Sequence[Any]], first: int, keys: Keys, depth: Ints) -> tuple[Ints, Ints, Ints]:
-        """The query, rank and gold number of each match in some of the rankings."""
-        last = first + len(lists)
-        flags: list[bytes] = []
-        distinct = 0
+        depth = np.fromiter(map(len, lists), np.int64, len(lists))
+        places = list(range(int(depth.max(initial=0))))  # made once: a number is an object, too
+        key, bounds = keys.key, keys.start.tolist()
+        place: list[int] = []
+        gold: list[int] = []
+        found: list[int] = []
         try:
-            for own, ranking in zip(keys.each(first, last), lists, strict=True):
-                known: frozenset[Any] = frozenset([*own, None])  # None, to notice an item that is none
-                distinct += len(known) - 1
+            for ranking, (begin, end) in zip(lists, pairwise(bounds), strict=True):
+                known: dict[Any, int] = dict(zip(key[begin:end], range(begin, end)))  # noqa: B905
+                if len(known) < end - begin:
+                    raise RepeatedKey
+                known[None] = _NOTHING  # to notice an item that is none
                 if keys.numbers:
-                    known = known.union([n for key in own if (n := number_of(key)) is not None])
-                flags.append(bytes(map(known.__contains__, ranking)))
+                    known |= {n: g for k, g in known.items() if k and (n := number_of(k)) is not None}
+                here = list(compress(places, map(known.__contains__, ranking)))
+                place += here
+                gold += [known[ranking[i]] for i in here]
+                found.append(len(here))
         except TypeError as error:
-            raise self._explain(lists, first) from error
-        if distinct < keys.start[last] - keys.start[first]:
-            raise RepeatedKey
-        at = np.flatnonzero(np.frombuffer(b"".join(flags), np.uint8))
-        ends = np.cumsum(depth)
-        row = np.searchsorted(ends, at, side="right")
-        rank = at - (ends - depth)[row]
-        items = [lists[i][r] for i, r in zip(row.tolist(), rank.tolist(), strict=True)]
-        if None in items:
-            raise self._explain(lists, first)
-        if keys.numbers:
-            items = [as_id(item) for item in items]
-        return row + first, rank + 1, _gold_of(items, row, keys, first)
+            raise self._explain(lists) from error
+        if _NOTHING in gold:
+            raise self._explain(lists)
+        query = np.repeat(np.arange(len(lists)), found)
+        rank = np.fromiter(place, np.int64, len(place)) + 1
+        return Found(query, rank, np.fromiter(gold, np.int64, len(gold)), depth)
 
     def _in_order(self, field: Field, c: Convention) -> list[Sequence[Any]]:
         """The items best first: as they stand, or by their scores."""
@@ -101,9 +94,9 @@ class Lists:
             for items, scores, names in zip(column, self.scores, label, strict=True)
         ]
 
-    def _explain(self, lists: list[Sequence[Any]], first: int) -> InputError:
+    def _explain(self, lists: list[Sequence[Any]]) -> InputError:
         """Find the item that is none."""
-        for query, ranking in zip(self.ids[first:], lists, strict=False):
+        for query, ranking in zip(self.ids, lists, strict=True):
             for rank, item in enumerate(ranking, 1):
                 if not is_id(item):
                     return InputError(
@@ -111,19 +104,6 @@ class Lists:
                         got=shorten(item),
                     )
         return InputError("an item of retrieved is neither a string nor a number")
-
-
-def _gold_of(items: list[str], row: Ints, keys: Keys, first: int) -> Ints:
-    """The number of the gold key that each matching item is; the items come in order of their rows."""
-    within: list[int] = []
-    count = np.bincount(row).tolist()
-    done = 0
-    for own, hits in zip(keys.each(first), count, strict=False):
-        if hits:
-            index = own.index if len(own) <= _MANY else dict(zip(own, range(len(own)), strict=True)).__getitem__
-            within += map(index, items[done : done + hits])
-            done += hits
-    return np.array(within, np.int64) + keys.start[first:][row]
 
 
 def _take(column: list[Sequence[Any]], rows: Sequence[int | None]) -> list[Sequence[Any]]:
