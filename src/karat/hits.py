@@ -9,7 +9,6 @@ views are where that is made safe, so that no metric has to think of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import inf
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -66,8 +65,11 @@ class Hits:
         of equality.
         """
         key = query * (int(rank.max(initial=0)) + 1) + rank
-        order = key.argsort(kind="stable")
-        key, again = key[order], seen_before(gold[order])
+        order = key.argsort()
+        shared = np.count_nonzero(key[order[1:]] == key[order[:-1]])
+        if shared:  # only then does it matter that equals keep their order
+            order = key.argsort(kind="stable")
+        again = seen_before(gold[order])
         self.query: Ints = query[order]
         self.rank: Ints = rank[order]
         self.gold: Ints = gold[order]
@@ -79,7 +81,7 @@ class Hits:
         self.gold_query: Ints = np.repeat(np.arange(self.queries), of.start[1:] - of.start[:-1])
         self.notes = notes
         self.repeated = again if repeated is None else repeated[order]
-        self._one_to_one = not (np.count_nonzero(again) or np.count_nonzero(key[1:] == key[:-1]))
+        self._one_to_one = not (shared or np.count_nonzero(again))
         self._best: View | None = None
         self._views: dict[tuple[object, ...], _Views] = {}
         self._columns: dict[tuple[object, ...], Floats] = {}
@@ -193,8 +195,9 @@ class Hits:
         Each cutoff is summed by itself, rank by rank, so that asking for others changes no digit.
         """
         sums = []
+        deepest = place.max(initial=0)
         for cutoff in k[:, 0].tolist():
-            top = slice(None) if cutoff == inf else place <= cutoff
+            top = slice(None) if cutoff >= deepest else place <= cutoff
             sums.append(np.bincount(view.query[top], value[top], self.queries))
         return np.array(sums)
 

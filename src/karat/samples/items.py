@@ -23,7 +23,7 @@ _LOOKED_AT = 1000
 def rankings_of(column: list[Any], ids: Sequence[str], where: Where, texts: list[Any] | None = None) -> Rankings:
     """Rankings from a column of lists (of strings, records or pairs) or of dicts of scores."""
     if _all_mappings(column):
-        _check_kinds((next(iter(scored)) for scored in column if scored), column, where, "retrieved")
+        _check_kinds((next(iter(scored)) for scored in column[:_LOOKED_AT] if scored), column, where, "retrieved")
         return Maps(column, ids)
     lists = _lists(column, where, "retrieved")
     if texts is not None:
