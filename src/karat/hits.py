@@ -65,11 +65,8 @@ class Hits:
         of equality.
         """
         key = query * (int(rank.max(initial=0)) + 1) + rank
-        order = key.argsort()
-        shared = np.count_nonzero(key[order[1:]] == key[order[:-1]])
-        if shared:  # only then does it matter that equals keep their order
-            order = key.argsort(kind="stable")
-        again = seen_before(gold[order])
+        order = key.argsort(kind="stable")
+        key, again = key[order], seen_before(gold[order])
         self.query: Ints = query[order]
         self.rank: Ints = rank[order]
         self.gold: Ints = gold[order]
@@ -81,7 +78,7 @@ class Hits:
         self.gold_query: Ints = np.repeat(np.arange(self.queries), of.start[1:] - of.start[:-1])
         self.notes = notes
         self.repeated = again if repeated is None else repeated[order]
-        self._one_to_one = not (shared or np.count_nonzero(again))
+        self._one_to_one = not (np.count_nonzero(again) or np.count_nonzero(key[1:] == key[:-1]))
         self._best: View | None = None
         self._views: dict[tuple[object, ...], _Views] = {}
         self._columns: dict[tuple[object, ...], Floats] = {}
