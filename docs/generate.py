@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import sys
@@ -50,6 +51,25 @@ def demo_screen() -> str:
     return f"```\n{demo.show()}\n```"
 
 
+def speed() -> str:
+    """What `make bench` measured last."""
+    told = json.loads((ROOT / "benchmarks" / "results.json").read_text("utf-8"))
+    s = told["setting"]
+    rows = ["| case | beside | ratio | asked |", "|---|---|---|---|"]
+    for o in told["outcomes"]:
+        if o["case"].startswith("startup"):
+            ratio = f"{o['karat_ms']:.0f} ms"
+        else:
+            ratio = f"{o['ratio']:.2g}×" if o["ratio"] < 10 else f"{o['ratio']:.0f}×"
+        name = o["case"] + (f" ({o['note']})" if o["case"].startswith("lists") else "")
+        rows.append(f"| {name} | {o['peer']} | {ratio} | {o['asked']}{'' if o['met'] else ', not met'} |")
+    about = (
+        f"karat {s['karat']}, pytrec_eval {s['pytrec-eval-terrier']}, ranx {s['ranx']}, Python {s['Python']}, "
+        f"{s['cores']} cores; W1 is 1,000 queries × 100 items, W2 10,000 × 100, W3 10,000 × 1,000, tiny 10 × 20."
+    )
+    return "\n".join([*rows, "", about])
+
+
 def _example(retrieved: Any, gold: Any) -> str:
     return f"retrieved `{_short(retrieved)}`, gold `{_short(gold)}`"
 
@@ -73,6 +93,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "choices": choices,
     "edges": edges,
     "demo": demo_screen,
+    "speed": speed,
 }
 
 

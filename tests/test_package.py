@@ -14,11 +14,12 @@ import karat
 SOURCE = Path(karat.__file__).parent
 LAYERS = [
     "errors", "_version", "arrays", "grammar", "conventions", "tables", "samples", "views", "hits", "judges", "metrics",
-    "provenance", "stats", "run", "runfile", "evaluation", "demo", "report", "cli",
+    "provenance", "stats", "slices", "run", "runfile", "evaluation", "demo", "report", "cli",
 ]  # fmt: skip
 """From left to right, as the data walk: a layer uses only what stands left of it."""
-UPWARD = {("run", "runfile")}
-"""`run.save` is a method because people look for it there; it loads the writer when it is called."""
+UPWARD = {("run", "runfile"), ("slices", "run")}
+"""`run.save` is a method because people look for it there; it loads the writer when it is called.
+Slices hold runs, and name them for the type checker."""
 
 
 def loaded_by(code):

@@ -93,7 +93,8 @@ def test_slices():
 def test_shown():
     text = repr(RUN)
     assert "3 queries · 1.5 gold items per query · judge: ids · convention: standard" in text
-    assert "recall@5     0.750  [0.50, 1.00]  1 undefined" in text
+    assert "recall@5     0.750  [0.50, 1.00]" in text
+    assert "1 query is undefined: not in the mean." in text
     html = RUN._repr_html_()
     assert "<td>recall@5</td><td>0.750</td>" in html
     plain = RUN.to_dict()

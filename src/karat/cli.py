@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # what a terminal cannot show is written out, not a reason to fail
             stream.reconfigure(errors="backslashreplace")
-    options = _parser().parse_args(arguments)
+    options = _options(arguments)
     try:
         options.command(options)
         if sys.stdout is not None:
@@ -42,6 +42,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _forget_output()
         return 2
     return 0
+
+
+def _options(arguments: Sequence[str] | None) -> Namespace:
+    """Read the arguments; metrics may stand anywhere among them, quoted or not."""
+    parser = _parser()
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if not given:
+        parser.print_help(sys.stderr)
+        raise SystemExit(2)
+    options, rest = parser.parse_known_args(given)
+    if rest and (options.command is not _eval or any(word.startswith("-") for word in rest)):
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    if rest:
+        options.metrics = " ".join([options.metrics or "", *rest])
+    return options
 
 
 def _forget_output() -> None:
@@ -113,6 +128,8 @@ def _eval(options: Namespace) -> None:
 
     for name in options.imports:
         _import(name)
+    if options.output and options.output.endswith((".json", ".jsonl", ".csv")):
+        raise BadArgument("a run is saved as Parquet", got=options.output, hint="-o run.parquet; --format for the rest")
     run = evaluate(
         options.file,
         options.metrics or DEFAULT,
@@ -121,16 +138,20 @@ def _eval(options: Namespace) -> None:
         convention=options.convention,
         skip_bad_rows=options.skip_bad_rows,
     )
+    slices = run.by(options.by) if options.by else None
     if options.output:
         run.save(options.output)
     if options.format == "json":
         import msgspec
 
-        print(msgspec.json.format(msgspec.json.encode(run.to_dict()), indent=2).decode())
+        told = run.to_dict() | (
+            {} if slices is None else {"by": {value: part.to_dict() for value, part in slices.items()}}
+        )
+        print(msgspec.json.format(msgspec.json.encode(told), indent=2).decode())
     elif options.format == "csv":
-        print(run.table.write_csv(), end="")
+        print((run if slices is None else slices).table.write_csv(), end="")
     else:
-        parts = [terminal.evaluation(run), *([terminal.slices(run, options.by)] if options.by else [])]
+        parts = [terminal.evaluation(run), *([terminal.by_value(slices)] if slices else [])]
         print("\n\n".join(parts))
         if options.output:
             print(f"\nSaved to {options.output}")

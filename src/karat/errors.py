@@ -66,7 +66,7 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     return found[0] if found else None
 
 
-def unknown(kind: str, name: str, known: Iterable[str], where: str) -> UnknownName:
+def unknown(kind: str, name: str, known: Iterable[str], where: str | None) -> UnknownName:
     """The error for a name that nothing has, with the name that was probably meant."""
     names = list(known)
     close = nearest(name, names)

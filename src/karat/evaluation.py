@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from karat._version import __version__
 from karat.arrays import Floats
 from karat.conventions import Convention, find_convention
-from karat.errors import BadArgument
+from karat.errors import BadArgument, UnknownName
 from karat.hits import Hits
 from karat.judges import Auto, Judge, choose, find_judge
 from karat.metrics import DEFAULT, Metric, parse_all
@@ -34,7 +35,7 @@ def evaluate(
     Give `samples` (a list of dicts, a frame, or the path of a file), or `retrieved=` and `gold=`
     (lists, dicts by query id, frames or paths). `metrics` are names such as "recall@1,5 ndcg@10 rr".
     """
-    wanted = parse_all(metrics)
+    wanted = _wanted(metrics)
     c = find_convention(convention)
     judging = find_judge(judge)
     data = read_samples(samples, retrieved=retrieved, gold=gold, skip_bad_rows=skip_bad_rows)
@@ -52,6 +53,20 @@ def evaluate(
         query=data.query,
         meta=data.meta,
     )
+
+
+def _wanted(metrics: Any) -> tuple[Metric, ...]:
+    """The metrics; who gives the gold in their place is told."""
+    try:
+        return parse_all(metrics)
+    except UnknownName:
+        if isinstance(metrics, str) and Path(metrics).is_file():
+            raise BadArgument(f"{metrics} is a file, not a metric", hint=f'gold="{metrics}"') from None
+        raise
+    except BadArgument as error:
+        if isinstance(metrics, str | list | tuple):
+            raise
+        raise BadArgument(error.problem, got=metrics, hint="gold=… if this is the gold") from None
 
 
 def score(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,12 +11,13 @@ import numpy as np
 
 from karat.arrays import Bools, Floats
 from karat.conventions import Convention
-from karat.errors import UnknownName, unknown
+from karat.errors import KaratError, unknown
 from karat.hits import Hits
-from karat.metrics import METRICS, Metric
+from karat.metrics import METRICS, Metric, parse
 from karat.provenance import Provenance, gold_digest
+from karat.slices import Slices
 from karat.stats import Interval, intervals
-from karat.tables import html_table, number, span, storable, text_table
+from karat.tables import clean, html_table, many, number, span, storable, text_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +39,19 @@ class GoldItem(NamedTuple):
     gold: str
     grade: float
     rank: int | None
+
+
+class Means(dict[str, float]):
+    """Values by the names of the metrics; another spelling, such as "mrr", finds them too."""
+
+    def __missing__(self, name: str) -> float:
+        try:
+            canonical = str(parse(name))
+        except KaratError:
+            canonical = name
+        if canonical in self:
+            return self[canonical]
+        raise unknown("metric in this run", name, self, "one of: " + ", ".join(self))
 
 
 class Run:
@@ -72,8 +86,8 @@ class Run:
     def mean(self) -> dict[str, float]:
         """The mean of each metric over the queries for which it is defined."""
         places = self.convention.rounding
-        means = {name: _mean(values) for name, values in self.scores.items()}
-        return means if places is None else {name: round(value, places) for name, value in means.items()}
+        means = Means({name: _mean(values) for name, values in self.scores.items()})
+        return means if places is None else Means({name: round(value, places) for name, value in means.items()})
 
     @cached_property
     def undefined(self) -> dict[str, int]:
@@ -170,7 +184,8 @@ class Run:
     def by(self, field: str) -> Slices:
         """A run for each value of a field of the samples."""
         if not isinstance(field, str) or field not in self.meta:
-            raise unknown("field", str(field), self.meta, "fields to slice by: " + (", ".join(self.meta) or "none"))
+            fields = ", ".join(self.meta)
+            raise unknown("field", str(field), self.meta, f"one of: {fields}" if fields else None)
         rows: dict[str, list[int]] = {}
         for row, value in enumerate(self.meta[field]):
             rows.setdefault("(none)" if value is None else str(value), []).append(row)
@@ -211,72 +226,44 @@ class Run:
             raise unknown("query", str(query_id), self.ids[:10_000], "run.table lists the queries")
         return row
 
+    def remarks(self) -> list[str]:
+        """What a reader of the means should know: what is not in them, and how the data were read."""
+        p = self.provenance
+        said = []
+        for count in sorted({c for c in self.undefined.values() if c}):
+            names = [name for name, c in self.undefined.items() if c == count]
+            which = "" if len(names) == len(self.undefined) else f" for {', '.join(names)}"
+            said.append(f"{many(count, 'query is', 'queries are')} undefined{which}: not in the mean.")
+        if p.missing:
+            how = "counted as 0" if self.convention.missing == "zero" else "left out"
+            said.append(f"{many(p.missing, 'query', 'queries')} of the gold missing from the run, {how}.")
+        if p.extra:
+            said.append(f"{many(p.extra, 'query', 'queries')} of the run without gold, ignored.")
+        if p.skipped:
+            said.append(f"{many(p.skipped, 'row', 'rows')} could not be read, skipped.")
+        return [clean(remark) for remark in (*said, *p.notes)]
+
     def _lines(self) -> list[list[str]]:
         ends = self.interval()
-        return [
-            [name, number(value), span(*ends[name]), _count(self.undefined[name])] for name, value in self.mean.items()
-        ]
+        return [[name, number(value), span(*ends[name])] for name, value in self.mean.items()]
 
     def __repr__(self) -> str:
-        return f"{self._caption()}\n{text_table(self._lines(), right=(1,))}"
+        remarks = [f"  {remark}" for remark in self.remarks()]
+        return "\n".join([self._caption(), text_table(self._lines(), right=(1,)), *remarks])
 
     def _repr_html_(self) -> str:
-        return html_table(("metric", "mean", "95 % interval", ""), self._lines(), self._caption())
+        caption = " · ".join([self._caption(), *self.remarks()])
+        return html_table(("metric", "mean", "95 % interval"), self._lines(), caption)
 
     def _caption(self) -> str:
         p = self.provenance
         size = "–" if self.gold_size != self.gold_size else f"{self.gold_size:.1f}"
         return (
-            f"Run · {len(self):,} {'query' if len(self) == 1 else 'queries'} · {size} gold items per query · "
+            f"Run · {many(len(self), 'query', 'queries')} · {size} gold items per query · "
             f"judge: {p.judge} · convention: {self.convention.name}"
         )
-
-
-class Slices(Mapping[str, Run]):
-    """Runs by the value of a field."""
-
-    def __init__(self, field: str, runs: Mapping[str, Run]) -> None:
-        self.field = field
-        self._runs = runs
-
-    def __getitem__(self, value: str) -> Run:
-        try:
-            return self._runs[value]
-        except KeyError:
-            raise UnknownName(f'no {self.field} "{value}"', hint=", ".join(self._runs)) from None
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._runs)
-
-    def __len__(self) -> int:
-        return len(self._runs)
-
-    @cached_property
-    def table(self) -> pl.DataFrame:
-        """One row per value: how many queries it has, and the mean of each metric."""
-        import polars as pl
-
-        columns = {"queries", *next(iter(self._runs.values())).mean}
-        field = f"meta.{self.field}" if self.field in columns else self.field
-        return pl.DataFrame([{field: value, "queries": len(run), **run.mean} for value, run in self._runs.items()])
-
-    def _lines(self) -> list[list[str]]:
-        return [[v, str(len(run)), *map(number, run.mean.values())] for v, run in self._runs.items()]
-
-    def _header(self) -> list[str]:
-        return [self.field, "queries", *next(iter(self._runs.values())).mean]
-
-    def __repr__(self) -> str:
-        return text_table([self._header(), *self._lines()], right=range(1, len(self._header())))
-
-    def _repr_html_(self) -> str:
-        return html_table(self._header(), self._lines(), f"by {self.field}")
 
 
 def _mean(values: Floats) -> float:
     defined: Bools = ~np.isnan(values)
     return float(values[defined].mean()) if defined.any() else float("nan")
-
-
-def _count(undefined: int) -> str:
-    return f"{undefined:,} undefined" if undefined else ""

@@ -26,6 +26,11 @@ def storable(texts: Sequence[str]) -> list[str]:
     return list(texts)
 
 
+def many(count: int, one: str, more: str) -> str:
+    """A count with its noun, in the right number."""
+    return f"{count:,} {one if count == 1 else more}"
+
+
 def number(value: float) -> str:
     """A score with three decimal places; a dash where it is undefined."""
     return "–" if value != value else f"{value:.3f}"

@@ -23,7 +23,7 @@ DEFAULT = "recall@1,3,5,10 precision@5 ndcg@10 rr"
 _SEPARATOR = re.compile(r"[\s;]+|,(?!\s*\d)(?![^()]*\))")
 _SPACE_INSIDE = re.compile(r"(?<=[,(=@])\s+(?=[\w.+-]+)|\s+(?=[@)=])|\s+(?=,\s*\d)|(?<=\d,)\s+(?=\d)")
 _MOST = 10**12
-_AT = re.compile(r"(?P<name>.+)_at_(?P<k>\d+)")
+_AT = re.compile(r"(?P<name>.+?)_(?:at_|cut_)?(?P<k>\d+)")
 
 
 @dataclass(frozen=True)
@@ -145,8 +145,8 @@ def parse_all(metrics: str | Metric | Iterable[str | Metric]) -> tuple[Metric, .
         return _parse_text(metrics)
     if isinstance(metrics, Metric):
         return (metrics,)
-    if not isinstance(metrics, Iterable):
-        raise BadArgument("metrics are given by their names", got=metrics, hint=f'"{DEFAULT}"')
+    if not isinstance(metrics, Iterable) or isinstance(metrics, Mapping):
+        raise BadArgument("metrics are given by their names", got=metrics, hint="gold=… if this is the gold")
     read: list[Metric] = []
     for one in metrics:
         if not isinstance(one, str | Metric):

@@ -98,9 +98,10 @@ def metric(
 
 def find_metric(name: str) -> Definition:
     """The metric of this name or alias."""
-    known = _ALIASES.get(name, name)
-    if known in METRICS:
-        return METRICS[known]
+    for spelling in (name, name.lower()):
+        known = _ALIASES.get(spelling, spelling)
+        if known in METRICS:
+            return METRICS[known]
     raise unknown("metric", name, [*METRICS, *_ALIASES], "`karat metrics` lists all of them")
 
 

@@ -33,7 +33,7 @@ def _share(part: Floats, whole: Floats) -> Floats:
     return part / np.maximum(whole, 1.0)
 
 
-@metric(symbol="R", aliases=("recall_at_k",), pool=gold_items)
+@metric(symbol="R", aliases=("recall_at_k", "r"), pool=gold_items)
 def recall(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Share of the gold items that the top k hold."""
     return _share(hits.found(k, c, rel), hits.gold_count(rel))
@@ -57,7 +57,7 @@ def recall_capped(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = 
     return _share(np.minimum(hits.found(k, c, rel), k), reachable(hits, k, c, rel=rel))
 
 
-@metric(symbol="P", aliases=("precision_at_k",), pool=slots)
+@metric(symbol="P", aliases=("precision_at_k", "p"), pool=slots)
 def precision(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Share of the top k that is relevant."""
     return _share(hits.relevant(k, c, rel), slots(hits, k, c))

@@ -8,7 +8,8 @@ import numpy as np
 
 from karat.metrics import METRICS, Metric
 from karat.run import Run
-from karat.tables import clean, number, span, text_table
+from karat.slices import Slices
+from karat.tables import clean, many, number, span, text_table
 
 _RATHER_LOW = 0.95
 
@@ -25,11 +26,10 @@ def side_by_side(runs: Mapping[str, Run]) -> str:
     return "\n".join([_means(runs), *_footnotes(first)])
 
 
-def slices(run: Run, field: str) -> str:
+def by_value(slices: Slices) -> str:
     """The means of a run for each value of a field."""
-    parts = run.by(field)
-    header = [clean(field), "queries", *run.mean]
-    rows = [[clean(value, 40), f"{len(part):,}", *map(number, part.mean.values())] for value, part in parts.items()]
+    header = [clean(slices.field), "queries", *next(iter(slices.values())).mean]
+    rows = [[clean(value, 40), f"{len(part):,}", *map(number, part.mean.values())] for value, part in slices.items()]
     return text_table([header, *rows], right=range(1, len(header)))
 
 
@@ -47,7 +47,7 @@ def _heading(run: Run) -> str:
     p = run.provenance
     why = f" (chosen: {p.judge_reason})" if p.judge_reason else ""
     return (
-        f"{clean(p.source)} · {_many(len(run), 'query', 'queries')} · "
+        f"{clean(p.source)} · {many(len(run), 'query', 'queries')} · "
         f"judge: {p.judge}{why} · convention: {run.convention.name}"
     )
 
@@ -92,29 +92,8 @@ def _ceilings(run: Run, metric: Metric) -> dict[str, str]:
 
 
 def _footnotes(run: Run) -> list[str]:
-    p = run.provenance
-    notes = [f"95 % intervals: bootstrap over {_many(len(run), 'query', 'queries')}."]
-    for count, names in _undefined(run).items():
-        which = "" if len(names) == len(run.mean) else f" for {', '.join(names)}"
-        notes.append(f"{_many(count, 'query is', 'queries are')} undefined{which}: no gold to find, not in the mean.")
-    if p.missing:
-        how = "0" if run.convention.missing == "zero" else "nothing"
-        notes.append(f"{_many(p.missing, 'query', 'queries')} of the gold missing from the run, counted as {how}.")
-    if p.extra:
-        notes.append(f"{_many(p.extra, 'query', 'queries')} of the run without gold, ignored.")
-    if p.skipped:
-        notes.append(f"{_many(p.skipped, 'row', 'rows')} could not be read, skipped.")
-    return [f"  {clean(note)}" for note in [*notes, *p.notes]]
-
-
-def _undefined(run: Run) -> dict[int, list[str]]:
-    """Metrics by the number of queries for which they are undefined."""
-    by_count: dict[int, list[str]] = {}
-    for name, count in run.undefined.items():
-        if count:
-            by_count.setdefault(count, []).append(name)
-    return by_count
-
-
-def _many(count: int, one: str, more: str) -> str:
-    return f"{count:,} {one if count == 1 else more}"
+    """How sure the means are, and what is not in them."""
+    defined = {len(run) - count for count in run.undefined.values()}
+    over = many(max(defined), "query", "queries") if len(defined) == 1 else "the queries that are defined"
+    first = "95 % intervals: bootstrap over " + over if max(defined) > 1 else "no intervals: too few queries"
+    return [f"  {line}" for line in (f"{first}.", *run.remarks())]

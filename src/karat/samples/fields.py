@@ -42,11 +42,12 @@ DIALECTS = (
     ),
     Dialect(
         "ragas",
-        frozenset(("retrieved_contexts", "retrieved_context_ids")),
+        frozenset(("retrieved_contexts", "retrieved_context_ids", "contexts")),
         {
             "id": "id", "user_input": "query", "response": "response", "reference": "answer",
             "retrieved_contexts": "retrieved", "retrieved_context_ids": "retrieved_ids",
             "reference_contexts": "gold", "reference_context_ids": "gold_ids",
+            "question": "query", "contexts": "retrieved", "ground_truth_contexts": "gold", "ground_truth": "answer",
         },
     ),
     Dialect(
@@ -67,10 +68,11 @@ SIDE_NAMES = {
 
 LONG = {
     "query": ("query_id", "qid", "query", "question_id", "query-id"),
-    "item": ("doc_id", "docno", "doc", "docid", "item", "item_id", "chunk_id", "document_id", "corpus-id", "pid"),
+    "item": ("doc_id", "docno", "doc", "docid", "document_id", "document", "corpus-id", "pid", "passage_id",
+             "chunk_id", "item_id", "item", "url"),
     "score": ("score", "sim", "similarity"),
-    "rank": ("rank",),
-    "grade": ("grade", "relevance", "rel", "label"),
+    "rank": ("rank", "position"),
+    "grade": ("grade", "relevance", "rel", "label", "judgement", "judgment", "rating", "gain"),
 }  # fmt: skip
 """The columns of long tables, one row for each item, by the names they go under."""
 
@@ -103,6 +105,7 @@ def is_long(columns: Sequence[str]) -> bool:
 def no_column(wanted: str, columns: Sequence[str], place: str) -> InputError:
     """The error for a table that lacks a column, naming the one that looks most like it."""
     known = [wanted, *SIDE_NAMES.get(wanted, ()), *(n for names in LONG.values() if wanted in names for n in names)]
-    close = next((name for name in columns for k in known if nearest(name, [k])), None)
+    taken = {name for d in DIALECTS for name in d.fields} - set(known)
+    close = next((name for name in columns if name not in taken for k in known if nearest(name, [k])), None)
     hint = f'rename "{close}" to "{wanted}"' if close else f'a column "{wanted}"'
     return InputError(f'{place}: no column "{wanted}"', got=list(columns), hint=hint)

@@ -127,9 +127,16 @@ def long_gold(frame: pl.DataFrame, source: str) -> Long:
 
 
 def _refuse_misnamed(frame: pl.DataFrame, source: str, *roles: str) -> None:
-    """Do not pass over a column because of a slip in its name: the numbers would be others."""
+    """Do not pass over a column because of its name: the numbers would be others."""
     if (close := misnamed(frame.columns, *roles)) is not None:
         raise no_column(close[1], frame.columns, source)
+    known = {long_column(frame.columns, role) for role in ("query", "item")}
+    for name in frame.columns:
+        if name not in known and frame[name].dtype.is_numeric():
+            raise InputError(
+                f'{source}: no column "{roles[0]}", but a column of numbers that nobody knows: "{name}"',
+                hint=f'rename it to "{roles[0]}", or leave it out',
+            )
 
 
 def _query_and_item(frame: pl.DataFrame, source: str) -> tuple[list[str], pl.Series, pl.Series]:

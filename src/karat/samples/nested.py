@@ -109,9 +109,14 @@ def nested(value: Any, source: str, *, skip_bad_rows: bool = False) -> Nested:
     if is_frame(value):
         frame = as_polars(value)
         if frame_is_long(frame):
-            hint = "give the gold as well: gold=…"
+            hint = "give the gold as well: gold=…, on the command line --gold"
             raise InputError(f"{source} has one row for each item and no gold", hint=hint)
         value = {name: [_without_empty(cell) for cell in frame[name].to_list()] for name in frame.columns}
+    if isinstance(value, Mapping) and dialect_of(value) is None:
+        hint = "evaluate(retrieved, gold=…), on the command line --gold"
+        raise InputError(
+            f'{source}: neither "retrieved" nor "gold" is among its columns', got=list(value)[:9], hint=hint
+        )
     if isinstance(value, Mapping) and all(isinstance(column, Sequence) for column in value.values()):
         columns = {str(name): list(column) for name, column in value.items()}
         sizes = {name: len(column) for name, column in columns.items()}

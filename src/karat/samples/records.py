@@ -15,6 +15,8 @@ from karat.samples.rankings import Field
 Where = Callable[[int], str]
 """Names a row in an error: `query "q7"`, or `samples.jsonl, line 17`."""
 
+_ALSO = {"page_content": "text", "content": "text", "doc_id": "id", "chunk_id": "id", "document_id": "id"}
+"""What other tools call the fields of a record."""
 _FIELDS = ("id", "text", "doc", "start", "end", "score", "grade", "group")
 
 
@@ -39,7 +41,8 @@ def records_of(
 def _record(item: Any, where: Where, row: int, side: str) -> Mapping[str, Any]:
     """The record without what it leaves empty; a bare string is a record of nothing else."""
     if isinstance(item, Mapping):
-        return {name: value for name, value in item.items() if value is not None}
+        given = {name: value for name, value in item.items() if value is not None}
+        return {_ALSO.get(name, name) if _ALSO.get(name) not in given else name: v for name, v in given.items()}
     if is_id(item) and side == "gold":
         return {"id": item, "text": item}
     raise InputError(f"{where(row)}: {side} mixes records with other items", got=item)
