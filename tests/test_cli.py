@@ -71,6 +71,26 @@ def test_eval_by_field(samples):
     assert "Did you mean topic?" in run("eval", samples, "--by", "topik", code=2)
 
 
+def test_metrics_may_stand_anywhere(samples):
+    wanted = run("eval", samples, "recall@5 mrr", "--by", "topic")
+    assert run("eval", samples, "--by", "topic", "recall@5 mrr") == wanted
+    assert run("eval", "--by", "topic", samples, "recall@5", "mrr") == wanted
+    assert "unrecognized arguments: --bye" in run("eval", samples, "--bye", "topic", code=2)
+
+
+def test_no_arguments_show_the_help():
+    assert "karat demo" in run(code=2)
+
+
+def test_by_in_other_formats(samples):
+    read = json.loads(run("eval", samples, "recall@5", "--by", "topic", "--format", "json"))
+    assert read["by"]["y"]["mean"] == {"recall@5": 0.5}
+    assert run("eval", samples, "recall@5", "--by", "topic", "--format", "csv").startswith(
+        "topic,queries,recall@5\nx,1,1.0"
+    )
+    assert "saved as Parquet" in run("eval", samples, "-o", "run.json", code=2)
+
+
 def test_eval_formats(samples):
     read = json.loads(run("eval", samples, "recall@5", "--format", "json"))
     assert read["mean"] == {"recall@5": 0.75}

@@ -44,6 +44,13 @@ def test_means_leave_out_and_count_what_is_undefined():
     assert math.isnan(karat.evaluate(retrieved=[["a"]], gold=[[]], metrics="rr").mean["rr"])
 
 
+def test_means_are_found_under_other_names():
+    assert RUN.mean["mrr"] == RUN.mean["MRR"] == RUN.mean["rr"]
+    assert RUN.mean["recall_at_5"] == 0.75
+    with pytest.raises(KeyError, match="Did you mean recall@5"):
+        RUN.mean["recal@5"]
+
+
 def test_pooled_counts_gold_items_not_queries():
     assert RUN.pooled == {"recall@1": 1 / 3, "recall@5": 2 / 3, "precision@2": 0.5}
     assert RUN.gold_size == 1.5

@@ -59,11 +59,9 @@ def _wanted(metrics: Any) -> tuple[Metric, ...]:
     """The metrics; who gives the gold in their place is told."""
     try:
         return parse_all(metrics)
-    except UnknownName:
-        if isinstance(metrics, str) and Path(metrics).is_file():
+    except (UnknownName, BadArgument) as error:
+        if isinstance(metrics, str) and len(metrics) < 4096 and Path(metrics).is_file():
             raise BadArgument(f"{metrics} is a file, not a metric", hint=f'gold="{metrics}"') from None
-        raise
-    except BadArgument as error:
         if isinstance(metrics, str | list | tuple):
             raise
         raise BadArgument(error.problem, got=metrics, hint="gold=… if this is the gold") from None

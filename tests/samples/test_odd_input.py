@@ -107,6 +107,47 @@ def test_a_slip_in_a_columns_name_is_not_passed_over(run, gold):
         rr(*sides)
 
 
+@pytest.mark.parametrize("name", ["bm25", "distance"])
+def test_numbers_that_nobody_knows_are_not_passed_over(name):
+    frame = pl.DataFrame({"query_id": ["q"], "doc_id": ["a"], name: [1.0]})
+    with pytest.raises(karat.InputError, match=f'"{name}"'):
+        rr(frame, {"q": ["a"]})
+    with pytest.raises(karat.InputError, match=f'"{name}"'):
+        rr({"q": ["a"]}, frame)
+
+
+def test_other_names_of_grades_and_ranks():
+    gold = pd.DataFrame({"query": ["q", "q"], "document": ["a", "b"], "judgement": [0, 1]})
+    run = pd.DataFrame({"query": ["q", "q"], "document": ["b", "a"], "position": [2, 1]})
+    assert rr(run, gold) == 0.5
+
+
+def test_rows_of_older_ragas_and_of_langchain():
+    row = {"question": "q?", "contexts": ["x y", "a b"], "ground_truth_contexts": ["a b"], "ground_truth": "r"}
+    assert karat.evaluate([row], "rr").mean["rr"] == 0.5
+    chain = {"retrieved": [{"page_content": "x", "metadata": {}}, {"page_content": "a"}], "gold": [{"text": "a"}]}
+    assert karat.evaluate([chain], "rr").mean["rr"] == 0.5
+
+
+def test_hints_never_swap_the_sides():
+    with pytest.raises(karat.InputError) as error:
+        karat.evaluate([{"user_input": "q", "retrieved_contexts": ["a"], "reference": "r"}])
+    assert 'no column "gold"' in str(error.value)
+    assert "rename" not in str(error.value)
+
+
+@pytest.mark.parametrize("gold", [{"q": ["a"]}, pl.DataFrame({"query_id": ["q"], "doc_id": ["a"]})])
+def test_gold_in_the_place_of_metrics_is_noticed(gold, tmp_path):
+    with pytest.raises(karat.BadArgument, match="gold="):
+        karat.evaluate({"q": ["a"]}, gold)
+    path = tmp_path / "qrels.txt"
+    path.write_text("q 0 a 1")
+    with pytest.raises(karat.BadArgument, match="is a file"):
+        karat.evaluate({"q": ["a"]}, str(path))
+    with pytest.raises(karat.InputError, match='neither "retrieved" nor "gold"'):
+        karat.evaluate({"q": ["a"]})
+
+
 def test_columns_in_capitals_are_known():
     assert rr(pl.DataFrame({"Query_ID": ["q"] * 2, "Doc_Id": ["a", "b"], "Score": [1, 2]}), {"q": ["a"]}) == 0.5
 

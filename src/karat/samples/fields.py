@@ -105,7 +105,7 @@ def is_long(columns: Sequence[str]) -> bool:
 def no_column(wanted: str, columns: Sequence[str], place: str) -> InputError:
     """The error for a table that lacks a column, naming the one that looks most like it."""
     known = [wanted, *SIDE_NAMES.get(wanted, ()), *(n for names in LONG.values() if wanted in names for n in names)]
-    taken = {name for d in DIALECTS for name in d.fields} - set(known)
+    taken = {name for d in DIALECTS for name in d.fields}  # a right name is no slip
     close = next((name for name in columns if name not in taken for k in known if nearest(name, [k])), None)
     hint = f'rename "{close}" to "{wanted}"' if close else f'a column "{wanted}"'
     return InputError(f'{place}: no column "{wanted}"', got=list(columns), hint=hint)
