@@ -21,11 +21,13 @@ from karat.report import demo  # noqa: E402
 
 def metrics() -> str:
     """A row for every metric in the registry."""
-    rows = ["| metric | what it says | settings | also called |", "|---|---|---|---|"]
+    rows = ["| metric | | what it says | settings | also called |", "|---|---|---|---|---|"]
     for name, d in METRICS.items():
         settings = ", ".join(f"`{s}`" + ("" if v is None else f" ({v:g})") for s, v in d.settings.items())
         cutoff = "@k" if d.cutoff else ""
-        rows.append(f"| `{name}{cutoff}` | {d.help} | {settings} | {', '.join(f'`{a}`' for a in d.aliases)} |")
+        rows.append(
+            f"| `{name}{cutoff}` | {d.symbol} | {d.help} | {settings} | {', '.join(f'`{a}`' for a in d.aliases)} |"
+        )
     return "\n".join(rows)
 
 

@@ -89,18 +89,23 @@ def _parser() -> ArgumentParser:
     evaluate.add_argument("--by", metavar="FIELD", help="also show the means for each value of a field")
     evaluate.add_argument("-o", "--output", metavar="RUN", help="save the run as a Parquet file")
     evaluate.add_argument("--format", choices=("table", "json", "csv"), default="table")
-    evaluate.add_argument("--import", dest="imports", metavar="FILE", action="append", default=[],
-                          help="a Python file or module with metrics of your own")  # fmt: skip
+    _add_import(evaluate)
     evaluate.add_argument(
         "--skip-bad-rows", action="store_true", help="leave out rows that cannot be read, and count them"
     )
     evaluate.set_defaults(command=_eval)
 
     metrics = commands.add_parser("metrics", help="list every metric")
-    metrics.add_argument("--import", dest="imports", metavar="FILE", action="append", default=[],
-                         help="a Python file or module with metrics of your own")  # fmt: skip
+    _add_import(metrics)
     metrics.set_defaults(command=_metrics)
     return parser
+
+
+def _add_import(command: ArgumentParser) -> None:
+    command.add_argument(
+        "--import", dest="imports", metavar="FILE", action="append", default=[],
+        help="a Python file or module with metrics of your own",
+    )  # fmt: skip
 
 
 def _demo(options: Namespace) -> None:

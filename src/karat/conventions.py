@@ -60,6 +60,10 @@ class Convention:
             value, allowed = getattr(self, name), get_args(hint)
             if get_origin(hint) is Literal and value not in allowed:
                 raise BadArgument(f"the convention's {name} is one of {', '.join(allowed)}", got=value)
+        if not isinstance(self.empty_gold, int | float):
+            raise BadArgument("the convention's empty_gold is a number", got=self.empty_gold)
+        if self.rounding is not None and not isinstance(self.rounding, int):
+            raise BadArgument("the convention's rounding is a number of places, or None", got=self.rounding)
 
     def choices(self) -> dict[str, Any]:
         """Every choice by its name, without the name of the convention."""
@@ -82,6 +86,9 @@ CONVENTIONS: dict[str, Convention] = {c.name: c for c in (STANDARD,)}
 def find_convention(wanted: str | Convention) -> Convention:
     """The convention of this name, or the record itself."""
     if isinstance(wanted, Convention):
+        known = CONVENTIONS.get(wanted.name, wanted)
+        if str(known.choices()) != str(wanted.choices()):
+            raise BadArgument(f'"{wanted.name}" is the name of another convention; give yours its own')
         return wanted
     if isinstance(wanted, str) and wanted in CONVENTIONS:
         return CONVENTIONS[wanted]

@@ -72,3 +72,8 @@ def unknown(kind: str, name: str, known: Iterable[str], where: str | None) -> Un
     close = nearest(name, names)
     meant = f" Did you mean {close}?" if close else ""
     return UnknownName(f'no {kind} "{name}".{meant}', hint=where)
+
+
+def first_line(error: BaseException) -> str:
+    """What another library's error says first; the rest is for its own users."""
+    return str(error).strip().partition("\n")[0]

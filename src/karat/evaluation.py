@@ -13,7 +13,7 @@ from karat.arrays import Floats
 from karat.conventions import Convention, find_convention
 from karat.errors import BadArgument, UnknownName
 from karat.hits import Hits
-from karat.judges import Auto, Judge, choose, find_judge
+from karat.judges import Auto, Exact, Ids, Judge, choose, find_judge
 from karat.metrics import DEFAULT, Metric, parse_all
 from karat.provenance import Provenance
 from karat.run import Run
@@ -43,6 +43,8 @@ def evaluate(
     if isinstance(judging, Auto):
         judging, reason = choose(data)
     hits = judging(data, c)
+    if not isinstance(judging, Ids | Exact):
+        _check(hits, judging, data)
     return Run(
         ids=data.ids,
         hits=hits,
@@ -53,6 +55,15 @@ def evaluate(
         query=data.query,
         meta=data.meta,
     )
+
+
+def _check(hits: object, judge: Judge, data: Samples) -> None:
+    """Refuse what a judge that is not karat's own must not return."""
+    if not isinstance(hits, Hits):
+        raise BadArgument(f'the judge "{judge.name}" gave {type(hits).__name__}; wanted karat.Hits')
+    if hits.queries != len(data):
+        raise BadArgument(f'the judge "{judge.name}" gave hits of {hits.queries} queries for {len(data)} samples')
+    hits.check()
 
 
 def _wanted(metrics: Any) -> tuple[Metric, ...]:

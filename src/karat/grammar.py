@@ -18,11 +18,6 @@ class Call(NamedTuple):
     positional: tuple[object, ...]
     named: dict[str, object]
 
-    def __str__(self) -> str:
-        inside = [write(v) for v in self.positional]
-        inside += [f"{key}={write(v)}" for key, v in self.named.items()]
-        return f"{self.name}({', '.join(inside)})" if inside else self.name
-
 
 def parse_call(text: str) -> Call:
     """Read `name` or `name(value, setting=value)`."""

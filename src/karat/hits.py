@@ -13,8 +13,9 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from karat.arrays import Bools, Floats, Ints
+from karat.arrays import Bools, Floats, Ints, starts
 from karat.conventions import Convention
+from karat.errors import BadArgument
 from karat.views import View, apart, best_of_rank, best_ranking, seen_before, shares_rank
 
 
@@ -54,16 +55,17 @@ class Hits:
         of: Gold,
         grade: Floats | None = None,
         repeated: Bools | None = None,
+        equality: bool = False,
         why: str | Sequence[str] = "same",
         notes: tuple[str, ...] = (),
     ) -> None:
         """Take the matches in any order.
 
         `gold` counts through all gold items of all queries. `grade` is that of the gold item unless
-        the judge gives less. `repeated` marks items that stood higher in the same ranking already;
-        by default every further match of a gold item is taken for one, which is right for judges
-        of equality.
+        the judge gives less. `repeated` marks items that stood higher in the same ranking already.
+        With `equality` every further match of a gold item is one, since equal items are the same.
         """
+        query, rank, gold, depth = (np.asarray(column, np.int64) for column in (query, rank, gold, depth))
         key = query * (int(rank.max(initial=0)) + 1) + rank
         order = key.argsort(kind="stable")
         key, again = key[order], seen_before(gold[order])
@@ -77,20 +79,45 @@ class Hits:
         self.of = of
         self.gold_query: Ints = np.repeat(np.arange(self.queries), of.start[1:] - of.start[:-1])
         self.notes = notes
-        self.repeated = again if repeated is None else repeated[order]
+        if repeated is None:
+            self.repeated: Bools = again if equality else np.zeros(len(order), bool)
+        else:
+            self.repeated = np.asarray(repeated, bool)[order]
         self._one_to_one = not (np.count_nonzero(again) or np.count_nonzero(key[1:] == key[:-1]))
         self._best: View | None = None
         self._views: dict[tuple[object, ...], _Views] = {}
-        self._columns: dict[tuple[object, ...], Floats] = {}
+        self._columns: dict[tuple[object, ...], tuple[object, Floats]] = {}
         self._without: dict[tuple[object, ...], Bools | None] = {}
 
     def __len__(self) -> int:
         return len(self.query)
 
+    @property
+    def one_to_one(self) -> bool:
+        """Whether no item satisfies two gold items, and none is satisfied twice."""
+        return self._one_to_one
+
+    def check(self) -> None:
+        """Refuse what no judge may say: the bounds of every metric rest on it."""
+        inside = (self.query >= 0) & (self.query < self.queries)
+        query = np.where(inside, self.query, 0)
+        start = self.of.start
+        for good, wanted in (
+            (inside, "a query counts from 0 to the number of samples"),
+            ((self.rank >= 1) & (self.rank <= self.depth[query]), "a rank lies between 1 and the depth of its ranking"),
+            ((self.gold >= start[query]) & (self.gold < start[query + 1]), "gold counts through all queries"),
+        ):
+            if not good.all():
+                row = int(np.flatnonzero(~good)[0])
+                got = f"query {self.query[row]}, rank {self.rank[row]}, gold {self.gold[row]}"
+                raise BadArgument(f"the judge gave a hit that cannot be: {wanted}", got=got)
+        if (self.grade > self.of.grade[self.gold]).any():
+            raise BadArgument("the judge gave a hit a better grade than its gold item has")
+
     def take(self, rows: Ints) -> Hits:
         """The hits of some queries, in this order."""
         size = np.diff(self.of.start)[rows]
-        start = np.concatenate((np.zeros(1, np.int64), np.cumsum(size)))
+        start = starts(size)
         kept_gold = np.arange(int(start[-1])) + np.repeat(self.of.start[rows] - start[:-1], size)
         new_gold = np.full(len(self.of.grade), -1)
         new_gold[kept_gold] = np.arange(len(kept_gold))
@@ -165,15 +192,20 @@ class Hits:
         """How many items came back, counting no more than k."""
         return np.minimum(self.depth, k)
 
-    def once(self, key: tuple[object, ...], make: Callable[[], Floats]) -> Floats:
-        """A column that several cutoffs share, made when it is first wanted."""
+    def once(self, key: tuple[object, ...], make: Callable[[], Floats], about: object = None) -> Floats:
+        """A column that several metrics share, made when it is first wanted; nobody may write into it.
+
+        What it is about is kept beside it, so that the id of that object, if it is in the key, stays its own.
+        """
         if key not in self._columns:
-            self._columns[key] = make()
-        return self._columns[key]
+            column = make()
+            column.setflags(write=False)
+            self._columns[key] = about, column
+        return self._columns[key][1]
 
     def count(self, view: View, k: Cutoffs) -> Floats:
         """How many rows of a view lie in the top k of each query, for all cutoffs in one pass."""
-        return self.once((id(view), k.tobytes()), lambda: self._count(view, k[:, 0]))
+        return self.once((id(view), k.tobytes()), lambda: self._count(view, k[:, 0]), view)
 
     def _count(self, view: View, ks: Floats) -> Floats:
         if len(ks) == 1:

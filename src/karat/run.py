@@ -11,7 +11,7 @@ import numpy as np
 
 from karat.arrays import Bools, Floats
 from karat.conventions import Convention
-from karat.errors import KaratError, unknown
+from karat.errors import BadArgument, KaratError, unknown
 from karat.hits import Hits
 from karat.metrics import METRICS, Metric, parse
 from karat.provenance import Provenance, gold_digest
@@ -160,7 +160,7 @@ class Run:
     def hits(self, query_id: str | int) -> list[Hit]:
         """What matched what in one query, best rank first."""
         row, h = self._row(query_id), self._hits
-        found = np.flatnonzero(h.query == row).tolist()
+        found = self._hits_of(row)
         why = h.why
         return [
             Hit(
@@ -174,12 +174,12 @@ class Run:
 
     def gold(self, query_id: str | int) -> list[GoldItem]:
         """The gold items of one query, each with the rank at which it was found."""
-        row, of = self._row(query_id), self._hits.of
+        row, h, of = self._row(query_id), self._hits, self._hits.of
         first, last = int(of.start[row]), int(of.start[row + 1])
-        ranks: dict[str, int] = {}
-        for one in self.hits(query_id):
-            ranks.setdefault(one.gold, one.rank)
-        return [GoldItem(of.label[i], float(of.grade[i]), ranks.get(of.label[i])) for i in range(first, last)]
+        ranks: dict[int, int] = {}
+        for i in self._hits_of(row):
+            ranks.setdefault(int(h.gold[i]), int(h.rank[i]))
+        return [GoldItem(of.label[i], float(of.grade[i]), ranks.get(i)) for i in range(first, last)]
 
     def by(self, field: str) -> Slices:
         """A run for each value of a field of the samples."""
@@ -192,7 +192,9 @@ class Run:
         return Slices(field, {value: self.take(rows[value]) for value in sorted(rows)})
 
     def take(self, rows: Sequence[int]) -> Run:
-        """The run of some of its queries, in this order."""
+        """The run of some of its queries, in this order; its provenance is that of the whole."""
+        if len(set(rows)) < len(rows) or not all(0 <= row < len(self) for row in rows):
+            raise BadArgument("rows are different numbers, from 0 to the number of queries", got=rows)
         index = np.array(rows, np.int64)
         return Run(
             ids=[self.ids[row] for row in rows],
@@ -219,6 +221,11 @@ class Run:
     @cached_property
     def _rows(self) -> dict[str, int]:
         return {query: row for row, query in enumerate(self.ids)}
+
+    def _hits_of(self, row: int) -> range:
+        """The rows of a query's hits, which stand in order."""
+        first, last = np.searchsorted(self._hits.query, (row, row + 1)).tolist()
+        return range(first, last)
 
     def _row(self, query_id: str | int) -> int:
         row = self._rows.get(str(query_id))

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from karat.arrays import Ints
+from karat.arrays import Ints, starts
 from karat.conventions import Convention
-from karat.errors import KaratError, RunFileError
+from karat.errors import KaratError, RunFileError, first_line
 from karat.hits import Gold, Hits
 from karat.metrics import Metric
 from karat.metrics.names import parse_stored
@@ -55,7 +55,7 @@ def save(run: Run, path: str | os.PathLike[str]) -> None:
         finally:
             beside.unlink(missing_ok=True)
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
-        raise RunFileError(f"cannot write the run to {target}: {_first_line(error)}") from error
+        raise RunFileError(f"cannot write the run to {target}: {first_line(error)}") from error
 
 
 def load(path: str | os.PathLike[str]) -> Run:
@@ -73,7 +73,7 @@ def load(path: str | os.PathLike[str]) -> Run:
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
         if isinstance(error, RunFileError):
             raise
-        raise RunFileError(f"{source} cannot be read: {_first_line(error)}") from error
+        raise RunFileError(f"{source} cannot be read: {first_line(error)}") from error
     if written is None:
         raise RunFileError(f"{source} is a Parquet file, but not a run of karat", hint="run.save(…) writes one")
     try:
@@ -84,7 +84,7 @@ def load(path: str | os.PathLike[str]) -> Run:
     except (msgspec.DecodeError, KeyError, TypeError, KaratError, pl.exceptions.PolarsError) as error:
         if isinstance(error, RunFileError):
             raise
-        raise RunFileError(f"{source} is a damaged run file: {_first_line(error)}") from error
+        raise RunFileError(f"{source} is a damaged run file: {first_line(error)}") from error
 
 
 def _frame(run: Run) -> pl.DataFrame:
@@ -169,7 +169,7 @@ def _run(frame: pl.DataFrame, about: dict[str, Any]) -> Run:
 
 def _hits(frame: pl.DataFrame, provenance: Provenance) -> Hits:
     gold_size = frame["gold"].list.len().to_numpy().astype(np.int64)
-    start = np.concatenate((np.zeros(1, np.int64), np.cumsum(gold_size)))
+    start = starts(gold_size)
     gold = frame["gold"].explode(empty_as_null=False).struct.unnest()
     count = frame["hits"].list.len().to_numpy().astype(np.int64)
     query = np.repeat(np.arange(len(frame)), count)
@@ -186,7 +186,3 @@ def _hits(frame: pl.DataFrame, provenance: Provenance) -> Hits:
         why=why[0] if len(set(why)) == 1 else why,
         notes=(),
     )
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0]

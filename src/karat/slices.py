@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from karat.errors import UnknownName
-from karat.tables import html_table, number, text_table
+from karat.tables import clean, html_table, number, text_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,7 +44,7 @@ class Slices(Mapping[str, "Run"]):
         return pl.DataFrame([{field: value, "queries": len(run), **run.mean} for value, run in self._runs.items()])
 
     def _lines(self) -> list[list[str]]:
-        return [[v, str(len(run)), *map(number, run.mean.values())] for v, run in self._runs.items()]
+        return [[clean(v, 40), str(len(run)), *map(number, run.mean.values())] for v, run in self._runs.items()]
 
     def _header(self) -> list[str]:
         return [self.field, "queries", *next(iter(self._runs.values())).mean]

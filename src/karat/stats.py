@@ -60,4 +60,6 @@ def _draw(rng: np.random.Generator, values: Floats, times: int) -> Floats:
     drawn: Ints = rng.integers(0, queries, (times, queries))
     drawn += np.arange(times)[:, None] * queries
     weight = np.bincount(drawn.ravel(), minlength=times * queries).reshape(times, queries)
-    return weight.astype(float) @ values / queries
+    weights = weight.astype(float)
+    # Column by column: a product of matrices would round otherwise for other metrics beside it.
+    return np.column_stack([weights @ column for column in values.T.copy()]) / queries

@@ -22,7 +22,7 @@ def bm25(documents: Sequence[Document], query: str, k1: float = 1.2, b: float = 
     bags = [Counter(words(f"{d.title} {d.text}")) for d in documents]
     mean = sum(bag.total() for bag in bags) / len(bags)
     scores: Scores = {}
-    for word in set(words(query)):
+    for word in dict.fromkeys(words(query)):
         holding = sum(word in bag for bag in bags)
         rarity = log(1 + (len(bags) - holding + 0.5) / (holding + 0.5))
         for document, bag in zip(documents, bags, strict=True):

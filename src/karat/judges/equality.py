@@ -38,6 +38,7 @@ class _Equality:
             found.gold,
             depth=found.depth,
             of=Gold(keys.key, keys.start, grade),
+            equality=True,
             why=self.why,
             notes=_notes(found.rounded),
         )
@@ -60,5 +61,5 @@ class Exact(_Equality):
 def _notes(rounded: int) -> tuple[str, ...]:
     if not rounded:
         return ()
-    said = f"{rounded} ranks were decided by id: the scores are equal in single precision, as in trec_eval"
+    said = f"{rounded} ranks were decided as ties: the scores are equal in single precision, as in trec_eval"
     return (said,)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import inf
+from types import MappingProxyType
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from karat.conventions import Convention
 from karat.errors import BadArgument, KaratError, nearest
 from karat.grammar import parse_call, write
 from karat.hits import Cutoffs, Hits
-from karat.metrics.registry import Definition, find_metric
+from karat.metrics.registry import PARSED, Definition, find_metric
 
 DEFAULT = "recall@1,3,5,10 precision@5 ndcg@10 rr"
 
@@ -23,6 +24,7 @@ DEFAULT = "recall@1,3,5,10 precision@5 ndcg@10 rr"
 _SEPARATOR = re.compile(r"[\s;]+|,(?!\s*\d)(?![^()]*\))")
 _SPACE_INSIDE = re.compile(r"(?<=[,(=@])\s+(?=[\w.+-]+)|\s+(?=[@)=])|\s+(?=,\s*\d)|(?<=\d,)\s+(?=\d)")
 _MOST = 10**12
+_REMEMBERED = 256
 _AT = re.compile(r"(?P<name>.+?)_(?:at_|cut_)?(?P<k>\d+)")
 
 
@@ -35,7 +37,9 @@ class Metric:
     settings: Mapping[str, float | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.ks, tuple) or not all(isinstance(k, int) and 1 <= k <= _MOST for k in self.ks):
+        given = {name: value for name, value in sorted(self.settings.items()) if value is not None}
+        object.__setattr__(self, "settings", MappingProxyType(given))
+        if not isinstance(self.ks, tuple) or not all(type(k) is int and 1 <= k <= _MOST for k in self.ks):
             raise BadArgument("cutoffs are whole numbers, at least 1", got=self.ks, hint="(1, 5, 10)")
 
     @property
@@ -72,7 +76,9 @@ class Metric:
     @cached_property
     def cutoffs(self) -> Cutoffs:
         """The cutoffs as formulas take them."""
-        return np.array([[inf if k is None else k] for _, k in self.columns], float)
+        cutoffs = np.array([[inf if k is None else k] for _, k in self.columns], float)
+        cutoffs.setflags(write=False)  # every formula gets this very array
+        return cutoffs
 
     def scores(self, hits: Hits, c: Convention) -> dict[str, Floats]:
         """At each cutoff, one number per query; what lacks gold gets the convention's value for that."""
@@ -144,21 +150,29 @@ def parse_all(metrics: str | Metric | Iterable[str | Metric]) -> tuple[Metric, .
     if isinstance(metrics, str):
         return _parse_text(metrics)
     if isinstance(metrics, Metric):
-        return (metrics,)
+        return (parse(str(metrics)),)
     if not isinstance(metrics, Iterable) or isinstance(metrics, Mapping):
         raise BadArgument("metrics are given by their names", got=metrics, hint="gold=… if this is the gold")
     read: list[Metric] = []
     for one in metrics:
         if not isinstance(one, str | Metric):
             raise BadArgument("a metric is given by its name", got=one, hint='"recall@5"')
-        read += (one,) if isinstance(one, Metric) else _parse_text(one)
+        read += (parse(str(one)),) if isinstance(one, Metric) else _parse_text(one)
     if not read:
         raise BadArgument("no metric was asked for", hint=f'"{DEFAULT}"')
     return tuple(read)
 
 
-@lru_cache(maxsize=256)
 def _parse_text(text: str) -> tuple[Metric, ...]:
+    if text not in PARSED:
+        if len(PARSED) > _REMEMBERED:
+            PARSED.clear()
+        PARSED[text] = _parse_several(text)
+    read: tuple[Metric, ...] = PARSED[text]
+    return read
+
+
+def _parse_several(text: str) -> tuple[Metric, ...]:
     joined = _SPACE_INSIDE.sub("", text.strip())
     read = tuple(parse(part) for part in _SEPARATOR.split(joined) if part)
     if not read:
@@ -173,7 +187,7 @@ def _cutoffs(text: str, whole: str) -> tuple[int, ...]:
         digits = part.strip()
         if not (digits.isascii() and digits.removeprefix("-").isdecimal()):
             raise BadArgument("a cutoff k is a whole number", got=whole, hint=hint)
-        if len(digits) > 12 or int(digits) < 1:
+        if len(digits) > len(str(_MOST)) or not 1 <= int(digits) <= _MOST:
             raise BadArgument("a cutoff k is at least 1, and no more than a million million", got=whole, hint=hint)
         ks.append(int(digits))
     return tuple(dict.fromkeys(ks))

@@ -59,7 +59,8 @@ def rbp(hits: Hits, k: Cutoffs, c: Convention, *, p: float = 0.8, rel: float | N
     if not 0 < p < 1:
         raise BadArgument("p lies between 0 and 1", got=p)
     view = hits.ranks(c, rel)
-    return (1 - p) * hits.total(view, np.power(p, view.rank - 1.0), view.rank, k)
+    sums = hits.total(view, np.power(p, view.rank - 1.0), view.rank, k)
+    return np.minimum((1 - p) * sums, 1.0)  # a sum of very many terms may be rounded up
 
 
 @metric(symbol="bpref", cutoff=False)
@@ -76,7 +77,7 @@ def bpref(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) ->
 def _worth(hits: Hits, view: View, c: Convention) -> Floats:
     """What each item gains at its place."""
     key = (id(view), c.gain, c.discount)
-    return hits.once(key, lambda: _gain(view.grade, c) * _discount(view.place, c))
+    return hits.once(key, lambda: _gain(view.grade, c) * _discount(view.place, c), view)
 
 
 def _gain(grade: Floats, c: Convention) -> Floats:

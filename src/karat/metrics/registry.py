@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, overload
+from typing import Any, Protocol, overload
 
 from karat.arrays import Floats
 from karat.conventions import Convention
@@ -47,6 +47,8 @@ class Definition:
 
 METRICS: dict[str, Definition] = {}
 _ALIASES: dict[str, str] = {}
+PARSED: dict[str, Any] = {}
+"""Texts that were read before; forgotten when a metric is defined."""
 
 
 @overload
@@ -91,6 +93,7 @@ def metric(
             settings=dict(getattr(formula, "__kwdefaults__", None) or {}),
         )
         _ALIASES.update(dict.fromkeys(aliases, name))
+        PARSED.clear()
         return formula
 
     return register if formula is None else register(formula)
@@ -99,7 +102,7 @@ def metric(
 def find_metric(name: str) -> Definition:
     """The metric of this name or alias."""
     for spelling in (name, name.lower()):
-        known = _ALIASES.get(spelling, spelling)
+        known = spelling if spelling in METRICS else _ALIASES.get(spelling, "")
         if known in METRICS:
             return METRICS[known]
     raise unknown("metric", name, [*METRICS, *_ALIASES], "`karat metrics` lists all of them")
@@ -111,7 +114,11 @@ def _check(name: str, aliases: tuple[str, ...], formula: Callable[..., Floats]) 
     for wanted in (name, *aliases):
         old = METRICS.get(_ALIASES.get(wanted, wanted))
         ours = old is not None and old.formula.__module__.startswith("karat.")
-        if (ours and old is not None and old.formula.__module__ != home) or wanted in _RESERVED:
+        if (
+            (wanted in METRICS and wanted != name)
+            or (ours and old is not None and old.formula.__module__ != home)
+            or wanted in _RESERVED
+        ):
             raise BadArgument(f'karat uses the name "{wanted}" already; give your metric another one')
     needed = getattr(getattr(formula, "__code__", None), "co_kwonlyargcount", 0)
     if needed > len(getattr(formula, "__kwdefaults__", None) or {}):

@@ -11,7 +11,6 @@ from karat.report.terminal import side_by_side
 from karat.run import Run
 from karat.tables import clean, text_table
 
-METRICS = "recall@1,3,5,10 precision@5 ndcg@10 rr"
 _DEPTH, _K, _SHOWN = 10, 5, 3
 
 
@@ -44,7 +43,7 @@ def samples(retriever: str) -> list[dict[str, Any]]:
 
 def runs() -> dict[str, Run]:
     """The run of each retriever."""
-    return {name: evaluate(samples(name), METRICS) for name in RETRIEVERS}
+    return {name: evaluate(samples(name)) for name in RETRIEVERS}
 
 
 def show(program: str = "karat") -> str:

@@ -71,11 +71,11 @@ def _means(runs: Mapping[str, Run]) -> str:
 def _beside(run: Run) -> dict[str, str]:
     """What to know beside a mean: the size of the gold, and what precision could be at best."""
     said: dict[str, str] = {}
-    size = run.gold_size
+    size, size_said = run.gold_size, None
     for metric in run.metrics:
         name, _ = metric.columns[0]
-        if metric.name == "recall" and size == size and not said:
-            said[name] = f"{size:.1f} gold items per query"
+        if metric.name == "recall" and size == size and size_said is None:
+            said[name] = size_said = f"{size:.1f} gold items per query"
         if metric.name == "precision":
             said |= _ceilings(run, metric)
     return said
@@ -83,7 +83,7 @@ def _beside(run: Run) -> dict[str, str]:
 
 def _ceilings(run: Run, metric: Metric) -> dict[str, str]:
     """What precision could be at best, where queries have fewer gold items than k."""
-    if run.convention.precision_over != "k":
+    if run.convention.precision_over != "k" or not run.all_hits.one_to_one:
         return {}
     gold = run.all_hits.gold_count(metric.settings.get("rel"))
     gold = gold[gold > 0]

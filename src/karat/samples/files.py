@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from karat.errors import InputError, nearest
+from karat.errors import InputError, first_line, nearest
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,7 +36,7 @@ def read_file(path: Path, *, skip_bad_rows: bool = False) -> Rows | pl.DataFrame
             return _read_csv(source, ",")
         lines = pl.read_lines(source, glob=False)["line"]
     except (pl.exceptions.PolarsError, OSError, UnicodeError) as error:
-        raise InputError(f"{path}: cannot be read: {_first_line(error)}") from error
+        raise InputError(f"{path}: cannot be read: {first_line(error)}") from error
     begin = next((line.lstrip("\ufeff").lstrip() for line in lines.head(1000) if line.strip()), "")
     if kind in _ROWS or (kind != ".json" and begin.startswith("{")):
         return _decode_lines(path, lines, skip_bad_rows=skip_bad_rows)
@@ -65,7 +65,7 @@ def _source(path: Path) -> Path | bytes:
     except (OSError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{str(path)[:80]}: cannot be opened: {_first_line(error)}") from error
+        raise InputError(f"{str(path)[:80]}: cannot be opened: {first_line(error)}") from error
     return path
 
 
@@ -101,7 +101,7 @@ def _decode_lines(path: Path, lines: pl.Series, *, skip_bad_rows: bool) -> Rows:
                 skipped += 1
                 continue
             raise InputError(
-                f"{path}, line {number}: not a JSON object: {_first_line(error)}",
+                f"{path}, line {number}: not a JSON object: {first_line(error)}",
                 got=line,
                 hint='{"query": …, "retrieved": […], "gold": […]}',
             ) from error
@@ -116,7 +116,7 @@ def _decode(path: Path, lines: pl.Series) -> Any:
     try:
         return _json("\n".join(lines.to_list()).removeprefix("\ufeff"))
     except ValueError as error:
-        raise InputError(f"{path}: malformed JSON: {_first_line(error)}") from error
+        raise InputError(f"{path}: malformed JSON: {first_line(error)}") from error
 
 
 def _json(text: str) -> Any:
@@ -138,7 +138,3 @@ def _no_file(path: Path) -> InputError:
     others = [p.name for p in folder.iterdir() if p.exists()] if folder.is_dir() else []
     close = nearest(path.name, others, cutoff=0.8)
     return InputError(f"no file {path}", hint=str(folder / close) if close else None)
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0]

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from karat.errors import InputError
+from karat.arrays import starts
+from karat.errors import InputError, first_line
 from karat.samples.fields import is_long, long_column, misnamed, no_column
-from karat.samples.gold import GoldItems, starts
+from karat.samples.gold import GoldItems
 from karat.samples.keys import look_at
 from karat.samples.rankings import Field
 from karat.samples.table import Table
@@ -58,7 +59,7 @@ def as_polars(value: Any) -> pl.DataFrame:
             return _of_pandas(value)
         frame = pl.from_arrow(value)
     except pl.exceptions.PolarsError as error:
-        raise InputError(f"the table cannot be read: {str(error).partition(chr(10))[0]}") from error
+        raise InputError(f"the table cannot be read: {first_line(error)}") from error
     if not isinstance(frame, pl.DataFrame):
         raise InputError("wanted a table", got=type(value).__name__)
     return frame
@@ -75,7 +76,7 @@ def of_rows(rows: Sequence[Mapping[str, Any]], source: str) -> pl.DataFrame:
     try:
         return pl.DataFrame(rows, infer_schema_length=None)
     except (pl.exceptions.PolarsError, TypeError, OverflowError) as error:
-        raise InputError(f"{source}: the rows do not form a table: {str(error).partition(chr(10))[0]}") from error
+        raise InputError(f"{source}: the rows do not form a table: {first_line(error)}") from error
 
 
 def frame_is_long(frame: pl.DataFrame) -> bool:

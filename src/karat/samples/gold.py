@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from karat.arrays import Floats, Ints
+from karat.arrays import Floats, Ints, starts
 from karat.errors import InputError
 from karat.samples.keys import Look, as_id, look_at
 from karat.samples.rankings import Field, Keys
@@ -44,14 +44,6 @@ class GoldItems(NamedTuple):
         distinct = self.distinct and self.look.strings
         return Keys(key, self.start, numbers=self.look.numbers, distinct=distinct)
 
-    def take(self, rows: Sequence[int]) -> GoldItems:
-        """The gold of some queries, in this order."""
-        bounds = [(int(self.start[row]), int(self.start[row + 1])) for row in rows]
-        flat = [i for first, last in bounds for i in range(first, last)]
-        columns = {field: [column[i] for i in flat] for field, column in self.columns.items()}
-        size = np.array([last - first for first, last in bounds], np.int64)
-        return GoldItems(columns, self.grade[flat], starts(size), self.plain, self.distinct, self.look)
-
 
 def gold_of_maps(maps: Sequence[Mapping[Any, float]], ids: Sequence[str]) -> GoldItems:
     """Gold from dicts, item to grade."""
@@ -69,13 +61,6 @@ def gold_of_maps(maps: Sequence[Mapping[Any, float]], ids: Sequence[str]) -> Gol
             raise _explain(maps, ids) from None
     columns: dict[Field, list[Any]] = {"id": flat, "text": flat}
     return GoldItems(columns, grade, starts(size), plain=True, distinct=True, look=look_at(flat))
-
-
-def starts(size: Ints) -> Ints:
-    """Where each of the stretches of these sizes begins, and where the last one ends."""
-    start = np.zeros(len(size) + 1, np.int64)
-    np.cumsum(size, out=start[1:])
-    return start
 
 
 def _explain(maps: Sequence[Mapping[Any, float]], ids: Sequence[str]) -> InputError:

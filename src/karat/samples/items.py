@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from karat.arrays import starts
 from karat.errors import InputError, shorten
-from karat.samples.gold import GoldItems, gold_of_maps, starts
+from karat.samples.gold import GoldItems, gold_of_maps
 from karat.samples.keys import is_id, look_at
 from karat.samples.lists import Lists
 from karat.samples.maps import Maps
@@ -33,7 +34,7 @@ def rankings_of(column: list[Any], ids: Sequence[str], where: Where, texts: list
     ends = [ranking[0] for ranking in lists if ranking] + [ranking[-1] for ranking in lists[:_LOOKED_AT] if ranking]
     kinds = set(map(type, ends))
     if tuple in kinds and all(map(_is_pair, ends)):
-        lists = [[{"id": item, "score": score} for item, score in ranking] for ranking in lists]
+        lists = [[_of_pair(item, where, row) for item in ranking] for row, ranking in enumerate(lists)]
         kinds = {dict}
     if any(issubclass(kind, Mapping) for kind in kinds):
         columns, scores = records_of(lists, where, "retrieved", "score")
@@ -45,6 +46,9 @@ def rankings_of(column: list[Any], ids: Sequence[str], where: Where, texts: list
 def gold_of(column: list[Any], ids: Sequence[str], where: Where, texts: list[Any] | None = None) -> GoldItems:
     """Gold from a column of lists (of strings or records) or of dicts of grades."""
     if _all_mappings(column):
+        for row, given in enumerate(column[:_LOOKED_AT]):
+            if {"grade", "text"} & given.keys() and "id" in given:
+                raise InputError(f"{where(row)}: gold is a record; wanted a list of records", got=given, hint="[{…}]")
         gold = gold_of_maps(column, ids)
         if not gold.look.strings:
             _check_each(column, where, "gold")
@@ -69,6 +73,12 @@ def gold_of(column: list[Any], ids: Sequence[str], where: Where, texts: list[Any
 def _all_mappings(column: Sequence[Any]) -> bool:
     kinds = set(map(type, column))
     return kinds == {dict} or (bool(kinds) and all(issubclass(kind, Mapping) for kind in kinds))
+
+
+def _of_pair(item: Any, where: Where, row: int) -> dict[str, Any]:
+    if not _is_pair(item):
+        raise InputError(f"{where(row)}: retrieved mixes pairs of item and score with other items", got=item)
+    return {"id": item[0], "score": item[1]}
 
 
 def _is_pair(item: Any) -> bool:

@@ -18,7 +18,7 @@ def as_id(value: object) -> str:
         return str(value)
     if isinstance(value, Integral) and not isinstance(value, bool) and abs(int(value)) < _TOO_LONG:
         return str(int(value))
-    if isinstance(value, Real) and not isinstance(value, bool) and float(value).is_integer():
+    if isinstance(value, Real) and not isinstance(value, Integral) and float(value).is_integer():
         return str(int(float(value)))
     raise InputError(f"an id is a string or a whole number, not {type(value).__name__} {shorten(value)}")
 
@@ -27,7 +27,7 @@ def is_id(value: object) -> bool:
     """Whether this can be an id."""
     try:
         as_id(value)
-    except (InputError, OverflowError):
+    except InputError:
         return False
     return True
 

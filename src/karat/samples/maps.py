@@ -18,7 +18,7 @@ from karat.samples.background import Background
 from karat.samples.keys import as_id, number_of
 from karat.samples.rankings import Field, Found, Keys
 from karat.samples.scores import (
-    Rows,
+    Matrix,
     ScoreArray,
     Tied,
     as_rows,
@@ -41,7 +41,7 @@ class _Block(NamedTuple):
     """Some rankings laid out for counting, and the score of each gold key in them, NaN if it is not there."""
 
     first: int
-    rows: list[Rows]
+    rows: list[Matrix]
     own: ScoreArray
 
 

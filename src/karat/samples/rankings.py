@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from karat.arrays import Floats, Ints
+from karat.arrays import Floats, Ints, starts
 from karat.conventions import Convention
 
 Field = Literal["id", "text"]
@@ -42,10 +42,9 @@ class Keys:
             self._query = np.repeat(np.arange(len(self.start) - 1), self.start[1:] - self.start[:-1])
         return self._query
 
-    def each(self, first: int = 0, last: int | None = None) -> Iterator[list[str]]:
-        """The keys of each query, or of some."""
-        bounds = self.start[first : None if last is None else last + 1].tolist()
-        return (self.key[begin:end] for begin, end in pairwise(bounds))
+    def each(self) -> Iterator[list[str]]:
+        """The keys of each query."""
+        return (self.key[begin:end] for begin, end in pairwise(self.start.tolist()))
 
     def check(self) -> None:
         """Notice a key that a query has twice."""
@@ -61,8 +60,7 @@ class Keys:
                 grades[key] = max(value, grades.get(key, value))
             best.append(grades)
         size = np.fromiter(map(len, best), np.int64, len(best))
-        start = np.concatenate((np.zeros(1, np.int64), np.cumsum(size)))
-        keys = Keys(list(chain.from_iterable(best)), start, numbers=self.numbers, distinct=True)
+        keys = Keys(list(chain.from_iterable(best)), starts(size), numbers=self.numbers, distinct=True)
         return keys, np.array([value for grades in best for value in grades.values()], float)
 
 

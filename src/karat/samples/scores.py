@@ -23,7 +23,7 @@ _LITTLE = 1 << 13
 ScoreArray = NDArray[np.floating[Any]]
 
 
-class Rows(NamedTuple):
+class Matrix(NamedTuple):
     """Rankings of similar length as a matrix: one sorted row each, filled up on the left."""
 
     first: int
@@ -49,27 +49,27 @@ def blocks(depth: Ints) -> Iterator[tuple[int, int]]:
         first = last
 
 
-def as_rows(flat: ScoreArray, depth: Ints, first: int = 0) -> list[Rows]:
+def as_rows(flat: ScoreArray, depth: Ints, first: int = 0) -> list[Matrix]:
     """Lay out the rankings, one after the other in `flat`, as matrices with little filling."""
     widest = int(depth.max(initial=0))
     if len(depth) * widest <= 2 * len(flat):
         if widest * len(depth) == len(flat):
-            return [Rows(first, flat.reshape(len(depth), widest))]
+            return [Matrix(first, flat.reshape(len(depth), widest))]
         matrix = np.full((len(depth), widest), -np.inf, flat.dtype)
         matrix[np.arange(widest) < depth[:, None]] = flat
-        return [Rows(first, matrix)]
+        return [Matrix(first, matrix)]
     half = len(depth) // 2
     cut = int(depth[:half].sum())
     return as_rows(flat[:cut], depth[:half], first) + as_rows(flat[cut:], depth[half:], first + half)
 
 
-def sort_rows(pieces: Sequence[Rows]) -> None:
+def sort_rows(pieces: Sequence[Matrix]) -> None:
     """Sort each row in place."""
     for piece in pieces:
         piece.matrix.sort(axis=1)
 
 
-def count_above(pieces: Sequence[Rows], row: Ints, own: ScoreArray) -> tuple[Ints, Bools]:
+def count_above(pieces: Sequence[Matrix], row: Ints, own: ScoreArray) -> tuple[Ints, Bools]:
     """For each item, how many scores of its row are greater, and whether another one equals its own.
 
     The items come in order of their rows.

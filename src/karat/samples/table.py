@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from karat.arrays import Floats, Ints
+from karat.arrays import Floats, Ints, starts
 from karat.conventions import Convention
-from karat.samples.gold import starts
 from karat.samples.rankings import Field, Found, Keys
 from karat.samples.scores import Tied, as_rows, blocks, break_ties, count_above, order, precision_of, sort_rows
 from karat.tables import storable
@@ -52,7 +51,7 @@ class Table:
         """Join the gold keys to the column, then count the greater scores."""
         keys.check()
         if c.duplicates == "remove":
-            return self._without_repeats().find(field, keys, replace(c, duplicates="once"))
+            return self._without_repeats(precision_of(c)[1]).find(field, keys, replace(c, duplicates="once"))
         gold, row = self._join(keys)
         query = keys.query[gold]
         depth = np.diff(self.start)
@@ -101,16 +100,15 @@ class Table:
         part = slice(int(self.start[query]), int(self.start[query + 1]))
         return self.item[part].to_list(), self.scores[part]
 
-    def _without_repeats(self) -> Table:
+    def _without_repeats(self, kind: type[np.floating[Any]]) -> Table:
         """Only the best of several rows for one item."""
         import polars as pl
 
         query = np.repeat(np.arange(len(self)), np.diff(self.start))
         rows = pl.DataFrame({"query": query, "key": self.item}).with_row_index("row")
         if self.scores is not None:
-            rows = rows.with_columns(pl.Series("score", self.scores)).sort(
-                "score", descending=True, maintain_order=True
-            )
+            compared = self.scores.astype(kind)
+            rows = rows.with_columns(pl.Series("score", compared)).sort("score", descending=True, maintain_order=True)
         kept = rows.unique(["query", "key"], keep="first").sort("row")["row"].to_numpy()
         size = np.bincount(query[kept], minlength=len(self))
         return Table(self.item.gather(kept), starts(size), None if self.scores is None else self.scores[kept])
