@@ -122,6 +122,12 @@ def test_a_metric_of_ones_own(samples, tmp_path):
     assert "cannot import" in run("metrics", "--import", tmp_path / "nobody.py", code=2)
 
 
+def test_the_demo_is_the_same_every_time(tmp_path):
+    for seed in ("1", "2"):
+        run("demo", "--samples", tmp_path / seed, env={**os.environ, "PYTHONHASHSEED": seed})
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
+
+
 def test_metrics_are_listed():
     out = run("metrics")
     for name in ("recall(rel=)@k", "rbp(p=0.8, rel=)@k", "bpref(rel=)", "mrr"):

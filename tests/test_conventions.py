@@ -92,6 +92,30 @@ def test_a_choice_is_one_of_those_there_are():
         replace(karat.STANDARD, duplicates="twice")
 
 
+def test_a_convention_with_other_choices_has_another_name():
+    with pytest.raises(karat.BadArgument, match="name of another convention"):
+        karat.score("rr", ["a"], ["a"], convention=replace(karat.STANDARD, gain="binary"))
+
+
+def test_ties_of_records_are_broken_by_id_also_where_texts_are_compared():
+    items = [{"id": "a", "text": "z", "score": 1}, {"id": "b", "text": "y", "score": 1}]
+    run = karat.evaluate([{"retrieved": items, "gold": [{"text": "z"}]}], "rr", judge="exact")
+    assert run.mean["rr"] == 0.5
+
+
+def test_of_a_duplicate_the_best_score_counts():
+    c = replace(karat.STANDARD, name="test", duplicates="remove")
+    frame = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": ["a", "b", "a"], "score": [1, 2, 3]})
+    for choice in (c, karat.STANDARD):
+        assert karat.evaluate(frame, "rr", gold={"q": ["a"]}, convention=choice).mean["rr"] == 1
+
+
+def test_of_two_grades_the_better_counts():
+    for grades in ((1, 3), (3, 1)):
+        gold = [{"id": "a", "grade": grades[0]}, {"id": "b", "grade": 2}, {"id": "a", "grade": grades[1]}]
+        assert karat.score("ndcg@1", ["a"], gold) == 1
+
+
 def test_every_choice_answers_a_question():
     assert set(questions()) == {f.name for f in fields(Convention)} - {"name"}
     assert all(question.endswith("?") for question in questions().values())

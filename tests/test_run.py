@@ -65,6 +65,22 @@ def test_pooled_over_many():
     assert set(result.pooled) == {"recall@5", "precision", "judged@10"}
 
 
+def test_pooled_minds_the_threshold():
+    run = karat.evaluate(
+        retrieved=[["a"], ["c"]], gold=[{"a": 2, "b": 1, "x": 1}, {"c": 2, "d": 2}], metrics="recall(rel=2)@1 recall@1"
+    )
+    assert run.pooled == {"recall(rel=2)@1": pytest.approx(2 / 3), "recall@1": pytest.approx(2 / 5)}
+
+
+def test_a_part_of_a_run():
+    part = RUN.take([1, 0])
+    assert part.ids == ["b", "a"]
+    assert part.hits("a") == RUN.hits("a")
+    for rows in ([0, 0], [-1], [9]):
+        with pytest.raises(karat.BadArgument, match="rows"):
+            RUN.take(rows)
+
+
 def test_hits_and_gold_of_one_query():
     assert RUN.hits("a") == [(2, "g", 1.0, "same id")]
     assert RUN.gold("a") == [("g", 1.0, 2), ("h", 1.0, None)]
@@ -141,6 +157,18 @@ def test_files_bring_a_run_back_whole(tmp_path, seed):
         assert back.gold(query) == result.gold(query)
 
 
+def test_files_keep_conventions_and_repeats(tmp_path):
+    c = karat.Convention(name="mine", gain="binary", precision_over="returned", rounding=3, empty_gold=0.5)
+    result = karat.evaluate(
+        retrieved=[["a", "a", "b"], ["c"]], gold=[["a"], []], metrics="precision@2 ap", convention=c
+    )
+    result.save(tmp_path / "run.parquet")
+    back = karat.load(tmp_path / "run.parquet")
+    assert back.convention == c
+    assert back.all_hits.repeated.tolist() == [False, True]
+    assert back.mean == result.mean
+
+
 def test_any_parquet_reader_can_open_it(tmp_path):
     RUN.save(tmp_path / "run.parquet")
     frame = pd.read_parquet(tmp_path / "run.parquet")
@@ -168,6 +196,7 @@ def test_gold_hash_knows_the_task_and_not_its_order():
     assert one == digest({"r": {"c": 1}, "q": {"b": 2, "a": 1}})
     assert one != digest({"q": {"a": 1, "b": 1}, "r": {"c": 1}})
     assert one != digest({"q": {"a": 1}, "r": {"b": 2, "c": 1}})
+    assert one != digest({"p": {"a": 1, "b": 2}, "r": {"c": 1}})
 
 
 def test_run_files_that_are_none(tmp_path):

@@ -16,6 +16,12 @@ def test_equals_a_plain_bootstrap_within_sampling_error():
     assert abs(high - np.percentile(means, 97.5)) < 0.005
 
 
+def test_other_metrics_change_no_digit():
+    rng = np.random.default_rng(3)
+    a, b = rng.random(40), rng.random(40)
+    assert intervals({"a": a, "b": b})["a"] == intervals({"a": a})["a"]
+
+
 def test_covers_at_its_level():
     """Of many samples from one population, about 95 % of the intervals hold its mean."""
     rng = np.random.default_rng(1)

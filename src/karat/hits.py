@@ -65,7 +65,10 @@ class Hits:
         the judge gives less. `repeated` marks items that stood higher in the same ranking already.
         With `equality` every further match of a gold item is one, since equal items are the same.
         """
-        query, rank, gold, depth = (np.asarray(column, np.int64) for column in (query, rank, gold, depth))
+        query, rank = np.asarray(query, np.int64), np.asarray(rank, np.int64)
+        gold, depth = np.asarray(gold, np.int64), np.asarray(depth, np.int64)
+        if len(gold) and gold.max() >= len(of.grade):
+            raise BadArgument("the judge gave a hit that cannot be: gold counts through all queries")
         key = query * (int(rank.max(initial=0)) + 1) + rank
         order = key.argsort(kind="stable")
         key, again = key[order], seen_before(gold[order])

@@ -174,6 +174,29 @@ def test_cutoffs_are_checked_wherever_they_come_from(ks):
         karat.Metric("recall", ks)
 
 
+def test_a_name_wins_over_an_alias_and_is_forgotten_with_its_metric(own_metric):
+    @own_metric(aliases=("other",), needs_gold=False)
+    def first(hits, k, c):
+        return np.zeros(hits.queries)
+
+    assert karat.score("other", ["a"], ["a"]) == 0
+
+    @own_metric(needs_gold=False)
+    def other(hits, k, c):
+        return np.ones(hits.queries)
+
+    assert karat.score("other", ["a"], ["a"]) == 1
+
+
+def test_metrics_given_as_objects_are_read_like_texts():
+    one, two = karat.Metric("f", (5,), {"beta": 2.0, "rel": 1.0}), karat.Metric("f", (5,), {"rel": 1.0, "beta": 2.0})
+    assert one == two
+    assert hash(one) == hash(two)
+    assert list(karat.evaluate(retrieved=[["a"]], gold=[["a"]], metrics=karat.Metric("mrr", (5,))).mean) == ["rr@5"]
+    with pytest.raises(karat.BadArgument, match="takes no cutoff"):
+        karat.evaluate(retrieved=[["a"]], gold=[["a"]], metrics=karat.Metric("r_precision", (5,)))
+
+
 def test_karats_own_names_are_not_replaced(own_metric):
     with pytest.raises(karat.BadArgument, match="already"):
 

@@ -9,6 +9,7 @@ import pytrec_eval
 
 import karat
 from data import random_run_and_gold
+from karat.samples import background, maps
 
 KS = (1, 3, 5, 10, 20, 100)
 CUT = ",".join(map(str, KS))
@@ -84,9 +85,24 @@ def test_equals_pytrec_eval_where_scores_differ_beyond_single_precision():
 
 
 def test_equals_pytrec_eval_on_long_rankings():
-    """Long enough for the matrix path and its thread, deep enough for ties in single precision."""
+    """Long enough for several blocks, deep enough for ties in single precision."""
     run, gold = random_run_and_gold(99, queries=300, depth=3000)
     assert compare(run, gold, SAME_NAME, 1) > 1000
+
+
+def test_the_second_thread_changes_nothing(monkeypatch):
+    run, gold = random_run_and_gold(98, queries=300, depth=3000)
+    alone = karat.evaluate(retrieved=run, gold=gold, metrics="rr ap ndcg@10,100")
+    started = []
+    start = background.Background.start
+    monkeypatch.setattr(maps, "_WORTH_A_THREAD", 0)
+    monkeypatch.setattr(background.Background, "start", lambda self, *a: started.append(self._pool) or start(self, *a))
+    assert karat.evaluate(retrieved=run, gold=gold, metrics="rr ap ndcg@10,100").table.equals(alone.table)
+    assert len(started) > 1
+    assert None not in started
+    run["q200"] = {"d": float("nan")}
+    with pytest.raises(karat.InputError, match="q200"):
+        karat.evaluate(retrieved=run, gold=gold)
 
 
 def test_ranked_lists_give_what_the_scores_give():

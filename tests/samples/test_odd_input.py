@@ -48,6 +48,17 @@ def test_foreign_gold_is_refused(item):
             rr({"q": ["a"]}, {"q": gold})
 
 
+@pytest.mark.parametrize("middle", [("b",), "x"])
+def test_pairs_are_pairs_throughout(middle):
+    with pytest.raises(karat.InputError, match="mixes pairs"):
+        rr({"q": [("a", 1.0), middle, ("c", 0.5)]}, {"q": ["a"]})
+
+
+def test_a_record_is_not_a_dict_of_grades():
+    with pytest.raises(karat.InputError, match="wanted a list of records"):
+        rr({"q": ["5"]}, {"q": {"id": 5, "grade": 2}})
+
+
 def test_long_numbers_are_ids():
     assert rr([[10**41]], [[10**41]]) == 1
     assert rr([{10**41: 1.0}], [[str(10**41)]]) == 1

@@ -69,6 +69,10 @@ class Metric:
         return tuple((f"{self.base}@{k}", k) for k in self.ks) or ((self.base, None),)
 
     @cached_property
+    def _keywords(self) -> dict[str, float | None]:
+        return dict(self.settings)
+
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Each cutoff's own name."""
         return tuple(name for name, _ in self.columns)
@@ -82,7 +86,7 @@ class Metric:
 
     def scores(self, hits: Hits, c: Convention) -> dict[str, Floats]:
         """At each cutoff, one number per query; what lacks gold gets the convention's value for that."""
-        definition, settings = self.definition, self.settings
+        definition, settings = self.definition, self._keywords
         values = self._values(definition, hits, c)
         rows = (len(self.columns), hits.queries)
         if values.shape != rows:
@@ -94,7 +98,7 @@ class Metric:
     def _values(self, definition: Definition, hits: Hits, c: Convention) -> Floats:
         """What the formula gives; its own mistakes are told with its name."""
         try:
-            return np.asarray(definition.formula(hits, self.cutoffs, c, **self.settings), float)
+            return np.asarray(definition.formula(hits, self.cutoffs, c, **self._keywords), float)
         except KaratError:
             raise
         except Exception as error:

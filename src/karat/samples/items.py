@@ -47,7 +47,7 @@ def gold_of(column: list[Any], ids: Sequence[str], where: Where, texts: list[Any
     """Gold from a column of lists (of strings or records) or of dicts of grades."""
     if _all_mappings(column):
         for row, given in enumerate(column[:_LOOKED_AT]):
-            if {"grade", "text"} & given.keys() and "id" in given:
+            if "id" in given and ("grade" in given or "text" in given):
                 raise InputError(f"{where(row)}: gold is a record; wanted a list of records", got=given, hint="[{…}]")
         gold = gold_of_maps(column, ids)
         if not gold.look.strings:
