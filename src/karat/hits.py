@@ -9,6 +9,7 @@ views are where that is made safe, so that no metric has to think of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -29,6 +30,8 @@ class Gold(NamedTuple):
     grade: Floats
     """How relevant each item is; 0 means judged and found irrelevant, below 0 not judged."""
 
+
+_SHORT = 1000
 
 Cutoffs: TypeAlias = Floats
 """A column of cutoffs, one row each, infinite where none was asked for. Set beside an array of
@@ -67,15 +70,16 @@ class Hits:
         """
         query, rank = np.asarray(query, np.int64), np.asarray(rank, np.int64)
         gold, depth = np.asarray(gold, np.int64), np.asarray(depth, np.int64)
-        if len(gold) and gold.max() >= len(of.grade):
-            raise BadArgument("the judge gave a hit that cannot be: gold counts through all queries")
         key = query * (int(rank.max(initial=0)) + 1) + rank
         order = key.argsort(kind="stable")
         key, again = key[order], seen_before(gold[order])
         self.query: Ints = query[order]
         self.rank: Ints = rank[order]
         self.gold: Ints = gold[order]
-        self.grade: Floats = of.grade[self.gold] if grade is None else grade[order]
+        try:
+            self.grade: Floats = of.grade[self.gold] if grade is None else grade[order]
+        except IndexError as error:
+            raise BadArgument(f"the judge gave a hit on gold that is not there: {error}") from error
         self.why: str | list[str] = why if isinstance(why, str) else [why[i] for i in order]
         self.depth = depth
         self.queries = len(depth)
@@ -227,7 +231,7 @@ class Hits:
         Each cutoff is summed by itself, rank by rank, so that asking for others changes no digit.
         """
         sums = []
-        deepest = place.max(initial=0)
+        deepest = place.max() if len(place) > _SHORT else inf
         for cutoff in k[:, 0].tolist():
             top = slice(None) if cutoff >= deepest else place <= cutoff
             sums.append(np.bincount(view.query[top], value[top], self.queries))
