@@ -156,7 +156,7 @@ def _eval(options: Namespace) -> None:
     elif options.format == "csv":
         print((run if slices is None else slices).table.write_csv(), end="")
     else:
-        parts = [terminal.evaluation(run), *([terminal.by_value(slices)] if slices else [])]
+        parts = [terminal.evaluation(run), *([repr(slices)] if slices else [])]
         print("\n\n".join(parts))
         if options.output:
             print(f"\nSaved to {options.output}")

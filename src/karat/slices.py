@@ -47,7 +47,7 @@ class Slices(Mapping[str, "Run"]):
         return [[clean(v, 40), str(len(run)), *map(number, run.mean.values())] for v, run in self._runs.items()]
 
     def _header(self) -> list[str]:
-        return [self.field, "queries", *next(iter(self._runs.values())).mean]
+        return [clean(self.field), "queries", *next(iter(self._runs.values())).mean]
 
     def __repr__(self) -> str:
         return text_table([self._header(), *self._lines()], right=range(1, len(self._header())))

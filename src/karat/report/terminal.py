@@ -8,7 +8,6 @@ import numpy as np
 
 from karat.metrics import METRICS, Metric
 from karat.run import Run
-from karat.slices import Slices
 from karat.tables import clean, many, number, span, text_table
 
 _RATHER_LOW = 0.95
@@ -24,13 +23,6 @@ def side_by_side(runs: Mapping[str, Run]) -> str:
     """Several runs over the same queries, one column each."""
     first = next(iter(runs.values()))
     return "\n".join([_means(runs), *_footnotes(first)])
-
-
-def by_value(slices: Slices) -> str:
-    """The means of a run for each value of a field."""
-    header = [clean(slices.field), "queries", *next(iter(slices.values())).mean]
-    rows = [[clean(value, 40), f"{len(part):,}", *map(number, part.mean.values())] for value, part in slices.items()]
-    return text_table([header, *rows], right=range(1, len(header)))
 
 
 def metric_list() -> str:
