@@ -9,6 +9,7 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from benchmarks.outcome import Outcome, hear
 from benchmarks.table import LEGEND, render, setting
@@ -51,13 +52,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         crashed += measured is None
         outcomes += measured or [Outcome(case=case, note="crashed")]
     told = setting()
-    _RESULTS.write_text(
-        json.dumps({"setting": told, "outcomes": [asdict(outcome) for outcome in outcomes]}, indent=2) + "\n",
-        encoding="utf-8",
-    )
+    kept = {"setting": told, "outcomes": _with_earlier([asdict(outcome) for outcome in outcomes])}
+    _RESULTS.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
     print(" · ".join(f"{name} {value}" for name, value in told.items()))
     print(f"\n{render(outcomes)}\n\n{LEGEND}")
     return 1 if crashed else 0
+
+
+def _with_earlier(outcomes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What was measured now, beside what was measured before of the other cases."""
+    now = {outcome["case"] for outcome in outcomes}
+    before = json.loads(_RESULTS.read_text(encoding="utf-8"))["outcomes"] if _RESULTS.exists() else []
+    every = outcomes + [outcome for outcome in before if outcome["case"] not in now]
+    return sorted(every, key=lambda outcome: CASES.index(outcome["case"]))
 
 
 def _run(case: str) -> list[Outcome] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,32 +23,18 @@ class Outcome:
 
 def faster(case: str, peer: str, *, ours: float, theirs: float, asked: float, note: str = "") -> Outcome:
     """How many times as long as karat the peer takes, in seconds each; so many are asked for."""
-    ratio = theirs / ours
-    return Outcome(
-        case=case,
-        peer=peer,
-        karat_ms=ours * 1e3,
-        peer_ms=theirs * 1e3,
-        ratio=ratio,
-        asked=f"≥ {asked:g}",
-        met=ratio >= asked,
-        note=note,
-    )
+    outcome = _timed(case, peer, ours, theirs, theirs / ours, note)
+    return replace(outcome, asked=f"≥ {asked:g}", met=theirs / ours >= asked)
 
 
 def not_slower(case: str, peer: str, *, ours: float, theirs: float, asked: float, note: str = "") -> Outcome:
     """How many times as long as the peer karat takes, where it may take no more than so many."""
-    ratio = ours / theirs
-    return Outcome(
-        case=case,
-        peer=peer,
-        karat_ms=ours * 1e3,
-        peer_ms=theirs * 1e3,
-        ratio=ratio,
-        asked=f"≤ {asked:g}",
-        met=ratio <= asked,
-        note=note,
-    )
+    outcome = _timed(case, peer, ours, theirs, ours / theirs, note)
+    return replace(outcome, asked=f"≤ {asked:g}", met=ours / theirs <= asked)
+
+
+def _timed(case: str, peer: str, ours: float, theirs: float, ratio: float, note: str) -> Outcome:
+    return Outcome(case=case, peer=peer, karat_ms=ours * 1e3, peer_ms=theirs * 1e3, ratio=ratio, note=note)
 
 
 def tell(outcomes: Sequence[Outcome]) -> None:

@@ -6,11 +6,12 @@ run.mean["recall@5"]
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from karat._version import __version__
 
+TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
 if TYPE_CHECKING:
+    from typing import Any
+
     from karat.conventions import STANDARD as STANDARD
     from karat.conventions import Convention as Convention
     from karat.errors import BadArgument as BadArgument
