@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import os
+import pickle
 import subprocess
 import sys
 
-import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
@@ -117,7 +118,7 @@ def test_shown():
     text = repr(RUN)
     assert "3 queries · 1.5 gold items per query · judge: ids · convention: standard" in text
     assert "recall@5     0.750  [0.50, 1.00]" in text
-    assert "1 query is undefined: not in the mean." in text
+    assert "1 query is undefined: no relevant gold, not in the mean." in text
     html = RUN._repr_html_()
     assert "<td>recall@5</td><td>0.750</td>" in html
     plain = RUN.to_dict()
@@ -247,5 +248,13 @@ def test_meta_of_any_kind_is_kept_or_told_as_text(tmp_path):
     assert back.query == ["[0]", "[1]", "[2]"]
 
 
-def test_scores_are_arrays_by_name():
-    assert isinstance(RUN.scores["rr"], np.ndarray)
+def test_runs_can_be_pickled_and_copied():
+    for back in (pickle.loads(pickle.dumps(RUN)), copy.deepcopy(RUN)):
+        assert repr(back) == repr(RUN)
+        assert back.metrics == RUN.metrics
+        assert back.hits("a") == RUN.hits("a")
+
+
+def test_undefined_for_another_reason_is_not_blamed_on_the_gold():
+    run = karat.evaluate(retrieved=[["a"], []], gold=[["a"], ["b"]], metrics="judged@5 rr")
+    assert "1 query is undefined for judged@5: not in the mean." in run.remarks()

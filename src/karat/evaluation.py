@@ -72,7 +72,9 @@ def _wanted(metrics: Any) -> tuple[Metric, ...]:
         return parse_all(metrics)
     except (UnknownName, BadArgument) as error:
         if isinstance(metrics, str) and len(metrics) < 4096 and Path(metrics).is_file():
-            raise BadArgument(f"{metrics} is a file, not a metric", hint=f'gold="{metrics}"') from None
+            raise BadArgument(
+                f"{metrics} is a file, not a metric", hint=f'gold="{metrics}", or --gold {metrics}'
+            ) from None
         if isinstance(metrics, str | list | tuple):
             raise
         raise BadArgument(error.problem, got=metrics, hint="gold=… if this is the gold") from None

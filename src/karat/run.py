@@ -240,7 +240,8 @@ class Run:
         for count in sorted({c for c in self.undefined.values() if c}):
             names = [name for name, c in self.undefined.items() if c == count]
             which = "" if len(names) == len(self.undefined) else f" for {', '.join(names)}"
-            said.append(f"{many(count, 'query is', 'queries are')} undefined{which}: not in the mean.")
+            why = "no relevant gold, " if count == int((self._hits.gold_count() == 0).sum()) else ""
+            said.append(f"{many(count, 'query is', 'queries are')} undefined{which}: {why}not in the mean.")
         if p.missing:
             how = "counted as 0" if self.convention.missing == "zero" else "left out"
             said.append(f"{many(p.missing, 'query', 'queries')} of the gold missing from the run, {how}.")

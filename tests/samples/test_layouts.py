@@ -136,6 +136,9 @@ def test_csv(tmp_path):
     LONG_RUN.write_csv(tmp_path / "run.csv")
     LONG_GOLD.write_csv(tmp_path / "gold.tsv", separator="\t")
     check(tmp_path / "run.csv", gold=tmp_path / "gold.tsv")
+    for ending in (".gz", ".zst"):
+        run = write(tmp_path / f"run.csv{ending}", LONG_RUN.write_csv())
+        check(run, gold=write(tmp_path / f"gold.tsv{ending}", LONG_GOLD.write_csv(separator="\t")))
     nested = pl.DataFrame({"id": list(GOLD), "retrieved": [json.dumps(best_first(RUN[q])) for q in GOLD]}).with_columns(
         gold=pl.Series([json.dumps([{"id": d, "grade": g} for d, g in GOLD[q].items()]) for q in GOLD])
     )

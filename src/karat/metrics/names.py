@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,9 @@ class Metric:
         object.__setattr__(self, "settings", MappingProxyType(given))
         if not isinstance(self.ks, tuple) or not all(type(k) is int and 1 <= k <= _MOST for k in self.ks):
             raise BadArgument("cutoffs are whole numbers, at least 1", got=self.ks, hint="(1, 5, 10)")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Metric, (self.name, self.ks, dict(self.settings))
 
     @property
     def definition(self) -> Definition:

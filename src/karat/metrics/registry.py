@@ -105,7 +105,7 @@ def find_metric(name: str) -> Definition:
         known = spelling if spelling in METRICS else _ALIASES.get(spelling, "")
         if known in METRICS:
             return METRICS[known]
-    raise unknown("metric", name, [*METRICS, *_ALIASES], "`karat metrics` lists all of them")
+    raise unknown("metric", name, [*METRICS, *_ALIASES], "`karat metrics`, which lists all of them")
 
 
 def _check(name: str, aliases: tuple[str, ...], formula: Callable[..., Floats]) -> None:
@@ -113,12 +113,10 @@ def _check(name: str, aliases: tuple[str, ...], formula: Callable[..., Floats]) 
     home = getattr(formula, "__module__", None)
     for wanted in (name, *aliases):
         old = METRICS.get(_ALIASES.get(wanted, wanted))
-        ours = old is not None and old.formula.__module__.startswith("karat.")
-        if (
-            (wanted in METRICS and wanted != name)
-            or (ours and old is not None and old.formula.__module__ != home)
-            or wanted in _RESERVED
-        ):
+        theirs = home if old is None else old.formula.__module__
+        replaces_ours = theirs != home and str(theirs).startswith("karat.")
+        hides_another = wanted in METRICS and wanted != name
+        if replaces_ours or hides_another or wanted in _RESERVED:
             raise BadArgument(f'karat uses the name "{wanted}" already; give your metric another one')
     needed = getattr(getattr(formula, "__code__", None), "co_kwonlyargcount", 0)
     if needed > len(getattr(formula, "__kwdefaults__", None) or {}):
