@@ -9,7 +9,7 @@ import karat
 from karat.conventions import STANDARD
 from karat.metrics import parse
 from strategies import hits_of
-from twins import Case
+from twins import Case, ndcg
 
 
 def hits(rows, depth=3, gold=(1.0, 1.0), **kwargs):
@@ -99,8 +99,6 @@ def test_the_best_ranking_of_much_gold(levels):
         grades = rng.integers(1, levels + 1, 60).astype(float).tolist()
         queries.append(Case(rng.permutation(80).tolist(), {i: {i} for i in range(60)}, grades))
     best = [Case(np.argsort([-g for g in q.grades], kind="stable").tolist(), q.satisfies, q.grades) for q in queries]
-    from twins import ndcg
-
     made = parse("ndcg@10,100").scores(hits_of(queries), STANDARD)
     for k in (10, 100):
         np.testing.assert_allclose(made[f"ndcg@{k}"], [ndcg(q, k) for q in queries], atol=1e-12)

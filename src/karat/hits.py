@@ -90,19 +90,15 @@ class Hits:
             self.repeated: Bools = again if equality else np.zeros(len(order), bool)
         else:
             self.repeated = np.asarray(repeated, bool)[order]
-        self._one_to_one = not (np.count_nonzero(again) or np.count_nonzero(key[1:] == key[:-1]))
+        # Whether no item satisfies two gold items, and none is satisfied twice.
+        self.one_to_one = not (np.count_nonzero(again) or np.count_nonzero(key[1:] == key[:-1]))
         self._best: View | None = None
         self._views: dict[tuple[object, ...], _Views] = {}
         self._columns: dict[tuple[object, ...], tuple[object, Floats]] = {}
-        self._without: dict[tuple[object, ...], Bools | None] = {}
+        self._without: dict[float | None, Bools | None] = {}
 
     def __len__(self) -> int:
         return len(self.query)
-
-    @property
-    def one_to_one(self) -> bool:
-        """Whether no item satisfies two gold items, and none is satisfied twice."""
-        return self._one_to_one
 
     def check(self) -> None:
         """Refuse what no judge may say: the bounds of every metric rest on it."""
@@ -154,11 +150,10 @@ class Hits:
 
     def without_gold(self, rel: float | None = None) -> Bools | None:
         """Which queries have no relevant gold; None if all have some."""
-        key = ("without", rel)
-        if key not in self._without:
+        if rel not in self._without:
             none = self.gold_count(rel) == 0
-            self._without[key] = none if np.count_nonzero(none) else None
-        return self._without[key]
+            self._without[rel] = none if np.count_nonzero(none) else None
+        return self._without[rel]
 
     def gold_count(self, rel: float | None = None) -> Floats:
         """How many relevant gold items each query has."""
@@ -249,7 +244,7 @@ class Hits:
             keep = keep[~self.repeated[keep]]
         rank = self.rank[keep]
         ranks = items = View(self.query[keep], rank, self.grade[keep], rank)
-        if self._one_to_one:
+        if self.one_to_one:
             return _Views(ranks, items)
         if c.duplicates != "count":
             once = (~seen_before(self.gold[keep])).nonzero()[0]

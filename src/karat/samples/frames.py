@@ -9,7 +9,7 @@ import numpy as np
 
 from karat.arrays import starts
 from karat.errors import InputError, first_line
-from karat.samples.fields import is_long, long_column, misnamed, no_column
+from karat.samples.fields import long_column, misnamed, no_column
 from karat.samples.gold import GoldItems
 from karat.samples.keys import look_at
 from karat.samples.rankings import Field
@@ -77,11 +77,6 @@ def of_rows(rows: Sequence[Mapping[str, Any]], source: str) -> pl.DataFrame:
         return pl.DataFrame(rows, infer_schema_length=None)
     except (pl.exceptions.PolarsError, TypeError, OverflowError) as error:
         raise InputError(f"{source}: the rows do not form a table: {first_line(error)}") from error
-
-
-def frame_is_long(frame: pl.DataFrame) -> bool:
-    """Whether the table has one row for each item."""
-    return is_long(frame.columns)
 
 
 def long_ranking(frame: pl.DataFrame, source: str) -> Long:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from karat.errors import InputError, shorten
-from karat.samples.fields import Dialect, dialect_of, no_column
+from karat.samples.fields import Dialect, dialect_of, is_long, no_column
 from karat.samples.files import Rows
-from karat.samples.frames import as_polars, frame_is_long, is_frame
+from karat.samples.frames import as_polars, is_frame
 from karat.samples.keys import as_id, as_ids, numbered
 from karat.samples.records import Where
 
@@ -108,7 +108,7 @@ def nested(value: Any, source: str, *, skip_bad_rows: bool = False) -> Nested:
         return read._replace(skipped=len(value) - len(good))
     if is_frame(value):
         frame = as_polars(value)
-        if frame_is_long(frame):
+        if is_long(frame.columns):
             hint = "give the gold as well: gold=…, on the command line --gold"
             raise InputError(f"{source} has one row for each item and no gold", hint=hint)
         value = {name: [_without_empty(cell) for cell in frame[name].to_list()] for name in frame.columns}

@@ -15,7 +15,6 @@ from karat.samples.fields import SIDE_NAMES, is_long
 from karat.samples.files import STANDARD_INPUT, Rows, read_file
 from karat.samples.frames import (
     as_polars,
-    frame_is_long,
     is_column,
     is_frame,
     long_gold,
@@ -89,7 +88,7 @@ def _of_table(loaded: Any, side: str, source: str) -> _Side:
         loaded = of_rows(rows, source)
     if is_frame(loaded):
         loaded = as_polars(loaded)
-        if frame_is_long(loaded):
+        if is_long(loaded.columns):
             long = (long_ranking if side == "retrieved" else long_gold)(loaded, source)
             return _Side(long.ids, long.data, source, long.notes)
     read = nested(loaded, source)
