@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
+from karat.along import Along
 from karat.conventions import STANDARD
 from karat.hits import Gold, Hits
 from twins import Case
@@ -35,6 +36,12 @@ def hits_of(queries):
             again = item in q.ranking[: rank - 1]
             rows += [(number, rank, start[-1] + gold, again) for gold in sorted(q.satisfies.get(item, ()))]
         start.append(start[-1] + len(q.grades))
+    size = np.array([len(q.gold_text()) for q in queries], float)
+    along = Along(np.array([len(q.ranking) for q in queries]), sizes={"gold": size})
+    tops = [(q, rank) for q in queries for rank in range(len(q.ranking))]
+    gold = np.array([len((q.read(r + 1) - q.read(r)) & q.gold_text()) for q, r in tops], float)
+    along = along.also("covered", gold).also("gold_read", gold)
+    along = along.also("read", np.array([len(q.read(r + 1) - q.read(r)) for q, r in tops], float))
     grades = np.array([grade for q in queries for grade in q.grades], float)
     columns = np.array(rows, np.int64).reshape(-1, 4)
     return Hits(
@@ -44,4 +51,5 @@ def hits_of(queries):
         depth=np.array([len(q.ranking) for q in queries], np.int64),
         of=Gold([str(i) for i in range(len(grades))], np.array(start, np.int64), grades),
         repeated=columns[:, 3].astype(bool),
+        along=along,
     )

@@ -8,6 +8,7 @@ import pytest
 import karat
 from karat.conventions import STANDARD
 from karat.metrics import parse
+from karat.regroup import take
 from strategies import hits_of
 from twins import Case, ndcg
 
@@ -39,7 +40,7 @@ def test_hits_that_cannot_be_are_refused(rows, kwargs, said):
         karat.evaluate(retrieved=[["a"]], gold=[["a"]], judge=Wrong())
 
 
-@pytest.mark.parametrize("given", [None, hits([]).take(np.array([], int))])
+@pytest.mark.parametrize("given", [None, take(hits([]), np.array([], int))])
 def test_a_judge_returns_hits_of_all_samples(given):
     class Wrong:
         name = "wrong"
@@ -72,7 +73,7 @@ def test_two_items_on_one_gold_item_are_both_relevant_unless_they_are_equal():
 
 def test_what_metrics_share_cannot_be_written_into():
     made = hits([(0, 1, 0)])
-    k = parse("recall@3").cutoffs
+    k = parse("recall@3").cutoffs(made)
     for column in (made.found(k, STANDARD), made.gold_count(), k):
         with pytest.raises(ValueError, match="read-only"):
             column[:] = 2
@@ -82,7 +83,7 @@ def test_what_metrics_share_cannot_be_written_into():
 
 def test_a_view_of_ones_own_is_not_taken_for_another():
     made = hits([(0, 1, 0), (0, 2, 1)])
-    view, k = made.ranks(STANDARD), parse("recall@3").cutoffs
+    view, k = made.ranks(STANDARD), parse("recall@3").cutoffs(made)
     counts = []
     for rows in ([0], [0, 1], [1], []):
         part = type(view)(*(column[rows] for column in view))

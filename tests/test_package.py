@@ -13,7 +13,8 @@ import karat
 
 SOURCE = Path(karat.__file__).parent
 LAYERS = [
-    "errors", "_version", "arrays", "grammar", "conventions", "tables", "samples", "views", "hits", "judges", "metrics",
+    "errors", "_version", "arrays", "grammar", "conventions", "tables", "progress", "tokens", "samples", "views",
+    "along", "hits", "regroup", "judges", "budgets", "metrics",
     "provenance", "stats", "slices", "run", "runfile", "evaluation", "demo", "report", "cli",
 ]  # fmt: skip
 """From left to right, as the data walk: a layer uses only what stands left of it."""

@@ -47,6 +47,18 @@ class Case:
             rows.append((rank, place, self.grades[gold]))
         return rows
 
+    def text(self, item):
+        """What an item is made of: ten characters of each gold item that it satisfies, or seven of its own."""
+        gold = {("gold", g, i) for g in self.satisfies.get(item, ()) for i in range(10)}
+        return gold or {("own", item, i) for i in range(7)}
+
+    def gold_text(self):
+        return {("gold", g, i) for g in range(len(self.grades)) if self.relevant(g, None) for i in range(10)}
+
+    def read(self, k):
+        top = self.ranking if k == inf else self.ranking[:k]
+        return set().union(*map(self.text, top))
+
     def size(self, rel=None):
         return sum(self.relevant(gold, rel) for gold in range(len(self.grades)))
 
@@ -141,11 +153,28 @@ def bpref(q, k, rel=None):
     return total / size
 
 
+def span_recall(q, k):
+    return len(q.read(k) & q.gold_text()) / len(q.gold_text())
+
+
+def span_precision(q, k):
+    return len(q.read(k) & q.gold_text()) / len(q.read(k)) if q.read(k) else 0.0
+
+
+def span_iou(q, k):
+    return len(q.read(k) & q.gold_text()) / len(q.read(k) | q.gold_text())
+
+
+def span_f1(q, k):
+    p, r = span_precision(q, k), span_recall(q, k)
+    return 2 * p * r / (p + r) if p + r else 0.0
+
+
 TWINS = {
     twin.__name__: twin
     for twin in (
         recall, hit, recall_all, recall_capped, precision, f, f1, r_precision, judged,
-        rr, ap, ndcg, err, rbp, bpref,
+        rr, ap, ndcg, err, rbp, bpref, span_recall, span_precision, span_iou, span_f1,
     )
 }  # fmt: skip
 NEEDS_NO_GOLD = {"judged"}

@@ -23,7 +23,13 @@ if TYPE_CHECKING:
     from karat.evaluation import score as score
     from karat.hits import Gold as Gold
     from karat.hits import Hits as Hits
+    from karat.judges import Contains as Contains
+    from karat.judges import Exact as Exact
+    from karat.judges import Fuzzy as Fuzzy
+    from karat.judges import Ids as Ids
     from karat.judges import Judge as Judge
+    from karat.judges import Spans as Spans
+    from karat.judges import Text as Text
     from karat.metrics import Metric as Metric
     from karat.metrics import metric as metric
     from karat.metrics import parse as parse
@@ -44,7 +50,13 @@ _HOMES = {
     "score": "evaluation",
     "Gold": "hits",
     "Hits": "hits",
+    "Contains": "judges",
+    "Exact": "judges",
+    "Fuzzy": "judges",
+    "Ids": "judges",
     "Judge": "judges",
+    "Spans": "judges",
+    "Text": "judges",
     "Metric": "metrics",
     "metric": "metrics",
     "parse": "metrics",

@@ -6,6 +6,8 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
 
 from karat._version import __version__
 from karat.errors import BadArgument, KaratError
@@ -16,6 +18,7 @@ examples:
   karat eval samples.jsonl                            {"query": …, "retrieved": […], "gold": […]} per line
   karat eval samples.jsonl "recall@1,5 ndcg@10 rr"    the metrics you want
   karat eval run.trec --gold qrels.txt -o run.parquet TREC files, and keep the result
+  karat eval samples.jsonl --judge "fuzzy(0.8)"       texts that need not be equal; karat judges lists more
 """
 
 
@@ -84,7 +87,13 @@ def _parser() -> ArgumentParser:
     )
     evaluate.add_argument("metrics", metavar="METRICS", nargs="?", help='such as "recall@1,5,10 ndcg@10 rr"')
     evaluate.add_argument("--gold", metavar="FILE", help="the gold, if FILE holds only what was retrieved")
-    evaluate.add_argument("--judge", default="auto", help="ids, exact or auto (default: %(default)s)")
+    evaluate.add_argument(
+        "--judge", default="auto", help='how items are compared, such as "fuzzy(0.8)"; karat judges lists them'
+    )
+    evaluate.add_argument("--at", choices=("item", "doc"), default="item", help="doc: compare documents, not chunks")
+    evaluate.add_argument(
+        "--tokens", metavar="FILE:NAME", help="the function that counts tokens for recall@500t (default: words)"
+    )
     evaluate.add_argument("--convention", default="standard", help="whose definitions (default: %(default)s)")
     evaluate.add_argument("--by", metavar="FIELD", help="also show the means for each value of a field")
     evaluate.add_argument("-o", "--output", metavar="RUN", help="save the run as a Parquet file")
@@ -94,6 +103,9 @@ def _parser() -> ArgumentParser:
         "--skip-bad-rows", action="store_true", help="leave out rows that cannot be read, and count them"
     )
     evaluate.set_defaults(command=_eval)
+
+    judges = commands.add_parser("judges", help="list every judge")
+    judges.set_defaults(command=_judges)
 
     metrics = commands.add_parser("metrics", help="list every metric")
     _add_import(metrics)
@@ -130,6 +142,7 @@ def _eval(options: Namespace) -> None:
     from karat.evaluation import evaluate
     from karat.metrics import DEFAULT
     from karat.report import terminal
+    from karat.tokens import words
 
     for name in options.imports:
         _import(name)
@@ -140,6 +153,8 @@ def _eval(options: Namespace) -> None:
         options.metrics or DEFAULT,
         gold=options.gold,
         judge=options.judge,
+        at=options.at,
+        tokens=_function(options.tokens) if options.tokens else words,
         convention=options.convention,
         skip_bad_rows=options.skip_bad_rows,
     )
@@ -162,6 +177,12 @@ def _eval(options: Namespace) -> None:
             print(f"\nSaved to {options.output}")
 
 
+def _judges(options: Namespace) -> None:
+    from karat.report import terminal
+
+    print(terminal.judge_list())
+
+
 def _metrics(options: Namespace) -> None:
     from karat.report import terminal
 
@@ -170,16 +191,24 @@ def _metrics(options: Namespace) -> None:
     print(terminal.metric_list())
 
 
-def _import(name: str) -> None:
-    """Load a file or module of the user's, so that the metrics it defines are known."""
+def _function(place: str) -> Any:
+    """A function of the user's: `file.py:name` or `module:name`."""
+    home, colon, name = place.rpartition(":")
+    function = getattr(_import(home), name, None) if colon else None
+    if not callable(function):
+        raise BadArgument(f"no function {place}", hint="file.py:name, or module:name")
+    return function
+
+
+def _import(name: str) -> ModuleType:
+    """Load a file or module of the user's, so that what it defines is known."""
     import importlib
     import importlib.util
 
     try:
         if not name.endswith(".py"):
             sys.path.insert(0, "")
-            importlib.import_module(name)
-            return
+            return importlib.import_module(name)
         spec = importlib.util.spec_from_file_location("karat_user_metrics", name)
         if spec is None or spec.loader is None:
             raise ImportError(name)
@@ -189,6 +218,7 @@ def _import(name: str) -> None:
         raise
     except (Exception, SystemExit) as error:
         raise BadArgument(f"cannot import {name}: {type(error).__name__}: {error}") from error
+    return module
 
 
 def _program() -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from karat._version import __version__
 from karat.arrays import Floats
+from karat.budgets import costs
 from karat.conventions import Convention, find_convention
 from karat.errors import BadArgument, UnknownName
 from karat.hits import Hits
@@ -18,6 +19,7 @@ from karat.metrics import DEFAULT, Metric, parse_all
 from karat.provenance import Provenance
 from karat.run import Run
 from karat.samples import Samples, read_samples
+from karat.tokens import Counter, words
 
 
 def evaluate(
@@ -27,6 +29,8 @@ def evaluate(
     retrieved: Any = None,
     gold: Any = None,
     judge: str | Judge = "auto",
+    at: Literal["item", "doc"] = "item",
+    tokens: Counter = words,
     convention: str | Convention = "standard",
     skip_bad_rows: bool = False,
 ) -> Run:
@@ -34,10 +38,12 @@ def evaluate(
 
     Give `samples` (a list of dicts, a frame, or the path of a file), or `retrieved=` and `gold=`
     (lists, dicts by query id, frames or paths). `metrics` are names such as "recall@1,5 ndcg@10 rr".
+    With at="doc" a chunk counts as the document it is from. `tokens` counts the tokens of a text for
+    budgets such as "recall@500t"; by default these are words.
     """
     wanted = _wanted(metrics)
     c = find_convention(convention)
-    judging = find_judge(judge)
+    judging = _at(find_judge(judge), at)
     data = read_samples(samples, retrieved=retrieved, gold=gold, skip_bad_rows=skip_bad_rows)
     reason = ""
     if isinstance(judging, Auto):
@@ -45,6 +51,8 @@ def evaluate(
     hits = judging(data, c)
     if not isinstance(judging, Ids | Exact):
         _check(hits, judging, data)
+    if any(metric.has_budget for metric in wanted):
+        hits.along = hits.along.also("tokens", costs(data, hits, judging, tokens, c))
     return Run(
         ids=data.ids,
         hits=hits,
@@ -55,6 +63,15 @@ def evaluate(
         query=data.query,
         meta=data.meta,
     )
+
+
+def _at(judge: Judge, at: str) -> Judge:
+    """The judge that compares documents, if that is asked for; only ids can be put in the place of chunks."""
+    if at == "item":
+        return judge
+    if not isinstance(judge, Auto | Ids):
+        raise BadArgument('at="doc" compares documents by their ids, not by texts', got=judge.name, hint='judge="ids"')
+    return Ids(at=at)  # type: ignore[arg-type]
 
 
 def _check(hits: object, judge: Judge, data: Samples) -> None:
@@ -86,6 +103,8 @@ def score(
     gold: Any,
     *,
     judge: str | Judge = "auto",
+    at: Literal["item", "doc"] = "item",
+    tokens: Counter = words,
     convention: str | Convention = "standard",
 ) -> float:
     """One query, one metric, one number."""
@@ -94,7 +113,9 @@ def score(
         raise BadArgument(
             "score gives one number; wanted one metric with one cutoff", got=str(metric), hint='"recall@5"'
         )
-    run = evaluate(metrics=metric, retrieved=[retrieved], gold=[gold], judge=judge, convention=convention)
+    run = evaluate(
+        metrics=metric, retrieved=[retrieved], gold=[gold], judge=judge, at=at, tokens=tokens, convention=convention
+    )
     return float(run.scores[columns[0][0]][0])
 
 

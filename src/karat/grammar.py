@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 from karat.errors import BadArgument
 
-_CALL = re.compile(r"\s*(?P<name>[^\W\d][\w.-]*)\s*(?:\((?P<inside>[^()]*)\))?\s*")
+_CALL = re.compile(r"\s*(?P<name>[^\W\d][\w.-]*)\s*(?:\((?P<inside>.*)\))?\s*", re.DOTALL)
+_CLOSES = {"(": ")", "[": "]"}
+_PLAIN = re.compile(r"[^\s,()\[\]='\"]+")
 
 
 class Call(NamedTuple):
@@ -20,31 +22,64 @@ class Call(NamedTuple):
 
 
 def parse_call(text: str) -> Call:
-    """Read `name` or `name(value, setting=value)`."""
+    """Read `name` or `name(value, setting=value)`; a value may be a list, `strip=(date, json)`."""
     match = _CALL.fullmatch(text)
-    if match is None:
+    parts = None if match is None else _split(match["inside"] or "")
+    if match is None or parts is None:
         raise BadArgument("cannot read this as a name with settings", got=text, hint="name(setting=value)")
     positional: list[object] = []
     named: dict[str, object] = {}
-    for part in filter(None, map(str.strip, (match["inside"] or "").split(","))):
-        key, equals, value = part.partition("=")
-        if equals:
-            named[key.strip()] = _value(value.strip())
+    for part in parts:
+        setting = re.match(r"(\w+)\s*=(?!=)\s*", part)
+        if setting:
+            named[setting[1]] = _value(part[setting.end() :])
         else:
             positional.append(_value(part))
     return Call(match["name"], tuple(positional), named)
 
 
+def write_call(name: str, **settings: object) -> str:
+    """The text form of a name with settings, as `parse_call` reads it."""
+    inside = ", ".join(f"{key}={write(value)}" for key, value in settings.items())
+    return f"{name}({inside})" if inside else name
+
+
 def write(value: object) -> str:
-    """A setting as it is written in a name: 0.80 becomes 0.8, and 2.0 becomes 2."""
+    """A setting as it is written in a name: 0.80 becomes 0.8, 2.0 becomes 2, and a list stands in parentheses."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
+    if isinstance(value, list | tuple):
+        return f"({', '.join(map(write, value))})"
+    if isinstance(value, str) and not (_PLAIN.fullmatch(value) and _value(value) == value):
+        return repr(value)
     return str(value)
 
 
+def _split(text: str) -> list[str] | None:
+    """The parts between commas, but not those inside quotes or parentheses; None if these do not match."""
+    parts = [""]
+    open_until: list[str] = []
+    for char in text:
+        quoted = open_until and open_until[-1] in "'\""
+        if open_until and char == open_until[-1]:
+            open_until.pop()
+        elif not quoted and (char in _CLOSES or char in "'\""):
+            open_until.append(_CLOSES.get(char, char))
+        elif not quoted and char in ")]":
+            return None
+        if char == "," and not open_until:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return None if open_until else [part.strip() for part in parts if part.strip()]
+
+
 def _value(text: str) -> object:
-    """A number, a truth value or a quoted text; any other word stands for itself."""
+    """A number, a truth value, a quoted text or a list; any other word stands for itself."""
     try:
         return literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        pass
+    if text[:1] in _CLOSES and text.endswith(_CLOSES[text[0]]):
+        return tuple(_value(part) for part in _split(text[1:-1]) or ())
+    return text

@@ -14,7 +14,8 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from karat.arrays import Bools, Floats, Ints, starts
+from karat.along import Along
+from karat.arrays import Bools, Floats, Ints
 from karat.conventions import Convention
 from karat.errors import BadArgument
 from karat.views import View, apart, best_of_rank, best_ranking, seen_before, shares_rank
@@ -34,8 +35,8 @@ class Gold(NamedTuple):
 _SHORT = 1000
 
 Cutoffs: TypeAlias = Floats
-"""A column of cutoffs, one row each, infinite where none was asked for. Set beside an array of
-queries it spreads to one row of queries for each cutoff."""
+"""Cutoffs, one row each, infinite where none was asked for: a column, which set beside an array of
+queries spreads to one row of queries for each cutoff; or whole rows, where each query has its own."""
 
 
 class _Views(NamedTuple):
@@ -59,7 +60,9 @@ class Hits:
         grade: Floats | None = None,
         repeated: Bools | None = None,
         equality: bool = False,
+        part: Bools | None = None,
         why: str | Sequence[str] = "same",
+        along: Along | None = None,
         notes: tuple[str, ...] = (),
     ) -> None:
         """Take the matches in any order.
@@ -67,6 +70,8 @@ class Hits:
         `gold` counts through all gold items of all queries. `grade` is that of the gold item unless
         the judge gives less. `repeated` marks items that stood higher in the same ranking already.
         With `equality` every further match of a gold item is one, since equal items are the same.
+        `part` marks matches that make their rank relevant but do not suffice to find the gold item.
+        `along` holds what is read down to each rank.
         """
         query, rank = np.asarray(query, np.int64), np.asarray(rank, np.int64)
         gold, depth = np.asarray(gold, np.int64), np.asarray(depth, np.int64)
@@ -85,11 +90,13 @@ class Hits:
         self.queries = len(depth)
         self.of = of
         self.gold_query: Ints = np.repeat(np.arange(self.queries), of.start[1:] - of.start[:-1])
+        self.along = Along(depth) if along is None else along
         self.notes = notes
         if repeated is None:
             self.repeated: Bools = again if equality else np.zeros(len(order), bool)
         else:
             self.repeated = np.asarray(repeated, bool)[order]
+        self.part: Bools | None = None if part is None or not part.any() else np.asarray(part, bool)[order]
         # Whether no item satisfies two gold items, and none is satisfied twice.
         self.one_to_one = not (np.count_nonzero(again) or np.count_nonzero(key[1:] == key[:-1]))
         self._best: View | None = None
@@ -116,29 +123,6 @@ class Hits:
                 raise BadArgument(f"the judge gave a hit that cannot be: {wanted}", got=got)
         if (self.grade > self.of.grade[self.gold]).any():
             raise BadArgument("the judge gave a hit a better grade than its gold item has")
-
-    def take(self, rows: Ints) -> Hits:
-        """The hits of some queries, in this order."""
-        size = np.diff(self.of.start)[rows]
-        start = starts(size)
-        kept_gold = np.arange(int(start[-1])) + np.repeat(self.of.start[rows] - start[:-1], size)
-        new_gold = np.full(len(self.of.grade), -1)
-        new_gold[kept_gold] = np.arange(len(kept_gold))
-        new_query = np.full(self.queries, -1)
-        new_query[rows] = np.arange(len(rows))
-        keep = (new_query[self.query] >= 0).nonzero()[0]
-        label = [self.of.label[i] for i in kept_gold.tolist()]
-        return Hits(
-            new_query[self.query[keep]],
-            self.rank[keep],
-            new_gold[self.gold[keep]],
-            depth=self.depth[rows],
-            of=Gold(label, start, self.of.grade[kept_gold]),
-            grade=self.grade[keep],
-            repeated=self.repeated[keep],
-            why=self.why if isinstance(self.why, str) else [self.why[i] for i in keep.tolist()],
-            notes=self.notes,
-        )
 
     @property
     def best_order(self) -> View:
@@ -207,9 +191,16 @@ class Hits:
 
     def count(self, view: View, k: Cutoffs) -> Floats:
         """How many rows of a view lie in the top k of each query, for all cutoffs in one pass."""
-        return self.once((id(view), k.tobytes()), lambda: self._count(view, k[:, 0]), view)
+        count = self._count_each if k.shape[1] > 1 else self._count
+        return self.once((id(view), k.shape, k.tobytes()), lambda: count(view, k), view)
 
-    def _count(self, view: View, ks: Floats) -> Floats:
+    def _count_each(self, view: View, k: Cutoffs) -> Floats:
+        """The same where each query has a cutoff of its own."""
+        within = [view.query[view.rank <= cutoffs[view.query]] for cutoffs in k]
+        return np.array([np.bincount(query, minlength=self.queries) for query in within], float)
+
+    def _count(self, view: View, k: Cutoffs) -> Floats:
+        ks = k[:, 0]
         if len(ks) == 1:
             top = view.query[view.rank <= ks[0]]
             return np.bincount(top, minlength=self.queries).astype(float)[None]
@@ -227,8 +218,9 @@ class Hits:
         """
         sums = []
         deepest = place.max() if len(place) > _SHORT else inf
-        for cutoff in k[:, 0].tolist():
-            top = slice(None) if cutoff >= deepest else place <= cutoff
+        for cutoffs in k:
+            cutoff = cutoffs[view.query] if len(cutoffs) > 1 else cutoffs[0]
+            top = slice(None) if np.ndim(cutoff) == 0 and cutoff >= deepest else place <= cutoff
             sums.append(np.bincount(view.query[top], value[top], self.queries))
         return np.array(sums)
 
@@ -242,16 +234,22 @@ class Hits:
         keep = _relevant(self.grade, rel).nonzero()[0]
         if c.duplicates != "count":
             keep = keep[~self.repeated[keep]]
-        rank = self.rank[keep]
-        ranks = items = View(self.query[keep], rank, self.grade[keep], rank)
-        if self.one_to_one:
+        ranks = items = self._rows(keep)
+        if self.one_to_one and self.part is None:
             return _Views(ranks, items)
+        whole = keep if self.part is None else keep[~self.part[keep]]
         if c.duplicates != "count":
-            once = (~seen_before(self.gold[keep])).nonzero()[0]
-            items = View(ranks.query[once], rank[once], ranks.grade[once], rank[once])
+            whole = whole[~seen_before(self.gold[whole])]
+        items = self._rows(whole)
         if (shared := shares_rank(ranks)).any():
-            ranks, items = best_of_rank(ranks, shared), apart(items)
+            ranks = best_of_rank(ranks, shared)
+        if shares_rank(items).any():
+            items = apart(items)
         return _Views(ranks, items)
+
+    def _rows(self, keep: Ints) -> View:
+        rank = self.rank[keep]
+        return View(self.query[keep], rank, self.grade[keep], rank)
 
 
 def _relevant(grade: Floats, rel: float | None) -> Bools:

@@ -15,6 +15,7 @@ from karat.errors import BadArgument, KaratError, unknown
 from karat.hits import Hits
 from karat.metrics import METRICS, Metric, parse
 from karat.provenance import Provenance, gold_digest
+from karat.regroup import take
 from karat.slices import Slices
 from karat.stats import Interval, intervals
 from karat.tables import clean, html_table, many, number, span, storable, text_table
@@ -178,7 +179,8 @@ class Run:
         first, last = int(of.start[row]), int(of.start[row + 1])
         ranks: dict[int, int] = {}
         for i in self._hits_of(row):
-            ranks.setdefault(int(h.gold[i]), int(h.rank[i]))
+            if h.part is None or not h.part[i]:
+                ranks.setdefault(int(h.gold[i]), int(h.rank[i]))
         return [GoldItem(of.label[i], float(of.grade[i]), ranks.get(i)) for i in range(first, last)]
 
     def by(self, field: str) -> Slices:
@@ -198,7 +200,7 @@ class Run:
         index = np.array(rows, np.int64)
         return Run(
             ids=[self.ids[row] for row in rows],
-            hits=self._hits.take(index),
+            hits=take(self._hits, index),
             metrics=self.metrics,
             convention=self.convention,
             scores={name: values[index] for name, values in self.scores.items()},

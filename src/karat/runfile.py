@@ -2,7 +2,8 @@
 
 One row per query: `query_id`, `query` if there is one, each metric under its name, then what the
 scores were made of: `depth`, `gold` (items and grades), `hits` (rank, gold item, grade, reason),
-and each field of the samples as `meta.<field>`.
+`along.<name>` and `size.<name>` if texts were measured (what was read down to each rank), and each
+field of the samples as `meta.<field>`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from karat.along import Along
 from karat.arrays import Ints, starts
 from karat.conventions import Convention
 from karat.errors import KaratError, RunFileError, first_line
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 _FORMAT = 1
 _KEY = "karat"
 _META = "meta."
+_ALONG = "along."
+_SIZE = "size."
 
 
 def save(run: Run, path: str | os.PathLike[str]) -> None:
@@ -94,7 +98,14 @@ def _frame(run: Run) -> pl.DataFrame:
     within = hits.gold - hits.of.start[hits.query]
     why = [hits.why] * len(hits) if isinstance(hits.why, str) else hits.why
     found = pl.DataFrame(
-        {"rank": hits.rank, "gold": within, "grade": hits.grade, "repeated": hits.repeated, "why": why},
+        {
+            "rank": hits.rank,
+            "gold": within,
+            "grade": hits.grade,
+            "repeated": hits.repeated,
+            "part": np.zeros(len(hits), bool) if hits.part is None else hits.part,
+            "why": why,
+        },
         schema_overrides={"why": pl.String},
     )
     gold = pl.DataFrame({"item": _texts(hits.of.label), "grade": hits.of.grade})
@@ -105,6 +116,11 @@ def _frame(run: Run) -> pl.DataFrame:
     columns["depth"] = hits.depth
     columns["gold"] = _nest(gold, hits.gold_query, rows)
     columns["hits"] = _nest(found, hits.query, rows)
+    for name, sizes in hits.along.sizes.items():
+        columns[_SIZE + name] = sizes
+    for name, total in hits.along.totals.items():
+        at_rank = pl.DataFrame({name: total})
+        columns[_ALONG + name] = _nest(at_rank, np.repeat(np.arange(rows), hits.depth), rows)
     for name, values in run.meta.items():
         columns[_META + name] = _meta_series(values)
     return pl.DataFrame(columns)
@@ -135,11 +151,9 @@ def _nest(flat: pl.DataFrame, query: Ints, rows: int) -> pl.Series:
     """Rows that belong to queries, in order, as one list per query."""
     import polars as pl
 
-    names = flat.columns
+    inside = pl.struct(flat.columns) if len(flat.columns) > 1 else pl.col(flat.columns)
     lists = (
-        flat.with_columns(pl.Series("query", query))
-        .group_by("query", maintain_order=True)
-        .agg(pl.struct(names).alias("list"))
+        flat.with_columns(pl.Series("query", query)).group_by("query", maintain_order=True).agg(inside.alias("list"))
     )
     every = pl.DataFrame({"query": np.arange(rows)}).join(lists, on="query", how="left", maintain_order="left")
     return every["list"].fill_null([])
@@ -175,14 +189,29 @@ def _hits(frame: pl.DataFrame, provenance: Provenance) -> Hits:
     query = np.repeat(np.arange(len(frame)), count)
     hits = frame["hits"].explode(empty_as_null=False).struct.unnest()
     why = hits["why"].to_list()
+    depth = frame["depth"].to_numpy()
     return Hits(
         query,
         hits["rank"].to_numpy(),
         hits["gold"].to_numpy() + start[query],
-        depth=frame["depth"].to_numpy(),
+        depth=depth,
         of=Gold(gold["item"].to_list(), start, gold["grade"].to_numpy()),
         grade=hits["grade"].to_numpy(),
         repeated=hits["repeated"].to_numpy(),
+        part=hits["part"].to_numpy(),
         why=why[0] if len(set(why)) == 1 else why,
+        along=_along(frame, depth),
         notes=(),
     )
+
+
+def _along(frame: pl.DataFrame, depth: Ints) -> Along:
+    """What was read on the way down, as it was stored."""
+    totals, sizes = {}, {}
+    for column in frame.columns:
+        if column.startswith(_ALONG):
+            flat = frame[column].explode(empty_as_null=False)
+            totals[column.removeprefix(_ALONG)] = flat.to_numpy().astype(float)
+        elif column.startswith(_SIZE):
+            sizes[column.removeprefix(_SIZE)] = frame[column].to_numpy()
+    return Along(depth, totals, sizes)

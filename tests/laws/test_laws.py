@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import karat
 from karat.conventions import STANDARD
 from karat.metrics import METRICS, parse
+from karat.regroup import take
 from strategies import cases, hits_of
 from twins import Case
 
@@ -103,7 +104,11 @@ def test_never_falls_with_k(name, queries):
         assert (np.isnan(larger) | (larger >= smaller)).all()
 
 
-@pytest.mark.parametrize("name", NAMES)
+NOT_READ_TWICE = ("span_precision@", "span_iou@", "span_f1@")
+"""Text is read once: a copy in the place of something worse leaves less to read within k."""
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith(NOT_READ_TWICE)])
 @few
 @given(q=cases(one_to_one=True), data=st.data())
 def test_duplicates_never_help(name, q, data):
@@ -121,7 +126,8 @@ def test_duplicates_never_help(name, q, data):
 @pytest.mark.parametrize("name", METRICS)
 def test_no_gold_is_undefined_and_nothing_retrieved_is_zero(name):
     cut = f"{name}@3" if METRICS[name].cutoff else name
-    run = karat.evaluate(retrieved=[["a", "b"], [], []], gold=[[], ["a"], []], metrics=cut)
+    judge = "spans" if name.startswith("span_") else "auto"
+    run = karat.evaluate(retrieved=[["a", "b"], [], []], gold=[[], ["a"], []], metrics=cut, judge=judge)
     (values,) = run.scores.values()
     if name == "judged":
         assert values[0] == 0
@@ -138,4 +144,4 @@ def test_a_part_of_a_run_is_the_run_of_that_part(queries):
     hits = hits_of(queries)
     rows = np.arange(len(queries))[::-1]
     for name in metrics.split():
-        same(parse(name).scores(hits.take(rows), STANDARD), scores(name, [queries[i] for i in rows]))
+        same(parse(name).scores(take(hits, rows), STANDARD), scores(name, [queries[i] for i in rows]))

@@ -9,6 +9,7 @@ from karat.errors import InputError
 from karat.hits import Hits
 from karat.judges.equality import Exact, Ids
 from karat.judges.protocol import Judge, judge
+from karat.judges.spans import Spans
 from karat.samples import Samples
 
 _LOOKED_AT = 50
@@ -24,6 +25,11 @@ class Choice(NamedTuple):
 def choose(samples: Samples) -> Choice:
     """The cheapest judge that fits the items of both sides."""
     both = samples.retrieved.fields & samples.gold.fields
+    if "id" not in both and both >= {"doc", "start", "end"}:
+        return Choice(Spans(), "both sides have ranges")
+    if not both & {"id", "text"} and "doc" in both:
+        return Choice(Ids(at="doc"), "both sides name documents")
+    both &= {"id", "text"}
     if not both:
         raise InputError(
             "the items of retrieved and gold have nothing in common to be compared by",
@@ -44,7 +50,7 @@ def choose(samples: Samples) -> Choice:
 
 @judge("auto")
 class Auto:
-    """Takes `ids` or `exact`, by what the data have."""
+    """Takes `ids`, `exact` or `spans`, by what the data have."""
 
     name = "auto"
 

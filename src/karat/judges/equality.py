@@ -1,11 +1,16 @@
-"""Judges of equality: the same id, or the very same text."""
+"""Judges of equality: the same id, the same document, the very same text."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 from karat.conventions import Convention
-from karat.errors import InputError
+from karat.errors import BadArgument, InputError
+from karat.grammar import write_call
 from karat.hits import Gold, Hits
+from karat.judges.needs import need
 from karat.judges.protocol import judge
+from karat.regroup import unite
 from karat.samples import Field, RepeatedKey, Samples
 
 
@@ -18,44 +23,59 @@ class _Equality:
 
     def __call__(self, samples: Samples, convention: Convention) -> Hits:
         """Find the gold keys in the rankings."""
-        for side, fields in (("retrieved", samples.retrieved.fields), ("gold", samples.gold.fields)):
-            if self.field not in fields:
-                have = ", ".join(sorted(fields))
-                other = "exact" if self.field == "id" else "ids"
-                raise InputError(
-                    f'the judge "{self.name}" compares by {self.field}, but the items of {side} have only: {have}',
-                    hint=f'judge="{other}"',
-                )
-        keys, grade = samples.gold.keys(self.field), samples.gold.grade
+        self._check(samples)
+        keys = samples.gold.keys(self.field)
+        units = samples.gold.units(keys.key) if "group" in samples.gold.columns else None
         try:
             found = samples.retrieved.find(self.field, keys, convention)
         except RepeatedKey:
-            keys, grade = keys.merged(grade)
-            found = samples.retrieved.find(self.field, keys, convention)
-        return Hits(
+            once = keys.once()
+            found = samples.retrieved.find(self.field, once, convention).spread(once, keys)
+            units = samples.gold.units(keys.key)
+        hits = Hits(
             found.query,
             found.rank,
             found.gold,
             depth=found.depth,
-            of=Gold(keys.key, keys.start, grade),
+            of=Gold(keys.key, keys.start, samples.gold.grade),
             equality=True,
             why=self.why,
             notes=_notes(found.rounded),
         )
+        return hits if units is None else unite(hits, units)
+
+    def _check(self, samples: Samples) -> None:
+        need(samples, self.field, self.name)
 
 
 @judge("ids")
 class Ids(_Equality):
-    """The same id; 1 and "1" are the same."""
+    """The same id; 1 and "1" are the same. With at="doc" the same document: a chunk counts as the one it is from."""
 
-    name, field, why = "ids", "id", "same id"
+    def __init__(self, *, at: Literal["item", "doc"] = "item") -> None:
+        if at not in ("item", "doc"):
+            raise BadArgument('items are compared at="item", or their documents at="doc"', got=at)
+        self.field = "doc" if at == "doc" else "id"
+        self.name = write_call("ids", at=at) if at == "doc" else "ids"
+        self.why = "same document" if at == "doc" else "same id"
+
+    def _check(self, samples: Samples) -> None:
+        if self.field != "doc":
+            return super()._check(samples)
+        if "doc" not in samples.retrieved.fields:
+            need(samples, "doc", self.name)
+        if not {"doc", "id"} & samples.gold.fields:
+            raise InputError('at="doc" compares documents, but not every gold item has a "doc" or an "id"')
+        return None
 
 
 @judge("exact")
 class Exact(_Equality):
     """The same text, to the letter."""
 
-    name, field, why = "exact", "text", "same text"
+    name: str = "exact"
+    field: Field = "text"
+    why = "exact"
 
 
 def _notes(rounded: int) -> tuple[str, ...]:

@@ -1,12 +1,13 @@
-"""Metrics: hits in, one number per query out. Each is a few lines in `sets.py` or `ranks.py`."""
+"""Metrics: hits in, one number per query out. Each is a few lines in `sets.py`, `ranks.py` or `spans.py`."""
 
-from karat.metrics import ranks, sets
-from karat.metrics.names import DEFAULT, Metric, parse, parse_all
+from karat.metrics import ranks, sets, spans
+from karat.metrics.names import DEFAULT, Budget, Metric, parse, parse_all
 from karat.metrics.registry import METRICS, Definition, find_metric, metric
 
 __all__ = [
     "DEFAULT",
     "METRICS",
+    "Budget",
     "Definition",
     "Metric",
     "find_metric",
@@ -15,4 +16,5 @@ __all__ = [
     "parse_all",
     "ranks",
     "sets",
+    "spans",
 ]

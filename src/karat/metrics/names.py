@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -26,7 +26,20 @@ _SEPARATOR = re.compile(r"[\s;]+|,(?!\s*\d)(?![^()]*\))")
 _SPACE_INSIDE = re.compile(r"(?<=[,(=@])\s+(?=[\w.+-]+)|\s+(?=[@)=])|\s+(?=,\s*\d)|(?<=\d,)\s+(?=\d)")
 _MOST = 10**12
 _REMEMBERED = 256
-_AT = re.compile(r"(?P<name>.+?)_(?:at_|cut_)?(?P<k>\d+)")
+_AT = re.compile(r"(?P<name>.+?)_(?:at_|cut_)?(?P<k>\d+t?)")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A cutoff in tokens: as many items from the top as hold no more than these. Written `500t`."""
+
+    tokens: int
+
+    def __str__(self) -> str:
+        return f"{self.tokens}t"
+
+
+Cutoff: TypeAlias = int | Budget
 
 
 @dataclass(frozen=True)
@@ -34,13 +47,13 @@ class Metric:
     """A metric with its settings and cutoffs; its text form reads back as the same metric."""
 
     name: str
-    ks: tuple[int, ...] = ()
+    ks: tuple[Cutoff, ...] = ()
     settings: Mapping[str, float | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         given = {name: value for name, value in sorted(self.settings.items()) if value is not None}
         object.__setattr__(self, "settings", MappingProxyType(given))
-        if not isinstance(self.ks, tuple) or not all(type(k) is int and 1 <= k <= _MOST for k in self.ks):
+        if not isinstance(self.ks, tuple) or not all(map(_is_cutoff, self.ks)):
             raise BadArgument("cutoffs are whole numbers, at least 1", got=self.ks, hint="(1, 5, 10)")
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -68,7 +81,7 @@ class Metric:
         return f"{self.base}@{','.join(map(str, self.ks))}" if self.ks else self.base
 
     @cached_property
-    def columns(self) -> tuple[tuple[str, int | None], ...]:
+    def columns(self) -> tuple[tuple[str, Cutoff | None], ...]:
         """Each cutoff's own name, with the cutoff."""
         return tuple((f"{self.base}@{k}", k) for k in self.ks) or ((self.base, None),)
 
@@ -81,12 +94,22 @@ class Metric:
         """Each cutoff's own name."""
         return tuple(name for name, _ in self.columns)
 
+    @property
+    def has_budget(self) -> bool:
+        """Whether a cutoff is given in tokens."""
+        return any(isinstance(k, Budget) for k in self.ks)
+
     @cached_property
-    def cutoffs(self) -> Cutoffs:
-        """The cutoffs as formulas take them."""
+    def _ranks(self) -> Cutoffs:
         cutoffs = np.array([[inf if k is None else k] for _, k in self.columns], float)
         cutoffs.setflags(write=False)  # every formula gets this very array
         return cutoffs
+
+    def cutoffs(self, hits: Hits) -> Cutoffs:
+        """The cutoffs as formulas take them, in ranks; how many ranks a budget reaches is each query's own."""
+        if not self.has_budget:
+            return self._ranks
+        return np.array([_reach(k, hits) for k in self.ks])
 
     def scores(self, hits: Hits, c: Convention) -> dict[str, Floats]:
         """At each cutoff, one number per query; what lacks gold gets the convention's value for that."""
@@ -102,7 +125,7 @@ class Metric:
     def _values(self, definition: Definition, hits: Hits, c: Convention) -> Floats:
         """What the formula gives; its own mistakes are told with its name."""
         try:
-            return np.asarray(definition.formula(hits, self.cutoffs, c, **self._keywords), float)
+            return np.asarray(definition.formula(hits, self.cutoffs(hits), c, **self._keywords), float)
         except KaratError:
             raise
         except Exception as error:
@@ -123,7 +146,7 @@ class Metric:
         if pool is None:
             return {}
         rel = {name: value for name, value in self.settings.items() if name == "rel"}
-        values = np.broadcast_to(pool(hits, self.cutoffs, c, **rel), (len(self.columns), hits.queries))
+        values = np.broadcast_to(pool(hits, self.cutoffs(hits), c, **rel), (len(self.columns), hits.queries))
         return dict(zip(self.names, values, strict=True))
 
 
@@ -188,16 +211,31 @@ def _parse_several(text: str) -> tuple[Metric, ...]:
     return read
 
 
-def _cutoffs(text: str, whole: str) -> tuple[int, ...]:
+def _is_cutoff(k: object) -> bool:
+    number = k.tokens if isinstance(k, Budget) else k
+    return type(number) is int and 1 <= number <= _MOST
+
+
+def _reach(k: Cutoff, hits: Hits) -> Floats:
+    """How many ranks of each query lie within a cutoff."""
+    if not isinstance(k, Budget):
+        return np.full(hits.queries, float(k))
+    if "tokens" not in hits.along.totals:
+        raise BadArgument(f"@{k} is a budget of tokens, and nobody has counted them", hint="karat.evaluate counts")
+    return hits.along.ranks_within("tokens", k.tokens)
+
+
+def _cutoffs(text: str, whole: str) -> tuple[Cutoff, ...]:
     hint = f"{whole.partition('@')[0]}@1,5,10"
-    ks: list[int] = []
+    ks: list[Cutoff] = []
     for part in text.split(","):
-        digits = part.strip()
+        digits = part.strip().removesuffix("t")
         if not (digits.isascii() and digits.removeprefix("-").isdecimal()):
-            raise BadArgument("a cutoff k is a whole number", got=whole, hint=hint)
+            problem = "a cutoff k is a whole number, or a budget of tokens such as 500t"
+            raise BadArgument(problem, got=whole, hint=hint)
         if len(digits) > len(str(_MOST)) or not 1 <= int(digits) <= _MOST:
             raise BadArgument("a cutoff k is at least 1, and no more than a million million", got=whole, hint=hint)
-        ks.append(int(digits))
+        ks.append(Budget(int(digits)) if part.strip().endswith("t") else int(digits))
     return tuple(dict.fromkeys(ks))
 
 

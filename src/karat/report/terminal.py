@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from karat.grammar import write
+from karat.judges import JUDGES
 from karat.metrics import METRICS, Metric
 from karat.run import Run
 from karat.tables import clean, many, number, span, text_table
@@ -32,6 +34,18 @@ def metric_list() -> str:
         settings = ", ".join(f"{s}={'' if v is None else v}" for s, v in d.settings.items())
         call = f"{name}({settings})" if settings else name
         rows.append([call + ("@k" if d.cutoff else ""), d.help, ", ".join(d.aliases)])
+    return text_table(rows)
+
+
+def judge_list() -> str:
+    """Every judge: its name, what may be set, what it takes for a match."""
+    from inspect import Parameter, signature
+
+    rows = []
+    for name, maker in sorted(JUDGES.items()):
+        given = signature(maker).parameters.values()
+        settings = ", ".join(p.name if p.default is Parameter.empty else f"{p.name}={write(p.default)}" for p in given)
+        rows.append([f"{name}({settings})" if settings else name, (maker.__doc__ or "").partition("\n")[0]])
     return text_table(rows)
 
 
@@ -79,7 +93,8 @@ def _ceilings(run: Run, metric: Metric) -> dict[str, str]:
         return {}
     gold = run.all_hits.gold_count(metric.settings.get("rel"))
     gold = gold[gold > 0]
-    best = {name: float(np.minimum(gold / k, 1).mean()) for name, k in metric.columns if k and len(gold)}
+    ranks = [(name, k) for name, k in metric.columns if isinstance(k, int) and len(gold)]
+    best = {name: float(np.minimum(gold / k, 1).mean()) for name, k in ranks}
     return {name: f"at best {value:.3f}" for name, value in best.items() if value < _RATHER_LOW}
 
 

@@ -27,20 +27,42 @@ class GoldItems(NamedTuple):
     distinct: bool = False
     """Whether no item can occur twice, as in a dict."""
     look: Look = Look(strings=False, numbers=True)
+    complete: frozenset[Field] | None = None
+    """The fields that every item has, if some have fewer than others."""
 
     @property
     def fields(self) -> frozenset[Field]:
-        """What the items are known by."""
-        return frozenset(self.columns)
+        """What every item is known by."""
+        return frozenset(self.columns) if self.complete is None else self.complete
+
+    @property
+    def query(self) -> Ints:
+        """The query of each item."""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
+    def units(self, key: Sequence[str]) -> Ints | None:
+        """Which items are one, by number: those of a query that share a group, or the key; None if all differ."""
+        group = self.columns.get("group")
+        if group is None and len(set(zip(self.query.tolist(), key, strict=True))) == len(key):
+            return None
+        number: dict[tuple[int, bool, str], int] = {}
+        units = []
+        for i, query in enumerate(self.query.tolist()):
+            alone = group is None or group[i] is None
+            name = (query, alone, key[i] if alone else as_id(group[i]))  # type: ignore[index]
+            units.append(number.setdefault(name, len(number)))
+        return np.array(units, np.int64)
 
     def keys(self, field: Field) -> Keys:
-        """What the items are compared by."""
-        column = self.columns[field]
+        """What the items are compared by; a gold item that names no document is one itself."""
+        column = self.columns[field if field in self.columns else "id"]
+        if field == "doc" and field not in self.fields:
+            column = [i if doc is None else doc for doc, i in zip(column, self.columns["id"], strict=True)]
         key: list[str]
         if self.look.strings:
             key = column if isinstance(column, list) else list(column)
         else:
-            key = [as_id(item) if field == "id" or not isinstance(item, str) else item for item in column]
+            key = [as_id(item) if field != "text" or not isinstance(item, str) else item for item in column]
         distinct = self.distinct and self.look.strings
         return Keys(key, self.start, numbers=self.look.numbers, distinct=distinct)
 

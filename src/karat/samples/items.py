@@ -37,8 +37,8 @@ def rankings_of(column: list[Any], ids: Sequence[str], where: Where, texts: list
         lists = [[_of_pair(item, where, row) for item in ranking] for row, ranking in enumerate(lists)]
         kinds = {dict}
     if any(issubclass(kind, Mapping) for kind in kinds):
-        columns, scores = records_of(lists, where, "retrieved", "score")
-        return Lists(columns, ids, scores=scores)
+        read = records_of(lists, where, "retrieved", "score")
+        return Lists(read.columns, ids, scores=read.numbers, complete=read.complete)
     _check_kinds(ends, lists, where, "retrieved")
     return Lists({"id": lists, "text": lists}, ids, plain=True)
 
@@ -65,9 +65,10 @@ def gold_of(column: list[Any], ids: Sequence[str], where: Where, texts: list[Any
             columns["text"] = list(chain.from_iterable(_same_lengths(lists, _lists(texts, where, "gold"), where)))
             look = look._replace(strings=False)
         return GoldItems(columns, np.ones(len(flat)), starts(size), plain=texts is None, look=look)
-    nested, grades = records_of(lists, where, "gold", "grade")
-    grade = np.ones(len(flat)) if grades is None else np.array(list(chain.from_iterable(grades)), float)
-    return GoldItems({field: list(chain.from_iterable(rows)) for field, rows in nested.items()}, grade, starts(size))
+    read = records_of(lists, where, "gold", "grade")
+    grade = np.ones(len(flat)) if read.numbers is None else np.array(list(chain.from_iterable(read.numbers)), float)
+    columns = {field: list(chain.from_iterable(rows)) for field, rows in read.columns.items()}
+    return GoldItems(columns, grade, starts(size), complete=read.complete)
 
 
 def _all_mappings(column: Sequence[Any]) -> bool:

@@ -27,16 +27,14 @@ class Lists:
         *,
         scores: list[Sequence[float]] | None = None,
         plain: bool = False,
+        complete: frozenset[Field] | None = None,
     ) -> None:
         self.columns = columns
+        self.fields = frozenset(columns) if complete is None else complete
+        self.some = frozenset(columns)
         self.ids = ids
         self.scores = scores
         self.plain = plain
-
-    @property
-    def fields(self) -> frozenset[Field]:
-        """What the items are known by."""
-        return frozenset(self.columns)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -46,7 +44,7 @@ class Lists:
         columns = {field: _take(column, rows) for field, column in self.columns.items()}
         ids = ["" if row is None else self.ids[row] for row in rows]
         scores = None if self.scores is None else _take(self.scores, rows)
-        return Lists(columns, ids, scores=scores, plain=self.plain)
+        return Lists(columns, ids, scores=scores, plain=self.plain, complete=self.fields)
 
     def each(self, field: Field, c: Convention) -> Iterator[Sequence[Any]]:
         """The items of each query, best first."""

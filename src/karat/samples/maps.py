@@ -49,6 +49,7 @@ class Maps:
     """Rankings as dicts of scores; the dicts are the caller's, and are only read."""
 
     fields: frozenset[Field] = frozenset(("id", "text"))
+    some = fields
     plain = True
 
     def __init__(self, maps: list[Scored], ids: Sequence[str]) -> None:

@@ -12,10 +12,11 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from karat.arrays import Floats, Ints, starts
+from karat.arrays import Ints, starts
 from karat.conventions import Convention
 
-Field = Literal["id", "text"]
+Field = Literal["id", "text", "doc", "start", "end", "group"]
+"""What an item may be known by: its id, its text, its document and its place there. Gold items may stand in a group."""
 
 
 class RepeatedKey(Exception):
@@ -51,17 +52,11 @@ class Keys:
         if not self.distinct and sum(map(len, map(set, self.each()))) < len(self.key):
             raise RepeatedKey
 
-    def merged(self, grade: Floats) -> tuple[Keys, Floats]:
-        """Each key of a query once; of two that are equal the better grade counts."""
-        best: list[dict[str, float]] = []
-        for first, own in zip(self.start.tolist(), self.each(), strict=False):
-            grades: dict[str, float] = {}
-            for key, value in zip(own, grade[first : first + len(own)].tolist(), strict=True):
-                grades[key] = max(value, grades.get(key, value))
-            best.append(grades)
-        size = np.fromiter(map(len, best), np.int64, len(best))
-        keys = Keys(list(chain.from_iterable(best)), starts(size), numbers=self.numbers, distinct=True)
-        return keys, np.array([value for grades in best for value in grades.values()], float)
+    def once(self) -> Keys:
+        """Each key of a query once."""
+        each = [list(dict.fromkeys(own)) for own in self.each()]
+        size = np.fromiter(map(len, each), np.int64, len(each))
+        return Keys(list(chain.from_iterable(each)), starts(size), numbers=self.numbers, distinct=True)
 
 
 class Found(NamedTuple):
@@ -74,13 +69,28 @@ class Found(NamedTuple):
     rounded: int = 0
     """How many ranks were decided by an id because scores differ beyond single precision only."""
 
+    def spread(self, once: Keys, keys: Keys) -> Found:
+        """What was found of keys that each occur once, for all that are equal to them."""
+        numbers: dict[tuple[int, str], list[int]] = {}
+        for i, name in enumerate(zip(keys.query.tolist(), keys.key, strict=True)):
+            numbers.setdefault(name, []).append(i)
+        same = [numbers[q, once.key[g]] for q, g in zip(self.query.tolist(), self.gold.tolist(), strict=True)]
+        times = [len(several) for several in same]
+        gold = np.array([i for several in same for i in several], np.int64)
+        return self._replace(query=np.repeat(self.query, times), rank=np.repeat(self.rank, times), gold=gold)
+
 
 class Rankings(Protocol):
     """The rankings of all queries, in the order of the samples."""
 
     @property
     def fields(self) -> frozenset[Field]:
-        """What the items are known by."""
+        """What every item is known by."""
+        ...
+
+    @property
+    def some(self) -> frozenset[Field]:
+        """What at least one item is known by."""
         ...
 
     @property

@@ -1,10 +1,11 @@
-"""Items as records: `{"id": …, "text": …, "score": …}`, turned into columns."""
+"""Items as records: `{"id": …, "text": …, "doc": …, "start": …, "end": …}`, turned into columns."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite, isnan
-from typing import Any
+from numbers import Integral
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -15,58 +16,107 @@ from karat.samples.rankings import Field
 Where = Callable[[int], str]
 """Names a row in an error: `query "q7"`, or `samples.jsonl, line 17`."""
 
-_ALSO = {"page_content": "text", "content": "text", "doc_id": "id", "chunk_id": "id", "document_id": "id"}
+_ALSO = {
+    "page_content": "text", "content": "text", "chunk_id": "id", "doc_id": "doc", "document_id": "doc",
+    "start_index": "start", "end_index": "end", "start_char": "start", "end_char": "end",
+}  # fmt: skip
 """What other tools call the fields of a record."""
-_FIELDS = ("id", "text", "doc", "start", "end", "score", "grade", "group")
+_FIELDS: tuple[Field, ...] = get_args(Field)
+_IDENTIFIES = ({"id"}, {"text"}, {"doc"})
+"""An item is known by any one of these."""
+
+Record = dict[str, Any]
 
 
-def records_of(
-    lists: list[Sequence[Any]], where: Where, side: str, number: str
-) -> tuple[dict[Field, list[Sequence[Any]]], list[Sequence[float]] | None]:
-    """The ids and texts of records, as far as all have them, and their scores or grades."""
+class Records(NamedTuple):
+    """The fields of records as columns, one list for each query; None where an item lacks one."""
+
+    columns: dict[Field, list[Sequence[Any]]]
+    complete: frozenset[Field]
+    """The fields that every item has."""
+    numbers: list[Sequence[float]] | None
+    """Scores or grades, if any item has one."""
+
+
+def records_of(lists: list[Sequence[Any]], where: Where, side: str, number: str) -> Records:
+    """The fields of records, as far as any has them, and their scores or grades."""
     rows = [[_record(item, where, row, side) for item in items] for row, items in enumerate(lists)]
     used = {name for items in rows for item in items for name in item}
-    present = [field for field in ("id", "text") if all(field in item for items in rows for item in items)]
-    if not present:
+    complete = frozenset(field for field in _FIELDS if all(field in item for items in rows for item in items))
+    if not complete & {"id", "text", "doc"}:
         raise _no_field(rows, where, side)
-    columns: dict[Field, list[Sequence[Any]]] = {}
-    for field in present:
-        columns[field] = [[item[field] for item in items] for items in rows]  # type: ignore[index]
-    _check_ids(columns.get("id", []), where, side)
-    if number not in used:
-        return columns, None
-    return columns, [[_number(item, number, where, row, side) for item in items] for row, items in enumerate(rows)]
-
-
-def _record(item: Any, where: Where, row: int, side: str) -> Mapping[str, Any]:
-    """The record without what it leaves empty; a bare string is a record of nothing else."""
-    if isinstance(item, Mapping):
-        given = {name: value for name, value in item.items() if value is not None}
-        return {_ALSO.get(name, name) if _ALSO.get(name) not in given else name: v for name, v in given.items()}
-    if is_id(item) and side == "gold":
-        return {"id": item, "text": item}
-    raise InputError(f"{where(row)}: {side} mixes records with other items", got=item)
-
-
-def _check_ids(column: list[Sequence[Any]], where: Where, side: str) -> None:
-    for row, items in enumerate(column):
-        for item in items:
-            if not is_id(item):
-                problem = f'{where(row)}: the "id" of a record of {side} is not a string or a whole number'
-                raise InputError(problem, got=item)
-
-
-def _no_field(rows: list[list[Mapping[str, Any]]], where: Where, side: str) -> InputError:
     for row, items in enumerate(rows):
         for item in items:
-            if not {"id", "text"} & item.keys():
+            _check(item, where, row, side)
+    columns: dict[Field, list[Sequence[Any]]] = {
+        field: [[item.get(field) for item in items] for items in rows]
+        for field in _FIELDS
+        if field in used or field in complete
+    }
+    numbers: list[Sequence[float]] | None = None
+    if number in used:
+        numbers = [[_number(item, number, where, row, side) for item in items] for row, items in enumerate(rows)]
+    return Records(columns, complete, numbers)
+
+
+def _record(item: Any, where: Where, row: int, side: str) -> Record:
+    """The record under karat's names, without what it leaves empty; a bare string is a record of nothing else."""
+    if not isinstance(item, Mapping):
+        if is_id(item) and side == "gold":
+            return {"id": item, "text": item}
+        raise InputError(f"{where(row)}: {side} mixes records with other items", got=item)
+    given = {name: value for name, value in item.items() if value is not None}
+    named = {name: value for name, value in given.items() if name not in _ALSO}
+    for name, value in given.items():
+        if name in _ALSO:
+            named.setdefault(_ALSO[name], value)
+    if "id" not in named and "doc" in named and "doc" not in given:
+        named["id"] = named["doc"]  # a `doc_id` with no other id beside it
+    if "start" in named and "end" not in named and isinstance(named.get("text"), str) and _is_place(named["start"]):
+        named["end"] = named["start"] + len(named["text"])
+    return named
+
+
+def _check(item: Record, where: Where, row: int, side: str) -> None:
+    for name in ("id", "doc", "group"):
+        if name in item and not is_id(item[name]):
+            problem = f'{where(row)}: the "{name}" of a record of {side} is not a string or a whole number'
+            raise InputError(problem, got=item[name])
+    if "text" in item and not is_id(item["text"]):
+        kind = type(item["text"]).__name__
+        raise InputError(f'{where(row)}: the "text" of a record of {side} is {kind}; wanted a string', got=item["text"])
+    if "start" in item or "end" in item:
+        _check_range(item, where(row), side)
+
+
+def _check_range(item: Record, place: str, side: str) -> None:
+    start: Any = item.get("start")
+    end: Any = item.get("end")
+    if not _is_place(start) or not _is_place(end):
+        raise InputError(
+            f'{place}: a range of {side} needs "start" and "end", whole numbers from 0 on',
+            got={"start": start, "end": end},
+        )
+    if end < start or (end == start and side == "gold"):
+        problem = "ends before it starts" if end < start else "is empty"
+        raise InputError(f"{place}: a range of {side} {problem}", got={"start": start, "end": end})
+
+
+def _is_place(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0
+
+
+def _no_field(rows: list[list[Record]], where: Where, side: str) -> InputError:
+    for row, items in enumerate(rows):
+        for item in items:
+            if not any(fields <= item.keys() for fields in _IDENTIFIES):
                 close = next((f'; "{n}" looks like "{c}"' for n in item if (c := nearest(n, _FIELDS))), "")
                 return InputError(f'{where(row)}: a record of {side} has neither "id" nor "text"{close}', got=item)
     row, item = next((row, item) for row, items in enumerate(rows) for item in items if "id" not in item)
     return InputError(f'{where(row)}: a record of {side} has no "id", others have no "text"', got=dict(item))
 
 
-def _number(item: Mapping[str, Any], name: str, where: Where, row: int, side: str) -> float:
+def _number(item: Record, name: str, where: Where, row: int, side: str) -> float:
     """The score, which every record must have, or the grade, which is 1 if it is not given."""
     value = item.get(name, 1.0 if name == "grade" else None)
     try:

@@ -22,6 +22,7 @@ class Table:
     """Rankings as a column of items; in rank order, or with scores."""
 
     fields: frozenset[Field] = frozenset(("id", "text"))
+    some = fields
     plain = True
 
     def __init__(self, item: pl.Series, start: Ints, scores: Floats | None) -> None:

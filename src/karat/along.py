@@ -1,0 +1,45 @@
+"""What is read on the way down a ranking: running totals, such as tokens, or characters of gold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from karat.arrays import Floats, Ints, starts
+
+
+class Along(NamedTuple):
+    """Totals up to each rank of each query, by name, one query after the other."""
+
+    depth: Ints
+    """How many ranks each query has."""
+    totals: Mapping[str, Floats] = {}
+    sizes: Mapping[str, Floats] = {}
+    """One number for each query, which totals are set against."""
+
+    def at(self, name: str, k: Floats) -> Floats:
+        """The total within the top k of each query, in a row for each cutoff."""
+        total = self.totals[name]
+        last = np.minimum(self.depth, k).astype(np.int64) - 1
+        there = starts(self.depth)[:-1] + last
+        return np.where(last >= 0, total[np.clip(there, 0, None)] if len(total) else 0.0, 0.0)
+
+    def ranks_within(self, name: str, most: float) -> Floats:
+        """How many ranks of each query, from the top, have a total of no more than this."""
+        query = np.repeat(np.arange(len(self.depth)), self.depth)
+        return np.bincount(query[self.totals[name] <= most], minlength=len(self.depth)).astype(float)
+
+    def take(self, rows: Ints) -> Along:
+        """The totals of some queries, in this order."""
+        depth = self.depth[rows]
+        kept = np.arange(int(depth.sum())) + np.repeat(starts(self.depth)[:-1][rows] - starts(depth)[:-1], depth)
+        totals = {name: total[kept] for name, total in self.totals.items()}
+        return Along(depth, totals, {name: size[rows] for name, size in self.sizes.items()})
+
+    def also(self, name: str, amounts: Floats) -> Along:
+        """The same with one more total, given as the amount at each rank; whole numbers, or the last digits suffer."""
+        so_far = np.concatenate(([0.0], np.cumsum(amounts, dtype=float)))
+        before = np.repeat(so_far[starts(self.depth)[:-1]], self.depth)
+        return self._replace(totals={**self.totals, name: so_far[1:] - before})

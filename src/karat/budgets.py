@@ -1,0 +1,39 @@
+"""What each retrieved item costs in tokens, for metrics at a budget such as `recall@500t`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from karat.arrays import Floats
+from karat.conventions import Convention
+from karat.errors import BadArgument, InputError
+from karat.hits import Hits
+from karat.judges import Judge
+from karat.samples import Field, Samples
+from karat.tokens import Counter, count
+
+
+def costs(samples: Samples, hits: Hits, judge: Judge, counter: Counter, c: Convention) -> Floats:
+    """The tokens of every retrieved item, best first, one query after the other."""
+    if not callable(counter):
+        raise BadArgument("tokens are counted by a function of a text", got=counter, hint="lambda text: len(…)")
+    if "text" not in samples.retrieved.fields:
+        raise InputError(
+            "a budget of tokens needs the texts of what was retrieved, and not every item has one",
+            hint="a cutoff in ranks, such as recall@5",
+        )
+    known: dict[str, int] = {}
+    amounts: list[int] = []
+    field: Field = getattr(judge, "field", "text")
+    texts, keys = samples.retrieved.each("text", c), samples.retrieved.each(field, c)
+    for row, (ranking, names) in enumerate(zip(texts, keys, strict=True)):
+        kept = dict(zip(reversed(names), reversed(ranking), strict=True)) if c.duplicates == "remove" else None
+        own = list(ranking) if kept is None else [kept[name] for name in dict.fromkeys(names)]
+        if len(own) != hits.depth[row]:
+            raise BadArgument(f'the judge "{judge.name}" counts other items than were retrieved; no budget can be kept')
+        for item in own:
+            text = str(item)
+            if text not in known:
+                known[text] = count(counter, text)
+            amounts.append(known[text])
+    return np.array(amounts, float)

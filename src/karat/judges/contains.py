@@ -1,0 +1,118 @@
+"""The judge `contains`: a chunk comes from a gold document, or a gold quote lies in a chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from json import dumps
+from typing import Any, Literal, get_args
+
+from karat.conventions import Convention
+from karat.errors import BadArgument, unknown
+from karat.grammar import write_call
+from karat.hits import Hits
+from karat.judges.folding import fold_names, folder
+from karat.judges.matches import Matches
+from karat.judges.needs import texts_of
+from karat.judges.protocol import judge
+from karat.progress import over
+from karat.samples import Samples
+
+Direction = Literal["either", "chunk_in_gold", "gold_in_chunk"]
+_STRIP = ("date", "speaker", "json")
+_SPEAKERS = ("user: ", "assistant: ")
+
+
+@judge("contains")
+class Contains:
+    """A gold quote lies in the chunk, or the chunk in a gold document; white space may differ."""
+
+    field = "text"
+
+    def __init__(self, direction: Direction = "either", *, strip: Any = (), fold: Any = ("space",)) -> None:
+        if direction not in get_args(Direction):
+            raise unknown("direction", str(direction), get_args(Direction), f"one of: {', '.join(get_args(Direction))}")
+        self.direction = direction
+        self.strip = (strip,) if isinstance(strip, str) else tuple(strip)
+        for name in self.strip:
+            if name not in _STRIP:
+                raise unknown("part to strip", str(name), _STRIP, f"strip=({', '.join(_STRIP)})")
+        if self.strip and direction == "gold_in_chunk":
+            raise BadArgument("strip is about chunks that come from gold; a gold quote is searched in all of the chunk")
+        self.fold = fold_names(fold)
+        settings: dict[str, object] = {"direction": direction} if direction != "either" else {}
+        settings |= {"strip": self.strip} if self.strip else {}
+        settings |= {"fold": self.fold} if self.fold != ("space",) else {}
+        self.name = write_call("contains", **settings)
+
+    def __call__(self, samples: Samples, convention: Convention) -> Hits:
+        """Search each gold text in the chunks of its query, or each chunk in the gold."""
+        texts = texts_of(samples, self.name, convention)
+        fold = folder(self.fold)
+        # Folded one by one where a word that both hold tells that it is worth while; that works for white space alone.
+        later = self.fold == ("space",)
+        matches = Matches(samples, texts)
+        rows = zip(texts.chunks, pairwise(texts.start), strict=True)
+        for query, (chunks, (begin, end)) in enumerate(over(rows, len(samples), self.name)):
+            seen = chunks if later else list(map(fold, chunks))
+            ends = list(map(_ends, seen)) if self.direction != "gold_in_chunk" and not self.strip else []
+            for gold in range(begin, end):
+                text = texts.gold[gold] if later else fold(texts.gold[gold])
+                if not text or text.isspace():
+                    found: Iterator[tuple[int, str]] = _both_blank(seen)
+                else:
+                    found = self._search(text, seen, ends, fold if later else None)
+                for rank, why in found:
+                    matches.add(query, rank, gold, why)
+        return matches.hits()
+
+    def _search(
+        self, gold: str, chunks: Sequence[str], ends: list[tuple[str, str]], fold: Callable[[str], str] | None
+    ) -> Iterator[tuple[int, str]]:
+        """The ranks at which one of the two lies in the other, and why."""
+        ranks: set[int] = set()
+        if self.direction != "chunk_in_gold":
+            word = max(gold.split(), key=len)
+            for rank, chunk in enumerate(chunks, 1):
+                if word in chunk and _lies_in(gold, chunk, fold):
+                    ranks.add(rank)
+                    yield rank, "exact" if _lies_in(chunk, gold, fold) else "contains 100 %"
+        if self.direction != "gold_in_chunk":
+            if not self.strip:
+                likely = [i for i, (first, last) in enumerate(ends, 1) if first and first in gold and last in gold]
+            else:
+                likely = list(range(1, len(chunks) + 1))
+            for rank in likely:
+                if rank not in ranks and (share := self._share(chunks[rank - 1], gold, fold)):
+                    yield rank, "exact" if share == 1 else f"comes from the gold, {share:.0%} of it".replace("%", " %")
+
+    def _share(self, chunk: str, gold: str, fold: Callable[[str], str] | None) -> float:
+        """How much of the gold the chunk is, if it comes from there."""
+        for text in _stripped(chunk, self.strip) if self.strip else (chunk,):
+            if text and not text.isspace() and _lies_in(text, gold, fold):
+                return min(len(text.strip()) / len(gold.strip()), 1.0)
+        return 0.0
+
+
+def _lies_in(needle: str, text: str, fold: Callable[[str], str] | None) -> bool:
+    return needle in text or (fold is not None and fold(needle) in fold(text))
+
+
+def _ends(chunk: str) -> tuple[str, str]:
+    """The first and the last word, without splitting the whole; empty if there is none."""
+    first = chunk.split(None, 1)
+    return (first[0], chunk.rsplit(None, 1)[-1]) if first else ("", "")
+
+
+def _both_blank(chunks: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Nothing lies in everything; so a gold item without text is satisfied by such a chunk alone."""
+    return ((rank, "both are blank") for rank, chunk in enumerate(chunks, 1) if not chunk.strip())
+
+
+def _stripped(chunk: str, strip: Sequence[str]) -> Iterator[str]:
+    """What of a chunk must occur in the gold, in each form that will do; date and speaker of a log need not."""
+    if "date" in strip and chunk.startswith("Date: "):
+        chunk = chunk.partition("\n")[2]
+    spoken = "speaker" in strip and chunk.startswith(_SPEAKERS)
+    forms = (chunk, dumps(chunk)) if "json" in strip else (chunk,)
+    yield from (form.split(": ")[1] for form in forms) if spoken else forms

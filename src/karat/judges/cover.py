@@ -1,0 +1,181 @@
+"""Covering gold with what was retrieved: ranges are united, never summed."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+Measure = Callable[[str, int, int], float]
+"""How much a range of a document weighs: its characters, or its tokens."""
+_EPSILON = 1e-9
+
+
+class Goal(NamedTuple):
+    """A place at which a gold item can be found; several goals of one unit are alternatives."""
+
+    item: int
+    unit: int
+    doc: str
+    start: int
+    end: int
+    counts: bool
+    """Whether the item is relevant at all."""
+
+    @property
+    def size(self) -> int:
+        """Its characters."""
+        return self.end - self.start
+
+
+class Touch(NamedTuple):
+    """A chunk covers part of a document that has gold."""
+
+    rank: int
+    doc: str
+    start: int
+    end: int
+
+
+class Row(NamedTuple):
+    """A chunk covers enough of a gold item, or is part of it."""
+
+    rank: int
+    item: int
+    share: float
+    part: bool
+    why: str
+
+
+class Union:
+    """Ranges of one document, apart from each other and in order."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+
+    def add(self, start: int, end: int) -> list[tuple[int, int]]:
+        """Add a range; what comes back are the parts of it that were not there before."""
+        if start >= end:
+            return []
+        first, last = bisect_left(self._ends, start), bisect_right(self._starts, end)
+        fresh, at = [], start
+        for begin, stop in zip(self._starts[first:last], self._ends[first:last], strict=True):
+            if at < begin:
+                fresh.append((at, begin))
+            at = max(at, stop)
+        if at < end:
+            fresh.append((at, end))
+        if first < last:
+            start, end = min(start, self._starts[first]), max(end, self._ends[last - 1])
+        self._starts[first:last], self._ends[first:last] = [start], [end]
+        return fresh
+
+    def within(self, start: int, end: int) -> Iterable[tuple[int, int]]:
+        """The parts of a range that are there."""
+        first, last = bisect_right(self._ends, start), bisect_left(self._starts, end)
+        for begin, stop in zip(self._starts[first:last], self._ends[first:last], strict=True):
+            yield max(begin, start), min(stop, end)
+
+
+class Covered(NamedTuple):
+    """What some chunks cover of the gold of one query."""
+
+    rows: list[Row]
+    amounts: list[tuple[int, float]]
+    """How much gold is covered for the first time at a rank."""
+    size: float
+    """How much gold there is."""
+    gold: dict[str, Union]
+    """Where it is."""
+
+
+def cover(goals: Sequence[Goal], touches: Iterable[Touch], measure: Measure, coverage: float) -> Covered:
+    """Go down the ranking; a gold item is found at the rank where enough of it is covered."""
+    of_doc: dict[str, list[int]] = {}
+    for number, goal in enumerate(goals):
+        of_doc.setdefault(goal.doc, []).append(number)
+    got = [0] * len(goals)
+    helped: list[list[int]] = [[] for _ in goals]
+    unions: dict[str, Union] = {doc: Union() for doc in of_doc}
+    fresh: list[tuple[int, str, int, int]] = []
+    rows: dict[tuple[int, int], Row] = {}
+    for touch in touches:
+        pieces = unions[touch.doc].add(touch.start, touch.end)
+        fresh += [(touch.rank, touch.doc, start, end) for start, end in pieces]
+        for number in of_doc[touch.doc]:
+            goal, before = goals[number], got[number]
+            own = _shared(touch.start, touch.end, goal)
+            if own == 0:
+                continue
+            got[number] += sum(_shared(start, end, goal) for start, end in pieces)
+            row = _row(touch, goal, own, before, got[number], coverage, helped[number])
+            helped[number].append(touch.rank)
+            if row is not None and _better(row, rows.get((row.rank, row.item))):
+                rows[row.rank, row.item] = row
+    chosen = _chosen(goals, got)
+    amounts = [
+        (rank, sum(measure(doc, a, b) for a, b in chosen[doc].within(start, end)))
+        for rank, doc, start, end in fresh
+        if doc in chosen
+    ]
+    size = 0.0
+    for doc, union in chosen.items():
+        size += sum(measure(doc, a, b) for a, b in union.within(0, _far(goals)))
+    return Covered(list(rows.values()), amounts, size, chosen)
+
+
+def _row(
+    touch: Touch,
+    goal: Goal,
+    own: int,
+    before: int,
+    after: int,
+    coverage: float,
+    helped: list[int],
+) -> Row | None:
+    """What a chunk is to a gold item: it has enough of it, it completes it, it is part of it, or nothing much."""
+    size = goal.size
+    enough = coverage * size - _EPSILON
+    if own >= enough:
+        exact = (touch.start, touch.end) == (goal.start, goal.end)
+        return Row(touch.rank, goal.item, own / size, False, "exact" if exact else f"covers {_percent(own / size)}")
+    if before < enough <= after:
+        with_ranks = ", ".join(map(str, dict.fromkeys(helped)))
+        why = f"covers {_percent(own / size)}, together with rank {with_ranks} {_percent(after / size)}"
+        return Row(touch.rank, goal.item, after / size, False, why)
+    if own >= coverage * min(touch.end - touch.start, size) - _EPSILON:
+        return Row(touch.rank, goal.item, own / size, True, f"covers {_percent(own / size)}, not enough alone")
+    return None
+
+
+def _better(row: Row, old: Row | None) -> bool:
+    return old is None or (not row.part, row.share) > (not old.part, old.share)
+
+
+def _percent(share: float) -> str:
+    """In full per cents, and 100 only for all of it."""
+    return f"{min(round(share * 100), 100 if share >= 1 else 99)} % of the quote"
+
+
+def _shared(start: int, end: int, goal: Goal) -> int:
+    return max(min(end, goal.end) - max(start, goal.start), 0)
+
+
+def _chosen(goals: Sequence[Goal], got: list[int]) -> dict[str, Union]:
+    """The gold as ranges: of alternatives the one that is covered best, else the first."""
+    best: dict[int, int] = {}
+    for number, goal in enumerate(goals):
+        if goal.counts:
+            other = best.setdefault(goal.unit, number)
+            if got[number] / goal.size > got[other] / goals[other].size:
+                best[goal.unit] = number
+    union: dict[str, Union] = {}
+    for number in best.values():
+        goal = goals[number]
+        union.setdefault(goal.doc, Union()).add(goal.start, goal.end)
+    return union
+
+
+def _far(goals: Sequence[Goal]) -> int:
+    return max((goal.end for goal in goals), default=0)

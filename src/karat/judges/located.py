@@ -1,0 +1,189 @@
+"""Ranges of documents: given, or found by looking quotes and chunks up in the documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from karat.conventions import Convention
+from karat.errors import InputError
+from karat.judges.corpus import Corpus, Document, Place
+from karat.judges.cover import Goal, Touch, Union
+from karat.judges.folding import fold_space
+from karat.judges.look import Cases, Look, Measures
+from karat.judges.quoted import Quote
+from karat.samples import Field, Samples
+from karat.samples.keys import as_id
+
+_FIELDS: tuple[Field, ...] = ("doc", "start", "end", "text")
+_GIVE = "give doc, start and end, or doc and text with corpus="
+
+Range: TypeAlias = tuple[str, int, int]
+
+
+class Item(NamedTuple):
+    """A gold item or a chunk: its document and its range, or its text, as far as they are given."""
+
+    doc: str | None
+    start: int | None
+    end: int | None
+    text: str | None
+
+    @property
+    def range(self) -> Range | None:
+        """Its place, if it is given."""
+        if self.doc is None or self.start is None or self.end is None:
+            return None
+        return self.doc, self.start, self.end
+
+    @property
+    def key(self) -> str:
+        """What tells it from another."""
+        if self.range is not None:
+            return f"{self.doc}[{self.start}:{self.end}]"
+        return str(self.text) if self.doc is None else f"{self.doc}: {self.text}"
+
+
+class Located:
+    """Gold and chunks as ranges of documents."""
+
+    def __init__(self, samples: Samples, c: Convention, corpus: Corpus | None, measures: Measures) -> None:
+        self._ids = samples.ids
+        self._corpus = corpus
+        self._measures = measures
+        self._known: dict[tuple[str, str], list[Place]] = {}
+        self._nowhere, self._several, self._odd, self._lost = Cases(), Cases(), Cases(), Cases()
+        gold = samples.gold
+        self._relevant = (gold.grade > 0).tolist()
+        self._bounds = gold.start.tolist()
+        self._gold = _items([gold.columns.get(field) for field in _FIELDS], len(gold.grade))
+        self._chunks = _chunks(samples, c)
+        self.keys = [item.key for item in self._gold]
+        self.labels = [item.text or item.key for item in self._gold]
+        self.places = [
+            self._gold_places(self._gold[i], samples.ids[query], i - self._bounds[query] + 1)
+            for i, query in enumerate(gold.query.tolist())
+        ]
+
+    def __iter__(self) -> Iterator[Look]:
+        for query, chunks in enumerate(self._chunks):
+            yield self._look(query, chunks, range(self._bounds[query], self._bounds[query + 1]))
+
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know of the places that were looked up."""
+        return (
+            *self._nowhere.told("gold quote occurs", "gold quotes occur", "nowhere in the documents, left out"),
+            *self._several.told("gold quote occurs", "gold quotes occur", "several times, every place counts"),
+            *self._odd.told("gold range does", "gold ranges do", "not hold the text that stands beside it"),
+            *self._lost.told("chunk occurs", "chunks occur", "nowhere in its document, compared by its text alone"),
+        )
+
+    def _look(self, query: int, chunks: list[Item], items: range) -> Look:
+        goals = [Goal(i, i, *place, self._relevant[i]) for i in items for place in self.places[i]]
+        docs = dict.fromkeys(goal.doc for goal in goals)
+        touches: list[Touch] = []
+        read: list[float] = []
+        alone: dict[int, float] = {}
+        unions: dict[str, Union] = {}
+        seen: set[Item] = set()
+        for rank, chunk in enumerate(chunks, 1):
+            place = self._chunk_place(chunk, goals, f'query "{self._ids[query]}", item {rank} of retrieved')
+            if place is not None:
+                fresh = unions.setdefault(place[0], Union()).add(*place[1:])
+                read.append(sum(self._measures.between(place[0], start, end) for start, end in fresh))
+                touches += [Touch(rank, *place)] if place[0] in docs else []
+                continue
+            own, gold = self._by_text(chunk.text or "", rank, goals)
+            touches += own
+            read.append(0.0 if chunk in seen else self._measures.whole(chunk.text or ""))
+            alone[rank] = 0.0 if chunk in seen else gold
+            seen.add(chunk)
+        return Look(goals, touches, read, alone, chunks)
+
+    def _gold_places(self, item: Item, query: str, number: int) -> list[Range]:
+        """Where a gold item stands: its range, or wherever its quote occurs."""
+        where = f'query "{query}", gold item {number}'
+        if item.range is not None:
+            there = self._text_at(item, where)
+            if there is not None and item.text is not None and fold_space(there) != fold_space(item.text):
+                self._odd.add(query, item.text)
+            return [item.range]
+        if self._corpus is None or item.text is None:
+            raise InputError(f"{where} has neither a range nor a quote in a document", got=item.key, hint=_GIVE)
+        if item.doc is not None and item.doc not in self._corpus:
+            raise self._corpus.lacks(item.doc, where)
+        found = self._find(item.text, self._corpus.names() if item.doc is None else [item.doc])
+        if not found:
+            self._nowhere.add(query, item.text)
+        elif len(found) > 1:
+            self._several.add(query, item.text)
+        return found
+
+    def _chunk_place(self, chunk: Item, goals: list[Goal], where: str) -> Range | None:
+        """Where a chunk stands; where its text occurs several times, the place that has most of the gold."""
+        if chunk.range is not None:
+            self._text_at(chunk, where)
+            return chunk.range
+        if self._corpus is None or chunk.text is None:
+            raise InputError(f"{where} has neither a range nor a text in a document", got=chunk.key, hint=_GIVE)
+        docs = dict.fromkeys(goal.doc for goal in goals) if chunk.doc is None else [chunk.doc]
+        docs = [doc for doc in docs if doc in self._corpus]
+        found = self._find(chunk.text, docs)
+        if not found and docs and chunk.doc is not None:
+            self._lost.add(where.partition('"')[2].partition('"')[0], chunk.text)
+        return max(found, key=lambda place: sum(_shared(place, goal) for goal in goals), default=None)
+
+    def _by_text(self, text: str, rank: int, goals: list[Goal]) -> tuple[list[Touch], float]:
+        """What a chunk that stands nowhere has of the gold, by its text; and how much of the chunk that is."""
+        touches: list[Touch] = []
+        inside, folded = Union(), fold_space(text)
+        for goal in goals:
+            if self._corpus is None or goal.doc not in self._corpus:
+                continue
+            gold = Document(self._corpus[goal.doc].text[goal.start : goal.end])
+            quote = Quote(gold.text)
+            for shared in quote.shared(folded):
+                inside.add(shared.at, shared.at + shared.end - shared.start)
+                start, end = gold.origin(shared.start, shared.end)
+                touches.append(Touch(rank, goal.doc, goal.start + start, goal.start + end))
+        return touches, sum(self._measures.whole(folded[a:b]) for a, b in inside.within(0, len(folded)))
+
+    def _find(self, text: str, docs: Sequence[str]) -> list[Range]:
+        assert self._corpus is not None
+        for doc in docs:
+            if (doc, text) not in self._known:
+                self._known[doc, text] = self._corpus[doc].places(text)
+        return [(doc, *place) for doc in docs for place in self._known[doc, text]]
+
+    def _text_at(self, item: Item, where: str) -> str | None:
+        """What stands at a range, if the document is known; refuses a range that ends outside of it."""
+        if self._corpus is None or item.range is None or item.range[0] not in self._corpus:
+            return None
+        text = self._corpus[item.range[0]].text
+        if item.range[2] > len(text):
+            problem = f'{where}: the range ends outside of document "{item.doc}", which has {len(text)} characters'
+            raise InputError(problem, got={"start": item.start, "end": item.end})
+        return text[item.range[1] : item.range[2]]
+
+
+def _chunks(samples: Samples, c: Convention) -> list[list[Item]]:
+    """The chunks of each query, best first; copies leave the ranking if the convention says so."""
+    given = samples.retrieved
+    columns = [list(given.each(field, c)) if field in given.some else None for field in _FIELDS]
+    some = next(column for column in columns if column is not None)
+    rankings = [
+        _items([None if column is None else column[query] for column in columns], len(ranking))
+        for query, ranking in enumerate(some)
+    ]
+    return [list(dict.fromkeys(ranking)) for ranking in rankings] if c.duplicates == "remove" else rankings
+
+
+def _items(columns: Sequence[Sequence[Any] | None], size: int) -> list[Item]:
+    doc, start, end, text = ([None] * size if column is None else column for column in columns)
+    docs = [None if value is None else as_id(value) for value in doc]
+    texts = [None if value is None else str(value) for value in text]
+    return [Item(*item) for item in zip(docs, start, end, texts, strict=True)]
+
+
+def _shared(place: Range, goal: Goal) -> int:
+    return max(min(place[2], goal.end) - max(place[1], goal.start), 0) if place[0] == goal.doc else 0

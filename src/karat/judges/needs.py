@@ -1,0 +1,74 @@
+"""What a judge needs of the items, and what to say when it is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from karat.conventions import STANDARD, Convention
+from karat.errors import InputError
+from karat.samples import Field, Samples
+
+
+class Texts(NamedTuple):
+    """The texts of both sides: the gold of all queries in one list, the chunks of each query in one of its own."""
+
+    gold: list[str]
+    start: list[int]
+    """Where each query's gold begins, and after the last query where it ends."""
+    chunks: list[list[str]]
+    """What came back, best first."""
+
+
+def need(samples: Samples, field: Field, judge: str) -> None:
+    """Refuse samples in which an item lacks a field that the judge compares by."""
+    for side, fields in (("retrieved", samples.retrieved.fields), ("gold", samples.gold.fields)):
+        if field not in fields:
+            raise _lacking(samples, field, side, judge)
+
+
+def texts_of(samples: Samples, judge: str, c: Convention) -> Texts:
+    """The texts of both sides; copies leave the ranking if the convention says so."""
+    need(samples, "text", judge)
+    chunks = [list(map(_text, ranking)) for ranking in samples.retrieved.each("text", c)]
+    if c.duplicates == "remove":
+        chunks = [list(dict.fromkeys(ranking)) for ranking in chunks]
+    return Texts(list(map(_text, samples.gold.columns["text"])), samples.gold.start.tolist(), chunks)
+
+
+def _text(item: Any) -> str:
+    return item if type(item) is str else str(item)
+
+
+def _lacking(samples: Samples, field: Field, side: str, judge: str) -> InputError:
+    """Name the first item that lacks the field, and a judge that could do without."""
+    where = _first_without(samples, field, side)
+    works = _works(samples)
+    return InputError(
+        f'the judge "{judge}" compares by {field}, but {where} has no "{field}"',
+        hint=f'judge="{works}"' if works else f"give every item of both sides its {field}",
+    )
+
+
+def _first_without(samples: Samples, field: Field, side: str) -> str:
+    rows: list[Sequence[Any]] = []
+    if side == "gold" and field in samples.gold.columns:
+        flat = samples.gold.columns[field]
+        bounds = samples.gold.start.tolist()
+        rows = [flat[bounds[i] : bounds[i + 1]] for i in range(len(samples))]
+    elif side == "retrieved" and field in samples.retrieved.some:
+        rows = list(samples.retrieved.each(field, STANDARD))
+    for query, row in zip(samples.ids, rows, strict=False):
+        if None in row:
+            return f'item {list(row).index(None) + 1} of {side} in query "{query}"'
+    return f'no item of {side}, such as in query "{samples.ids[0]}",' if len(samples) else side
+
+
+def _works(samples: Samples) -> str | None:
+    """A judge that these samples have everything for."""
+    both = samples.retrieved.fields & samples.gold.fields
+    if "id" in both:
+        return "ids"
+    if {"doc", "start", "end"} <= both:
+        return "spans"
+    return "exact" if "text" in both else "ids(at=doc)" if "doc" in both else None

@@ -1,0 +1,69 @@
+"""Quotes found in the texts of chunks themselves, where nobody knows the documents."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import NamedTuple
+
+from karat.judges.folding import fold_space
+
+_NOTICED = 40
+
+
+class Shared(NamedTuple):
+    """What a chunk has of a quote: a range of the folded quote, and where that stands in the folded chunk."""
+
+    start: int
+    end: int
+    at: int
+
+
+class Quote:
+    """A text that is searched in chunks; a chunk may hold all of it, lie in it, or be cut off inside it.
+
+    White space is folded. A chunk that has only a piece of the quote is noticed from 40 characters
+    on, or a quarter of a shorter quote: less is as likely by chance.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = fold_space(text)
+        self.noticed = min(_NOTICED, ceil(len(self.text) / 4))
+        # Whoever has a piece of the quote that reaches its begin has this word, and so for its end.
+        self.head = max(self.text[: self.noticed].split(), key=len, default="")
+        self.tail = max(self.text[-self.noticed :].split(), key=len, default="")
+
+    def maybe_in(self, chunk: str) -> bool:
+        """Whether it is worth while to fold the chunk; says no only if the two share nothing."""
+        if not self.text:
+            return False
+        if self.head in chunk or self.tail in chunk:
+            return True
+        first = chunk.split(None, 1)
+        return bool(first) and first[0] in self.text and chunk.rsplit(None, 1)[-1] in self.text
+
+    def shared(self, folded: str) -> list[Shared]:
+        """What a chunk, its white space folded, has of the quote."""
+        quote, size = self.text, len(folded)
+        if (at := folded.find(quote)) >= 0:
+            return [Shared(0, len(quote), at)]
+        if size < self.noticed:
+            return []
+        if (start := quote.find(folded)) >= 0:
+            return [Shared(start, start + size, 0)]
+        found = []
+        if length := self._longest(folded, ends_chunk=True):
+            found.append(Shared(0, length, size - length))
+        if length := self._longest(folded, ends_chunk=False):
+            found.append(Shared(len(quote) - length, len(quote), 0))
+        return found
+
+    def _longest(self, folded: str, *, ends_chunk: bool) -> int:
+        """How much the end of the chunk and the begin of the quote share, or the other way round."""
+        left, right = (folded, self.text) if ends_chunk else (self.text, folded)
+        anchor = right[: self.noticed]
+        at = left.find(anchor, max(len(left) - len(right), 0))
+        while at >= 0:
+            if right.startswith(left[at:]):
+                return len(left) - at
+            at = left.find(anchor, at + 1)
+        return 0

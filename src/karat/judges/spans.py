@@ -1,0 +1,138 @@
+"""The judge `spans`: gold as ranges or quotes, found as soon as enough of it is covered, however it was cut."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from karat.along import Along
+from karat.arrays import starts
+from karat.conventions import Convention
+from karat.errors import BadArgument, InputError
+from karat.grammar import write_call
+from karat.hits import Gold, Hits
+from karat.judges.corpus import Corpus, CorpusLike
+from karat.judges.cover import Row, cover
+from karat.judges.fuzzy import share_of_one
+from karat.judges.located import Located
+from karat.judges.look import Look, Measures
+from karat.judges.protocol import judge
+from karat.judges.unlocated import Unlocated
+from karat.progress import over
+from karat.regroup import unite
+from karat.samples import Samples
+from karat.tokens import Tokenizer
+
+_RANGE = {"doc", "start", "end"}
+
+
+@judge("spans")
+class Spans:
+    """A gold range or quote is found when the top k together cover enough of it; `corpus` holds the documents."""
+
+    field = "text"
+
+    def __init__(
+        self,
+        coverage: float = 0.5,
+        *,
+        corpus: CorpusLike | None = None,
+        tokenizer: Tokenizer | None = None,
+        graded: bool = False,
+    ) -> None:
+        self.coverage = share_of_one("coverage", coverage)
+        if self.coverage == 0:
+            raise BadArgument("coverage is greater than 0", got=coverage)
+        if tokenizer is not None and not callable(tokenizer):
+            raise BadArgument("a tokenizer is a function of a text", got=tokenizer)
+        self.corpus = None if corpus is None else Corpus(corpus)
+        self.tokenizer = tokenizer
+        self.graded = graded is True
+        settings: dict[str, object] = {"coverage": coverage}
+        settings |= {} if self.corpus is None else {"corpus": self.corpus.told}
+        settings |= {} if tokenizer is None else {"tokenizer": getattr(tokenizer, "__name__", "function")}
+        settings |= {"graded": True} if self.graded else {}
+        self.name = write_call("spans", **settings)
+
+    def __call__(self, samples: Samples, convention: Convention) -> Hits:
+        """Locate gold and chunks, then go down each ranking."""
+        located, measures = self._locate(samples, convention)
+        units = samples.gold.units(located.keys)
+        unit = list(range(len(located.keys))) if units is None else units.tolist()
+        gathered = _Gathered()
+        for query, look in enumerate(over(located, len(samples), self.name)):
+            goals = [goal._replace(unit=unit[goal.item]) for goal in look.goals]
+            covered = cover(goals, look.touches, measures.between, self.coverage)
+            gathered.add(query, look, covered.rows, covered.amounts, covered.size)
+        grade = samples.gold.grade.copy()
+        grade[[not places for places in located.places]] = -1.0  # a quote that is nowhere cannot be judged
+        if len(grade) and (grade[samples.gold.grade > 0] < 0).all() and (samples.gold.grade > 0).any():
+            raise InputError("not one gold quote occurs in its document", got=located.keys[0], hint="another corpus")
+        hits = gathered.hits(Gold(located.labels, samples.gold.start, grade), located.notes(), graded=self.graded)
+        return hits if units is None else unite(hits, units)
+
+    def _locate(self, samples: Samples, c: Convention) -> tuple[Located | Unlocated, Measures]:
+        """By ranges where they are given or can be found, else by the texts alone."""
+        ranges = samples.retrieved.fields >= _RANGE and samples.gold.fields >= _RANGE
+        if self.corpus is None and not ranges:
+            measures = Measures(self.tokenizer, str)  # a quote is its own document, and its text the name
+            return Unlocated(samples, c, measures, self.name), measures
+        measures = Measures(self.tokenizer, self._text_of)
+        return Located(samples, c, self.corpus, measures), measures
+
+    def _text_of(self, doc: str) -> str:
+        if self.corpus is None or doc not in self.corpus:
+            raise InputError(f'to count the tokens of document "{doc}" its text is needed', hint="corpus=…")
+        return self.corpus[doc].text
+
+
+class _Gathered:
+    """What was found in all queries so far."""
+
+    def __init__(self) -> None:
+        self.query: list[int] = []
+        self.rows: list[Row] = []
+        self.repeated: list[bool] = []
+        self.depth: list[int] = []
+        self.read: list[float] = []
+        self.amounts: list[tuple[int, float]] = []
+        self.alone: list[tuple[int, float]] = []
+        self.sizes: list[float] = []
+
+    def add(self, query: int, look: Look, rows: list[Row], amounts: list[tuple[int, float]], size: float) -> None:
+        """The next query."""
+        begin = len(self.read) - 1  # ranks count from 1
+        self.query += [query] * len(rows)
+        self.rows += rows
+        self.repeated += [look.chunks.index(look.chunks[row.rank - 1]) < row.rank - 1 for row in rows]
+        self.depth.append(len(look.read))
+        self.read += look.read
+        self.amounts += [(begin + rank, amount) for rank, amount in amounts]
+        self.alone += [(begin + rank, amount) for rank, amount in look.alone.items()]
+        self.sizes.append(size)
+
+    def hits(self, of: Gold, notes: tuple[str, ...], *, graded: bool) -> Hits:
+        """All of it as hits, with what is read and what is covered on the way down."""
+        depth = np.array(self.depth, np.int64)
+        covered = np.zeros(int(starts(depth)[-1]))
+        np.add.at(covered, [rank for rank, _ in self.amounts], [amount for _, amount in self.amounts])
+        gold_read = covered.copy()
+        gold_read[[rank for rank, _ in self.alone]] = [amount for _, amount in self.alone]
+        along = Along(depth, {}, {"gold": np.array(self.sizes)})
+        for name, amounts in (("covered", covered), ("gold_read", gold_read), ("read", np.array(self.read))):
+            along = along.also(name, amounts)
+        gold = np.array([row.item for row in self.rows], np.int64)
+        grade = of.grade[gold]
+        share = np.array([min(row.share, 1.0) for row in self.rows])
+        return Hits(
+            np.array(self.query, np.int64),
+            np.array([row.rank for row in self.rows], np.int64),
+            gold,
+            depth=depth,
+            of=of,
+            grade=np.where(grade > 0, grade * share, grade) if graded else grade,
+            repeated=np.array(self.repeated, bool),
+            part=np.array([row.part for row in self.rows], bool),
+            why=[row.why for row in self.rows],
+            along=along,
+            notes=notes,
+        )

@@ -1,0 +1,74 @@
+"""Tokens: how many a text has, and where in it they begin."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence, Sized
+from typing import Any
+
+from karat.errors import BadArgument
+
+Counter = Callable[[str], Any]
+"""Counts the tokens of a text, or gives them."""
+Tokenizer = Callable[[str], Any]
+"""Gives the tokens of a text: strings in order, or pairs of where each begins and ends."""
+
+
+def words(text: str) -> int:
+    """The default: what white space separates."""
+    return len(text.split())
+
+
+def count(counter: Counter, text: str) -> int:
+    """How many tokens a text has; the counter may give a number or the tokens themselves."""
+    given = counter(text)
+    if isinstance(given, Sized) and not isinstance(given, str):
+        return len(given)
+    try:
+        number = int(given)
+    except (TypeError, ValueError):
+        number = -1
+    if number < 0 or number != given:
+        raise BadArgument("a counter of tokens gives a whole number, or the tokens", got=given)
+    return number
+
+
+class TokenStarts:
+    """Where the tokens of some texts begin, found when first wanted."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._known: dict[str, list[int]] = {}
+
+    def between(self, name: str, text: str, start: int, end: int) -> int:
+        """How many tokens of a text begin in a range of it."""
+        if name not in self._known:
+            self._known[name] = self.of(text)
+        begins = self._known[name]
+        return bisect_left(begins, end) - bisect_left(begins, start)
+
+    def of(self, text: str) -> list[int]:
+        """Where each token of a text begins."""
+        given = self._tokenizer(text)
+        tokens: Sequence[Any] = given.offsets if hasattr(given, "offsets") else given
+        begins, at = [], 0
+        for token in tokens:
+            if isinstance(token, str):
+                found = text.find(token, at)
+                if found < 0:
+                    raise _not_in_text(token)
+                begins.append(found)
+                at = found + len(token)
+            elif isinstance(token, tuple) and len(token) == 2 and all(isinstance(i, int) for i in token):
+                begins.append(token[0])
+            else:
+                raise _not_in_text(token)
+        return sorted(begins)
+
+
+def _not_in_text(token: object) -> BadArgument:
+    return BadArgument(
+        "the tokenizer gave a token that does not stand in the text",
+        got=token,
+        hint="a function that gives the pieces of the text in order, or pairs of where each begins and ends",
+    )
