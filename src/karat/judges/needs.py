@@ -42,10 +42,9 @@ def _text(item: Any) -> str:
 
 def _lacking(samples: Samples, field: Field, side: str, judge: str) -> InputError:
     """Name the first item that lacks the field, and a judge that could do without."""
-    where = _first_without(samples, field, side)
     works = _works(samples)
     return InputError(
-        f'the judge "{judge}" compares by {field}, but {where} has no "{field}"',
+        f'the judge "{judge}" compares by {field}, but {_first_without(samples, field, side)}',
         hint=f'judge="{works}"' if works else f"give every item of both sides its {field}",
     )
 
@@ -60,8 +59,9 @@ def _first_without(samples: Samples, field: Field, side: str) -> str:
         rows = list(samples.retrieved.each(field, STANDARD))
     for query, row in zip(samples.ids, rows, strict=False):
         if None in row:
-            return f'item {list(row).index(None) + 1} of {side} in query "{query}"'
-    return f'no item of {side}, such as in query "{samples.ids[0]}",' if len(samples) else side
+            return f'item {list(row).index(None) + 1} of {side} in query "{query}" has no "{field}"'
+    have = samples.retrieved.fields if side == "retrieved" else samples.gold.fields
+    return f'the items of {side}, in query "{samples.ids[0]}" for one, have only: {", ".join(sorted(have))}'
 
 
 def _works(samples: Samples) -> str | None:

@@ -12,7 +12,8 @@ from karat.arrays import Floats, Ints
 from karat.errors import BadArgument, unknown
 
 _WORTH_THREADS = 50_000_000
-_EPSILON = 1e-9
+_MARGIN = 1e-3
+"""rapidfuzz drops some pairs that lie at the cutoff itself; so it is asked for a little less."""
 _WORDS = re.compile(r"[^\W_]+")
 
 Similarity = Callable[[str, str], float]
@@ -96,7 +97,7 @@ def _by_rapidfuzz(scorer: Scorer, left: list[str], right: list[str], cutoff: flo
         a,
         b,
         scorer=function,
-        score_cutoff=max(cutoff - _EPSILON, 0.0) * scale,
+        score_cutoff=max(cutoff - _MARGIN, 0.0) * scale,
         dtype=np.float64,
         workers=-1 if work > _WORTH_THREADS else 1,
     )

@@ -19,6 +19,10 @@ from karat.samples.records import Where, records_of
 
 _USUAL = {str, int}
 _LOOKED_AT = 1000
+_BARE: tuple[Field, ...] = ("id", "text")
+"""A bare string may be either."""
+_ANY: tuple[Field, ...] = ("id", "text", "doc", "start", "end")
+"""Where there are no items, none of them lacks anything."""
 
 
 def rankings_of(column: list[Any], ids: Sequence[str], where: Where, texts: list[Any] | None = None) -> Rankings:
@@ -40,7 +44,8 @@ def rankings_of(column: list[Any], ids: Sequence[str], where: Where, texts: list
         read = records_of(lists, where, "retrieved", "score")
         return Lists(read.columns, ids, scores=read.numbers, complete=read.complete)
     _check_kinds(ends, lists, where, "retrieved")
-    return Lists({"id": lists, "text": lists}, ids, plain=True)
+    fields = _BARE if ends else _ANY
+    return Lists(dict.fromkeys(fields, lists), ids, plain=True)
 
 
 def gold_of(column: list[Any], ids: Sequence[str], where: Where, texts: list[Any] | None = None) -> GoldItems:
@@ -57,7 +62,7 @@ def gold_of(column: list[Any], ids: Sequence[str], where: Where, texts: list[Any
     size = np.fromiter(map(len, lists), np.int64, len(lists))
     flat = list(chain.from_iterable(lists))
     look = look_at(flat)
-    columns: dict[Field, Sequence[Any]] = {"id": flat, "text": flat}
+    columns: dict[Field, Sequence[Any]] = dict.fromkeys(_BARE if flat else _ANY, flat)
     if look.strings or not any(issubclass(kind, Mapping) for kind in set(map(type, flat))):
         if not look.strings:
             _check_each(lists, where, "gold" if texts is None else "gold_ids")

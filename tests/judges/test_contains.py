@@ -1,0 +1,139 @@
+"""The judge `contains`: a chunk comes from a gold document, or a gold quote lies in a chunk."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import karat
+
+
+def hits(retrieved, gold, judge="contains"):
+    run = karat.evaluate(retrieved=[retrieved], gold=[gold], metrics="recall", judge=judge)
+    return [(hit.rank, hit.gold, hit.why) for hit in run.hits(1)]
+
+
+DOC = "Berlin is the capital of Germany. It has 3.7 million inhabitants."
+
+
+@pytest.mark.parametrize(
+    ("chunk", "gold", "why"),
+    [
+        (DOC, DOC, "exact"),
+        (DOC.replace(" ", "  "), DOC, "exact"),
+        (DOC, "the capital of Germany", "contains 100 %"),
+        (DOC.replace(" ", " \n"), "the capital  of Germany", "contains 100 %"),
+        ("It has 3.7 million", DOC, "comes from the gold, 28 % of it"),
+        ("It has\n3.7   million ", DOC, None),
+    ],
+)
+def test_either_way(chunk, gold, why):
+    ((rank, label, told),) = hits([chunk], [gold])
+    assert (rank, label) == (1, gold)
+    assert told == why or (why is None and "comes from the gold" in told)
+
+
+def test_direction():
+    both = [DOC, "capital of Germany"]
+    assert [
+        rank for rank, *_ in hits(["the capital", "Berlin is the capital of Germany. It"], ["is the capital of"])
+    ] == [1, 2]
+    assert [rank for rank, *_ in hits(both, ["Berlin is the capital of Germany"], "contains(gold_in_chunk)")] == [1]
+    assert [rank for rank, *_ in hits(both, ["Berlin is the capital of Germany"], "contains(chunk_in_gold)")] == [2]
+
+
+def test_a_chunk_of_mostly_white_space_may_lie_in_a_shorter_gold():
+    assert hits(["Revenue" + " " * 500 + "100" + "\t" * 90 + "200"], ["Revenue 100 200 in total"])
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\n\t"])
+def test_nothing_does_not_lie_in_everything(blank):
+    assert hits([blank], ["a"]) == []
+    assert hits(["a"], [blank]) == []
+    assert hits([blank], [""]) == [(1, "", "both are blank")]
+
+
+def test_case_counts_unless_it_is_folded():
+    assert hits(["THE CAPITAL"], [DOC]) == []
+    assert len(hits(["THE CAPITAL", "the capital, of germany"], [DOC], "contains(fold=(case, punctuation))")) == 2
+    assert hits(["It  has"], [DOC], "contains(fold=())") == []
+
+
+ALPHABET = st.text(alphabet="ab \n", max_size=12)
+
+
+@settings(max_examples=300, deadline=None)
+@given(chunks=st.lists(ALPHABET, max_size=4), gold=st.lists(ALPHABET, min_size=1, max_size=3))
+def test_against_the_plain_definition(chunks, gold):
+    """Folding all there is and asking `in`, without words that spare the trouble."""
+
+    def fold(text):
+        return " ".join(text.split())
+
+    wanted = set()
+    for rank, chunk in enumerate(map(fold, chunks), 1):
+        for item in gold:
+            if chunk == fold(item) or (chunk and fold(item) and (chunk in fold(item) or fold(item) in chunk)):
+                wanted.add((rank, item))
+    assert {(rank, item) for rank, item, _ in hits(chunks, gold)} == wanted
+
+
+def from_original(chunk, original):
+    """REMem's rule, written out."""
+    if chunk.startswith("Date: "):
+        chunk = "\n".join(chunk.split("\n")[1:])
+    if chunk.startswith(("user: ", "assistant: ")):
+        return chunk.split(": ")[1] in original or json.dumps(chunk).split(": ")[1] in original
+    return chunk in original or json.dumps(chunk) in original
+
+
+TALK = 'Session of May\nuser: "Where is it?" I asked: nowhere\nassistant: In Köln.'
+LOG = json.dumps({"turns": [TALK]}) + json.dumps("é") + "plain"
+CHUNKS = [
+    'Date: 3 May\nuser: "Where is it?" I asked: nowhere',
+    "Date: 3 May\nIn Köln.",
+    "user: In Köln.",
+    "assistant: In Köln.: and more",
+    "user: somewhere else",
+    "Session of May",
+    "Session of June",
+    "Date: 3 May\nuser: Session of May",
+    'user: "Where',
+    "é",
+    "user: é",
+    "plain",
+    "Date: plain",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("original", [TALK, LOG])
+@pytest.mark.parametrize("chunk", CHUNKS)
+def test_chunks_of_a_conversation_as_remem_takes_them(chunk, original):
+    judge = "contains(chunk_in_gold, strip=(date, speaker, json), fold=())"
+    alone = chunk.startswith("Date: ") and "\n" not in chunk
+    assert bool(hits([chunk], [original], judge)) == (from_original(chunk, original) and not alone)
+
+
+def test_what_is_stripped_is_settable():
+    chunk, gold = "Date: today\nuser: yes", "they said yes"
+    for strip, found in (("()", 0), ("date", 0), ("(date, speaker)", 1), ("speaker", 0)):
+        assert len(hits([chunk], [gold], f"contains(strip={strip})")) == found
+    assert karat.Contains(strip="date").name == "contains(strip=(date))"
+
+
+@pytest.mark.parametrize(
+    ("judge", "said"),
+    [
+        ("contains(sideways)", "direction"),
+        ("contains(strip=(dates))", "strip"),
+        ("contains(gold_in_chunk, strip=date)", "strip"),
+        ("contains(fold=colour)", "fold"),
+        ("contains(0.5, 3)", "does not take"),
+    ],
+)
+def test_settings_that_cannot_be(judge, said):
+    with pytest.raises(karat.KaratError, match=said):
+        hits(["a"], ["a"], judge)

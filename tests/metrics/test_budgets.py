@@ -1,0 +1,106 @@
+"""Token budgets: `recall@500t` is recall at as many items as hold no more than 500 tokens."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import karat
+from karat.metrics import METRICS, Budget, parse, parse_all
+
+NAMES = [name for name, d in METRICS.items() if d.cutoff]
+
+
+@pytest.mark.parametrize("text", ["recall@500t", "recall@5,500t,10", "precision(rel=2)@1t", "ndcg@10t,20t"])
+def test_names_round_trip(text):
+    assert str(parse(text)) == text
+
+
+def test_reading():
+    assert parse("recall@5,500t").ks == (5, Budget(500))
+    assert parse("recall_at_500t") == parse("recall@500t")
+    assert [str(m) for m in parse_all("recall@5, 500t, rr ndcg@10t")] == ["recall@5,500t", "rr", "ndcg@10t"]
+    assert parse("recall@500") != parse("recall@500t")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["recall@t", "recall@5T", "recall@0t", "recall@-5t", "recall@5.5t", "recall@5tt", "recall@5 t", "r_precision@5t"],
+)
+def test_what_is_no_budget(text):
+    with pytest.raises(karat.KaratError):
+        parse_all(text)
+
+
+TEXTS = {"a": "one two three", "b": "one two", "c": "one", "d": "one two three four", "e": ""}
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    ranking=st.lists(st.sampled_from("abcde"), max_size=6),
+    gold=st.lists(st.sampled_from("abcde"), min_size=1, unique=True),
+    tokens=st.integers(1, 12),
+)
+def test_as_many_items_as_fit(ranking, gold, tokens):
+    """At every budget what the metric gives at that many ranks; none at all is 0."""
+    fits, used = 0, 0
+    for item in ranking:
+        used += len(TEXTS[item].split())
+        if used > tokens:
+            break
+        fits += 1
+    samples = [{"retrieved": [{"id": i, "text": TEXTS[i]} for i in ranking], "gold": gold}] * 2
+    names = [f"{name}@{tokens}t" for name in NAMES if not name.startswith("span_")]
+    scores = karat.evaluate([*samples, samples[0] | {"gold": ["a"]}], names, judge="ids").scores
+    for name, values in scores.items():
+        base = name.partition("@")[0]
+        if fits:
+            samples_of_one = [samples[0]]
+            wanted = karat.evaluate(samples_of_one, f"{base}@{fits}", judge="ids").scores[f"{base}@{fits}"][0]
+        else:
+            wanted = np.nan if base == "judged" and not ranking else 0.0
+        assert values[0] == values[1] or np.isnan(values[0])
+        assert values[0] == pytest.approx(wanted, nan_ok=True), name
+
+
+def test_beside_ranks_and_in_files(tmp_path):
+    samples = [{"retrieved": ["one two", "three", "four five six"], "gold": ["three", "four five six"]}]
+    run = karat.evaluate(samples, "recall@1,2t,3t,2 precision@3t,100t", judge="exact")
+    assert run.mean == {
+        "recall@1": 0.0, "recall@2t": 0.0, "recall@3t": 0.5, "recall@2": 0.5,
+        "precision@3t": 0.5, "precision@100t": pytest.approx(2 / 3),
+    }  # fmt: skip
+    run.save(tmp_path / "run.parquet")
+    again = karat.load(tmp_path / "run.parquet")
+    assert again.mean == run.mean
+    assert again.pooled == run.pooled
+
+
+def test_counters_of_ones_own():
+    samples = {"retrieved": [["abc", "de"]], "gold": [["de"]]}
+    assert karat.evaluate(**samples, metrics="recall@4t", judge="exact", tokens=len).mean["recall@4t"] == 0
+    assert karat.evaluate(**samples, metrics="recall@5t", judge="exact", tokens=list).mean["recall@5t"] == 1
+    assert karat.score("recall@2t", ["abc", "de"], ["de"], judge="exact") == 1
+
+
+@pytest.mark.parametrize("counter", [lambda text: -1, lambda text: 1.5, lambda text: None, lambda text: "3", 5])
+def test_counters_that_do_not_count(counter):
+    with pytest.raises(karat.BadArgument, match="token"):
+        karat.score("recall@5t", ["a b"], ["a b"], tokens=counter)
+
+
+def test_budgets_need_texts():
+    with pytest.raises(karat.InputError, match="needs the texts"):
+        karat.evaluate([{"retrieved": [{"id": "a"}], "gold": ["a"]}], "recall@5t")
+    uncounted = karat.evaluate(retrieved=[["a"]], gold=[["a"]], metrics="recall@1").all_hits
+    with pytest.raises(karat.BadArgument, match="nobody has counted"):
+        parse("recall@5t").scores(uncounted, karat.STANDARD)
+
+
+def test_a_convention_that_removes_copies():
+    c = karat.Convention(name="removes", duplicates="remove")
+    items = [{"id": "a", "text": "one two"}, {"id": "a", "text": "one two"}, {"id": "b", "text": "three"}]
+    run = karat.evaluate([{"retrieved": items, "gold": ["b"]}], "recall@3t", convention=c)
+    assert run.mean["recall@3t"] == 1.0

@@ -1,0 +1,46 @@
+"""Names with settings: what is read, and what is written reads back."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import karat
+from karat.grammar import Call, parse_call, write, write_call
+
+
+@pytest.mark.parametrize(
+    ("text", "call"),
+    [
+        ("ids", Call("ids", (), {})),
+        (" fuzzy( 0.8 , ratio ) ", Call("fuzzy", (0.8, "ratio"), {})),
+        ('contains(strip=("date", "json"))', Call("contains", (), {"strip": ("date", "json")})),
+        ("contains(strip=(date, json), fold=())", Call("contains", (), {"strip": ("date", "json"), "fold": ()})),
+        ("spans(corpus=my docs/a.jsonl)", Call("spans", (), {"corpus": "my docs/a.jsonl"})),
+        ("spans(corpus='a,b)(c')", Call("spans", (), {"corpus": "a,b)(c"})),
+        ("spans(corpus=C:/x=y)", Call("spans", (), {"corpus": "C:/x=y"})),
+        ("fuzzy(strict=True)", Call("fuzzy", (), {"strict": True})),
+    ],
+)
+def test_reading(text, call):
+    assert parse_call(text) == call
+
+
+@pytest.mark.parametrize("text", ["", "5", "a(", "a)", "a(1))", "a((1)", "a('1)", "a b(1)", "a(1]", "a(1)b"])
+def test_what_cannot_be_read(text):
+    with pytest.raises(karat.BadArgument, match="name with settings"):
+        parse_call(text)
+
+
+words = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")), min_size=1, max_size=8)
+values = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | words
+
+
+@given(value=values | st.lists(words, max_size=3).map(tuple))
+def test_what_is_written_reads_back(value):
+    assert parse_call(write_call("name", setting=value)).named["setting"] == value
+
+
+def test_numbers_are_written_short():
+    assert [write(v) for v in (0.80, 2.0, "a b", ("a", "b"))] == ["0.8", "2", "'a b'", "(a, b)"]
