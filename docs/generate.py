@@ -43,7 +43,9 @@ def edges() -> str:
     from edge_cases import EDGES, MANY  # type: ignore[import-not-found]
 
     rows = ["| edge | what karat does | example | scores |", "|---|---|---|---|"]
-    rows += [f"| {e.name} | {e.decision} | {_example(e.retrieved, e.gold)} | {_scores(e.scores)} |" for e in EDGES]
+    rows += [
+        f"| {e.name} | {e.decision} | {_example(e.retrieved, e.gold, e.judge)} | {_scores(e.scores)} |" for e in EDGES
+    ]
     rows += [f"| {e.name} | {e.decision} | {_matches(e)} | {_scores(e.scores)} |" for e in MANY]
     return "\n".join(rows)
 
@@ -72,8 +74,9 @@ def speed() -> str:
     return "\n".join([*rows, "", about])
 
 
-def _example(retrieved: Any, gold: Any) -> str:
-    return f"retrieved `{_short(retrieved)}`, gold `{_short(gold)}`"
+def _example(retrieved: Any, gold: Any, judge: str) -> str:
+    by = "" if judge == "auto" else f", judge `{judge}`"
+    return f"retrieved `{_short(retrieved)}`, gold `{_short(gold)}`{by}"
 
 
 def _short(by_query: dict[str, Any]) -> str:

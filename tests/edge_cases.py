@@ -17,6 +17,7 @@ class Edge(NamedTuple):
     retrieved: Any
     gold: Any
     scores: dict[str, float]
+    judge: str = "auto"
 
 
 DISCOUNT = [1 / log2(rank + 1) for rank in range(1, 10)]
@@ -118,6 +119,53 @@ EDGES = [
         {"q": ["X", "A", "Y", "Z"]},
         {"q": {"A": 1, "Z": 0}},
         {"precision@2": 0.5, "rr": 0.5, "bpref": 1.0, "judged@4": 0.5},
+    ),
+    Edge(
+        "alternatives in the gold",
+        "Any one of a group satisfies; recall counts the group once, precision every rank that holds a member.",
+        {"q": ["B", "A", "X"]},
+        {"q": [{"id": "A", "group": 1}, {"id": "B", "group": 1}, {"id": "C"}]},
+        {"recall@1": 0.5, "recall@3": 0.5, "precision@3": 2 / 3, "rr": 1.0},
+    ),
+    Edge(
+        "several chunks of one document",
+        "With `at=doc` the document is found at its first chunk; the others keep their ranks and earn nothing.",
+        {"q": [{"id": "A1", "doc": "A"}, {"id": "A2", "doc": "A"}, {"id": "B1", "doc": "B"}]},
+        {"q": ["A", "B"]},
+        {"recall@2": 0.5, "recall@3": 1.0, "precision@3": 2 / 3},
+        "ids(at=doc)",
+    ),
+    Edge(
+        "a blank text",
+        "Equal to another blank text alone; it is contained in nothing, and similar to nothing.",
+        {"q": ["", "one"]},
+        {"q": ["one", "two"]},
+        {"recall@1": 0.0, "recall@2": 0.5},
+        "contains",
+    ),
+    Edge(
+        "a quote over two chunks",
+        "Found at the rank that completes enough of it; both ranks are relevant.",
+        {"q": [{"doc": "A", "start": 0, "end": 40}, {"doc": "A", "start": 40, "end": 80}]},
+        {"q": [{"doc": "A", "start": 0, "end": 100}]},
+        {"recall@1": 0.0, "recall@2": 1.0, "precision@2": 1.0, "span_recall@1": 0.4, "span_precision@2": 1.0},
+        "spans",
+    ),
+    Edge(
+        "chunks that overlap, or come twice",
+        "What they share is read once and covered once.",
+        {"q": [{"doc": "A", "start": 0, "end": 10}, {"doc": "A", "start": 5, "end": 15}]},
+        {"q": [{"doc": "A", "start": 0, "end": 30}]},
+        {"span_recall@2": 0.5, "span_precision@2": 1.0, "span_iou@2": 0.5, "recall@2": 1.0},
+        "spans",
+    ),
+    Edge(
+        "a budget below the first item",
+        "Nothing fits, so nothing was retrieved: 0.",
+        {"q": ["one two three", "four"]},
+        {"q": ["four"]},
+        {"recall@2t": 0.0, "precision@2t": 0.0, "recall@4t": 1.0, "precision@4t": 0.5},
+        "exact",
     ),
 ]
 

@@ -17,7 +17,7 @@ from twins import Case
 
 @pytest.mark.parametrize("edge", EDGES, ids=lambda e: e.name)
 def test_edge(edge):
-    run = karat.evaluate(retrieved=edge.retrieved, gold=edge.gold, metrics=list(edge.scores))
+    run = karat.evaluate(retrieved=edge.retrieved, gold=edge.gold, metrics=list(edge.scores), judge=edge.judge)
     for name, wanted in edge.scores.items():
         assert run.mean[name] == pytest.approx(wanted, abs=1e-12, nan_ok=True), name
         assert bool(run.undefined[name]) == math.isnan(wanted)
