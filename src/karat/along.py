@@ -39,7 +39,11 @@ class Along(NamedTuple):
         return Along(depth, totals, {name: size[rows] for name, size in self.sizes.items()})
 
     def also(self, name: str, amounts: Floats) -> Along:
-        """The same with one more total, given as the amount at each rank; whole numbers, or the last digits suffer."""
-        so_far = np.concatenate(([0.0], np.cumsum(amounts, dtype=float)))
-        before = np.repeat(so_far[starts(self.depth)[:-1]], self.depth)
-        return self._replace(totals={**self.totals, name: so_far[1:] - before})
+        """The same with one more total, given as the amount at each rank."""
+        start = starts(self.depth)
+        if (amounts == np.floor(amounts)).all():  # then sums are exact, and all queries may be summed in one go
+            so_far = np.concatenate(([0.0], np.cumsum(amounts, dtype=float)))
+            total = so_far[1:] - np.repeat(so_far[start[:-1]], self.depth)
+        else:
+            total = np.concatenate([np.cumsum(own, dtype=float) for own in np.split(amounts, start[1:-1])])
+        return self._replace(totals={**self.totals, name: total})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from karat.arrays import Floats
@@ -24,14 +26,17 @@ def costs(samples: Samples, hits: Hits, judge: Judge, counter: Counter, c: Conve
         )
     known: dict[str, int] = {}
     amounts: list[int] = []
-    field: Field = getattr(judge, "field", "text")
-    texts, keys = samples.retrieved.each("text", c), samples.retrieved.each(field, c)
-    for row, (ranking, names) in enumerate(zip(texts, keys, strict=True)):
-        kept = dict(zip(reversed(names), reversed(ranking), strict=True)) if c.duplicates == "remove" else None
-        own = list(ranking) if kept is None else [kept[name] for name in dict.fromkeys(names)]
+    # What tells copies, which a convention may remove, is what the judge compares by.
+    fields: tuple[Field, ...] = getattr(judge, "fields", ("text",)) if c.duplicates == "remove" else ()
+    keys = [samples.retrieved.each(field, c) for field in fields if field in samples.retrieved.some]
+    for row, ranking in enumerate(samples.retrieved.each("text", c)):
+        names = zip(*map(next, keys), strict=True) if keys else range(len(ranking))
+        own: dict[Any, Any] = {}
+        for name, item in zip(names, ranking, strict=True):
+            own.setdefault(name, item)
         if len(own) != hits.depth[row]:
             raise BadArgument(f'the judge "{judge.name}" counts other items than were retrieved; no budget can be kept')
-        for item in own:
+        for item in own.values():
             text = str(item)
             if text not in known:
                 known[text] = count(counter, text)

@@ -95,6 +95,14 @@ def test_other_cutoffs_change_no_digit(name, queries):
         np.testing.assert_array_equal(together[column], scores(column, queries)[column])
 
 
+@pytest.mark.parametrize("name", WHOLE)
+@few
+@given(queries=many, k=st.integers(1, 6))
+def test_what_stands_below_k_changes_no_digit(name, queries, k):
+    cut = [Case(q.ranking[:k], q.satisfies, q.grades) for q in queries]
+    same(scores(f"{name}@{k}", queries), scores(f"{name}@{k}", cut))
+
+
 @pytest.mark.parametrize("name", ["recall", "hit", "recall_all", "rr", "ap", "err", "rbp"])
 @few
 @given(queries=many)

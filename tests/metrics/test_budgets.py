@@ -104,3 +104,10 @@ def test_a_convention_that_removes_copies():
     items = [{"id": "a", "text": "one two"}, {"id": "a", "text": "one two"}, {"id": "b", "text": "three"}]
     run = karat.evaluate([{"retrieved": items, "gold": ["b"]}], "recall@3t", convention=c)
     assert run.mean["recall@3t"] == 1.0
+    items = [{"id": "a", "text": "one two"}, {"id": "b", "text": "three"}, {"id": "a", "text": "one two"}]
+    run = karat.evaluate([{"retrieved": items, "gold": ["b"]}], "recall@2t,3t", convention=c)
+    assert run.mean == {"recall@2t": 0.0, "recall@3t": 1.0}
+    ranges = [{"doc": "d", "start": i, "end": i + 5, "text": "Title"} for i in (0, 50, 0)]
+    gold = [{"doc": "d", "start": 50, "end": 55}]
+    run = karat.evaluate([{"retrieved": ranges, "gold": gold}], "recall@1t,2t", judge="spans", convention=c)
+    assert run.mean == {"recall@1t": 0.0, "recall@2t": 1.0}

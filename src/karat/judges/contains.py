@@ -27,8 +27,6 @@ _SPEAKERS = ("user: ", "assistant: ")
 class Contains:
     """A gold quote lies in the chunk, or the chunk in a gold document; white space may differ."""
 
-    field = "text"
-
     def __init__(self, direction: Direction = "either", *, strip: Any = (), fold: Any = ("space",)) -> None:
         if direction not in get_args(Direction):
             raise unknown("direction", str(direction), get_args(Direction), f"one of: {', '.join(get_args(Direction))}")

@@ -19,6 +19,8 @@ from karat.samples.keys import as_id
 
 _WORD = re.compile(r"\S+")
 _MOST_PLACES = 1000
+_TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
+"""What lies in the folder of a corpus but is no document of it, unless it is asked for by name."""
 _IDS = ("id", "doc", "doc_id", "_id", "document_id", "docid", "docno")
 _TEXTS = ("text", "content", "page_content", "contents", "body")
 
@@ -60,12 +62,13 @@ class Corpus:
         self._read: dict[str, Callable[[], str]] = {}
         self._known: dict[str, Document] = {}
         self._names: list[str] = []
+        self._short: dict[str, str] = {}
         if isinstance(given, Mapping):
             self.told = f"{len(given)} documents"
             self._take(given.items(), "corpus")
         elif isinstance(given, str | PathLike):
-            self.told = str(given)
             path = Path(given)
+            self.told = path.name or str(given)  # the same corpus on another machine has the same name
             self._read_folder(path) if path.is_dir() else self._read_rows(path)
         else:
             hint = "a folder, a JSONL file, or a dict of texts"
@@ -80,6 +83,10 @@ class Corpus:
         """Every document once."""
         return self._names
 
+    def name(self, given: str) -> str:
+        """The one name of a document that may be called by several."""
+        return self._short.get(given, given)
+
     def __getitem__(self, name: str) -> Document:
         if name not in self._known:
             self._known[name] = Document(self._read[name]())
@@ -87,7 +94,7 @@ class Corpus:
 
     def lacks(self, name: str, where: str) -> InputError:
         """The error for a document that is not there."""
-        close = nearest(name, list(self._read)[:10_000])
+        close = nearest(name, [*self._read, *self._short][:10_000])
         some = ", ".join(self._names[:3])
         hint = f'did you mean "{close}"?' if close else f"it has: {some}{', …' if len(self._names) > 3 else ''}"
         return InputError(f'{where}: no document "{name}" in the corpus {self.told}', hint=hint)
@@ -102,15 +109,14 @@ class Corpus:
 
     def _read_folder(self, folder: Path) -> None:
         """A document is named by its path in the folder; the ending may be left out where that is clear."""
-        short: dict[str, list[Path]] = {}
+        short: dict[str, list[str]] = {}
         for path in sorted(p for p in folder.rglob("*") if p.is_file() and not p.name.startswith(".")):
             name = path.relative_to(folder).as_posix()
             self._read[name] = lambda path=path: _read_text(path)  # type: ignore[misc]
-            self._names.append(name)
-            short.setdefault(name.removesuffix(path.suffix), []).append(path)
-        for name, paths in short.items():
-            if len(paths) == 1 and name not in self._read:
-                self._read[name] = lambda path=paths[0]: _read_text(path)  # type: ignore[misc]
+            if path.suffix.lower() not in _TABLES:
+                self._names.append(name)
+                short.setdefault(name.removesuffix(path.suffix), []).append(name)
+        self._short = {name: names[0] for name, names in short.items() if len(names) == 1 and name not in self._read}
 
     def _read_rows(self, path: Path) -> None:
         loaded = read_file(path)

@@ -82,27 +82,30 @@ class Covered(NamedTuple):
     """What some chunks cover of the gold of one query."""
 
     rows: list[Row]
-    amounts: list[tuple[int, float]]
-    """How much gold is covered for the first time at a rank."""
+    amounts: list[tuple[int, float, float]]
+    """At a rank: how much of the gold is covered for the first time, and how much new text is gold."""
     size: float
     """How much gold there is."""
-    gold: dict[str, Union]
-    """Where it is."""
 
 
 def cover(goals: Sequence[Goal], touches: Iterable[Touch], measure: Measure, coverage: float) -> Covered:
-    """Go down the ranking; a gold item is found at the rank where enough of it is covered."""
+    """Go down the ranking; a gold item is found at the rank where enough of it is covered.
+
+    Nothing at a rank depends on what stands below: of alternatives the one counts that is covered best so far,
+    and it weighs what the first of them does.
+    """
     of_doc: dict[str, list[int]] = {}
     for number, goal in enumerate(goals):
         of_doc.setdefault(goal.doc, []).append(number)
     got = [0] * len(goals)
     helped: list[list[int]] = [[] for _ in goals]
     unions: dict[str, Union] = {doc: Union() for doc in of_doc}
-    fresh: list[tuple[int, str, int, int]] = []
     rows: dict[tuple[int, int], Row] = {}
+    gold = _Weights(goals, measure)
+    amounts: list[tuple[int, float, float]] = []
     for touch in touches:
         pieces = unions[touch.doc].add(touch.start, touch.end)
-        fresh += [(touch.rank, touch.doc, start, end) for start, end in pieces]
+        amounts.append((touch.rank, *gold.add(touch.doc, pieces)))
         for number in of_doc[touch.doc]:
             goal, before = goals[number], got[number]
             own = _shared(touch.start, touch.end, goal)
@@ -113,16 +116,68 @@ def cover(goals: Sequence[Goal], touches: Iterable[Touch], measure: Measure, cov
             helped[number].append(touch.rank)
             if row is not None and _better(row, rows.get((row.rank, row.item))):
                 rows[row.rank, row.item] = row
-    chosen = _chosen(goals, got)
-    amounts = [
-        (rank, sum(measure(doc, a, b) for a, b in chosen[doc].within(start, end)))
-        for rank, doc, start, end in fresh
-        if doc in chosen
-    ]
-    size = 0.0
-    for doc, union in chosen.items():
-        size += sum(measure(doc, a, b) for a, b in union.within(0, _far(goals)))
-    return Covered(list(rows.values()), amounts, size, chosen)
+    return Covered(list(rows.values()), amounts, gold.size)
+
+
+class _Weights:
+    """The relevant gold of a query, weighed in characters or tokens, and how much of it is covered."""
+
+    def __init__(self, goals: Sequence[Goal], measure: Measure) -> None:
+        self._measure = measure
+        units: dict[int, dict[tuple[str, int, int], Goal]] = {}
+        for goal in goals:
+            if goal.counts:
+                units.setdefault(goal.unit, {}).setdefault((goal.doc, goal.start, goal.end), goal)
+        places = [list(unit.values()) for unit in units.values()]
+        alone = [unit[0] for unit in places if len(unit) == 1]
+        self._any = _united(goal for unit in places for goal in unit)
+        self._alone = _united(alone)
+        self._several = [_Several(unit, measure) for unit in places if len(unit) > 1]
+        self.size = sum(several.size for several in self._several)
+        for doc, union in self._alone.items():
+            self.size += self._weigh(union, doc, 0, max(goal.end for goal in alone))
+
+    def add(self, doc: str, pieces: Sequence[tuple[int, int]]) -> tuple[float, float]:
+        """What new pieces of a document cover of the gold, and how much of them is gold."""
+        covered = sum(several.add(doc, pieces) for several in self._several)
+        text = 0.0
+        for start, end in pieces:
+            covered += self._weigh(self._alone.get(doc), doc, start, end)
+            text += self._weigh(self._any.get(doc), doc, start, end)
+        return covered, text
+
+    def _weigh(self, union: Union | None, doc: str, start: int, end: int) -> float:
+        return 0.0 if union is None else sum(self._measure(doc, a, b) for a, b in union.within(start, end))
+
+
+class _Several:
+    """Alternatives: as much is covered as of the one that is covered best."""
+
+    def __init__(self, goals: Sequence[Goal], measure: Measure) -> None:
+        self._goals = goals
+        self._measure = measure
+        self._sizes = [measure(goal.doc, goal.start, goal.end) for goal in goals]
+        self._got = [0.0] * len(goals)
+        self._best = 0.0
+        self.size = self._sizes[0]
+
+    def add(self, doc: str, pieces: Sequence[tuple[int, int]]) -> float:
+        """How much more is covered with these pieces."""
+        for number, goal in enumerate(self._goals):
+            if goal.doc == doc:
+                for start, end in pieces:
+                    low, high = max(start, goal.start), min(end, goal.end)
+                    self._got[number] += self._measure(doc, low, high) if low < high else 0.0
+        shares = (got / size for got, size in zip(self._got, self._sizes, strict=True) if size)
+        before, self._best = self._best, max(shares, default=0.0) * self.size
+        return self._best - before
+
+
+def _united(goals: Iterable[Goal]) -> dict[str, Union]:
+    union: dict[str, Union] = {}
+    for goal in goals:
+        union.setdefault(goal.doc, Union()).add(goal.start, goal.end)
+    return union
 
 
 def _row(
@@ -160,22 +215,3 @@ def _percent(share: float) -> str:
 
 def _shared(start: int, end: int, goal: Goal) -> int:
     return max(min(end, goal.end) - max(start, goal.start), 0)
-
-
-def _chosen(goals: Sequence[Goal], got: list[int]) -> dict[str, Union]:
-    """The gold as ranges: of alternatives the one that is covered best, else the first."""
-    best: dict[int, int] = {}
-    for number, goal in enumerate(goals):
-        if goal.counts:
-            other = best.setdefault(goal.unit, number)
-            if got[number] / goal.size > got[other] / goals[other].size:
-                best[goal.unit] = number
-    union: dict[str, Union] = {}
-    for number in best.values():
-        goal = goals[number]
-        union.setdefault(goal.doc, Union()).add(goal.start, goal.end)
-    return union
-
-
-def _far(goals: Sequence[Goal]) -> int:
-    return max((goal.end for goal in goals), default=0)

@@ -44,6 +44,11 @@ class _Equality:
         )
         return hits if units is None else unite(hits, units)
 
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """What tells copies."""
+        return (self.field,)
+
     def _check(self, samples: Samples) -> None:
         need(samples, self.field, self.name)
 

@@ -39,8 +39,6 @@ class _Pairs(NamedTuple):
 class Fuzzy:
     """Texts whose similarity reaches the threshold; `strict` asks for more than it, `graded` earns so much."""
 
-    field = "text"
-
     def __init__(
         self,
         threshold: float = 0.8,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from karat.conventions import Convention
@@ -15,7 +15,7 @@ from karat.judges.quoted import Quote
 from karat.samples import Field, Samples
 from karat.samples.keys import as_id
 
-_FIELDS: tuple[Field, ...] = ("doc", "start", "end", "text")
+FIELDS: tuple[Field, ...] = ("doc", "start", "end", "text")
 _GIVE = "give doc, start and end, or doc and text with corpus="
 
 Range: TypeAlias = tuple[str, int, int]
@@ -52,12 +52,13 @@ class Located:
         self._corpus = corpus
         self._measures = measures
         self._known: dict[tuple[str, str], list[Place]] = {}
-        self._nowhere, self._several, self._odd, self._lost = Cases(), Cases(), Cases(), Cases()
+        self._nowhere, self._several, self._odd, self._lost, self._copied = (Cases() for _ in range(5))
         gold = samples.gold
         self._relevant = (gold.grade > 0).tolist()
         self._bounds = gold.start.tolist()
-        self._gold = _items([gold.columns.get(field) for field in _FIELDS], len(gold.grade))
-        self._chunks = _chunks(samples, c)
+        names = str if corpus is None else corpus.name
+        self._gold = items_of([gold.columns.get(field) for field in FIELDS], len(gold.grade), names)
+        self._chunks = chunks_of(samples, c, names)
         self.keys = [item.key for item in self._gold]
         self.labels = [item.text or item.key for item in self._gold]
         self.places = [
@@ -76,7 +77,18 @@ class Located:
             *self._several.told("gold quote occurs", "gold quotes occur", "several times, every place counts"),
             *self._odd.told("gold range does", "gold ranges do", "not hold the text that stands beside it"),
             *self._lost.told("chunk occurs", "chunks occur", "nowhere in its document, compared by its text alone"),
+            *self._copied.told("chunk occurs", "chunks occur", "several times, taken where most of the gold is"),
+            *self._apart(),
         )
+
+    def _apart(self) -> tuple[str, ...]:
+        """Say so if gold and chunks have no document in common: most likely the two name them differently."""
+        gold = dict.fromkeys(doc for places in self.places for doc, _, _ in places)
+        chunks = dict.fromkeys(chunk.doc for ranking in self._chunks for chunk in ranking)
+        if not gold or not chunks or None in chunks or gold.keys() & chunks.keys():
+            return ()
+        some = ", ".join(list(map(str, chunks))[:3])
+        return (f"no chunk is from a document with gold. Gold: {', '.join(list(gold)[:3])}; chunks: {some}",)
 
     def _look(self, query: int, chunks: list[Item], items: range) -> Look:
         goals = [Goal(i, i, *place, self._relevant[i]) for i in items for place in self.places[i]]
@@ -87,7 +99,7 @@ class Located:
         unions: dict[str, Union] = {}
         seen: set[Item] = set()
         for rank, chunk in enumerate(chunks, 1):
-            place = self._chunk_place(chunk, goals, f'query "{self._ids[query]}", item {rank} of retrieved')
+            place = self._chunk_place(chunk, goals, self._ids[query], rank)
             if place is not None:
                 fresh = unions.setdefault(place[0], Union()).add(*place[1:])
                 read.append(sum(self._measures.between(place[0], start, end) for start, end in fresh))
@@ -119,8 +131,9 @@ class Located:
             self._several.add(query, item.text)
         return found
 
-    def _chunk_place(self, chunk: Item, goals: list[Goal], where: str) -> Range | None:
+    def _chunk_place(self, chunk: Item, goals: list[Goal], query: str, rank: int) -> Range | None:
         """Where a chunk stands; where its text occurs several times, the place that has most of the gold."""
+        where = f'query "{query}", item {rank} of retrieved'
         if chunk.range is not None:
             self._text_at(chunk, where)
             return chunk.range
@@ -130,7 +143,9 @@ class Located:
         docs = [doc for doc in docs if doc in self._corpus]
         found = self._find(chunk.text, docs)
         if not found and docs and chunk.doc is not None:
-            self._lost.add(where.partition('"')[2].partition('"')[0], chunk.text)
+            self._lost.add(query, chunk.text)
+        if len(found) > 1:
+            self._copied.add(query, chunk.text)
         return max(found, key=lambda place: sum(_shared(place, goal) for goal in goals), default=None)
 
     def _by_text(self, text: str, rank: int, goals: list[Goal]) -> tuple[list[Touch], float]:
@@ -166,21 +181,22 @@ class Located:
         return text[item.range[1] : item.range[2]]
 
 
-def _chunks(samples: Samples, c: Convention) -> list[list[Item]]:
+def chunks_of(samples: Samples, c: Convention, names: Callable[[str], str] = str) -> list[list[Item]]:
     """The chunks of each query, best first; copies leave the ranking if the convention says so."""
     given = samples.retrieved
-    columns = [list(given.each(field, c)) if field in given.some else None for field in _FIELDS]
+    columns = [list(given.each(field, c)) if field in given.some else None for field in FIELDS]
     some = next(column for column in columns if column is not None)
     rankings = [
-        _items([None if column is None else column[query] for column in columns], len(ranking))
+        items_of([None if column is None else column[query] for column in columns], len(ranking), names)
         for query, ranking in enumerate(some)
     ]
     return [list(dict.fromkeys(ranking)) for ranking in rankings] if c.duplicates == "remove" else rankings
 
 
-def _items(columns: Sequence[Sequence[Any] | None], size: int) -> list[Item]:
+def items_of(columns: Sequence[Sequence[Any] | None], size: int, names: Callable[[str], str] = str) -> list[Item]:
+    """Items from their fields; a document has one name, however it is called."""
     doc, start, end, text = ([None] * size if column is None else column for column in columns)
-    docs = [None if value is None else as_id(value) for value in doc]
+    docs = [None if value is None else names(as_id(value)) for value in doc]
     texts = [None if value is None else str(value) for value in text]
     return [Item(*item) for item in zip(docs, start, end, texts, strict=True)]
 

@@ -11,9 +11,9 @@ from karat.errors import BadArgument, InputError
 from karat.grammar import write_call
 from karat.hits import Gold, Hits
 from karat.judges.corpus import Corpus, CorpusLike
-from karat.judges.cover import Row, cover
+from karat.judges.cover import Covered, Row, cover
 from karat.judges.fuzzy import share_of_one
-from karat.judges.located import Located
+from karat.judges.located import FIELDS, Located
 from karat.judges.look import Look, Measures
 from karat.judges.protocol import judge
 from karat.judges.unlocated import Unlocated
@@ -29,7 +29,7 @@ _RANGE = {"doc", "start", "end"}
 class Spans:
     """A gold range or quote is found when the top k together cover enough of it; `corpus` holds the documents."""
 
-    field = "text"
+    fields = FIELDS
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Spans:
         for query, look in enumerate(over(located, len(samples), self.name)):
             goals = [goal._replace(unit=unit[goal.item]) for goal in look.goals]
             covered = cover(goals, look.touches, measures.between, self.coverage)
-            gathered.add(query, look, covered.rows, covered.amounts, covered.size)
+            gathered.add(query, look, covered)
         grade = samples.gold.grade.copy()
         grade[[not places for places in located.places]] = -1.0  # a quote that is nowhere cannot be judged
         if len(grade) and (grade[samples.gold.grade > 0] < 0).all() and (samples.gold.grade > 0).any():
@@ -94,28 +94,29 @@ class _Gathered:
         self.repeated: list[bool] = []
         self.depth: list[int] = []
         self.read: list[float] = []
-        self.amounts: list[tuple[int, float]] = []
+        self.amounts: list[tuple[int, float, float]] = []
         self.alone: list[tuple[int, float]] = []
         self.sizes: list[float] = []
 
-    def add(self, query: int, look: Look, rows: list[Row], amounts: list[tuple[int, float]], size: float) -> None:
+    def add(self, query: int, look: Look, covered: Covered) -> None:
         """The next query."""
         begin = len(self.read) - 1  # ranks count from 1
-        self.query += [query] * len(rows)
-        self.rows += rows
-        self.repeated += [look.chunks.index(look.chunks[row.rank - 1]) < row.rank - 1 for row in rows]
+        self.query += [query] * len(covered.rows)
+        self.rows += covered.rows
+        self.repeated += [look.chunks.index(look.chunks[row.rank - 1]) < row.rank - 1 for row in covered.rows]
         self.depth.append(len(look.read))
         self.read += look.read
-        self.amounts += [(begin + rank, amount) for rank, amount in amounts]
+        self.amounts += [(begin + rank, gold, text) for rank, gold, text in covered.amounts]
         self.alone += [(begin + rank, amount) for rank, amount in look.alone.items()]
-        self.sizes.append(size)
+        self.sizes.append(covered.size)
 
     def hits(self, of: Gold, notes: tuple[str, ...], *, graded: bool) -> Hits:
         """All of it as hits, with what is read and what is covered on the way down."""
         depth = np.array(self.depth, np.int64)
-        covered = np.zeros(int(starts(depth)[-1]))
-        np.add.at(covered, [rank for rank, _ in self.amounts], [amount for _, amount in self.amounts])
-        gold_read = covered.copy()
+        covered, gold_read = np.zeros((2, int(starts(depth)[-1])))
+        ranks = [rank for rank, _, _ in self.amounts]
+        np.add.at(covered, ranks, [amount for _, amount, _ in self.amounts])
+        np.add.at(gold_read, ranks, [amount for _, _, amount in self.amounts])
         gold_read[[rank for rank, _ in self.alone]] = [amount for _, amount in self.alone]
         along = Along(depth, {}, {"gold": np.array(self.sizes)})
         for name, amounts in (("covered", covered), ("gold_read", gold_read), ("read", np.array(self.read))):

@@ -20,8 +20,6 @@ from karat.samples import Samples
 class Text:
     """The same text but for Unicode form, case, white space and punctuation; `fold` says which of them."""
 
-    field = "text"
-
     def __init__(self, fold: Any = ALL) -> None:
         self.fold = fold_names(fold)
         self.name = "text" if self.fold == ALL else write_call("text", fold=self.fold)

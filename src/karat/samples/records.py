@@ -72,6 +72,9 @@ def _record(item: Any, where: Where, row: int, side: str) -> Record:
             named.setdefault(_ALSO[name], value)
     if "id" not in named and "doc" in named and "doc" not in given:
         named["id"] = named["doc"]  # a `doc_id` with no other id beside it
+    for name in ("start", "end"):  # a column of numbers with gaps turns 5 into 5.0
+        if isinstance(named.get(name), float) and named[name].is_integer():
+            named[name] = int(named[name])
     if "start" in named and "end" not in named and isinstance(named.get("text"), str) and _is_place(named["start"]):
         named["end"] = named["start"] + len(named["text"])
     return named

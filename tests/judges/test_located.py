@@ -1,0 +1,205 @@
+"""Where gold and chunks of the judge `spans` stand: ranges, quotes in documents, quotes in chunks."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import karat
+from ranges import DOCS, GOLD, cut, part, sample
+
+ALL = "recall@1,2,3 recall precision@2,3 rr ap span_recall@1,2 span_precision@1,2 span_precision span_iou@2 span_f1@2"
+
+
+@pytest.mark.parametrize("coverage", [0.3, 0.5, 1.0])
+@pytest.mark.parametrize(("size", "step"), [(20, 20), (30, 15), (7, 7), (200, 200)])
+def test_however_they_are_located(size, step, coverage):
+    """Ranges, quotes looked up in documents, chunks looked up in documents: the same numbers."""
+    chunks = [chunk for pair in zip(cut("a", size, step), cut("b", size, step), strict=False) for chunk in pair]
+    wanted = karat.evaluate(sample(chunks, GOLD), ALL, judge=karat.Spans(coverage)).mean
+    corpus = karat.Spans(coverage, corpus=DOCS)
+
+    def without(items, *names):
+        return [{k: v for k, v in item.items() if k not in names} for item in items]
+
+    for retrieved, gold in (
+        (chunks, without(GOLD, "start", "end")),
+        (without(chunks, "text"), without(GOLD, "start", "end")),
+        (without(chunks, "start", "end"), GOLD),
+        (without(chunks, "start", "end"), without(GOLD, "text")),
+        (chunks, without(GOLD, "start", "end", "doc")),
+    ):
+        assert karat.evaluate(sample(retrieved, gold), ALL, judge=corpus).mean == wanted
+
+
+def test_texts_alone():
+    """A quote wholly in a chunk, over two chunks, around a chunk, and nowhere."""
+    text = DOCS["a"]
+    cases = [
+        ([text], text[4:43], {"recall@1": 1.0, "span_recall@1": 1.0}),
+        ([text[:60], text[60:]], text[4:80], {"recall@1": 1.0, "span_recall@1": 56 / 76, "span_recall@2": 1.0}),
+        ([text[30:60], text[:30]], text, {"recall@1": 0.0, "span_recall@1": 30 / 92, "span_recall@2": 60 / 92}),
+        ([DOCS["b"], text[:5]], text, {"recall@2": 0.0, "span_recall@2": 0.0, "span_precision@2": 0.0}),
+        (["  ".join(text.split())], text[4:43], {"recall@1": 1.0, "span_recall@1": 1.0}),
+    ]
+    for retrieved, gold, wanted in cases:
+        for metric, value in wanted.items():
+            assert karat.score(metric, retrieved, [gold], judge="spans") == pytest.approx(value, abs=0.02), (
+                gold,
+                metric,
+            )
+
+
+def test_overlapping_quotes_in_one_chunk_are_not_summed():
+    text = DOCS["a"]
+    run = karat.evaluate(
+        sample([text], [text[0:60], text[30:90]]), "span_precision span_recall span_iou", judge="spans"
+    )
+    assert run.mean["span_precision"] == pytest.approx(90 / 92, abs=0.01)
+    assert run.mean["span_iou"] <= 1
+
+
+def test_a_chunk_with_a_heading_before_it_is_compared_by_its_text():
+    chunk = {"doc": "a", "text": "From document A:\n" + DOCS["a"][:50]}
+    run = karat.evaluate(sample([chunk], GOLD[:1]), "recall span_recall span_precision", judge=karat.Spans(corpus=DOCS))
+    assert run.mean == {"recall": 1.0, "span_recall": 1.0, "span_precision": pytest.approx(39 / 67)}
+    assert "1 chunk occurs nowhere in its document" in run.provenance.notes[0]
+
+
+def test_a_quote_that_occurs_several_times_counts_at_every_place_and_is_told():
+    docs = {"d": "one two three four. " * 3 + "end"}
+    gold = [{"doc": "d", "text": "two three"}]
+    run = karat.evaluate(
+        sample([part("d", 40, 63)], gold), "recall span_recall span_precision", judge=karat.Spans(corpus=docs)
+    )
+    assert run.mean == {"recall": 1.0, "span_recall": 1.0, "span_precision": pytest.approx(9 / 23)}
+    assert "1 gold quote occurs several times" in run.provenance.notes[0]
+    assert "two three" in run.provenance.notes[0]
+
+
+def test_a_quote_that_occurs_nowhere_is_left_out_and_told():
+    gold = [{"doc": "a", "text": "quick brown"}, {"doc": "a", "text": "slow green"}]
+    run = karat.evaluate(sample(cut("a", 200, 200), gold), "recall precision@1", judge=karat.Spans(corpus=DOCS))
+    assert run.mean == {"recall": 1.0, "precision@1": 1.0}
+    assert "1 gold quote occurs nowhere" in run.provenance.notes[0]
+    samples = sample(cut("a", 200, 200), gold[:1]) + sample(cut("a", 200, 200), gold[1:])
+    run = karat.evaluate(samples, "recall", judge=karat.Spans(corpus=DOCS))
+    assert run.undefined == {"recall": 1}
+    with pytest.raises(karat.InputError, match="not one gold quote"):
+        karat.evaluate(sample(cut("a", 200, 200), gold[1:]), "recall", judge=karat.Spans(corpus=DOCS))
+
+
+def test_a_range_that_does_not_hold_its_text_is_told():
+    gold = [part("a", 5, 12, text="quick b"), part("b", 0, 4, text="Pack")]
+    run = karat.evaluate(sample(cut("a", 200, 200), gold), "recall", judge=karat.Spans(corpus=DOCS))
+    assert "1 gold range does not hold the text" in run.provenance.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("retrieved", "gold", "said"),
+    [
+        ([part("a", 5, 3)], [part("a", 0, 9)], ["retrieved ends before it starts"]),
+        ([part("a", 0, 3)], [part("a", 9, 0)], ["gold ends before it starts"]),
+        ([part("a", 0, 3)], [part("a", 9, 9)], ["gold is empty"]),
+        ([part("a", -1, 3)], [part("a", 0, 9)], ["whole numbers from 0"]),
+        ([part("a", 0, 2.5)], [part("a", 0, 9)], ["whole numbers from 0"]),
+        ([{"doc": "a", "start": 0}], [part("a", 0, 9)], ['needs "start" and "end"']),
+        ([part("a", 0, 999)], [part("a", 0, 9)], ['query "1", item 1', "outside of document", "92 characters"]),
+        ([part("a", 0, 9)], [part("a", 90, 93)], ['query "1", gold item 1', "outside of document"]),
+        ([part("a", 0, 9)], [{"doc": "xyz", "text": "x"}], ['no document "xyz"', "a, b"]),
+        ([{"id": "x", "doc": "a"}], [part("a", 0, 9)], ["neither a range nor a text"]),
+    ],
+)
+def test_ranges_that_cannot_be(retrieved, gold, said):
+    with pytest.raises(karat.InputError) as error:
+        karat.evaluate(sample(retrieved, gold), "recall", judge=karat.Spans(corpus=DOCS))
+    for words in said:
+        assert words in str(error.value)
+
+
+def test_a_corpus_from_files(tmp_path):
+    wanted = karat.evaluate(sample(cut("a", 20, 20), GOLD[:1]), ALL, judge="spans").mean
+    gold = [{"doc": "a", "text": GOLD[0]["text"]}]
+    folder = tmp_path / "docs"
+    (folder / "more").mkdir(parents=True)
+    (folder / "a.md").write_text(DOCS["a"])
+    (folder / "more" / "b.txt").write_text(DOCS["b"])
+    rows = [{"_id": name, "title": "", "text": text} for name, text in DOCS.items()]
+    (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "corpus.json").write_text(json.dumps(DOCS))
+    for corpus in (folder, str(tmp_path / "corpus.jsonl"), tmp_path / "corpus.json"):
+        judge = karat.Spans(corpus=corpus)
+        assert karat.evaluate(sample(cut("a", 20, 20), gold), ALL, judge=judge).mean == wanted
+        by_name = f"spans(corpus={corpus})"
+        assert karat.evaluate(sample(cut("a", 20, 20), gold), ALL, judge=by_name).mean == wanted
+    named = [{"doc": "more/b.txt", "text": "five dozen"}, {"doc": "more/b", "text": "zebras"}]
+    assert karat.evaluate(sample([part("a", 0, 5)], named), "recall", judge=karat.Spans(corpus=folder)).mean == {
+        "recall": 0
+    }
+
+
+@pytest.mark.parametrize("chunk", ["a", "a.md"])
+@pytest.mark.parametrize("gold", ["a", "a.md", None])
+def test_a_document_in_a_folder_has_two_names_and_is_one(tmp_path, chunk, gold):
+    (tmp_path / "a.md").write_text("one two three four")
+    (tmp_path / "questions.csv").write_text("two three")  # a table beside the documents is none
+    items = [{"text": "two three"} | ({} if gold is None else {"doc": gold})]
+    run = karat.evaluate(sample([part(chunk, 0, 18)], items), "recall", judge=karat.Spans(corpus=tmp_path))
+    assert (run.mean["recall"], run.provenance.notes) == (1.0, ())
+    assert run.provenance.judge == f"spans(coverage=0.5, corpus={tmp_path.name})"
+
+
+def test_gold_and_chunks_without_a_document_in_common_are_told():
+    run = karat.evaluate(sample([part("A", 0, 9)], [part("a", 0, 9)]), "recall", judge="spans")
+    assert run.mean["recall"] == 0
+    assert "no chunk is from a document with gold. Gold: a; chunks: A" in run.provenance.notes
+
+
+def test_a_chunk_whose_text_occurs_several_times_is_told():
+    docs = {"d": "head one. SAME body text. tail. SAME body text. end"}
+    gold = [part("d", 10, 25)]
+    run = karat.evaluate(
+        sample([{"doc": "d", "text": "SAME body text."}], gold), "recall", judge=karat.Spans(corpus=docs)
+    )
+    assert run.mean["recall"] == 1.0
+    assert "1 chunk occurs several times, taken where most of the gold is" in run.provenance.notes[0]
+
+
+def test_texts_of_different_documents_are_different():
+    chunk = {"doc": "b", "start": 0, "end": 18, "text": "one two three four"}
+    run = karat.evaluate(sample([chunk], [{"doc": "a", "text": "two three"}]), "recall", judge="spans")
+    assert run.mean["recall"] == 0.0
+    assert "compared by texts, since gold lack ranges" in run.provenance.notes[0]
+    assert karat.score("recall", [chunk], [{"text": "two three"}], judge="spans") == 1.0
+
+
+def test_line_endings_move_nothing(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"one\r\ntwo\r\nthree")
+    gold = [part("a", 10, 15, text="three")]
+    assert (
+        karat.evaluate(sample([part("a", 10, 15)], gold), "recall", judge=karat.Spans(corpus=tmp_path)).provenance.notes
+        == ()
+    )
+
+
+@pytest.mark.parametrize(
+    ("corpus", "said"),
+    [
+        ("no/such/folder", "no file"),
+        (5, "corpus"),
+        ({"a": 5}, 'document "a" is int'),
+        ({}, "no documents"),
+    ],
+)
+def test_a_corpus_that_cannot_be_read(corpus, said):
+    with pytest.raises(karat.KaratError, match=said):
+        karat.Spans(corpus=corpus)
+
+
+def test_a_corpus_of_binary_files(tmp_path):
+    (tmp_path / "a.pdf").write_bytes(b"%PDF\xff\xfe\x00")
+    with pytest.raises(karat.InputError, match="not a text in UTF-8"):
+        karat.evaluate(
+            sample([part("a", 0, 5)], [{"doc": "a", "text": "x"}]), "recall", judge=karat.Spans(corpus=tmp_path)
+        )
