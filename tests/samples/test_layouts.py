@@ -230,3 +230,35 @@ def test_nothing_of_the_callers_is_changed():
 def test_meta_is_what_nobody_knows():
     run = karat.evaluate([{"retrieved": ["a"], "gold": ["a"], "topic": "x", "meta": {"hop": 2}}])
     assert dict(run.meta) == {"topic": ["x"], "hop": [2]}
+
+
+RANKED_ROWS = {"query_id": ["q", "q", "p"], "rank": [2, 1, 1]}
+GOLD_ROWS = {"query_id": ["p", "q"]}
+
+
+@pytest.mark.parametrize(
+    ("run", "gold", "judge"),
+    [
+        (
+            {"doc": ["a", "b", "a"], "start": [0, 5, 9], "end": [9, 9, 20]},
+            {"doc": ["a", "a"], "start": [9, 0], "end": [20, 9]},
+            "auto",
+        ),
+        ({"doc_id": ["a", "b", "c"], "text": ["A  x", "y", "z"]}, {"doc_id": ["o", "p"], "text": ["z", "a X"]}, "text"),
+        ({"text": ["A  x", "y", "z"]}, {"text": ["z", "a X"]}, "text"),
+        ({"chunk_id": ["1", "2", "3"], "doc_id": ["a", "b", "c"]}, {"doc_id": ["c", "a"]}, "ids(at=doc)"),
+        ({"doc_id": ["a", "b", "c"]}, {"doc_id": ["c", "a"], "group": ["g", "h"]}, "ids"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", [pl.DataFrame, pd.DataFrame])
+def test_long_tables_with_more_than_ids(run, gold, judge, kind):
+    """In q the right item stands at rank 2, in p at rank 1."""
+    result = karat.evaluate(kind(RANKED_ROWS | run), gold=kind(GOLD_ROWS | gold), metrics="rr", judge=judge)
+    assert dict(zip(result.ids, result.scores["rr"].tolist(), strict=True)) == {"p": 1.0, "q": 0.5}
+    scored = {"query_id": RANKED_ROWS["query_id"], "score": [0.1, 0.9, 0.5]} | run
+    assert karat.evaluate(kind(scored), gold=kind(GOLD_ROWS | gold), metrics="rr", judge=judge).mean["rr"] == 0.75
+
+
+def test_alternatives_in_a_long_table():
+    gold = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": ["a", "b", "c"], "grade": [1, 3, 1], "group": [1, 1, None]})
+    assert karat.evaluate({"q": ["b", "c"]}, gold=gold, metrics="recall@1 ndcg").mean == {"recall@1": 0.5, "ndcg": 1.0}

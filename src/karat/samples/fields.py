@@ -69,7 +69,7 @@ SIDE_NAMES = {
 LONG = {
     "query": ("query_id", "qid", "query", "question_id", "query-id"),
     "item": ("doc_id", "docno", "doc", "docid", "document_id", "document", "corpus-id", "pid", "passage_id",
-             "chunk_id", "item_id", "item", "url"),
+             "chunk_id", "item_id", "item", "url", "text", "content"),
     "score": ("score", "sim", "similarity"),
     "rank": ("rank", "position"),
     "grade": ("grade", "relevance", "rel", "label", "judgement", "judgment", "rating", "gain"),

@@ -93,7 +93,7 @@ def long_ranking(frame: pl.DataFrame, source: str) -> Long:
     if score is not None:
         columns["score"] = _numbers(frame, score, source)
     elif rank is not None:
-        columns["rank"] = _ranks(frame, rank, source)
+        columns["rank"] = ranks_of(frame, rank, source)
     table = pl.DataFrame(columns).sort(["query", "rank"] if "rank" in columns else ["query"], maintain_order=True)
     size = np.bincount(table["query"].to_numpy(), minlength=len(ids))
     how = f"scores in {score}" if score else f"ranks in {rank}" if rank else "the order of its rows"
@@ -137,17 +137,26 @@ def _refuse_misnamed(frame: pl.DataFrame, source: str, *roles: str) -> None:
 
 def _query_and_item(frame: pl.DataFrame, source: str) -> tuple[list[str], pl.Series, pl.Series]:
     """The queries in order of appearance, the number of each row's query, and each row's item."""
-    names = {role: long_column(frame.columns, role) for role in ("query", "item")}
-    for role, name in names.items():
-        if name is None:
-            raise no_column("query_id" if role == "query" else "doc_id", frame.columns, source)
-        if frame[name].null_count():
-            row = int(frame[name].is_null().arg_max() or 0) + 1
-            raise InputError(f'{source}, row {row}: column "{name}" is empty')
-    query = _as_text(frame[str(names["query"])]).alias("id")
+    query = query_of_rows(frame, source).alias("id")
     ids = query.unique(maintain_order=True).to_frame().with_row_index("query")
     number = query.to_frame().join(ids, on="id", how="left", maintain_order="left")["query"]
-    return ids["id"].to_list(), number, _as_text(frame[str(names["item"])])
+    return ids["id"].to_list(), number, _as_text(_filled(frame, "item", "doc_id", source))
+
+
+def query_of_rows(frame: pl.DataFrame, source: str) -> pl.Series:
+    """The id of each row's query."""
+    return _as_text(_filled(frame, "query", "query_id", source))
+
+
+def _filled(frame: pl.DataFrame, role: str, wanted: str, source: str) -> pl.Series:
+    """The column that plays a role, which must be there and have no gap."""
+    name = long_column(frame.columns, role)
+    if name is None:
+        raise no_column(wanted, frame.columns, source)
+    if frame[name].null_count():
+        row = int(frame[name].is_null().arg_max() or 0) + 1
+        raise InputError(f'{source}, row {row}: column "{name}" is empty')
+    return frame[name]
 
 
 def _as_text(column: pl.Series) -> pl.Series:
@@ -179,7 +188,8 @@ def _numbers(frame: pl.DataFrame, name: str, source: str) -> pl.Series:
     return column
 
 
-def _ranks(frame: pl.DataFrame, name: str, source: str) -> pl.Series:
+def ranks_of(frame: pl.DataFrame, name: str, source: str) -> pl.Series:
+    """The ranks of all rows."""
     ranks = _numbers(frame, name, source)
     if (ranks < 0).any():
         row = int((ranks < 0).arg_max() or 0)

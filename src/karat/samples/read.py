@@ -24,6 +24,7 @@ from karat.samples.frames import (
 )
 from karat.samples.items import gold_of, rankings_of
 from karat.samples.keys import as_ids, numbered
+from karat.samples.long_records import has_records, long_records
 from karat.samples.nested import nested
 from karat.samples.records import Where
 from karat.samples.whole import read_whole
@@ -88,6 +89,10 @@ def _of_table(loaded: Any, side: str, source: str) -> _Side:
         loaded = of_rows(rows, source)
     if is_frame(loaded):
         loaded = as_polars(loaded)
+        if is_long(loaded.columns) and has_records(loaded.columns):
+            items = long_records(loaded, side, source)
+            ids = list(items)
+            return _Side(ids, _BUILD[side](list(items.values()), ids, _by_id(ids)), source)
         if is_long(loaded.columns):
             long = (long_ranking if side == "retrieved" else long_gold)(loaded, source)
             return _Side(long.ids, long.data, source, long.notes)

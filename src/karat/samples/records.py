@@ -16,7 +16,7 @@ from karat.samples.rankings import Field
 Where = Callable[[int], str]
 """Names a row in an error: `query "q7"`, or `samples.jsonl, line 17`."""
 
-_ALSO = {
+ALSO = {
     "page_content": "text", "content": "text", "chunk_id": "id", "doc_id": "doc", "document_id": "doc",
     "start_index": "start", "end_index": "end", "start_char": "start", "end_char": "end",
 }  # fmt: skip
@@ -66,10 +66,10 @@ def _record(item: Any, where: Where, row: int, side: str) -> Record:
             return {"id": item, "text": item}
         raise InputError(f"{where(row)}: {side} mixes records with other items", got=item)
     given = {name: value for name, value in item.items() if value is not None}
-    named = {name: value for name, value in given.items() if name not in _ALSO}
+    named = {name: value for name, value in given.items() if name not in ALSO}
     for name, value in given.items():
-        if name in _ALSO:
-            named.setdefault(_ALSO[name], value)
+        if name in ALSO:
+            named.setdefault(ALSO[name], value)
     if "id" not in named and "doc" in named and "doc" not in given:
         named["id"] = named["doc"]  # a `doc_id` with no other id beside it
     for name in ("start", "end"):  # a column of numbers with gaps turns 5 into 5.0
