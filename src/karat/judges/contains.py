@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from json import dumps
 from typing import Any, Literal, get_args
@@ -21,6 +21,7 @@ from karat.samples import Samples
 Direction = Literal["either", "chunk_in_gold", "gold_in_chunk"]
 _STRIP = ("date", "speaker", "json")
 _SPEAKERS = ("user: ", "assistant: ")
+_NONE = ("",)
 
 
 @judge("contains")
@@ -53,36 +54,37 @@ class Contains:
         rows = zip(texts.chunks, pairwise(texts.start), strict=True)
         for query, (chunks, (begin, end)) in enumerate(over(rows, len(samples), self.name)):
             seen = chunks if later else list(map(fold, chunks))
-            ends = list(map(_ends, seen)) if self.direction != "gold_in_chunk" and not self.strip else []
+            # If a chunk lies in the gold, its first word does.
+            one_by_one = self.direction != "gold_in_chunk" and not self.strip
+            firsts = [(chunk.split(None, 1) or _NONE)[0] for chunk in seen] if one_by_one else None
             for gold in range(begin, end):
                 text = texts.gold[gold] if later else fold(texts.gold[gold])
                 if not text or text.isspace():
-                    found: Iterator[tuple[int, str]] = _both_blank(seen)
+                    found: Iterable[tuple[int, str]] = _both_blank(seen)
                 else:
-                    found = self._search(text, seen, ends, fold if later else None)
+                    found = self._search(text, seen, firsts, fold if later else None)
                 for rank, why in found:
                     matches.add(query, rank, gold, why)
         return matches.hits()
 
     def _search(
-        self, gold: str, chunks: Sequence[str], ends: list[tuple[str, str]], fold: Callable[[str], str] | None
-    ) -> Iterator[tuple[int, str]]:
+        self, gold: str, chunks: Sequence[str], firsts: list[str] | None, fold: Callable[[str], str] | None
+    ) -> list[tuple[int, str]]:
         """The ranks at which one of the two lies in the other, and why."""
-        ranks: set[int] = set()
+        found: dict[int, str] = {}
         if self.direction != "chunk_in_gold":
             word = max(gold.split(), key=len)
-            for rank, chunk in enumerate(chunks, 1):
-                if word in chunk and _lies_in(gold, chunk, fold):
-                    ranks.add(rank)
-                    yield rank, "exact" if _lies_in(chunk, gold, fold) else "contains 100 %"
+            for rank in [i for i, chunk in enumerate(chunks, 1) if word in chunk]:
+                if _lies_in(gold, chunks[rank - 1], fold):
+                    found[rank] = "exact" if _same(gold, chunks[rank - 1], fold) else "contains 100 %"
         if self.direction != "gold_in_chunk":
-            if not self.strip:
-                likely = [i for i, (first, last) in enumerate(ends, 1) if first and first in gold and last in gold]
-            else:
-                likely = list(range(1, len(chunks) + 1))
+            every = range(1, len(chunks) + 1)
+            likely = every if firsts is None else [i for i, first in enumerate(firsts, 1) if first in gold]
             for rank in likely:
-                if rank not in ranks and (share := self._share(chunks[rank - 1], gold, fold)):
-                    yield rank, "exact" if share == 1 else f"comes from the gold, {share:.0%} of it".replace("%", " %")
+                if rank not in found and (share := self._share(chunks[rank - 1], gold, fold)):
+                    told = f"comes from the gold, {share:.0%} of it".replace("%", " %")
+                    found[rank] = "exact" if share == 1 else told
+        return list(found.items())
 
     def _share(self, chunk: str, gold: str, fold: Callable[[str], str] | None) -> float:
         """How much of the gold the chunk is, if it comes from there."""
@@ -93,13 +95,19 @@ class Contains:
 
 
 def _lies_in(needle: str, text: str, fold: Callable[[str], str] | None) -> bool:
-    return needle in text or (fold is not None and fold(needle) in fold(text))
+    """Whether a text that is not blank lies in another; they are folded only if all its words do."""
+    if needle in text:
+        return True
+    if fold is None or needle.rsplit(None, 1)[-1] not in text:  # to split off one word is quicker than all
+        return False
+    return all(word in text for word in needle.split()) and fold(needle) in fold(text)
 
 
-def _ends(chunk: str) -> tuple[str, str]:
-    """The first and the last word, without splitting the whole; empty if there is none."""
-    first = chunk.split(None, 1)
-    return (first[0], chunk.rsplit(None, 1)[-1]) if first else ("", "")
+def _same(gold: str, chunk: str, fold: Callable[[str], str] | None) -> bool:
+    """Whether a chunk that holds the gold is nothing more."""
+    if len(chunk) == len(gold):
+        return True
+    return fold is not None and chunk.split(None, 1)[0] == gold.split(None, 1)[0] and fold(chunk) == fold(gold)
 
 
 def _both_blank(chunks: Sequence[str]) -> Iterator[tuple[int, str]]:

@@ -35,6 +35,8 @@ class Touch(NamedTuple):
     doc: str
     start: int
     end: int
+    chunk: int
+    """The characters of the whole chunk."""
 
 
 class Row(NamedTuple):
@@ -193,14 +195,14 @@ def _row(
     size = goal.size
     enough = coverage * size - _EPSILON
     if own >= enough:
-        exact = (touch.start, touch.end) == (goal.start, goal.end)
-        return Row(touch.rank, goal.item, own / size, False, "exact" if exact else f"covers {_percent(own / size)}")
+        why = "exact" if own == size == touch.chunk else f"covers {percent(own / size)}"
+        return Row(touch.rank, goal.item, own / size, False, why)
     if before < enough <= after:
         with_ranks = ", ".join(map(str, dict.fromkeys(helped)))
-        why = f"covers {_percent(own / size)}, together with rank {with_ranks} {_percent(after / size)}"
+        why = f"covers {percent(own / size)}, together with rank {with_ranks} {percent(after / size)}"
         return Row(touch.rank, goal.item, after / size, False, why)
-    if own >= coverage * min(touch.end - touch.start, size) - _EPSILON:
-        return Row(touch.rank, goal.item, own / size, True, f"covers {_percent(own / size)}, not enough alone")
+    if own >= coverage * min(touch.chunk, size) - _EPSILON:
+        return Row(touch.rank, goal.item, own / size, True, f"covers {percent(own / size)}, not enough alone")
     return None
 
 
@@ -208,7 +210,7 @@ def _better(row: Row, old: Row | None) -> bool:
     return old is None or (not row.part, row.share) > (not old.part, old.share)
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
     """In full per cents, and 100 only for all of it."""
     return f"{min(round(share * 100), 100 if share >= 1 else 99)} % of the quote"
 

@@ -23,6 +23,9 @@ _BLANKS = _Blanks()
 
 def fold_space(text: str) -> str:
     """Every run of white space as one space, none at the ends."""
+    # Most texts are folded already, and to see that is quicker: of white space only the space is printable.
+    if text.isprintable() and "  " not in text and text[:1] != " " and text[-1:] != " ":
+        return text
     return " ".join(text.split())
 
 

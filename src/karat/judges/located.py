@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 from karat.conventions import Convention
 from karat.errors import InputError
 from karat.judges.corpus import Corpus, Document, Place
-from karat.judges.cover import Goal, Touch, Union
+from karat.judges.cover import Goal, Touch, Union, cover
 from karat.judges.folding import fold_space
 from karat.judges.look import Cases, Look, Measures
 from karat.judges.quoted import Quote
@@ -47,10 +47,13 @@ class Item(NamedTuple):
 class Located:
     """Gold and chunks as ranges of documents."""
 
-    def __init__(self, samples: Samples, c: Convention, corpus: Corpus | None, measures: Measures) -> None:
+    def __init__(
+        self, samples: Samples, c: Convention, corpus: Corpus | None, measures: Measures, coverage: float
+    ) -> None:
         self._ids = samples.ids
         self._corpus = corpus
         self._measures = measures
+        self._coverage = coverage
         self._known: dict[tuple[str, str], list[Place]] = {}
         self._nowhere, self._several, self._odd, self._lost, self._copied = (Cases() for _ in range(5))
         gold = samples.gold
@@ -59,12 +62,13 @@ class Located:
         names = str if corpus is None else corpus.name
         self._gold = items_of([gold.columns.get(field) for field in FIELDS], len(gold.grade), names)
         self._chunks = chunks_of(samples, c, names)
-        self.keys = [item.key for item in self._gold]
         self.labels = [item.text or item.key for item in self._gold]
-        self.places = [
+        self.units = gold.units([item.key for item in self._gold])
+        self._places = [
             self._gold_places(self._gold[i], samples.ids[query], i - self._bounds[query] + 1)
             for i, query in enumerate(gold.query.tolist())
         ]
+        self.lost = [not places for places in self._places]
 
     def __iter__(self) -> Iterator[Look]:
         for query, chunks in enumerate(self._chunks):
@@ -83,7 +87,7 @@ class Located:
 
     def _apart(self) -> tuple[str, ...]:
         """Say so if gold and chunks have no document in common: most likely the two name them differently."""
-        gold = dict.fromkeys(doc for places in self.places for doc, _, _ in places)
+        gold = dict.fromkeys(doc for places in self._places for doc, _, _ in places)
         chunks = dict.fromkeys(chunk.doc for ranking in self._chunks for chunk in ranking)
         if not gold or not chunks or None in chunks or gold.keys() & chunks.keys():
             return ()
@@ -91,7 +95,8 @@ class Located:
         return (f"no chunk is from a document with gold. Gold: {', '.join(list(gold)[:3])}; chunks: {some}",)
 
     def _look(self, query: int, chunks: list[Item], items: range) -> Look:
-        goals = [Goal(i, i, *place, self._relevant[i]) for i in items for place in self.places[i]]
+        unit = range(len(self._gold)) if self.units is None else self.units
+        goals = [Goal(i, int(unit[i]), *place, self._relevant[i]) for i in items for place in self._places[i]]
         docs = dict.fromkeys(goal.doc for goal in goals)
         touches: list[Touch] = []
         read: list[float] = []
@@ -103,14 +108,15 @@ class Located:
             if place is not None:
                 fresh = unions.setdefault(place[0], Union()).add(*place[1:])
                 read.append(sum(self._measures.between(place[0], start, end) for start, end in fresh))
-                touches += [Touch(rank, *place)] if place[0] in docs else []
+                touches += [Touch(rank, *place, place[2] - place[1])] if place[0] in docs else []
                 continue
             own, gold = self._by_text(chunk.text or "", rank, goals)
             touches += own
             read.append(0.0 if chunk in seen else self._measures.whole(chunk.text or ""))
             alone[rank] = 0.0 if chunk in seen else gold
             seen.add(chunk)
-        return Look(goals, touches, read, alone, chunks)
+        covered = cover(goals, touches, self._measures.between, self._coverage)
+        return Look(covered, read, alone, chunks)
 
     def _gold_places(self, item: Item, query: str, number: int) -> list[Range]:
         """Where a gold item stands: its range, or wherever its quote occurs."""
@@ -160,7 +166,7 @@ class Located:
             for shared in quote.shared(folded):
                 inside.add(shared.at, shared.at + shared.end - shared.start)
                 start, end = gold.origin(shared.start, shared.end)
-                touches.append(Touch(rank, goal.doc, goal.start + start, goal.start + end))
+                touches.append(Touch(rank, goal.doc, goal.start + start, goal.start + end, len(folded)))
         return touches, sum(self._measures.whole(folded[a:b]) for a, b in inside.within(0, len(folded)))
 
     def _find(self, text: str, docs: Sequence[str]) -> list[Range]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 from karat.errors import shorten
-from karat.judges.cover import Goal, Touch
+from karat.judges.cover import Covered
 from karat.tables import many
 from karat.tokens import Tokenizer, TokenStarts
 
@@ -14,11 +14,9 @@ _NAMED = 2
 
 
 class Look(NamedTuple):
-    """One query: the places of its gold, and what each chunk covers."""
+    """One query: what its chunks cover of the gold, and what there is to read."""
 
-    goals: list[Goal]
-    touches: list[Touch]
-    """In the order of the ranks."""
+    covered: Covered
     read: Sequence[float]
     """How much each chunk adds to what was read above it."""
     alone: Mapping[int, float]
@@ -39,6 +37,10 @@ class Measures:
         if self._tokens is None:
             return end - start
         return self._tokens.between(doc, self._text_of(doc), start, end)
+
+    def each(self, texts: Sequence[str]) -> list[float]:
+        """What several texts weigh."""
+        return list(map(len if self._tokens is None else self.whole, texts))
 
     def whole(self, text: str) -> float:
         """What a text by itself weighs."""

@@ -30,14 +30,17 @@ def need(samples: Samples, field: Field, judge: str) -> None:
 def texts_of(samples: Samples, judge: str, c: Convention) -> Texts:
     """The texts of both sides; copies leave the ranking if the convention says so."""
     need(samples, "text", judge)
-    chunks = [list(map(_text, ranking)) for ranking in samples.retrieved.each("text", c)]
+    chunks = list(map(as_texts, samples.retrieved.each("text", c)))
     if c.duplicates == "remove":
         chunks = [list(dict.fromkeys(ranking)) for ranking in chunks]
-    return Texts(list(map(_text, samples.gold.columns["text"])), samples.gold.start.tolist(), chunks)
+    return Texts(as_texts(samples.gold.columns["text"]), samples.gold.start.tolist(), chunks)
 
 
-def _text(item: Any) -> str:
-    return item if type(item) is str else str(item)
+def as_texts(items: Sequence[Any]) -> list[str]:
+    """The items as texts, numbers among them too; a list that holds nothing else is returned as it is."""
+    if isinstance(items, list) and set(map(type, items)) <= {str}:
+        return items
+    return list(map(str, items))
 
 
 def _lacking(samples: Samples, field: Field, side: str, judge: str) -> InputError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil
 from typing import NamedTuple
 
@@ -22,24 +23,31 @@ class Quote:
     """A text that is searched in chunks; a chunk may hold all of it, lie in it, or be cut off inside it.
 
     White space is folded. A chunk that has only a piece of the quote is noticed from 40 characters
-    on, or a quarter of a shorter quote: less is as likely by chance.
+    on, or a quarter of a shorter quote: less is as likely by chance. One that lies in the quote is
+    noticed unless more than half of it is white space.
     """
 
     def __init__(self, text: str) -> None:
         self.text = fold_space(text)
         self.noticed = min(_NOTICED, ceil(len(self.text) / 4))
-        # Whoever has a piece of the quote that reaches its begin has this word, and so for its end.
-        self.head = max(self.text[: self.noticed].split(), key=len, default="")
-        self.tail = max(self.text[-self.noticed :].split(), key=len, default="")
+        # Whoever has a piece of the quote that reaches its begin has these words, and so for its end.
+        self._head = self.text[: self.noticed].split() or [""]
+        self._tail = self.text[-self.noticed :].split() or [""]
+        self._inside = 2 * len(self.text)
 
-    def maybe_in(self, chunk: str) -> bool:
-        """Whether it is worth while to fold the chunk; says no only if the two share nothing."""
-        if not self.text:
-            return False
-        if self.head in chunk or self.tail in chunk:
+    def likely(self, chunks: Sequence[str]) -> list[int]:
+        """Which chunks may have a piece of the quote.
+
+        Words are asked for in the raw texts, the longest of either end: to fold a chunk takes ten times as long.
+        """
+        head, tail, inside = max(self._head, key=len), max(self._tail, key=len), self._inside
+        return [i for i, chunk in enumerate(chunks) if head in chunk or tail in chunk or len(chunk) <= inside]
+
+    def has_an_end(self, chunk: str) -> bool:
+        """Whether all words of either end stand in a raw text, or it is so short that it may lie in the quote."""
+        if len(chunk) <= self._inside or all(word in chunk for word in self._head):
             return True
-        first = chunk.split(None, 1)
-        return bool(first) and first[0] in self.text and chunk.rsplit(None, 1)[-1] in self.text
+        return all(word in chunk for word in self._tail)
 
     def shared(self, folded: str) -> list[Shared]:
         """What a chunk, its white space folded, has of the quote."""

@@ -11,10 +11,11 @@ from karat.errors import BadArgument, InputError
 from karat.grammar import write_call
 from karat.hits import Gold, Hits
 from karat.judges.corpus import Corpus, CorpusLike
-from karat.judges.cover import Covered, Row, cover
+from karat.judges.cover import Row
 from karat.judges.fuzzy import share_of_one
 from karat.judges.located import FIELDS, Located
 from karat.judges.look import Look, Measures
+from karat.judges.needs import need
 from karat.judges.protocol import judge
 from karat.judges.unlocated import Unlocated
 from karat.progress import over
@@ -55,29 +56,23 @@ class Spans:
 
     def __call__(self, samples: Samples, convention: Convention) -> Hits:
         """Locate gold and chunks, then go down each ranking."""
-        located, measures = self._locate(samples, convention)
-        units = samples.gold.units(located.keys)
-        unit = list(range(len(located.keys))) if units is None else units.tolist()
+        located = self._locate(samples, convention)
         gathered = _Gathered()
         for query, look in enumerate(over(located, len(samples), self.name)):
-            goals = [goal._replace(unit=unit[goal.item]) for goal in look.goals]
-            covered = cover(goals, look.touches, measures.between, self.coverage)
-            gathered.add(query, look, covered)
-        grade = samples.gold.grade.copy()
-        grade[[not places for places in located.places]] = -1.0  # a quote that is nowhere cannot be judged
-        if len(grade) and (grade[samples.gold.grade > 0] < 0).all() and (samples.gold.grade > 0).any():
-            raise InputError("not one gold quote occurs in its document", got=located.keys[0], hint="another corpus")
+            gathered.add(query, look)
+        grade = np.where(located.lost, -1.0, samples.gold.grade)  # a quote that is nowhere cannot be judged
+        if (samples.gold.grade > 0).any() and not (grade > 0).any():
+            raise InputError("not one gold quote occurs in its document", got=located.labels[0], hint="another corpus")
         hits = gathered.hits(Gold(located.labels, samples.gold.start, grade), located.notes(), graded=self.graded)
-        return hits if units is None else unite(hits, units)
+        return hits if located.units is None else unite(hits, located.units)
 
-    def _locate(self, samples: Samples, c: Convention) -> tuple[Located | Unlocated, Measures]:
+    def _locate(self, samples: Samples, c: Convention) -> Located | Unlocated:
         """By ranges where they are given or can be found, else by the texts alone."""
         ranges = samples.retrieved.fields >= _RANGE and samples.gold.fields >= _RANGE
         if self.corpus is None and not ranges:
-            measures = Measures(self.tokenizer, str)  # a quote is its own document, and its text the name
-            return Unlocated(samples, c, measures, self.name), measures
-        measures = Measures(self.tokenizer, self._text_of)
-        return Located(samples, c, self.corpus, measures), measures
+            need(samples, "text", self.name)
+            return Unlocated(samples, c, self.tokenizer, self.coverage)
+        return Located(samples, c, self.corpus, Measures(self.tokenizer, self._text_of), self.coverage)
 
     def _text_of(self, doc: str) -> str:
         if self.corpus is None or doc not in self.corpus:
@@ -98,9 +93,10 @@ class _Gathered:
         self.alone: list[tuple[int, float]] = []
         self.sizes: list[float] = []
 
-    def add(self, query: int, look: Look, covered: Covered) -> None:
+    def add(self, query: int, look: Look) -> None:
         """The next query."""
         begin = len(self.read) - 1  # ranks count from 1
+        covered = look.covered
         self.query += [query] * len(covered.rows)
         self.rows += covered.rows
         self.repeated += [look.chunks.index(look.chunks[row.rank - 1]) < row.rank - 1 for row in covered.rows]
