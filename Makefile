@@ -1,7 +1,9 @@
-# Two commands do all the set-up: `make demo` and `make test`. Everything lives in .venv.
+# Two commands do all the set-up: `make demo` and `make test`. Everything lives in .venv, but for the
+# hundred packages of ragas, which the benchmarks alone need and which have an environment of their own.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+RAGAS  := .venv-ragas
 
 .PHONY: demo test check fix docs bench lock clean
 
@@ -24,13 +26,13 @@ fix: $(VENV)/dev.stamp
 docs: $(VENV)/dev.stamp
 	@$(BIN)/python docs/generate.py
 
-bench: $(VENV)/bench.stamp
+bench: $(VENV)/bench.stamp $(RAGAS)/ragas.stamp
 	@$(BIN)/python -m benchmarks
 
 # What the lock files pin, written anew from pyproject.toml.
 lock: $(VENV)/runtime.stamp
 	@$(BIN)/python -m pip install --quiet uv
-	@for group in runtime dev bench; do \
+	@for group in runtime dev bench ragas; do \
 	  [ $$group = runtime ] && wanted=pyproject.toml || wanted="pyproject.toml --group $$group"; \
 	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url \
 	    --no-annotate --upgrade $$wanted -o requirements/$$group.lock; done
@@ -56,5 +58,13 @@ $(VENV)/bench.stamp: $(VENV)/runtime.stamp requirements/bench.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/bench.lock
 	@touch $@
 
+# karat too, so that both are timed in one process.
+$(RAGAS)/ragas.stamp: $(VENV)/python.stamp pyproject.toml requirements/ragas.lock
+	@echo "Installing ragas into $(RAGAS) …"
+	@$(BIN)/python -m venv $(RAGAS)
+	@$(RAGAS)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/ragas.lock
+	@$(RAGAS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) $(RAGAS) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

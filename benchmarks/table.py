@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Sequence
-from importlib.metadata import version
+from importlib.metadata import distributions, version
+from pathlib import Path
 
 from benchmarks.outcome import Outcome
 
-_PACKAGES = ("karat", "pytrec-eval-terrier", "ranx", "numpy", "polars")
+_PACKAGES = ("karat", "pytrec-eval-terrier", "ranx", "numpy", "polars", "rapidfuzz")
+_OF_RAGAS = Path(__file__).parents[1] / ".venv-ragas"
 _HEADER = ("case", "peer", "karat ms", "peer ms", "ratio", "asked", "")
 _LEFT = {0, 1, 6}
 
@@ -19,7 +21,10 @@ ratio: where at least (≥) so much is asked, peer ÷ karat; where at most (≤)
 for memory, the peak above the input ÷ the size of the input.
 ranx is called once before on a small set with ids of the same length, so that its compiling is not counted;
 on W3 it is timed once. In ranked lists pytrec_eval is given the same data as dicts.
-W1 is 1,000 queries × 100 items, W2 10,000 × 100, W3 10,000 × 1,000, tiny 10 × 20."""
+W1 is 1,000 queries × 100 items, W2 10,000 × 100, W3 10,000 × 1,000, tiny 10 × 20.
+fuzzy: 1,000 samples of 5 gold × 10 retrieved texts of 500 characters, karat's threads on all cores.
+quotes: 1,000 queries of a quote of 200 characters × 10 chunks of 1,000, loaded a moment ago; the bare loop is
+`quote in chunk`, which knows nothing of white space, ranks and metrics."""
 
 
 def setting() -> dict[str, str | int]:
@@ -27,10 +32,17 @@ def setting() -> dict[str, str | int]:
     packages: dict[str, str | int] = {name: version(name) for name in _PACKAGES}
     return {
         **packages,
+        "ragas": _ragas(),
         "Python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "cores": cores(),
     }
+
+
+def _ragas() -> str:
+    """The version of ragas in the environment that it has for itself."""
+    folders = [str(folder) for folder in _OF_RAGAS.glob("lib/python*/site-packages")]
+    return next((found.version for found in distributions(name="ragas", path=folders)), "none")
 
 
 def cores() -> int:

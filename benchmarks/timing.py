@@ -5,16 +5,14 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Mapping
 from time import perf_counter
-from typing import NamedTuple
-
-from benchmarks.workloads import Data
+from typing import Any, NamedTuple
 
 
 class Entry(NamedTuple):
     """A call to be timed, and where its data come from; getting them is not timed."""
 
-    call: Callable[[Data], object]
-    data: Callable[[], Data]
+    call: Callable[[Any], object]
+    data: Callable[[], Any]
     repetitions: int
 
 
@@ -36,7 +34,7 @@ def best(entries: Mapping[str, Entry], *, collect: bool = True) -> dict[str, flo
     return least
 
 
-def _seconds(call: Callable[[Data], object], data: Data) -> float:
+def _seconds(call: Callable[[Any], object], data: Any) -> float:
     start = perf_counter()
     result = call(data)
     taken = perf_counter() - start

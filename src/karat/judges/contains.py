@@ -12,6 +12,7 @@ from karat.errors import BadArgument, unknown
 from karat.grammar import write_call
 from karat.hits import Hits
 from karat.judges.folding import fold_names, folder
+from karat.judges.letters import Letters
 from karat.judges.matches import Matches
 from karat.judges.needs import texts_of
 from karat.judges.protocol import judge
@@ -21,7 +22,7 @@ from karat.samples import Samples
 Direction = Literal["either", "chunk_in_gold", "gold_in_chunk"]
 _STRIP = ("date", "speaker", "json")
 _SPEAKERS = ("user: ", "assistant: ")
-_NONE = ("",)
+_END = 64
 
 
 @judge("contains")
@@ -48,38 +49,37 @@ class Contains:
         """Search each gold text in the chunks of its query, or each chunk in the gold."""
         texts = texts_of(samples, self.name, convention)
         fold = folder(self.fold)
-        # Folded one by one where a word that both hold tells that it is worth while; that works for white space alone.
+        # Folded one by one where letters and words tell that it is worth while; that works for white space alone.
         later = self.fold == ("space",)
+        letters = Letters(texts.chunks)
         matches = Matches(samples, texts)
         rows = zip(texts.chunks, pairwise(texts.start), strict=True)
         for query, (chunks, (begin, end)) in enumerate(over(rows, len(samples), self.name)):
             seen = chunks if later else list(map(fold, chunks))
-            # If a chunk lies in the gold, its first word does.
-            one_by_one = self.direction != "gold_in_chunk" and not self.strip
-            firsts = [(chunk.split(None, 1) or _NONE)[0] for chunk in seen] if one_by_one else None
             for gold in range(begin, end):
                 text = texts.gold[gold] if later else fold(texts.gold[gold])
                 if not text or text.isspace():
                     found: Iterable[tuple[int, str]] = _both_blank(seen)
                 else:
-                    found = self._search(text, seen, firsts, fold if later else None)
+                    found = self._search(text, seen, letters, fold if later else None)
                 for rank, why in found:
                     matches.add(query, rank, gold, why)
         return matches.hits()
 
     def _search(
-        self, gold: str, chunks: Sequence[str], firsts: list[str] | None, fold: Callable[[str], str] | None
+        self, gold: str, chunks: Sequence[str], letters: Letters, fold: Callable[[str], str] | None
     ) -> list[tuple[int, str]]:
         """The ranks at which one of the two lies in the other, and why."""
         found: dict[int, str] = {}
         if self.direction != "chunk_in_gold":
-            word = max(gold.split(), key=len)
-            for rank in [i for i, chunk in enumerate(chunks, 1) if word in chunk]:
+            a, b, c = letters.rare(gold)
+            word = _longest(gold[:_END])
+            for rank in [i for i, s in enumerate(chunks, 1) if a in s and b in s and c in s and word in s]:
                 if _lies_in(gold, chunks[rank - 1], fold):
                     found[rank] = "exact" if _same(gold, chunks[rank - 1], fold) else "contains 100 %"
         if self.direction != "gold_in_chunk":
-            every = range(1, len(chunks) + 1)
-            likely = every if firsts is None else [i for i, first in enumerate(firsts, 1) if first in gold]
+            letter = "" if self.strip else letters.missing(gold)
+            likely = [i for i, text in enumerate(chunks, 1) if not letter or letter not in text]
             for rank in likely:
                 if rank not in found and (share := self._share(chunks[rank - 1], gold, fold)):
                     told = f"comes from the gold, {share:.0%} of it".replace("%", " %")
@@ -98,9 +98,14 @@ def _lies_in(needle: str, text: str, fold: Callable[[str], str] | None) -> bool:
     """Whether a text that is not blank lies in another; they are folded only if all its words do."""
     if needle in text:
         return True
-    if fold is None or needle.rsplit(None, 1)[-1] not in text:  # to split off one word is quicker than all
+    # The longest words of three places; to split off one word at the end is quicker still.
+    if fold is None or needle.rsplit(None, 1)[-1] not in text or _longest(needle[-_END:]) not in text:
         return False
-    return all(word in text for word in needle.split()) and fold(needle) in fold(text)
+    return _longest(needle[_END:-_END]) in text and fold(needle) in fold(text)
+
+
+def _longest(text: str) -> str:
+    return max(text.split(), key=len, default="")
 
 
 def _same(gold: str, chunk: str, fold: Callable[[str], str] | None) -> bool:

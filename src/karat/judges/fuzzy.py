@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import compress, pairwise
+from operator import eq
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from karat.hits import Hits
 from karat.judges.matches import Matches
 from karat.judges.needs import Texts, texts_of
 from karat.judges.protocol import judge
-from karat.judges.scorers import Scorer, Similarity, find_scorer, scorer_name, similarities
+from karat.judges.scorers import Scorer, Similarity, find_scorer, lengths, scorer_name, similarities
 from karat.progress import Progress
 from karat.samples import Samples
 
@@ -79,18 +80,17 @@ class Fuzzy:
 
     def _similarity(self, pairs: _Pairs, samples: Samples) -> Floats:
         """Equal texts first, then what the lengths rule out, then the rest by computation."""
-        a, b = _lengths(pairs.left), _lengths(pairs.right)
-        equal = np.fromiter(map(str.__eq__, pairs.left, pairs.right), bool, len(a))
+        a, b = lengths(pairs.left), lengths(pairs.right)
+        equal = np.fromiter(map(eq, pairs.left, pairs.right), bool, len(a))
         similarity = equal.astype(float)
         unclear = ~equal & (a > 0) & (b > 0)
         if isinstance(self.scorer, Scorer):
             if self.scorer.bound is not None:
                 unclear &= self._enough(self.scorer.bound(a, b))
             _refuse_enormous(a, b, unclear, self.scorer, pairs, samples)
-        rows = np.flatnonzero(unclear)
-        if len(rows):
-            left, right = [pairs.left[i] for i in rows.tolist()], [pairs.right[i] for i in rows.tolist()]
-            similarity[rows] = similarities(self.scorer, left, right, self.threshold)
+        if unclear.any():
+            left, right = list(compress(pairs.left, unclear.tolist())), list(compress(pairs.right, unclear.tolist()))
+            similarity[unclear] = similarities(self.scorer, left, right, self.threshold)
         return similarity
 
 
@@ -115,10 +115,6 @@ def _some_at_a_time(texts: Texts) -> Iterator[_Pairs]:
                 pairs = _Pairs([], [], [], [], [])
     if pairs.left:
         yield pairs
-
-
-def _lengths(texts: list[str]) -> Ints:
-    return np.fromiter(map(len, texts), np.int64, len(texts))
 
 
 def _two_places(similarity: float) -> str:

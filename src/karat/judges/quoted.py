@@ -7,6 +7,7 @@ from math import ceil
 from typing import NamedTuple
 
 from karat.judges.folding import fold_space
+from karat.judges.letters import Letters
 
 _NOTICED = 40
 
@@ -28,20 +29,30 @@ class Quote:
     """
 
     def __init__(self, text: str) -> None:
+        self.raw = text.strip()
         self.text = fold_space(text)
         self.noticed = min(_NOTICED, ceil(len(self.text) / 4))
         # Whoever has a piece of the quote that reaches its begin has these words, and so for its end.
-        self._head = self.text[: self.noticed].split() or [""]
-        self._tail = self.text[-self.noticed :].split() or [""]
+        self._head = _longest_first(self.text[: self.noticed])
+        self._tail = _longest_first(self.text[-self.noticed :])
         self._inside = 2 * len(self.text)
 
-    def likely(self, chunks: Sequence[str]) -> list[int]:
+    def likely(self, chunks: Sequence[str], letters: Letters) -> list[int]:
         """Which chunks may have a piece of the quote.
 
-        Words are asked for in the raw texts, the longest of either end: to fold a chunk takes ten times as long.
+        Letters and then words of either end are asked for, in the raw texts: to fold a chunk takes far longer.
         """
-        head, tail, inside = max(self._head, key=len), max(self._tail, key=len), self._inside
-        return [i for i, chunk in enumerate(chunks) if head in chunk or tail in chunk or len(chunk) <= inside]
+        a, b, c = letters.rare(self.text[: self.noticed])
+        x, y, z = letters.rare(self.text[-self.noticed :])
+        head, tail, inside = self._head[0], self._tail[0], self._inside
+        head_too, tail_too = self._head[1 % len(self._head)], self._tail[1 % len(self._tail)]
+        return [
+            i
+            for i, chunk in enumerate(chunks)
+            if (a in chunk and b in chunk and c in chunk and head in chunk and head_too in chunk)
+            or (x in chunk and y in chunk and z in chunk and tail in chunk and tail_too in chunk)
+            or len(chunk) <= inside
+        ]
 
     def has_an_end(self, chunk: str) -> bool:
         """Whether all words of either end stand in a raw text, or it is so short that it may lie in the quote."""
@@ -75,3 +86,8 @@ class Quote:
                 return len(left) - at
             at = left.find(anchor, at + 1)
         return 0
+
+
+def _longest_first(text: str) -> list[str]:
+    """The words of a text, first those that most other texts lack."""
+    return sorted(text.split(), key=len, reverse=True) or [""]

@@ -33,6 +33,8 @@ class Scorer(NamedTuple):
     """How many times as long it takes as a distance of the same lengths."""
     tokens: Callable[[str], Sequence[Hashable]] | None = None
     """What it compares in place of characters."""
+    common: tuple[float, float] = (0.0, 0.0)
+    """Between which cutoffs it pays to count the characters in common first: there cannot be more alike than those."""
 
 
 def _shorter_over_longer(a: Ints, b: Ints) -> Floats:
@@ -57,7 +59,13 @@ SCORERS = {
         Scorer("token_sort", "fuzz.token_sort_ratio", percent=True, dear=3),
         Scorer("token_set", "fuzz.token_set_ratio", percent=True, dear=5),
         Scorer("partial", "fuzz.partial_ratio", percent=True, dear=400),
-        Scorer("levenshtein", "distance.Levenshtein.normalized_similarity", bound=_shorter_over_longer, dear=3),
+        Scorer(
+            "levenshtein",
+            "distance.Levenshtein.normalized_similarity",
+            bound=_shorter_over_longer,
+            dear=3,
+            common=(0.45, 0.65),
+        ),
         Scorer("hamming", "distance.Hamming.normalized_similarity", bound=_shorter_over_longer, dear=0.01),
         Scorer("jaro", "distance.Jaro.normalized_similarity", dear=3),
         Scorer("jaro_winkler", "distance.JaroWinkler.normalized_similarity", dear=3),
@@ -77,33 +85,49 @@ def find_scorer(wanted: str | Similarity) -> Scorer | Similarity:
 
 def similarities(scorer: Scorer | Similarity, left: list[str], right: list[str], cutoff: float) -> Floats:
     """How alike the texts of each pair are; below the cutoff it may say 0."""
-    if isinstance(scorer, Scorer):
+    if not isinstance(scorer, Scorer):
+        return np.array([_checked(scorer, a, b) for a, b in zip(left, right, strict=True)], float)
+    if not scorer.common[0] <= cutoff <= scorer.common[1]:
         return _by_rapidfuzz(scorer, left, right, cutoff)
-    return np.array([_checked(scorer, a, b) for a, b in zip(left, right, strict=True)], float)
+    found = np.zeros(len(left))
+    enough = np.flatnonzero(_common(left, right) >= cutoff - _MARGIN).tolist()
+    found[enough] = _by_rapidfuzz(scorer, [left[i] for i in enough], [right[i] for i in enough], cutoff)
+    return found
+
+
+def _common(left: list[str], right: list[str]) -> Floats:
+    """The longest common subsequence of each pair over the longer text: no edit distance leaves more in place."""
+    longer = np.maximum(lengths(left), lengths(right))
+    common: Floats = _compute("distance.LCSseq.similarity", left, right, None, np.int64) / np.maximum(longer, 1)
+    return common
 
 
 def _by_rapidfuzz(scorer: Scorer, left: list[str], right: list[str], cutoff: float) -> Floats:
+    scale = 100.0 if scorer.percent else 1.0
+    a: Any = left if scorer.tokens is None else list(map(scorer.tokens, left))
+    b: Any = right if scorer.tokens is None else list(map(scorer.tokens, right))
+    found: Floats = _compute(scorer.function, a, b, max(cutoff - _MARGIN, 0.0) * scale, np.float64, scorer.dear)
+    if scorer.tokens is not None:  # two texts without a word have nothing in common
+        found = np.where([bool(x and y) for x, y in zip(a, b, strict=True)], found, 0.0)
+    return np.round(found / scale, 12) if scorer.percent else found
+
+
+def _compute(name: str, left: Any, right: Any, cutoff: float | None, kind: type[Any], dear: float = 1.0) -> Any:
+    """Call rapidfuzz on all pairs, with all cores where there is much to do."""
     import rapidfuzz
     from rapidfuzz.process import cpdist
 
     function: Any = rapidfuzz
-    for name in scorer.function.split("."):
-        function = getattr(function, name)
-    work = sum(len(a) * len(b) for a, b in zip(left, right, strict=True)) * scorer.dear
-    scale = 100.0 if scorer.percent else 1.0
-    a: Any = left if scorer.tokens is None else list(map(scorer.tokens, left))
-    b: Any = right if scorer.tokens is None else list(map(scorer.tokens, right))
-    found: Floats = cpdist(
-        a,
-        b,
-        scorer=function,
-        score_cutoff=max(cutoff - _MARGIN, 0.0) * scale,
-        dtype=np.float64,
-        workers=-1 if work > _WORTH_THREADS else 1,
-    )
-    if scorer.tokens is not None:  # two texts without a word have nothing in common
-        found = np.where([bool(x and y) for x, y in zip(a, b, strict=True)], found, 0.0)
-    return np.round(found / scale, 12) if scorer.percent else found
+    for part in name.split("."):
+        function = getattr(function, part)
+    work = float(np.dot(lengths(left), lengths(right))) * dear
+    workers = -1 if work > _WORTH_THREADS else 1
+    return cpdist(left, right, scorer=function, score_cutoff=cutoff, dtype=kind, workers=workers)
+
+
+def lengths(texts: Sequence[Any]) -> Ints:
+    """How long each text is."""
+    return np.fromiter(map(len, texts), np.int64, len(texts))
 
 
 def _checked(scorer: Similarity, a: str, b: str) -> float:

@@ -8,6 +8,7 @@ from itertools import repeat
 from karat.conventions import Convention
 from karat.judges.cover import Covered, Goal, Row, Touch, Union, cover, percent
 from karat.judges.folding import folder
+from karat.judges.letters import Letters
 from karat.judges.located import FIELDS, chunks_of, items_of
 from karat.judges.look import Look, Measures
 from karat.judges.needs import as_texts
@@ -44,11 +45,13 @@ class Unlocated:
     def __iter__(self) -> Iterator[Look]:
         bounds = self._samples.gold.start.tolist()
         blank = any(self.lost)
-        for query, (chunks, docs) in enumerate(self._rankings()):
+        rankings = list(self._rankings())
+        letters = Letters([chunks for chunks, _ in rankings])
+        for query, (chunks, docs) in enumerate(rankings):
             goals = self._goals[bounds[query] : bounds[query + 1]]
             if blank:
                 goals = [goal for goal in goals if goal.end]
-            yield self._look(goals, chunks, docs)
+            yield self._look(goals, chunks, docs, letters)
 
     def _rankings(self) -> Iterator[tuple[list[str], Sequence[object]]]:
         """The texts of each query, best first, and their documents if there are any."""
@@ -68,16 +71,16 @@ class Unlocated:
         said = f"compared by texts, since {which} lack ranges; text that two chunks share counts twice as read"
         return (f"{said} (corpus=… finds the ranges)",)
 
-    def _look(self, goals: list[Goal], chunks: list[str], docs: Sequence[object]) -> Look:
+    def _look(self, goals: list[Goal], chunks: list[str], docs: Sequence[object], letters: Letters) -> Look:
         wholes: list[tuple[int, Goal]] = []
         likely: list[tuple[int, Goal]] = []
         for goal in goals:
             quote = self._quotes[goal.item]
             text = quote.text
-            for i in quote.likely(chunks):
+            for i in quote.likely(chunks, letters):
                 if docs and self._elsewhere(goal.item, docs[i]):
                     continue
-                if text in chunks[i]:
+                if quote.raw in chunks[i] or text in chunks[i]:
                     wholes.append((i + 1, goal))
                 elif quote.has_an_end(chunks[i]):
                     likely.append((i + 1, goal))
@@ -94,7 +97,7 @@ class Unlocated:
         amounts: list[tuple[int, float, float]] = []
         found: set[int] = set()
         for rank, goal in wholes:
-            exact = len(chunks[rank - 1].strip()) == goal.end
+            exact = len(chunks[rank - 1].strip()) in (goal.end, len(self._quotes[goal.item].raw))
             rows.append(Row(rank, goal.item, 1.0, False, "exact" if exact else _ALL_OF_IT))
             alone[rank] = size = self._sizes[goal.item]
             if goal.item not in found:

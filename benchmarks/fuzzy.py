@@ -1,0 +1,84 @@
+"""Texts that are alike: karat beside ragas, to the same scores, in the environment that ragas has for itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.outcome import Outcome, faster, hear, tell
+from benchmarks.prose import Sample, alike
+from benchmarks.timing import Entry, best
+
+if TYPE_CHECKING:
+    from karat import Run
+
+_PYTHON = Path(__file__).parents[1] / ".venv-ragas" / "bin" / "python"
+_QUIET = {"RAGAS_DO_NOT_TRACK": "true", "LANGSMITH_TRACING": "false"}  # nothing is sent to anybody
+
+# What ragas does by default: more alike than a half.
+_JUDGE = "fuzzy(0.5, levenshtein, strict=True)"
+_SAMPLES = 1_000
+_REPETITIONS = 9
+_OF_RAGAS = 3
+_ASKED = {"ragas, one by one": 10, "ragas, evaluate()": 20}
+
+
+def measure() -> list[Outcome]:
+    """Compare karat with ragas, both in one process of the other environment."""
+    if not _PYTHON.exists():
+        raise FileNotFoundError(f"there is no {_PYTHON}: `make bench` installs ragas there")
+    command = [str(_PYTHON), "-m", "benchmarks.fuzzy", "here"]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=os.environ | _QUIET)
+    return hear(done.stdout)
+
+
+def _here() -> list[Outcome]:
+    samples = alike(_SAMPLES)
+    ours = by_karat(samples).scores["recall"].tolist()
+    for name, call in (("one by one", one_by_one), ("evaluate()", by_evaluate)):
+        assert ours == call(samples), f"ragas, {name}, gives other scores than karat"
+    least = best(
+        {
+            "karat": Entry(by_karat, lambda: samples, _REPETITIONS),
+            "ragas, one by one": Entry(one_by_one, lambda: samples, _OF_RAGAS),
+            "ragas, evaluate()": Entry(by_evaluate, lambda: samples, _OF_RAGAS),
+        }
+    )
+    return [
+        faster("fuzzy-ragas", peer, ours=least["karat"], theirs=least[peer], asked=times, note="equal scores")
+        for peer, times in _ASKED.items()
+    ]
+
+
+def by_karat(samples: list[Sample]) -> Run:
+    """karat, from the samples to the scores of every query."""
+    import karat
+
+    return karat.evaluate(samples, "recall", judge=_JUDGE)
+
+
+def one_by_one(samples: list[Sample]) -> list[float]:
+    """The metric of ragas, called for each sample."""
+    from ragas import SingleTurnSample
+    from ragas.metrics import NonLLMContextRecall
+
+    metric = NonLLMContextRecall()
+    return [metric.single_turn_score(SingleTurnSample(**sample)) for sample in samples]
+
+
+def by_evaluate(samples: list[Sample]) -> list[float]:
+    """The same metric through the front door of ragas."""
+    from ragas import EvaluationDataset, evaluate
+    from ragas.metrics import NonLLMContextRecall
+
+    metric = NonLLMContextRecall()
+    data = EvaluationDataset.from_list(samples)
+    result = evaluate(data, metrics=[metric], show_progress=False, raise_exceptions=True)
+    return [scores[metric.name] for scores in result.scores]
+
+
+if __name__ == "__main__":
+    tell(_here() if sys.argv[1:] == ["here"] else measure())
