@@ -49,7 +49,7 @@ def write(value: object) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     if isinstance(value, list | tuple):
-        return f"({', '.join(map(write, value))})"
+        return f"({', '.join(map(write, value))}{',' if len(value) == 1 else ''})"
     if isinstance(value, str) and not (_PLAIN.fullmatch(value) and _value(value) == value):
         return repr(value)
     return str(value)

@@ -121,7 +121,7 @@ def test_what_is_stripped_is_settable():
     chunk, gold = "Date: today\nuser: yes", "they said yes"
     for strip, found in (("()", 0), ("date", 0), ("(date, speaker)", 1), ("speaker", 0)):
         assert len(hits([chunk], [gold], f"contains(strip={strip})")) == found
-    assert karat.Contains(strip="date").name == "contains(strip=(date))"
+    assert karat.Contains(strip="date").name == "contains(strip=(date,))"
 
 
 @pytest.mark.parametrize(

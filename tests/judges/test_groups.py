@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import karat
-from karat.judges import JUDGES
+from karat.judges import all_judges
 
 FACT = ["Rain fell all day in Leeds.", "It rained in Leeds the whole day.", "Leeds saw rain from dawn to dusk."]
 OTHER = "The museum is closed on Mondays."
 NOISE = "Nothing of this matters to anybody."
 CHUNKS = [NOISE, FACT[1], OTHER, FACT[2]]
-JUDGED_BY_TEXT = sorted(set(JUDGES) - {"ids"})
+JUDGED_BY_TEXT = sorted(set(all_judges()) - {"ids"})
 
 
 def gold(**more):

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import karat
-from karat.judges import JUDGES
+from karat.judges import all_judges
 
 TEXT_JUDGES = ["exact", "text", "contains", "fuzzy", "spans"]
 WITH_IDS = [{"id": "a", "text": "x"}, {"id": "b"}]
@@ -98,7 +98,7 @@ def test_scores_order_the_chunks():
         assert karat.score("rr", chunks, ["right one"], judge=judge) == 1.0
 
 
-@pytest.mark.parametrize("judge", sorted(JUDGES))
+@pytest.mark.parametrize("judge", sorted(all_judges()))
 def test_on_the_command_line(judge, tmp_path):
     path = tmp_path / "samples.jsonl"
     path.write_text('{"retrieved": ["a b c", "d e f"], "gold": ["d e f"]}\n')
@@ -123,7 +123,7 @@ def test_settings_on_the_command_line(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "recall           1.000" in done.stdout
     listed = subprocess.run([sys.executable, "-m", "karat.cli", "judges"], capture_output=True, text=True, check=True)
-    assert all(name in listed.stdout for name in JUDGES)
+    assert all(name in listed.stdout for name in all_judges())
 
 
 @pytest.mark.parametrize("place", ["nowhere:len", "builtins:nothing", "builtins", "x.py:f"])

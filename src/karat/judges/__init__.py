@@ -1,15 +1,20 @@
 """Judges: which retrieved item satisfies which gold item? One protocol, from equal ids to language models."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from karat.judges.auto import Auto, Choice, choose
-from karat.judges.contains import Contains
 from karat.judges.equality import Exact, Ids
-from karat.judges.fuzzy import Fuzzy
-from karat.judges.protocol import JUDGES, Judge, find_judge, judge
-from karat.judges.spans import Spans
-from karat.judges.text import Text
+from karat.judges.protocol import Judge, all_judges, find_judge, judge
+
+if TYPE_CHECKING:
+    from karat.judges.contains import Contains
+    from karat.judges.fuzzy import Fuzzy
+    from karat.judges.spans import Spans
+    from karat.judges.text import Text
 
 __all__ = [
-    "JUDGES",
     "Auto",
     "Choice",
     "Contains",
@@ -19,7 +24,15 @@ __all__ = [
     "Judge",
     "Spans",
     "Text",
+    "all_judges",
     "choose",
     "find_judge",
     "judge",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """A judge of texts, which is loaded when it is first wanted."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return all_judges()[name.lower()]

@@ -8,8 +8,7 @@ from karat.conventions import Convention
 from karat.errors import InputError
 from karat.hits import Hits
 from karat.judges.equality import Exact, Ids
-from karat.judges.protocol import Judge, judge
-from karat.judges.spans import Spans
+from karat.judges.protocol import Judge, find_judge, judge
 from karat.samples import Samples
 
 _LOOKED_AT = 50
@@ -26,7 +25,7 @@ def choose(samples: Samples) -> Choice:
     """The cheapest judge that fits the items of both sides."""
     both = samples.retrieved.fields & samples.gold.fields
     if "id" not in both and both >= {"doc", "start", "end"}:
-        return Choice(Spans(), "both sides have ranges")
+        return Choice(find_judge("spans"), "both sides have ranges")
     if not both & {"id", "text"} and "doc" in both:
         return Choice(Ids(at="doc"), "both sides name documents")
     both &= {"id", "text"}

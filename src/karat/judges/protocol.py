@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Protocol, TypeVar, runtime_checkable
 
 from karat.conventions import Convention
@@ -27,6 +28,8 @@ class Judge(Protocol):
 
 
 JUDGES: dict[str, Callable[..., Judge]] = {}
+_LATER = ("text", "contains", "fuzzy", "spans")
+"""Judges of texts live in a module of their name, which is loaded when one of them is first wanted."""
 
 J = TypeVar("J", bound=Callable[..., Judge])
 
@@ -41,6 +44,13 @@ def judge(name: str) -> Callable[[J], J]:
     return enter
 
 
+def all_judges() -> dict[str, Callable[..., Judge]]:
+    """Every judge by its name."""
+    for name in _LATER:
+        import_module(f"karat.judges.{name}")
+    return JUDGES
+
+
 def find_judge(wanted: str | Judge) -> Judge:
     """The judge of this name with these settings, or the object itself."""
     if not isinstance(wanted, str):
@@ -49,11 +59,12 @@ def find_judge(wanted: str | Judge) -> Judge:
         raise BadArgument(
             "a judge has a name and is called with samples and a convention", got=wanted, hint='judge="ids"'
         )
-    if wanted in JUDGES:
-        return JUDGES[wanted]()
     call = parse_call(wanted)
+    if call.name in _LATER:
+        import_module(f"karat.judges.{call.name}")
     if call.name not in JUDGES:
-        raise unknown("judge", call.name, JUDGES, "one of: " + ", ".join(JUDGES))
+        names = sorted(all_judges())
+        raise unknown("judge", call.name, names, "one of: " + ", ".join(names))
     try:
         return JUDGES[call.name](*call.positional, **call.named)
     except TypeError as error:

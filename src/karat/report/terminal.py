@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from karat.grammar import write
-from karat.judges import JUDGES
+from karat.judges import all_judges
 from karat.metrics import METRICS, Metric
 from karat.run import Run
 from karat.tables import clean, many, number, span, text_table
@@ -42,7 +42,7 @@ def judge_list() -> str:
     from inspect import Parameter, signature
 
     rows = []
-    for name, maker in sorted(JUDGES.items()):
+    for name, maker in sorted(all_judges().items()):
         given = signature(maker).parameters.values()
         settings = ", ".join(p.name if p.default is Parameter.empty else f"{p.name}={write(p.default)}" for p in given)
         rows.append([f"{name}({settings})" if settings else name, (maker.__doc__ or "").partition("\n")[0]])
