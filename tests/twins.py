@@ -22,19 +22,21 @@ class Case:
 
     def counts(self, rank):
         """Whether the item at a rank is not a copy of one above."""
-        return self.c.duplicates == "count" or self.ranking[rank - 1] not in self.ranking[: rank - 1]
+        return self.ranking[rank - 1] not in self.ranking[: rank - 1]
 
-    def ranks(self, rel):
+    def ranks(self, rel, copies=None):
         """Each relevant rank with its best grade."""
         found = {}
         for rank, item in enumerate(self.ranking, 1):
             grades = [self.grades[g] for g in self.satisfies.get(item, ()) if self.relevant(g, rel)]
-            if grades and self.counts(rank):
+            if grades and (self.counts(rank) or (copies or "precision" in self.c.per_rank)):
                 found[rank] = max(grades)
         return found
 
-    def items(self, rel):
+    def items(self, rel, of="recall"):
         """Each found gold item: its first rank, its place, its grade; in order of the places."""
+        if of in self.c.per_rank:
+            return [(rank, rank, grade) for rank, grade in self.ranks(rel, copies=True).items()]
         first = {}
         for rank, item in enumerate(self.ranking, 1):
             if self.counts(rank):
@@ -115,15 +117,18 @@ def rr(q, k, rel=None):
 
 
 def ap(q, k, rel=None):
-    rows = [(number, place) for number, (_, place, _) in enumerate(q.items(rel), 1) if place <= k]
-    over = q.size(rel) if q.c.ap_over == "gold" else sum(rank <= k for rank, _, _ in q.items(rel))
+    rows = [(number, place) for number, (_, place, _) in enumerate(q.items(rel, "ap"), 1) if place <= k]
+    over = q.size(rel) if q.c.ap_over == "gold" else sum(rank <= k for rank, _, _ in q.items(rel, "ap"))
     return sum(number / place for number, place in rows) / over if over else 0.0
 
 
 def ndcg(q, k):
-    dcg = sum(q.gain(grade) * q.discount(place) for _, place, grade in q.items(None) if place <= k)
+    found = q.items(None, "ndcg")
+    dcg = sum(q.gain(grade) * q.discount(place) for _, place, grade in found if place <= k)
     best = sorted((grade for grade in q.grades if grade > 0), reverse=True)
-    cut = {"k": k, "all": inf, "returned": min(k, len(q.ranking))}[q.c.ideal]
+    if q.c.ideal == "retrieved":
+        best = sorted((grade for _, _, grade in found), reverse=True)
+    cut = {"k": k, "all": inf, "returned": min(k, len(q.ranking)), "retrieved": k}[q.c.ideal]
     ideal = sum(q.gain(grade) * q.discount(place) for place, grade in enumerate(best, 1) if place <= cut)
     return dcg / ideal if ideal else 0.0
 

@@ -12,6 +12,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from karat.errors import BadArgument, unknown
 
+_PER_RANK = ("recall", "precision", "ap", "ndcg")
+
 
 def _choice(default: Any, question: str) -> Any:
     """A field of the record, together with the question that it answers."""
@@ -35,14 +37,22 @@ class Convention:
     discount: Literal["log2", "log2_from_two"] = _choice(
         "log2", "Is rank i divided by log2(i + 1), or by log2(i) with ranks 1 and 2 weighing the same?"
     )
-    ideal: Literal["k", "returned", "all"] = _choice(
-        "k", "Is the ideal ranking of nDCG cut at k, at the number of items returned, or not at all?"
+    ideal: Literal["k", "returned", "all", "retrieved"] = _choice(
+        "k",
+        "Is the ideal ranking of nDCG the gold cut at k, cut at the number of items returned, not cut at all, "
+        "or what was retrieved, relevant items first?",
     )
-    duplicates: Literal["once", "remove", "count"] = _choice(
+    duplicates: Literal["once", "remove"] = _choice(
         "once",
-        "Does an item that is returned again keep its rank and earn nothing, leave the ranking "
-        "before it is measured, or earn again each time?",
+        "Does an item that is returned again keep its rank and earn nothing, "
+        "or leave the ranking before it is measured?",
     )
+    per_rank: tuple[str, ...] = _choice(
+        (),
+        "Which metrics count every relevant rank, copies and all, rather than every gold item once "
+        "(for precision: every copy)?",
+    )
+    clamped: bool = _choice(False, "Are scores above 1, which counting copies can give, cut to 1?")
     ties: Literal["id_descending", "id_ascending", "given"] = _choice(
         "id_descending", "In which order stand items of equal score?"
     )
@@ -60,6 +70,8 @@ class Convention:
             value, allowed = getattr(self, name), get_args(hint)
             if get_origin(hint) is Literal and value not in allowed:
                 raise BadArgument(f"the convention's {name} is one of {', '.join(allowed)}", got=value)
+        if not set(self.per_rank) <= set(_PER_RANK):
+            raise BadArgument(f"the convention's per_rank is some of {', '.join(_PER_RANK)}", got=self.per_rank)
         if not isinstance(self.empty_gold, int | float):
             raise BadArgument("the convention's empty_gold is a number", got=self.empty_gold)
         if self.rounding is not None and not isinstance(self.rounding, int):
@@ -80,7 +92,30 @@ def questions() -> dict[str, str]:
 
 STANDARD = Convention(name="standard")
 
-CONVENTIONS: dict[str, Convention] = {c.name: c for c in (STANDARD,)}
+CONVENTIONS: dict[str, Convention] = {
+    c.name: c
+    for c in (
+        STANDARD,
+        Convention(name="futureagi"),
+        Convention(
+            name="futureagi-server",
+            precision_over="returned",
+            ideal="returned",
+            per_rank=("precision", "ap", "ndcg"),
+            clamped=True,
+        ),
+        Convention(name="ragas", ap_over="found", per_rank=("ap",), precision_over="returned"),
+        Convention(
+            name="remem",
+            discount="log2_from_two",
+            gain="binary",
+            ideal="retrieved",
+            per_rank=("ndcg",),
+            empty_gold=0.0,
+            rounding=4,
+        ),
+    )
+}
 
 
 def find_convention(wanted: str | Convention) -> Convention:

@@ -148,12 +148,25 @@ class Hits:
         return np.bincount(relevant, minlength=self.queries).astype(float)
 
     def ranks(self, c: Convention, rel: float | None = None) -> View:
-        """Per rank: the relevant ranks of each query, each once, with its best grade."""
-        return self._view(c, rel).ranks
+        """Per rank: the relevant ranks of each query without copies, with the best grade of each."""
+        return self.every(rel) if "precision" in c.per_rank else self._view(c, rel).ranks
 
-    def items(self, c: Convention, rel: float | None = None) -> View:
-        """Per gold item: the relevant gold items that were found, each at its first rank."""
-        return self._view(c, rel).items
+    def items(self, c: Convention, rel: float | None = None, of: str = "recall") -> View:
+        """Per gold item: the relevant gold items that were found, each at its first rank.
+
+        For the metric `of`, if the convention says that it counts ranks, these.
+        """
+        return self.every(rel) if of in c.per_rank else self._view(c, rel).items
+
+    def every(self, rel: float | None = None) -> View:
+        """Per rank: the relevant ranks of each query, copies too."""
+        if (None, rel) not in self._views:
+            keep = _relevant(self.grade, rel).nonzero()[0]
+            ranks = self._rows(keep)
+            shared = shares_rank(ranks)
+            ranks = best_of_rank(ranks, shared) if shared.any() else ranks
+            self._views[None, rel] = _Views(ranks, ranks)
+        return self._views[None, rel].ranks
 
     def judged(self, c: Convention) -> View:
         """Per rank: the ranks that hold a judged item, relevant or not."""
@@ -161,11 +174,11 @@ class Hits:
 
     def relevant(self, k: Cutoffs, c: Convention, rel: float | None = None) -> Floats:
         """How many of the top k ranks are relevant."""
-        return self.count(self._view(c, rel).ranks, k)
+        return self.count(self.ranks(c, rel), k)
 
     def found(self, k: Cutoffs, c: Convention, rel: float | None = None) -> Floats:
         """How many gold items the top k hold."""
-        return self.count(self._view(c, rel).items, k)
+        return self.count(self.items(c, rel), k)
 
     def first_rank(self, k: Cutoffs, c: Convention, rel: float | None = None) -> Floats:
         """The rank of the first relevant item, infinite where the top k hold none."""
@@ -227,20 +240,17 @@ class Hits:
     def _view(self, c: Convention, rel: float | None) -> _Views:
         key = (c.duplicates, rel)
         if key not in self._views:
-            self._views[key] = self._make_views(c, rel)
+            self._views[key] = self._make_views(rel)
         return self._views[key]
 
-    def _make_views(self, c: Convention, rel: float | None) -> _Views:
+    def _make_views(self, rel: float | None) -> _Views:
         keep = _relevant(self.grade, rel).nonzero()[0]
-        if c.duplicates != "count":
-            keep = keep[~self.repeated[keep]]
+        keep = keep[~self.repeated[keep]]
         ranks = items = self._rows(keep)
         if self.one_to_one and self.part is None:
             return _Views(ranks, items)
         whole = keep if self.part is None else keep[~self.part[keep]]
-        if c.duplicates != "count":
-            whole = whole[~seen_before(self.gold[whole])]
-        items = self._rows(whole)
+        items = self._rows(whole[~seen_before(self.gold[whole])])
         if (shared := shares_rank(ranks)).any():
             ranks = best_of_rank(ranks, shared)
         if shares_rank(items).any():

@@ -165,7 +165,11 @@ def _run(frame: pl.DataFrame, about: dict[str, Any]) -> Run:
     provenance = Provenance(**{**given, **tuples})
     choices = about["convention"]
     convention = Convention(
-        **{**choices, "empty_gold": nan if choices["empty_gold"] is None else choices["empty_gold"]}
+        **{
+            **choices,
+            "empty_gold": nan if choices["empty_gold"] is None else choices["empty_gold"],
+            "per_rank": tuple(choices["per_rank"]),
+        }
     )
     metrics: tuple[Metric, ...] = tuple(parse_stored(text) for text in provenance.metrics)
     names = [name for metric in metrics for name in metric.names]

@@ -27,6 +27,14 @@ CHOICES = [(name, {}) for name in TWINS] + [
     ("ndcg", {"gain": "binary", "discount": "log2_from_two"}),
     ("ndcg", {"ideal": "all"}),
     ("ndcg", {"ideal": "returned"}),
+    ("ndcg", {"ideal": "retrieved"}),
+    ("ndcg", {"ideal": "retrieved", "per_rank": ("ndcg",), "discount": "log2_from_two"}),
+    ("ndcg", {"per_rank": ("ndcg",)}),
+    ("ap", {"per_rank": ("ap",), "ap_over": "found"}),
+    ("ap", {"per_rank": ("ap",)}),
+    ("recall", {"per_rank": ("recall",)}),
+    ("precision", {"per_rank": ("precision", "recall")}),
+    ("rr", {"per_rank": ("precision",)}),
 ]
 CUTOFFS = [1, 2, 3, 5, 20]
 
@@ -66,9 +74,13 @@ def test_equals_its_twin(name, choice, data):
 
 def test_duplicates_counted_each_time():
     """Only other libraries' conventions do this; the values leave [0, 1] as theirs do."""
-    c = replace(STANDARD, name="test", duplicates="count")
+    c = replace(STANDARD, name="test", per_rank=("precision", "recall", "ndcg"))
     case = Case([0, 0, 7], {0: {0}}, [1.0, 1.0, 1.0], c)
     hits = hits_of([case])
     assert parse("precision@5").scores(hits, c)["precision@5"].tolist() == [0.4]
     assert parse("recall").scores(hits, c)["recall"].tolist() == pytest.approx([2 / 3])
+    assert parse("ndcg@1").scores(hits, c)["ndcg@1"].tolist() == [1.0]
+    two = hits_of([Case([0, 0], {0: {0}}, [1.0], c)])
+    assert parse("ndcg").scores(two, c)["ndcg"][0] > 1
+    assert parse("ndcg").scores(two, replace(c, clamped=True))["ndcg"][0] == 1
     assert parse("precision@5").scores(hits, STANDARD)["precision@5"].tolist() == [0.2]

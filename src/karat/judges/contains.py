@@ -56,18 +56,24 @@ class Contains:
         rows = zip(texts.chunks, pairwise(texts.start), strict=True)
         for query, (chunks, (begin, end)) in enumerate(over(rows, len(samples), self.name)):
             seen = chunks if later else list(map(fold, chunks))
+            forms = [_stripped(chunk, self.strip) for chunk in seen]
             for gold in range(begin, end):
                 text = texts.gold[gold] if later else fold(texts.gold[gold])
                 if not text or text.isspace():
                     found: Iterable[tuple[int, str]] = _both_blank(seen)
                 else:
-                    found = self._search(text, seen, letters, fold if later else None)
+                    found = self._search(text, seen, forms, letters, fold if later else None)
                 for rank, why in found:
                     matches.add(query, rank, gold, why)
         return matches.hits()
 
     def _search(
-        self, gold: str, chunks: Sequence[str], letters: Letters, fold: Callable[[str], str] | None
+        self,
+        gold: str,
+        chunks: Sequence[str],
+        forms: Sequence[Sequence[str]],
+        letters: Letters,
+        fold: Callable[[str], str] | None,
     ) -> list[tuple[int, str]]:
         """The ranks at which one of the two lies in the other, and why."""
         found: dict[int, str] = {}
@@ -81,17 +87,18 @@ class Contains:
             letter = "" if self.strip else letters.missing(gold)
             likely = [i for i, text in enumerate(chunks, 1) if not letter or letter not in text]
             for rank in likely:
-                if rank not in found and (share := self._share(chunks[rank - 1], gold, fold)):
+                if rank not in found and (share := _share(forms[rank - 1], gold, fold)):
                     told = f"comes from the gold, {share:.0%} of it".replace("%", " %")
                     found[rank] = "exact" if share == 1 else told
         return list(found.items())
 
-    def _share(self, chunk: str, gold: str, fold: Callable[[str], str] | None) -> float:
-        """How much of the gold the chunk is, if it comes from there."""
-        for text in _stripped(chunk, self.strip) if self.strip else (chunk,):
-            if text and not text.isspace() and _lies_in(text, gold, fold):
-                return min(len(text.strip()) / len(gold.strip()), 1.0)
-        return 0.0
+
+def _share(forms: Sequence[str], gold: str, fold: Callable[[str], str] | None) -> float:
+    """How much of the gold a chunk is, if one of its forms comes from there."""
+    for text in forms:
+        if text and not text.isspace() and _lies_in(text, gold, fold):
+            return min(len(text.strip()) / len(gold.strip()), 1.0)
+    return 0.0
 
 
 def _lies_in(needle: str, text: str, fold: Callable[[str], str] | None) -> bool:
@@ -120,10 +127,12 @@ def _both_blank(chunks: Sequence[str]) -> Iterator[tuple[int, str]]:
     return ((rank, "both are blank") for rank, chunk in enumerate(chunks, 1) if not chunk.strip())
 
 
-def _stripped(chunk: str, strip: Sequence[str]) -> Iterator[str]:
+def _stripped(chunk: str, strip: Sequence[str]) -> Sequence[str]:
     """What of a chunk must occur in the gold, in each form that will do; date and speaker of a log need not."""
+    if not strip:
+        return (chunk,)
     if "date" in strip and chunk.startswith("Date: "):
         chunk = chunk.partition("\n")[2]
-    spoken = "speaker" in strip and chunk.startswith(_SPEAKERS)
     forms = (chunk, dumps(chunk)) if "json" in strip else (chunk,)
-    yield from (form.split(": ")[1] for form in forms) if spoken else forms
+    spoken = "speaker" in strip and chunk.startswith(_SPEAKERS)
+    return [form.split(": ")[1] for form in forms] if spoken else forms

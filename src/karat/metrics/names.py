@@ -120,6 +120,8 @@ class Metric:
             values = self._spread(values, rows)
         if definition.needs_gold and (undefined := hits.without_gold(settings.get("rel"))) is not None:
             values = np.where(undefined, c.empty_gold, values)
+        if c.clamped:
+            values = np.minimum(values, 1.0)
         return dict(zip(self.names, values, strict=True))
 
     def _values(self, definition: Definition, hits: Hits, c: Convention) -> Floats:

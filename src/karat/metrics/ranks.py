@@ -13,7 +13,7 @@ from karat.errors import BadArgument
 from karat.hits import Cutoffs, Hits
 from karat.metrics.registry import metric
 from karat.metrics.sets import gold_items
-from karat.views import View, row_number
+from karat.views import View, best_ranking, row_number
 
 
 @metric(symbol="RR", aliases=("mrr", "reciprocal_rank", "recip_rank"))
@@ -25,8 +25,8 @@ def rr(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Fl
 @metric(symbol="AP", aliases=("map", "average_precision", "mean_average_precision"), pool=gold_items)
 def ap(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Mean, over the gold items, of the precision at the rank where each is found."""
-    view = hits.items(c, rel)
-    whole = hits.gold_count(rel) if c.ap_over == "gold" else hits.found(k, c, rel)
+    view = hits.items(c, rel, of="ap")
+    whole = hits.gold_count(rel) if c.ap_over == "gold" else hits.count(view, k)
     precision_there = (row_number(view.query) + 1.0) / view.place
     return hits.total(view, precision_there, view.place, k) / np.maximum(whole, 1.0)
 
@@ -34,7 +34,7 @@ def ap(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Fl
 @metric(symbol="nDCG", aliases=("ndcg_at_k",))
 def ndcg(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """Gold found, by grade and discounted by rank, against the best possible ranking of the gold."""
-    view = hits.items(c)
+    view = hits.items(c, of="ndcg")
     dcg = hits.total(view, _worth(hits, view, c), view.place, k)
     ideal = _ideal(hits, k, c)
     return dcg / np.where(ideal > 0, ideal, 1.0)
@@ -101,11 +101,15 @@ def _discounts(discount: str, size: int) -> Floats:
 
 def _ideal(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """What the best ranking of the gold would gain, summed in the same order as the ranking itself."""
-    best = hits.best_order
+    best = hits.best_order if c.ideal != "retrieved" else _best_of_retrieved(hits.items(c, of="ndcg"), hits)
     worth = _worth(hits, best, c)
     if c.ideal == "returned":
         worth = np.where(best.place <= hits.depth[best.query], worth, 0.0)
     return hits.total(best, worth, best.place, np.full_like(k, np.inf) if c.ideal == "all" else k)
+
+
+def _best_of_retrieved(view: View, hits: Hits) -> View:
+    return best_ranking(view.query, view.grade, hits.queries)
 
 
 def _earlier(good: Bools, query: Ints) -> Ints:
