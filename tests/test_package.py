@@ -15,7 +15,7 @@ SOURCE = Path(karat.__file__).parent
 LAYERS = [
     "errors", "_version", "arrays", "grammar", "conventions", "tables", "progress", "tokens", "samples", "views",
     "along", "hits", "regroup", "judges", "budgets", "metrics",
-    "provenance", "stats", "slices", "run", "runfile", "evaluation", "demo", "report", "cli",
+    "provenance", "stats", "slices", "run", "runfile", "evaluation", "demo", "compat", "report", "cli",
 ]  # fmt: skip
 """From left to right, as the data walk: a layer uses only what stands left of it."""
 UPWARD = {("run", "runfile"), ("slices", "run")}

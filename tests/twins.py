@@ -88,6 +88,8 @@ def recall_capped(q, k, rel=None):
 
 
 def precision(q, k, rel=None):
+    if not q.ranking and q.c.empty_retrieved != 0:
+        return q.c.empty_retrieved
     over = k if k != inf and q.c.precision_over == "k" else min(k, len(q.ranking))
     return sum(rank <= k for rank in q.ranks(rel)) / over if over else 0.0
 

@@ -10,7 +10,7 @@ from karat.arrays import Floats
 from karat.conventions import Convention
 from karat.errors import BadArgument, InputError
 from karat.hits import Hits
-from karat.judges import Judge
+from karat.judges import Ids, Judge
 from karat.samples import Field, Samples
 from karat.tokens import Counter, count
 
@@ -19,10 +19,11 @@ def costs(samples: Samples, hits: Hits, judge: Judge, counter: Counter, c: Conve
     """The tokens of every retrieved item, best first, one query after the other."""
     if not callable(counter):
         raise BadArgument("tokens are counted by a function of a text", got=counter, hint="lambda text: len(…)")
-    if "text" not in samples.retrieved.fields:
+    names_only = samples.retrieved.plain and isinstance(judge, Ids) and bool(hits.depth.any())
+    if "text" not in samples.retrieved.fields or names_only:
         raise InputError(
             "a budget of tokens needs the texts of what was retrieved, and not every item has one",
-            hint="a cutoff in ranks, such as recall@5",
+            hint='a "text" in each record of retrieved, or a cutoff in ranks, such as recall@5',
         )
     known: dict[str, int] = {}
     amounts: list[int] = []

@@ -60,6 +60,7 @@ class Convention:
         "single", "Scores are equal when they agree in single, or in double precision?"
     )
     empty_gold: float = _choice(nan, "What does a query without relevant gold score in a metric that needs gold?")
+    empty_retrieved: float = _choice(0.0, "What is the precision of a query for which nothing came back?")
     missing: Literal["zero", "drop"] = _choice(
         "zero", "Does a gold query that the run lacks score 0, or is it left out?"
     )
@@ -72,8 +73,9 @@ class Convention:
                 raise BadArgument(f"the convention's {name} is one of {', '.join(allowed)}", got=value)
         if not set(self.per_rank) <= set(_PER_RANK):
             raise BadArgument(f"the convention's per_rank is some of {', '.join(_PER_RANK)}", got=self.per_rank)
-        if not isinstance(self.empty_gold, int | float):
-            raise BadArgument("the convention's empty_gold is a number", got=self.empty_gold)
+        for name in ("empty_gold", "empty_retrieved"):
+            if not isinstance(getattr(self, name), int | float):
+                raise BadArgument(f"the convention's {name} is a number", got=getattr(self, name))
         if self.rounding is not None and not isinstance(self.rounding, int):
             raise BadArgument("the convention's rounding is a number of places, or None", got=self.rounding)
 

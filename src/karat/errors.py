@@ -4,7 +4,8 @@ KaratError
 ├── InputError      (ValueError)    the data cannot be read as samples
 ├── UnknownName     (LookupError)   no such metric, judge, convention or column
 ├── BadArgument     (ValueError)    a setting is outside of what it may be
-└── RunFileError    (OSError)       a run file cannot be written or read
+├── RunFileError    (OSError)       a run file cannot be written or read
+└── Unavailable     (RuntimeError)  this version of karat cannot do it
 """
 
 from __future__ import annotations
@@ -46,6 +47,10 @@ class BadArgument(KaratError, ValueError):
 
 class RunFileError(KaratError, OSError):
     """A run file cannot be written or read."""
+
+
+class Unavailable(KaratError, RuntimeError):
+    """This version of karat cannot do it."""
 
 
 def shorten(value: object) -> str:

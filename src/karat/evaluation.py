@@ -15,6 +15,7 @@ from karat.conventions import Convention, find_convention
 from karat.errors import BadArgument, UnknownName
 from karat.hits import Hits
 from karat.judges import Auto, Exact, Ids, Judge, choose, find_judge
+from karat.judges.hints import nothing_matched
 from karat.metrics import DEFAULT, Metric, parse_all
 from karat.provenance import Provenance
 from karat.run import Run
@@ -51,15 +52,19 @@ def evaluate(
     hits = judging(data, c)
     if not isinstance(judging, Ids | Exact):
         _check(hits, judging, data)
+    if len(hits) == 0 and hits.gold_count().any():
+        hits.notes += nothing_matched(data, judging, c)
+    counted_by = ""
     if any(metric.has_budget for metric in wanted):
         hits.along = hits.along.also("tokens", costs(data, hits, judging, tokens, c))
+        counted_by = getattr(tokens, "__qualname__", type(tokens).__name__)
     return Run(
         ids=data.ids,
         hits=hits,
         metrics=wanted,
         convention=c,
         scores=measure(hits, wanted, c, data),
-        provenance=_provenance(data, hits, wanted, judging, reason, c),
+        provenance=_provenance(data, hits, wanted, judging, reason, c)._replace(tokens=counted_by),
         query=data.query,
         meta=data.meta,
     )

@@ -10,6 +10,7 @@ from karat.errors import BadArgument
 
 _CALL = re.compile(r"\s*(?P<name>[^\W\d][\w.-]*)\s*(?:\((?P<inside>.*)\))?\s*", re.DOTALL)
 _CLOSES = {"(": ")", "[": "]"}
+_TRUTH = {"true": True, "false": False}
 _PLAIN = re.compile(r"[^\s,()\[\]='\"]+")
 
 
@@ -76,6 +77,8 @@ def _split(text: str) -> list[str] | None:
 
 def _value(text: str) -> object:
     """A number, a truth value, a quoted text or a list; any other word stands for itself."""
+    if text.lower() in _TRUTH:
+        return _TRUTH[text.lower()]
     try:
         return literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):

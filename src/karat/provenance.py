@@ -27,6 +27,8 @@ class Provenance(NamedTuple):
     """Queries of the run without an entry in the gold; they were ignored."""
     skipped: int
     """Rows that could not be read and were left out on request."""
+    tokens: str = ""
+    """Who counted the tokens, if there is a budget of them."""
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""

@@ -59,7 +59,8 @@ def save(run: Run, path: str | os.PathLike[str]) -> None:
         finally:
             beside.unlink(missing_ok=True)
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
-        raise RunFileError(f"cannot write the run to {target}: {first_line(error)}") from error
+        why = first_line(error) if target.parent.is_dir() else f"there is no folder {target.parent}"
+        raise RunFileError(f"cannot write the run to {target}: {why}") from error
 
 
 def load(path: str | os.PathLike[str]) -> Run:
@@ -167,7 +168,7 @@ def _run(frame: pl.DataFrame, about: dict[str, Any]) -> Run:
     convention = Convention(
         **{
             **choices,
-            "empty_gold": nan if choices["empty_gold"] is None else choices["empty_gold"],
+            **{name: nan for name in ("empty_gold", "empty_retrieved") if choices[name] is None},
             "per_rank": tuple(choices["per_rank"]),
         }
     )

@@ -21,7 +21,10 @@ def words(text: str) -> int:
 
 def count(counter: Counter, text: str) -> int:
     """How many tokens a text has; the counter may give a number or the tokens themselves."""
-    given = counter(text)
+    try:
+        given = counter(text)
+    except Exception as error:
+        raise BadArgument(f"counting tokens failed: {type(error).__name__}: {error}", got=text) from error
     if isinstance(given, Sized) and not isinstance(given, str):
         return len(given)
     try:

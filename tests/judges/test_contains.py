@@ -131,7 +131,9 @@ def test_what_is_stripped_is_settable():
         ("contains(strip=(dates))", "strip"),
         ("contains(gold_in_chunk, strip=date)", "strip"),
         ("contains(fold=colour)", "fold"),
-        ("contains(0.5, 3)", "does not take"),
+        ("contains(either, 3)", "has no name"),
+        ("contains(direktion=either)", "Did you mean direction"),
+        ("contains(either, direction=either)", "given twice"),
     ],
 )
 def test_settings_that_cannot_be(judge, said):

@@ -74,7 +74,7 @@ def test_a_quote_that_occurs_several_times_counts_at_every_place_and_is_told():
         sample([part("d", 40, 63)], gold), "recall span_recall span_precision", judge=karat.Spans(corpus=docs)
     )
     assert run.mean == {"recall": 1.0, "span_recall": 1.0, "span_precision": pytest.approx(9 / 23)}
-    assert "1 gold quote occurs several times" in run.provenance.notes[0]
+    assert "1 of 1 gold quote occurs several times" in run.provenance.notes[0]
     assert "two three" in run.provenance.notes[0]
 
 
@@ -82,7 +82,7 @@ def test_a_quote_that_occurs_nowhere_is_left_out_and_told():
     gold = [{"doc": "a", "text": "quick brown"}, {"doc": "a", "text": "slow green"}]
     run = karat.evaluate(sample(cut("a", 200, 200), gold), "recall precision@1", judge=karat.Spans(corpus=DOCS))
     assert run.mean == {"recall": 1.0, "precision@1": 1.0}
-    assert "1 gold quote occurs nowhere" in run.provenance.notes[0]
+    assert "1 of 2 gold quotes occurs nowhere" in run.provenance.notes[0]
     samples = sample(cut("a", 200, 200), gold[:1]) + sample(cut("a", 200, 200), gold[1:])
     run = karat.evaluate(samples, "recall", judge=karat.Spans(corpus=DOCS))
     assert run.undefined == {"recall": 1}
@@ -170,7 +170,7 @@ def test_texts_of_different_documents_are_different():
     chunk = {"doc": "b", "start": 0, "end": 18, "text": "one two three four"}
     run = karat.evaluate(sample([chunk], [{"doc": "a", "text": "two three"}]), "recall", judge="spans")
     assert run.mean["recall"] == 0.0
-    assert "compared by texts, since gold lack ranges" in run.provenance.notes[0]
+    assert "compared by texts, since gold lacks ranges" in run.provenance.notes[0]
     assert karat.score("recall", [chunk], [{"text": "two three"}], judge="spans") == 1.0
 
 
@@ -186,7 +186,8 @@ def test_line_endings_move_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("corpus", "said"),
     [
-        ("no/such/folder", "no file"),
+        ("no/such/folder", "there is no corpus"),
+        ("", "there is no corpus"),
         (5, "corpus"),
         ({"a": 5}, 'document "a" is int'),
         ({}, "no documents"),

@@ -18,7 +18,7 @@ def hits(retrieved, gold, judge="text"):
     [
         ("The cat sat.", "exact"),
         ("the CAT sat.", "same but for case"),
-        ("The  cat\n\tsat.", "same but for punctuation"),  # which takes white space along
+        ("The  cat\n\tsat.", "same but for white space"),
         ("The cat – sat!", "same but for punctuation"),
         ("Ｔｈｅ cat sat.", "same but for Unicode form"),
         ("the… ﹙cat﹚ SAT", "same when folded"),

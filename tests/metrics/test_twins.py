@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import nan
 
 import numpy as np
 import pytest
@@ -35,6 +36,7 @@ CHOICES = [(name, {}) for name in TWINS] + [
     ("recall", {"per_rank": ("recall",)}),
     ("precision", {"per_rank": ("precision", "recall")}),
     ("rr", {"per_rank": ("precision",)}),
+    ("precision", {"empty_retrieved": nan}),
 ]
 CUTOFFS = [1, 2, 3, 5, 20]
 

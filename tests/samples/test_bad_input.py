@@ -63,7 +63,7 @@ NAN, INF = math.nan, math.inf
         ({"retrieved": {"001": ["a"]}, "gold": {"1": ["a"]}}, ["share no query", "leading zeros"]),
         ({"retrieved": {"abc": ["a"]}, "gold": {"xyz": ["a"]}}, ["share no query", "swapped"]),
         ({"samples": [GOOD], "judge": "idz"}, ['no judge "idz"', "ids"]),
-        ({"samples": [GOOD], "judge": "ids(3)"}, ["does not take these settings"]),
+        ({"samples": [GOOD], "judge": "ids(3)"}, ["has no name", "ids(at=…)"]),
         ({"samples": [GOOD], "judge": 5}, ["a judge has a name"]),
         ({"samples": [GOOD], "convention": "standrad"}, ["Did you mean standard?"]),
         ({"samples": [{"retrieved": [{"id": "a"}], "gold": [{"text": "a"}]}]}, ["nothing in common"]),

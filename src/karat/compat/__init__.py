@@ -1,1 +1,1 @@
-"""Other libraries' interfaces: their names and shapes over karat's judges, metrics and conventions. No formula inside."""
+"""Other libraries' interfaces: their names and shapes over karat's judges, metrics and conventions; no formula."""

@@ -4,33 +4,31 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
-from karat.errors import BadArgument
-from karat.evaluation import evaluate
-from karat.judges import find_judge
-from karat.run import Run
-from karat.samples import read_samples
+from karat.errors import BadArgument, InputError
+from karat.evaluation import evaluate, score
 
 _LOG = logging.getLogger(__name__)
-_FROM_ORIGINAL = "contains(chunk_in_gold, strip=(date, speaker, json), fold=())"
+_COMES_FROM = "contains(chunk_in_gold, strip=(date, speaker, json), fold=())"
+
+_NOBODY = "\0"
 
 Scores = dict[str, float]
 
 
 def is_chunk_from_original(chunk: str, original: str) -> bool:
     """Whether a chunk comes from a document; a date line, a speaker and JSON escapes do not matter."""
-    samples = read_samples(retrieved=[[chunk]], gold=[[original]])
-    return len(find_judge(_FROM_ORIGINAL)(samples, evaluate_convention())) > 0
+    return score("hit", [chunk], [original], judge=_COMES_FROM) == 1
 
 
 class _RetrievalMetric:
-    """What the four have in common: the call, the keys, the shape of the result."""
+    """What the metrics have in common: the call, the keys, the shape of the result."""
 
-    metric_name: ClassVar[str]
-    _key: ClassVar[str]
-    _metric: ClassVar[str]
-    _judge: ClassVar[str] = _FROM_ORIGINAL
+    metric_name: str
+    _metric: str
+    _key: str
+    _judge = _COMES_FROM
 
     def __init__(self, global_config: Any = None) -> None:
         self.global_config = global_config
@@ -42,21 +40,76 @@ class _RetrievalMetric:
         k_list: Iterable[int] = (1, 5, 10, 20),
     ) -> tuple[Scores, list[Scores]]:
         """The means, rounded to four places, and the scores of each example, not rounded."""
-        ks = sorted(set(k_list))
+        ks = _cutoffs(k_list)
+        _check(gold_docs, retrieved_chunks, ks[-1])
         keys = {f"{self._metric}@{k}": f"{self._key}@{k}" for k in ks}
-        if not ks:
-            raise BadArgument("k_list is empty", hint="[1, 5, 10, 20]")
-        if len(gold_docs) == 0:
+        if not gold_docs:
             return dict.fromkeys(keys.values(), 0.0), []
-        for number, chunks in enumerate(retrieved_chunks, 1):
-            if len(chunks) < ks[-1]:
-                _LOG.warning("example %d: %d chunks were retrieved, fewer than k = %d", number, len(chunks), ks[-1])
-        run = self._run(gold_docs, retrieved_chunks, list(keys))
+        run = evaluate(
+            retrieved=list(map(list, retrieved_chunks)),
+            gold=self._gold(gold_docs),
+            metrics=list(keys),
+            judge=self._judge,
+            convention="remem",
+        )
         columns = {key: run.scores[name].tolist() for name, key in keys.items()}
         each = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         return {key: run.mean[name] for name, key in keys.items()}, each
 
-    def _run(self, gold: Sequence[Sequence[str]], retrieved: Sequence[Sequence[str]], metrics: list[str]) -> Run:
-        return evaluate(
-            retrieved=list(retrieved), gold=list(gold), metrics=metrics, judge=self._judge, convention="remem"
-        )
+    def _gold(self, gold_docs: Sequence[Sequence[str]]) -> list[Any]:
+        return list(map(list, gold_docs))
+
+
+class RetrievalRecall(_RetrievalMetric):
+    """Share of the gold documents that stand among the top k, word for word."""
+
+    metric_name = "retrieval_recall"
+    _metric, _key, _judge = "recall", "Recall", "exact"
+
+
+class RetrievalRecallAny(_RetrievalMetric):
+    """1 if a chunk of the top k comes from a gold document (LongMemEval's recall_any)."""
+
+    metric_name = "retrieval_recall_any"
+    _metric, _key = "hit", "Recall_any"
+
+
+class RetrievalRecallAll(_RetrievalMetric):
+    """1 if every gold document has a chunk among the top k."""
+
+    metric_name = "retrieval_recall_all"
+    _metric, _key = "recall_all", "Recall_all"
+
+    def _gold(self, gold_docs: Sequence[Sequence[str]]) -> list[Any]:
+        """A document that is given twice cannot be satisfied in REMem; here its second copy is gold that nobody has."""
+        return [[*dict.fromkeys(docs), *({"group": i, "text": _NOBODY} for i in _repeats(docs))] for docs in gold_docs]
+
+
+class RetrievalNDCGAny(_RetrievalMetric):
+    """nDCG in which a chunk is relevant if it comes from any gold document, and the first two ranks weigh the same."""
+
+    metric_name = "retrieval_ndcg_any"
+    _metric, _key = "ndcg", "NDCG_any"
+
+
+def _repeats(docs: Sequence[str]) -> range:
+    return range(len(docs) - len(set(docs)))
+
+
+def _cutoffs(k_list: Iterable[int]) -> list[int]:
+    ks = sorted(set(k_list))
+    if not ks or not all(isinstance(k, int) and k >= 1 for k in ks):
+        raise BadArgument("k_list holds whole numbers, at least 1", got=list(k_list), hint="[1, 5, 10, 20]")
+    return ks
+
+
+def _check(gold_docs: Sequence[Sequence[str]], retrieved_chunks: Sequence[Sequence[str]], most: int) -> None:
+    """Refuse two sides that do not belong together; warn of rankings that cannot fill the largest k."""
+    if len(gold_docs) != len(retrieved_chunks):
+        raise InputError(f"gold for {len(gold_docs)} examples, but {len(retrieved_chunks)} rankings")
+    short = [len(chunks) for chunks in retrieved_chunks if len(chunks) < most]
+    if short:
+        _LOG.warning(
+            "%d of %d rankings are shorter than the largest k, %d; the shortest has %d chunks",
+            len(short), len(retrieved_chunks), most, min(short),
+        )  # fmt: skip

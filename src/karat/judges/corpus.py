@@ -16,11 +16,13 @@ from karat.errors import BadArgument, InputError, first_line, nearest
 from karat.judges.folding import fold_space
 from karat.samples.files import Rows, read_file
 from karat.samples.keys import as_id
+from karat.tables import many
 
 _WORD = re.compile(r"\S+")
 _MOST_PLACES = 1000
 _TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
 """What lies in the folder of a corpus but is no document of it, unless it is asked for by name."""
+_DOCUMENTS = (".md", ".txt", ".rst", ".html", ".htm", ".pdf")
 _IDS = ("id", "doc", "doc_id", "_id", "document_id", "docid", "docno")
 _TEXTS = ("text", "content", "page_content", "contents", "body")
 
@@ -64,10 +66,12 @@ class Corpus:
         self._names: list[str] = []
         self._short: dict[str, str] = {}
         if isinstance(given, Mapping):
-            self.told = f"{len(given)} documents"
+            self.told = f"dict of {many(len(given), 'document', 'documents')}"
             self._take(given.items(), "corpus")
         elif isinstance(given, str | PathLike):
-            path = Path(given)
+            path = Path(given).expanduser()
+            if not str(given) or not path.exists():
+                raise InputError(f'there is no corpus "{given}"', hint="a folder of texts, a JSONL file, or a dict")
             self.told = path.name or str(given)  # the same corpus on another machine has the same name
             self._read_folder(path) if path.is_dir() else self._read_rows(path)
         else:
@@ -96,8 +100,9 @@ class Corpus:
         """The error for a document that is not there."""
         close = nearest(name, [*self._read, *self._short][:10_000])
         some = ", ".join(self._names[:3])
-        hint = f'did you mean "{close}"?' if close else f"it has: {some}{', …' if len(self._names) > 3 else ''}"
-        return InputError(f'{where}: no document "{name}" in the corpus {self.told}', hint=hint)
+        meant = f' Did you mean "{close}"?' if close else ""
+        hint = None if close else f"one that it has: {some}{', …' if len(self._names) > 3 else ''}"
+        return InputError(f'{where}: no document "{name}" in the corpus {self.told}.{meant}', hint=hint)
 
     def _take(self, documents: Any, source: str) -> None:
         for name, given in documents:
@@ -119,6 +124,9 @@ class Corpus:
         self._short = {name: names[0] for name, names in short.items() if len(names) == 1 and name not in self._read}
 
     def _read_rows(self, path: Path) -> None:
+        if path.suffix.lower() in _DOCUMENTS:
+            hint = f"corpus={path.parent}"
+            raise InputError(f"{path} is a document; a corpus is a folder of them, or a JSONL file", hint=hint)
         loaded = read_file(path)
         rows: Any = loaded.rows if isinstance(loaded, Rows) else loaded
         if isinstance(rows, Mapping):

@@ -11,13 +11,14 @@ import numpy as np
 
 from karat.arrays import Bools, Floats, Ints
 from karat.conventions import Convention
-from karat.errors import BadArgument, InputError
+from karat.errors import InputError
 from karat.grammar import write_call
 from karat.hits import Hits
 from karat.judges.matches import Matches
 from karat.judges.needs import Texts, texts_of
 from karat.judges.protocol import judge
 from karat.judges.scorers import Scorer, Similarity, find_scorer, lengths, scorer_name, similarities
+from karat.judges.settings import share_of_one, truth
 from karat.progress import Progress
 from karat.samples import Samples
 
@@ -38,7 +39,7 @@ class _Pairs(NamedTuple):
 
 @judge("fuzzy")
 class Fuzzy:
-    """Texts whose similarity reaches the threshold; `strict` asks for more than it, `graded` earns so much."""
+    """Texts whose similarity reaches the threshold, `strict`: exceeds it; `graded` multiplies the grade by it."""
 
     def __init__(
         self,
@@ -50,8 +51,8 @@ class Fuzzy:
     ) -> None:
         self.threshold = share_of_one("threshold", threshold)
         self.scorer = find_scorer(scorer)
-        self.strict = strict is True
-        self.graded = graded is True
+        self.strict = truth("strict", strict)
+        self.graded = truth("graded", graded)
         settings: dict[str, object] = {"threshold": threshold, "scorer": scorer_name(self.scorer)}
         settings |= {"strict": True} if self.strict else {}
         settings |= {"graded": True} if self.graded else {}
@@ -92,13 +93,6 @@ class Fuzzy:
             left, right = list(compress(pairs.left, unclear.tolist())), list(compress(pairs.right, unclear.tolist()))
             similarity[unclear] = similarities(self.scorer, left, right, self.threshold)
         return similarity
-
-
-def share_of_one(name: str, value: object) -> float:
-    """A setting that lies between 0 and 1."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise BadArgument(f"{name} lies between 0 and 1", got=value)
-    return float(value)
 
 
 def _some_at_a_time(texts: Texts) -> Iterator[_Pairs]:

@@ -14,6 +14,7 @@ from karat.judges.look import Cases, Look, Measures
 from karat.judges.quoted import Quote
 from karat.samples import Field, Samples
 from karat.samples.keys import as_id
+from karat.tables import many
 
 FIELDS: tuple[Field, ...] = ("doc", "start", "end", "text")
 _GIVE = "give doc, start and end, or doc and text with corpus="
@@ -55,7 +56,7 @@ class Located:
         self._measures = measures
         self._coverage = coverage
         self._known: dict[tuple[str, str], list[Place]] = {}
-        self._nowhere, self._several, self._odd, self._lost, self._copied = (Cases() for _ in range(5))
+        self._nowhere, self._several, self._odd, self._lost, self._copied, self._stale = (Cases() for _ in range(6))
         gold = samples.gold
         self._relevant = (gold.grade > 0).tolist()
         self._bounds = gold.start.tolist()
@@ -76,10 +77,12 @@ class Located:
 
     def notes(self) -> tuple[str, ...]:
         """What a reader should know of the places that were looked up."""
+        gold = many(len(self._gold), "gold quote", "gold quotes")
         return (
-            *self._nowhere.told("gold quote occurs", "gold quotes occur", "nowhere in the documents, left out"),
-            *self._several.told("gold quote occurs", "gold quotes occur", "several times, every place counts"),
+            *self._nowhere.told(f"of {gold} occurs", f"of {gold} occur", "nowhere in the documents, left out"),
+            *self._several.told(f"of {gold} occurs", f"of {gold} occur", "several times, every place counts"),
             *self._odd.told("gold range does", "gold ranges do", "not hold the text that stands beside it"),
+            *self._stale.told("chunk's range does", "chunks' ranges do", "not hold the text that stands beside it"),
             *self._lost.told("chunk occurs", "chunks occur", "nowhere in its document, compared by its text alone"),
             *self._copied.told("chunk occurs", "chunks occur", "several times, taken where most of the gold is"),
             *self._apart(),
@@ -141,7 +144,9 @@ class Located:
         """Where a chunk stands; where its text occurs several times, the place that has most of the gold."""
         where = f'query "{query}", item {rank} of retrieved'
         if chunk.range is not None:
-            self._text_at(chunk, where)
+            there = self._text_at(chunk, where)
+            if there is not None and chunk.text is not None and fold_space(there) != fold_space(chunk.text):
+                self._stale.add(query, chunk.text)
             return chunk.range
         if self._corpus is None or chunk.text is None:
             raise InputError(f"{where} has neither a range nor a text in a document", got=chunk.key, hint=_GIVE)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from inspect import signature
 from typing import Protocol, TypeVar, runtime_checkable
 
 from karat.conventions import Convention
-from karat.errors import BadArgument, unknown
-from karat.grammar import parse_call
+from karat.errors import BadArgument, nearest, unknown
+from karat.grammar import Call, parse_call
 from karat.hits import Hits
 from karat.samples import Samples
 
@@ -65,7 +66,24 @@ def find_judge(wanted: str | Judge) -> Judge:
     if call.name not in JUDGES:
         names = sorted(all_judges())
         raise unknown("judge", call.name, names, "one of: " + ", ".join(names))
-    try:
-        return JUDGES[call.name](*call.positional, **call.named)
-    except TypeError as error:
-        raise BadArgument(f'the judge "{call.name}" does not take these settings: {wanted}') from error
+    maker = JUDGES[call.name]
+    _check_settings(maker, call)
+    return maker(*call.positional, **call.named)
+
+
+def _check_settings(maker: Callable[..., Judge], call: Call) -> None:
+    """Refuse settings that the judge does not have, naming those that it has."""
+    settings = signature(maker).parameters
+    unnamed = [name for name, p in settings.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
+    takes = f"{call.name}({', '.join(f'{name}=…' for name in settings)})" if settings else call.name
+    for name in call.named:
+        if name not in settings:
+            close = nearest(name, settings)
+            meant = f" Did you mean {close}?" if close else ""
+            raise BadArgument(f'the judge "{call.name}" has no setting "{name}".{meant}', hint=takes)
+    if len(call.positional) > len(unnamed):
+        value = call.positional[len(unnamed)]
+        raise BadArgument(f'a setting of the judge "{call.name}" has no name', got=value, hint=takes)
+    for name in unnamed[: len(call.positional)]:
+        if name in call.named:
+            raise BadArgument(f'{name} of the judge "{call.name}" is given twice', hint=takes)

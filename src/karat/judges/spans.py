@@ -12,11 +12,11 @@ from karat.grammar import write_call
 from karat.hits import Gold, Hits
 from karat.judges.corpus import Corpus, CorpusLike
 from karat.judges.cover import Row
-from karat.judges.fuzzy import share_of_one
 from karat.judges.located import FIELDS, Located
 from karat.judges.look import Look, Measures
 from karat.judges.needs import need
 from karat.judges.protocol import judge
+from karat.judges.settings import share_of_one, truth
 from karat.judges.unlocated import Unlocated
 from karat.progress import over
 from karat.regroup import unite
@@ -47,7 +47,7 @@ class Spans:
             raise BadArgument("a tokenizer is a function of a text", got=tokenizer)
         self.corpus = None if corpus is None else Corpus(corpus)
         self.tokenizer = tokenizer
-        self.graded = graded is True
+        self.graded = truth("graded", graded)
         settings: dict[str, object] = {"coverage": coverage}
         settings |= {} if self.corpus is None else {"corpus": self.corpus.told}
         settings |= {} if tokenizer is None else {"tokenizer": getattr(tokenizer, "__name__", "function")}
@@ -62,7 +62,11 @@ class Spans:
             gathered.add(query, look)
         grade = np.where(located.lost, -1.0, samples.gold.grade)  # a quote that is nowhere cannot be judged
         if (samples.gold.grade > 0).any() and not (grade > 0).any():
-            raise InputError("not one gold quote occurs in its document", got=located.labels[0], hint="another corpus")
+            raise InputError(
+                "not one gold quote occurs in its document, of which only the white space may differ",
+                got=located.labels[0],
+                hint="another corpus, or the quotes word for word",
+            )
         hits = gathered.hits(Gold(located.labels, samples.gold.start, grade), located.notes(), graded=self.graded)
         return hits if located.units is None else unite(hits, located.units)
 

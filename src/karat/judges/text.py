@@ -42,5 +42,6 @@ class Text:
     def _why(self, chunk: str, gold: str) -> str:
         if chunk == gold:
             return "exact"
-        one = next((name for name in self.fold if FOLDS[name](chunk) == FOLDS[name](gold)), None)
+        tried = [name for name in ("space", "case", "unicode", "punctuation") if name in self.fold]
+        one = next((name for name in tried if FOLDS[name](chunk) == FOLDS[name](gold)), None)
         return f"same but for {SAID[one]}" if one else "same when folded"

@@ -68,7 +68,8 @@ class Unlocated:
         """What a reader should know: what is read twice cannot be seen."""
         sides = (("gold", self._samples.gold.fields), ("retrieved", self._samples.retrieved.fields))
         which = " and ".join(side for side, fields in sides if not fields >= {"doc", "start", "end"})
-        said = f"compared by texts, since {which} lack ranges; text that two chunks share counts twice as read"
+        lack = "lack" if " and " in which else "lacks"
+        said = f"compared by texts, since {which} {lack} ranges; text that two chunks share counts twice as read"
         return (f"{said} (corpus=… finds the ranges)",)
 
     def _look(self, goals: list[Goal], chunks: list[str], docs: Sequence[object], letters: Letters) -> Look:

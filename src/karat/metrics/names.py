@@ -234,7 +234,9 @@ def _cutoffs(text: str, whole: str) -> tuple[Cutoff, ...]:
         digits = part.strip().removesuffix("t")
         if not (digits.isascii() and digits.removeprefix("-").isdecimal()):
             problem = "a cutoff k is a whole number, or a budget of tokens such as 500t"
-            raise BadArgument(problem, got=whole, hint=hint)
+            budget = re.fullmatch(r"(\d+)\s*(?:T|tok|tokens?)", part.strip())
+            base = whole.partition("@")[0]
+            raise BadArgument(problem, got=whole, hint=f"{base}@{budget[1]}t" if budget else hint)
         if len(digits) > len(str(_MOST)) or not 1 <= int(digits) <= _MOST:
             raise BadArgument("a cutoff k is at least 1, and no more than a million million", got=whole, hint=hint)
         ks.append(Budget(int(digits)) if part.strip().endswith("t") else int(digits))

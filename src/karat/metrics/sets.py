@@ -60,7 +60,8 @@ def recall_capped(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = 
 @metric(symbol="P", aliases=("precision_at_k", "p"), pool=slots)
 def precision(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Share of the top k that is relevant."""
-    return _share(hits.relevant(k, c, rel), slots(hits, k, c))
+    share = _share(hits.relevant(k, c, rel), slots(hits, k, c))
+    return share if c.empty_retrieved == 0 else np.where(hits.depth > 0, share, c.empty_retrieved)
 
 
 @metric(symbol="F")

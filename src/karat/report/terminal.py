@@ -42,7 +42,7 @@ def judge_list() -> str:
     from inspect import Parameter, signature
 
     rows = []
-    for name, maker in sorted(all_judges().items()):
+    for name, maker in all_judges().items():
         given = signature(maker).parameters.values()
         settings = ", ".join(p.name if p.default is Parameter.empty else f"{p.name}={write(p.default)}" for p in given)
         rows.append([f"{name}({settings})" if settings else name, (maker.__doc__ or "").partition("\n")[0]])
@@ -54,7 +54,7 @@ def _heading(run: Run) -> str:
     why = f" (chosen: {p.judge_reason})" if p.judge_reason else ""
     return (
         f"{clean(p.source)} · {many(len(run), 'query', 'queries')} · "
-        f"judge: {p.judge}{why} · convention: {run.convention.name}"
+        f"judge: {p.judge}{why} · convention: {run.convention.name}{f' · tokens: {p.tokens}' if p.tokens else ''}"
     )
 
 

@@ -104,6 +104,8 @@ def is_long(columns: Sequence[str]) -> bool:
 
 def no_column(wanted: str, columns: Sequence[str], place: str) -> InputError:
     """The error for a table that lacks a column, naming the one that looks most like it."""
+    if wanted in columns:
+        return InputError(f'{place}: column "{wanted}" is empty in every row', hint="[] where there is nothing")
     known = [wanted, *SIDE_NAMES.get(wanted, ()), *(n for names in LONG.values() if wanted in names for n in names)]
     taken = {name for d in DIALECTS for name in d.fields}  # a right name is no slip
     close = next((name for name in columns if name not in taken for k in known if nearest(name, [k])), None)

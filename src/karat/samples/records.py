@@ -113,7 +113,10 @@ def _no_field(rows: list[list[Record]], where: Where, side: str) -> InputError:
     for row, items in enumerate(rows):
         for item in items:
             if not any(fields <= item.keys() for fields in _IDENTIFIES):
-                close = next((f'; "{n}" looks like "{c}"' for n in item if (c := nearest(n, _FIELDS))), "")
+                if "start" in item or "end" in item:
+                    return InputError(f'{where(row)}: a range of {side} needs the "doc" that it is from', got=item)
+                unknown = [n for n in item if n not in _FIELDS]
+                close = next((f'; "{n}" looks like "{c}"' for n in unknown if (c := nearest(n, _FIELDS))), "")
                 return InputError(f'{where(row)}: a record of {side} has neither "id" nor "text"{close}', got=item)
     row, item = next((row, item) for row, items in enumerate(rows) for item in items if "id" not in item)
     return InputError(f'{where(row)}: a record of {side} has no "id", others have no "text"', got=dict(item))
