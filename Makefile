@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 RAGAS  := .venv-ragas
 
-.PHONY: demo test check fix docs bench lock clean
+.PHONY: demo test check fix docs bench ragas lock clean
 
 demo: $(VENV)/runtime.stamp
 	@$(BIN)/karat demo
@@ -28,6 +28,9 @@ docs: $(VENV)/dev.stamp
 
 bench: $(VENV)/bench.stamp $(RAGAS)/ragas.stamp
 	@$(BIN)/python -m benchmarks
+
+# The tests beside ragas run if it is there.
+ragas: $(RAGAS)/ragas.stamp
 
 # What the lock files pin, written anew from pyproject.toml.
 lock: $(VENV)/runtime.stamp
