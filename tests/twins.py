@@ -130,7 +130,8 @@ def ndcg(q, k):
     best = sorted((grade for grade in q.grades if grade > 0), reverse=True)
     if q.c.ideal == "retrieved":
         best = sorted((grade for _, _, grade in found), reverse=True)
-    cut = {"k": k, "all": inf, "returned": min(k, len(q.ranking)), "retrieved": k}[q.c.ideal]
+    reach = max([len(q.ranking), *(place for _, place, _ in found)])
+    cut = {"k": k, "all": inf, "returned": min(k, reach), "retrieved": k}[q.c.ideal]
     ideal = sum(q.gain(grade) * q.discount(place) for place, grade in enumerate(best, 1) if place <= cut)
     return dcg / ideal if ideal else 0.0
 

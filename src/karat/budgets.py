@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from karat.errors import BadArgument, InputError
 from karat.hits import Hits
 from karat.judges import Ids, Judge
 from karat.samples import Field, Samples
+from karat.samples.keys import as_text, first_of_each
 from karat.tokens import Counter, count
 
 
@@ -29,17 +31,23 @@ def costs(samples: Samples, hits: Hits, judge: Judge, counter: Counter, c: Conve
     amounts: list[int] = []
     # What tells copies, which a convention may remove, is what the judge compares by.
     fields: tuple[Field, ...] = getattr(judge, "fields", ("text",)) if c.duplicates == "remove" else ()
+    same: Callable[[str], str] = getattr(judge, "same", str)
     keys = [samples.retrieved.each(field, c) for field in fields if field in samples.retrieved.some]
     for row, ranking in enumerate(samples.retrieved.each("text", c)):
-        names = zip(*map(next, keys), strict=True) if keys else range(len(ranking))
-        own: dict[Any, Any] = {}
-        for name, item in zip(names, ranking, strict=True):
-            own.setdefault(name, item)
+        pairs = zip(zip(*map(next, keys), strict=True) if keys else range(len(ranking)), ranking, strict=True)
+        own = first_of_each(pairs, lambda pair: _identity(pair[0], same))
         if len(own) != hits.depth[row]:
             raise BadArgument(f'the judge "{judge.name}" counts other items than were retrieved; no budget can be kept')
-        for item in own.values():
-            text = str(item)
+        for _, item in own:
+            text = as_text(item)
             if text not in known:
                 known[text] = count(counter, text)
             amounts.append(known[text])
     return np.array(amounts, float)
+
+
+def _identity(values: Any, same: Callable[[str], str]) -> object:
+    """What tells an item from others, by its fields or its place."""
+    if isinstance(values, int):
+        return values
+    return tuple(None if value is None else same(as_text(value)) for value in values)

@@ -32,6 +32,8 @@ def parse_call(text: str) -> Call:
     named: dict[str, object] = {}
     for part in parts:
         setting = re.match(r"(\w+)\s*=(?!=)\s*", part)
+        if setting and setting[1] in named:
+            raise BadArgument(f'"{setting[1]}" is given twice', got=text)
         if setting:
             named[setting[1]] = _value(part[setting.end() :])
         else:
@@ -60,9 +62,12 @@ def _split(text: str) -> list[str] | None:
     """The parts between commas, but not those inside quotes or parentheses; None if these do not match."""
     parts = [""]
     open_until: list[str] = []
+    escaped = False
     for char in text:
-        quoted = open_until and open_until[-1] in "'\""
-        if open_until and char == open_until[-1]:
+        quoted = bool(open_until) and open_until[-1] in "'\""
+        if escaped or (quoted and char == "\\"):
+            escaped = not escaped
+        elif open_until and char == open_until[-1]:
             open_until.pop()
         elif not quoted and (char in _CLOSES or char in "'\""):
             open_until.append(_CLOSES.get(char, char))
@@ -81,7 +86,7 @@ def _value(text: str) -> object:
         return _TRUTH[text.lower()]
     try:
         return literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         pass
     if text[:1] in _CLOSES and text.endswith(_CLOSES[text[0]]):
         return tuple(_value(part) for part in _split(text[1:-1]) or ())

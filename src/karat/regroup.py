@@ -51,6 +51,8 @@ def unite(hits: Hits, unit: Ints) -> Hits:
         if label not in labels[number]:
             labels[number].append(label)
     keep = _once(hits, unit[hits.gold])
+    # A member that is not relevant says nothing of a group that is.
+    keep = keep[(hits.grade[keep] > 0) | (grade[unit[hits.gold[keep]]] <= 0)]
     why: str | list[str] = hits.why
     if any(len(several) > 1 for several in labels):
         why = [_which(hits, int(row), len(labels[unit[hits.gold[row]]]) > 1) for row in keep]

@@ -50,8 +50,8 @@ def save(run: Run, path: str | os.PathLike[str]) -> None:
         "gold_hash": run.gold_hash,
     }
     target = Path(path)
-    frame = _frame(run)
     try:
+        frame = _frame(run)
         beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         try:
             frame.write_parquet(beside, metadata={_KEY: msgspec.json.encode(about).decode()})
@@ -105,7 +105,7 @@ def _frame(run: Run) -> pl.DataFrame:
             "grade": hits.grade,
             "repeated": hits.repeated,
             "part": np.zeros(len(hits), bool) if hits.part is None else hits.part,
-            "why": why,
+            "why": storable(list(why)),
         },
         schema_overrides={"why": pl.String},
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Mapping, Sized
+from numbers import Integral
 from typing import Any
 
 from karat.errors import BadArgument
@@ -25,11 +26,15 @@ def count(counter: Counter, text: str) -> int:
         given = counter(text)
     except Exception as error:
         raise BadArgument(f"counting tokens failed: {type(error).__name__}: {error}", got=text) from error
+    if isinstance(given, Mapping):
+        if "input_ids" not in given:
+            raise BadArgument("a counter of tokens gives a whole number, or the tokens", got=given)
+        given = given["input_ids"]
     if isinstance(given, Sized) and not isinstance(given, str):
         return len(given)
     try:
         number = int(given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = -1
     if number < 0 or number != given:
         raise BadArgument("a counter of tokens gives a whole number, or the tokens", got=given)
@@ -52,8 +57,11 @@ class TokenStarts:
 
     def of(self, text: str) -> list[int]:
         """Where each token of a text begins."""
-        given = self._tokenizer(text)
-        tokens: Sequence[Any] = given.offsets if hasattr(given, "offsets") else given
+        try:
+            given = self._tokenizer(text)
+            tokens: list[Any] = list(given.offsets if hasattr(given, "offsets") else given)
+        except Exception as error:
+            raise BadArgument(f"the tokenizer failed: {type(error).__name__}: {error}", got=text) from error
         begins, at = [], 0
         for token in tokens:
             if isinstance(token, str):
@@ -62,8 +70,9 @@ class TokenStarts:
                     raise _not_in_text(token)
                 begins.append(found)
                 at = found + len(token)
-            elif isinstance(token, tuple) and len(token) == 2 and all(isinstance(i, int) for i in token):
-                begins.append(token[0])
+            elif isinstance(token, list | tuple) and len(token) == 2 and all(isinstance(i, Integral) for i in token):
+                if token[0] < token[1]:  # what marks begin or end of a text has no place in it
+                    begins.append(int(token[0]))
             else:
                 raise _not_in_text(token)
         return sorted(begins)

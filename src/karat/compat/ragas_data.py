@@ -2,22 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from enum import Enum
 from math import isnan
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from karat.errors import InputError
+from karat.errors import InputError, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _FIELDS = (
     "user_input", "retrieved_contexts", "reference_contexts", "retrieved_context_ids", "reference_context_ids",
-    "response", "multi_responses", "reference", "rubrics",
+    "response", "multi_responses", "reference", "rubrics", "persona_name", "query_style", "query_length",
 )  # fmt: skip
 _LISTS = frozenset(name for name in _FIELDS if name.endswith(("contexts", "ids", "responses")))
+
+
+class DistanceMeasure(Enum):
+    """How alike two texts are."""
+
+    LEVENSHTEIN = "levenshtein"
+    HAMMING = "hamming"
+    JARO = "jaro"
+    JARO_WINKLER = "jaro_winkler"
+
+
+class NonLLMStringSimilarity:
+    """The way to compare two texts, as a setting of a metric."""
+
+    def __init__(self, name: str = "", distance_measure: DistanceMeasure = DistanceMeasure.LEVENSHTEIN) -> None:
+        self.name = name or "non_llm_string_similarity"
+        self.distance_measure = distance_measure
+
+
+def items_of(name: str, value: Any) -> list[Any]:
+    """The items of a list, or of what is like one: a tuple, a set, an array."""
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes | bytearray | Mapping):
+        try:
+            return list(value)
+        except TypeError:  # an array without a dimension says that it is iterable
+            pass
+    raise InputError(f'"{name}" is a {type(value).__name__}; wanted a list', got=value)
 
 
 class SingleTurnSample:
@@ -26,9 +54,15 @@ class SingleTurnSample:
     def __init__(self, **fields: Any) -> None:
         for name in _FIELDS:
             value = fields.get(name)
-            if name in _LISTS and value is not None and not isinstance(value, list | tuple):
-                raise InputError(f'"{name}" is a {type(value).__name__}; wanted a list', got=value)
-            setattr(self, name, value)
+            setattr(self, name, items_of(name, value) if name in _LISTS and value is not None else value)
+
+    @classmethod
+    def model_construct(cls, **fields: Any) -> SingleTurnSample:
+        """One whose fields are not checked."""
+        sample = cls()
+        for name in _FIELDS:
+            setattr(sample, name, fields.get(name))
+        return sample
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"SingleTurnSample has no field {name!r}")
@@ -37,7 +71,14 @@ class SingleTurnSample:
         """The fields that are given."""
         return {name: value for name in _FIELDS if (value := getattr(self, name)) is not None}
 
-    model_dump = to_dict
+    def model_dump(self, *, include: Collection[str] = _FIELDS, exclude_none: bool = False) -> dict[str, Any]:
+        """Every field, or those that are given."""
+        fields = self.to_dict() if exclude_none else {name: getattr(self, name) for name in _FIELDS}
+        return {name: value for name, value in fields.items() if name in include}
+
+    def get_features(self) -> list[str]:
+        """The names of the fields that are given."""
+        return list(self.to_dict())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SingleTurnSample) and self.to_dict() == other.to_dict()
@@ -48,36 +89,70 @@ class SingleTurnSample:
         return f"SingleTurnSample({', '.join(f'{name}={value!r}' for name, value in self.to_dict().items())})"
 
 
+def fields_of(row: Any) -> Mapping[Any, Any]:
+    """The fields of a sample, which may be a dict."""
+    if isinstance(row, SingleTurnSample):
+        return row.to_dict()
+    if isinstance(row, Mapping):
+        return row
+    raise InputError(f"a sample is a {type(row).__name__}; wanted a SingleTurnSample or a dict", got=row)
+
+
 class EvaluationDataset:
     """Samples in order."""
 
-    def __init__(self, samples: Sequence[SingleTurnSample]) -> None:
-        self.samples = list(samples)
+    def __init__(
+        self, samples: Sequence[SingleTurnSample], backend: str | None = None, name: str | None = None
+    ) -> None:
+        self.samples = items_of("samples", samples)
+        self.backend, self.name = backend, name
+        for number, sample in enumerate(self.samples, 1):
+            if not isinstance(sample, SingleTurnSample):
+                raise InputError(f"sample {number} is a {type(sample).__name__}; wanted a SingleTurnSample", got=sample)
 
     @classmethod
-    def from_list(cls, data: Sequence[Mapping[str, Any]]) -> EvaluationDataset:
-        """From dicts, one for each sample."""
-        return cls([SingleTurnSample(**row) for row in data])
+    def from_list(cls, data: Iterable[Mapping[str, Any]], **settings: Any) -> EvaluationDataset:
+        """From dicts, one for each sample; what is not a field of a sample is left out."""
+        rows = [fields_of(row) for row in items_of("data", data)]
+        return cls([SingleTurnSample(**_known(row)) for row in rows], **settings)
 
     @classmethod
     def from_dict(cls, mapping: Any) -> EvaluationDataset:
         """From a dict of columns, or a list of dicts."""
         if not isinstance(mapping, Mapping):
             return cls.from_list(mapping)
-        return cls.from_list([dict(zip(mapping, row, strict=True)) for row in zip(*mapping.values(), strict=True)])
+        columns = {name: items_of(str(name), column) for name, column in mapping.items()}
+        if len(set(map(len, columns.values()))) > 1:
+            sizes = ", ".join(f"{name} {len(column)}" for name, column in columns.items())
+            raise InputError("the columns differ in length", got=sizes)
+        return cls.from_list([dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)])
 
     @classmethod
     def from_pandas(cls, dataframe: pd.DataFrame) -> EvaluationDataset:
-        """From a frame with a row for each sample."""
-        return cls.from_list(dataframe.to_dict(orient="records"))  # type: ignore[arg-type]
+        """From a frame with a row for each sample; an empty cell is a field that is not given."""
+        return cls.from_list(_records(dataframe))
+
+    @classmethod
+    def from_hf_dataset(cls, dataset: Any) -> EvaluationDataset:
+        """From a data set of Hugging Face."""
+        return cls.from_list(dataset.to_list())
 
     @classmethod
     def from_jsonl(cls, path: str | PathLike[str]) -> EvaluationDataset:
         """From a file with a JSON object in each line."""
-        from karat.samples.files import read_file
+        from karat.samples.files import Rows, read_file
 
-        rows: Any = read_file(Path(path))
-        return cls.from_list(rows.rows)
+        read: Any = read_file(Path(path))
+        if not isinstance(read, Rows):
+            raise InputError(f"{path}: wanted a JSON object in each line", hint="the ending .jsonl")
+        return cls.from_list(read.rows)
+
+    def to_jsonl(self, path: str | PathLike[str]) -> None:
+        """Write a file with a JSON object in each line."""
+        import json
+
+        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in self.to_list()]
+        Path(path).write_text("".join(lines), encoding="utf-8")
 
     def to_list(self) -> list[dict[str, Any]]:
         """The samples as dicts."""
@@ -101,7 +176,12 @@ class EvaluationDataset:
 
     def __getitem__(self, index: int | slice) -> Any:
         found = self.samples[index]
-        return EvaluationDataset(found) if isinstance(found, list) else found
+        return EvaluationDataset(found) if isinstance(index, slice) else found
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, EvaluationDataset) and self.samples == other.samples
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"EvaluationDataset(features={self.features()}, len={len(self)})"
@@ -137,22 +217,32 @@ class MetricResult(float):
 class EvaluationResult:
     """The scores of every sample, and each mean with how many it is over."""
 
-    def __init__(self, rows: list[Mapping[str, Any]], results: Mapping[str, list[MetricResult]]) -> None:
-        self.dataset = EvaluationDataset.from_list(rows)
+    def __init__(self, rows: Sequence[Mapping[Any, Any]], results: Mapping[str, list[MetricResult]]) -> None:
+        self.rows = rows
         self.results = results
+        """For each metric the score of every sample, with its reason."""
         self.scores = [
             dict(zip(results, (float(score) for score in row), strict=True))
             for row in zip(*results.values(), strict=True)
         ]
 
+    @property
+    def dataset(self) -> EvaluationDataset:
+        """The samples, also those that could not be read."""
+        return EvaluationDataset([SingleTurnSample.model_construct(**_known(row)) for row in self.rows])
+
     def __getitem__(self, name: str) -> list[float]:
+        if name not in self.results:
+            raise unknown("metric", str(name), self.results, f"one of: {', '.join(self.results)}")
         return [float(score) for score in self.results[name]]
 
     def to_pandas(self) -> pd.DataFrame:
         """The samples with their scores."""
-        frame = self.dataset.to_pandas()
-        for name, scores in self.results.items():
-            frame[name] = [float(score) for score in scores]
+        import pandas as pd
+
+        frame = pd.DataFrame(list(self.rows))
+        for name in self.results:
+            frame[name] = self[name]
         return frame
 
     def __repr__(self) -> str:
@@ -167,17 +257,27 @@ def _mean(scores: Sequence[float]) -> str:
     return f"{mean} ({lost} of {len(scores)} undefined or failed)" if lost else mean
 
 
-def rows_of(dataset: Any, column_map: Mapping[str, str]) -> list[Mapping[str, Any]]:
+def rows_of(dataset: Any, column_map: Mapping[str, str]) -> list[Mapping[Any, Any]]:
     """The samples of any data set as dicts, under ragas' names."""
-    if isinstance(dataset, EvaluationDataset):
-        rows: Any = dataset.to_list()
-    elif hasattr(dataset, "to_dict") and hasattr(dataset, "columns"):  # pandas
-        rows = dataset.to_dict(orient="records")
-    elif hasattr(dataset, "to_list"):  # Hugging Face
-        rows = dataset.to_list()
-    else:
-        rows = [row.to_dict() if isinstance(row, SingleTurnSample) else row for row in dataset]
-    if not rows or not all(isinstance(row, Mapping) for row in rows):
-        raise InputError("a data set holds at least one sample, as a SingleTurnSample or a dict", got=dataset)
+    if hasattr(dataset, "columns"):
+        rows: list[Any] = _records(dataset)
+    else:  # data sets of ragas and Hugging Face have a method for it
+        rows = items_of("dataset", dataset.to_list() if hasattr(dataset, "to_list") else dataset)
+    if not rows:
+        raise InputError("a data set holds at least one sample")
     names = {theirs: ours for ours, theirs in column_map.items()}
-    return [{names.get(name, name): value for name, value in row.items()} for row in rows]
+    return [{names.get(name, name): value for name, value in fields_of(row).items()} for row in rows]
+
+
+def _records(frame: Any) -> list[dict[Any, Any]]:
+    """The rows of a frame without their empty cells."""
+    records = frame.to_dicts() if hasattr(frame, "to_dicts") else frame.to_dict(orient="records")  # Polars, pandas
+    return [{name: cell for name, cell in row.items() if not _empty(cell)} for row in records]
+
+
+def _empty(cell: Any) -> bool:
+    return cell is None or (isinstance(cell, float) and isnan(cell))
+
+
+def _known(row: Mapping[Any, Any]) -> dict[str, Any]:
+    return {name: row[name] for name in _FIELDS if name in row}

@@ -16,6 +16,7 @@ from karat.judges.letters import Letters
 from karat.judges.matches import Matches
 from karat.judges.needs import texts_of
 from karat.judges.protocol import judge
+from karat.judges.settings import names_of
 from karat.progress import over
 from karat.samples import Samples
 
@@ -33,10 +34,7 @@ class Contains:
         if direction not in get_args(Direction):
             raise unknown("direction", str(direction), get_args(Direction), f"one of: {', '.join(get_args(Direction))}")
         self.direction = direction
-        self.strip = (strip,) if isinstance(strip, str) else tuple(strip)
-        for name in self.strip:
-            if name not in _STRIP:
-                raise unknown("part to strip", str(name), _STRIP, f"strip=({', '.join(_STRIP)})")
+        self.strip = names_of("part to strip", strip, _STRIP, f"strip=({', '.join(_STRIP)})")
         if self.strip and direction == "gold_in_chunk":
             raise BadArgument("strip is about chunks that come from gold; a gold quote is searched in all of the chunk")
         self.fold = fold_names(fold)
@@ -52,11 +50,14 @@ class Contains:
         # Folded one by one where letters and words tell that it is worth while; that works for white space alone.
         later = self.fold == ("space",)
         letters = Letters(texts.chunks)
-        matches = Matches(samples, texts)
+        matches = Matches(samples, texts, fold)
         rows = zip(texts.chunks, pairwise(texts.start), strict=True)
         for query, (chunks, (begin, end)) in enumerate(over(rows, len(samples), self.name)):
             seen = chunks if later else list(map(fold, chunks))
-            forms = [_stripped(chunk, self.strip) for chunk in seen]
+            forms: Sequence[Sequence[str]] = [(chunk,) for chunk in seen]
+            if self.strip:  # before anything is folded, for the marks of date and speaker would go, too
+                raw = [_stripped(chunk, self.strip) for chunk in chunks]
+                forms = raw if later else [list(map(fold, several)) for several in raw]
             for gold in range(begin, end):
                 text = texts.gold[gold] if later else fold(texts.gold[gold])
                 if not text or text.isspace():
@@ -87,18 +88,16 @@ class Contains:
             letter = "" if self.strip else letters.missing(gold)
             likely = [i for i, text in enumerate(chunks, 1) if not letter or letter not in text]
             for rank in likely:
-                if rank not in found and (share := _share(forms[rank - 1], gold, fold)):
+                if rank not in found and (text := _origin(forms[rank - 1], gold, fold)):
+                    share = min(len(text.strip()) / len(gold.strip()), 1.0)
                     told = f"comes from the gold, {share:.0%} of it".replace("%", " %")
-                    found[rank] = "exact" if share == 1 else told
+                    found[rank] = "exact" if _same(gold, text, fold) else told
         return list(found.items())
 
 
-def _share(forms: Sequence[str], gold: str, fold: Callable[[str], str] | None) -> float:
-    """How much of the gold a chunk is, if one of its forms comes from there."""
-    for text in forms:
-        if text and not text.isspace() and _lies_in(text, gold, fold):
-            return min(len(text.strip()) / len(gold.strip()), 1.0)
-    return 0.0
+def _origin(forms: Sequence[str], gold: str, fold: Callable[[str], str] | None) -> str | None:
+    """The form of a chunk that comes from the gold, if one does."""
+    return next((text for text in forms if text and not text.isspace() and _lies_in(text, gold, fold)), None)
 
 
 def _lies_in(needle: str, text: str, fold: Callable[[str], str] | None) -> bool:
@@ -117,7 +116,7 @@ def _longest(text: str) -> str:
 
 def _same(gold: str, chunk: str, fold: Callable[[str], str] | None) -> bool:
     """Whether a chunk that holds the gold is nothing more."""
-    if len(chunk) == len(gold):
+    if chunk == gold:
         return True
     return fold is not None and chunk.split(None, 1)[0] == gold.split(None, 1)[0] and fold(chunk) == fold(gold)
 
@@ -129,8 +128,6 @@ def _both_blank(chunks: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 def _stripped(chunk: str, strip: Sequence[str]) -> Sequence[str]:
     """What of a chunk must occur in the gold, in each form that will do; date and speaker of a log need not."""
-    if not strip:
-        return (chunk,)
     if "date" in strip and chunk.startswith("Date: "):
         chunk = chunk.partition("\n")[2]
     forms = (chunk, dumps(chunk)) if "json" in strip else (chunk,)

@@ -37,10 +37,18 @@ class Document:
         self.text = text
 
     def places(self, wanted: str) -> list[Place]:
-        """Every place at which a text stands, as its first character and the one after its last."""
-        exact = [(start, start + len(wanted)) for start in _finds(self.text, wanted)]
-        if exact or not (folded := fold_space(wanted)):
-            return exact
+        """The places at which a text stands, as its first character and the one after its last."""
+        exact = [(start, start + len(wanted)) for start in _finds(self.text, wanted)] if wanted.strip() else []
+        return exact or self._folded_places(wanted)
+
+    def every_place(self, wanted: str) -> list[Place]:
+        """The same, with the places where only the white space differs beside those where nothing does."""
+        found = self.places(wanted)
+        others = [place for place in self._folded_places(wanted) if not _among(place, found)]
+        return sorted([*found, *others])
+
+    def _folded_places(self, wanted: str) -> list[Place]:
+        folded = fold_space(wanted)
         return [self.origin(at, at + len(folded)) for at in _finds(self._folded[0], folded)]
 
     def origin(self, start: int, end: int) -> Place:
@@ -109,6 +117,8 @@ class Corpus:
             text = _first(given, _TEXTS) if isinstance(given, Mapping) else given
             if not isinstance(text, str):
                 raise InputError(f'{source}: document "{name}" is {type(text).__name__}; wanted its text', got=text)
+            if as_id(name) in self._read:
+                raise InputError(f'{source}: two documents are called "{as_id(name)}"')
             self._read[as_id(name)] = lambda text=text: text  # type: ignore[misc]
             self._names.append(as_id(name))
 
@@ -155,6 +165,10 @@ def _read_text(path: Path) -> str:
         raise InputError(f"{path} is not a text in UTF-8: {first_line(error)}") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _among(place: Place, places: list[Place]) -> bool:
+    return any(place[0] < end and start < place[1] for start, end in places)
 
 
 def _finds(text: str, wanted: str) -> Iterator[int]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 from unicodedata import category, normalize
 
-from karat.errors import BadArgument, unknown
+from karat.judges.settings import names_of
 
 
 class _Blanks(dict[int, str]):
@@ -55,13 +55,8 @@ SAID = {"unicode": "Unicode form", "case": "case", "punctuation": "punctuation",
 
 
 def fold_names(given: Any) -> tuple[str, ...]:
-    """The names of folds in the order in which they are applied; one may stand alone, and None is none."""
-    if not isinstance(given, str) and not isinstance(given, Iterable) and given is not None:
-        raise BadArgument("what is folded is given by names", got=given, hint=f"fold=({', '.join(ALL)})")
-    names = () if given is None else (given,) if isinstance(given, str) else tuple(given)
-    for name in names:
-        if name not in FOLDS:
-            raise unknown("fold", str(name), FOLDS, f"one or several of: {', '.join(FOLDS)}")
+    """The names of folds in the order in which they are applied."""
+    names = names_of("fold", given, FOLDS, f"one or several of: {', '.join(FOLDS)}")
     return tuple(name for name in FOLDS if name in names)
 
 

@@ -38,11 +38,14 @@ class Item(NamedTuple):
         return self.doc, self.start, self.end
 
     @property
-    def key(self) -> str:
-        """What tells it from another."""
-        if self.range is not None:
-            return f"{self.doc}[{self.start}:{self.end}]"
-        return str(self.text) if self.doc is None else f"{self.doc}: {self.text}"
+    def key(self) -> tuple[object, ...]:
+        """What tells it from another: its place, or its words."""
+        return self.range or (self.doc, fold_space(self.text or ""))
+
+    @property
+    def label(self) -> str:
+        """What to call it."""
+        return self.text or f"{self.doc}[{self.start}:{self.end}]"
 
 
 class Located:
@@ -63,7 +66,7 @@ class Located:
         names = str if corpus is None else corpus.name
         self._gold = items_of([gold.columns.get(field) for field in FIELDS], len(gold.grade), names)
         self._chunks = chunks_of(samples, c, names)
-        self.labels = [item.text or item.key for item in self._gold]
+        self.labels = [item.label for item in self._gold]
         self.units = gold.units([item.key for item in self._gold])
         self._places = [
             self._gold_places(self._gold[i], samples.ids[query], i - self._bounds[query] + 1)
@@ -103,7 +106,6 @@ class Located:
         docs = dict.fromkeys(goal.doc for goal in goals)
         touches: list[Touch] = []
         read: list[float] = []
-        alone: dict[int, float] = {}
         unions: dict[str, Union] = {}
         seen: set[Item] = set()
         for rank, chunk in enumerate(chunks, 1):
@@ -113,13 +115,13 @@ class Located:
                 read.append(sum(self._measures.between(place[0], start, end) for start, end in fresh))
                 touches += [Touch(rank, *place, place[2] - place[1])] if place[0] in docs else []
                 continue
-            own, gold = self._by_text(chunk.text or "", rank, goals)
+            own = self._by_text(chunk, rank, goals)
             touches += own
-            read.append(0.0 if chunk in seen else self._measures.whole(chunk.text or ""))
-            alone[rank] = 0.0 if chunk in seen else gold
+            again = sum(self._read_again(touch, unions) for touch in own)
+            read.append(0.0 if chunk in seen else max(self._measures.whole(chunk.text or "") - again, 0.0))
             seen.add(chunk)
         covered = cover(goals, touches, self._measures.between, self._coverage)
-        return Look(covered, read, alone, chunks)
+        return Look(covered, read, {}, chunks)
 
     def _gold_places(self, item: Item, query: str, number: int) -> list[Range]:
         """Where a gold item stands: its range, or wherever its quote occurs."""
@@ -130,10 +132,11 @@ class Located:
                 self._odd.add(query, item.text)
             return [item.range]
         if self._corpus is None or item.text is None:
-            raise InputError(f"{where} has neither a range nor a quote in a document", got=item.key, hint=_GIVE)
+            raise InputError(f"{where} has neither a range nor a quote in a document", got=item.label, hint=_GIVE)
         if item.doc is not None and item.doc not in self._corpus:
             raise self._corpus.lacks(item.doc, where)
-        found = self._find(item.text, self._corpus.names() if item.doc is None else [item.doc])
+        docs = self._corpus.names() if item.doc is None else [item.doc]
+        found = [(doc, *place) for doc in docs for place in self._corpus[doc].every_place(item.text)]
         if not found:
             self._nowhere.add(query, item.text)
         elif len(found) > 1:
@@ -149,7 +152,7 @@ class Located:
                 self._stale.add(query, chunk.text)
             return chunk.range
         if self._corpus is None or chunk.text is None:
-            raise InputError(f"{where} has neither a range nor a text in a document", got=chunk.key, hint=_GIVE)
+            raise InputError(f"{where} has neither a range nor a text in a document", got=chunk.label, hint=_GIVE)
         docs = dict.fromkeys(goal.doc for goal in goals) if chunk.doc is None else [chunk.doc]
         docs = [doc for doc in docs if doc in self._corpus]
         found = self._find(chunk.text, docs)
@@ -159,20 +162,25 @@ class Located:
             self._copied.add(query, chunk.text)
         return max(found, key=lambda place: sum(_shared(place, goal) for goal in goals), default=None)
 
-    def _by_text(self, text: str, rank: int, goals: list[Goal]) -> tuple[list[Touch], float]:
-        """What a chunk that stands nowhere has of the gold, by its text; and how much of the chunk that is."""
+    def _by_text(self, chunk: Item, rank: int, goals: list[Goal]) -> list[Touch]:
+        """What a chunk that stands nowhere has of the gold of its document, by its text."""
         touches: list[Touch] = []
-        inside, folded = Union(), fold_space(text)
+        folded = fold_space(chunk.text or "")
         for goal in goals:
-            if self._corpus is None or goal.doc not in self._corpus:
+            if self._corpus is None or goal.doc not in self._corpus or chunk.doc not in (None, goal.doc):
                 continue
             gold = Document(self._corpus[goal.doc].text[goal.start : goal.end])
             quote = Quote(gold.text)
-            for shared in quote.shared(folded):
-                inside.add(shared.at, shared.at + shared.end - shared.start)
+            for shared in quote.shared(folded) if quote.text else ():
                 start, end = gold.origin(shared.start, shared.end)
                 touches.append(Touch(rank, goal.doc, goal.start + start, goal.start + end, len(folded)))
-        return touches, sum(self._measures.whole(folded[a:b]) for a, b in inside.within(0, len(folded)))
+        return touches
+
+    def _read_again(self, touch: Touch, unions: dict[str, Union]) -> float:
+        """How much of what a chunk covers was read above it."""
+        fresh = unions.setdefault(touch.doc, Union()).add(touch.start, touch.end)
+        new = sum(self._measures.between(touch.doc, start, end) for start, end in fresh)
+        return self._measures.between(touch.doc, touch.start, touch.end) - new
 
     def _find(self, text: str, docs: Sequence[str]) -> list[Range]:
         assert self._corpus is not None
@@ -196,7 +204,7 @@ def chunks_of(samples: Samples, c: Convention, names: Callable[[str], str] = str
     """The chunks of each query, best first; copies leave the ranking if the convention says so."""
     given = samples.retrieved
     columns = [list(given.each(field, c)) if field in given.some else None for field in FIELDS]
-    some = next(column for column in columns if column is not None)
+    some = next((column for column in columns if column is not None), None) or list(given.each("id", c))
     rankings = [
         items_of([None if column is None else column[query] for column in columns], len(ranking), names)
         for query, ranking in enumerate(some)

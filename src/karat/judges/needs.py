@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from karat.conventions import STANDARD, Convention
 from karat.errors import InputError
 from karat.samples import Field, Samples
+from karat.samples.keys import as_text, first_of_each
 
 
 class Texts(NamedTuple):
@@ -27,12 +28,12 @@ def need(samples: Samples, field: Field, judge: str) -> None:
             raise _lacking(samples, field, side, judge)
 
 
-def texts_of(samples: Samples, judge: str, c: Convention) -> Texts:
-    """The texts of both sides; copies leave the ranking if the convention says so."""
+def texts_of(samples: Samples, judge: str, c: Convention, same: Callable[[str], str] = str) -> Texts:
+    """The texts of both sides; copies, which `same` makes equal, leave the ranking if the convention says so."""
     need(samples, "text", judge)
     chunks = list(map(as_texts, samples.retrieved.each("text", c)))
     if c.duplicates == "remove":
-        chunks = [list(dict.fromkeys(ranking)) for ranking in chunks]
+        chunks = [first_of_each(ranking, same) for ranking in chunks]
     return Texts(as_texts(samples.gold.columns["text"]), samples.gold.start.tolist(), chunks)
 
 
@@ -40,7 +41,7 @@ def as_texts(items: Sequence[Any]) -> list[str]:
     """The items as texts, numbers among them too; a list that holds nothing else is returned as it is."""
     if isinstance(items, list) and set(map(type, items)) <= {str}:
         return items
-    return list(map(str, items))
+    return list(map(as_text, items))
 
 
 def _lacking(samples: Samples, field: Field, side: str, judge: str) -> InputError:

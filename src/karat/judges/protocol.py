@@ -60,6 +60,8 @@ def find_judge(wanted: str | Judge) -> Judge:
         raise BadArgument(
             "a judge has a name and is called with samples and a convention", got=wanted, hint='judge="ids"'
         )
+    if wanted in JUDGES:
+        return JUDGES[wanted]()
     call = parse_call(wanted)
     if call.name in _LATER:
         import_module(f"karat.judges.{call.name}")

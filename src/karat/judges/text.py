@@ -22,12 +22,13 @@ class Text:
 
     def __init__(self, fold: Any = ALL) -> None:
         self.fold = fold_names(fold)
+        self.same = folder(self.fold)
         self.name = "text" if self.fold == ALL else write_call("text", fold=self.fold)
 
     def __call__(self, samples: Samples, convention: Convention) -> Hits:
         """Look every folded chunk up among the folded gold of its query."""
-        texts = texts_of(samples, self.name, convention)
         fold = folder(self.fold)
+        texts = texts_of(samples, self.name, convention, fold)
         matches = Matches(samples, texts, fold)
         rows = zip(texts.chunks, pairwise(texts.start), strict=True)
         for query, (chunks, (begin, end)) in enumerate(over(rows, len(samples), self.name)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import repeat
 
 from karat.conventions import Convention
@@ -86,27 +86,43 @@ class Unlocated:
                 elif quote.has_an_end(chunks[i]):
                     likely.append((i + 1, goal))
         read = self._measures.each(chunks)
-        copies = len(set(chunks)) < len(chunks)
+        told_by: Sequence[Hashable] = list(zip(docs, chunks, strict=True)) if docs else chunks
+        copies = len(set(told_by)) < len(chunks)
         if likely or copies or (len(goals) > 1 and _share_anything(goals, wholes)):
-            return self._united(goals, chunks, read, [*wholes, *likely])
-        return self._apart(goals, chunks, read, wholes)
+            return self._united(goals, chunks, told_by, read, [*wholes, *likely])
+        return self._apart(goals, chunks, told_by, read, wholes)
 
-    def _apart(self, goals: list[Goal], chunks: list[str], read: list[float], wholes: list[tuple[int, Goal]]) -> Look:
+    def _apart(
+        self,
+        goals: list[Goal],
+        chunks: list[str],
+        told_by: Sequence[Hashable],
+        read: list[float],
+        wholes: list[tuple[int, Goal]],
+    ) -> Look:
         """Every match is of a whole quote, and no two are in one chunk: there is nothing to unite."""
         alone: dict[int, float] = {}
         rows: list[Row] = []
         amounts: list[tuple[int, float, float]] = []
         found: set[int] = set()
         for rank, goal in wholes:
-            exact = len(chunks[rank - 1].strip()) in (goal.end, len(self._quotes[goal.item].raw))
+            quote = self._quotes[goal.item]
+            exact = chunks[rank - 1].strip() in (quote.text, quote.raw)
             rows.append(Row(rank, goal.item, 1.0, False, "exact" if exact else _ALL_OF_IT))
             alone[rank] = size = self._sizes[goal.item]
             if goal.item not in found:
                 amounts.append((rank, size, size))
                 found.add(goal.item)
-        return Look(Covered(rows, amounts, sum(self._sizes[goal.item] for goal in goals)), read, alone, chunks)
+        return Look(Covered(rows, amounts, sum(self._sizes[goal.item] for goal in goals)), read, alone, told_by)
 
-    def _united(self, goals: list[Goal], chunks: list[str], read: list[float], likely: list[tuple[int, Goal]]) -> Look:
+    def _united(
+        self,
+        goals: list[Goal],
+        chunks: list[str],
+        told_by: Sequence[Hashable],
+        read: list[float],
+        likely: list[tuple[int, Goal]],
+    ) -> Look:
         """Find the pieces, and unite them: in the quotes, and in the chunks."""
         touches: list[Touch] = []
         inside: dict[int, Union] = {}
@@ -117,13 +133,13 @@ class Unlocated:
                 if goal.counts:
                     inside.setdefault(rank, Union()).add(at, at + end - start)
         alone = {rank: self._gold_in(chunks[rank - 1], union) for rank, union in inside.items()}
-        seen: set[str] = set()
-        for i, chunk in enumerate(chunks):
-            if chunk in seen:
+        seen: set[Hashable] = set()
+        for i, name in enumerate(told_by):
+            if name in seen:
                 read[i] = alone[i + 1] = 0.0
-            seen.add(chunk)
+            seen.add(name)
         touches.sort()
-        return Look(cover(goals, touches, self._measures.between, self._coverage), read, alone, chunks)
+        return Look(cover(goals, touches, self._measures.between, self._coverage), read, alone, told_by)
 
     def _gold_in(self, chunk: str, inside: Union) -> float:
         folded = self._fold(chunk)

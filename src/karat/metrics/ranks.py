@@ -101,15 +101,15 @@ def _discounts(discount: str, size: int) -> Floats:
 
 def _ideal(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """What the best ranking of the gold would gain, summed in the same order as the ranking itself."""
-    best = hits.best_order if c.ideal != "retrieved" else _best_of_retrieved(hits.items(c, of="ndcg"), hits)
+    view = hits.items(c, of="ndcg")
+    best = hits.best_order if c.ideal != "retrieved" else best_ranking(view.query, view.grade, hits.queries)
     worth = _worth(hits, best, c)
     if c.ideal == "returned":
-        worth = np.where(best.place <= hits.depth[best.query], worth, 0.0)
+        # An item that satisfies two gold items fills two places, so these may reach below what came back.
+        reach = hits.depth.copy()
+        np.maximum.at(reach, view.query, view.place)
+        worth = np.where(best.place <= reach[best.query], worth, 0.0)
     return hits.total(best, worth, best.place, np.full_like(k, np.inf) if c.ideal == "all" else k)
-
-
-def _best_of_retrieved(view: View, hits: Hits) -> View:
-    return best_ranking(view.query, view.grade, hits.queries)
 
 
 def _earlier(good: Bools, query: Ints) -> Ints:

@@ -92,4 +92,4 @@ def r_precision(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = No
 def judged(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """Share of what came back within k that somebody has judged, relevant or not."""
     share = _share(hits.count(hits.judged(c), k), hits.returned(k))
-    return np.where(hits.depth > 0, share, np.nan)
+    return np.where(hits.returned(k) > 0, share, np.nan)

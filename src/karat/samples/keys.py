@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from karat.errors import InputError, shorten
 
+T = TypeVar("T")
 _DIGITS = 4000
 _TOO_LONG = 10**_DIGITS
 
@@ -21,6 +22,11 @@ def as_id(value: object) -> str:
     if isinstance(value, Real) and not isinstance(value, Integral) and float(value).is_integer():
         return str(int(float(value)))
     raise InputError(f"an id is a string or a whole number, not {type(value).__name__} {shorten(value)}")
+
+
+def as_text(value: object) -> str:
+    """A text; a number is written as an id is."""
+    return value if isinstance(value, str) else as_id(value)
 
 
 def is_id(value: object) -> bool:
@@ -50,6 +56,14 @@ def number_of(key: str) -> int | None:
         return None
     number = int(key)
     return number if str(number) == key else None
+
+
+def first_of_each(items: Iterable[T], same: Callable[[T], object]) -> list[T]:
+    """The items without copies; two are copies if `same` gives the same of both."""
+    kept: dict[object, T] = {}
+    for item in items:
+        kept.setdefault(same(item), item)
+    return list(kept.values())
 
 
 class Look(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import compress, pairwise
 from typing import Any
 
@@ -35,6 +36,7 @@ class Lists:
         self.ids = ids
         self.scores = scores
         self.plain = plain
+        self._orders: dict[tuple[str, str], list[Sequence[int]]] = {}
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -86,11 +88,19 @@ class Lists:
         column = self.columns[field]
         if self.scores is None:
             return column
-        label = self.columns.get("id", column)
-        return [
-            [items[i] for i in order(scores, list(map(as_id, names)), c)]
-            for items, scores, names in zip(column, self.scores, label, strict=True)
-        ]
+        return [[items[i] for i in best] for items, best in zip(column, self._best_first(c), strict=True)]
+
+    def _best_first(self, c: Convention) -> list[Sequence[int]]:
+        """The order of each ranking, one for all its columns; equal scores stand by id, by text, or as given."""
+        key = (c.ties, c.scores)
+        if key not in self._orders:
+            by = next((self.columns[field] for field in ("id", "text") if field in self.fields), None)
+            c = c if by is not None else replace(c, ties="given")
+            names = by or [[""] * len(scores) for scores in self.scores or ()]
+            self._orders[key] = [
+                order(scores, list(map(as_id, own)), c) for scores, own in zip(self.scores or (), names, strict=True)
+            ]
+        return self._orders[key]
 
     def _explain(self, lists: list[Sequence[Any]]) -> InputError:
         """Find the item that is none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from karat.errors import InputError
 from karat.samples.fields import long_column
 from karat.samples.frames import query_of_rows, ranks_of
 from karat.samples.records import ALSO
@@ -34,6 +35,8 @@ def long_records(frame: pl.DataFrame, side: str, source: str) -> dict[str, list[
         frame, ids = frame[order], ids[order]
     names = {name: name.lower() for name in frame.columns if name not in (query, rank, value)}
     names |= {value: number} if value is not None else {}
+    if len(set(names.values())) < len(names):
+        raise InputError(f"{source}: two columns have one name but for case", got=list(frame.columns))
     records = frame.select(list(names)).rename(names).to_dicts()
     grouped: dict[str, list[dict[str, Any]]] = {}
     for name, record in zip(ids.to_list(), records, strict=True):

@@ -25,6 +25,8 @@ _FIELDS: tuple[Field, ...] = get_args(Field)
 _IDENTIFIES = ({"id"}, {"text"}, {"doc"})
 """An item is known by any one of these."""
 
+_FARTHEST = 2**53
+
 Record = dict[str, Any]
 
 
@@ -65,19 +67,26 @@ def _record(item: Any, where: Where, row: int, side: str) -> Record:
         if is_id(item) and side == "gold":
             return {"id": item, "text": item}
         raise InputError(f"{where(row)}: {side} mixes records with other items", got=item)
-    given = {name: value for name, value in item.items() if value is not None}
+    given = {name: value for name, value in item.items() if not _is_missing(name, value)}
     named = {name: value for name, value in given.items() if name not in ALSO}
     for name, value in given.items():
         if name in ALSO:
             named.setdefault(ALSO[name], value)
     if "id" not in named and "doc" in named and "doc" not in given:
         named["id"] = named["doc"]  # a `doc_id` with no other id beside it
-    for name in ("start", "end"):  # a column of numbers with gaps turns 5 into 5.0
-        if isinstance(named.get(name), float) and named[name].is_integer():
-            named[name] = int(named[name])
+    for name in ("start", "end"):  # a column of numbers with gaps turns 5 into 5.0, and NumPy's count in their own way
+        value = named.get(name)
+        whole = isinstance(value, Integral) or (isinstance(value, float) and value.is_integer())
+        if whole and not isinstance(value, bool):
+            named[name] = int(value)  # type: ignore[arg-type]
     if "start" in named and "end" not in named and isinstance(named.get("text"), str) and _is_place(named["start"]):
         named["end"] = named["start"] + len(named["text"])
     return named
+
+
+def _is_missing(name: str, value: Any) -> bool:
+    """None; or NaN, with which tables fill gaps. A score or grade that is none is a mistake, and told."""
+    return value is None or (isinstance(value, float) and value != value and name not in ("score", "grade"))
 
 
 def _check(item: Record, where: Where, row: int, side: str) -> None:
@@ -106,7 +115,7 @@ def _check_range(item: Record, place: str, side: str) -> None:
 
 
 def _is_place(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0
+    return isinstance(value, Integral) and not isinstance(value, bool) and 0 <= int(value) < _FARTHEST
 
 
 def _no_field(rows: list[list[Record]], where: Where, side: str) -> InputError:

@@ -1,0 +1,188 @@
+"""The small parts of the judge `spans`: pieces of quotes, alternatives, weights; each edge from both sides."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import karat
+from karat.judges.cover import Union
+from karat.judges.quoted import Quote
+from ranges import part, sample
+
+LONG = "".join(f"word{i:03d} " for i in range(40)).strip()  # 319 characters, no word twice
+
+
+def score(metric, retrieved, gold, judge="spans", **how):
+    return karat.score(metric, retrieved, gold, judge=judge, **how)
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 10)), max_size=12))
+def test_a_union_is_a_set(ranges):
+    union, seen = Union(), set()
+    for start, size in ranges:
+        new = {i for a, b in union.add(start, start + size) for i in range(a, b)}
+        assert new == set(range(start, start + size)) - seen
+        seen |= new
+        assert {i for a, b in union.within(5, 25) for i in range(a, b)} == seen & set(range(5, 25))
+
+
+@pytest.mark.parametrize(("size", "found"), [(39, False), (40, True), (41, True)])
+def test_pieces_are_noticed_from_forty_characters_on(size, found):
+    assert bool(Quote(LONG).shared("xx " + LONG[:size])) == found
+    assert bool(Quote(LONG).shared(LONG[-size:] + " xx")) == found
+    assert bool(Quote(LONG).shared(LONG[100 : 100 + size])) == found
+
+
+@pytest.mark.parametrize(("size", "found"), [(9, False), (10, True)])
+def test_or_from_a_quarter_of_a_short_quote_on(size, found):
+    quote = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN"
+    assert bool(Quote(quote).shared("__" + quote[:size])) == found
+    assert bool(Quote(quote).shared(quote[-size:] + "__")) == found
+
+
+def test_the_longest_piece_is_taken():
+    quote = "ab ab ab ab ab cd"
+    (head,) = Quote(quote).shared("xx ab ab ab ab")
+    assert (head.start, head.end) == (0, 11)
+    assert Quote(quote).shared("ab ab cd yy")[-1][:2] == (9, 17)
+    assert Quote("x" * 50 + "y").shared("x" * 50) == [(0, 50, 0)]
+
+
+def test_a_chunk_inside_a_quote_may_have_more_white_space():
+    assert score("span_recall", [LONG[80:159].replace(" ", "   ")], [LONG]) == pytest.approx(79 / 319)
+
+
+def slow(chunks, gold):
+    """Span recall of texts alone: what chunks have of each quote, character by character."""
+    fold = " ".join
+    total = covered = 0
+    for quote in dict.fromkeys(fold(g.split()) for g in gold):
+        least, got = min(40, -(-len(quote) // 4)), set()
+        for chunk in (fold(c.split()) for c in chunks):
+            if quote in chunk:
+                got |= set(range(len(quote)))
+            elif len(chunk) >= least and chunk in quote:
+                got |= set(range(quote.index(chunk), quote.index(chunk) + len(chunk)))
+            elif len(chunk) >= least:
+                heads = [n for n in range(least, len(chunk) + 1) if quote.startswith(chunk[-n:])]
+                tails = [n for n in range(least, len(chunk) + 1) if quote.endswith(chunk[:n])]
+                got |= set(range(max(heads, default=0))) | set(range(len(quote) - max(tails, default=0), len(quote)))
+        total, covered = total + len(quote), covered + len(got)
+    return covered / total
+
+
+words = st.sampled_from(["a", "bb", "ccc", "dd", "e"])
+texts = st.lists(words, min_size=1, max_size=9).map(" ".join)
+
+
+@settings(max_examples=200, deadline=None)
+@given(chunks=st.lists(texts, max_size=4), gold=st.lists(texts, min_size=1, max_size=3))
+def test_texts_alone_against_a_slow_twin(chunks, gold):
+    run = karat.evaluate(sample(chunks, gold), "span_recall span_precision span_iou recall", judge="spans")
+    assert run.mean["span_recall"] == pytest.approx(slow(chunks, gold))
+    assert all(0 <= value <= 1 for value in run.mean.values())
+
+
+def test_a_group_weighs_what_its_first_member_does():
+    gold = [part("a", 0, 10, group=1), part("b", 0, 100, group=1), part("c", 0, 10)]
+    assert score("span_recall", [part("b", 0, 50)], gold) == 5 / 20
+
+
+def test_of_two_places_in_one_chunk_the_better_match_is_told():
+    docs = {"d": "one two three. one two three."}
+    for chunk in (part("d", 0, 20), part("d", 9, 29)):
+        run = karat.evaluate(
+            sample([chunk], [{"doc": "d", "text": "one two three."}]), "recall", judge=karat.Spans(1.0, corpus=docs)
+        )
+        assert [hit.why for hit in run.hits(1)] == ["covers 100 % of the quote"]
+
+
+@pytest.mark.parametrize("coverage", [0.1, 0.2, 0.3, 0.6, 0.7, 0.9])
+def test_enough_is_enough_to_the_character(coverage):
+    size = round(coverage * 10)
+    assert score("recall", [part("a", 0, size)], [part("a", 0, 10)], karat.Spans(coverage)) == 1.0
+    assert score("recall", [part("a", 0, size - 1)], [part("a", 0, 10)], karat.Spans(coverage)) == 0.0
+
+
+def test_gold_that_is_not_relevant_has_no_size():
+    located = [part("a", 0, 10), part("a", 50, 90, grade=0)]
+    assert score("span_recall", [part("a", 0, 10)], located) == 1.0
+    assert score("span_precision", [part("a", 0, 100)], located) == 0.1
+    alone = [{"text": LONG[:100]}, {"text": LONG[150:], "grade": 0}]
+    assert score("span_recall", [LONG[:120]], alone) == 1.0
+    assert score("span_precision", [LONG], alone) == pytest.approx(100 / 319, abs=0.01)
+    assert np.isnan(score("recall", [part("a", 0, 10)], [part("a", 0, 10, grade=0)]))
+
+
+def test_nearly_all_is_not_all():
+    (hit,) = karat.evaluate(sample([part("a", 0, 999)], [part("a", 0, 1000)]), "recall", judge="spans").hits(1)
+    assert hit.why == "covers 99 % of the quote"
+    near = "a" * 499 + "b"
+    (hit,) = karat.evaluate(retrieved=[["a" * 500]], gold=[[near]], metrics="recall", judge="fuzzy").hits(1)
+    assert hit.why == "similar 0.99"
+
+
+def test_text_that_comes_twice_is_read_once():
+    chunks = [{"text": LONG}, {"text": LONG}, {"text": "x" * 81}]
+    assert score("span_precision@2", chunks, [LONG[:100]]) == pytest.approx(100 / 319, abs=0.01)
+    assert score("span_precision@3", chunks, [LONG[:100]]) == pytest.approx(0.25, abs=0.01)
+
+
+def test_a_chunk_is_looked_up_in_its_own_document():
+    docs = {"a": "same words here", "b": "same words here"}
+    judge = karat.Spans(corpus=docs)
+    assert score("recall", [{"doc": "b", "text": "same words"}], [part("a", 0, 10)], judge) == 0.0
+    assert score("recall", [{"text": "same words"}], [part("a", 0, 10)], judge) == 1.0
+    assert score("recall", [{"text": "same words"}], [{"doc": "a", "text": "same words"}]) == 1.0
+
+
+def test_a_whole_match_of_a_lesser_member_finds_the_group():
+    gold = [part("a", 0, 10, group=1, grade=1), part("a", 0, 100, group=1, grade=3)]
+    run = karat.evaluate(sample([part("a", 0, 10)], gold), "recall", judge="spans")
+    assert run.mean["recall"] == 1.0
+
+
+def test_a_batch_changes_no_digit_of_fractions():
+    gold = [part("a", 0, 7, group=1), part("b", 0, 3, group=1)]
+    chunks = [part("b", 0, 1), part("b", 0, 2), part("a", 0, 5)]
+    alone = karat.evaluate(sample(chunks, gold), "span_recall@1,2,3", judge="spans").scores
+    many = karat.evaluate(sample(chunks, gold) * 7, "span_recall@1,2,3", judge="spans").scores
+    for name in alone:
+        assert set(many[name]) == set(alone[name])
+
+
+def test_alternatives_that_are_both_read_count_once():
+    gold = [part("a", 0, 10, group=1), part("b", 0, 10, group=1)]
+    both = [part("a", 0, 10), part("b", 0, 10)]
+    run = karat.evaluate(sample(both, gold), "span_iou span_f1 span_precision span_recall", judge="spans")
+    assert run.mean == pytest.approx({"span_iou": 0.5, "span_f1": 2 / 3, "span_precision": 1.0, "span_recall": 1.0})
+
+
+def test_tokens_are_found_one_after_the_other_and_gold_within_one_is_undefined():
+    judge = karat.Spans(corpus={"d": "aaaa bb"}, tokenizer=lambda text: ["aa", "aa", "bb"])
+    assert score("span_recall", [part("d", 0, 2)], [part("d", 0, 4)], judge) == 0.5
+    assert np.isnan(score("span_recall", [part("d", 0, 2)], [part("d", 1, 2)], judge))
+
+
+def test_empty_texts_are_not_shown_to_a_scorer_and_percents_are_exact():
+    assert score("recall", ["a"], [""], karat.Fuzzy(0.5, lambda a, b: 1.0)) == 0.0
+    assert score("recall", ["a b"], ["a c"], "fuzzy(0.6666666666666666, token_sort)") == 1.0
+
+
+def test_own_names_come_before_others_and_ids_before_ranges():
+    assert score("recall", [{"text": "x", "content": "y"}], ["x"], "exact") == 1.0
+    both = [part("a", 0, 9, id="p")]
+    run = karat.evaluate(sample(both, both), "recall")
+    assert run.provenance.judge == "ids"
+
+
+def test_folding_once_more_after_the_case():
+    assert score("recall", ["ͅα"], ["ͅΑ"], "text") == 1.0
+    from karat.judges.folding import FOLDS, folder
+
+    fold = folder(FOLDS)
+    for code in range(0x250, 0x2000):
+        assert fold(fold(chr(code))) == fold(chr(code))
