@@ -94,7 +94,7 @@ class Metric:
         """Each cutoff's own name."""
         return tuple(name for name, _ in self.columns)
 
-    @property
+    @cached_property
     def has_budget(self) -> bool:
         """Whether a cutoff is given in tokens."""
         return any(isinstance(k, Budget) for k in self.ks)
