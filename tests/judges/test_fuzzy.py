@@ -61,11 +61,20 @@ def test_scorers(name, threshold, strict):
     found = {(hit.rank, hit.gold): hit.why for hit in run.hits(1)}
     for rank, chunk in enumerate(retrieved, 1):
         for item in gold:
-            value = 1.0 if chunk == item else PLAIN[name](item, chunk)
+            value = round(1.0 if chunk == item else PLAIN[name](item, chunk), 12)
             enough = value > threshold if strict else value >= threshold
             assert ((rank, item) in found) == enough, (chunk, item, value)
             if enough:
                 assert found[rank, item] in ("exact", f"similar {min(value, 0.99):.2f}", f"similar {value:.2f}")
+
+
+@pytest.mark.parametrize("tenths", range(1, 10))
+def test_a_threshold_is_meant_as_it_is_written(tenths):
+    same = "0123456789"[:tenths] + "x" * (10 - tenths)
+    for text in (same, "0123456789"[:tenths]):
+        for strict in (False, True):
+            judge = karat.Fuzzy(tenths / 10, "levenshtein", strict=strict)
+            assert karat.score("recall", [text], ["0123456789"], judge=judge) == (not strict)
 
 
 def test_strict_or_not_at_the_very_threshold():

@@ -115,6 +115,8 @@ class Evaluator:
     ) -> BatchRunResult:
         """Score what was retrieved (`hypothesis`) against the ground truth (`reference`), one query or many."""
         wanted = eval_templates if isinstance(eval_templates, list | tuple) else [eval_templates]
+        if not wanted:
+            raise BadArgument("no evaluation is named", hint='"recall_at_k"')
         templates = [_template(one) for one in wanted]
         ks = cutoffs(eval_config)
         rows = rows_of(inputs)
@@ -133,7 +135,7 @@ class Evaluator:
 
     def get_execution(self, execution_id: str) -> Execution:
         """An evaluation that was submitted to this evaluator."""
-        if execution_id not in self._executions:
+        if not isinstance(execution_id, str) or execution_id not in self._executions:
             raise unknown(
                 "execution", str(execution_id), self._executions, "an id that submit() of this evaluator gave"
             )
@@ -201,12 +203,12 @@ def evaluate(eval_templates: Any, inputs: Mapping[str, Any], **settings: Any) ->
 
 def _template(given: Any) -> Template:
     name = given if isinstance(given, str) else getattr(given, "eval_name", getattr(given, "name", None))
+    if not isinstance(name, str):
+        raise BadArgument("an evaluation is given by its name", got=given, hint='"recall_at_k"')
     if name in TEMPLATES:
         return TEMPLATES[name]
     if name in _BY_LLM:
         raise Unavailable(f"{name} asks a language model, which this version of karat cannot do yet")
-    if not isinstance(name, str):
-        raise BadArgument("an evaluation is given by its name", got=given, hint='"recall_at_k"')
     raise unknown("evaluation", name, TEMPLATES, "one of: " + ", ".join(TEMPLATES))
 
 
@@ -220,7 +222,7 @@ def _failed(row: Row | Failed) -> tuple[None, str] | None:
 
 def _counts(run: Run, place: int, k: int, template: Template) -> str:
     """What the server adds to a reason."""
-    if template.metric != "recall":
+    if template.label != "Recall":
         return ""
     gold = run.gold(place + 1)
     found = [item for item in gold if item.rank is not None and item.rank <= k]

@@ -77,6 +77,8 @@ class Fuzzy:
         return matches.hits(np.array(alike) if self.graded else None)
 
     def _enough(self, similarity: Floats) -> Bools:
+        """To twelve places: 1 - 0.7 is a little more than 0.3 to a computer, and not to the reader of a threshold."""
+        similarity = np.round(similarity, 12)
         return similarity > self.threshold if self.strict else similarity >= self.threshold
 
     def _similarity(self, pairs: _Pairs, samples: Samples) -> Floats:
