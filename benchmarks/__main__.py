@@ -29,6 +29,7 @@ CASES = (
     "fuzzy-ragas",
     "quotes-contains",
     "quotes-spans",
+    "remem",
     "memory-dicts",
     "memory-lists",
     "startup-import",

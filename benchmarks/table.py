@@ -24,7 +24,9 @@ on W3 it is timed once. In ranked lists pytrec_eval is given the same data as di
 W1 is 1,000 queries × 100 items, W2 10,000 × 100, W3 10,000 × 1,000, tiny 10 × 20.
 fuzzy: 1,000 samples of 5 gold × 10 retrieved texts of 500 characters, karat's threads on all cores.
 quotes: 1,000 queries of a quote of 200 characters × 10 chunks of 1,000, loaded a moment ago; the bare loop is
-`quote in chunk`, which knows nothing of white space, ranks and metrics."""
+`quote in chunk`, which knows nothing of white space, ranks and metrics.
+remem: 10,000 examples of 20 chunks of 1,000 characters and 2 gold documents, the three metrics of REMem at four k;
+the nested loops are its definitions, for each example and each k."""
 
 
 def setting() -> dict[str, str | int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from numbers import Integral
 from typing import Any
 
 from karat.errors import BadArgument, InputError
@@ -12,7 +13,8 @@ from karat.evaluation import evaluate, score
 _LOG = logging.getLogger(__name__)
 _COMES_FROM = "contains(chunk_in_gold, strip=(date, speaker, json), fold=())"
 
-_NOBODY = "\0"
+_NOBODY = "\udfff"
+"""Half of a character, which no text holds."""
 
 Scores = dict[str, float]
 
@@ -41,23 +43,20 @@ class _RetrievalMetric:
     ) -> tuple[Scores, list[Scores]]:
         """The means, rounded to four places, and the scores of each example, not rounded."""
         ks = _cutoffs(k_list)
-        _check(gold_docs, retrieved_chunks, ks[-1])
+        gold, retrieved = _lists(gold_docs, "gold_docs"), _lists(retrieved_chunks, "retrieved_chunks")
+        _check(gold, retrieved, ks[-1])
         keys = {f"{self._metric}@{k}": f"{self._key}@{k}" for k in ks}
-        if not gold_docs:
+        if not gold:
             return dict.fromkeys(keys.values(), 0.0), []
         run = evaluate(
-            retrieved=list(map(list, retrieved_chunks)),
-            gold=self._gold(gold_docs),
-            metrics=list(keys),
-            judge=self._judge,
-            convention="remem",
+            retrieved=retrieved, gold=self._gold(gold), metrics=list(keys), judge=self._judge, convention="remem"
         )
         columns = {key: run.scores[name].tolist() for name, key in keys.items()}
         each = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         return {key: run.mean[name] for name, key in keys.items()}, each
 
-    def _gold(self, gold_docs: Sequence[Sequence[str]]) -> list[Any]:
-        return list(map(list, gold_docs))
+    def _gold(self, gold_docs: list[list[str]]) -> list[Any]:
+        return gold_docs
 
 
 class RetrievalRecall(_RetrievalMetric):
@@ -80,7 +79,7 @@ class RetrievalRecallAll(_RetrievalMetric):
     metric_name = "retrieval_recall_all"
     _metric, _key = "recall_all", "Recall_all"
 
-    def _gold(self, gold_docs: Sequence[Sequence[str]]) -> list[Any]:
+    def _gold(self, gold_docs: list[list[str]]) -> list[Any]:
         """A document that is given twice cannot be satisfied in REMem; here its second copy is gold that nobody has."""
         return [[*dict.fromkeys(docs), *({"group": i, "text": _NOBODY} for i in _repeats(docs))] for docs in gold_docs]
 
@@ -96,14 +95,26 @@ def _repeats(docs: Sequence[str]) -> range:
     return range(len(docs) - len(set(docs)))
 
 
-def _cutoffs(k_list: Iterable[int]) -> list[int]:
-    ks = sorted(set(k_list))
-    if not ks or not all(isinstance(k, int) and k >= 1 for k in ks):
-        raise BadArgument("k_list holds whole numbers, at least 1", got=list(k_list), hint="[1, 5, 10, 20]")
-    return ks
+def _cutoffs(k_list: Any) -> list[int]:
+    ks = list(k_list) if isinstance(k_list, Iterable) else []
+    if not ks or not all(isinstance(k, Integral) and not isinstance(k, bool) and int(k) >= 1 for k in ks):
+        raise BadArgument("k_list holds whole numbers, at least 1", got=k_list, hint="[1, 5, 10, 20]")
+    return sorted(set(map(int, ks)))
 
 
-def _check(gold_docs: Sequence[Sequence[str]], retrieved_chunks: Sequence[Sequence[str]], most: int) -> None:
+def _lists(rows: Any, name: str) -> list[list[str]]:
+    """The texts of each example; a text in the place of such a list would fall into its letters."""
+    if isinstance(rows, str) or not isinstance(rows, Iterable):
+        raise InputError(f"{name} holds a list of texts for each example", got=rows, hint='[["a", "b"], ["c"]]')
+    lists = []
+    for number, row in enumerate(rows, 1):
+        if isinstance(row, str) or not isinstance(row, Iterable):
+            raise InputError(f"{name}: example {number} is no list of texts", got=row, hint='[["a", "b"], ["c"]]')
+        lists.append(list(row))
+    return lists
+
+
+def _check(gold_docs: list[list[str]], retrieved_chunks: list[list[str]], most: int) -> None:
     """Refuse two sides that do not belong together; warn of rankings that cannot fill the largest k."""
     if len(gold_docs) != len(retrieved_chunks):
         raise InputError(f"gold for {len(gold_docs)} examples, but {len(retrieved_chunks)} rankings")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from json import dumps
 from typing import Any, Literal, get_args
@@ -15,6 +17,7 @@ from karat.judges.folding import fold_names, folder
 from karat.judges.letters import Letters
 from karat.judges.matches import Matches
 from karat.judges.needs import texts_of
+from karat.judges.pieces import Pieces
 from karat.judges.protocol import judge
 from karat.judges.settings import names_of
 from karat.progress import over
@@ -22,7 +25,6 @@ from karat.samples import Samples
 
 Direction = Literal["either", "chunk_in_gold", "gold_in_chunk"]
 _STRIP = ("date", "speaker", "json")
-_SPEAKERS = ("user: ", "assistant: ")
 _END = 64
 
 
@@ -38,6 +40,7 @@ class Contains:
         if self.strip and direction == "gold_in_chunk":
             raise BadArgument("strip is about chunks that come from gold; a gold quote is searched in all of the chunk")
         self.fold = fold_names(fold)
+        self._head = _head(self.strip)
         settings: dict[str, object] = {"direction": direction} if direction != "either" else {}
         settings |= {"strip": self.strip} if self.strip else {}
         settings |= {"fold": self.fold} if self.fold != ("space",) else {}
@@ -50,29 +53,47 @@ class Contains:
         # Folded one by one where letters and words tell that it is worth while; that works for white space alone.
         later = self.fold == ("space",)
         letters = Letters(texts.chunks)
+        # Pieces are compared as they are, so they tell nothing where anything is folded.
+        pieces = None if self.fold else Pieces(texts.chunks)
+        forms_of = partial(self._forms, fold=None if later or not self.fold else fold)
         matches = Matches(samples, texts, fold)
         rows = zip(texts.chunks, pairwise(texts.start), strict=True)
         for query, (chunks, (begin, end)) in enumerate(over(rows, len(samples), self.name)):
-            seen = chunks if later else list(map(fold, chunks))
-            forms: Sequence[Sequence[str]] = [(chunk,) for chunk in seen]
-            if self.strip:  # before anything is folded, for the marks of date and speaker would go, too
-                raw = [_stripped(chunk, self.strip) for chunk in chunks]
-                forms = raw if later else [list(map(fold, several)) for several in raw]
+            seen = chunks if later or not self.fold else list(map(fold, chunks))
+            forms = _Forms(chunks, forms_of)
+            piece = [] if pieces is None else [self._piece(chunk, pieces) for chunk in chunks]
             for gold in range(begin, end):
-                text = texts.gold[gold] if later else fold(texts.gold[gold])
+                text = texts.gold[gold] if later or not self.fold else fold(texts.gold[gold])
                 if not text or text.isspace():
                     found: Iterable[tuple[int, str]] = _both_blank(seen)
                 else:
-                    found = self._search(text, seen, forms, letters, fold if later else None)
+                    likely = self._likely(text, seen, letters) if pieces is None else pieces.may_lie_in(text, piece)
+                    found = self._search(text, seen, likely, forms, letters, fold if later else None)
                 for rank, why in found:
                     matches.add(query, rank, gold, why)
         return matches.hits()
+
+    def _likely(self, gold: str, chunks: Sequence[str], letters: Letters) -> list[int]:
+        """The ranks of the chunks that may come from the gold, as far as a letter tells."""
+        letter = "" if self.strip else letters.missing(gold)
+        return [rank for rank, text in enumerate(chunks, 1) if not letter or letter not in text]
+
+    def _piece(self, chunk: str, pieces: Pieces) -> str | None:
+        """A piece of what must occur in the gold, found without cutting that out."""
+        head = self._head(chunk)
+        return pieces.one(chunk, head.end(), ": " if head[1] else "")
+
+    def _forms(self, chunk: str, fold: Callable[[str], str] | None) -> list[str]:
+        """What of a chunk must occur in the gold, in each form that will do; cut before the marks are folded away."""
+        forms = _stripped(chunk, self._head(chunk), as_json="json" in self.strip)
+        return list(forms if fold is None else map(fold, forms))
 
     def _search(
         self,
         gold: str,
         chunks: Sequence[str],
-        forms: Sequence[Sequence[str]],
+        likely: Iterable[int],
+        forms: _Forms,
         letters: Letters,
         fold: Callable[[str], str] | None,
     ) -> list[tuple[int, str]]:
@@ -85,14 +106,12 @@ class Contains:
                 if _lies_in(gold, chunks[rank - 1], fold):
                     found[rank] = "exact" if _same(gold, chunks[rank - 1], fold) else "contains 100 %"
         if self.direction != "gold_in_chunk":
-            letter = "" if self.strip else letters.missing(gold)
-            likely = [i for i, text in enumerate(chunks, 1) if not letter or letter not in text]
             for rank in likely:
-                if rank not in found and (text := _origin(forms[rank - 1], gold, fold)):
+                if rank not in found and (text := _origin(forms[rank], gold, fold)):
                     share = min(len(text.strip()) / len(gold.strip()), 1.0)
                     told = f"comes from the gold, {share:.0%} of it".replace("%", " %")
                     found[rank] = "exact" if _same(gold, text, fold) else told
-        return list(found.items())
+        return sorted(found.items())
 
 
 def _origin(forms: Sequence[str], gold: str, fold: Callable[[str], str] | None) -> str | None:
@@ -102,6 +121,8 @@ def _origin(forms: Sequence[str], gold: str, fold: Callable[[str], str] | None) 
 
 def _lies_in(needle: str, text: str, fold: Callable[[str], str] | None) -> bool:
     """Whether a text that is not blank lies in another; they are folded only if all its words do."""
+    if fold is None and "\n" in needle and "\n" not in text:
+        return False  # soon seen, and usual where the text is JSON
     if needle in text:
         return True
     # The longest words of three places; to split off one word at the end is quicker still.
@@ -126,10 +147,31 @@ def _both_blank(chunks: Sequence[str]) -> Iterator[tuple[int, str]]:
     return ((rank, "both are blank") for rank, chunk in enumerate(chunks, 1) if not chunk.strip())
 
 
-def _stripped(chunk: str, strip: Sequence[str]) -> Sequence[str]:
-    """What of a chunk must occur in the gold, in each form that will do; date and speaker of a log need not."""
-    if "date" in strip and chunk.startswith("Date: "):
-        chunk = chunk.partition("\n")[2]
-    forms = (chunk, dumps(chunk)) if "json" in strip else (chunk,)
-    spoken = "speaker" in strip and chunk.startswith(_SPEAKERS)
-    return [form.split(": ")[1] for form in forms] if spoken else forms
+def _head(strip: Sequence[str]) -> Callable[[str], Any]:
+    """Finds what need not be in the gold at the beginning of a chunk: its line with the date, as a group who speaks."""
+    date = r"(?:Date: [^\n]*(?:\n|\Z))?" if "date" in strip else ""
+    return re.compile(date + ("(user: |assistant: )?" if "speaker" in strip else "()")).match
+
+
+def _stripped(chunk: str, head: re.Match[str], *, as_json: bool) -> tuple[str, ...]:
+    """The chunk without its head, of a line under its speaker only up to the next colon; and the same as JSON."""
+    text, colon = chunk[head.end() :], ""
+    if head[1]:
+        text, colon, _ = text.partition(": ")
+    if not as_json:
+        return (text,)
+    escaped = dumps(text)
+    return text, escaped if not head[1] else escaped[1:-1] if colon else escaped[1:]
+
+
+class _Forms(dict[int, list[str]]):
+    """The forms of each chunk by its rank, made when they are asked for."""
+
+    def __init__(self, chunks: Sequence[str], forms_of: Callable[[str], list[str]]) -> None:
+        super().__init__()
+        self._chunks = chunks
+        self._forms_of = forms_of
+
+    def __missing__(self, rank: int) -> list[str]:
+        self[rank] = forms = self._forms_of(self._chunks[rank - 1])
+        return forms

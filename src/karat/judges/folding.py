@@ -63,6 +63,8 @@ def fold_names(given: Any) -> tuple[str, ...]:
 def folder(names: Iterable[str]) -> Callable[[str], str]:
     """A function that folds a text, and remembers what it folded."""
     steps = [FOLDS[name] for name in names]
+    if not steps:
+        return str
     if "case" in names and "unicode" in names:
         steps.insert(2, _fold_unicode)
     known: dict[str, str] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -14,7 +15,7 @@ from karat.samples import Samples
 
 
 class Matches:
-    """Matches of texts as they are found, in any order."""
+    """Matches of texts as they are found; those of one gold item with ascending ranks."""
 
     def __init__(self, samples: Samples, texts: Texts, same: Callable[[str], str] = str) -> None:
         """`same` gives two texts the same form if they count as one."""
@@ -52,11 +53,11 @@ class Matches:
 
     def _copies(self) -> list[bool]:
         """Which matches are of a text that stood higher in the same ranking already."""
+        times = Counter(self.gold)
         first: dict[tuple[int, str], int] = {}
-        rows = [
-            (gold, self._same(self._texts.chunks[query][rank - 1]), rank)
-            for query, rank, gold in zip(self.query, self.rank, self.gold, strict=True)
-        ]
-        for gold, text, rank in rows:
-            first[gold, text] = min(rank, first.get((gold, text), rank))
-        return [first[gold, text] < rank for gold, text, rank in rows]
+        copies = [False] * len(self.gold)
+        for row, (query, rank, gold) in enumerate(zip(self.query, self.rank, self.gold, strict=True)):
+            if times[gold] > 1:  # ranks ascend for each gold item
+                name = gold, self._same(self._texts.chunks[query][rank - 1])
+                copies[row] = first.setdefault(name, rank) < rank
+        return copies

@@ -1,0 +1,214 @@
+"""Future AGI's inputs: one ranking or many, rows that fail alone, k, and whatever else people may give."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import karat
+from karat.compat import futureagi
+from karat.compat.futureagi import Evaluator
+from karat.errors import BadArgument
+
+TEMPLATES = tuple(futureagi.TEMPLATES)
+EVALUATORS = (Evaluator(), Evaluator(convention="futureagi-server"))
+
+
+def results(template, hypothesis, reference, k=None, evaluator=EVALUATORS[0]):
+    config = None if k is None else {"k": k}
+    inputs = {"hypothesis": hypothesis, "reference": reference}
+    return evaluator.evaluate(template, inputs, eval_config=config).eval_results
+
+
+def outputs(*arguments):
+    return [result.output for result in results(*arguments)]
+
+
+# ---- one ranking or many --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "reference", "scores"),
+    [
+        (["1", "2"], ["2"], [1.0]),
+        ([1, 2], [2], [1.0]),
+        ([1, 2], ["2", "3"], [0.5]),
+        (["[1", "2"], ["2"], [1.0]),  # no JSON, so it is a text
+        (['{"a": 1}'], ['{"a": 1}'], [1.0]),
+        (["[1, 2]", "[3]"], ["[2]", "[4]"], [1.0, 0.0]),
+        ([[]], [["a"]], [0.0]),
+        (["[]", "[1]"], [["1"], [1]], [0.0, 1.0]),
+        ("[]", '["a"]', [0.0]),
+        ([], ["a"], [0.0]),
+        ('["\\ud800"]', ["\ud800"], [1.0]),
+    ],
+)
+def test_one_ranking_or_a_batch(hypothesis, reference, scores):
+    assert outputs("recall_at_k", hypothesis, reference) == scores
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "reference", "said"),
+    [
+        (["a"], [["a"]], "as many rows"),
+        ([["a"]], ["a"], "one ranking as reference"),
+        ([["a"], ["b"]], [["a"]], "a batch of 2 as hypothesis, a batch of 1 as reference"),
+        (["[1]", "2"], ["2"], '"hypothesis" mixes rankings with single items'),
+        (["a"], [["a"], "b"], '"reference" mixes rankings with single items'),
+        ([["a"], "b"], [["a"], "b"], "mixes"),
+        ([["a"], 5], [["a"], ["b"], ["c"]], "mixes"),
+    ],
+)
+def test_what_could_be_either_is_refused_and_told(hypothesis, reference, said):
+    with pytest.raises(karat.InputError, match=said) as error:
+        results("recall_at_k", hypothesis, reference)
+    assert 'one ranking: ["a", "b"]; a batch: [["a", "b"], ["c"]]' in str(error.value)
+
+
+@pytest.mark.parametrize("bad", ["abc", "null", "5", '{"a": 1}', "[1", "[" * 100_000, None, 5, {"a": 1}, {"a"}, b"[]"])
+def test_what_is_no_list(bad):
+    for sides in ((bad, ["a"]), (["a"], bad)):
+        with pytest.raises(karat.InputError, match="a JSON list in each string"):
+            results("recall_at_k", *sides)
+
+
+@pytest.mark.parametrize("inputs", [None, [], {"hypothesis": ["a"]}, {"reference": ["a"]}, [{"hypothesis": ["a"]}]])
+def test_inputs_that_lack_a_side(inputs):
+    with pytest.raises(karat.InputError, match="hypothesis"):
+        Evaluator().evaluate("mrr", inputs)
+
+
+# ---- rows that fail alone -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (["a", None], 'item 2 of "hypothesis" is null'),
+        ([True], 'item 1 of "hypothesis" is a bool; wanted a string; got True'),
+        ([["a"]], 'item 1 of "hypothesis" is a list'),
+        ([10**5000], "too many digits"),
+        (None, '"hypothesis" is null; wanted a list'),
+        ({"a": 1}, '"hypothesis" is a dict; wanted a list'),
+        ('["a", ', '"hypothesis" is a string that is no JSON list; got \'["a", \''),
+        ("a", '"hypothesis" is a string that is no JSON list'),
+        (7, '"hypothesis" is a int; wanted a list'),
+    ],
+)
+def test_a_bad_row_fails_alone(row, said):
+    good, bad, last = results("recall_at_k", [["a"], row, ["b"]], [["a"], ["a"], ["a"]], 1)
+    assert (good.output, bad.output, last.output) == (1.0, None, 0.0)
+    assert said in bad.reason
+    assert "\n" not in bad.reason
+    assert bad.name == "recall_at_k"
+
+
+def test_a_bad_row_of_the_reference_fails_alone():
+    assert outputs("mrr", [["a"], ["a"]], [["a"], None]) == [1.0, None]
+    assert outputs("mrr", ['["a"]', '["a"]'], ['["a"]', "a"], [1, 2]) == [1.0, 1.0, None, None]
+
+
+# ---- k --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"k": "3"}, "k must be an integer"),
+        ({"k": 2.0}, "k must be an integer"),
+        ({"k": True}, "k must be an integer"),
+        ({"k": []}, "k must be an integer"),
+        ({"k": [1, "2"]}, "k must be an integer"),
+        ({"k": 0}, "k must be >= 1"),
+        ({"k": [1, -1]}, "k must be >= 1"),
+        ({"n": 3}, "Unknown function params: n"),
+        ({"k": 1, "n": 3, "m": 4}, "Unknown function params: n, m"),
+        ({"params": {"n": 3}}, "Unknown function params: n"),
+        ({"params": {"k": 3}, "n": 3}, "Unknown function params: n"),
+        ({"k": 10**30}, "cutoff k"),
+        ({"params": 3}, "params is a dict"),
+        (5, "eval_config is a dict"),
+        ("k", "eval_config is a dict"),
+    ],
+)
+def test_k_that_cannot_be(template, config, said):
+    with pytest.raises(BadArgument, match=said) as error:
+        Evaluator().evaluate(template, {"hypothesis": ["a"], "reference": ["a"]}, eval_config=config)
+    assert error.value.problem.startswith(said) or said == "cutoff k"
+
+
+@pytest.mark.parametrize("config", [None, {}, {"k": None}, {"params": None}, {"params": {}}])
+def test_no_k(config):
+    inputs = {"hypothesis": ["a", "b"], "reference": ["b"]}
+    assert Evaluator().evaluate("recall_at_k", inputs, eval_config=config).eval_results[0].reason == "Recall@2: 1.0"
+
+
+def test_k_among_params():
+    inputs = {"hypothesis": ["a", "b"], "reference": ["b"]}
+    told = Evaluator().evaluate("mrr", inputs, eval_config={"params": {"k": 1}})
+    assert told.eval_results[0].reason == "MRR@1: 0.0"
+
+
+# ---- anything at all ------------------------------------------------------------------------------------------------
+
+TEXTS = st.one_of(st.text(max_size=4), st.sampled_from(["a", "b", "[1]", '["a"]', "[", "null", "1", "NaN"]))
+SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), TEXTS)
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=3), max_leaves=12
+)
+ROWS = st.lists(TEXTS | st.integers(0, 3), max_size=4)
+RANKINGS = st.one_of(ROWS, st.lists(ROWS, max_size=3), st.lists(ROWS | SCALARS, max_size=3))
+ANYTHING = VALUES | VALUES.map(json.dumps) | RANKINGS | RANKINGS.map(json.dumps)
+KS = st.sampled_from([None, 1, 3, [1, 2], 0, "1", [], 10**9])
+
+
+FAILURES = (": undefined", "wanted", "no JSON list")
+
+
+@settings(deadline=None, max_examples=500)
+@given(st.sampled_from(TEMPLATES), ANYTHING, ANYTHING, KS, st.sampled_from(EVALUATORS))
+def test_whatever_is_given_there_is_a_score_or_a_reason(template, hypothesis, reference, k, evaluator):
+    try:
+        told = results(template, hypothesis, reference, k, evaluator)
+    except karat.KaratError:
+        return
+    assert told
+    for result in told:
+        assert result.output is None or 0.0 <= result.output <= 1.0
+        assert (result.output is None) == any(words in result.reason for words in FAILURES)
+
+
+@settings(deadline=None, max_examples=200)
+@given(ANYTHING, ANYTHING)
+def test_whatever_is_asked_for_is_done_or_refused(template, config):
+    inputs = {"hypothesis": ["a"], "reference": ["a"]}
+    for arguments in ((template, inputs, {}), ("mrr", template, {}), ("mrr", inputs, {"eval_config": config})):
+        *positional, named = arguments
+        try:
+            told = Evaluator().evaluate(*positional, **named)
+        except karat.KaratError:
+            continue
+        assert told.eval_results
+
+
+@settings(deadline=None)
+@given(
+    st.sampled_from(TEMPLATES), st.lists(st.tuples(ROWS, ROWS), min_size=1, max_size=5), KS, st.sampled_from(EVALUATORS)
+)
+def test_a_batch_is_its_rows_one_by_one(template, rows, k, evaluator):
+    if k in (0, "1", []):
+        k = None
+    together = results(template, [row for row, _ in rows], [row for _, row in rows], k, evaluator)
+    alone = [result for row in rows for result in results(template, [row[0]], [row[1]], k, evaluator)]
+    assert [(one.output, one.reason) for one in together] == [(one.output, one.reason) for one in alone]
+
+
+@settings(deadline=None)
+@given(ROWS, ROWS, KS.filter(lambda k: k not in (0, "1", [])))
+def test_average_precision_stays_within_one(hypothesis, reference, k):
+    for result in results("mean_average_precision", [hypothesis], [reference], k):
+        assert result.output is None or 0.0 <= result.output <= 1.0
