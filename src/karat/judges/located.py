@@ -67,7 +67,7 @@ class Located:
         self._gold = items_of([gold.columns.get(field) for field in FIELDS], len(gold.grade), names)
         self._chunks = chunks_of(samples, c, names)
         self.labels = [item.label for item in self._gold]
-        self.units = gold.units([item.key for item in self._gold])
+        self.units = gold.units(item.key for item in self._gold)
         self._places = [
             self._gold_places(self._gold[i], samples.ids[query], i - self._bounds[query] + 1)
             for i, query in enumerate(gold.query.tolist())

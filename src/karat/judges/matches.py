@@ -48,7 +48,7 @@ class Matches:
             repeated=np.array(self._copies(), bool),
             why=self.why,
         )
-        units = gold.units(list(map(self._same, self._texts.gold)))
+        units = gold.units(map(self._same, self._texts.gold))
         return hits if units is None else unite(hits, units)
 
     def _copies(self) -> list[bool]:

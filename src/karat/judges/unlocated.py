@@ -33,7 +33,7 @@ class Unlocated:
         self._docs = [item.doc for item in items] if "doc" in samples.retrieved.some else None
         self.labels = [item.text or "" for item in items]
         self.lost = [not quote.text for quote in self._quotes]
-        self.units = gold.units([item.key for item in items])
+        self.units = gold.units(item.key for item in items)
         unit = range(len(items)) if self.units is None else self.units.tolist()
         relevant = (gold.grade > 0).tolist()
         self._goals = [

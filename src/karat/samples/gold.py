@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import chain
 from math import isfinite
 from typing import Any, NamedTuple
@@ -40,9 +40,12 @@ class GoldItems(NamedTuple):
         """The query of each item."""
         return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
 
-    def units(self, key: Sequence[Hashable]) -> Ints | None:
+    def units(self, keys: Iterable[Hashable]) -> Ints | None:
         """Which items are one, by number: those of a query that share a group, or the key; None if all differ."""
         group = self.columns.get("group")
+        if group is None and np.diff(self.start).max(initial=0) < 2:
+            return None  # and nobody need make the keys
+        key = list(keys)
         if group is None and len(set(zip(self.query.tolist(), key, strict=True))) == len(key):
             return None
         number: dict[tuple[int, bool, Hashable], int] = {}
