@@ -17,6 +17,7 @@ CHUNK = "Refunds are paid within ten days."
 
 def test_texts_inside_others():
     assert "1 of 1 gold texts lie in retrieved ones: try the judge contains" in notes([CHUNK], [QUOTE])
+    assert "try the judge contains" in notes([CHUNK], ["paid  within\nten days"])
     assert "try the judge contains" in notes([{"id": "a", "text": CHUNK}], [{"id": "b", "text": QUOTE}])
     assert not notes([CHUNK], ["something else"])
     assert not notes([CHUNK, QUOTE], [QUOTE])

@@ -8,6 +8,7 @@ from typing import Any
 
 from karat.conventions import Convention
 from karat.judges.equality import Exact, Ids
+from karat.judges.folding import fold_space
 from karat.judges.protocol import Judge
 from karat.samples import Samples
 
@@ -39,14 +40,15 @@ def _quotes_inside(samples: Samples, c: Convention) -> tuple[int, int]:
     """How many gold texts lie in a chunk of their query, and how many were looked at."""
     if "text" not in samples.retrieved.fields & samples.gold.fields:
         return 0, 0
-    texts = [str(text) for text in samples.gold.columns["text"]]
+    texts = [fold_space(str(text)) for text in samples.gold.columns["text"]]
     inside = looked = 0
     for chunks, (begin, end) in zip(
         _first(samples.retrieved.each("text", c)), pairwise(samples.gold.start.tolist()), strict=False
     ):
+        folded = [fold_space(str(chunk)) for chunk in chunks]
         for text in texts[begin:end]:
             looked += 1
-            inside += " " in text.strip() and any(text.strip() in str(chunk) for chunk in chunks)
+            inside += " " in text and any(text in chunk for chunk in folded)
     return inside, looked
 
 
