@@ -21,6 +21,7 @@ from karat.grammar import Call, parse_call, write, write_call
         ("spans(corpus='a,b)(c')", Call("spans", (), {"corpus": "a,b)(c"})),
         ("spans(corpus=C:/x=y)", Call("spans", (), {"corpus": "C:/x=y"})),
         ("fuzzy(strict=True)", Call("fuzzy", (), {"strict": True})),
+        ("name(a==b)", Call("name", ("a==b",), {})),
     ],
 )
 def test_reading(text, call):

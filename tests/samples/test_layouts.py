@@ -259,6 +259,13 @@ def test_long_tables_with_more_than_ids(run, gold, judge, kind):
     assert karat.evaluate(kind(scored), gold=kind(GOLD_ROWS | gold), metrics="rr", judge=judge).mean["rr"] == 0.75
 
 
+def test_scores_come_before_ranks_in_a_long_table_of_texts():
+    run = pl.DataFrame(
+        {"query_id": ["q"] * 2, "text": ["a b", "c d"], "doc": ["x", "y"], "rank": [1, 2], "score": [1, 2]}
+    )
+    assert karat.evaluate(run, gold={"q": ["c d"]}, metrics="rr", judge="exact").mean["rr"] == 1.0
+
+
 def test_alternatives_in_a_long_table():
     gold = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": ["a", "b", "c"], "grade": [1, 3, 1], "group": [1, 1, None]})
     assert karat.evaluate({"q": ["b", "c"]}, gold=gold, metrics="recall@1 ndcg").mean == {"recall@1": 0.5, "ndcg": 1.0}
