@@ -20,6 +20,7 @@ from karat.compat.remem import (
     is_chunk_from_original,
 )
 from karat.errors import BadArgument
+from remem_rule import comes_from
 
 METRICS = (RetrievalRecall, RetrievalRecallAll, RetrievalRecallAny, RetrievalNDCGAny)
 KEYS = ("Recall", "Recall_all", "Recall_any", "NDCG_any")
@@ -27,14 +28,6 @@ LOG = "karat.compat.remem"
 
 
 # ---- the definitions, written out -----------------------------------------------------------------------------------
-
-
-def comes_from(chunk, original):
-    if chunk.startswith("Date: "):
-        chunk = "\n".join(chunk.split("\n")[1:])
-    if chunk.startswith(("user: ", "assistant: ")):
-        return chunk.split(": ")[1] in original or json.dumps(chunk).split(": ")[1] in original
-    return chunk in original or json.dumps(chunk) in original
 
 
 def recall(gold, chunks, k):

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import karat
+from remem_rule import comes_from
 
 
 def hits(retrieved, gold, judge="contains"):
@@ -82,21 +83,13 @@ def test_against_the_plain_definition(chunks, gold):
     assert {(rank, item) for rank, item, _ in hits(chunks, gold)} == wanted
 
 
-def from_original(chunk, original):
-    """REMem's rule, written out."""
-    if chunk.startswith("Date: "):
-        chunk = "\n".join(chunk.split("\n")[1:])
-    if chunk.startswith(("user: ", "assistant: ")):
-        return chunk.split(": ")[1] in original or json.dumps(chunk).split(": ")[1] in original
-    return chunk in original or json.dumps(chunk) in original
-
-
 TALK = 'Session of May\nuser: "Where is it?" I asked: nowhere\nassistant: In Köln.'
 LOG = json.dumps({"turns": [TALK]}) + json.dumps("é") + "plain"
 CHUNKS = [
     'Date: 3 May\nuser: "Where is it?" I asked: nowhere',
     "Date: 3 May\nIn Köln.",
     "user: In Köln.",
+    "user: In Kö",  # as JSON it ends in a quote mark, which the log does not have there
     "assistant: In Köln.: and more",
     "user: somewhere else",
     "Session of May",
@@ -115,7 +108,7 @@ CHUNKS = [
 def test_chunks_of_a_conversation_as_remem_takes_them(chunk, original):
     judge = "contains(chunk_in_gold, strip=(date, speaker, json), fold=())"
     alone = chunk.startswith("Date: ") and "\n" not in chunk
-    assert bool(hits([chunk], [original], judge)) == (from_original(chunk, original) and not alone)
+    assert bool(hits([chunk], [original], judge)) == (comes_from(chunk, original) and not alone)
 
 
 def test_what_is_stripped_is_settable():

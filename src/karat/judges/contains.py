@@ -52,18 +52,19 @@ class Contains:
         fold = folder(self.fold)
         # Folded one by one where letters and words tell that it is worth while; that works for white space alone.
         later = self.fold == ("space",)
+        early = bool(self.fold) and not later
         letters = Letters(texts.chunks)
         # Pieces are compared as they are, so they tell nothing where anything is folded.
         pieces = None if self.fold else Pieces(texts.chunks)
-        forms_of = partial(self._forms, fold=None if later or not self.fold else fold)
+        forms_of = partial(self._forms, fold=fold if early else None)
         matches = Matches(samples, texts, fold)
         rows = zip(texts.chunks, pairwise(texts.start), strict=True)
         for query, (chunks, (begin, end)) in enumerate(over(rows, len(samples), self.name)):
-            seen = chunks if later or not self.fold else list(map(fold, chunks))
+            seen = list(map(fold, chunks)) if early else chunks
             forms = _Forms(chunks, forms_of)
             piece = [] if pieces is None else [self._piece(chunk, pieces) for chunk in chunks]
             for gold in range(begin, end):
-                text = texts.gold[gold] if later or not self.fold else fold(texts.gold[gold])
+                text = fold(texts.gold[gold]) if early else texts.gold[gold]
                 if not text or text.isspace():
                     found: Iterable[tuple[int, str]] = _both_blank(seen)
                 else:
@@ -120,7 +121,7 @@ def _origin(forms: Sequence[str], gold: str, fold: Callable[[str], str] | None) 
 
 
 def _lies_in(needle: str, text: str, fold: Callable[[str], str] | None) -> bool:
-    """Whether a text that is not blank lies in another; they are folded only if all its words do."""
+    """Whether a text that is not blank lies in another; the two are folded only if some of its words do."""
     if fold is None and "\n" in needle and "\n" not in text:
         return False  # soon seen, and usual where the text is JSON
     if needle in text:
