@@ -10,8 +10,8 @@ from karat.errors import InputError
 from karat.judges.corpus import Corpus, Document, Place
 from karat.judges.cover import Goal, Touch, Union, cover
 from karat.judges.folding import fold_space
-from karat.judges.look import Cases, Look, Measures
 from karat.judges.quoted import Quote
+from karat.judges.seen import Cases, Measures, Seen
 from karat.samples import Field, Samples
 from karat.samples.keys import as_id
 from karat.tables import many
@@ -74,7 +74,7 @@ class Located:
         ]
         self.lost = [not places for places in self._places]
 
-    def __iter__(self) -> Iterator[Look]:
+    def __iter__(self) -> Iterator[Seen]:
         for query, chunks in enumerate(self._chunks):
             yield self._look(query, chunks, range(self._bounds[query], self._bounds[query + 1]))
 
@@ -100,7 +100,7 @@ class Located:
         some = ", ".join(list(map(str, chunks))[:3])
         return (f"no chunk is from a document with gold. Gold: {', '.join(list(gold)[:3])}; chunks: {some}",)
 
-    def _look(self, query: int, chunks: list[Item], items: range) -> Look:
+    def _look(self, query: int, chunks: list[Item], items: range) -> Seen:
         unit = range(len(self._gold)) if self.units is None else self.units
         goals = [Goal(i, int(unit[i]), *place, self._relevant[i]) for i in items for place in self._places[i]]
         docs = dict.fromkeys(goal.doc for goal in goals)
@@ -121,7 +121,7 @@ class Located:
             read.append(0.0 if chunk in seen else max(self._measures.whole(chunk.text or "") - again, 0.0))
             seen.add(chunk)
         covered = cover(goals, touches, self._measures.between, self._coverage)
-        return Look(covered, read, {}, chunks)
+        return Seen(covered, read, {}, chunks)
 
     def _gold_places(self, item: Item, query: str, number: int) -> list[Range]:
         """Where a gold item stands: its range, or wherever its quote occurs."""

@@ -13,9 +13,9 @@ from karat.hits import Gold, Hits
 from karat.judges.corpus import Corpus, CorpusLike
 from karat.judges.cover import Row
 from karat.judges.located import FIELDS, Located
-from karat.judges.look import Look, Measures
 from karat.judges.needs import need
 from karat.judges.protocol import judge
+from karat.judges.seen import Measures, Seen
 from karat.judges.settings import share_of_one, truth
 from karat.judges.unlocated import Unlocated
 from karat.progress import over
@@ -58,8 +58,8 @@ class Spans:
         """Locate gold and chunks, then go down each ranking."""
         located = self._locate(samples, convention)
         gathered = _Gathered()
-        for query, look in enumerate(over(located, len(samples), self.name)):
-            gathered.add(query, look)
+        for query, seen in enumerate(over(located, len(samples), self.name)):
+            gathered.add(query, seen)
         grade = np.where(located.lost, -1.0, samples.gold.grade)  # a quote that is nowhere cannot be judged
         if (samples.gold.grade > 0).any() and not (grade > 0).any():
             raise InputError(
@@ -97,17 +97,17 @@ class _Gathered:
         self.alone: list[tuple[int, float]] = []
         self.sizes: list[float] = []
 
-    def add(self, query: int, look: Look) -> None:
+    def add(self, query: int, seen: Seen) -> None:
         """The next query."""
         begin = len(self.read) - 1  # ranks count from 1
-        covered = look.covered
+        covered = seen.covered
         self.query += [query] * len(covered.rows)
         self.rows += covered.rows
-        self.repeated += [look.chunks.index(look.chunks[row.rank - 1]) < row.rank - 1 for row in covered.rows]
-        self.depth.append(len(look.read))
-        self.read += look.read
+        self.repeated += [seen.chunks.index(seen.chunks[row.rank - 1]) < row.rank - 1 for row in covered.rows]
+        self.depth.append(len(seen.read))
+        self.read += seen.read
         self.amounts += [(begin + rank, gold, text) for rank, gold, text in covered.amounts]
-        self.alone += [(begin + rank, amount) for rank, amount in look.alone.items()]
+        self.alone += [(begin + rank, amount) for rank, amount in seen.alone.items()]
         self.sizes.append(covered.size)
 
     def hits(self, of: Gold, notes: tuple[str, ...], *, graded: bool) -> Hits:

@@ -10,9 +10,9 @@ from karat.judges.cover import Covered, Goal, Row, Touch, Union, cover, percent
 from karat.judges.folding import folder
 from karat.judges.letters import Letters
 from karat.judges.located import FIELDS, chunks_of, items_of
-from karat.judges.look import Look, Measures
 from karat.judges.needs import as_texts
 from karat.judges.quoted import Quote
+from karat.judges.seen import Measures, Seen
 from karat.samples import Samples
 from karat.samples.keys import as_id
 from karat.tokens import Tokenizer
@@ -42,7 +42,7 @@ class Unlocated:
 
         self._sizes = [self._measures.between(goal.doc, 0, goal.end) if goal.counts else 0.0 for goal in self._goals]
 
-    def __iter__(self) -> Iterator[Look]:
+    def __iter__(self) -> Iterator[Seen]:
         bounds = self._samples.gold.start.tolist()
         blank = any(self.lost)
         rankings = list(self._rankings())
@@ -72,7 +72,7 @@ class Unlocated:
         said = f"compared by texts, since {which} {lack} ranges; text that two chunks share counts twice as read"
         return (f"{said} (corpus=… finds the ranges)",)
 
-    def _look(self, goals: list[Goal], chunks: list[str], docs: Sequence[object], letters: Letters) -> Look:
+    def _look(self, goals: list[Goal], chunks: list[str], docs: Sequence[object], letters: Letters) -> Seen:
         wholes: list[tuple[int, Goal]] = []
         likely: list[tuple[int, Goal]] = []
         for goal in goals:
@@ -99,7 +99,7 @@ class Unlocated:
         told_by: Sequence[Hashable],
         read: list[float],
         wholes: list[tuple[int, Goal]],
-    ) -> Look:
+    ) -> Seen:
         """Every match is of a whole quote, and no two are in one chunk: there is nothing to unite."""
         alone: dict[int, float] = {}
         rows: list[Row] = []
@@ -113,7 +113,7 @@ class Unlocated:
             if goal.item not in found:
                 amounts.append((rank, size, size))
                 found.add(goal.item)
-        return Look(Covered(rows, amounts, sum(self._sizes[goal.item] for goal in goals)), read, alone, told_by)
+        return Seen(Covered(rows, amounts, sum(self._sizes[goal.item] for goal in goals)), read, alone, told_by)
 
     def _united(
         self,
@@ -122,7 +122,7 @@ class Unlocated:
         told_by: Sequence[Hashable],
         read: list[float],
         likely: list[tuple[int, Goal]],
-    ) -> Look:
+    ) -> Seen:
         """Find the pieces, and unite them: in the quotes, and in the chunks."""
         touches: list[Touch] = []
         inside: dict[int, Union] = {}
@@ -139,7 +139,7 @@ class Unlocated:
                 read[i] = alone[i + 1] = 0.0
             seen.add(name)
         touches.sort()
-        return Look(cover(goals, touches, self._measures.between, self._coverage), read, alone, told_by)
+        return Seen(cover(goals, touches, self._measures.between, self._coverage), read, alone, told_by)
 
     def _gold_in(self, chunk: str, inside: Union) -> float:
         folded = self._fold(chunk)

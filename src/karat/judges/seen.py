@@ -13,7 +13,7 @@ from karat.tokens import Tokenizer, TokenStarts
 _NAMED = 2
 
 
-class Look(NamedTuple):
+class Seen(NamedTuple):
     """One query: what its chunks cover of the gold, and what there is to read."""
 
     covered: Covered
