@@ -67,6 +67,7 @@ def evaluate(
         provenance=_provenance(data, hits, wanted, judging, reason, c)._replace(tokens=counted_by),
         query=data.query,
         meta=data.meta,
+        samples=data,
     )
 
 

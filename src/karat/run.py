@@ -16,6 +16,7 @@ from karat.hits import Hits
 from karat.metrics import METRICS, Metric, parse
 from karat.provenance import Provenance, gold_digest
 from karat.regroup import take
+from karat.samples import Samples
 from karat.slices import Slices
 from karat.stats import Interval, intervals
 from karat.tables import clean, html_table, many, number, span, storable, text_table
@@ -69,6 +70,7 @@ class Run:
         provenance: Provenance,
         query: Sequence[str | None] | None = None,
         meta: Mapping[str, Sequence[Any]] | None = None,
+        samples: Samples | None = None,
     ) -> None:
         self.ids = ids
         self.metrics = metrics
@@ -77,6 +79,7 @@ class Run:
         self.provenance = provenance
         self.query = query
         self.meta = meta or {}
+        self.samples = samples
         self._hits = hits
         self._intervals: dict[float, dict[str, Interval]] = {}
 
