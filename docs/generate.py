@@ -7,6 +7,7 @@ import math
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,41 @@ DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from karat.conventions import STANDARD, questions  # noqa: E402
+from choice_examples import EXAMPLES, who  # noqa: E402
+
+from karat.conventions import CONVENTIONS, STANDARD, questions  # noqa: E402
+from karat.conventions.words import sentence  # noqa: E402
 from karat.metrics import METRICS  # noqa: E402
 from karat.report import demo  # noqa: E402
+from karat.translation import rosetta  # noqa: E402
+
+EIGHT = ("trec_eval", "mlflow", "trulens", "llamaindex", "haystack", "autorag", "continuous-eval", "phoenix")
+CASES: dict[str, tuple[dict[str, Any], str]] = {
+    "A": ({"retrieved": [["A", "A", "X"]], "gold": [["A", "B", "C"]]}, "precision@5 recall@5 ndcg@5 rr ap"),
+    "B": ({"retrieved": [["A"]], "gold": [["A", "B", "C"]]}, "precision@5 ndcg@5"),
+    "C": ({"retrieved": [["A", "B"]], "gold": [["A", "B", "C"]]}, "ndcg@2"),
+}
+"""One query each: a copy and a miss; a short list; more gold than k."""
+PACKAGES = {
+    "trec_eval": ("dev", "pytrec-eval-terrier"),
+    "ir-measures": ("dev", "ir-measures"),
+    "ranx": ("oracles/ranx", "ranx"),
+    "beir": ("oracles/torch", "beir"),
+    "mteb": ("oracles/torch", "mteb"),
+    "torchmetrics": ("oracles/torch", "torchmetrics"),
+    "sklearn": ("oracles/sklearn", "scikit-learn"),
+    "mlflow": ("oracles/mlflow", "mlflow-skinny"),
+    "llamaindex": ("oracles/llamaindex", "llama-index-core"),
+    "haystack": ("oracles/haystack", "haystack-ai"),
+    "trulens": ("oracles/trulens", "trulens-feedback"),
+    "phoenix": ("oracles/phoenix", "arize-phoenix"),
+    "continuous-eval": ("oracles/continuous-eval", "continuous-eval"),
+    "autorag": ("oracles/autorag", "autorag"),
+    "ragas": ("oracles/ragas", "ragas"),
+    "evidently": ("oracles/evidently", "evidently"),
+    "azure": ("oracles/azure", "azure-ai-evaluation"),
+}
+"""The package of each convention that the tests run, and the lock file that pins it."""
 
 
 def metrics() -> str:
@@ -35,7 +68,74 @@ def choices() -> str:
     """The choices of the standard convention, with the question that each answers."""
     rows = ["| question | standard |", "|---|---|"]
     asked = questions()
-    return "\n".join(rows + [f"| {asked[name]} | `{value}` |" for name, value in STANDARD.choices().items()])
+    return "\n".join(rows + [f"| {question} | `{getattr(STANDARD, name)}` |" for name, question in asked.items()])
+
+
+def conventions() -> str:
+    """A row for every convention of another library."""
+    rows = ["| convention | how it is taken | metrics | run beside it |", "|---|---|---|---|"]
+    for c in CONVENTIONS.values():
+        if c.metrics:
+            metrics = ", ".join(f"{m} (there: {c.calls[m]})" if m in c.calls else m for m in c.metrics)
+            rows.append(f"| `{c.name}` | {c.about} | {metrics} | {_oracle(c.name)} |")
+    return "\n".join(rows)
+
+
+def every_choice() -> str:
+    """For each choice: the question, what each answer does to an example, and who gives it."""
+    asked, parts = questions(), []
+    for name, example in EXAMPLES.items():
+        choice = name.partition(",")[0]
+        if name == choice:
+            parts.append(f"### `{choice}`\n\n{asked[choice]}")
+        rows = [f"{example}", "", "| answer | score | in words | whose |", "|---|---|---|---|"]
+        for value in example.values:
+            score = example.score(choice, value)
+            c = replace(STANDARD, name="example", **{choice: value})
+            words = "no metric counts copies" if value == () else sentence(choice, c, {"metrics": "some metrics"})
+            number = "undefined" if math.isnan(score) else f"{score:.6g}"
+            rows.append(f"| `{_written(value)}` | {number} | {words} | {', '.join(who(choice, value))} |")
+        parts.append("\n".join(rows))
+    return "\n\n".join(parts)
+
+
+def eight_tools() -> str:
+    """The same three queries in the tools that people use, as `karat rosetta` gives them."""
+    head = [f"{case}: {name}" for case, (_, names) in CASES.items() for name in names.split()]
+    rows = [f"| | {' | '.join(head)} |", "|---" * (len(head) + 1) + "|"]
+    told = [rosetta(metrics=names, **case, conventions=EIGHT) for case, names in CASES.values()]
+    for dialects in zip(*(t.dialects for t in told), strict=True):
+        cells = [_cell(d, name) for d in dialects for name in d.means]
+        rows.append(f"| {dialects[0].convention} | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def rosetta_screen() -> str:
+    """What `karat rosetta` prints."""
+    return f"```\n{rosetta()!r}\n```"
+
+
+def _cell(dialect: Any, name: str) -> str:
+    mean = dialect.means[name]
+    shown = "–" if mean is None else f"{mean:.3f}"
+    return f"**{shown}**" if name in dialect.differs else shown
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "+".join(value) or "none"
+    return "undefined" if value != value else str(value)
+
+
+def _oracle(name: str) -> str:
+    from oracles.written_out import FUNCTIONS  # type: ignore[import-not-found]
+
+    if name in FUNCTIONS:
+        return "no: written out"
+    lock, package = PACKAGES[name]
+    pinned = re.search(rf"^{package}==(\S+)", (ROOT / "requirements" / f"{lock}.lock").read_text("utf-8"), re.MULTILINE)
+    assert pinned, f"{package} is not in {lock}.lock"
+    return f"{package} {pinned[1]}"
 
 
 def edges() -> str:
@@ -101,6 +201,10 @@ PARTS: dict[str, Callable[[], str]] = {
     "metrics": metrics,
     "choices": choices,
     "edges": edges,
+    "conventions": conventions,
+    "every_choice": every_choice,
+    "eight_tools": eight_tools,
+    "rosetta": rosetta_screen,
     "demo": demo_screen,
     "speed": speed,
 }

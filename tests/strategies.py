@@ -24,7 +24,10 @@ def cases(draw, c=STANDARD, most=6, *, one_to_one=False):
     else:
         some = st.sets(st.sampled_from(range(len(grades))), max_size=3) if grades else st.just(set())
         satisfies = {item: draw(some) for item in items}
-    return Case(ranking, satisfies, grades, c)
+    scores = None
+    if draw(st.booleans()):
+        scores = sorted(draw(st.lists(st.integers(-2, 3), min_size=len(ranking), max_size=len(ranking))), reverse=True)
+    return Case(ranking, satisfies, grades, c, scores)
 
 
 def hits_of(queries):
@@ -42,6 +45,11 @@ def hits_of(queries):
     gold = np.array([len((q.read(r + 1) - q.read(r)) & q.gold_text()) for q, r in tops], float)
     along = along.also("covered", gold).also("gold_read", gold)
     along = along.also("read", np.array([len(q.read(r + 1) - q.read(r)) for q, r in tops], float))
+    firsts = [float(q.counts(rank + 1)) for q, rank in tops]
+    along = along.also("different", np.array(firsts, float))
+    if any(q.scores is not None for q in queries):  # none: as many as there are ranks, falling to 1
+        scores = [range(len(q.ranking), 0, -1) if q.scores is None else q.scores for q in queries]
+        along = along.with_values("score", np.array([score for own in scores for score in own], float))
     grades = np.array([grade for q in queries for grade in q.grades], float)
     columns = np.array(rows, np.int64).reshape(-1, 4)
     return Hits(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, log2, nan
 
 from karat.conventions import STANDARD, Convention
@@ -16,9 +16,14 @@ class Case:
     satisfies: dict[int, set[int]]
     grades: list[float]
     c: Convention = field(default=STANDARD)
+    scores: list[float] | None = None
 
     def relevant(self, gold, rel):
         return self.grades[gold] > 0 if rel is None else self.grades[gold] >= rel
+
+    def scored(self, rank):
+        """Whether an item at this rank may count at all, by its score."""
+        return not self.c.above_zero or self.scores is None or self.scores[rank - 1] > 0
 
     def counts(self, rank):
         """Whether the item at a rank is not a copy of one above."""
@@ -29,7 +34,7 @@ class Case:
         found = {}
         for rank, item in enumerate(self.ranking, 1):
             grades = [self.grades[g] for g in self.satisfies.get(item, ()) if self.relevant(g, rel)]
-            if grades and (self.counts(rank) or (copies or "precision" in self.c.per_rank)):
+            if grades and self.scored(rank) and (self.counts(rank) or (copies or "precision" in self.c.per_rank)):
                 found[rank] = max(grades)
         return found
 
@@ -39,7 +44,7 @@ class Case:
             return [(rank, rank, grade) for rank, grade in self.ranks(rel, copies=True).items()]
         first = {}
         for rank, item in enumerate(self.ranking, 1):
-            if self.counts(rank):
+            if self.counts(rank) and self.scored(rank):
                 for gold in self.satisfies.get(item, ()):
                     if self.relevant(gold, rel):
                         first.setdefault(gold, rank)
@@ -64,6 +69,22 @@ class Case:
     def size(self, rel=None):
         return sum(self.relevant(gold, rel) for gold in range(len(self.grades)))
 
+    def whatever_score(self):
+        return replace(self, c=replace(self.c, above_zero=False))
+
+    def recall_size(self, rel):
+        """What recall divides by."""
+        if self.c.recall_over == "gold":
+            return self.size(rel)
+        return len(self.whatever_score().items(rel))
+
+    def equal(self, rank):
+        """The first and the last rank of the items that have the score of this one."""
+        if self.c.ties != "averaged" or self.scores is None:
+            return rank, rank
+        same = [r for r, score in enumerate(self.scores, 1) if score == self.scores[rank - 1]]
+        return same[0], same[-1]
+
     def gain(self, grade):
         return {"linear": grade, "exponential": 2**grade - 1, "binary": 1.0}[self.c.gain]
 
@@ -72,7 +93,7 @@ class Case:
 
 
 def recall(q, k, rel=None):
-    return sum(rank <= k for rank, _, _ in q.items(rel)) / q.size(rel)
+    return sum(rank <= k for rank, _, _ in q.items(rel)) / (q.recall_size(rel) or 1)
 
 
 def hit(q, k, rel=None):
@@ -88,9 +109,9 @@ def recall_capped(q, k, rel=None):
 
 
 def precision(q, k, rel=None):
-    if not q.ranking and q.c.empty_retrieved != 0:
-        return q.c.empty_retrieved
     over = k if k != inf and q.c.precision_over == "k" else min(k, len(q.ranking))
+    if q.c.precision_over == "different":
+        over = len(set(q.ranking if k == inf else q.ranking[:k]))
     return sum(rank <= k for rank in q.ranks(rel)) / over if over else 0.0
 
 
@@ -104,7 +125,7 @@ def f1(q, k, rel=None):
 
 
 def r_precision(q, k, rel=None):
-    return recall(q, q.size(rel), rel)
+    return recall(q, q.recall_size(rel), rel)
 
 
 def judged(q, k):
@@ -120,18 +141,55 @@ def rr(q, k, rel=None):
 
 def ap(q, k, rel=None):
     rows = [(number, place) for number, (_, place, _) in enumerate(q.items(rel, "ap"), 1) if place <= k]
-    over = q.size(rel) if q.c.ap_over == "gold" else sum(rank <= k for rank, _, _ in q.items(rel, "ap"))
+    over = {
+        "gold": q.size(rel),
+        "retrieved": len(q.whatever_score().items(rel, "ap")),
+        "found": sum(rank <= k for rank, _, _ in q.items(rel, "ap")),
+    }[q.c.ap_over]
     return sum(number / place for number, place in rows) / over if over else 0.0
+
+
+def rr_each(q, k, rel=None):
+    return sum(1 / rank for rank, _, _ in q.items(rel) if rank <= k) / q.size(rel)
+
+
+def ap_each(q, k, rel=None):
+    total = 0.0
+    for gold in range(len(q.grades)):
+        matches = [r for r, item in enumerate(q.ranking, 1) if gold in q.satisfies.get(item, ()) and q.scored(r)]
+        ranks = [r for r in matches if r <= k and (q.counts(r) or "ap" in q.c.per_rank)]
+        if ranks and q.relevant(gold, rel):
+            total += sum(number / rank for number, rank in enumerate(ranks, 1)) / len(ranks)
+    return total / q.size(rel)
+
+
+def dcg_of(q, k, found):
+    """The gains found, each with the mean discount of the places that it may have."""
+    total = 0.0
+    for rank, place, grade in found:
+        first, last = (end + place - rank for end in q.equal(rank))
+        discounts = [q.discount(p) if p <= k else 0.0 for p in range(first, last + 1)]
+        total += q.gain(grade) * sum(discounts) / len(discounts)
+    if q.c.unretrieved == "last":
+        retrieved = {gold for item in q.ranking for gold in q.satisfies.get(item, ())}
+        left = [grade for gold, grade in enumerate(q.grades) if gold not in retrieved and grade >= 0]
+        for place in range(len(q.ranking) + 1, len(q.ranking) + len(left) + 1):
+            if place <= k:
+                total += sum(q.gain(grade) for grade in left if grade > 0) / len(left) * q.discount(place)
+    return total
 
 
 def ndcg(q, k):
     found = q.items(None, "ndcg")
-    dcg = sum(q.gain(grade) * q.discount(place) for _, place, grade in found if place <= k)
+    dcg = dcg_of(q, k, found)
     best = sorted((grade for grade in q.grades if grade > 0), reverse=True)
+    if q.c.ideal == "grown":
+        copies = [g for rank, g in q.ranks(None, copies=True).items() if rank <= k and not q.counts(rank)]
+        best = sorted([*best, *copies], reverse=True)
     if q.c.ideal == "retrieved":
         best = sorted((grade for _, _, grade in found), reverse=True)
     reach = max([len(q.ranking), *(place for _, place, _ in found)])
-    cut = {"k": k, "all": inf, "returned": min(k, reach), "retrieved": k}[q.c.ideal]
+    cut = {"k": k, "all": inf, "returned": min(k, reach), "retrieved": k, "grown": min(k, len(q.ranking))}[q.c.ideal]
     ideal = sum(q.gain(grade) * q.discount(place) for place, grade in enumerate(best, 1) if place <= cut)
     return dcg / ideal if ideal else 0.0
 
@@ -146,7 +204,8 @@ def err(q, k, max_grade=4.0):
 
 
 def rbp(q, k, p=0.8, rel=None):
-    return (1 - p) * sum(p ** (rank - 1) for rank in q.ranks(rel) if rank <= k)
+    ranks = [(rank, grade if q.c.rbp_of == "grade" else 1.0) for rank, grade in q.ranks(rel).items() if rank <= k]
+    return (1 - p) * sum(weight * p ** (rank - 1) for rank, weight in ranks)
 
 
 def bpref(q, k, rel=None):
@@ -182,7 +241,7 @@ TWINS = {
     twin.__name__: twin
     for twin in (
         recall, hit, recall_all, recall_capped, precision, f, f1, r_precision, judged,
-        rr, ap, ndcg, err, rbp, bpref, span_recall, span_precision, span_iou, span_f1,
+        rr, ap, ndcg, err, rbp, bpref, rr_each, ap_each, span_recall, span_precision, span_iou, span_f1,
     )
 }  # fmt: skip
 NEEDS_NO_GOLD = {"judged"}
@@ -190,6 +249,14 @@ NEEDS_NO_GOLD = {"judged"}
 
 def twin_score(metric, k, q, **settings):
     """What the metric should be: undefined where it needs gold and there is none."""
-    if metric not in NEEDS_NO_GOLD and q.size(settings.get("rel")) == 0:
-        return nan
+    rel = settings.get("rel")
+    if metric not in NEEDS_NO_GOLD:
+        if q.size(rel) == 0:
+            if not q.ranking and q.c.both_empty is not None:
+                return q.c.both_empty
+            return q.c.empty_gold if q.grades or q.c.nothing_judged is None else q.c.nothing_judged
+        if not q.ranking and q.c.empty_retrieved != 0:
+            return q.c.empty_retrieved
+        if not q.whatever_score().items(rel) and q.c.none_found != 0:
+            return q.c.none_found
     return TWINS[metric](q, inf if k is None else k, **settings)

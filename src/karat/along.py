@@ -26,6 +26,18 @@ class Along(NamedTuple):
         there = starts(self.depth)[:-1] + last
         return np.where(last >= 0, total[np.clip(there, 0, None)] if len(total) else 0.0, 0.0)
 
+    def values(self, name: str) -> Floats | None:
+        """What is known of every rank under this name, if anything is."""
+        return self.totals.get(name)
+
+    def row(self, query: Ints, rank: Ints) -> Ints:
+        """Where a rank of a query stands in the columns."""
+        return starts(self.depth)[query] + rank - 1
+
+    def with_values(self, name: str, values: Floats) -> Along:
+        """The same with one more column, of values at each rank that are not to be summed."""
+        return self._replace(totals={**self.totals, name: values})
+
     def ranks_within(self, name: str, most: float) -> Floats:
         """How many ranks of each query, from the top, have a total of no more than this."""
         query = np.repeat(np.arange(len(self.depth)), self.depth)

@@ -1,8 +1,9 @@
-"""What each retrieved item costs in tokens, for metrics at a budget such as `recall@500t`."""
+"""What must be known of every retrieved item: its tokens, for a budget such as `recall@500t`; whether it is a copy."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from karat.errors import BadArgument, InputError
 from karat.hits import Hits
 from karat.judges import Ids, Judge
 from karat.samples import Field, Samples
-from karat.samples.keys import as_text, first_of_each
+from karat.samples.keys import as_text, without_copies
 from karat.tokens import Counter, count
 
 
@@ -29,16 +30,8 @@ def costs(samples: Samples, hits: Hits, judge: Judge, counter: Counter, c: Conve
         )
     known: dict[str, int] = {}
     amounts: list[int] = []
-    # What tells copies, which a convention may remove, is what the judge compares by.
-    fields: tuple[Field, ...] = getattr(judge, "fields", ("text",)) if c.duplicates == "remove" else ()
-    same: Callable[[str], str] = getattr(judge, "same", str)
-    keys = [samples.retrieved.each(field, c) for field in fields if field in samples.retrieved.some]
-    for row, ranking in enumerate(samples.retrieved.each("text", c)):
-        pairs = zip(zip(*map(next, keys), strict=True) if keys else range(len(ranking)), ranking, strict=True)
-        own = first_of_each(pairs, lambda pair: _identity(pair[0], same))
-        if len(own) != hits.depth[row]:
-            raise BadArgument(f'the judge "{judge.name}" counts other items than were retrieved; no budget can be kept')
-        for _, item in own:
+    for texts in _kept(samples, hits, judge, samples.retrieved.each("text", c), c):
+        for item in texts:
             text = as_text(item)
             if text not in known:
                 known[text] = count(counter, text)
@@ -46,8 +39,32 @@ def costs(samples: Samples, hits: Hits, judge: Judge, counter: Counter, c: Conve
     return np.array(amounts, float)
 
 
-def _identity(values: Any, same: Callable[[str], str]) -> object:
-    """What tells an item from others, by its fields or its place."""
-    if isinstance(values, int):
-        return values
-    return tuple(None if value is None else same(as_text(value)) for value in values)
+def novelty(samples: Samples, hits: Hits, judge: Judge, c: Convention) -> Floats:
+    """For every retrieved item, best first, 1 if it is not a copy of one above, else 0."""
+    firsts: list[bool] = []
+    for names in _kept(samples, hits, judge, identities(samples, judge, c), c):
+        seen: set[object] = set()
+        firsts += [not (name in seen or seen.add(name)) for name in names]  # type: ignore[func-returns-value]
+    return np.array(firsts, float)
+
+
+def identities(samples: Samples, judge: Judge, c: Convention) -> Iterator[list[object]]:
+    """What tells the items of each query from one another: what the judge compares them by."""
+    fields: tuple[Field, ...] = getattr(judge, "fields", ("text",))
+    same: Callable[[str], str] = getattr(judge, "same", str)
+    keys = [samples.retrieved.each(field, c) for field in fields if field in samples.retrieved.some]
+    for columns in zip(*keys, strict=True):
+        yield [tuple(None if v is None else same(as_text(v)) for v in item) for item in zip(*columns, strict=True)]
+
+
+def _kept(
+    samples: Samples, hits: Hits, judge: Judge, columns: Iterable[Sequence[Any]], c: Convention
+) -> Iterator[Sequence[Any]]:
+    """A column of every ranking without the copies that the convention removes."""
+    names = identities(samples, judge, c) if c.duplicates != "once" else repeat(None)
+    for depth, column, own in zip(hits.depth.tolist(), columns, names, strict=False):
+        pairs: list[tuple[object, Any]] = list(zip(range(len(column)) if own is None else own, column, strict=True))
+        kept = [value for _, value in without_copies(pairs, lambda pair: pair[0], c.duplicates)]
+        if len(kept) != depth:
+            raise BadArgument(f'the judge "{judge.name}" counts other items than were retrieved; none can be counted')
+        yield kept

@@ -6,21 +6,18 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from karat._version import __version__
-from karat.arrays import Floats
-from karat.budgets import costs
 from karat.conventions import Convention, find_convention
 from karat.errors import BadArgument, UnknownName
 from karat.hits import Hits
-from karat.judges import Auto, Exact, Ids, Judge, choose, find_judge
+from karat.judges import Auto, Ids, Judge, choose, find_judge
 from karat.judges.hints import nothing_matched
 from karat.metrics import DEFAULT, Metric, parse_all
 from karat.provenance import Provenance
 from karat.run import Run
-from karat.samples import Samples, read_samples
+from karat.samples import Reading, Samples, read_samples
 from karat.tokens import Counter, words
+from karat.verdicts import Verdicts
 
 
 def evaluate(
@@ -42,54 +39,45 @@ def evaluate(
     With at="doc" a chunk counts as the document it is from. `tokens` counts the tokens of a text for
     budgets such as "recall@500t"; by default these are words.
     """
-    wanted = _wanted(metrics)
+    wanted = wanted_metrics(metrics)
     c = find_convention(convention)
-    judging = _at(find_judge(judge), at)
+    judging = find_judge(judge)
     data = read_samples(samples, retrieved=retrieved, gold=gold, skip_bad_rows=skip_bad_rows)
-    reason = ""
-    if isinstance(judging, Auto):
-        judging, reason = choose(data)
-    hits = judging(data, c)
-    if not isinstance(judging, Ids | Exact):
-        _check(hits, judging, data)
+    judging, reason = choose_judge(judging, at, data)
+    counted = any(metric.has_budget for metric in wanted)
+    verdicts = Verdicts(data, judging, tokens=tokens if counted else None)
+    hits = verdicts.hits(c)
     if len(hits) == 0 and hits.gold_count().any():
         hits.notes += nothing_matched(data, judging, c)
-    counted_by = ""
-    if any(metric.has_budget for metric in wanted):
-        hits.along = hits.along.also("tokens", costs(data, hits, judging, tokens, c))
-        counted_by = getattr(tokens, "__qualname__", type(tokens).__name__)
+    counted_by = getattr(tokens, "__qualname__", type(tokens).__name__) if counted else ""
     return Run(
         ids=data.ids,
         hits=hits,
         metrics=wanted,
         convention=c,
-        scores=measure(hits, wanted, c, data),
-        provenance=_provenance(data, hits, wanted, judging, reason, c)._replace(tokens=counted_by),
+        scores=verdicts.all_scores(wanted, c),
+        provenance=provenance_of(data.reading, hits, wanted, judging, reason, c)._replace(tokens=counted_by),
         query=data.query,
         meta=data.meta,
-        samples=data,
+        samples=verdicts.samples_of(c),
     )
 
 
-def _at(judge: Judge, at: str) -> Judge:
-    """The judge that compares documents, if that is asked for; only ids can be put in the place of chunks."""
-    if at == "item":
-        return judge
-    if not isinstance(judge, Auto | Ids):
-        raise BadArgument('at="doc" compares documents by their ids, not by texts', got=judge.name, hint='judge="ids"')
-    return Ids(at=at)  # type: ignore[arg-type]
+def choose_judge(judge: str | Judge, at: str, data: Samples) -> tuple[Judge, str]:
+    """The judge, and why it was chosen if the caller left that open.
+
+    To compare documents only ids can be put in the place of chunks.
+    """
+    judging = find_judge(judge)
+    if at != "item":
+        if not isinstance(judging, Auto | Ids):
+            problem = 'at="doc" compares documents by their ids, not by texts'
+            raise BadArgument(problem, got=judging.name, hint='judge="ids"')
+        judging = Ids(at=at)  # type: ignore[arg-type]
+    return choose(data) if isinstance(judging, Auto) else (judging, "")
 
 
-def _check(hits: object, judge: Judge, data: Samples) -> None:
-    """Refuse what a judge that is not karat's own must not return."""
-    if not isinstance(hits, Hits):
-        raise BadArgument(f'the judge "{judge.name}" gave {type(hits).__name__}; wanted karat.Hits')
-    if hits.queries != len(data):
-        raise BadArgument(f'the judge "{judge.name}" gave hits of {hits.queries} queries for {len(data)} samples')
-    hits.check()
-
-
-def _wanted(metrics: Any) -> tuple[Metric, ...]:
+def wanted_metrics(metrics: Any) -> tuple[Metric, ...]:
     """The metrics; who gives the gold in their place is told."""
     try:
         return parse_all(metrics)
@@ -125,21 +113,18 @@ def score(
     return float(run.scores[columns[0][0]][0])
 
 
-def measure(hits: Hits, metrics: Iterable[Metric], c: Convention, samples: Samples) -> dict[str, Floats]:
-    """Every metric at every cutoff, one number per query."""
-    dropped = samples.missing if c.missing == "drop" else None
-    scores: dict[str, Floats] = {}
-    for metric in metrics:
-        scores |= metric.scores(hits, c)
-    if dropped is None:
-        return scores
-    return {name: np.where(dropped, np.nan, values) for name, values in scores.items()}
+def _beyond(metrics: tuple[Metric, ...], c: Convention) -> tuple[str, ...]:
+    """Metrics that the library of a convention does not have, though its choices can be applied to them."""
+    beyond = [name for metric in metrics for name, k in metric.columns if not c.has(metric.name, k)]
+    if not beyond:
+        return ()
+    return (f"{c.name} itself has no {', '.join(beyond)}: its choices, applied to karat's definition",)
 
 
-def _provenance(
-    data: Samples, hits: Hits, metrics: tuple[Metric, ...], judge: Judge, reason: str, c: Convention
+def provenance_of(
+    reading: Reading, hits: Hits, metrics: tuple[Metric, ...], judge: Judge, reason: str, c: Convention
 ) -> Provenance:
-    reading = data.reading
+    """Where a run came from: how the data were read, and what was asked of them."""
     return Provenance(
         karat=__version__,
         metrics=tuple(str(metric) for metric in metrics),
@@ -147,7 +132,7 @@ def _provenance(
         judge_reason=reason,
         convention=c.name,
         source=reading.source,
-        notes=(*reading.notes, *hits.notes),
+        notes=(*reading.notes, *hits.notes, *_beyond(metrics, c)),
         missing=reading.missing,
         extra=reading.extra,
         skipped=reading.skipped,

@@ -8,7 +8,7 @@ views are where that is made safe, so that no metric has to think of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from typing import NamedTuple, TypeAlias
 
@@ -64,6 +64,7 @@ class Hits:
         why: str | Sequence[str] = "same",
         along: Along | None = None,
         notes: tuple[str, ...] = (),
+        failed: Mapping[int, str] | None = None,
     ) -> None:
         """Take the matches in any order.
 
@@ -71,7 +72,7 @@ class Hits:
         the judge gives less. `repeated` marks items that stood higher in the same ranking already.
         With `equality` every further match of a gold item is one, since equal items are the same.
         `part` marks matches that make their rank relevant but do not suffice to find the gold item.
-        `along` holds what is read down to each rank.
+        `along` holds what is read down to each rank. `failed` holds the queries that could not be judged, and why.
         """
         query, rank = np.asarray(query, np.int64), np.asarray(rank, np.int64)
         gold, depth = np.asarray(gold, np.int64), np.asarray(depth, np.int64)
@@ -92,6 +93,7 @@ class Hits:
         self.gold_query: Ints = np.repeat(np.arange(self.queries), of.start[1:] - of.start[:-1])
         self.along = Along(depth) if along is None else along
         self.notes = notes
+        self.failed = dict(failed or {})
         if repeated is None:
             self.repeated: Bools = again if equality else np.zeros(len(order), bool)
         else:
@@ -139,6 +141,11 @@ class Hits:
             self._without[rel] = none if np.count_nonzero(none) else None
         return self._without[rel]
 
+    def judged_nothing(self) -> Bools:
+        """Which queries have no gold at all, not even an item that is irrelevant."""
+        nothing: Bools = np.diff(self.of.start) == 0
+        return nothing
+
     def gold_count(self, rel: float | None = None) -> Floats:
         """How many relevant gold items each query has."""
         return self.once(("gold", rel), lambda: self._count_gold(rel))
@@ -149,28 +156,34 @@ class Hits:
 
     def ranks(self, c: Convention, rel: float | None = None) -> View:
         """Per rank: the relevant ranks of each query without copies, with the best grade of each."""
-        return self.every(rel) if "precision" in c.per_rank else self._view(c, rel).ranks
+        return self._view(c, rel, copies="precision" in c.per_rank).ranks
 
     def items(self, c: Convention, rel: float | None = None, of: str = "recall") -> View:
         """Per gold item: the relevant gold items that were found, each at its first rank.
 
         For the metric `of`, if the convention says that it counts ranks, these.
         """
-        return self.every(rel) if of in c.per_rank else self._view(c, rel).items
-
-    def every(self, rel: float | None = None) -> View:
-        """Per rank: the relevant ranks of each query, copies too."""
-        if (None, rel) not in self._views:
-            keep = _relevant(self.grade, rel).nonzero()[0]
-            ranks = self._rows(keep)
-            shared = shares_rank(ranks)
-            ranks = best_of_rank(ranks, shared) if shared.any() else ranks
-            self._views[None, rel] = _Views(ranks, ranks)
-        return self._views[None, rel].ranks
+        return self._view(c, rel, copies=of in c.per_rank).items
 
     def judged(self, c: Convention) -> View:
         """Per rank: the ranks that hold a judged item, relevant or not."""
         return self._view(c, -np.inf).ranks
+
+    def copies(self, c: Convention) -> View:
+        """Per rank: the relevant ranks that hold a copy of an item above."""
+        keep = self._relevant(c, None)
+        return self._once_each(keep[self.repeated[keep]])
+
+    def matches(self, c: Convention, rel: float | None = None) -> Ints:
+        """The rows in which a gold item is wholly matched, with copies if average precision counts them."""
+        keep = self._relevant(c, rel)
+        keep = keep if "ap" in c.per_rank else keep[~self.repeated[keep]]
+        return keep if self.part is None else keep[~self.part[keep]]
+
+    def retrieved_count(self, c: Convention, rel: float | None = None, of: str = "recall") -> Floats:
+        """How many relevant gold items (or ranks, as the convention counts) were retrieved at any rank."""
+        view = self._view(c, rel, copies=of in c.per_rank, scored=False).items
+        return np.bincount(view.query, minlength=self.queries).astype(float)
 
     def relevant(self, k: Cutoffs, c: Convention, rel: float | None = None) -> Floats:
         """How many of the top k ranks are relevant."""
@@ -237,14 +250,31 @@ class Hits:
             sums.append(np.bincount(view.query[top], value[top], self.queries))
         return np.array(sums)
 
-    def _view(self, c: Convention, rel: float | None) -> _Views:
-        key = (c.duplicates, rel)
+    def _view(self, c: Convention, rel: float | None, *, copies: bool = False, scored: bool = True) -> _Views:
+        key = (copies, rel, c.above_zero and scored)
         if key not in self._views:
-            self._views[key] = self._make_views(rel)
+            keep = self._relevant(c, rel, scored=scored)
+            if copies:
+                ranks = self._once_each(keep)
+                self._views[key] = _Views(ranks, ranks)
+            else:
+                self._views[key] = self._make_views(keep)
         return self._views[key]
 
-    def _make_views(self, rel: float | None) -> _Views:
+    def _relevant(self, c: Convention, rel: float | None, *, scored: bool = True) -> Ints:
+        """The rows that count as relevant; where a score must be above 0 for that, by their scores too."""
         keep = _relevant(self.grade, rel).nonzero()[0]
+        if c.above_zero and scored and (score := self.along.values("score")) is not None:
+            keep = keep[score[self.along.row(self.query[keep], self.rank[keep])] > 0]
+        return keep
+
+    def _once_each(self, keep: Ints) -> View:
+        """The ranks of these rows, each once."""
+        ranks = self._rows(keep)
+        shared = shares_rank(ranks)
+        return best_of_rank(ranks, shared) if shared.any() else ranks
+
+    def _make_views(self, keep: Ints) -> _Views:
         keep = keep[~self.repeated[keep]]
         ranks = items = self._rows(keep)
         if self.one_to_one and self.part is None:

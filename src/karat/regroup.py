@@ -33,6 +33,7 @@ def take(hits: Hits, rows: Ints) -> Hits:
         why=hits.why if isinstance(hits.why, str) else [hits.why[i] for i in keep.tolist()],
         along=hits.along.take(rows),
         notes=hits.notes,
+        failed={int(new_query[query]): why for query, why in hits.failed.items() if new_query[query] >= 0},
     )
 
 
@@ -70,6 +71,7 @@ def unite(hits: Hits, unit: Ints) -> Hits:
         why=why,
         along=hits.along,
         notes=hits.notes,
+        failed=hits.failed,
     )
 
 

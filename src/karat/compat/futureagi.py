@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from karat.compat.futureagi_inputs import Failed, Row, cutoffs, rows_of
+from karat.compat.without_llm import WITHOUT_LLM
 from karat.conventions import Convention, find_convention
 from karat.errors import BadArgument, Unavailable, unknown
 from karat.evaluation import evaluate as _evaluate
@@ -27,7 +28,7 @@ class Template(NamedTuple):
     metric: str
     description: str
     judge: str = "exact"
-    convention: str | None = None
+    convention: Convention | None = None
     """Whose definition it has, if not that of the evaluator."""
     whole_list: bool = False
     """Whether its reason names k only if that was asked for."""
@@ -46,11 +47,11 @@ TEMPLATES = {
         ),
         Template(
             "non_llm_context_precision", 192, "Non LLM Context Precision", "ap", "Average precision of similar texts.",
-            judge="fuzzy(0.5, levenshtein)", convention="ragas", whole_list=True,
+            judge="fuzzy(0.5, levenshtein)", convention=WITHOUT_LLM, whole_list=True,
         ),
         Template(
             "non_llm_context_recall", 193, "Non LLM Context Recall", "recall", "Share of the reference found alike.",
-            judge="fuzzy(0.5, levenshtein, strict=True)", convention="ragas", whole_list=True,
+            judge="fuzzy(0.5, levenshtein, strict=True)", convention=WITHOUT_LLM, whole_list=True,
         ),
     )
 }  # fmt: skip
@@ -176,7 +177,7 @@ class Evaluator:
     ) -> dict[tuple[int, int], tuple[float | None, str]]:
         if not rows:
             return {}
-        convention = self.convention if template.convention is None else find_convention(template.convention)
+        convention = template.convention or self.convention
         name = f"{template.metric}@{max(k, 1)}"
         run = _evaluate(
             retrieved=[row.hypothesis for row in rows.values()],

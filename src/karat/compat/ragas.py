@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from math import isnan, nan
 from typing import Any
 
@@ -18,7 +17,8 @@ from karat.compat.ragas_data import (
     items_of,
     rows_of,
 )
-from karat.conventions import CONVENTIONS, Convention
+from karat.compat.without_llm import WITHOUT_LLM
+from karat.conventions import Convention
 from karat.errors import BadArgument, InputError, Unavailable, unknown
 from karat.evaluation import evaluate as _evaluate
 from karat.judges import Fuzzy, Ids, Judge
@@ -32,10 +32,6 @@ __all__ = [
     "NonLLMContextRecall", "NonLLMStringSimilarity", "SingleTurnSample", "aevaluate", "evaluate", "llm_factory",
 ]  # fmt: skip
 
-_RAGAS = CONVENTIONS["ragas"]
-_ID_PRECISION = replace(_RAGAS, name="ragas-id-precision", duplicates="remove", empty_retrieved=nan)
-_NOBODY = "\0 an id that nothing has"
-
 Row = Mapping[str, Any] | SingleTurnSample
 Both = tuple[list[Any], list[Any]]
 
@@ -47,7 +43,7 @@ class _Metric:
     retrieved: str
     reference: str
     metric: str
-    convention: Convention = _RAGAS
+    convention: Convention = WITHOUT_LLM
     undefined = "undefined: there are no reference items"
 
     def __init__(self, name: str | None = None) -> None:
@@ -199,13 +195,14 @@ class IDBasedContextRecall(_Metric):
 class IDBasedContextPrecision(_Precision):
     """Share of the retrieved ids, each once, that are among the reference ids."""
 
-    name, metric, convention = "id_based_context_precision", "precision", _ID_PRECISION
+    name, metric = "id_based_context_precision", "precision"
     retrieved, reference = "retrieved_context_ids", "reference_context_ids"
     undefined = "undefined: nothing was retrieved"
 
-    def _gold(self, items: Sequence[Any]) -> list[Any]:
-        """Without references nothing is relevant, which is 0 and not undefined."""
-        return super()._gold(items) or [_NOBODY]
+    def _reason(self, run: Run, row: int) -> str:
+        found = {hit.gold for hit in run.hits(row + 1)}
+        different = int(run.all_hits.along.at("different", run.all_hits.depth[None].astype(float))[0, row])
+        return f"{len(found)} of {different} retrieved items are relevant"
 
 
 class _ByLLM(_Metric):

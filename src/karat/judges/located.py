@@ -13,7 +13,7 @@ from karat.judges.folding import fold_space
 from karat.judges.quoted import Quote
 from karat.judges.seen import Cases, Measures, Seen
 from karat.samples import Field, Samples
-from karat.samples.keys import as_id
+from karat.samples.keys import as_id, without_copies
 from karat.tables import many
 
 FIELDS: tuple[Field, ...] = ("doc", "start", "end", "text")
@@ -209,7 +209,7 @@ def chunks_of(samples: Samples, c: Convention, names: Callable[[str], str] = str
         items_of([None if column is None else column[query] for column in columns], len(ranking), names)
         for query, ranking in enumerate(some)
     ]
-    return [list(dict.fromkeys(ranking)) for ranking in rankings] if c.duplicates == "remove" else rankings
+    return [without_copies(ranking, lambda item: item, c.duplicates) for ranking in rankings]
 
 
 def items_of(columns: Sequence[Sequence[Any] | None], size: int, names: Callable[[str], str] = str) -> list[Item]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from karat.conventions import STANDARD, Convention
 from karat.errors import InputError
 from karat.samples import Field, Samples
-from karat.samples.keys import as_text, first_of_each
+from karat.samples.keys import as_text, without_copies
 
 
 class Texts(NamedTuple):
@@ -31,9 +31,7 @@ def need(samples: Samples, field: Field, judge: str) -> None:
 def texts_of(samples: Samples, judge: str, c: Convention, same: Callable[[str], str] = str) -> Texts:
     """The texts of both sides; copies, which `same` makes equal, leave the ranking if the convention says so."""
     need(samples, "text", judge)
-    chunks = list(map(as_texts, samples.retrieved.each("text", c)))
-    if c.duplicates == "remove":
-        chunks = [first_of_each(ranking, same) for ranking in chunks]
+    chunks = [without_copies(as_texts(texts), same, c.duplicates) for texts in samples.retrieved.each("text", c)]
     return Texts(as_texts(samples.gold.columns["text"]), samples.gold.start.tolist(), chunks)
 
 

@@ -56,7 +56,7 @@ class Unlocated:
     def _rankings(self) -> Iterator[tuple[list[str], Sequence[object]]]:
         """The texts of each query, best first, and their documents if there are any."""
         given = self._samples.retrieved
-        if self._c.duplicates == "remove":
+        if self._c.duplicates != "once":
             for items in chunks_of(self._samples, self._c):
                 yield [item.text or "" for item in items], [item.doc for item in items]
             return

@@ -1,6 +1,6 @@
-"""Metrics: hits in, one number per query out. Each is a few lines in `sets.py`, `ranks.py` or `spans.py`."""
+"""Metrics: hits in, one number per query out. Each is a few lines in `sets.py`, `ranks.py`, `each.py` or `spans.py`."""
 
-from karat.metrics import ranks, sets, spans
+from karat.metrics import each, ranks, sets, spans
 from karat.metrics.names import DEFAULT, Budget, Metric, parse, parse_all
 from karat.metrics.registry import METRICS, Definition, find_metric, metric
 
@@ -10,6 +10,7 @@ __all__ = [
     "Budget",
     "Definition",
     "Metric",
+    "each",
     "find_metric",
     "metric",
     "parse",

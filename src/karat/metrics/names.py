@@ -113,16 +113,36 @@ class Metric:
 
     def scores(self, hits: Hits, c: Convention) -> dict[str, Floats]:
         """At each cutoff, one number per query; what lacks gold gets the convention's value for that."""
-        definition, settings = self.definition, self._keywords
+        c = c.of(self.name, cut=bool(self.ks)) if c.exceptions else c
+        definition, settings = self._meant(c), self._keywords
         values = self._values(definition, hits, c)
         rows = (len(self.columns), hits.queries)
         if values.shape != rows:
             values = self._spread(values, rows)
-        if definition.needs_gold and (undefined := hits.without_gold(settings.get("rel"))) is not None:
-            values = np.where(undefined, c.empty_gold, values)
+        if definition.needs_gold:
+            values = self._at_edges(values, hits, c, settings.get("rel"))
         if c.clamped:
             values = np.minimum(values, 1.0)
         return dict(zip(self.names, values, strict=True))
+
+    def _meant(self, c: Convention) -> Definition:
+        """What the convention understands by the name."""
+        return find_metric(c.calls[self.name]) if self.name in c.calls else self.definition
+
+    def _at_edges(self, values: Floats, hits: Hits, c: Convention, rel: float | None) -> Floats:
+        """What the convention gives where there is nothing to measure."""
+        if c.none_found != 0:
+            values = np.where(hits.retrieved_count(c, rel) > 0, values, c.none_found)
+        if c.empty_retrieved != 0:
+            values = np.where(hits.depth > 0, values, c.empty_retrieved)
+        if (undefined := hits.without_gold(rel)) is None:
+            return values
+        values = np.where(undefined, c.empty_gold, values)
+        if c.nothing_judged is not None:
+            values = np.where(hits.judged_nothing(), c.nothing_judged, values)
+        if c.both_empty is not None:
+            values = np.where(undefined & (hits.depth == 0), c.both_empty, values)
+        return values
 
     def _values(self, definition: Definition, hits: Hits, c: Convention) -> Floats:
         """What the formula gives; its own mistakes are told with its name."""
@@ -144,7 +164,8 @@ class Metric:
 
     def weights(self, hits: Hits, c: Convention) -> dict[str, Floats]:
         """What each query weighs in the pooled score, at each cutoff; nothing if it cannot be pooled."""
-        pool = self.definition.pool
+        c = c.of(self.name, cut=bool(self.ks)) if c.exceptions else c
+        pool = self._meant(c).pool
         if pool is None:
             return {}
         rel = {name: value for name, value in self.settings.items() if name == "rel"}

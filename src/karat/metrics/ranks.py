@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -11,9 +10,10 @@ from karat.arrays import Bools, Floats, Ints
 from karat.conventions import Convention
 from karat.errors import BadArgument
 from karat.hits import Cutoffs, Hits
+from karat.metrics.gains import gained, ideal
 from karat.metrics.registry import metric
 from karat.metrics.sets import gold_items
-from karat.views import View, best_ranking, row_number
+from karat.views import View, row_number
 
 
 @metric(symbol="RR", aliases=("mrr", "reciprocal_rank", "recip_rank"))
@@ -26,7 +26,11 @@ def rr(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Fl
 def ap(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Mean, over the gold items, of the precision at the rank where each is found."""
     view = hits.items(c, rel, of="ap")
-    whole = hits.gold_count(rel) if c.ap_over == "gold" else hits.count(view, k)
+    whole = {
+        "gold": lambda: hits.gold_count(rel),
+        "retrieved": lambda: hits.retrieved_count(c, rel, of="ap"),
+        "found": lambda: hits.count(view, k),
+    }[c.ap_over]()
     precision_there = (row_number(view.query) + 1.0) / view.place
     return hits.total(view, precision_there, view.place, k) / np.maximum(whole, 1.0)
 
@@ -34,10 +38,8 @@ def ap(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Fl
 @metric(symbol="nDCG", aliases=("ndcg_at_k",))
 def ndcg(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """Gold found, by grade and discounted by rank, against the best possible ranking of the gold."""
-    view = hits.items(c, of="ndcg")
-    dcg = hits.total(view, _worth(hits, view, c), view.place, k)
-    ideal = _ideal(hits, k, c)
-    return dcg / np.where(ideal > 0, ideal, 1.0)
+    best = ideal(hits, k, c)
+    return gained(hits, k, c) / np.where(best > 0, best, 1.0)
 
 
 @metric(symbol="ERR")
@@ -59,8 +61,9 @@ def rbp(hits: Hits, k: Cutoffs, c: Convention, *, p: float = 0.8, rel: float | N
     if not 0 < p < 1:
         raise BadArgument("p lies between 0 and 1", got=p)
     view = hits.ranks(c, rel)
-    sums = hits.total(view, np.power(p, view.rank - 1.0), view.rank, k)
-    return np.minimum((1 - p) * sums, 1.0)  # a sum of very many terms may be rounded up
+    weight = view.grade if c.rbp_of == "grade" else 1.0
+    sums = (1 - p) * hits.total(view, weight * np.power(p, view.rank - 1.0), view.rank, k)
+    return sums if c.rbp_of == "grade" else np.minimum(sums, 1.0)  # a sum of very many terms may be rounded up
 
 
 @metric(symbol="bpref", cutoff=False)
@@ -72,44 +75,6 @@ def bpref(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) ->
     above = np.minimum(row_number(view.query) - _earlier(good, view.query), size[view.query])
     penalty = above / np.maximum(worse, 1.0)[view.query]
     return hits.total(view, np.where(good, 1.0 - penalty, 0.0), view.rank, k) / np.maximum(size, 1.0)
-
-
-def _worth(hits: Hits, view: View, c: Convention) -> Floats:
-    """What each item gains at its place."""
-    key = (id(view), c.gain, c.discount)
-    return hits.once(key, lambda: _gain(view.grade, c) * _discount(view.place, c), view)
-
-
-def _gain(grade: Floats, c: Convention) -> Floats:
-    if c.gain == "exponential":
-        return np.exp2(grade) - 1
-    return np.ones_like(grade) if c.gain == "binary" else grade
-
-
-def _discount(place: Ints, c: Convention) -> Floats:
-    deepest = int(place.max(initial=1))
-    return _discounts(c.discount, 1 << deepest.bit_length())[place]
-
-
-@lru_cache(maxsize=64)
-def _discounts(discount: str, size: int) -> Floats:
-    """The discount of every place below a size: few places, many items, so look them up."""
-    place: Floats = np.arange(size, dtype=float)
-    discounts: Floats = 1.0 / np.log2(np.maximum(place + 1 if discount == "log2" else place, 2.0))
-    return discounts
-
-
-def _ideal(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
-    """What the best ranking of the gold would gain, summed in the same order as the ranking itself."""
-    view = hits.items(c, of="ndcg")
-    best = hits.best_order if c.ideal != "retrieved" else best_ranking(view.query, view.grade, hits.queries)
-    worth = _worth(hits, best, c)
-    if c.ideal == "returned":
-        # An item that satisfies two gold items fills two places, so these may reach below what came back.
-        reach = hits.depth.copy()
-        np.maximum.at(reach, view.query, view.place)
-        worth = np.where(best.place <= reach[best.query], worth, 0.0)
-    return hits.total(best, worth, best.place, np.full_like(k, np.inf) if c.ideal == "all" else k)
 
 
 def _earlier(good: Bools, query: Ints) -> Ints:

@@ -12,8 +12,8 @@ from karat.metrics.registry import metric
 
 
 def gold_items(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
-    """What recall divides by: the relevant gold items."""
-    return hits.gold_count(rel)
+    """What recall divides by: the relevant gold items, or those retrieved, if the convention says so."""
+    return hits.gold_count(rel) if c.recall_over == "gold" else hits.retrieved_count(c, rel)
 
 
 def reachable(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
@@ -23,6 +23,8 @@ def reachable(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None
 
 def slots(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """What precision divides by: k, or what came back where there is no k or the convention says so."""
+    if c.precision_over == "different" and hits.along.values("different") is not None:
+        return hits.along.at("different", k)
     if c.precision_over == "k" and k[-1, 0] < np.inf:
         return k
     return hits.returned(k)
@@ -36,7 +38,7 @@ def _share(part: Floats, whole: Floats) -> Floats:
 @metric(symbol="R", aliases=("recall_at_k", "r"), pool=gold_items)
 def recall(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Share of the gold items that the top k hold."""
-    return _share(hits.found(k, c, rel), hits.gold_count(rel))
+    return _share(hits.found(k, c, rel), gold_items(hits, k, c, rel=rel))
 
 
 @metric(symbol="Hit", aliases=("hit_rate", "success", "hit_rate_at_k", "recall_any"))
@@ -60,8 +62,7 @@ def recall_capped(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = 
 @metric(symbol="P", aliases=("precision_at_k", "p"), pool=slots)
 def precision(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Share of the top k that is relevant."""
-    share = _share(hits.relevant(k, c, rel), slots(hits, k, c))
-    return share if c.empty_retrieved == 0 else np.where(hits.depth > 0, share, c.empty_retrieved)
+    return _share(hits.relevant(k, c, rel), slots(hits, k, c))
 
 
 @metric(symbol="F")
@@ -83,7 +84,7 @@ def f1(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Fl
 @metric(symbol="R-prec", aliases=("rprec",), cutoff=False, pool=gold_items)
 def r_precision(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Recall at as many ranks as the query has gold items."""
-    view, size = hits.items(c, rel), hits.gold_count(rel)
+    view, size = hits.items(c, rel), gold_items(hits, k, c, rel=rel)
     reached = view.query[view.rank <= size[view.query]]
     return _share(np.bincount(reached, minlength=hits.queries).astype(float), size)
 

@@ -3,7 +3,7 @@
 from karat.samples.columns import Reading, Samples
 from karat.samples.gold import GoldItems
 from karat.samples.rankings import Field, Found, Keys, Rankings, RepeatedKey
-from karat.samples.read import read_samples
+from karat.samples.read import read_samples, read_test_set
 
 __all__ = [
     "Field",
@@ -15,4 +15,5 @@ __all__ = [
     "RepeatedKey",
     "Samples",
     "read_samples",
+    "read_test_set",
 ]

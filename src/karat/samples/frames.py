@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from karat.arrays import starts
+from karat.arrays import Floats, Ints, starts
 from karat.errors import InputError, first_line
 from karat.samples.fields import long_column, misnamed, no_column
 from karat.samples.gold import GoldItems
@@ -81,45 +81,43 @@ def of_rows(rows: Sequence[Mapping[str, Any]], source: str) -> pl.DataFrame:
 
 def long_ranking(frame: pl.DataFrame, source: str) -> Long:
     """Read one row for each retrieved item; scores order it, else ranks, else the rows as they stand."""
-    import polars as pl
-
     score, rank = long_column(frame.columns, "score"), long_column(frame.columns, "rank")
     if score is None and rank is None:
         if long_column(frame.columns, "grade") is not None:
             raise InputError(f"{source} has grades, but neither scores nor ranks: it looks like gold, not like a run")
         _refuse_misnamed(frame, source, "score", "rank")
-    ids, query, item = _query_and_item(frame, source)
-    columns: dict[str, Any] = {"query": query, "id": item}
+    item = _as_text(_filled(frame, "item", "doc_id", source))
+    grouped = _group(_filled(frame, "query", "query_id", source))
+    order = grouped.order
+    scores = None
     if score is not None:
-        columns["score"] = _numbers(frame, score, source)
+        scores = _numbers(frame, score, source).to_numpy()
+        scores = scores if order is None else scores[order]
     elif rank is not None:
-        columns["rank"] = ranks_of(frame, rank, source)
-    table = pl.DataFrame(columns).sort(["query", "rank"] if "rank" in columns else ["query"], maintain_order=True)
-    size = np.bincount(table["query"].to_numpy(), minlength=len(ids))
+        order = _by_rank(grouped, ranks_of(frame, rank, source).to_numpy())
     how = f"scores in {score}" if score else f"ranks in {rank}" if rank else "the order of its rows"
-    scores = table["score"].to_numpy() if score else None
-    return Long(ids, Table(table["id"], starts(size), scores), [f"{source}: one row per item, ranked by {how}"])
+    table = Table(item if order is None else item.gather(order), starts(grouped.size), scores)
+    return Long(grouped.ids, table, [f"{source}: one row per item, ranked by {how}"])
 
 
 def long_gold(frame: pl.DataFrame, source: str) -> Long:
     """Read one row for each gold item; without a column of grades every item is worth 1."""
-    import polars as pl
-
     if long_column(frame.columns, "rank") is not None:
         raise InputError(f"{source} has ranks: it looks like a run, not like gold")
     name = long_column(frame.columns, "grade") or long_column(frame.columns, "score")  # BEIR calls grades scores
     if name is None:
         _refuse_misnamed(frame, source, "grade", "score")
-    ids, query, item = _query_and_item(frame, source)
-    grade = _numbers(frame, name, source) if name else pl.Series("grade", np.ones(len(frame)))
-    if name and grade.is_infinite().any():
+    item = _as_text(_filled(frame, "item", "doc_id", source))
+    grouped = _group(_filled(frame, "query", "query_id", source))
+    grade = _numbers(frame, name, source).to_numpy() if name else np.ones(len(frame))
+    if name and np.isinf(grade).any():
         raise InputError(f'{source}: column "{name}" holds an infinite grade')
-    table = pl.DataFrame({"query": query, "id": item, "grade": grade}).sort("query", maintain_order=True)
-    size = np.bincount(table["query"].to_numpy(), minlength=len(ids))
-    keys = table["id"].to_list()
+    if grouped.order is not None:
+        item, grade = item.gather(grouped.order), grade[grouped.order]
+    keys = item.to_list()
     columns: dict[Field, list[Any]] = {"id": keys, "text": keys}
-    items = GoldItems(columns, table["grade"].to_numpy(), starts(size), plain=True, look=look_at(keys))
-    return Long(ids, items, [f"{source}: grades in {name}" if name else f"{source}: every gold item counts 1"])
+    items = GoldItems(columns, grade, starts(grouped.size), plain=True, look=look_at(keys))
+    return Long(grouped.ids, items, [f"{source}: grades in {name}" if name else f"{source}: every gold item counts 1"])
 
 
 def _refuse_misnamed(frame: pl.DataFrame, source: str, *roles: str) -> None:
@@ -135,12 +133,42 @@ def _refuse_misnamed(frame: pl.DataFrame, source: str, *roles: str) -> None:
             )
 
 
-def _query_and_item(frame: pl.DataFrame, source: str) -> tuple[list[str], pl.Series, pl.Series]:
-    """The queries in order of appearance, the number of each row's query, and each row's item."""
-    query = query_of_rows(frame, source).alias("id")
-    ids = query.unique(maintain_order=True).to_frame().with_row_index("query")
-    number = query.to_frame().join(ids, on="id", how="left", maintain_order="left")["query"]
-    return ids["id"].to_list(), number, _as_text(_filled(frame, "item", "doc_id", source))
+class _Groups(NamedTuple):
+    """The queries of a long table in order of appearance."""
+
+    ids: list[str]
+    size: Ints
+    """How many rows each has."""
+    order: Ints | None
+    """The rows, one query after the other; None if they stand so already."""
+
+
+def _group(query: pl.Series) -> _Groups:
+    """Find each query's rows; those of most files stand together, and are not touched then."""
+    import polars as pl
+
+    _as_text(query.clear())
+    first = query.ne_missing(query.shift()).arg_true().to_numpy().astype(np.int64)
+    heads = _as_text(query.gather(first))
+    size = np.diff(first, append=len(query))
+    if heads.n_unique() == len(heads):
+        return _Groups(heads.to_list(), size, None)
+    ids = heads.unique(maintain_order=True).alias("id").to_frame().with_row_index("query")
+    run = heads.alias("id").to_frame().join(ids, on="id", how="left", maintain_order="left")["query"].to_numpy()
+    number = np.repeat(run, size)
+    order = pl.Series(number).arg_sort().to_numpy().astype(np.int64)  # stable
+    return _Groups(ids["id"].to_list(), np.bincount(number, minlength=len(ids)), order)
+
+
+def _by_rank(grouped: _Groups, ranks: Floats) -> Ints | None:
+    """The rows of each query by their ranks, those of one rank as they stand; None if they stand so already."""
+    order = grouped.order
+    ranks = ranks if order is None else ranks[order]
+    query = np.repeat(np.arange(len(grouped.ids)), grouped.size)
+    if ((ranks[1:] >= ranks[:-1]) | (query[1:] != query[:-1])).all():
+        return order
+    by_rank = np.lexsort((ranks, query))
+    return by_rank if order is None else order[by_rank]
 
 
 def query_of_rows(frame: pl.DataFrame, source: str) -> pl.Series:

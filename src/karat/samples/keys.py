@@ -66,6 +66,15 @@ def first_of_each(items: Iterable[T], same: Callable[[T], object]) -> list[T]:
     return list(kept.values())
 
 
+def without_copies(items: list[T], same: Callable[[T], object], duplicates: str) -> list[T]:
+    """The items of a ranking as a convention wants them: all, the first of each, or the last of each."""
+    if duplicates == "once":
+        return items
+    if duplicates == "remove":
+        return first_of_each(items, same)
+    return first_of_each(items[::-1], same)[::-1]
+
+
 class Look(NamedTuple):
     """What a quick look at many keys tells."""
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from karat.conventions import Convention
 from karat.errors import InputError, shorten
-from karat.samples.keys import as_id, is_id, number_of
+from karat.samples.keys import as_id, is_id, number_of, without_copies
 from karat.samples.rankings import Field, Found, Keys, RepeatedKey
 from karat.samples.scores import order
 
@@ -48,6 +48,25 @@ class Lists:
         scores = None if self.scores is None else _take(self.scores, rows)
         return Lists(columns, ids, scores=scores, plain=self.plain, complete=self.fields)
 
+    def without(self, ids: Sequence[str]) -> Lists:
+        """The rankings, each without the item of this id."""
+        if "id" not in self.columns:
+            return self
+        kept = [
+            [i for i, item in enumerate(ranking) if as_id(item) != own]
+            for ranking, own in zip(self.columns["id"], ids, strict=True)
+        ]
+        columns = {field: _pick(column, kept) for field, column in self.columns.items()}
+        scores = None if self.scores is None else _pick(self.scores, kept)
+        return Lists(columns, self.ids, scores=scores, plain=self.plain, complete=self.fields)
+
+    def sorted_scores(self, c: Convention) -> Iterator[Sequence[float]] | None:
+        """The scores of each query, best first, if there are any."""
+        if self.scores is None:
+            return None
+        pairs = zip(self.scores, self._best_first(c), strict=True)
+        return ([scores[i] for i in best] for scores, best in pairs)
+
     def each(self, field: Field, c: Convention) -> Iterator[Sequence[Any]]:
         """The items of each query, best first."""
         return iter(self._in_order(field, c))
@@ -55,8 +74,8 @@ class Lists:
     def find(self, field: Field, keys: Keys, c: Convention) -> Found:
         """Ask of every retrieved item whether it is among the few gold keys of its query."""
         lists = self._in_order(field, c)
-        if c.duplicates == "remove":
-            lists = [list(dict.fromkeys(map(as_id, ranking))) for ranking in lists]
+        if c.duplicates != "once":
+            lists = [without_copies(list(map(as_id, ranking)), str, c.duplicates) for ranking in lists]
         depth = np.fromiter(map(len, lists), np.int64, len(lists))
         places = list(range(int(depth.max(initial=0))))  # made once: a number is an object, too
         key, bounds = keys.key, keys.start.tolist()
@@ -112,6 +131,10 @@ class Lists:
                         got=shorten(item),
                     )
         return InputError("an item of retrieved is neither a string nor a number")
+
+
+def _pick(column: list[Sequence[Any]], kept: list[list[int]]) -> list[Sequence[Any]]:
+    return [[items[i] for i in own] for items, own in zip(column, kept, strict=True)]
 
 
 def _take(column: list[Sequence[Any]], rows: Sequence[int | None]) -> list[Sequence[Any]]:

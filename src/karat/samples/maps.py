@@ -64,6 +64,18 @@ class Maps:
         maps: list[Scored] = [{} if row is None else self.maps[row] for row in rows]
         return Maps(maps, ["" if row is None else self.ids[row] for row in rows])
 
+    def without(self, ids: Sequence[str]) -> Maps:
+        """The rankings, each without the item of this id."""
+        maps: list[Scored] = [
+            {item: score for item, score in scored.items() if as_id(item) != own}
+            for scored, own in zip(self.maps, ids, strict=True)
+        ]
+        return Maps(maps, self.ids)
+
+    def sorted_scores(self, c: Convention) -> Iterator[Sequence[float]]:
+        """The scores of each query, best first."""
+        return (sorted(scored.values(), reverse=True) for scored in self.maps)
+
     def each(self, field: Field, c: Convention) -> Iterator[list[str]]:
         """The items of each query, best first."""
         for query in range(len(self)):

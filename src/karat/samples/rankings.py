@@ -104,6 +104,14 @@ class Rankings(Protocol):
         """The rankings in another order; None stands for one that is missing."""
         ...
 
+    def without(self, ids: Sequence[str]) -> Rankings:
+        """The rankings, each without the item of this id."""
+        ...
+
+    def sorted_scores(self, c: Convention) -> Iterator[Sequence[float]] | None:
+        """The scores of each query, best first, if there are any."""
+        ...
+
     def each(self, field: Field, c: Convention) -> Iterator[Sequence[Any]]:
         """The items of each query, best first, for judges that must look at every one."""
         ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -63,6 +63,30 @@ def read_samples(
     if isinstance(samples, Samples):
         return samples
     return read_whole(*_load(samples, "samples", skip_bad_rows=skip_bad_rows), skip_bad_rows=skip_bad_rows)
+
+
+def read_test_set(samples: Any) -> Samples:
+    """Read samples, or gold by itself: then nothing was retrieved."""
+    if isinstance(samples, Samples):
+        return samples
+    loaded, source = _load(samples, "samples")
+    rows = loaded.rows if isinstance(loaded, Rows) else loaded
+    first = rows[0] if isinstance(rows, list | tuple) and len(rows) else rows
+    names = first.__struct_fields__ if hasattr(first, "__struct_fields__") else getattr(first, "columns", first)
+    if isinstance(names, Iterable) and any(name in SIDE_NAMES["retrieved"] for name in names):
+        return read_whole(loaded, source)
+    gold = _side(loaded, "gold")
+    ids = gold.ids or numbered(len(gold.data.start) - 1)
+    if not ids:
+        raise InputError(f"{source}: the data set is empty")
+    return Samples(
+        ids=ids,
+        retrieved=rankings_of([[] for _ in ids], ids, _by_id(ids)),
+        gold=gold.data,
+        query=gold.texts.get("query"),
+        meta=gold.meta,
+        reading=Reading(source=source, notes=tuple(gold.notes)),
+    )
 
 
 def _side(value: Any, side: str) -> _Side:

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from karat.arrays import Bools, Floats, Ints
 from karat.conventions import Convention
 
+AS_GIVEN = ("given", "averaged")
+"""The choices for ties that leave items of equal score in the order in which they came."""
 CELLS = 1 << 17
 """How many scores are ranked at a time: few enough to stay in the processor's cache."""
 
@@ -117,7 +119,7 @@ def order(scores: Sequence[float] | Floats, ids: Sequence[str], c: Convention) -
     with np.errstate(over="ignore"):
         compared = np.array(scores, float).astype(precision_of(c)[1])
     rows = list(range(len(scores)))
-    if c.ties != "given":
+    if c.ties not in AS_GIVEN:
         rows.sort(key=ids.__getitem__, reverse=c.ties == "id_descending")
     rows.sort(key=compared.tolist().__getitem__, reverse=True)
     return rows
@@ -164,7 +166,7 @@ def break_ties(
 
 def _order(ids: Sequence[str], c: Convention) -> dict[str, int]:
     """How many of these items, all of one score, the convention puts above each."""
-    order = list(ids) if c.ties == "given" else sorted(ids, reverse=c.ties == "id_descending")
+    order = list(ids) if c.ties in AS_GIVEN else sorted(ids, reverse=c.ties == "id_descending")
     places = range(len(order))
     # An id that occurs twice keeps its first place: the last to be written wins.
     return dict(zip(reversed(order), reversed(places), strict=True))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from karat.arrays import Floats, Ints, starts
 from karat.conventions import Convention
+from karat.samples.matching import match
 from karat.samples.rankings import Field, Found, Keys
 from karat.samples.scores import Tied, as_rows, blocks, break_ties, count_above, order, precision_of, sort_rows
-from karat.tables import storable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -41,6 +41,18 @@ class Table:
         flat = np.arange(int(size.sum())) + np.repeat(begin - (np.cumsum(size) - size), size)
         return Table(self.item.gather(flat), starts(size), None if self.scores is None else self.scores[flat])
 
+    def without(self, ids: Sequence[str]) -> Table:
+        """The rankings, each without the item of this id."""
+        query = np.repeat(np.arange(len(self)), np.diff(self.start))
+        own = np.array([item != ids[row] for item, row in zip(self.item, query.tolist(), strict=True)], bool)
+        return self._rows(own.nonzero()[0], query)
+
+    def sorted_scores(self, c: Convention) -> Iterator[Sequence[float]] | None:
+        """The scores of each query, best first, if there are any."""
+        if self.scores is None:
+            return None
+        return (np.sort(own)[::-1].tolist() for own in np.split(self.scores, self.start[1:-1]))
+
     def each(self, field: Field, c: Convention) -> Iterator[list[str]]:
         """The items of each query, best first."""
         for query in range(len(self)):
@@ -50,12 +62,11 @@ class Table:
 
     def find(self, field: Field, keys: Keys, c: Convention) -> Found:
         """Join the gold keys to the column, then count the greater scores."""
-        keys.check()
-        if c.duplicates == "remove":
-            return self._without_repeats(precision_of(c)[1]).find(field, keys, replace(c, duplicates="once"))
-        gold, row = self._join(keys)
-        query = keys.query[gold]
+        if c.duplicates != "once":
+            return self._without_repeats(c).find(field, keys, replace(c, duplicates="once"))
         depth = np.diff(self.start)
+        gold, row = match(self.item, depth, keys)
+        query = keys.query[gold]
         if self.scores is None:
             return Found(query, row - self.start[query] + 1, gold, depth)
         rank = np.empty(len(gold), np.int64)
@@ -66,19 +77,6 @@ class Table:
             rank[part], ties = self._ranks(first, last, query[part], gold[part], row[part], keys, c)
             rounded += ties
         return Found(query, rank, gold, depth, rounded)
-
-    def _join(self, keys: Keys) -> tuple[Ints, Ints]:
-        """The gold number and the row of each match, in order of the gold."""
-        import polars as pl
-
-        query = np.arange(len(self), dtype=np.uint32)
-        gold = pl.DataFrame(
-            {"query": keys.query.astype(np.uint32), "key": pl.Series(storable(keys.key), dtype=pl.String)}
-        )
-        rows = pl.DataFrame({"query": np.repeat(query, np.diff(self.start)), "key": self.item})
-        joined = gold.with_row_index("gold").join(rows.with_row_index("row"), on=["query", "key"])
-        joined = joined.select("gold", "row").sort("gold", "row")
-        return joined["gold"].to_numpy().astype(np.int64), joined["row"].to_numpy().astype(np.int64)
 
     def _ranks(
         self, first: int, last: int, query: Ints, gold: Ints, row: Ints, keys: Keys, c: Convention
@@ -101,15 +99,20 @@ class Table:
         part = slice(int(self.start[query]), int(self.start[query + 1]))
         return self.item[part].to_list(), self.scores[part]
 
-    def _without_repeats(self, kind: type[np.floating[Any]]) -> Table:
-        """Only the best of several rows for one item."""
+    def _without_repeats(self, c: Convention) -> Table:
+        """Only the best of several rows for one item, or the last, as the convention says."""
         import polars as pl
 
         query = np.repeat(np.arange(len(self)), np.diff(self.start))
         rows = pl.DataFrame({"query": query, "key": self.item}).with_row_index("row")
         if self.scores is not None:
-            compared = self.scores.astype(kind)
+            compared = self.scores.astype(precision_of(c)[1])
             rows = rows.with_columns(pl.Series("score", compared)).sort("score", descending=True, maintain_order=True)
-        kept = rows.unique(["query", "key"], keep="first").sort("row")["row"].to_numpy()
+        keep: Literal["first", "last"] = "first" if c.duplicates == "remove" else "last"
+        kept = rows.unique(["query", "key"], keep=keep).sort("row")["row"].to_numpy()
+        return self._rows(kept, query)
+
+    def _rows(self, kept: Ints, query: Ints) -> Table:
+        """Some of the rows, in order; `query` is that of every row."""
         size = np.bincount(query[kept], minlength=len(self))
         return Table(self.item.gather(kept), starts(size), None if self.scores is None else self.scores[kept])

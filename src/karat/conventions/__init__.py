@@ -1,0 +1,19 @@
+"""Conventions: what each known library means by a metric's name."""
+
+from karat.conventions.known import CONVENTIONS
+from karat.conventions.record import STANDARD, Convention, questions
+from karat.errors import BadArgument, unknown
+
+__all__ = ["CONVENTIONS", "STANDARD", "Convention", "find_convention", "questions"]
+
+
+def find_convention(wanted: str | Convention) -> Convention:
+    """The convention of this name, or the record itself."""
+    if isinstance(wanted, Convention):
+        known = CONVENTIONS.get(wanted.name, wanted)
+        if str(known.choices()) != str(wanted.choices()):
+            raise BadArgument(f'"{wanted.name}" is the name of another convention; give yours its own')
+        return wanted
+    if isinstance(wanted, str) and wanted in CONVENTIONS:
+        return CONVENTIONS[wanted]
+    raise unknown("convention", str(wanted), CONVENTIONS, "`karat conventions`, which lists all of them")

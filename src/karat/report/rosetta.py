@@ -1,0 +1,119 @@
+"""Everybody's numbers, side by side: on the terminal, as Markdown, as HTML."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from html import escape
+
+from karat.conventions import CONVENTIONS, Convention
+from karat.conventions.words import differing, sentence
+from karat.metrics import METRICS
+from karat.tables import clean, html_table, many, number, text_table
+from karat.translation import Dialect, Rosetta
+
+_WIDTH = 116
+_LEGEND = (
+    "* differs from standard   ! above 1 for some query   – the library has no such metric, or its mean is undefined"
+)
+_STYLE = (
+    "body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}"
+    "table{border-collapse:collapse}th,td{padding:.25rem .8rem;text-align:right;border-bottom:1px solid #8884}"
+    "th:first-child,td:first-child{text-align:left}caption{text-align:left;padding:.5rem 0}li{margin:.3rem 0}"
+)
+
+
+def text(told: Rosetta) -> str:
+    """The table, and below it one sentence for each difference."""
+    return "\n".join([_heading(told), "", text_table(_rows(told)), "", f"  {_LEGEND}", "", *_wrapped(told)]).rstrip()
+
+
+def markdown(told: Rosetta) -> str:
+    """The same for a page of Markdown."""
+    head, *rows = _rows(told)
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|", *(f"| {' | '.join(row)} |" for row in rows)]
+    # A lone asterisk would begin emphasis, and a bar would end a cell.
+    table = "\n".join(lines).replace("*", r"\*")
+    reasons = [f"- {', '.join(d.conventions)}: {d.text}" for d in told.differences]
+    return "\n".join([escape(_heading(told), quote=False), "", table, "", _LEGEND.replace("*", r"\*"), "", *reasons])
+
+
+def html(told: Rosetta) -> str:
+    """The same as an HTML table and a list."""
+    head, *rows = _rows(told)
+    reasons = "".join(f"<li><b>{escape(', '.join(d.conventions))}</b>: {escape(d.text)}</li>" for d in told.differences)
+    return f"{html_table(head, rows, _heading(told))}<p>{escape(_LEGEND)}</p><ul>{reasons}</ul>"
+
+
+def page(told: Rosetta) -> str:
+    """The same as a page that needs nothing else."""
+    top = f"<meta charset='utf-8'><title>karat rosetta</title><style>{_STYLE}</style>"
+    body = f"<h1>One input, everybody's numbers</h1>{html(told)}"
+    return f"<!doctype html><html lang='en'><head>{top}</head><body>{body}</body></html>\n"
+
+
+def convention_list() -> str:
+    """Every convention, with the choices that it makes otherwise than standard."""
+    rows = []
+    for c in CONVENTIONS.values():
+        said = ", ".join(_short(choice, c) for choice in differing(c))
+        more = [f"{name} means {other}" for name, other in c.calls.items()]
+        more += [f"for {name} {', '.join(_value(k, v) for k, v in s.items())}" for name, s in c.exceptions.items()]
+        rows += [[c.name if i == 0 else "", line] for i, line in enumerate(_fold("; ".join([said or "–", *more])))]
+    return text_table(rows)
+
+
+def convention(c: Convention) -> str:
+    """One convention in words."""
+    has = ", ".join(c.metrics) if c.metrics else "every metric of karat's"
+    at = f", at k = {', '.join(map(str, c.cutoffs))} alone" if c.cutoffs else ""
+    lines = [f"{c.name}: {c.about}.", "", *_fold(f"It has {has}{at}.", 0), ""]
+    own = [sentence(choice, c, {"metrics": ", ".join(c.per_rank)}) for choice in differing(c)]
+    own += [f"what it calls {name} is {other}: {METRICS[other].help}" for name, other in c.calls.items()]
+    for choice in c.refuses:
+        if choice in {"empty_gold", "empty_retrieved"} and choice not in differing(c):
+            own.append(sentence(choice, c))
+    for name in c.exceptions:
+        metric, _, cut = name.partition("@")
+        special = c.of(metric, cut=bool(cut) or name in c.exceptions)
+        own += [f"for {name}: {sentence(choice, special)}" for choice in c.exceptions[name]]
+    lines += ["Otherwise than standard:"] if own else ["It is standard."]
+    lines += [part for line in own for part in _bullet(line)]
+    return "\n".join(lines)
+
+
+def _heading(told: Rosetta) -> str:
+    return f"{clean(told.source)} · {many(told.queries, 'query', 'queries')} · judge: {told.judge}"
+
+
+def _rows(told: Rosetta) -> list[list[str]]:
+    return [["", *told.metrics], *([d.convention, *(_cell(d, name) for name in told.metrics)] for d in told.dialects)]
+
+
+def _cell(dialect: Dialect, name: str) -> str:
+    mean = dialect.means[name]
+    mark = "!" if name in dialect.above_one else "*" if name in dialect.differs else ""
+    return f"{number(float('nan') if mean is None else mean)} {mark}".rstrip()
+
+
+def _wrapped(told: Rosetta) -> list[str]:
+    return [part for d in told.differences for part in _bullet(f"{', '.join(d.conventions)}: {d.text}")]
+
+
+def _bullet(line: str) -> Sequence[str]:
+    first, *rest = textwrap.wrap(line, _WIDTH - 4, break_on_hyphens=False) or [""]
+    return [f"  - {first}", *(f"    {part}" for part in rest)]
+
+
+def _fold(line: str, indent: int = 18) -> list[str]:
+    return textwrap.wrap(line, _WIDTH - indent, break_on_hyphens=False)
+
+
+def _short(choice: str, c: Convention) -> str:
+    return _value(choice, getattr(c, choice))
+
+
+def _value(choice: str, value: object) -> str:
+    if isinstance(value, tuple):
+        return f"{choice}={'+'.join(value)}"
+    return f"{choice}={'undefined' if value != value else value}"

@@ -1,0 +1,304 @@
+"""The same data under every convention: the numbers of the field, and the reasons that occur in the data."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import fields
+from math import isnan, nan
+from pathlib import Path
+from typing import Literal, get_args, get_origin, get_type_hints
+
+import pytest
+
+import karat
+from karat.conventions import CONVENTIONS, STANDARD, Convention, questions
+from karat.conventions.words import GENERAL, WORDS, differing, sentence
+from karat.report import rosetta as report
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
+from choice_examples import EXAMPLES, same
+
+KARAT = str(Path(sys.executable).with_name("karat"))
+GOLD = ["A", "B", "C"]
+_ = None
+FIELD = {
+    # A: P, R, nDCG, RR, AP; B: P, nDCG; C: nDCG, as observed by running the libraries
+    "trec_eval": (0.2, 0.333, 0.469, 1, 0.333, 0.2, 0.469, 1),
+    "mlflow": (0.667, 0.333, 0.765, _, _, 1, 1, 1),
+    "trulens": (0.667, 0.333, 0.469, 1, _, 1, 0.469, 1),
+    "llamaindex": (0.5, 0.333, 0.765, 1, 0.667, 1, 0.469, 0.765),
+    "haystack": (_, 1, 0.469, 1, 0.333, _, 0.469, 0.765),
+    "autorag": (0.333, 0.333, 0.765, 0.333, 0.333, 1, 1, 1),
+    "continuous-eval": (0.667, 0.333, 0.469, 1, 1, 1, 0.469, 0.765),
+    "phoenix": (0.4, _, 1, 1, _, 0.2, 1, 1),
+}
+MIXED = {
+    "retrieved": {
+        "q1": ["A", "A", "X"], "q2": ["A"], "q3": ["A", "B"], "q4": ["X", "A"], "q5": [], "q6": ["A", "A"], "q7": ["Z"]
+    },
+    "gold": {
+        "q1": GOLD, "q2": GOLD, "q3": GOLD, "q4": {"A": 2, "B": 1}, "q5": ["A"], "q6": ["A"], "q7": [], "q8": ["A"]
+    },
+}  # fmt: skip
+EVERY = "precision@2,5 recall@2,5 ndcg@2,3,5 rr rr@2 ap hit@2 r_precision f1@2 recall_all@2 recall_capped@2"
+
+
+def texts(told):
+    return [f"{', '.join(d.conventions)}: {d.text}" for d in told.differences]
+
+
+def means(told, name):
+    return next(d for d in told.dialects if d.convention == name).means
+
+
+@pytest.mark.parametrize("name", FIELD)
+def test_the_cases_of_the_field(name):
+    found = []
+    for retrieved, metrics in (
+        (["A", "A", "X"], "precision@5 recall@5 ndcg@5 rr ap"),
+        (["A"], "precision@5 ndcg@5"),
+        (["A", "B"], "ndcg@2"),
+    ):
+        told = karat.rosetta(retrieved=[retrieved], gold=[GOLD], metrics=metrics, conventions=[name])
+        found += means(told, name).values()
+    assert [None if value is None else round(value, 3) for value in found] == list(FIELD[name])
+
+
+def test_the_example_names_every_difference_with_its_numbers():
+    said = texts(karat.rosetta())
+    assert "llamaindex, ragas: precision is divided by the 2 different items that came back, not by k = 5" in said
+    assert "haystack: what is called recall is hit: 1 if the top k hold at least one gold item" in said
+    assert "llamaindex: every copy of a relevant item counts again in ndcg@5, ap" in said
+    assert any(line.startswith("mlflow, ") and "divided by the 3 items that came back" in line for line in said)
+    assert not any("grade" in line or "ties" in line or "equal score" in line for line in said)
+
+
+def test_only_what_occurs_is_said():
+    told = karat.rosetta(retrieved=[["A", "B", "C", "X", "Y"]], gold=[["A", "B", "C"]], metrics="precision@5 recall@5")
+    assert [d.convention for d in told.dialects if d.differs] == ["haystack"] * 0
+    assert told.differences == ()
+
+
+def test_every_number_that_differs_has_a_reason():
+    told = karat.rosetta(**MIXED, metrics=EVERY)
+    for dialect in told.dialects:
+        for name in dialect.differs:
+            reasons = [d for d in told.differences if dialect.convention in d.conventions and name in d.metrics]
+            assert reasons, (dialect.convention, name)
+            assert all("{" not in d.text for d in reasons)
+
+
+def test_rosetta_gives_what_evaluate_gives():
+    told = karat.rosetta(**MIXED, metrics=EVERY)
+    for c in CONVENTIONS.values():
+        run = karat.evaluate(**MIXED, metrics=EVERY, convention=c)
+        for name, mean in means(told, c.name).items():
+            if mean is not None:
+                assert mean == pytest.approx(run.mean[name], abs=1e-12, nan_ok=True), (c.name, name)
+
+
+def test_above_one_is_marked():
+    told = karat.rosetta(retrieved=[["A", "A"]], gold=[["A"]], metrics="ndcg@2")
+    autorag = next(d for d in told.dialects if d.convention == "autorag")
+    assert autorag.above_one["ndcg@2"] == pytest.approx(1.6309, abs=1e-4)
+    assert re.search(r"autorag +1\.631 !", repr(told))
+    assert "llamaindex, autorag: ndcg@2 reaches 1.63, above 1, for copies are counted each time" in texts(told)
+    assert not any(d.above_one for d in told.dialects if d.convention in {"standard", "futureagi-server", "mlflow"})
+
+
+def test_what_a_library_refuses_or_drops_is_said_and_counted():
+    said = texts(karat.rosetta(**MIXED, metrics="recall@5 precision@5 ndcg@5"))
+    assert any(re.match(r"llamaindex.*: a query without relevant gold raises an error.*\(1 query\)", s) for s in said)
+    assert any(re.match(r".*llamaindex.*: a query for which nothing came back raises .*\(2 queries\)", s) for s in said)
+    assert any(s.startswith("trec_eval, beir, mteb: a query that the run lacks is left out") for s in said)
+    assert any(
+        re.match(r"evidently: a query of whose gold nothing .*is undefined, and not in the mean", s) for s in said
+    )
+
+
+def test_several_queries_are_told_by_their_mean():
+    told = karat.rosetta(
+        retrieved=[["A"], ["A", "B", "C"]], gold=[["A"], ["B"]], metrics="precision@5", conventions=["mlflow"]
+    )
+    assert texts(told) == ["mlflow: precision is divided by the items returned (2.0 on average), not by k = 5"]
+
+
+def test_several_cutoffs_are_told_in_general_words():
+    told = karat.rosetta(retrieved=[["A"]], gold=[["A"]], metrics="precision@2,5", conventions=["mlflow"])
+    assert texts(told) == ["mlflow: precision is divided by the number of items that came back, not by k"]
+
+
+# ---- the words ------------------------------------------------------------------------------------------------------
+
+
+def test_there_is_a_sentence_for_every_value():
+    assert list(WORDS) == list(questions())
+    hints = get_type_hints(Convention)
+    for choice, known in WORDS.items():
+        if get_origin(hints[choice]) is Literal:
+            assert set(known) == set(get_args(hints[choice])), choice
+
+
+@pytest.mark.parametrize("c", CONVENTIONS.values(), ids=str)
+def test_every_convention_is_explained(c):
+    said = report.convention(c)
+    for choice in differing(c):
+        assert sentence(choice, c, {"metrics": ", ".join(c.per_rank)})[:40] in said
+    assert c.about
+    assert "{" not in said
+    assert all(word not in said for word in ("None", "nan"))
+    assert set(c.metrics) <= set(karat.metrics.METRICS)
+    assert set(c.calls.values()) <= set(karat.metrics.METRICS)
+
+
+def test_general_words_are_for_every_sentence():
+    for choice, known in WORDS.items():
+        for text in known.values():
+            assert text.format(**GENERAL, value=0, scores="scores 0"), choice
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_documented_examples_show_the_difference(name):
+    choice, example = name.partition(",")[0], EXAMPLES[name]
+    scores = [example.score(choice, value) for value in example.values]
+    assert len({"undefined" if isnan(score) else round(score, 9) for score in scores}) > 1
+    assert same(choice, STANDARD, example.values[0])
+
+
+def test_every_choice_and_every_answer_is_documented():
+    shown = {(name.partition(",")[0], str(v)) for name, e in EXAMPLES.items() for v in e.values}
+    made = {
+        (choice, str(getattr(c.of(metric), choice)))
+        for c in CONVENTIONS.values()
+        for metric in ("precision", *(name.partition("@")[0] for name in c.exceptions))
+        for choice in questions()
+        if choice not in {"per_rank", "empty_gold", "both_empty"}
+    }
+    assert made <= shown
+
+
+def test_the_record_says_nothing_twice():
+    about = {"name", "about", "metrics", "cutoffs", "refuses", "calls", "exceptions"}
+    assert set(questions()) == {f.name for f in fields(Convention)} - about
+
+
+# ---- records and runs -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("c", CONVENTIONS.values(), ids=str)
+def test_a_run_names_its_convention_and_keeps_it(c, tmp_path):
+    run = karat.evaluate(**MIXED, metrics="recall@5 precision@5 ndcg@3 rr", convention=c.name)
+    assert run.provenance.convention == c.name
+    run.save(tmp_path / "run.parquet")
+    again = karat.load(tmp_path / "run.parquet")
+    assert str(again.convention.choices()) == str(c.choices())
+    assert again.mean == pytest.approx(run.mean, nan_ok=True)
+
+
+def test_what_a_library_does_not_have_is_said():
+    run = karat.evaluate(retrieved=[["A"]], gold=[["A"]], metrics="rr precision@5", convention="mlflow")
+    assert "mlflow itself has no rr: its choices, applied to karat's definition" in run.provenance.notes
+    assert not karat.evaluate(retrieved=[["A"]], gold=[["A"]], metrics="rr").provenance.notes
+
+
+def test_a_bad_exception_is_refused():
+    with pytest.raises(karat.BadArgument, match="made of choices"):
+        Convention(name="x", exceptions={"rr": {"tie": "given"}})
+    with pytest.raises(karat.BadArgument, match="both_empty is a number"):
+        Convention(name="x", both_empty="zero")
+    with pytest.raises(karat.BadArgument, match="none_found is a number"):
+        Convention(name="x", none_found=None)
+
+
+def test_the_own_id_is_dropped_from_every_layout():
+    import polars as pl
+
+    gold, c = {"x": ["y"], "z": ["w"]}, Convention(name="own", own_id="drop")
+    frame = pl.DataFrame(
+        {"query_id": ["x", "x", "z", "z"], "doc_id": ["x", "y", "w", "z"], "score": [2.0, 1.0, 3.0, 1.0]}
+    )
+    for retrieved in (
+        {"x": ["x", "y"], "z": ["w", "z"]},
+        {"x": {"x": 2.0, "y": 1.0}, "z": {"w": 3.0, "z": 1.0}},
+        {"x": [{"id": "x", "score": 2}, {"id": "y", "score": 1}], "z": [{"id": "w"}, {"id": "z"}]}
+        | {"z": [{"id": "w", "score": 3}, {"id": "z", "score": 1}]},
+        frame,
+    ):
+        run = karat.evaluate(retrieved=retrieved, gold=gold, metrics="rr precision@2", convention=c)
+        assert run.scores["rr"].tolist() == [1.0, 1.0]
+        assert run.all_hits.depth.tolist() == [1, 1]
+
+
+def test_of_copies_the_last_may_count():
+    import polars as pl
+
+    c = Convention(name="last", duplicates="last")
+    frame = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": ["A", "X", "A"], "rank": [1, 2, 3]})
+    for retrieved in ({"q": ["A", "X", "A"]}, frame):
+        for judge in ("ids", "text"):
+            if judge == "ids" or isinstance(retrieved, dict):
+                run = karat.evaluate(
+                    retrieved=retrieved, gold={"q": ["A"]}, metrics="rr precision", judge=judge, convention=c
+                )
+                assert run.mean == {"rr": 0.5, "precision": 0.5}
+
+
+def test_undefined_edges():
+    def mean(retrieved, gold, metric="recall@5", **choices):
+        c = Convention(name="x", **choices)
+        return karat.evaluate(retrieved={"q": retrieved}, gold={"q": gold}, metrics=metric, convention=c).mean[metric]
+
+    assert isnan(mean([], ["A"], empty_retrieved=nan))
+    assert mean([], [], empty_gold=0.0, both_empty=1.0) == 1.0
+    assert mean(["A"], [], empty_gold=0.0, both_empty=1.0) == 0.0
+    assert isnan(mean(["A"], {}, empty_gold=0.0, nothing_judged=nan))
+    assert mean(["A"], {"A": 0}, empty_gold=0.0, nothing_judged=nan) == 0.0
+    assert isnan(mean(["X"], ["A"], none_found=nan))
+    assert mean(["X"] * 7 + ["A"], ["A"], none_found=nan) == 0.0
+
+
+# ---- the command line -----------------------------------------------------------------------------------------------
+
+
+def run(*arguments, code=0):
+    done = subprocess.run([KARAT, *map(str, arguments)], capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout if code == 0 else done.stderr
+
+
+def test_the_example_on_the_command_line():
+    out = run("rosetta")
+    assert re.search(r"standard +0\.200 +0\.333 +0\.469 +1\.000 +0\.333\n", out)
+    assert re.search(r"haystack +– +1\.000 \* +0\.469 +1\.000 +0\.333\n", out)
+    assert "gold A, B, C; retrieved A, A, X" in out
+
+
+def test_a_file_on_the_command_line(tmp_path):
+    path = tmp_path / "<b>.jsonl"
+    rows = [{"retrieved": ["A", "A"], "gold": ["A"]}, {"retrieved": ["X"], "gold": ["B"]}]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    told = json.loads(run("rosetta", path, "precision@5", "--convention", "mlflow", "--format", "json"))
+    assert [d["convention"] for d in told["dialects"]] == ["standard", "mlflow"]
+    assert told["dialects"][1]["means"] == {"precision@5": 0.5}
+    page = run("rosetta", path, "--format", "html")
+    assert page.startswith("<!doctype html>")
+    assert "<b>.jsonl" not in page
+    assert "&lt;b&gt;.jsonl" in page
+    markdown = run("rosetta", path, "--format", "markdown")
+    assert "| mlflow | 0.500 \\* |" in markdown
+    assert "<b>" not in markdown
+
+
+def test_conventions_on_the_command_line():
+    out = run("conventions")
+    assert all(re.search(rf"^  {re.escape(name)} ", out, re.MULTILINE) for name in CONVENTIONS)
+    one = run("conventions", "llamaindex")
+    assert "precision is divided by the number of different items that came back, not by k" in one
+    assert "a query without relevant gold raises an error" in one
+    assert "llamaindex" in run("conventions", "lamaindex", code=2)
+    told = json.loads(run("conventions", "haystack", "--format", "json"))
+    assert told[0]["calls"] == {"recall": "hit"}
