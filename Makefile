@@ -1,17 +1,19 @@
-# Two commands do all the set-up: `make demo` and `make test`. Everything lives in .venv, but for the
-# hundred packages of ragas, which the benchmarks alone need and which have an environment of their own.
-PYTHON ?= python3
-VENV   := .venv
-BIN    := $(VENV)/bin
-RAGAS  := .venv-ragas
+# Two commands do all the set-up: `make demo` and `make test`. Everything lives in .venv, but for the libraries
+# whose numbers karat gives under their names: each of them has an environment in .oracles, if it is asked for.
+PYTHON  ?= python3
+VENV    := .venv
+BIN     := $(VENV)/bin
+ORACLES := autorag azure continuous-eval evidently haystack llamaindex mlflow phoenix ragas ranx sklearn torch trulens
+LOCK    := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url --no-annotate --upgrade
 
-.PHONY: demo test check fix docs bench ragas lock clean
+.PHONY: demo test check fix docs bench oracles $(ORACLES:%=oracle-%) lock clean
 
 demo: $(VENV)/runtime.stamp
 	@$(BIN)/karat demo
 
+# What is skipped, it says at the end, and how to have it.
 test: $(VENV)/dev.stamp
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -rs
 
 check: $(VENV)/dev.stamp
 	@$(BIN)/ruff check .
@@ -26,19 +28,22 @@ fix: $(VENV)/dev.stamp
 docs: $(VENV)/dev.stamp
 	@$(BIN)/python docs/generate.py
 
-bench: $(VENV)/bench.stamp $(RAGAS)/ragas.stamp
+bench: $(VENV)/bench.stamp oracle-ragas
 	@$(BIN)/python -m benchmarks
 
-# The tests beside ragas run if it is there.
-ragas: $(RAGAS)/ragas.stamp
+# Every library beside which karat is tested: 10 GB, of which 6 are torch. `make test` runs beside those that are there.
+oracles: $(ORACLES:%=oracle-%)
+	@$(BIN)/python -m pytest -rs tests/oracles
+
+$(ORACLES:%=oracle-%): oracle-%: .oracles/%/ready.stamp
 
 # What the lock files pin, written anew from pyproject.toml.
-lock: $(VENV)/runtime.stamp
-	@$(BIN)/python -m pip install --quiet uv
-	@for group in runtime dev bench ragas; do \
-	  [ $$group = runtime ] && wanted=pyproject.toml || wanted="pyproject.toml --group $$group"; \
-	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url \
-	    --no-annotate --upgrade $$wanted -o requirements/$$group.lock; done
+lock: $(VENV)/dev.stamp
+	@$(LOCK) pyproject.toml -o requirements/runtime.lock
+	@for group in dev bench oracles/ragas; do \
+	  $(LOCK) pyproject.toml --group $${group##*/} -o requirements/$$group.lock || exit; done
+	@for group in $(filter-out ragas,$(ORACLES)); do \
+	  $(LOCK) --group $$group -o requirements/oracles/$$group.lock || exit; done
 
 $(VENV)/python.stamp:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("karat needs Python 3.11 or newer, but $(PYTHON) is " + sys.version.split()[0] + ". Name another one: make PYTHON=python3.12 demo")'
@@ -61,13 +66,13 @@ $(VENV)/bench.stamp: $(VENV)/runtime.stamp requirements/bench.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/bench.lock
 	@touch $@
 
-# karat too, so that both are timed in one process.
-$(RAGAS)/ragas.stamp: $(VENV)/python.stamp pyproject.toml requirements/ragas.lock
-	@echo "Installing ragas into $(RAGAS) …"
-	@$(BIN)/python -m venv $(RAGAS)
-	@$(RAGAS)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/ragas.lock
-	@$(RAGAS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+# karat too where ragas is, so that both are timed in one process.
+.oracles/%/ready.stamp: requirements/oracles/%.lock | $(VENV)/dev.stamp
+	@echo "Installing $* into .oracles …"
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .oracles/$*
+	@$(BIN)/uv pip sync --quiet --python .oracles/$* $<
+	@$(if $(filter ragas,$*),$(BIN)/uv pip install --quiet --python .oracles/$* --no-deps -e .)
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(RAGAS) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) .oracles .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

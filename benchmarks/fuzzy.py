@@ -15,7 +15,7 @@ from benchmarks.timing import Entry, best
 if TYPE_CHECKING:
     from karat import Run
 
-_PYTHON = Path(__file__).parents[1] / ".venv-ragas" / "bin" / "python"
+_PYTHON = Path(__file__).parents[1] / ".oracles" / "ragas" / "bin" / "python"
 _QUIET = {"RAGAS_DO_NOT_TRACK": "true", "LANGSMITH_TRACING": "false"}  # nothing is sent to anybody
 
 # What ragas does by default: more alike than a half.

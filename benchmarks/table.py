@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.outcome import Outcome
 
 _PACKAGES = ("karat", "pytrec-eval-terrier", "ranx", "numpy", "polars", "rapidfuzz")
-_OF_RAGAS = Path(__file__).parents[1] / ".venv-ragas"
+_OF_RAGAS = Path(__file__).parents[1] / ".oracles" / "ragas"
 _HEADER = ("case", "peer", "karat ms", "peer ms", "ratio", "asked", "")
 _LEFT = {0, 1, 6}
 

@@ -17,10 +17,10 @@ from rapidfuzz import distance
 from karat.compat import ragas
 
 ROOT = Path(__file__).parents[2]
-PYTHON = ROOT / ".venv-ragas" / "bin" / "python"
+PYTHON = ROOT / ".oracles" / "ragas" / "bin" / "python"
 QUIET = {"RAGAS_DO_NOT_TRACK": "true", "LANGSMITH_TRACING": "false"}  # nothing is sent to anybody
 
-pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason="ragas is not installed; `make ragas` does it")
+pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason="ragas is not installed; `make oracle-ragas` does it")
 
 RECALL, PRECISION = "NonLLMContextRecall", "NonLLMContextPrecisionWithReference"
 ID_RECALL, ID_PRECISION = "IDBasedContextRecall", "IDBasedContextPrecision"
