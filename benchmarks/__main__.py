@@ -30,6 +30,7 @@ CASES = (
     "quotes-contains",
     "quotes-spans",
     "remem",
+    "bootstrap",
     "memory-dicts",
     "memory-lists",
     "startup-import",

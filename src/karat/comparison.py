@@ -1,0 +1,252 @@
+"""Runs against each other: which is better, how sure that is, and which queries moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from math import nan
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from karat.arrays import Bools, Floats
+from karat.comparable import check_comparable
+from karat.contrasts import Pair, Row, contrast
+from karat.errors import BadArgument, KaratError, unknown
+from karat.metrics import Metric, parse_all
+from karat.movement import Move, Moved, most_moved, moves
+from karat.run import Run
+from karat.runfile import load
+from karat.tables import clean, many
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Comparison", "Move", "Moved", "Pair", "Row", "check_comparable", "compare"]
+
+LETTERS = "abcdefghijklmnoprstuvwxyz"
+"""What runs are called in a matrix; without q, which has no superscript that terminals show."""
+
+
+class Comparison:
+    """The result of comparing runs."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        runs: Sequence[Run],
+        ids: Sequence[str],
+        scores: Sequence[Mapping[str, Floats]],
+        notes: Sequence[str],
+    ) -> None:
+        """Take the scores over the shared queries, whose ids these are."""
+        self.names = list(names)
+        self.runs = list(runs)
+        self.ids = ids
+        self._scores = scores
+        self._notes = notes
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """One row for each metric that is compared."""
+        return contrast(self._scores)
+
+    def moved(self, limit: int = 10, metric: str | None = None) -> list[Moved]:
+        """The queries whose scores differ most between the first run and the second.
+
+        By this metric, or by the first in which any query moved.
+        """
+        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
+            raise BadArgument("limit is a number of queries", got=limit, hint="10")
+        before, after = self._scores[:2]
+        changes = {name: after[name] - values for name, values in before.items()}
+        if metric is None:
+            metric = next((row.metric for row in self.rows if row.won or row.lost), self.rows[0].metric)
+        (name,) = _chosen(metric, list(changes))[:1]
+        return [self._moved(row, name) for row in most_moved(changes, name, limit)]
+
+    def _moved(self, row: int, metric: str) -> Moved:
+        (a, b), query_id = self.runs[:2], self.ids[row]
+        before, after = (float(scores[metric][row]) for scores in self._scores[:2])
+        query = None if a.query is None else a.query[self._first[query_id]]
+        return Moved(query_id, query, metric, before, after, moves(a, b, query_id))
+
+    @cached_property
+    def _first(self) -> dict[str, int]:
+        return {query: row for row, query in enumerate(self.runs[0].ids)}
+
+    def remarks(self) -> list[str]:
+        """What a reader of the differences should know: what was left out, and in what the runs differ."""
+        said = list(self._notes)
+        for left in sorted({len(self) - row.n for row in self.rows} - {0}):
+            names = [row.metric for row in self.rows if len(self) - row.n == left]
+            which = "" if len(names) == len(self.rows) else f" for {', '.join(names)}"
+            said.append(f"{many(left, 'query is', 'queries are')} undefined in some run{which}: left out.")
+        return [clean(remark) for remark in said]
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row for each metric and pair of runs."""
+        import polars as pl
+
+        names = [clean(name) for name in self.names]
+        return pl.DataFrame(
+            [
+                {
+                    "metric": row.metric,
+                    "first": names[pair.first],
+                    "second": names[pair.second],
+                    "first_mean": row.means[pair.first],
+                    "second_mean": row.means[pair.second],
+                    **pair.numbers(),
+                    "n": row.n,
+                }
+                for row in self.rows
+                for pair in row.pairs
+            ]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything that is shown of a comparison, as plain values."""
+        rows = []
+        for row in self.rows:
+            named = [
+                {"first": self.names[pair.first], "second": self.names[pair.second], **pair.numbers()}
+                for pair in row.pairs
+            ]
+            means = dict(zip(self.names, row.means, strict=True))
+            rows.append({**row._asdict(), "means": means, "verdict": row.verdict, "pairs": named})
+        moved = [{**one._asdict(), "gold": [move._asdict() for move in one.gold]} for one in self.moved()]
+        return {"names": self.names, "queries": len(self), "rows": rows, "moved": moved, "remarks": self.remarks()}
+
+    def to_markdown(self) -> str:
+        """The comparison for a pull request or a page."""
+        from karat.report.comparison import markdown
+
+        return markdown(self)
+
+    def to_latex(self) -> str:
+        """The comparison as a table for a paper; it needs the package booktabs."""
+        from karat.report.comparison import latex
+
+        return latex(self)
+
+    def __repr__(self) -> str:
+        from karat.report.comparison import terminal
+
+        return terminal(self)
+
+    def _repr_html_(self) -> str:
+        from karat.report.comparison import notebook
+
+        return notebook(self)
+
+
+def compare(
+    a: Run | str | PathLike[str],
+    b: Run | str | PathLike[str],
+    *more: Run | str | PathLike[str],
+    metrics: str | Metric | Iterable[str | Metric] | None = None,
+    names: Sequence[str] | None = None,
+    allow: bool = False,
+) -> Comparison:
+    """Compare runs, or the files of runs, query by query.
+
+    Runs of different queries, gold, judges or conventions are refused; with `allow` they are compared
+    over the queries that all have. `metrics` are some of those that all have, else it is all of them.
+    """
+    given = (a, b, *more)
+    if len(given) > len(LETTERS):
+        raise BadArgument(f"at most {len(LETTERS)} runs are compared at once", got=len(given))
+    called = _names(given, names)
+    runs = [_run(one) for one in given]
+    notes = []
+    for run, name in zip(runs[1:], called[1:], strict=True):
+        differences = check_comparable(runs[0], run, allow, (called[0], name))
+        if differences:
+            notes.append(f"{called[0]} and {name} are compared all the same: {'; '.join(differences)}.")
+    columns, left = _columns(runs, called, metrics)
+    ids = _shared(runs)
+    if not ids:
+        raise BadArgument("no query is in every run", got=_counts(runs, called))
+    if len(ids) < max(map(len, runs)):
+        notes.append(f"Only the {many(len(ids), 'query', 'queries')} that all have: {_counts(runs, called)}.")
+    return Comparison(called, runs, ids, _aligned(runs, ids, columns), [*notes, *left])
+
+
+def _run(given: object) -> Run:
+    if isinstance(given, Run):
+        return given
+    if isinstance(given, str | PathLike):
+        return load(given)
+    raise BadArgument("compare takes runs, or the paths of run files", got=given, hint='"main.parquet"')
+
+
+def _names(given: Sequence[object], names: Sequence[str] | None) -> list[str]:
+    """What to call the runs: as asked, or by their files, with the folder where needed, or by letters."""
+    letters = [letter.upper() for letter in LETTERS[: len(given)]]
+    if names is not None:
+        called = [str(name) for name in ([names] if isinstance(names, str) else names)]
+        if len(called) != len(given) or len(set(called)) < len(called):
+            raise BadArgument(f"wanted {len(given)} different names, one for each run", got=called)
+        return called
+    paths = [Path(one) if isinstance(one, str | PathLike) else None for one in given]
+    stems = [path.stem if path else letter for path, letter in zip(paths, letters, strict=True)]
+    folders = [f"{path.parent.name}/{stem}" if path else stem for path, stem in zip(paths, stems, strict=True)]
+    return next((called for called in (stems, folders) if len(set(called)) == len(called)), letters)
+
+
+def _columns(runs: Sequence[Run], names: Sequence[str], metrics: Any) -> tuple[list[str], list[str]]:
+    """The metrics to compare, and what to say of those that some run lacks."""
+    common = [name for name in runs[0].scores if all(name in run.scores for run in runs[1:])]
+    if not common:
+        have = "; ".join(f"{name}: {', '.join(run.scores)}" for name, run in zip(names, runs, strict=True))
+        raise BadArgument("the runs have no metric in common", got=have, hint="evaluate them with the same metrics")
+    if metrics is not None:
+        return _chosen(metrics, common), []
+    said = []
+    for name, run in zip(names, runs, strict=True):
+        if lacking := [metric for metric in run.scores if metric not in common]:
+            said.append(f"Not in every run, and so not compared: {', '.join(lacking)} of {name}.")
+    return common, said
+
+
+def _chosen(metrics: Any, common: list[str]) -> list[str]:
+    """The asked metrics as they are spelled in the runs."""
+    try:
+        wanted = [name for metric in parse_all(metrics) for name, _ in metric.columns]
+    except KaratError:  # a metric of one's own may be in the file and not be defined here
+        wanted = metrics.split() if isinstance(metrics, str) else [str(metric) for metric in metrics]
+    for name in wanted:
+        if name not in common:
+            raise unknown("metric in every run", name, common, "one of: " + ", ".join(common))
+    return list(dict.fromkeys(wanted))
+
+
+def _shared(runs: Sequence[Run]) -> list[str]:
+    """The queries that all runs have, in the order of the first."""
+    others = [set(run.ids) for run in runs[1:]]
+    return [query for query in runs[0].ids if all(query in ids for ids in others)]
+
+
+def _aligned(runs: Sequence[Run], ids: Sequence[str], columns: Sequence[str]) -> list[dict[str, Floats]]:
+    """The scores of all runs, query beside query, undefined for all where they are for one."""
+    scores = []
+    for run in runs:
+        place = {query: row for row, query in enumerate(run.ids)}
+        rows = np.array([place[query] for query in ids], np.int64)
+        scores.append({name: run.scores[name][rows] for name in columns})
+    for name in columns:
+        undefined: Bools = np.any([np.isnan(each[name]) for each in scores], axis=0)
+        for each in scores:
+            each[name][undefined] = nan
+    return scores
+
+
+def _counts(runs: Sequence[Run], names: Sequence[str]) -> str:
+    return ", ".join(f"{name} has {len(run):,}" for name, run in zip(names, runs, strict=True))

@@ -1,0 +1,22 @@
+"""Statistics: how sure a mean is, whether two differ, and what so many queries can show. All of it is seeded."""
+
+from __future__ import annotations
+
+from karat.stats.bootstrap import SEED, Interval, intervals, resamples
+from karat.stats.pairing import ALPHA, Paired, holm, paired, paired_all
+from karat.stats.power import POWER, detectable, needed
+
+__all__ = [
+    "ALPHA",
+    "POWER",
+    "SEED",
+    "Interval",
+    "Paired",
+    "detectable",
+    "holm",
+    "intervals",
+    "needed",
+    "paired",
+    "paired_all",
+    "resamples",
+]

@@ -1,0 +1,134 @@
+"""Paired tests: against scipy, by enumeration written out, and at their nominal level."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from karat import BadArgument
+from karat.stats import detectable, holm, intervals, needed, paired
+from karat.stats.signs import sign_flip
+
+
+def twin(differences):
+    """The exact p, each choice of signs written out."""
+    flips = [sum(s * d for s, d in zip(signs, differences, strict=True)) for signs in product((-1, 1), repeat=10)]
+    return np.mean([abs(flip) >= abs(sum(differences)) - 1e-12 for flip in flips])
+
+
+def changes(rng, queries, shift=0.0):
+    """Differences as rankings make them: most are 0, the others steps of a fifth."""
+    return np.where(rng.random(queries) < 0.4, rng.integers(-5, 6, queries) / 5 + shift, 0.0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_few_differences_are_enumerated(seed):
+    differences = np.random.default_rng(seed).integers(1, 9, 10) / 9 - 0.4
+    assert sign_flip(differences, seed=1) == sign_flip(differences, seed=2) == twin(differences)
+
+
+@pytest.mark.parametrize("queries", [8, 14, 15, 200])
+def test_p_equals_that_of_scipy(queries):
+    rng = np.random.default_rng(queries)
+    a = rng.random(queries)
+    b = a + rng.normal(0.03, 0.1, queries)
+    theirs = stats.permutation_test((a, b), lambda x, y: (y - x).mean(), permutation_type="samples", rng=1)
+    wanted = theirs.pvalue
+    assert abs(paired(a, b).p - wanted) < 1e-9 + (5 * np.sqrt(wanted / 9999) if queries > 13 else 0)
+
+
+def test_agrees_with_other_tests_where_they_should():
+    """On many bell-shaped differences all three tests say about the same."""
+    rng = np.random.default_rng(3)
+    for shift in (0.0, 0.01, 0.02):
+        a = rng.normal(0.5, 0.1, 300)
+        b = a + rng.normal(shift, 0.1, 300)
+        p = paired(a, b).p
+        assert abs(p - stats.ttest_rel(b, a).pvalue) < 0.02
+        assert abs(p - stats.wilcoxon(b, a).pvalue) < 0.1
+
+
+def test_counts_and_interval():
+    a = np.array([0.0, 0.5, 1.0, np.nan, 0.2, 1 / 3])
+    b = np.array([1.0, 0.5, 0.0, 0.7, np.nan, 1 / 3])
+    found = paired(a, b)
+    assert (found.won, found.tied, found.lost, found.n) == (1, 2, 1, 4)
+    assert found.difference == 0
+    assert found.p == 1
+    assert (found.low, found.high) == intervals({"m": np.array([1.0, 0, -1.0, 0])})["m"]
+
+
+def test_rounding_wins_nothing():
+    found = paired([0.1 + 0.2], [0.3])
+    assert (found.won, found.tied, found.lost) == (0, 1, 0)
+
+
+def test_p_is_never_0_and_nothing_is_nan():
+    assert paired(np.zeros(200), np.ones(200)).p == 1 / 10_001
+    nothing = paired([np.nan, 1.0], [1.0, np.nan])
+    assert np.isnan(nothing[:4]).all()
+    assert nothing.n == 0
+    with pytest.raises(BadArgument, match="two scores for each query"):
+        paired([1.0], [1.0, 2.0])
+
+
+def test_false_alarms_are_at_the_nominal_level():
+    """If neither is better, 5 % of the tests say otherwise, within what chance allows."""
+    rng = np.random.default_rng(11)
+    alarms = sum(sign_flip(changes(rng, 60), seed) < 0.05 for seed in range(1_500))
+    low, high = stats.binom(1_500, 0.05).ppf([0.0005, 0.9995])
+    assert low <= alarms <= high
+
+
+def test_false_alarms_of_bell_shaped_differences():
+    rng = np.random.default_rng(12)
+    alarms = sum(sign_flip(rng.normal(0, 0.1, 12), 0) < 0.05 for _ in range(2_000))
+    low, high = stats.binom(2_000, 0.05).ppf([0.0005, 0.9995])
+    assert low <= alarms <= high
+
+
+def test_intervals_of_differences_cover_at_their_level():
+    rng = np.random.default_rng(13)
+    samples = {str(i): changes(rng, 150, shift=0.1) for i in range(800)}
+    holding = sum(low <= 0.04 <= high for low, high in intervals(samples).values())
+    low, high = stats.binom(800, 0.95).ppf([0.0005, 0.9995])
+    assert low <= holding <= high
+
+
+def test_holm():
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+    assert holm([0.02]) == [0.02]
+    assert holm([]) == []
+    corrected = holm([np.nan, 0.02, 0.01])
+    assert np.isnan(corrected[0])
+    assert corrected[1:] == pytest.approx([0.02, 0.02])
+
+
+@pytest.mark.parametrize(("spread", "n"), [(0.2, 100), (0.35, 400)])
+def test_what_is_detectable_is_seen_in_four_of_five(spread, n):
+    difference = detectable(spread, n)
+    assert needed(spread, difference) == pytest.approx(n, abs=1)
+    rng = np.random.default_rng(n)
+    seen = sum(sign_flip(rng.normal(difference, spread, n), seed) < 0.05 for seed in range(400))
+    low, high = stats.binom(400, 0.8).ppf([0.0005, 0.9995])
+    assert low <= seen <= high
+
+
+def test_power_of_a_known_case():
+    """The textbook's 2.8 standard errors."""
+    assert detectable(1.0, 100) == pytest.approx(0.2802, abs=1e-4)
+    assert detectable(1.0, 100, power=0.9) > detectable(1.0, 100)
+    assert needed(0.3, 0.02) == 1766
+    assert needed(0.0, 0.02) == 2
+    assert np.isnan(detectable(0.3, 1))
+    for wrong in ({"power": 1.0}, {"alpha": 0.0}):
+        with pytest.raises(BadArgument, match="between 0 and 1"):
+            detectable(0.3, 10, **wrong)
+    with pytest.raises(BadArgument, match="above 0"):
+        needed(0.3, 0)
+    with pytest.raises(BadArgument, match="not below 0"):
+        detectable(-1, 10)
