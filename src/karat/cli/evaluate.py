@@ -27,7 +27,7 @@ def add(commands: Any) -> None:
     evaluate.add_argument("--convention", default="standard", help="whose definitions (default: %(default)s)")
     evaluate.add_argument("--by", metavar="FIELD", help="also show the means for each value of a field")
     evaluate.add_argument("-o", "--output", metavar="RUN", help="save the run as a Parquet file")
-    evaluate.add_argument("--format", choices=("table", "json", "csv"), default="table")
+    evaluate.add_argument("--format", choices=("table", "json", "csv", "markdown"), default="table")
     add_import(evaluate)
     evaluate.add_argument(
         "--skip-bad-rows", action="store_true", help="leave out rows that cannot be read, and count them"
@@ -67,6 +67,10 @@ def _eval(options: Namespace) -> None:
         print(msgspec.json.format(msgspec.json.encode(told), indent=2).decode())
     elif options.format == "csv":
         print((run if slices is None else slices).table.write_csv(), end="")
+    elif options.format == "markdown":
+        from karat.report import markdown
+
+        print(markdown.evaluation(run, slices))
     else:
         parts = [terminal.evaluation(run), *([repr(slices)] if slices else [])]
         print("\n\n".join(parts))

@@ -1,0 +1,252 @@
+"""The gate: what passes, what fails, and what cannot be decided."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import karat
+from karat.rules import read_rules
+
+
+def made(scores, metrics="recall@1 rr", **fields):
+    """A run whose queries find their gold at rank 1, or at rank 2 (a number below 1), or not at all."""
+    ranks = {1: ["g", "x"], 0.5: ["x", "g"], 0: ["x"], None: []}
+    rows = [
+        {"id": f"q{i}", "query": f"what is {i}?", "retrieved": ranks[score], "gold": ["g"]}
+        | {name: values[i] for name, values in fields.items()}
+        for i, score in enumerate(scores)
+    ]
+    return karat.evaluate(rows, metrics)
+
+
+GOOD = made([1] * 40)
+
+
+def check(gate, rule, slice_=None):
+    (one,) = [c for c in gate.checks if (c.rule, c.slice) == (rule, slice_)]
+    return one
+
+
+@pytest.mark.parametrize(
+    ("rule", "passed"),
+    [
+        ("recall@1 >= 0.75", True),
+        ("recall@1 > 0.75", False),
+        ("recall@1 <= 0.75", True),
+        ("recall@1 < 0.75", False),
+        ("recall@1>0.74", True),
+        ("recall@1 ≥ .76", False),
+        ("mrr >= 0.8", False),
+        ("recall@1 lower >= 0.75", False),
+        ("recall@1 lower >= 0.5", True),
+    ],
+)
+def test_limits(rule, passed):
+    run = made([1, 1, 1, 0] * 10)
+    gate = karat.gate(run, rule)
+    assert gate.passed is passed
+    assert gate.exit_code == (0 if passed else 1)
+    assert gate.checks[0].text.startswith("0.75")
+
+
+def test_a_mean_that_is_the_limit_but_for_rounding_holds():
+    mean = made([1, 1, 0]).mean["recall@1"]
+    for limit in (mean, math.nextafter(mean, 1)):
+        assert karat.gate(made([1, 1, 0]), f"recall@1 >= {limit!r}").passed
+        assert not karat.gate(made([1, 1, 0]), f"recall@1 > {math.nextafter(limit, 0)!r}").passed
+
+
+def test_a_mean_that_looks_like_the_limit_shows_the_places_that_tell_them_apart():
+    gate = karat.gate(made([1] * 7999 + [0] * 2001), "recall@1 >= 0.8")
+    assert gate.checks[0].text.startswith("0.7999 ")
+    assert not gate.passed
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ("recall@1", "not a rule"),
+        ("recall@1 == 0.8", "not a rule"),
+        ("recall@1 >= high", "compared with a number"),
+        ("recall@1 >= nan", "compared with a number"),
+        ("recall@1 >= 80%", "recall@1 >= 0.80"),
+        ("recall@1 >= 80", "recall@1 >= 0.80"),
+        ("recall@1 no-drop 2", "from 0 to 1"),
+        ("recall@7 >= 0.8", 'no metric in this run "recall@7"'),
+        ("recal@1 >= 0.8", "Did you mean recall@1?"),
+        ("recall@1 no-drop", "needs a baseline"),
+        (5, "a rule is a text"),
+    ],
+)
+def test_rules_that_are_none(rule, said):
+    with pytest.raises(karat.KaratError, check=lambda error: said in str(error)):
+        karat.gate(GOOD, rule)
+
+
+def test_no_rule_at_all():
+    with pytest.raises(karat.BadArgument, match="no rule was given"):
+        karat.gate(GOOD)
+
+
+def test_rules_read_back_as_they_are_written():
+    texts = ["recall@1 >= 0.80", "rr lower > 0.125", "rr no-drop", "recall@1 no-drop 0.01"]
+    assert [str(rule) for rule in read_rules(texts, GOOD.scores)] == texts
+    assert [str(rule) for rule in read_rules(["mrr no_drop", "rr no-drop"], GOOD.scores)] == ["rr no-drop"]
+
+
+def test_several_cutoffs_are_several_rules():
+    run = made([1] * 10, "recall@1,5")
+    assert [c.rule for c in karat.gate(run, "recall@1,5 >= 0.5").checks] == ["recall@1 >= 0.50", "recall@5 >= 0.50"]
+
+
+def test_a_drop_beyond_chance_fails_and_one_within_it_passes():
+    assert not karat.gate(made([0] * 8 + [1] * 32), "recall@1 no-drop", baseline=GOOD).passed
+    assert karat.gate(made([0] * 3 + [1] * 37), "recall@1 no-drop", baseline=GOOD).passed
+    assert karat.gate(GOOD, "recall@1 no-drop", baseline=made([0] * 20 + [1] * 20)).passed
+
+
+def test_one_sided_p_of_a_few_changed_queries_is_exact():
+    gate = karat.gate(made([0] * 4 + [1] * 36), "recall@1 no-drop", baseline=GOOD)
+    assert gate.checks[0].figures["p"] == 1 / 16
+    assert gate.checks[0].text == "1.000 → 0.900  (-0.100 [-0.20, -0.03], p = 0.062, 40 queries)"
+
+
+def test_tolerances():
+    worse = made([0] * 2 + [1] * 38)  # a drop of 0.05, which could be chance
+    assert karat.gate(worse, "recall@1 no-drop", baseline=GOOD).passed
+    assert karat.gate(worse, "recall@1 no-drop", baseline=GOOD, tolerance=0.05).passed
+    failed = karat.gate(worse, "recall@1 no-drop", baseline=GOOD, tolerance=0.04)
+    assert not failed.passed
+    assert "more than the 0.04 allowed" in failed.checks[0].text
+    assert karat.gate(worse, "recall@1 no-drop 0.06", baseline=GOOD, tolerance=0.04).passed
+    assert not karat.gate(worse, "recall@1 no-drop 0", baseline=GOOD).passed
+    with pytest.raises(karat.BadArgument, match="from 0 to 1"):
+        karat.gate(worse, "recall@1 no-drop", baseline=GOOD, tolerance=5)
+
+
+def test_the_baseline_may_stand_in_another_order():
+    scores = [0] * 8 + [1] * 32
+    base = made(scores)
+    assert karat.gate(base.take(range(39, -1, -1)), "recall@1 no-drop 0", baseline=base, must_pass=base.ids).passed
+
+
+def test_the_collapse_of_one_slice_is_not_hidden():
+    topic = ["billing"] * 10 + ["sharing"] * 190
+    base = made([1] * 10 + [1, 0] * 95, topic=topic)
+    run = made([0] * 10 + [1] * 20 + [1, 0] * 85, topic=topic)
+    assert karat.gate(run, "recall@1 no-drop", baseline=base).passed
+    gate = karat.gate(run, "recall@1 no-drop", baseline=base, by="topic")
+    assert not gate.passed
+    assert check(gate, "recall@1 no-drop").passed
+    assert not check(gate, "recall@1 no-drop", "billing").passed
+    assert check(gate, "recall@1 no-drop", "sharing").passed
+    assert "FAIL  recall@1 no-drop, billing  1.000 → 0.000 (-1.000 [-1.00, -1.00], p" in repr(gate)
+
+
+def test_a_slice_that_is_too_small_says_so():
+    topic = ["rare"] * 3 + ["often"] * 37
+    run = made([0] * 3 + [1] * 37, topic=topic)
+    gate = karat.gate(run, "recall@1 no-drop", baseline=made([1] * 40, topic=topic), by="topic")
+    rare = check(gate, "recall@1 no-drop", "rare")
+    assert rare.unsure
+    assert rare.passed
+    assert gate.passed
+    assert "SMALL  recall@1 no-drop, rare" in repr(gate)
+    assert "3 checks passed, 1 too small to tell" in repr(gate)
+    told = karat.gate(run, "recall@1 no-drop", baseline=made([1] * 40, topic=topic), by="topic", slice_tolerance=0.5)
+    assert not check(told, "recall@1 no-drop", "rare").passed
+
+
+def test_a_slice_without_any_score():
+    rows = [{"id": f"q{i}", "retrieved": ["g"], "gold": ["g"] * (i > 0), "topic": "abc"[min(i, 2)]} for i in range(20)]
+    run = karat.evaluate(rows, "recall@1")
+    gate = karat.gate(run, "recall@1 no-drop", baseline=run, by="topic")
+    assert check(gate, "recall@1 no-drop", "a").text == "undefined for all of its queries"
+    assert "undefined for recall@1: q0." in gate.remarks()
+
+
+def test_too_few_queries_to_decide():
+    with pytest.raises(karat.BadArgument, match="with 4 queries no drop can be told from chance"):
+        karat.gate(made([0] * 4), "recall@1 no-drop", baseline=made([1] * 4))
+    assert not karat.gate(made([0] * 4), "recall@1 no-drop 0.1", baseline=made([1] * 4)).passed
+    assert not karat.gate(made([0] * 5), "recall@1 no-drop", baseline=made([1] * 5)).passed
+
+
+def test_what_cannot_be_decided():
+    other = karat.evaluate([{"id": f"q{i}", "retrieved": ["g"], "gold": ["h"]} for i in range(40)], "recall@1")
+    with pytest.raises(karat.BadArgument, match="their gold differs") as caught:
+        karat.gate(GOOD, "recall@1 no-drop", baseline=other)
+    assert "make the baseline anew" in str(caught.value)
+    with pytest.raises(karat.BadArgument, match="the baseline has no rr"):
+        karat.gate(GOOD, "rr no-drop", baseline=made([1] * 40, "recall@1"))
+    with pytest.raises(karat.BadArgument, match="defined for 0 queries of 1"):
+        karat.gate(karat.evaluate(retrieved=[["a"]], gold=[[]], metrics="recall@1"), "recall@1 >= 0.5")
+    with pytest.raises(karat.BadArgument, match="defined for 40 queries of 40; wanted at least 41"):
+        karat.gate(GOOD, "recall@1 >= 0.5", min_defined=41)
+    with pytest.raises(karat.BadArgument, match="no interval"):
+        karat.gate(made([1]), "recall@1 lower >= 0.5")
+    with pytest.raises(karat.UnknownName, match="topic"):
+        karat.gate(GOOD, "recall@1 no-drop", baseline=GOOD, by="topic")
+    with pytest.raises(karat.BadArgument, match="501 values"):
+        karat.gate(made([1] * 501, n=range(501)), "recall@1 >= 0", by="n")
+    with pytest.raises(karat.BadArgument, match="a gate takes runs"):
+        karat.gate({"recall@1": 1}, "recall@1 >= 0")
+    with pytest.raises(karat.BadArgument, match="alpha"):
+        karat.gate(GOOD, "recall@1 no-drop", baseline=GOOD, alpha=5)
+
+
+def test_no_query_in_common_that_has_a_score():
+    base, run = made([1] * 6), made([1] * 6)
+    base.scores["rr"][:3] = run.scores["rr"][3:] = float("nan")
+    with pytest.raises(karat.BadArgument, match="no query has a score in both"):
+        karat.gate(run, "rr no-drop 0.1", baseline=base)
+
+
+def test_must_pass():
+    run = made([1, 0.5, 0] + [1] * 9)
+    gate = karat.gate(run, "recall@1 >= 0.1", "rr >= 0.1", must_pass=["q0", "q1", "q0"])
+    assert [(c.query, c.passed) for c in gate.checks[2:]] == [("q0", True), ("q1", False)]
+    assert gate.checks[-1].text == "recall@1 0.000, wanted 1; rr 0.500, wanted 1"
+    with_base = karat.gate(run, "rr >= 0.1", baseline=made([1, 0.5, 0.5] + [1] * 9), must_pass=["q0", "q1", "q2"])
+    assert [(c.query, c.passed) for c in with_base.checks[1:]] == [("q0", True), ("q1", True), ("q2", False)]
+    assert with_base.checks[-1].text == "rr 0.000, was 0.500"
+    with pytest.raises(karat.UnknownName, match='no query "q99"'):
+        karat.gate(run, "rr >= 0", must_pass=["q99"])
+    with pytest.raises(karat.BadArgument, match="must_pass is a list"):
+        karat.gate(run, "rr >= 0", must_pass=7)
+
+
+def test_must_pass_without_a_score():
+    run = karat.evaluate(retrieved=[["a"], ["a"]], gold=[["a"], []], metrics="recall@1")
+    with pytest.raises(karat.BadArgument, match="undefined for the query"):
+        karat.gate(run, "recall@1 >= 0", must_pass=[run.ids[1]])
+
+
+def test_it_says_what_it_could_not_have_seen():
+    run = made([0, 1] * 3 + [1] * 34)
+    said = " ".join(karat.gate(run, "recall@1 no-drop", baseline=GOOD).remarks())
+    assert "with 40 queries a drop below 0.125 in recall@1 would go unseen" in said  # five queries have to fall
+    assert "no query changed" in " ".join(karat.gate(GOOD, "recall@1 no-drop", baseline=GOOD).remarks())
+
+
+def test_queries_without_results_are_named():
+    run = made([1] * 6 + [None] * 7)
+    assert "nothing was retrieved for q6, q7, q8, q9, q10 and 2 more." in karat.gate(run, "recall@1 >= 0").remarks()
+
+
+def test_the_worst_queries():
+    base, run = made([1, 1, 0.5, 0] + [1] * 36), made([0, 0.5, 0.5, 0] + [1] * 36)
+    first, second = karat.gate(run, "rr no-drop", baseline=base).worst()
+    assert first[:5] == ("q0", "what is 0?", "rr", 1.0, 0.0)
+    assert first.gold == [("g", 1, None)]
+    assert second.gold == [("g", 1, 2)]
+    assert [one.query_id for one in karat.gate(run, "rr >= 0.9").worst(3)] == ["q0", "q3", "q1"]
+    assert karat.gate(GOOD, "rr >= 0.9").worst() == []
+
+
+def test_the_same_every_time():
+    base, run = made([1, 0.5] * 20), made([0.5, 0, 1, 1] * 10)
+    once, again = (karat.gate(run, "rr no-drop", "recall@1 no-drop", baseline=base).to_dict() for _ in range(2))
+    assert once == again
