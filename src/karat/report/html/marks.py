@@ -1,0 +1,92 @@
+"""Where a gold text lies inside a chunk, so that it can be marked there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from karat.diagnosis.passages import passages
+from karat.errors import KaratError
+from karat.grammar import parse_call
+
+_WHOLE = frozenset(("ids", "exact", "text"))
+_LEAST = 12
+"""How many characters a stretch must have to be taken for a part of a quote."""
+_ELLIPSIS = "…"
+
+
+class Range(NamedTuple):
+    """Characters of a text, from the first to before the last."""
+
+    start: int
+    end: int
+
+
+def takes_whole(judge: str) -> bool:
+    """Whether the judge compares items as wholes, so that there is no place inside to mark."""
+    try:
+        return parse_call(judge).name in _WHOLE
+    except KaratError:
+        return False
+
+
+def find(chunk: str, quote: str) -> list[Range]:
+    """The place of a quote in a chunk; where not all of it is there, the places of its longer parts.
+
+    White space may differ, and case if nothing else is found.
+    """
+    words = quote.split()
+    if not words:
+        return []
+    at = chunk.find(quote)
+    if at >= 0:
+        return [Range(at, at + len(quote))]
+    pattern = r"\s+".join(map(re.escape, words))
+    found = re.search(pattern, chunk) or re.search(pattern, chunk, re.IGNORECASE)
+    return [Range(*found.span())] if found else _shared(chunk, " ".join(words))
+
+
+def _shared(chunk: str, quote: str) -> list[Range]:
+    """The longer stretches that a quote and a chunk share, whatever the white space."""
+    folded, places = _fold(chunk)
+    stretches = [p for p in passages(quote, folded) if p.size >= min(_LEAST, len(quote))]
+    return [Range(places[p.other], places[p.other + p.size - 1] + 1) for p in stretches]
+
+
+def _fold(text: str) -> tuple[str, list[int]]:
+    """The text with single spaces, and the place of each of its characters in the text as it was."""
+    places: list[int] = []
+    for word in re.finditer(r"\S+", text):
+        if places:
+            places.append(places[-1] + 1)
+        places.extend(range(*word.span()))
+    return " ".join(text.split()), places
+
+
+def united(ranges: Iterable[Range]) -> list[Range]:
+    """The ranges in order, those that overlap or touch as one."""
+    merged: list[Range] = []
+    for one in sorted(ranges):
+        if merged and one.start <= merged[-1].end:
+            merged[-1] = Range(merged[-1].start, max(one.end, merged[-1].end))
+        else:
+            merged.append(one)
+    return merged
+
+
+def marked(text: str, ranges: Iterable[Range], longest: int) -> list[tuple[bool, str]]:
+    """The text in pieces, each with whether it is marked; of a long text, the part around the first mark."""
+    places = united(ranges)
+    begin = 0
+    if len(text) > longest and places and places[0].end > longest:
+        begin = min(max(places[0].start - longest // 4, 0), len(text) - longest)
+    end = min(begin + longest, len(text))
+    pieces, at = [(False, _ELLIPSIS)] if begin else [], begin
+    for start, stop in places:
+        first, last = max(start, begin), min(stop, end)
+        if first < last:
+            pieces += [(False, text[at:first]), (True, text[first:last])]
+            at = last
+    pieces.append((False, text[at:end] + (_ELLIPSIS if end < len(text) else "")))
+    return [(mark, piece) for mark, piece in pieces if piece]

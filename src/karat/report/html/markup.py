@@ -1,0 +1,96 @@
+"""HTML as trees of elements: text stays text, whoever writes it out.
+
+There are two writers. `write` gives HTML; `pack` gives plain lists for the JSON block of a page, from which
+its script makes the same elements when they are wanted. Neither has a way to let text through as markup.
+"""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from typing import Any, NamedTuple, TypeAlias
+
+Child: TypeAlias = "str | Element"
+
+_PLAIN: dict[str, str] = {}
+_VOID = frozenset(("meta", "link", "input"))
+_POOLED = 12
+"""Texts from this length on are kept once, and referred to by their number."""
+_TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+_UNSEEN = {
+    **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\t\n"},
+    0x7F: "\u2421",
+    **dict.fromkeys(range(0x80, 0xA0), "\ufffd"),
+    **dict.fromkeys(map(ord, _TURNING), "\ufffd"),
+}
+_HALVES = re.compile("[\ud800-\udfff]")
+
+
+class Element(NamedTuple):
+    """An element: its name with classes after dots, its attributes, and what is inside."""
+
+    tag: str
+    attributes: dict[str, str]
+    inside: tuple[Child, ...]
+
+
+def h(tag: str, *inside: Child | None, **attributes: str | float | None) -> Element:
+    """An element. What is None is left out; `aria_label` is written `aria-label`."""
+    given = _PLAIN
+    if attributes:
+        given = {k.rstrip("_").replace("_", "-"): str(value) for k, value in attributes.items() if value is not None}
+    return Element(tag, given, tuple([child for child in inside if child is not None]))
+
+
+def data(text: str, tag: str = "bdi") -> Element:
+    """A text from the data: its direction is its own, and ends where it ends."""
+    return h(tag, text)
+
+
+def visible(text: str) -> str:
+    """The text with its control characters as signs that can be seen.
+
+    Those that turn the direction of a line around are taken out as well: one that closes more than was
+    opened would reach beyond the element that isolates the text.
+    """
+    if text.isprintable():
+        return text
+    return _HALVES.sub("\ufffd", text.replace("\r\n", "\n").translate(_UNSEEN))
+
+
+def write(child: Child) -> str:
+    """The tree as HTML."""
+    if isinstance(child, str):
+        return escape(visible(child), quote=False)
+    name, *classes = child.tag.split(".")
+    attributes = {"class": " ".join(classes), **child.attributes} if classes else child.attributes
+    given = "".join(f' {key}="{escape(visible(value))}"' for key, value in attributes.items())
+    if name in _VOID:
+        return f"<{name}{given}>"
+    return f"<{name}{given}>{''.join(map(write, child.inside))}</{name}>"
+
+
+class Pool(dict[str, int]):
+    """Texts or tags, each with its number; what many trees share is written once."""
+
+    def __missing__(self, text: str) -> int:
+        self[text] = number = len(self)
+        return number
+
+
+def pack(child: Child, tags: Pool, texts: Pool) -> Any:
+    """The tree as lists: the number of its tag, then what is inside; there a number stands for a longer text."""
+    if isinstance(child, str):
+        text = visible(child)
+        return text if len(text) < _POOLED else texts[text]
+    return [tags[child.tag], *[pack(inner, tags, texts) for inner in child.inside]]
+
+
+def block(value: Any, name: str) -> str:
+    """A block of JSON that a script can read, and that nothing inside can end."""
+    import msgspec
+
+    text = msgspec.json.encode(value).decode()
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return f'<script type="application/json" id="{name}">{text}</script>'

@@ -1,0 +1,100 @@
+"use strict";
+// Search, sort and paging of the table of queries. Without it the page shows the first rows as they are.
+(() => {
+  const at = (id) => document.getElementById(id);
+  const data = JSON.parse(at("data").textContent);
+  const table = at("all"), body = table.tBodies[0], more = at("more"), search = at("search"), count = at("count");
+  const rows = [...body.rows];
+  const order = new Intl.Collator(undefined, { numeric: true });
+  let shown = data.page, column = -1, down = false, listed = [];
+
+  // Trees as the page was given them: a list is an element, its tag first; a string is a text, a number the number of one.
+  // Texts only ever become text nodes.
+  const text = (t) => (typeof t === "number" ? data.texts[t] : t);
+  function node(t) {
+    if (!Array.isArray(t)) return document.createTextNode(text(t));
+    const [name, ...classes] = data.tags[t[0]].split(".");
+    const element = document.createElement(name);
+    if (classes.length) element.className = classes.join(" ");
+    for (let i = 1; i < t.length; i++) element.append(node(t[i]));
+    return element;
+  }
+
+  function row(i) {
+    if (!rows[i]) {
+      rows[i] = node(data.rows[i - data.page]);
+      rows[i].id = "q" + i;
+    }
+    return rows[i];
+  }
+
+  const words = data.keys.map(([given]) => given.map(text).join("\n").toLowerCase());
+  const value = (i) => data.keys[i][1][column];
+
+  // What is undefined comes last, whichever way the rest is sorted.
+  function compare(a, b) {
+    const x = value(a), y = value(b);
+    if (x === null || y === null) return (x === null) - (y === null) || a - b;
+    const way = typeof x === "string" ? order.compare(x, y) : x - y;
+    return (down ? -way : way) || a - b;
+  }
+
+  function list() {
+    const wanted = search.value.trim().toLowerCase().split(/\s+/);
+    listed = [];
+    for (let i = 0; i < words.length; i++) if (wanted.every((w) => words[i].includes(w))) listed.push(i);
+    if (column >= 0) listed.sort(compare);
+    draw();
+  }
+
+  function draw() {
+    const few = listed.slice(0, shown);
+    body.replaceChildren(...few.map(row));
+    more.hidden = few.length === listed.length;
+    const all = listed.length === words.length ? "" : ` that match, of ${words.length.toLocaleString("en")}`;
+    count.textContent = `${few.length.toLocaleString("en")} of ${listed.length.toLocaleString("en")} queries${all}`;
+  }
+
+  [...table.tHead.rows[0].cells].forEach((head, i) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => {
+      down = column === i && !down;
+      column = i;
+      for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      shown = data.page;
+      list();
+    });
+  });
+
+  // A link to a query opens it; one that is not listed is listed alone.
+  function follow() {
+    const i = /^#q\d+$/.test(location.hash) ? Number(location.hash.slice(2)) : -1;
+    if (!(i in words)) return;
+    if (!row(i).isConnected) {
+      listed = [i];
+      search.value = data.keys[i][1][0];
+      draw();
+    }
+    row(i).querySelector("details").open = true;
+    row(i).scrollIntoView();
+  }
+
+  search.addEventListener("input", () => { shown = data.page; list(); });
+  search.form.addEventListener("submit", (event) => event.preventDefault());
+  more.addEventListener("click", () => { shown += data.page; draw(); });
+  window.addEventListener("hashchange", follow);
+  search.form.hidden = false;
+  list();
+  follow();
+
+  const theme = at("theme"), root = document.documentElement;
+  theme.hidden = false;
+  theme.addEventListener("click", () => {
+    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    root.dataset.theme = dark ? "light" : "dark";
+  });
+})();

@@ -1,0 +1,181 @@
+"""A headless Chromium, driven over its DevTools pipe with nothing but the standard library."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+MISSING = "no Chromium to open the report in; on Debian: apt-get install -y chromium"
+_PATIENCE = 60
+_FLAGS = [
+    "--headless=new",
+    "--remote-debugging-pipe",
+    "--no-sandbox",  # which root, as in containers, must do without
+    "--disable-dev-shm-usage",
+    "--disable-gpu",
+    "--hide-scrollbars",
+    "--no-first-run",
+    "--disable-extensions",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--force-color-profile=srgb",
+    "--font-render-hinting=none",
+]
+# The browser reads its commands from descriptor 3 and answers on 4; the two are first put out of the way.
+_START = """
+import fcntl, os, sys
+pipes = [fcntl.fcntl(int(given), fcntl.F_DUPFD, 10) for given in sys.argv[1:3]]
+os.dup2(pipes[0], 3)
+os.dup2(pipes[1], 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+
+
+def program():
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
+class Browser:
+    """One browser with one page; remembers what the page said, asked for and did."""
+
+    def __init__(self):
+        self._profile = tempfile.mkdtemp(prefix="karat-browser-")
+        to_read, self._out = os.pipe()
+        self._in, to_write = os.pipe()
+        start = [sys.executable, "-I", "-c", _START, str(to_read), str(to_write), program()]
+        self._process = subprocess.Popen(
+            [*start, *_FLAGS, f"--user-data-dir={self._profile}", "about:blank"],
+            pass_fds=(to_read, to_write),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(to_read)
+        os.close(to_write)
+        self._read, self._number, self._session = b"", 0, None
+        self.events = []
+        try:
+            self._attach()
+        except BaseException:
+            self.close()
+            raise
+
+    def _attach(self):
+        page = next(t for t in self.send("Target.getTargets")["targetInfos"] if t["type"] == "page")
+        attached = self.send("Target.attachToTarget", targetId=page["targetId"], flatten=True)
+        self._session = attached["sessionId"]
+        for domain in ("Page", "Runtime", "Network", "Log", "DOM"):
+            self.send(f"{domain}.enable")
+
+    def close(self):
+        self._session = None
+        try:
+            self.send("Browser.close")
+            self._process.wait(10)
+        except (OSError, TimeoutError, subprocess.TimeoutExpired):
+            self._process.kill()
+            self._process.wait()
+        os.close(self._out)
+        os.close(self._in)
+        shutil.rmtree(self._profile, ignore_errors=True)
+
+    def send(self, method, **params):
+        """Ask for something and wait for the answer."""
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": params}
+        if self._session:
+            message["sessionId"] = self._session
+        os.write(self._out, json.dumps(message).encode() + b"\0")
+        while True:
+            got = self._next()
+            if got.get("id") == self._number:
+                if "error" in got:
+                    raise RuntimeError(f"{method}: {got['error']['message']}")
+                return got["result"]
+            self.events.append(got)
+
+    def _next(self):
+        end = time.monotonic() + _PATIENCE
+        while b"\0" not in self._read:
+            if not select.select([self._in], [], [], max(end - time.monotonic(), 0))[0]:
+                raise TimeoutError("the browser does not answer")
+            got = os.read(self._in, 1 << 20)
+            if not got:
+                raise TimeoutError("the browser has ended")
+            self._read += got
+        message, _, self._read = self._read.partition(b"\0")
+        return json.loads(message)
+
+    def open(self, path, *, script=True, dark=False, width=1200, height=900):
+        """Open a file as a reader would, and wait until it has loaded."""
+        self.send("Emulation.setScriptExecutionDisabled", value=not script)
+        scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+        self.send("Emulation.setEmulatedMedia", features=scheme)
+        self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.events.clear()
+        self.send("Page.navigate", url=Path(path).absolute().as_uri())
+        self.wait_for("Page.loadEventFired")
+
+    def wait_for(self, event):
+        while not any(e.get("method") == event for e in self.events):
+            self.events.append(self._next())
+
+    def run(self, code):
+        """The value of an expression in the page."""
+        done = self.send("Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in done:
+            raise RuntimeError(done["exceptionDetails"]["exception"].get("description", code))
+        return done["result"].get("value")
+
+    def node(self, selector):
+        """The number of an element, which works where scripts are off, too."""
+        document = self.send("DOM.getDocument", depth=0)["root"]["nodeId"]
+        return self.send("DOM.querySelector", nodeId=document, selector=selector)["nodeId"]
+
+    def html(self, selector):
+        return self.send("DOM.getOuterHTML", nodeId=self.node(selector))["outerHTML"]
+
+    def click(self, selector):
+        """Press the mouse where the element begins, as a reader would."""
+        node = self.node(selector)
+        self.send("DOM.scrollIntoViewIfNeeded", nodeId=node)
+        left, top, *_ = self.send("DOM.getBoxModel", nodeId=node)["model"]["content"]
+        x, y = left + 5, top + 5
+        for kind in ("mousePressed", "mouseReleased"):
+            self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def type(self, text):
+        """Type into what has the focus."""
+        self.send("Input.insertText", text=text)
+
+    def screenshot(self, path, *, whole=False):
+        shot = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+        Path(path).write_bytes(base64.b64decode(shot["data"]))
+
+    def pdf(self):
+        return base64.b64decode(self.send("Page.printToPDF", printBackground=True)["data"])
+
+    def complaints(self):
+        """What went wrong in the page: errors, refusals of its policy, dialogs."""
+        self.send("Runtime.evaluate", expression="1")  # what was said before is here now
+        kinds = (
+            "Runtime.exceptionThrown",
+            "Log.entryAdded",
+            "Page.javascriptDialogOpening",
+            "Runtime.consoleAPICalled",
+        )
+        return [e for e in self.events if e.get("method") in kinds]
+
+    def requests(self):
+        """Every address that the page asked for, but for its own and data."""
+        self.send("Runtime.evaluate", expression="1")
+        asked = [e["params"]["request"]["url"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]
+        return [url for url in asked[1:] if not url.startswith("data:")]

@@ -1,0 +1,178 @@
+"""The parts of the page say what the run says."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import karat
+from karat.conventions import CONVENTIONS
+from karat.report.html.curves import curves, cutoffs, deepest, measured
+from karat.report.html.figures import headline, signed, strip
+from karat.report.html.markup import write
+from karat.report.html.means import histogram, spread
+from karat.report.html.queries import Queries, worst_first
+from karat.report.html.slices import few, slices
+from karat.report.html.texts import Bodies
+from report import example
+
+
+@pytest.fixture(scope="module")
+def run():
+    return example.run()
+
+
+def test_one_name_stands_for_each_metric(run):
+    assert headline(run) == ["recall@5", "precision@5", "ndcg@10", "rr"]
+    many = karat.evaluate(
+        retrieved=[["a"]], gold=[["a"]], metrics="hit@1,20,100 recall@500t f@3 rr ap ndcg", judge="exact"
+    )
+    assert headline(many) == ["hit@1", "recall@500t", "f@3", "rr", "ap"]
+
+
+def test_curves_go_through_the_means(run):
+    ks = cutoffs(deepest(run))
+    found = measured(run, ks)
+    for k in (1, 3, 5, 10):
+        value, ends = found["recall"][k]
+        assert value == run.mean[f"recall@{k}"]
+        assert ends == run.interval()[f"recall@{k}"]
+    assert found["precision"][5][0] == run.mean["precision@5"]
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_curves_follow_the_convention(convention):
+    retrieved = {"1": {"a": 3, "b": 2, "c": 1}, "2": {"b": 1}, "4": {"d": 2, "e": 1}}
+    gold = {"1": {"b": 1, "x": 1}, "2": {"b": 1}, "3": {"c": 1}, "4": {"d": 0}}
+    run = karat.evaluate(retrieved=retrieved, gold=gold, metrics="recall@1,3 precision@1,3", convention=convention)
+    found = measured(run, [1, 3])
+    for name in ("recall", "precision"):
+        for k in (1, 3):
+            assert found[name][k][0] == pytest.approx(run.mean[f"{name}@{k}"], abs=1e-4, nan_ok=True)
+    write(curves(run))
+
+
+def test_curves_have_the_settings_of_the_run():
+    graded = [{"retrieved": ["a", "b"], "gold": {"a": 1, "b": 2}}] * 3
+    run = karat.evaluate(graded, "recall(rel=2)@1,2")
+    assert measured(run, [1, 2])["recall"][1][0] == run.mean["recall(rel=2)@1"] == 0
+
+
+def test_how_deep_curves_go():
+    deep = [{"retrieved": [f"d{i}" for i in range(1000)], "gold": ["d2"]}] * 2
+    assert deepest(karat.evaluate(deep, "rr")) == 3
+    assert deepest(karat.evaluate(deep, "recall@50")) == 50
+    assert deepest(karat.evaluate(deep, "recall@5000")) == 1000
+    assert curves(karat.evaluate(retrieved=[["a"]], gold=[["a"]], metrics="rr")) is None
+    assert cutoffs(6) == [1, 2, 3, 4, 5, 6]
+    far = cutoffs(1000)
+    assert far[:5] == [1, 2, 3, 4, 5]
+    assert far[-1] == 1000
+    assert len(far) <= 16
+
+
+def test_nothing_is_drawn_outside(run):
+    drawn = write(curves(run, example.run("first-words")))
+    points = [tuple(map(float, p.split(","))) for line in re.findall(r'points="([^"]+)"', drawn) for p in line.split()]
+    assert points
+    assert all(0 <= x <= 640 and 0 <= y <= 260 for x, y in points)
+    assert "before" in drawn
+
+
+def test_every_query_is_in_one_bar():
+    values = np.array([0, 0, 0.05, 0.1, 0.55, 0.999, 1, np.nan])
+    assert spread(values) == [2, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1, 1]
+    assert "0.5 to 0.6: 1 query<" in write(histogram(values, "rr"))
+    assert "undefined for every query" in write(histogram(np.array([np.nan]), "rr"))
+
+
+def test_numbers_are_written():
+    assert signed(-0.5) == "−0.500"
+    assert signed(float("nan")) == "–"
+    assert strip(float("nan"), 0, 1) is None
+    assert "mean 0.50, on" in write(strip(0.5, float("nan"), float("nan")))
+
+
+def test_slices_are_of_fields_with_few_values(run):
+    assert few(["a", "b", "a", None, "b", "b"])
+    assert few([True, False, True, True])
+    assert not few(["a", "a", "a"])
+    assert not few(["a", "b", "c", "d"])
+    assert not few([[1], [2], [1], [2]])
+    written = write(slices(run))
+    assert "By topic, worst first" in written
+    assert written.index(">admin<") < written.index(">api<")
+    assert slices(karat.evaluate(retrieved=[["a"]], gold=[["a"]], metrics="rr")) is None
+
+
+def test_the_worst_come_first_and_the_undefined_last():
+    run = karat.evaluate(
+        retrieved=[["a"], ["x", "b"], ["x"], ["y"]], gold=[["a"], ["b"], [], ["z"]], metrics="recall@1 rr"
+    )
+    assert worst_first(run) == [3, 1, 0, 2]
+
+
+def test_a_query_opened(run):
+    row = run.ids.index("q06")
+    body = write(Bodies(run, {("q06", 0): "at rank 8, below 5"}).of(row, run.gold("q06")))
+    assert "<mark>Adjust the seat count under Settings &gt; Billing &gt; Seats.</mark>" in body
+    assert "at rank 8, below 5" in body
+    assert "contains 100 %" in body
+    assert body.count("<li") == 2 + 15
+
+
+def test_texts_are_left_out_when_the_page_is_full(run):
+    bodies = Bodies(run, {}, room=5000)
+    written = [write(bodies.of(row, run.gold(query))) for row, query in enumerate(run.ids)]
+    assert 0 < bodies.without < len(run)
+    assert 'bdi class="text"' in written[0]
+    assert "plans-and-pricing#1" in written[-1]
+    assert 'bdi class="text"' not in written[-1].partition("Retrieved")[2]
+
+
+def test_items_judged_as_wholes_are_marked_as_wholes():
+    run = karat.evaluate([{"retrieved": [{"id": "a", "text": "All of it."}], "gold": ["a"]}], "rr", judge="ids")
+    body = write(Bodies(run, {}).of(0, run.gold(1)))
+    assert '<mark><bdi class="id">a</bdi></mark>' in body
+    assert "<mark>All of it.</mark>" in body
+
+
+def test_ends_of_rankings_are_told():
+    long = [{"retrieved": [f"d{i}" for i in range(50)], "gold": ["d1"]}, {"retrieved": [], "gold": ["d1"]}]
+    run = karat.evaluate(long, "rr")
+    assert "30 more came back." in write(Bodies(run, {}).of(0, run.gold(1)))
+    assert "Nothing came back." in write(Bodies(run, {}).of(1, run.gold(2)))
+
+
+def test_what_is_judged_and_irrelevant_is_neither_gold_nor_a_match():
+    run = karat.evaluate(retrieved={"1": {"a": 2, "b": 1}}, gold={"1": {"a": 0, "b": 1, "c": 0}}, metrics="rr")
+    body = write(Bodies(run, {}).of(0, run.gold(1)))
+    assert body.count('class="hit"') == 1
+    assert "2 items of grade 0, not relevant." in body
+    assert "not found" not in body
+    section, held = Queries(run, {}).section()
+    assert "1 of 1" in write(section)
+    assert held["keys"][0][0] == ["1", "", "b"]
+
+
+def test_long_texts_do_not_fill_the_page():
+    long = "word " * 20_000
+    rows = [{"query": long, "retrieved": [long], "gold": [long], "note": long}]
+    section, held = Queries(karat.evaluate(rows, "rr", judge="exact"), {}).section()
+    assert len(write(section)) + len(str(held)) < 10_000
+
+
+def test_gold_without_end_is_cut():
+    gold = [f"g{i}" for i in range(500)]
+    run = karat.evaluate(retrieved=[["g1"]], gold=[gold], metrics="rr")
+    assert "480 more." in write(Bodies(run, {}).of(0, run.gold(1)))
+
+
+def test_runs_that_keep_no_items():
+    run = karat.evaluate(retrieved=[["x", "a"]], gold=[["a"]], metrics="rr")
+    run.__dict__["kept"] = None  # as in files of an older karat
+    body = write(Bodies(run, {}).of(0, run.gold(1)))
+    assert "only the matches are known" in body
+    assert "same id" in body
