@@ -6,14 +6,23 @@ BIN     := $(VENV)/bin
 ORACLES := autorag azure continuous-eval evidently haystack llamaindex mlflow phoenix ragas ranx sklearn torch trulens
 LOCK    := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url --no-annotate --upgrade
 
-.PHONY: demo test check fix docs bench oracles $(ORACLES:%=oracle-%) lock clean
+.PHONY: demo test chromium check fix docs bench oracles $(ORACLES:%=oracle-%) lock clean
 
 demo: $(VENV)/runtime.stamp
 	@$(BIN)/karat demo
 
 # What is skipped, it says at the end, and how to have it.
-test: $(VENV)/dev.stamp
+test: $(VENV)/dev.stamp chromium
 	@$(BIN)/python -m pytest -rs
+
+# The report is tested in a browser: found, or installed by root; otherwise those tests are skipped and say how to have it.
+chromium:
+	@for name in chromium chromium-browser google-chrome google-chrome-stable; do \
+	  command -v $$name > /dev/null && exit 0; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	  echo "Installing chromium, in which the report is tested …"; \
+	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium fonts-dejavu-core; } \
+	    > /dev/null 2>&1 || echo "chromium could not be installed: the tests of the report in a browser are skipped."; fi
 
 check: $(VENV)/dev.stamp
 	@$(BIN)/ruff check .

@@ -40,20 +40,27 @@ def samples(tmp_path):
     return path
 
 
-def test_demo():
-    out = run("demo")
+def test_demo(tmp_path):
+    out = run("demo", cwd=tmp_path)
     assert "32 queries over 40 short documents" in out
     assert "recall@10" in out
     assert "Three misses of bm25 at 5" in out
     assert out.count("\n  q") == 3
     assert "karat eval" in out
+    assert "bm25 against first-words on recall@5: +0.253" in out
+    page = (tmp_path / "karat-demo" / "report.html").read_text()
+    assert "first-words" in page
+    assert "password-requirements" in page
+    moved = run("compare", "karat-demo/first-words.parquet", "karat-demo/bm25.parquet", cwd=tmp_path)
+    assert "recall@5" in moved
+    assert "one query" in out
+    assert "ending-a-subscription" in run("diagnose", "karat-demo/bm25.parquet", "q01", cwd=tmp_path)
 
 
 def test_demo_samples_can_be_evaluated(tmp_path):
-    path = tmp_path / "demo.jsonl"
-    run("demo", "--samples", path)
-    out = run("eval", path, "recall@5")
-    shown = next(line for line in run("demo").splitlines() if line.startswith("  recall@5"))
+    screen = run("demo", "-o", tmp_path)
+    out = run("eval", tmp_path / "samples.jsonl", "recall@5")
+    shown = next(line for line in screen.splitlines() if line.startswith("  recall@5"))
     assert f"recall@5 {shown.split()[1]}" in words(out)
 
 
@@ -124,8 +131,9 @@ def test_a_metric_of_ones_own(samples, tmp_path):
 
 def test_the_demo_is_the_same_every_time(tmp_path):
     for seed in ("1", "2"):
-        run("demo", "--samples", tmp_path / seed, env={**os.environ, "PYTHONHASHSEED": seed})
-    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
+        run("demo", "-o", tmp_path / seed, env={**os.environ, "PYTHONHASHSEED": seed})
+    for name in ("samples.jsonl", "bm25.parquet", "first-words.parquet", "report.html"):
+        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes(), name
 
 
 def test_metrics_are_listed():
@@ -184,9 +192,9 @@ def test_a_full_disk_is_told():
     assert done.stderr == "karat: cannot write the output: No space left on device\n"
 
 
-def test_a_narrow_terminal_gets_what_it_can_show():
+def test_a_narrow_terminal_gets_what_it_can_show(tmp_path):
     env = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    assert "\\xb7" in run("demo", env=env)
+    assert "\\xb7" in run("demo", "-o", tmp_path, env=env)
 
 
 @pytest.mark.parametrize("code", ["1 / 0", "raise SystemExit(0)", "def (", "import nothing_of_the_kind"])

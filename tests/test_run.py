@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import json
 import math
 import os
 import pickle
 import subprocess
 import sys
+from dataclasses import fields
 
 import pandas as pd
 import polars as pl
@@ -15,6 +17,8 @@ import pytest
 
 import karat
 from data import random_run_and_gold
+from karat.conventions import CONVENTIONS
+from karat.stored import read_choices, write_choices
 
 SAMPLES = [
     {"id": "a", "query": "first?", "retrieved": ["x", "g", "x"], "gold": ["g", "h"], "topic": "one"},
@@ -168,6 +172,30 @@ def test_files_keep_conventions_and_repeats(tmp_path):
     assert back.convention == c
     assert back.all_hits.repeated.tolist() == [False, True]
     assert back.mean == result.mean
+
+
+@pytest.mark.parametrize("name", sorted(CONVENTIONS))
+def test_files_keep_every_choice_of_every_convention(tmp_path, name):
+    result = karat.evaluate(retrieved=[["a", "b"]], gold=[["b"]], metrics="recall@5", convention=name)
+    result.save(tmp_path / "run.parquet")
+    back = karat.load(tmp_path / "run.parquet").convention
+    assert [str(getattr(back, f.name)) for f in fields(back)] == [
+        str(getattr(result.convention, f.name)) for f in fields(back)
+    ]
+    assert [type(getattr(back, f.name)) for f in fields(back)] == [
+        type(getattr(result.convention, f.name)) for f in fields(back)
+    ]
+
+
+def test_choices_survive_json():
+    c = karat.Convention(
+        name="mine", both_empty=math.nan, per_rank=("ap",), exceptions={"rr": {"both_empty": math.nan}}
+    )
+    back = read_choices(json.loads(json.dumps(write_choices(c), allow_nan=False)))
+    assert str(back) == str(c)
+    assert str(back.choices()) == str(c.choices())
+    assert math.isnan(read_choices({"name": "old", "empty_gold": None}).empty_gold)  # as older files have it
+    assert read_choices({"name": "old", "both_empty": None}).both_empty is None
 
 
 def test_any_parquet_reader_can_open_it(tmp_path):

@@ -12,8 +12,13 @@ TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all o
 if TYPE_CHECKING:
     from typing import Any
 
+    from karat.checks import Check as Check
+    from karat.comparison import Comparison as Comparison
+    from karat.comparison import compare as compare
     from karat.conventions import STANDARD as STANDARD
     from karat.conventions import Convention as Convention
+    from karat.diagnosis import Diagnosis as Diagnosis
+    from karat.diagnosis import diagnose as diagnose
     from karat.errors import BadArgument as BadArgument
     from karat.errors import InputError as InputError
     from karat.errors import KaratError as KaratError
@@ -21,6 +26,8 @@ if TYPE_CHECKING:
     from karat.errors import UnknownName as UnknownName
     from karat.evaluation import evaluate as evaluate
     from karat.evaluation import score as score
+    from karat.gatekeeping import Gate as Gate
+    from karat.gatekeeping import gate as gate
     from karat.hits import Gold as Gold
     from karat.hits import Hits as Hits
     from karat.judges import Contains as Contains
@@ -30,17 +37,24 @@ if TYPE_CHECKING:
     from karat.judges import Judge as Judge
     from karat.judges import Spans as Spans
     from karat.judges import Text as Text
+    from karat.linting import Lint as Lint
+    from karat.linting import lint as lint
     from karat.metrics import Metric as Metric
     from karat.metrics import metric as metric
     from karat.metrics import parse as parse
     from karat.run import Run as Run
     from karat.runfile import load as load
     from karat.samples.sample import Sample as Sample
+    from karat.translation import rosetta as rosetta
 
 # Where each public name lives. Nothing is loaded before it is asked for.
 _HOMES = {
+    "Comparison": "comparison",
+    "compare": "comparison",
     "STANDARD": "conventions",
     "Convention": "conventions",
+    "Diagnosis": "diagnosis",
+    "diagnose": "diagnosis",
     "BadArgument": "errors",
     "InputError": "errors",
     "KaratError": "errors",
@@ -48,6 +62,9 @@ _HOMES = {
     "UnknownName": "errors",
     "evaluate": "evaluation",
     "score": "evaluation",
+    "Check": "checks",
+    "Gate": "gatekeeping",
+    "gate": "gatekeeping",
     "Gold": "hits",
     "Hits": "hits",
     "Contains": "judges",
@@ -57,9 +74,12 @@ _HOMES = {
     "Judge": "judges",
     "Spans": "judges",
     "Text": "judges",
+    "Lint": "linting",
+    "lint": "linting",
     "Metric": "metrics",
     "metric": "metrics",
     "parse": "metrics",
+    "rosetta": "translation",
     "Run": "run",
     "load": "runfile",
     "Sample": "samples.sample",

@@ -2,58 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from karat.arrays import Bools, Floats
+from karat.arrays import Floats, Ints
 from karat.conventions import Convention
-from karat.errors import BadArgument, KaratError, unknown
+from karat.errors import BadArgument, unknown
 from karat.hits import Hits
-from karat.metrics import METRICS, Metric, parse
+from karat.items import GoldItem, Hit, Items, Kept, places_kept
+from karat.means import Means, mean_of
+from karat.metrics import METRICS, Metric
 from karat.provenance import Provenance, gold_digest
 from karat.regroup import take
+from karat.remarks import remarks
 from karat.samples import Samples
 from karat.slices import Slices
 from karat.stats import Interval, intervals
-from karat.tables import clean, html_table, many, number, span, storable, text_table
+from karat.tables import html_table, many, number, span, storable, text_table
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
-
-
-class Hit(NamedTuple):
-    """One match: the item at this rank satisfies this gold item."""
-
-    rank: int
-    gold: str
-    grade: float
-    why: str
-
-
-class GoldItem(NamedTuple):
-    """A gold item, and the rank at which it was first found, if it was."""
-
-    gold: str
-    grade: float
-    rank: int | None
-
-
-class Means(dict[str, float]):
-    """Values by the names of the metrics; another spelling, such as "mrr", finds them too."""
-
-    def __missing__(self, name: str) -> float:
-        try:
-            canonical = str(parse(name))
-        except KaratError:
-            canonical = name
-        if canonical in self:
-            return self[canonical]
-        raise unknown("metric in this run", name, self, "one of: " + ", ".join(self))
 
 
 class Run:
@@ -71,6 +44,7 @@ class Run:
         query: Sequence[str | None] | None = None,
         meta: Mapping[str, Sequence[Any]] | None = None,
         samples: Samples | None = None,
+        kept: Callable[[], Kept | None] | None = None,
     ) -> None:
         self.ids = ids
         self.metrics = metrics
@@ -81,6 +55,7 @@ class Run:
         self.meta = meta or {}
         self.samples = samples
         self._hits = hits
+        self._keep = kept
         self._intervals: dict[float, dict[str, Interval]] = {}
 
     def __len__(self) -> int:
@@ -89,9 +64,26 @@ class Run:
     @cached_property
     def mean(self) -> dict[str, float]:
         """The mean of each metric over the queries for which it is defined."""
-        places = self.convention.rounding
-        means = Means({name: _mean(values) for name, values in self.scores.items()})
-        return means if places is None else Means({name: round(value, places) for name, value in means.items()})
+        means = Means({name: mean_of(values) for name, values in self.scores.items()})
+        for metric in self.metrics:
+            places = self.convention.of(metric.name, cut=bool(metric.ks)).rounding
+            if places is not None:
+                means.update({name: round(means[name], places) for name in metric.names})
+        return means
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """The queries that could not be judged, and why; they are in no mean, and not 0."""
+        return {self.ids[row]: why for row, why in self._hits.failed.items()}
+
+    def bounds(self) -> dict[str, Interval]:
+        """What each mean would be if every query that could not be judged scored 0, and if it scored 1."""
+        failed, ends = len(self._hits.failed), {}
+        for name, values in self.scores.items():
+            defined = values[~np.isnan(values)]
+            count, total = len(defined) + failed, float(defined.sum())
+            ends[name] = Interval(total / count, (total + failed) / count) if count else Interval(np.nan, np.nan)
+        return ends
 
     @cached_property
     def undefined(self) -> dict[str, int]:
@@ -119,7 +111,7 @@ class Run:
     def gold_size(self) -> float:
         """How many relevant gold items a query has, on average over those that have any."""
         counts = self._hits.gold_count()
-        return _mean(np.where(counts > 0, counts, np.nan))
+        return mean_of(np.where(counts > 0, counts, np.nan))
 
     @property
     def gold_hash(self) -> str:
@@ -149,6 +141,8 @@ class Run:
             "mean": self.mean,
             "interval": {name: list(ends) for name, ends in self.interval().items()},
             "undefined": self.undefined,
+            "failures": self.failures,
+            "bounds": {name: list(ends) for name, ends in self.bounds().items()} if self._hits.failed else {},
             "pooled": self.pooled,
             "queries": len(self),
             "gold_size": self.gold_size,
@@ -163,7 +157,7 @@ class Run:
 
     def hits(self, query_id: str | int) -> list[Hit]:
         """What matched what in one query, best rank first."""
-        row, h = self._row(query_id), self._hits
+        row, h = self.row(query_id), self._hits
         found = self._hits_of(row)
         why = h.why
         return [
@@ -178,13 +172,28 @@ class Run:
 
     def gold(self, query_id: str | int) -> list[GoldItem]:
         """The gold items of one query, each with the rank at which it was found."""
-        row, h, of = self._row(query_id), self._hits, self._hits.of
+        row, h, of = self.row(query_id), self._hits, self._hits.of
         first, last = int(of.start[row]), int(of.start[row + 1])
         ranks: dict[int, int] = {}
         for i in self._hits_of(row):
             if h.part is None or not h.part[i]:
                 ranks.setdefault(int(h.gold[i]), int(h.rank[i]))
         return [GoldItem(of.label[i], float(of.grade[i]), ranks.get(i)) for i in range(first, last)]
+
+    def items(self, query_id: str | int) -> Items | None:
+        """What came back for one query and its gold, with their texts; None in files of runs that kept no items."""
+        row = self.row(query_id)
+        return None if self.kept is None else self.kept.items(row)
+
+    @cached_property
+    def kept(self) -> Kept | None:
+        """What is kept of the items of all queries, the same in memory as in a file."""
+        if self._keep is not None or self.samples is None:
+            return None if self._keep is None else self._keep()
+        from karat.keeping import keep
+
+        places = places_kept(self.metrics, len(self))
+        return keep(self.samples, self._hits, self.convention, self.provenance.judge, places)
 
     def by(self, field: str) -> Slices:
         """A run for each value of a field of the samples."""
@@ -210,6 +219,7 @@ class Run:
             provenance=self.provenance,
             query=None if self.query is None else [self.query[row] for row in rows],
             meta={name: [column[row] for row in rows] for name, column in self.meta.items()},
+            kept=partial(_some_kept, self, index),
         )
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -217,6 +227,14 @@ class Run:
         from karat.runfile import save
 
         save(self, path)
+
+    def report(
+        self, path: str | PathLike[str], baseline: Run | str | PathLike[str] | None = None, *, allow: bool = False
+    ) -> None:
+        """Write the run as one HTML page, compared with a baseline if there is one."""
+        from karat.report.html import report
+
+        report(self, path, baseline=baseline, allow=allow)
 
     @property
     def all_hits(self) -> Hits:
@@ -232,7 +250,8 @@ class Run:
         first, last = np.searchsorted(self._hits.query, (row, row + 1)).tolist()
         return range(first, last)
 
-    def _row(self, query_id: str | int) -> int:
+    def row(self, query_id: str | int) -> int:
+        """The place of a query among the ids."""
         row = self._rows.get(str(query_id))
         if row is None:
             raise unknown("query", str(query_id), self.ids[:10_000], "run.table lists the queries")
@@ -240,21 +259,7 @@ class Run:
 
     def remarks(self) -> list[str]:
         """What a reader of the means should know: what is not in them, and how the data were read."""
-        p = self.provenance
-        said = []
-        for count in sorted({c for c in self.undefined.values() if c}):
-            names = [name for name, c in self.undefined.items() if c == count]
-            which = "" if len(names) == len(self.undefined) else f" for {', '.join(names)}"
-            why = "no relevant gold, " if count == int((self._hits.gold_count() == 0).sum()) else ""
-            said.append(f"{many(count, 'query is', 'queries are')} undefined{which}: {why}not in the mean.")
-        if p.missing:
-            how = "counted as 0" if self.convention.missing == "zero" else "left out"
-            said.append(f"{many(p.missing, 'query', 'queries')} of the gold missing from the run, {how}.")
-        if p.extra:
-            said.append(f"{many(p.extra, 'query', 'queries')} of the run without gold, ignored.")
-        if p.skipped:
-            said.append(f"{many(p.skipped, 'row', 'rows')} could not be read, skipped.")
-        return [clean(remark) for remark in (*said, *p.notes)]
+        return remarks(self)
 
     def _lines(self) -> list[list[str]]:
         ends = self.interval()
@@ -277,6 +282,5 @@ class Run:
         )
 
 
-def _mean(values: Floats) -> float:
-    defined: Bools = ~np.isnan(values)
-    return float(values[defined].mean()) if defined.any() else float("nan")
+def _some_kept(run: Run, rows: Ints) -> Kept | None:
+    return None if run.kept is None else run.kept.take(rows)

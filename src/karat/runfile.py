@@ -2,15 +2,14 @@
 
 One row per query: `query_id`, `query` if there is one, each metric under its name, then what the
 scores were made of: `depth`, `gold` (items and grades), `hits` (rank, gold item, grade, reason),
-`along.<name>` and `size.<name>` if texts were measured (what was read down to each rank), and each
-field of the samples as `meta.<field>`.
+`along.<name>` and `size.<name>` if texts were measured (what was read down to each rank), what is
+kept of the items (`retrieved`, `gold_items`), and each field of the samples as `meta.<field>`.
 """
 
 from __future__ import annotations
 
 import os
 from io import BytesIO
-from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +17,13 @@ import numpy as np
 
 from karat.along import Along
 from karat.arrays import Ints, starts
-from karat.conventions import Convention
 from karat.errors import KaratError, RunFileError, first_line
 from karat.hits import Gold, Hits
 from karat.metrics import Metric
 from karat.metrics.names import parse_stored
 from karat.provenance import Provenance
 from karat.run import Run
+from karat.stored import about_items, item_columns, nest, read_choices, stored_items, write_choices
 from karat.tables import storable
 
 if TYPE_CHECKING:
@@ -42,19 +41,19 @@ def save(run: Run, path: str | os.PathLike[str]) -> None:
     import msgspec
     import polars as pl
 
-    choices = {k: None if isinstance(v, float) and isnan(v) else v for k, v in run.convention.choices().items()}
     about = {
         "format": _FORMAT,
         "provenance": run.provenance.to_dict(),
-        "convention": {"name": run.convention.name, **choices},
+        "convention": write_choices(run.convention),
         "gold_hash": run.gold_hash,
+        "items": None if run.kept is None else about_items(run.kept, run.all_hits.of),
     }
     target = Path(path)
     try:
         frame = _frame(run)
         beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         try:
-            frame.write_parquet(beside, metadata={_KEY: msgspec.json.encode(about).decode()})
+            frame.write_parquet(beside, compression_level=1, metadata={_KEY: msgspec.json.encode(about).decode()})
             beside.replace(target)
         finally:
             beside.unlink(missing_ok=True)
@@ -97,7 +96,7 @@ def _frame(run: Run) -> pl.DataFrame:
 
     hits, rows = run.all_hits, len(run)
     within = hits.gold - hits.of.start[hits.query]
-    why = [hits.why] * len(hits) if isinstance(hits.why, str) else hits.why
+    why = pl.repeat(hits.why, len(hits), eager=True) if isinstance(hits.why, str) else _texts(hits.why)
     found = pl.DataFrame(
         {
             "rank": hits.rank,
@@ -105,9 +104,8 @@ def _frame(run: Run) -> pl.DataFrame:
             "grade": hits.grade,
             "repeated": hits.repeated,
             "part": np.zeros(len(hits), bool) if hits.part is None else hits.part,
-            "why": storable(list(why)),
-        },
-        schema_overrides={"why": pl.String},
+            "why": why,
+        }
     )
     gold = pl.DataFrame({"item": _texts(hits.of.label), "grade": hits.of.grade})
     columns: dict[str, Any] = {"query_id": storable(run.ids)}
@@ -115,13 +113,16 @@ def _frame(run: Run) -> pl.DataFrame:
         columns["query"] = _texts(run.query)
     columns |= run.scores
     columns["depth"] = hits.depth
-    columns["gold"] = _nest(gold, hits.gold_query, rows)
-    columns["hits"] = _nest(found, hits.query, rows)
+    if hits.failed:
+        columns["failed"] = _texts([hits.failed.get(row) for row in range(rows)])
+    columns["gold"] = nest(gold, hits.of.start)
+    columns["hits"] = nest(found, starts(np.bincount(hits.query, minlength=rows)))
     for name, sizes in hits.along.sizes.items():
         columns[_SIZE + name] = sizes
     for name, total in hits.along.totals.items():
         at_rank = pl.DataFrame({name: total})
-        columns[_ALONG + name] = _nest(at_rank, np.repeat(np.arange(rows), hits.depth), rows)
+        columns[_ALONG + name] = nest(at_rank, starts(hits.depth), records=False)
+    columns |= {} if run.kept is None else item_columns(run.kept, hits.of)
     for name, values in run.meta.items():
         columns[_META + name] = _meta_series(values)
     return pl.DataFrame(columns)
@@ -141,47 +142,34 @@ def _meta_series(values: Any) -> pl.Series:
 
 
 def _texts(values: Any) -> pl.Series:
+    """Texts as a column, whatever they are; mostly they are strings that can be taken as they are."""
     import polars as pl
 
+    try:
+        return pl.Series(list(values), dtype=pl.String, strict=True)
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
+        pass
     given = ["" if value is None else str(value) for value in values]
     texts = [None if value is None else text for value, text in zip(values, storable(given), strict=True)]
     return pl.Series(texts, dtype=pl.String)
-
-
-def _nest(flat: pl.DataFrame, query: Ints, rows: int) -> pl.Series:
-    """Rows that belong to queries, in order, as one list per query."""
-    import polars as pl
-
-    inside = pl.struct(flat.columns) if len(flat.columns) > 1 else pl.col(flat.columns)
-    lists = (
-        flat.with_columns(pl.Series("query", query)).group_by("query", maintain_order=True).agg(inside.alias("list"))
-    )
-    every = pl.DataFrame({"query": np.arange(rows)}).join(lists, on="query", how="left", maintain_order="left")
-    return every["list"].fill_null([])
 
 
 def _run(frame: pl.DataFrame, about: dict[str, Any]) -> Run:
     given = about["provenance"]
     tuples = {name: tuple(given[name]) for name in ("metrics", "notes")}
     provenance = Provenance(**{**given, **tuples})
-    choices = about["convention"]
-    convention = Convention(
-        **{
-            **choices,
-            **{name: nan for name in ("empty_gold", "empty_retrieved") if choices[name] is None},
-            "per_rank": tuple(choices["per_rank"]),
-        }
-    )
     metrics: tuple[Metric, ...] = tuple(parse_stored(text) for text in provenance.metrics)
     names = [name for metric in metrics for name in metric.names]
+    hits, items = _hits(frame, provenance), about.get("items")
     return Run(
         ids=frame["query_id"].to_list(),
-        hits=_hits(frame, provenance),
+        hits=hits,
         metrics=metrics,
-        convention=convention,
+        convention=read_choices(about["convention"]),
         scores={name: frame[name].to_numpy() for name in names},
         provenance=provenance,
         query=frame["query"].to_list() if "query" in frame.columns else None,
+        kept=None if items is None else stored_items(frame, hits.of, items),
         meta={name.removeprefix(_META): frame[name].to_list() for name in frame.columns if name.startswith(_META)},
     )
 
@@ -207,7 +195,14 @@ def _hits(frame: pl.DataFrame, provenance: Provenance) -> Hits:
         why=why[0] if len(set(why)) == 1 else why,
         along=_along(frame, depth),
         notes=(),
+        failed=_failed(frame),
     )
+
+
+def _failed(frame: pl.DataFrame) -> dict[int, str]:
+    """The queries that could not be judged, and why."""
+    causes = frame["failed"].to_list() if "failed" in frame.columns else []
+    return {row: why for row, why in enumerate(causes) if why is not None}
 
 
 def _along(frame: pl.DataFrame, depth: Ints) -> Along:

@@ -8,7 +8,7 @@ from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 
 from karat._version import __version__
-from karat.cli import demo, evaluate, lists
+from karat.cli import compare, conventions, demo, diagnose, evaluate, gate, init, lint, lists, report
 from karat.errors import KaratError
 
 _EPILOG = """\
@@ -18,9 +18,10 @@ examples:
   karat eval samples.jsonl "recall@1,5 ndcg@10 rr"    the metrics you want
   karat eval run.trec --gold qrels.txt -o run.parquet TREC files, and keep the result
   karat eval samples.jsonl --judge "fuzzy(0.8)"       texts that need not be equal; karat judges lists more
+  karat compare main.parquet branch.parquet           is it better, and which queries moved?
 """
 
-_COMMANDS = (demo, evaluate, lists)
+_COMMANDS = (demo, evaluate, compare, gate, diagnose, lint, report, init, lists, conventions)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,7 +59,9 @@ def _options(arguments: Sequence[str] | None) -> Namespace:
     options, rest = parser.parse_known_args(given)
     if rest and (not getattr(options, "takes_metrics", False) or any(word.startswith("-") for word in rest)):
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
-    if rest:
+    if rest and hasattr(options, "rules"):
+        options.rules += rest
+    elif rest:
         options.metrics = " ".join([options.metrics or "", *rest])
     return options
 

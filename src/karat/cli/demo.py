@@ -11,24 +11,22 @@ from karat.errors import BadArgument
 
 def add(commands: Any) -> None:
     """Declare the command."""
-    demo = commands.add_parser("demo", help="evaluate two retrievers on the bundled example")
-    demo.add_argument("--samples", metavar="FILE", help="write the samples of the first retriever to a JSONL file")
+    demo = commands.add_parser("demo", help="evaluate and compare two retrievers on the bundled example")
+    demo.add_argument(
+        "-o", "--output", metavar="FOLDER", default="karat-demo",
+        help="where the samples, both runs and the report go (default: %(default)s)",
+    )  # fmt: skip
     demo.set_defaults(command=_demo)
 
 
 def _demo(options: Namespace) -> None:
-    from karat.report import demo
-
-    if options.samples is None:
-        print(demo.show(program()))
-        return
     from pathlib import Path
 
-    import msgspec
+    from karat.report import demo
 
-    lines = [msgspec.json.encode(row) for row in demo.samples("bm25")]
+    folder = Path(options.output)
+    print(demo.show(program(), folder))
     try:
-        Path(options.samples).write_bytes(b"\n".join([*lines, b""]))
+        demo.write(folder)
     except OSError as error:
-        raise BadArgument(f"cannot write {options.samples}: {error.strerror}") from error
-    print(f"{options.samples}: {len(lines)} samples. Next: {program()} eval {options.samples}")
+        raise BadArgument(f"cannot write to {folder}: {error.strerror}", hint="-o FOLDER") from error

@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
+import msgspec
+
+from karat.comparison import compare
 from karat.demo import RETRIEVERS, corpus, queries
-from karat.demo.retrievers import words
+from karat.diagnosis import Miss, diagnose
 from karat.evaluation import evaluate
 from karat.report.terminal import side_by_side
 from karat.run import Run
-from karat.tables import clean, text_table
+from karat.tables import clean, span, text_table
 
 _DEPTH, _K, _SHOWN = 10, 5, 3
 
 
-class Miss(NamedTuple):
-    """A gold item that is not in the top k, and why."""
-
-    query: str
-    text: str
-    gold: str
-    cause: str
-
-
 def samples(retriever: str) -> list[dict[str, Any]]:
     """The queries with what a retriever returns for each, run now."""
+    pages = {page.id: f"{page.title}. {page.text}" for page in corpus()}
     rows = []
     for query in queries():
         scores = RETRIEVERS[retriever](corpus(), query.query)
-        best = dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:_DEPTH])
+        best = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:_DEPTH]
         rows.append(
             {
                 "id": query.id,
                 "query": query.query,
-                "retrieved": best,
-                "gold": query.gold,
+                "retrieved": [{"id": page, "score": score, "text": pages[page]} for page, score in best],
+                "gold": [{"id": page, "grade": grade, "text": pages[page]} for page, grade in query.gold.items()],
                 "topic": query.topic,
             }
         )
@@ -46,7 +42,7 @@ def runs() -> dict[str, Run]:
     return {name: evaluate(samples(name)) for name in RETRIEVERS}
 
 
-def show(program: str = "karat") -> str:
+def show(program: str = "karat", folder: Path = Path("karat-demo")) -> str:
     """The whole screen; the commands at its end begin with the program as it was called."""
     found = runs()
     name, best = next(iter(found.items()))
@@ -58,45 +54,55 @@ def show(program: str = "karat") -> str:
             "",
             side_by_side(found),
             "",
-            f"Three misses of {name} at {_K}, and why",
-            text_table([[m.query, f'"{clean(m.text, 46)}"', m.gold, m.cause] for m in misses(best)]),
+            *_verdict(found),
             "",
-            _next(program),
+            f"Three misses of {name} at {_K}, and why",
+            text_table([[m.query_id, f'"{clean(m.query or "", 46)}"', m.gold, m.text] for m in misses(best)]),
+            "",
+            _next(program, folder),
         ]
     )
 
 
+def write(folder: Path) -> None:
+    """Put the samples, both runs and the report of the first, beside the second, into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found = runs()
+    for name, run in found.items():
+        run.save(folder / f"{name}.parquet")
+    first, second = found
+    lines = [msgspec.json.encode(row) for row in samples(first)]
+    (folder / "samples.jsonl").write_bytes(b"\n".join([*lines, b""]))
+    found[first].report(folder / "report.html", baseline=folder / f"{second}.parquet")
+
+
 def misses(run: Run) -> list[Miss]:
     """Some gold items that the top k lack, of different causes where there are any."""
-    every = [
-        Miss(query.id, query.query, item.gold, _cause(query.query, item.gold, item.rank))
-        for query in queries()
-        for item in run.gold(query.id)
-        if item.rank is None or item.rank > _K
-    ]
     by_cause: dict[str, list[Miss]] = {}
-    for miss in every:
-        by_cause.setdefault(miss.cause.partition(":")[0][:6], []).append(miss)
+    for miss in diagnose(run, k=_K).misses:
+        by_cause.setdefault(miss.cause, []).append(miss)
     turns = max(map(len, by_cause.values()), default=0)
     taken = [group[turn] for turn in range(turns) for group in by_cause.values() if turn < len(group)]
     return sorted(taken[:_SHOWN])
 
 
-def _cause(query: str, gold: str, rank: int | None) -> str:
-    if rank is not None:
-        return f"at rank {rank}: below {_K}, recall@{_DEPTH} finds it"
-    page = next(d for d in corpus() if d.id == gold)
-    shared = set(words(query)) & set(words(f"{page.title} {page.text}"))
-    if not shared:
-        return "not retrieved: no word in common with the query"
-    return f"below rank {_DEPTH}: shares only {', '.join(sorted(shared)[:3])}"
+def _verdict(found: dict[str, Run]) -> list[str]:
+    """Which of the two is better, and how sure that is."""
+    (name, best), (other, worse) = found.items()
+    row = next(row for row in compare(worse, best, names=(other, name)).rows if row.metric == f"recall@{_K}")
+    sure = f"{row.difference:+.3f} {span(row.low, row.high)}, p = {row.p:.3f}"
+    return [
+        f"  {name} against {other} on {row.metric}: {sure} · {row.won} won, {row.tied} tied, {row.lost} lost",
+        "  p: by paired sign flips, corrected for the number of metrics (Holm)",
+    ]
 
 
-def _next(program: str) -> str:
+def _next(program: str, folder: Path) -> str:
     rows = [
-        [f"{program} demo --samples demo.jsonl", "the samples behind this, to see the format"],
-        [f'{program} eval demo.jsonl "recall@5 ndcg@10"', "evaluate a file; put yours in its place:"],
-        ["", '{"query": …, "retrieved": […], "gold": […]} per line'],
-        [f"{program} metrics", "every metric and what it says"],
+        [f"open {folder / 'report.html'}", "the report: curves, slices, misses, and each query with its texts"],
+        [f"{program} compare {folder / 'first-words'}.parquet {folder / 'bm25'}.parquet", "who moved?"],
+        [f"{program} diagnose {folder / 'bm25'}.parquet q01", "one query, opened"],
+        [f'{program} eval your.jsonl "recall@5 ndcg@10"', '{"query": …, "retrieved": […], "gold": […]} per line'],
+        [f"{program} init", "a commented starter and a workflow for CI"],
     ]
     return f"Next\n{text_table(rows)}"

@@ -1,0 +1,60 @@
+"""Which gold items the top k lack, and the recall that follows if some of them were there."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from karat.arrays import Bools, Floats, Ints
+from karat.errors import BadArgument
+from karat.run import Run
+
+_USUAL = 10
+
+
+class Missed:
+    """The relevant gold items of a run, numbered through all queries, and where each was first found."""
+
+    def __init__(self, run: Run, k: int) -> None:
+        hits = run.all_hits
+        good = hits.grade > 0
+        good = good if hits.part is None else good & ~hits.part
+        self.k = k
+        self.first: Floats = np.full(len(hits.of.grade), np.inf)
+        np.minimum.at(self.first, hits.gold[good], hits.rank[good].astype(float))
+        self.relevant: Bools = hits.of.grade > 0
+        self.query: Ints = hits.gold_query
+        self.queries = hits.queries
+        self._counted = _counted(run, k)
+
+    @property
+    def items(self) -> Ints:
+        """The gold items that the top k lack, in order."""
+        return np.flatnonzero(self.relevant & (self.first > self.k))
+
+    @property
+    def found(self) -> Bools:
+        """Which gold items the top k hold."""
+        return self.first <= self.k
+
+    def recall(self, found: Bools, row: int | None = None) -> float:
+        """The mean share of its gold that a query has if these gold items are found; or that of one query."""
+        gold = np.bincount(self.query[self.relevant], minlength=self.queries)
+        there = np.bincount(self.query[self.relevant & found], minlength=self.queries)
+        rows = (gold > 0) & (self._counted if row is None else np.arange(self.queries) == row)
+        return float((there[rows] / gold[rows]).mean()) if rows.any() else float("nan")
+
+
+def _counted(run: Run, k: int) -> Bools:
+    """Which queries are in the run's own mean of recall, where it has one."""
+    scores = run.scores.get(f"recall@{k}")
+    return np.ones(len(run), bool) if scores is None else ~np.isnan(scores)
+
+
+def usual_cutoff(run: Run, k: int | None) -> int:
+    """The cutoff that is asked for; by default the largest at which the run has a recall."""
+    if k is None:
+        ks = [k for metric in run.metrics if metric.name == "recall" for _, k in metric.columns if isinstance(k, int)]
+        return max(ks, default=_USUAL)
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        raise BadArgument("k is a whole number, at least 1", got=k)
+    return k

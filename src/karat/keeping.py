@@ -1,0 +1,161 @@
+"""From samples to the items that a run keeps of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, pairwise, repeat
+from typing import Any
+
+import numpy as np
+
+from karat.arrays import Floats, starts
+from karat.conventions import STANDARD, Convention
+from karat.errors import KaratError
+from karat.hits import Gold, Hits
+from karat.items import Extent, Kept, cut, strings
+from karat.judges import Ids, Judge, choose, find_judge
+from karat.samples import Field, Rankings, Samples
+from karat.samples.keys import as_id, as_ids, as_text, without_copies
+from karat.samples.maps import Maps
+from karat.samples.scores import order, precision_of
+from karat.samples.table import Table
+
+_FIELDS: tuple[Field, ...] = ("id", "text", "doc")
+_LOOKED_THROUGH = 1_000_000
+"""How many retrieved items are looked through for gold that was missed."""
+
+Columns = list[list[Sequence[Any]]]
+"""The fields of all rankings, best first, one list for each query; last the scores, if there are any."""
+
+
+def keep(samples: Samples, hits: Hits, c: Convention, judge: str, places: int) -> Kept:
+    """The best places of each ranking, and the gold; of bare strings, what the judge took them for."""
+    known = _judge(judge, samples)
+    compared: Field = known.field if isinstance(known, Ids) else "text"
+    bare: Field = "text" if compared == "text" else "id"
+    fields = (bare,) if samples.retrieved.plain else tuple(f for f in _FIELDS if f in samples.retrieved.some)
+    if c.duplicates == "once":
+        columns = _best(samples.retrieved, fields, c, places)
+    else:
+        columns = _without_copies(samples.retrieved, fields, c, known, places)
+    retrieved = {name: list(chain.from_iterable(column)) for name, column in zip((*fields, "score"), columns)}  # noqa: B905
+    start = starts(np.fromiter(map(len, columns[0]), np.int64, len(samples)))
+    gold = _gold(samples, hits.of, bare)
+    whole = compared != "text" and int(hits.depth.sum()) <= _LOOKED_THROUGH
+    if whole:
+        gold["seen"] = _seen(gold, compared, _whole(samples.retrieved, compared))
+    both = [side for side in (retrieved, gold) if "text" in side]
+    for side, column in zip(both, cut([strings("text", side["text"]) for side in both]), strict=True):
+        side["text"] = column
+    return Kept(retrieved, start, gold, samples.gold.start, Extent(places, whole))
+
+
+def _judge(name: str, samples: Samples) -> Judge | None:
+    """The judge of this name; in place of one that karat does not know, one that fits the items."""
+    try:
+        return find_judge("spans" if name.startswith("spans") else name)  # whose corpus need not be read for this
+    except KaratError:
+        pass
+    try:
+        return choose(samples).judge
+    except KaratError:
+        return None
+
+
+def _best(rankings: Rankings, fields: Sequence[Field], c: Convention, places: int) -> Columns:
+    """The best items of each ranking; long rankings by score are not sorted for the sake of a few."""
+    if isinstance(rankings, Maps) or (isinstance(rankings, Table) and rankings.scores is not None):
+        items, scores = zip(*_by_score(rankings, c, places), strict=True)
+        return [*repeat(list(items), len(fields)), list(scores)]
+    columns: list[Iterator[Sequence[Any]]] = [rankings.each(field, c) for field in fields]
+    in_order = rankings.sorted_scores(c)
+    columns += [] if in_order is None else [in_order]
+    return [[own[:places] for own in column] for column in columns]
+
+
+def _by_score(rankings: Maps | Table, c: Convention, places: int) -> Iterator[tuple[list[Any], list[float]]]:
+    given: Iterator[tuple[list[Any], Floats]]
+    if isinstance(rankings, Maps):
+        given = ((list(scored), np.fromiter(scored.values(), float, len(scored))) for scored in rankings.maps)
+    else:
+        assert rankings.scores is not None
+        item, all_scores = rankings.item, rankings.scores
+        given = ((item[a:b].to_list(), all_scores[a:b]) for a, b in pairwise(rankings.start.tolist()))
+    for ids, scores in given:
+        best = _order(scores, ids, c, places)
+        yield [ids[i] for i in best], scores[best].tolist()
+
+
+def _order(scores: Floats, names: Sequence[Any], c: Convention, places: int) -> list[int]:
+    """The best items of a ranking by their scores; those that cannot be among them are not sorted."""
+    with np.errstate(over="ignore"):
+        compared = scores.astype(precision_of(c)[1])
+    likely = np.arange(len(scores))
+    if len(scores) > places:
+        likely = np.flatnonzero(compared >= np.partition(compared, len(scores) - places)[len(scores) - places])
+    rows = likely.tolist()
+    return [rows[i] for i in order(scores[likely], [as_id(names[i]) for i in rows], c)[:places]]
+
+
+def _without_copies(
+    rankings: Rankings, fields: Sequence[Field], c: Convention, judge: Judge | None, places: int
+) -> Columns:
+    """The best items without the copies that the convention removes; these are told by what the judge compares."""
+    told: Sequence[Field] = [f for f in getattr(judge, "fields", ("text",)) if f in rankings.some]
+    same: Callable[[str], str] = getattr(judge, "same", str)
+    columns = _best(rankings, (*told, *fields), c, sys.maxsize)
+    kept: list[list[int]] = []
+    for keys in zip(*columns[: len(told)], strict=True):
+        names = [tuple(None if v is None else same(as_text(v)) for v in key) for key in zip(*keys, strict=True)]
+        kept.append(without_copies(list(range(len(names))), names.__getitem__, c.duplicates)[:places])
+    rest = columns[len(told) :]
+    return [[[own[i] for i in rows] for own, rows in zip(column, kept, strict=True)] for column in rest]
+
+
+def _gold(samples: Samples, of: Gold, bare: Field) -> dict[str, list[Any]]:
+    """The gold as it was given, each with the item of the run that it became."""
+    gold = samples.gold
+    fields = (bare,) if gold.plain else [f for f in _FIELDS if f in gold.columns]
+    columns: dict[str, list[Any]] = {field: strings(field, list(gold.columns[field])) for field in fields}
+    columns["grade"] = gold.grade.tolist()
+    first, labels = of.start.tolist(), of.label
+    if len(labels) == len(gold.grade) and (of.start == gold.start).all():
+        columns["item"] = (np.arange(len(labels)) - np.repeat(of.start[:-1], np.diff(of.start))).tolist()
+        columns["label"] = list(labels)
+        return columns
+    columns["item"], columns["label"] = [], []
+    for row, (begin, end) in enumerate(pairwise(gold.start.tolist())):
+        united = labels[first[row] : first[row + 1]]
+        for i in range(begin, end):
+            names = [name for field in ("id", "text", "doc") if (name := columns.get(field, {i: None})[i]) is not None]
+            item = next((n for n, label in enumerate(united) if any(_names(label, name) for name in names)), 0)
+            columns["item"].append(item)
+            columns["label"].append(united[item] if item < len(united) else names[0])
+    return columns
+
+
+def _names(label: str, one: str) -> bool:
+    """Whether a label, which may be that of several alternatives, names this one."""
+    return label == one or f" | {one} | " in f" | {label} | "
+
+
+def _seen(gold: dict[str, list[Any]], compared: Field, rankings: Sequence[Any]) -> list[bool]:
+    """Whether each gold item is in any of the rankings."""
+    keys: list[Any] = gold.get("id") or gold["doc"]
+    if compared == "doc" and "doc" in gold:
+        keys = [key if doc is None else doc for key, doc in zip(keys, gold["doc"], strict=True)]
+    wanted = frozenset(keys)
+    found: set[Any] = set()
+    for items in rankings:
+        found |= wanted.intersection(as_ids(list(items)))
+    return [key in found for key in keys]
+
+
+def _whole(rankings: Rankings, field: Field) -> Sequence[Any]:
+    """Every item of every ranking, in no order."""
+    if isinstance(rankings, Table):
+        return [rankings.item]
+    if isinstance(rankings, Maps):
+        return rankings.maps
+    return list(rankings.each(field, STANDARD))

@@ -1,0 +1,191 @@
+"""`karat diagnose`, driven as a user does: by running it; and what hostile texts come out as."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+import karat
+
+KARAT = str(Path(sys.executable).with_name("karat"))
+QUOTE = "The museum is closed on Mondays and on public holidays. Tickets are sold at the door until five."
+NEAR = QUOTE.replace("five", "nine")
+ROWS = [
+    {
+        "id": "q1",
+        "query": "When?",
+        "retrieved": [{"text": "Parking.", "score": 2}, {"text": NEAR, "score": 1}],
+        "gold": [QUOTE],
+    },
+    {"id": "q2", "query": "Who?", "retrieved": [{"text": QUOTE, "score": 3}], "gold": [QUOTE, "Nobody knows this."]},
+]
+HOSTILE = "<script>alert(1)</script> \x1b[31mred\x1b[0m \u202eevil\u2066 \0 \ud800 | `x` [a](http://b) ~"
+
+
+def call(*arguments, code=0, env=None):
+    done = subprocess.run(
+        [KARAT, *map(str, arguments)],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "COLUMNS": "100", **(env or {})},
+    )
+    assert done.returncode == code, done.stderr
+    assert b"Traceback" not in done.stderr
+    return (done.stdout if code == 0 else done.stderr).decode("utf-8")
+
+
+@pytest.fixture
+def run_file(tmp_path):
+    path = tmp_path / "run.parquet"
+    karat.evaluate(ROWS, "recall@2", judge="exact").save(path)
+    return path
+
+
+def test_the_whole_run(run_file):
+    out = call("diagnose", run_file)
+    first, *_ = out.splitlines()
+    assert "2 queries · judge: exact · recall@2 0.250 · 2 of 3 gold items not in the top 2" in first
+    assert "nearly equal · 1 of 2" in out
+    assert "a nearly equal text stands at rank 2 (0.98 alike)" in out
+    assert "not retrieved · 1 of 2" in out
+    assert "counted as found (judge fuzzy), recall@2 would be 0.750." in out
+    assert "What cannot be told" in out
+    assert "diagnose RUN q1" in out
+
+
+def test_one_query_in_full(run_file):
+    out = call("diagnose", run_file, "q1")
+    assert 'q1 "When?" · judge: exact · top 2' in out
+    assert "missed: a nearly equal text stands at rank 2 (0.98 alike)" in out
+    assert "beside rank 2" in out
+    left, right = zip(*(line.split(" │ ") for line in out.splitlines() if " │ " in line), strict=True)
+    for column, end in ((left, "five."), (right, "nine.")):
+        text = " ".join(part.strip() for part in column)
+        assert text.startswith("«The museum is closed on Mondays and on")
+        assert text.endswith(end)
+        assert text.replace("«", "").replace("»", "") == QUOTE.replace("five.", end)
+        assert text.count("«") == text.count("»") == len(column)  # each line closes what it opens
+        assert not text.endswith("»")  # the last word differs
+
+
+def test_what_was_found_is_shown_too(run_file):
+    out = call("diagnose", run_file, "q2")
+    assert "at rank 1" in out
+    assert "missed: the one retrieved item is another" in out
+    assert "← exact: The museum" in out
+
+
+def test_formats(run_file):
+    told = json.loads(call("diagnose", run_file, "--format", "json"))
+    assert told["causes"] == {"nearly equal": 1, "not retrieved": 1}
+    assert told["misses"][0]["ranks"] == [2]
+    one = json.loads(call("diagnose", run_file, "q2", "--format", "json"))
+    assert (one["gold"], one["recall"]) == (2, 0.5)
+    assert one["hits"] == [{"rank": 1, "gold": QUOTE, "grade": 1.0, "why": "exact"}]
+    rows = list(csv.DictReader(io.StringIO(call("diagnose", run_file, "--format", "csv"))))
+    assert [row["cause"] for row in rows] == ["nearly equal", "not retrieved"]
+    page = call("diagnose", run_file, "--format", "markdown")
+    assert "| nearly equal | 1 |" in page
+
+
+def test_k_and_a_second_run(run_file, tmp_path):
+    other = tmp_path / "other.parquet"
+    found = [{**row, "retrieved": [{"text": QUOTE, "score": 1}]} for row in ROWS]
+    karat.evaluate(found, "recall@2", judge="exact").save(other)
+    out = call("diagnose", run_file, "--with", other, "--k", "1")
+    assert "not in the top 1" in out
+    assert "have a recall of 0.750, alone 0.250 and 0.750: the other finds 1 of the 2 missed gold items." in out
+
+
+def test_nothing_missed(tmp_path):
+    karat.evaluate([{"retrieved": ["a"], "gold": ["a"]}], "recall@1").save(tmp_path / "run.parquet")
+    out = call("diagnose", tmp_path / "run.parquet")
+    assert "the top 1 hold all gold" in out
+    assert "Next" not in out
+    assert (
+        call("diagnose", tmp_path / "run.parquet", "--format", "csv").strip()
+        == "query_id,query,gold,grade,rank,cause,text"
+    )
+    assert "Gold" in call("diagnose", tmp_path / "run.parquet", "1")
+
+
+def test_errors(run_file, tmp_path):
+    assert "no run file" in call("diagnose", tmp_path / "none", code=2)
+    assert 'no query "q9"' in call("diagnose", run_file, "q9", code=2)
+    assert "k is a whole number" in call("diagnose", run_file, "--k", "0", code=2)
+    (tmp_path / "broken.parquet").write_text("nonsense")
+    assert "cannot be read" in call("diagnose", tmp_path / "broken.parquet", code=2)
+
+
+def in_a_terminal(*arguments, **env):
+    """What a terminal is sent."""
+    ours, theirs = pty.openpty()
+    clean = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "TERM")}
+    with subprocess.Popen(
+        [KARAT, *map(str, arguments)], stdout=theirs, env={**clean, "TERM": "xterm", **env}
+    ) as process:
+        os.close(theirs)
+        sent = b""
+        try:
+            while part := os.read(ours, 65_536):
+                sent += part
+        except OSError:  # the other end is closed
+            pass
+        assert process.wait() == 0
+    os.close(ours)
+    return sent.decode()
+
+
+def test_matches_are_bold_in_a_terminal_unless_that_is_not_wanted(run_file):
+    sent = in_a_terminal("diagnose", run_file, "q1")
+    assert "\x1b[1mThe museum" in sent
+    assert "«" not in sent
+    for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        sent = in_a_terminal("diagnose", run_file, "q1", **env)
+        assert "\x1b" not in sent
+        assert "«The museum" in sent
+
+
+@pytest.fixture
+def hostile(tmp_path):
+    row = {"id": HOSTILE, "query": HOSTILE, "retrieved": [{"id": HOSTILE + "1", "text": HOSTILE * 2, "doc": HOSTILE}]}
+    path = tmp_path / "run.parquet"
+    karat.evaluate([{**row, "gold": [{"id": HOSTILE, "text": HOSTILE * 2}]}], "recall@1", judge="ids").save(path)
+    return path
+
+
+@pytest.mark.parametrize("style", ["table", "json", "csv", "markdown"])
+@pytest.mark.parametrize("one", [False, True])
+def test_hostile_texts_come_out_harmless(hostile, style, one):
+    query = [karat.load(hostile).ids[0]] if one and "\0" not in karat.load(hostile).ids[0] else []
+    out = call("diagnose", hostile, *query, "--format", style)
+    harmless(out)
+    if style == "markdown":
+        assert "<script>" not in out
+        assert "[a](" not in out
+    if style == "json":
+        assert json.loads(out)["misses"][0]["query"].startswith("<script>")
+
+
+def test_hostile_texts_side_by_side(hostile):
+    found = karat.diagnose(karat.load(hostile), karat.load(hostile).ids[0])
+    harmless(repr(found))
+    assert "beside rank 1" in repr(found)
+    memory = karat.evaluate([{"retrieved": [HOSTILE], "gold": [HOSTILE + "!"]}], "recall@1", judge="exact")
+    harmless(repr(karat.diagnose(memory)))
+    harmless(repr(karat.diagnose(memory, 1)))
+
+
+def harmless(text):
+    """No character is left that a terminal would act on."""
+    bad = {ch for ch in text if unicodedata.category(ch) in ("Cc", "Cf", "Cs", "Co") and ch != "\n"}
+    assert not bad

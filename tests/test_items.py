@@ -1,0 +1,212 @@
+"""What a run keeps of its items: the same in memory, in a file and in a part of the run; and no more than it says."""
+
+from __future__ import annotations
+
+import pickle
+
+import polars as pl
+import pytest
+
+import karat
+from karat import items as keeping
+from karat.items import GoldText, Retrieved
+
+RECORDS = [
+    {
+        "id": "q",
+        "retrieved": [
+            {"id": "a", "text": "A text", "doc": "d1", "score": 0.2},
+            {"id": 2, "text": "Another", "score": 0.5},
+        ],
+        "gold": [
+            {"id": "b", "group": "g", "text": "Bee", "doc": "d2"},
+            {"id": 2, "group": "g"},
+            {"id": "c", "grade": 3},
+        ],
+    },
+    {"id": "r", "retrieved": [], "gold": [{"id": "a"}]},
+]
+
+
+def back(run, tmp_path):
+    run.save(tmp_path / "run.parquet")
+    return karat.load(tmp_path / "run.parquet")
+
+
+def test_records_keep_every_field(tmp_path):
+    run = karat.evaluate(RECORDS, "recall@5")
+    items = run.items("q")
+    assert items.retrieved == [Retrieved(1, "2", "Another", None, 0.5), Retrieved(2, "a", "A text", "d1", 0.2)]
+    assert [gold[:5] for gold in items.gold] == [
+        ("b | 2", "Bee", "d2", 1.0, "b"),
+        ("b | 2", None, None, 1.0, "2"),
+        ("c", None, None, 3.0, "c"),
+    ]
+    assert [(gold.item, gold.seen) for gold in items.gold] == [(0, False), (0, True), (1, False)]
+    assert run.items("r").retrieved == []
+    assert run.items("r").gold == [GoldText("a", None, None, 1.0, "a", 0, True)]
+    assert [back(run, tmp_path).items(q) for q in run.ids] == [run.items(q) for q in run.ids]
+
+
+@pytest.mark.parametrize(
+    ("judge", "field"),
+    [("ids", "id"), ("exact", "text"), ("text", "text"), ("fuzzy", "text"), ("contains", "text"), ("spans", "text")],
+)
+def test_bare_strings_are_what_the_judge_took_them_for(judge, field, tmp_path):
+    run = karat.evaluate(retrieved=[["one", "two"]], gold=[["two", "six"]], metrics="rr", judge=judge)
+    for items in (run.items(1), back(run, tmp_path).items(1)):
+        assert [getattr(item, field) for item in items.retrieved] == ["one", "two"]
+        assert [getattr(item, field) for item in items.gold] == ["two", "six"]
+        other = "text" if field == "id" else "id"
+        assert all(getattr(item, other) is None for item in (*items.retrieved, *items.gold))
+
+
+def test_a_judge_of_ones_own():
+    class First:
+        name = "first"
+
+        def __call__(self, samples, c):
+            return karat.judges.Exact()(samples, c)
+
+    run = karat.evaluate(retrieved=[["a b", "c d"]], gold=[["c d"]], metrics="rr", judge=First())
+    assert [item.text for item in run.items(1).retrieved] == ["a b", "c d"]
+
+
+def test_dicts_of_scores_stand_best_first_and_tied_as_the_convention_says(tmp_path):
+    scores = {"a": 1.0, "b": 3.0, "c": 1.0, "d": 2.0}
+    run = karat.evaluate(retrieved={"q": scores}, gold={"q": {"a": 1}}, metrics="rr")
+    assert [(item.id, item.score) for item in run.items("q").retrieved] == [("b", 3), ("d", 2), ("c", 1), ("a", 1)]
+    assert back(run, tmp_path).items("q") == run.items("q")
+
+
+@pytest.mark.parametrize("layout", ["lists", "maps", "table"])
+def test_the_best_places_are_kept_where_the_judge_ranked_them(layout):
+    scores = {f"d{i:03}": float(-(i // 3)) for i in range(300)}  # three of each score
+    given = {"lists": {"q": list(scores.items())}, "maps": {"q": scores}}.get(layout)
+    if given is None:
+        given = pl.DataFrame({"query_id": "q", "doc_id": list(scores), "score": list(scores.values())})
+    gold = {"q": dict.fromkeys(list(scores)[:30], 1)}
+    run = karat.evaluate(retrieved=given, gold=gold, metrics="recall@10")
+    kept = run.items("q").retrieved
+    assert len(kept) == 20
+    ranks = {hit.gold: hit.rank for hit in run.hits("q")}
+    assert [item.id for item in kept] == sorted(ranks, key=ranks.get)[:20]
+
+
+@pytest.mark.parametrize(("metrics", "places"), [("rr", 20), ("recall@5", 20), ("recall@30", 60), ("ndcg@1000", 100)])
+def test_twice_the_largest_cutoff_is_kept_within_bounds(metrics, places):
+    run = karat.evaluate(retrieved=[[f"d{i}" for i in range(500)]], gold=[["d3"]], metrics=metrics)
+    assert len(run.items(1).retrieved) == places
+    assert run.kept.extent.places == places
+
+
+def test_many_queries_keep_fewer_places(monkeypatch):
+    monkeypatch.setattr(keeping, "_ITEMS", 90)
+    run = karat.evaluate(retrieved=[[f"d{i}" for i in range(99)]] * 3, gold=[["d3"]] * 3, metrics="recall@50")
+    assert run.kept.extent.places == 30
+    monkeypatch.setattr(keeping, "_ITEMS", 3)
+    assert keeping.places_kept(run.metrics, 3) == 10
+
+
+def test_long_texts_are_cut_and_say_so(tmp_path):
+    run = karat.evaluate(retrieved=[["x" * 5_000, "y" * 4_000]], gold=[["z" * 4_321]], metrics="rr", judge="exact")
+    first, second = run.items(1).retrieved
+    assert first.text == "x" * 4_000 + "… [1,000 more characters]"
+    assert second.text == "y" * 4_000
+    assert run.items(1).gold[0].text == "z" * 4_000 + "… [321 more characters]"
+    assert keeping.without_mark(first.text) == "x" * 4_000
+    assert back(run, tmp_path).items(1) == run.items(1)
+
+
+def test_very_many_texts_are_cut_shorter(monkeypatch):
+    monkeypatch.setattr(keeping, "_CHARACTERS", 2_500)
+    run = karat.evaluate(retrieved=[["x" * 3_000, "y" * 3_000]], gold=[["z"]], metrics="rr", judge="exact")
+    assert run.items(1).retrieved[0].text == "x" * 1_000 + "… [2,000 more characters]"
+    same = karat.evaluate(retrieved=[["x" * 2_000] * 9], gold=[["z"]], metrics="rr", judge="exact")
+    assert len(same.items(1).retrieved[0].text) == 2_000  # equal texts are stored once, and counted once
+
+
+def test_removed_copies_are_not_kept():
+    c = karat.Convention(name="mine", duplicates="remove")
+    run = karat.evaluate(retrieved=[["a", "a", "b", "g"]], gold=[["g"]], metrics="rr", convention=c)
+    assert [item.id for item in run.items(1).retrieved] == ["a", "b", "g"]
+    assert run.gold(1)[0].rank == 3
+    run = karat.evaluate(retrieved=[["A", "a", "b"]], gold=[["b"]], metrics="rr", convention=c, judge="text")
+    assert [item.text for item in run.items(1).retrieved] == ["A", "b"]
+    chunks = [{"doc": "d", "start": i, "end": 9} for i in (0, 0, 5)]
+    rows = [{"retrieved": chunks, "gold": [{"doc": "d", "start": 0, "end": 9}]}]
+    assert len(karat.evaluate(rows, "rr", judge="spans").items(1).retrieved) == 3
+    last = karat.Convention(name="mine", duplicates="last")
+    run = karat.evaluate(retrieved=[["a", "b", "a", "g"]], gold=[["g"]], metrics="rr", convention=last)
+    assert [item.id for item in run.items(1).retrieved] == ["b", "a", "g"]
+
+
+def test_gold_is_seen_wherever_it_was_retrieved(monkeypatch):
+    rankings = {"q": [f"d{i}" for i in range(50)], "r": ["x"]}
+    gold = {"q": ["x", "nowhere"], "r": ["d40"]}
+    run = karat.evaluate(retrieved=rankings, gold=gold, metrics="recall@5", judge="ids")
+    assert [item.seen for q in gold for item in run.items(q).gold] == [True, False, True]
+    monkeypatch.setattr("karat.keeping._LOOKED_THROUGH", 10)
+    run = karat.evaluate(retrieved=rankings, gold=gold, metrics="recall@5", judge="ids")
+    assert [item.seen for q in gold for item in run.items(q).gold] == [None, None, None]
+
+
+def test_documents_are_seen_by_their_names():
+    rows = [
+        {"retrieved": [{"id": "c1", "doc": "d"}], "gold": ["e"]},
+        {"retrieved": [{"id": "c2", "doc": "e"}], "gold": ["d"]},
+    ]
+    run = karat.evaluate(rows, "recall@1", at="doc")
+    assert [item.seen for q in (1, 2) for item in run.items(q).gold] == [True, True]
+
+
+def test_a_part_of_a_run_keeps_its_items(tmp_path):
+    run = karat.evaluate([{**row, "topic": row["id"]} for row in RECORDS], "recall@5")
+    for whole in (run, back(run, tmp_path)):
+        part = whole.take([1, 0])
+        assert [part.items(q) for q in part.ids] == [run.items(q) for q in part.ids]
+        assert whole.by("topic")["q"].items("q") == run.items("q")
+        assert pickle.loads(pickle.dumps(part)).items("q") == run.items("q")
+
+
+def test_any_parquet_reader_finds_them(tmp_path):
+    karat.evaluate(RECORDS, "recall@5").save(tmp_path / "run.parquet")
+    frame = pl.read_parquet(tmp_path / "run.parquet")
+    first = frame["retrieved"].to_list()[0][0]
+    assert first == {"id": "2", "text": "Another", "doc": None, "score": 0.5}
+    assert frame["gold_items"].to_list()[0][0]["text"] == "Bee"
+
+
+def test_gold_that_its_labels_tell_is_not_written_twice(tmp_path, monkeypatch):
+    monkeypatch.setattr("karat.keeping._LOOKED_THROUGH", 0)
+    run = karat.evaluate(retrieved=[["a"], []], gold=[{"a": 2, "b": 0}, {}], metrics="rr")
+    assert [back(run, tmp_path).items(q) for q in run.ids] == [run.items(q) for q in run.ids]
+    assert "gold_items" not in pl.read_parquet(tmp_path / "run.parquet").columns
+
+
+def test_files_without_items_have_none(tmp_path):
+    run = karat.evaluate(RECORDS, "recall@5")
+    run.samples, run.__dict__["kept"] = None, None
+    old = back(run, tmp_path)
+    assert "retrieved" not in pl.read_parquet(tmp_path / "run.parquet").columns
+    assert old.items("q") is None
+    assert old.take([0]).items("q") is None
+    with pytest.raises(karat.UnknownName, match='no query "x"'):
+        old.items("x")
+
+
+def test_files_that_lack_some_of_it_are_damaged(tmp_path):
+    path = tmp_path / "run.parquet"
+    karat.evaluate(RECORDS, "recall@5").save(path)
+    frame, about = pl.read_parquet(path), pl.read_parquet_metadata(path)["karat"]
+    frame.drop("retrieved").write_parquet(path, metadata={"karat": about})
+    with pytest.raises(karat.RunFileError, match="damaged"):
+        karat.load(path)
+    frame.write_parquet(path, metadata={"karat": about.replace('"places"', '"plates"')})
+    with pytest.raises(karat.RunFileError, match="damaged"):
+        karat.load(path)
+
+
+def test_half_characters_are_written_out(tmp_path):
+    run = karat.evaluate(retrieved=[["\ud800 a", "\0b"]], gold=[["c"]], metrics="rr", judge="exact")
+    assert [item.text for item in back(run, tmp_path).items(1).retrieved] == ["\\ud800 a", "\0b"]

@@ -1,0 +1,271 @@
+"""Lint: every kind of problem from a test set made by hand, and none of them in one that is sound."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import polars as pl
+import pytest
+
+import karat
+
+CORPUS = {
+    "hours": "The museum is closed on Mondays and on public holidays, and so is the cafe in the yard.",
+    "hours-old": "The museum is closed on Mondays and on public holidays, and so is the shop in the yard.",
+    "tickets": "Tickets are sold at the door until half an hour before we close.",
+    "dogs": "Dogs are welcome in the garden, but not in the house.",
+}
+
+
+def problems(rows, **options):
+    return {problem.kind: problem for problem in karat.lint(rows, **options).problems if problem.kind != "small"}
+
+
+def asked(**gold):
+    return [{"id": name, "query": f"{name}?", "gold": items} for name, items in gold.items()]
+
+
+def test_a_sound_test_set_has_no_problems():
+    found = karat.lint(asked(a=["tickets"], b=["dogs", "tickets"]), corpus=CORPUS)
+    assert [problem.kind for problem in found.problems] == ["small"]
+    assert found.sound
+    assert (found.queries, found.gold) == (2, 3)
+
+
+def test_ids_that_are_not_in_the_corpus():
+    found = problems(asked(a=["ticket"], b=["dogs"], c=["xyz", "xyz"]), corpus=CORPUS)
+    lacking = found["not in the corpus"]
+    assert lacking.serious
+    assert lacking.count == 2
+    assert lacking.text == "2 gold items are not in the corpus: no retriever can find what is not there."
+    assert lacking.examples == ['a: ticket: no id "ticket", the nearest is "tickets"', 'c: xyz: no id "xyz"']
+
+
+@pytest.mark.parametrize(
+    ("gold", "why"),
+    [
+        ({"text": "Dogs are  welcome"}, None),
+        ({"text": "Cats are welcome"}, "this text is in no document"),
+        ({"doc": "dogs", "text": "welcome in the\ngarden"}, None),
+        ({"doc": "dogs", "text": "sold at the door"}, 'its text is not in "dogs"'),
+        ({"doc": "cats", "text": "welcome"}, 'no document "cats"'),
+        ({"id": "dogs", "text": "Dogs are welcome"}, None),
+        ({"id": "dogs", "text": "Dogs are banned"}, 'its text is not in "dogs"'),
+        ({"doc": "dogs", "start": 0, "end": len(CORPUS["dogs"])}, None),
+        ({"doc": "dogs", "start": 0, "end": 54}, 'it ends at 54, "dogs" at 53'),
+        ({"id": "nobody", "grade": 0}, None),
+    ],
+)
+def test_quotes_and_ranges_that_are_not_in_the_corpus(gold, why):
+    found = problems([{"id": "q", "gold": [gold, {**gold, "grade": 0}][:1]}, *asked(b=[])], corpus=CORPUS)
+    if why is None:
+        assert "not in the corpus" not in found
+    else:
+        (example,) = found["not in the corpus"].examples
+        assert example.startswith("q: ")
+        assert why in example
+
+
+def test_a_corpus_may_be_a_file_or_a_folder(tmp_path):
+    (tmp_path / "dogs.txt").write_text(CORPUS["dogs"])
+    rows = asked(a=["dogs"], b=["cats"])
+    assert problems(rows, corpus=tmp_path)["not in the corpus"].count == 1
+    pl.DataFrame({"id": list(CORPUS), "text": list(CORPUS.values())}).write_ndjson(tmp_path / "corpus.jsonl")
+    assert problems(rows, corpus=tmp_path / "corpus.jsonl")["not in the corpus"].count == 1
+
+
+def test_queries_that_are_asked_twice():
+    rows = [
+        {"id": "a", "query": "How do I cancel?", "gold": ["x", "y"]},
+        {"id": "b", "query": "how do I  CANCEL", "gold": ["y", "x"]},
+        {"id": "c", "query": "Where?", "gold": ["x"]},
+        {"id": "d", "query": "where", "gold": ["z"]},
+        {"id": "e", "query": "", "gold": ["z"]},
+        {"id": "f", "query": "", "gold": ["x"]},
+    ]
+    found = problems(rows)
+    assert found["duplicate queries"].count == 1
+    assert not found["duplicate queries"].serious
+    assert found["duplicate queries"].examples == ['a, b: "How do I cancel?"']
+    assert found["conflicting gold"].count == 1
+    assert found["conflicting gold"].serious
+    assert found["conflicting gold"].examples == ['c, d: "Where?"']
+
+
+def test_another_grade_is_other_gold():
+    rows = [{"query": "Where?", "gold": {"x": 1}}, {"query": "where?", "gold": {"x": 2}}]
+    assert set(problems(rows)) == {"conflicting gold"}
+
+
+def test_items_that_stand_twice_in_a_query():
+    rows = asked(a=[{"id": "x", "grade": 1}, {"id": "x", "grade": 2}], b=[{"id": "y"}, {"id": "y"}, {"id": "z"}])
+    found = problems(rows)
+    assert found["conflicting gold"].examples == ["a: x, grades 1, 2"]
+    assert found["conflicting gold"].serious
+    assert found["repeated gold"].examples == ["b: y"]
+    assert not found["repeated gold"].serious
+
+
+def test_empty_gold():
+    found = problems([*asked(a=["x"], b=[]), {"id": "c", "query": "c?", "gold": {"y": 0}}])
+    assert found["empty gold"].count == 2
+    assert not found["empty gold"].serious
+    assert found["empty gold"].examples == ["b", "c: every grade is 0 or less"]
+    assert "empty gold" not in problems(asked(a=["x"]))
+    nothing = problems(asked(a=[], b=[]))
+    assert list(nothing) == ["no gold"]
+    assert nothing["no gold"].serious
+
+
+def test_near_copies_in_the_corpus():
+    found = problems(asked(a=["hours"], b=["tickets"]), corpus=CORPUS)
+    copies = found["no alternatives"]
+    assert not copies.serious
+    # "cafe" and "shop" have no letter in common: 1 - 8 / 174 = 0.954
+    assert copies.examples == ["a: hours and hours-old, 0.95 alike"]
+    both = [{"id": "hours", "group": "h"}, {"id": "hours-old", "group": "h"}]
+    assert "no alternatives" not in problems(asked(a=both), corpus=CORPUS)
+    assert "no alternatives" not in problems(asked(a=["hours", "hours-old"]), corpus=CORPUS)
+    same = problems(asked(a=["x"]), corpus={"x": "The same words.", "y": "The  same words."})
+    assert same["no alternatives"].examples == ["a: x and y, equal"]
+
+
+def test_a_quote_that_stands_in_another_document():
+    gold = [{"doc": "hours", "text": "closed on Mondays and on public holidays"}]
+    assert problems(asked(a=gold), corpus=CORPUS)["no alternatives"].examples == [
+        "a: closed on Mondays and on public holidays and hours-old, equal"
+    ]
+    assert "no alternatives" not in problems(asked(a=[{"doc": "hours", "text": "so is the cafe"}]), corpus=CORPUS)
+
+
+def test_very_large_corpora_are_searched_for_equal_texts_alone(monkeypatch):
+    monkeypatch.setattr("karat.linting.alternatives._MOST", 10)
+    assert "no alternatives" not in problems(asked(a=["hours"]), corpus=CORPUS)
+    same = problems(asked(a=["x"]), corpus={"x": "The same words.", "y": "The  same words."})
+    assert same["no alternatives"].count == 1
+
+
+def test_near_copies_among_the_retrieved():
+    chunks = [{"id": name, "text": text} for name, text in CORPUS.items()]
+    rows = [{"id": "a", "retrieved": chunks, "gold": [{"id": "hours"}]}]
+    assert problems(rows)["no alternatives"].examples == ["a: hours and hours-old, 0.95 alike"]
+    texts = [{"id": "a", "retrieved": list(CORPUS.values()), "gold": [CORPUS["hours"]]}]
+    assert problems(texts)["no alternatives"].count == 1
+    assert "no alternatives" not in problems([{**rows[0], "gold": [{"id": "dogs"}]}])
+    assert "no alternatives" not in problems([{**texts[0], "gold": [CORPUS["dogs"]]}])
+
+
+def runs(*shares, size=100):
+    """Runs of which these shares of the queries find their gold."""
+    gold = {f"q{i}": ["g"] for i in range(size)}
+    return [
+        karat.evaluate(
+            retrieved={q: ["g" if i < share * size else "x"] for i, q in enumerate(gold)},
+            gold=gold,
+            metrics="recall@1 precision@1",
+        )
+        for share in shares
+    ]
+
+
+def test_saturation():
+    rows = asked(**{f"q{i}": ["g"] for i in range(100)})
+    found = problems(rows, runs=runs(0.99, 1.0))
+    assert found["saturated"].count == 2
+    assert found["saturated"].text.startswith("In every metric every run scores above 0.98")
+    assert found["saturated"].examples == ["recall@1: 0.990 at the lowest", "precision@1: 0.990 at the lowest"]
+    assert "saturated" not in problems(rows, runs=runs(0.99, 0.98))
+    assert "saturated" not in problems(rows)
+
+
+def test_size_by_two_runs():
+    rows = asked(**{f"q{i}": ["g"] for i in range(100)})
+    found = karat.lint(rows, runs=runs(0.5, 0.75))
+    spread = sqrt(100 / 99 * 0.25 * 0.75)  # a quarter of the differences is 1, the rest 0
+    assert found.strength.spread == pytest.approx(spread)
+    assert found.strength.of == "the spread of the differences in recall@1 between the first two runs"
+    assert found.strength.detectable == pytest.approx((1.959964 + 0.841621) * spread / 10, abs=1e-6)
+    assert found.strength.needed == 3_717  # ((1.96 + 0.84) × 0.4352 / 0.02)², rounded up
+    assert found.problems[-1].kind == "small"
+
+
+def test_size_by_one_run_by_what_was_retrieved_and_by_nothing():
+    rows = asked(**{f"q{i}": ["g"] for i in range(100)})
+    assert karat.lint(rows, runs=runs(0.5)).strength.of == "the spread of recall@1"
+    assert karat.lint(rows, runs=runs(0.5)).strength.spread == pytest.approx(sqrt(25 / 99))
+    samples = [{**row, "retrieved": ["g" if i % 2 else "x"]} for i, row in enumerate(rows)]
+    assert karat.lint(samples).strength[1:3] == (pytest.approx(sqrt(25 / 99)), "the spread of recall@5")
+    nothing = karat.lint(rows).strength
+    assert nothing[1:3] == (0.5, "the most that scores can spread")
+    assert nothing.needed == 4_906
+    assert karat.lint(asked(a=["x"], b=[])).strength is None
+
+
+def test_a_large_test_set_is_not_small():
+    found = karat.lint(asked(**{f"q{i}": ["g"] for i in range(5_000)}))
+    assert found.problems == []
+    assert found.strength.detectable == pytest.approx(0.0198, abs=1e-4)
+    assert "With 5,000 queries a difference below 0.020 would go unseen (80 % power)" in repr(found)
+
+
+def test_what_was_not_looked_at_is_said():
+    assert [note.partition(":")[0] for note in karat.lint([["x"]]).notes] == [
+        "No corpus was given",
+        "The queries have no texts",
+        "There are no retrieved texts and no corpus",
+        "No runs were given",
+    ]
+    assert karat.lint(asked(a=["g"]), corpus=CORPUS, runs=runs(0.5)).notes == []
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"q": ["x"], "r": {"y": 1}},
+        [["x"], ["y"]],
+        [{"gold": ["x"]}, {"gold": ["y"]}],
+        pl.DataFrame({"query_id": ["q", "r"], "doc_id": ["x", "y"], "grade": [1, 1]}),
+        [{"retrieved": ["x"], "gold": ["x"]}, {"retrieved": [], "gold": ["y"]}],
+        [karat.Sample(retrieved=["x"], gold=["x"]), karat.Sample(retrieved=[], gold=["y"])],
+    ],
+)
+def test_gold_alone_and_samples_in_every_form(given):
+    found = karat.lint(given)
+    assert (found.queries, found.gold, found.sound) == (2, 2, True)
+
+
+def test_gold_beside_what_was_retrieved():
+    assert karat.lint(retrieved={"q": ["a"]}, gold={"q": ["a"], "r": []}).queries == 2
+
+
+def test_what_cannot_be_linted():
+    with pytest.raises(karat.InputError, match="empty"):
+        karat.lint([])
+    with pytest.raises(karat.InputError, match="retrieved"):
+        karat.lint([{"retrieved": 5, "gold": ["x"]}])
+    with pytest.raises(karat.BadArgument, match="runs is a list"):
+        karat.lint([["x"]], runs="run.parquet")
+    with pytest.raises(karat.InputError, match="no corpus"):
+        karat.lint([["x"]], corpus="nowhere")
+
+
+def test_sides_that_cannot_be_compared_are_linted_all_the_same():
+    rows = [{"retrieved": [{"id": "a"}], "gold": [{"text": "Some text."}]}] * 2
+    found = karat.lint(rows)
+    assert found.sound
+    assert found.strength.of == "the most that scores can spread"
+
+
+def test_the_worst_comes_first():
+    rows = [*asked(a=["zzz"], b=[]), {"id": "c", "query": "a?", "gold": ["dogs"]}]
+    found = karat.lint(rows, corpus=CORPUS)
+    assert [problem.kind for problem in found.problems] == [
+        "not in the corpus",
+        "conflicting gold",
+        "empty gold",
+        "small",
+    ]
+    assert not found.sound
+    assert found.to_dict()["problems"][0]["kind"] == "not in the corpus"
+    assert found.to_dict()["strength"]["queries"] == 2
+    assert "2 serious problems" in repr(found)
