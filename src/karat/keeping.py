@@ -22,7 +22,7 @@ from karat.samples.scores import order, precision_of
 from karat.samples.table import Table
 
 _FIELDS: tuple[Field, ...] = ("id", "text", "doc")
-_LOOKED_THROUGH = 1_000_000
+LOOKED_THROUGH = 1_000_000
 """How many retrieved items are looked through for gold that was missed."""
 
 Columns = list[list[Sequence[Any]]]
@@ -42,9 +42,9 @@ def keep(samples: Samples, hits: Hits, c: Convention, judge: str, places: int) -
     retrieved = {name: list(chain.from_iterable(column)) for name, column in zip((*fields, "score"), columns)}  # noqa: B905
     start = starts(np.fromiter(map(len, columns[0]), np.int64, len(samples)))
     gold = _gold(samples, hits.of, bare)
-    whole = compared != "text" and int(hits.depth.sum()) <= _LOOKED_THROUGH
+    whole = compared != "text" and int(hits.depth.sum()) <= LOOKED_THROUGH
     if whole:
-        gold["seen"] = _seen(gold, compared, _whole(samples.retrieved, compared))
+        gold["seen"] = seen(gold, compared, _whole(samples.retrieved, compared))
     both = [side for side in (retrieved, gold) if "text" in side]
     for side, column in zip(both, cut([strings("text", side["text"]) for side in both]), strict=True):
         side["text"] = column
@@ -140,9 +140,9 @@ def _names(label: str, one: str) -> bool:
     return label == one or f" | {one} | " in f" | {label} | "
 
 
-def _seen(gold: dict[str, list[Any]], compared: Field, rankings: Sequence[Any]) -> list[bool]:
+def seen(gold: dict[str, list[Any]], compared: Field, rankings: Sequence[Any]) -> list[bool]:
     """Whether each gold item is in any of the rankings."""
-    keys: list[Any] = gold.get("id") or gold["doc"]
+    keys: list[Any] = gold["id" if "id" in gold else "doc"]
     if compared == "doc" and "doc" in gold:
         keys = [key if doc is None else doc for key, doc in zip(keys, gold["doc"], strict=True)]
     wanted = frozenset(keys)

@@ -102,7 +102,7 @@ def test_scores_order_the_chunks():
 def test_on_the_command_line(judge, tmp_path):
     path = tmp_path / "samples.jsonl"
     path.write_text('{"retrieved": ["a b c", "d e f"], "gold": ["d e f"]}\n')
-    command = [sys.executable, "-m", "karat.cli", "eval", str(path), "rr", "--judge", judge, "--format", "json"]
+    command = [sys.executable, "-m", "karat", "eval", str(path), "rr", "--judge", judge, "--format", "json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert '"rr": 0.5' in done.stdout
 
@@ -114,7 +114,7 @@ def test_settings_on_the_command_line(tmp_path):
     path.write_text(
         '{"retrieved": [{"doc": "d", "start": 0, "end": 20}], "gold": [{"doc": "d", "text": "cat  sat on"}]}\n'
     )
-    command = [sys.executable, "-m", "karat.cli", "eval", str(path), "recall span_precision@20t"]
+    command = [sys.executable, "-m", "karat", "eval", str(path), "recall span_precision@20t"]
     command += ["--judge", f"spans(0.5, corpus={documents})", "--tokens", "builtins:len"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "a budget of tokens needs the texts" in done.stderr
@@ -122,7 +122,7 @@ def test_settings_on_the_command_line(tmp_path):
     command[5] = "recall span_precision"
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "recall           1.000" in done.stdout
-    listed = subprocess.run([sys.executable, "-m", "karat.cli", "judges"], capture_output=True, text=True, check=True)
+    listed = subprocess.run([sys.executable, "-m", "karat", "judges"], capture_output=True, text=True, check=True)
     assert all(name in listed.stdout for name in all_judges())
 
 
@@ -130,7 +130,7 @@ def test_settings_on_the_command_line(tmp_path):
 def test_a_counter_that_is_not_there(place, tmp_path):
     path = tmp_path / "samples.jsonl"
     path.write_text('{"retrieved": ["a b c"], "gold": ["d e f"]}\n')
-    command = [sys.executable, "-m", "karat.cli", "eval", str(path), "recall@5t", "--tokens", place]
+    command = [sys.executable, "-m", "karat", "eval", str(path), "recall@5t", "--tokens", place]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 from karat.conventions import CONVENTIONS, Convention
@@ -58,7 +58,7 @@ def convention_list() -> str:
     for c in CONVENTIONS.values():
         said = ", ".join(_short(choice, c) for choice in differing(c))
         more = [f"{name} means {other}" for name, other in c.calls.items()]
-        more += [f"for {name} {', '.join(_value(k, v) for k, v in s.items())}" for name, s in c.exceptions.items()]
+        more += [f"for {names} {', '.join(_value(k, v) for k, v in s.items())}" for names, s in _alike(c).items()]
         rows += [[c.name if i == 0 else "", line] for i, line in enumerate(_fold("; ".join([said or "–", *more])))]
     return text_table(rows)
 
@@ -73,13 +73,22 @@ def convention(c: Convention) -> str:
     for choice in c.refuses:
         if choice in {"empty_gold", "empty_retrieved"} and choice not in differing(c):
             own.append(sentence(choice, c))
-    for name in c.exceptions:
-        metric, _, cut = name.partition("@")
-        special = c.of(metric, cut=bool(cut) or name in c.exceptions)
-        own += [f"for {name}: {sentence(choice, special)}" for choice in c.exceptions[name]]
+    for names, special in _alike(c).items():
+        metric, _, cut = names.partition(",")[0].partition(" ")[0].partition("@")
+        seen = c.of(metric, cut=bool(cut))
+        own += [f"for {names}: {sentence(choice, seen)}" for choice in special]
     lines += ["Otherwise than standard:"] if own else ["It is standard."]
     lines += [part for line in own for part in _bullet(line)]
     return "\n".join(lines)
+
+
+def _alike(c: Convention) -> dict[str, Mapping[str, object]]:
+    """The exceptions of a convention, with all the metrics that share one."""
+    names: dict[str, list[str]] = {}
+    for name, special in c.exceptions.items():
+        names.setdefault(str(special), []).append(name)
+    told = {name: f"{name} without k" if f"{name}@k" in c.exceptions else name for name in c.exceptions}
+    return {", ".join(map(told.__getitem__, own)): c.exceptions[own[0]] for own in names.values()}
 
 
 def _heading(told: Rosetta) -> str:
