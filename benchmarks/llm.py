@@ -1,0 +1,206 @@
+"""Asking a model: the engine with the real client, against a server on loopback that is told how to behave."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.request import urlopen
+
+from benchmarks.outcome import Outcome, not_slower, tell
+
+_SERVER = Path(__file__).parents[1] / "tests" / "llm" / "server.py"
+_SAMPLES, _LATENCY, _CONCURRENCY = 1_000, 0.05, 32
+_REPETITIONS = 5
+_ASKED = 1.3
+_FAULTS = 0.2
+_FEW, _MANY = 1_000, 5_000
+_MEGABYTE = 1e6
+_TEXT = "A context of about the length that contexts have, so that a request kept too long would be seen. " * 200
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"said": {"type": "string"}},
+    "required": ["said"],
+    "additionalProperties": False,
+}
+
+
+def measure() -> list[Outcome]:
+    """Time a run, repeat it, kill one, disturb one, and weigh one."""
+    with TemporaryDirectory() as folder:
+        return [*_speed(Path(folder)), _killed(Path(folder)), _disturbed(Path(folder)), _weighed(Path(folder))]
+
+
+def _speed(folder: Path) -> list[Outcome]:
+    ideal = _SAMPLES * _LATENCY / _CONCURRENCY
+    least = float("inf")
+    with _server(_LATENCY, 0.0) as port:
+        _asked(port, None, _CONCURRENCY)  # the client is imported and the connections' first time is over
+        for repetition in range(_REPETITIONS):
+            cache = folder / f"speed{repetition}.sqlite"
+            began = time.perf_counter()
+            failed = _asked(port, cache, _SAMPLES)["failed"]
+            least = min(least, time.perf_counter() - began)
+            assert not failed, "a request failed where nothing disturbs"
+        before = _count(port)
+        found = _asked(port, cache, _SAMPLES)
+        again = _count(port) - before
+    note = f"{_SAMPLES:,} requests of {_LATENCY * 1e3:.0f} ms, {_CONCURRENCY} at once; ideal: no overhead at all"
+    return [
+        not_slower("llm", "ideal", ours=least, theirs=ideal, asked=_ASKED, note=note),
+        Outcome(
+            case="llm",
+            peer="second run: calls",
+            ratio=float(again),
+            asked="≤ 0",
+            met=again == 0 and found["cached"] == _SAMPLES,
+            note=f"a second run made {again} calls and found {found['cached']:,} answers in the cache",
+        ),
+    ]
+
+
+def _killed(folder: Path) -> Outcome:
+    """Kill a run in its middle, run it again, and count the calls of both."""
+    cache = folder / "killed.sqlite"
+    with _server(_LATENCY, 0.0) as port:
+        running = subprocess.Popen(_command("ask", port, cache, _SAMPLES), stdout=subprocess.DEVNULL)
+        while _count(port) < _SAMPLES // 2:
+            time.sleep(0.01)
+        running.send_signal(signal.SIGKILL)
+        running.wait()
+        time.sleep(4 * _LATENCY)
+        answered = _count(port)
+        rest = _asked(port, cache, _SAMPLES)
+        calls = _count(port)
+    lost = calls - _SAMPLES
+    note = (
+        f"killed after {answered} calls, the second run made {calls - answered} for the rest: {lost} were made twice, "
+        f"of at most {_CONCURRENCY} under way; {rest['failed']} failed"
+    )
+    share = lost / _CONCURRENCY
+    return Outcome(
+        case="llm",
+        peer="kill -9: lost ÷ in flight",
+        ratio=share,
+        asked="≤ 1",
+        met=share <= 1 and not rest["failed"],
+        note=note,
+    )
+
+
+def _disturbed(folder: Path) -> Outcome:
+    with _server(_LATENCY / 10, _FAULTS) as port:
+        done = _asked(port, folder / "disturbed.sqlite", _SAMPLES)
+        calls = _count(port)
+    lost = _SAMPLES - done["right"] - done["explained"]
+    note = (
+        f"{_FAULTS:.0%} of the calls met a fault: {calls:,} calls, {done['right']:,} of {_SAMPLES:,} answered rightly, "
+        f"{done['explained']} failed with a cause, {lost} lost"
+    )
+    return Outcome(case="llm", peer="20 % faults: lost", ratio=float(lost), asked="≤ 0", met=lost == 0, note=note)
+
+
+def _weighed(folder: Path) -> Outcome:
+    """The peak of a long run beside that of a short one; requests are made when they are needed."""
+    with _server(0.0, 0.0) as port:
+        peaks = {
+            samples: json.loads(_printed("weigh", port, folder / f"weighed{samples}.sqlite", samples))
+            for samples in (_FEW, _MANY)
+        }
+    grown = (peaks[_MANY] - peaks[_FEW]) / _MEGABYTE
+    prompts = (_MANY - _FEW) * len(_TEXT) / _MEGABYTE
+    share = grown / prompts
+    note = (
+        f"the peak grew by {grown:.1f} MB from {_FEW:,} to {_MANY:,} requests of {len(_TEXT) / 1e3:.0f} kB, "
+        f"{prompts:.0f} MB of prompts more"
+    )
+    return Outcome(
+        case="llm", peer="memory: growth ÷ prompts", ratio=share, asked="≤ 0.05", met=share <= 0.05, note=note
+    )
+
+
+class _Requests(Sequence[Any]):
+    """Requests that are made as they are asked for."""
+
+    def __init__(self, count: int, text: str) -> None:
+        self._count, self._text = count, text
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, place: Any) -> Any:
+        from karat.llm import Request
+
+        if place >= self._count:
+            raise IndexError(place)
+        messages = [{"role": "user", "content": f"question {place:06d} {self._text}"}]
+        return Request(messages, _SCHEMA, lambda answer: answer["said"], "bench-1")
+
+
+def _asked(port: int, cache: Path | None, samples: int, text: str = "") -> dict[str, int]:
+    from karat.llm import Answer, Engine
+
+    engine = Engine(
+        f"openai(bench, base_url=http://127.0.0.1:{port}/v1)", cache=cache, concurrency=_CONCURRENCY, progress=False
+    )
+    results = engine.ask(_Requests(samples, text))
+    answered = [
+        isinstance(result, Answer) and result.value[:15] == f"question {place:06d}"
+        for place, result in enumerate(results)
+    ]
+    failed = [result for result in results if not isinstance(result, Answer)]
+    explained = sum(bool(result.cause) for result in failed)
+    return {"right": sum(answered), "failed": len(failed), "explained": explained, "cached": engine.spent.cached}
+
+
+@contextmanager
+def _server(latency: float, faults: float) -> Iterator[int]:
+    """The scripted server in a process of its own; its port."""
+    command = [sys.executable, str(_SERVER), str(latency), str(faults)]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert running.stdout is not None
+        yield int(running.stdout.readline())
+    finally:
+        running.kill()
+        running.wait()
+
+
+def _count(port: int) -> int:
+    with urlopen(f"http://127.0.0.1:{port}/count") as answer:
+        return int(answer.read())
+
+
+def _command(what: str, port: int, cache: Path, samples: int) -> list[str]:
+    return [sys.executable, "-m", "benchmarks.llm", what, str(port), str(cache), str(samples)]
+
+
+def _printed(what: str, port: int, cache: Path, samples: int) -> str:
+    done = subprocess.run(_command(what, port, cache, samples), check=True, stdout=subprocess.PIPE, text=True)
+    return done.stdout
+
+
+def _peak(port: str, cache: str, samples: str) -> int:
+    import resource
+
+    assert not _asked(int(port), Path(cache), int(samples), _TEXT)["failed"]
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+if __name__ == "__main__":
+    os.environ.pop("OPENAI_API_KEY", None)
+    match sys.argv[1:]:
+        case ["ask", port, cache, samples]:
+            _asked(int(port), Path(cache), int(samples))
+        case ["weigh", port, cache, samples]:
+            print(_peak(port, cache, samples))
+        case _:
+            tell(measure())

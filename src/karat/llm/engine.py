@@ -1,0 +1,151 @@
+"""The engine: many requests in, an answer or an explained failure for each out."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from karat.errors import BadArgument, Unavailable
+from karat.llm.asking import Asking, Rules
+from karat.llm.budget import Budget
+from karat.llm.cache import DEFAULT, Cache, key_of
+from karat.llm.finding import find_model
+from karat.llm.keeping import Keeper
+from karat.llm.meter import Estimate, Meter, on_terminal
+from karat.llm.prices import Prices, price_of
+from karat.llm.protocol import Answer, Failure, Model, Request, Spent
+from karat.llm.rough import ANSWER, rough_tokens
+from karat.llm.threads import finish
+from karat.tables import clean
+
+log = logging.getLogger("karat.llm")
+
+
+class Engine:
+    """Asks a model; keeps every answer, minds the budget, tries again what is worth it.
+
+    A request takes at most `retries` + 1 calls. `cache` is a file, None for none, or the one in the user's cache
+    directory. The budget is for all that the engine is ever asked. `prices` are dollars for a million tokens of
+    prompts and of answers: a pair, or pairs by model.
+    """
+
+    def __init__(
+        self,
+        model: str | Model | Callable[..., Any],
+        *,
+        cache: str | os.PathLike[str] | None = DEFAULT,
+        concurrency: int = 16,
+        max_cost: float | None = None,
+        max_tokens: int | None = None,
+        max_calls: int | None = None,
+        retries: int = 4,
+        timeout: float = 120.0,
+        backoff: float = 0.5,
+        prices: Prices = None,
+        confirm: bool = False,
+        progress: bool = True,
+    ) -> None:
+        _at_least("concurrency", concurrency, 1)
+        _at_least("retries", retries, 0)
+        if not timeout > 0 or not backoff >= 0:
+            raise BadArgument("timeout and backoff are seconds", got=(timeout, backoff))
+        self.model = find_model(model)
+        self.interrupted = False
+        price = price_of(self.model, prices)
+        if max_cost is not None and price is None:
+            raise BadArgument(
+                f"max_cost needs a price, and none is known of {self.model.name}",
+                hint="prices=(0.15, 0.6), or openai(NAME, price=(0.15, 0.6)): dollars per million tokens in and out",
+            )
+        self._budget = Budget(
+            price=price,
+            max_cost=max_cost,
+            max_tokens=max_tokens,
+            max_calls=max_calls,
+            most_completion=getattr(self.model, "most_completion", None),
+        )
+        self._keeper = Keeper(None if cache is None else Cache(cache))
+        self._rules = Rules(concurrency, retries + 1, timeout, backoff)
+        self._confirm, self._progress = confirm, progress
+
+    def __repr__(self) -> str:
+        return f"Engine({self.model.name})"
+
+    @property
+    def spent(self) -> Spent:
+        """What was used so far."""
+        return self._budget.spent
+
+    @property
+    def remark(self) -> str | None:
+        """What should be known about the cache, if it does not do its work."""
+        return self._keeper.remark
+
+    def estimate(self, requests: Sequence[Request]) -> Estimate:
+        """What the requests would take, if each takes one call; nothing is asked."""
+        calls = prompt = 0
+        for request in requests:
+            if self._keeper.get(key_of(self.model.name, request)) is None:
+                calls += 1
+                prompt += rough_tokens(request.messages, request.schema)
+        cost = None if self._budget.price is None else self._budget.price.of(prompt, calls * ANSWER)
+        return Estimate(calls, len(requests) - calls, prompt + calls * ANSWER, cost)
+
+    def ask(self, requests: Sequence[Request]) -> list[Answer | Failure]:
+        """Ask everything, in whatever thread and loop this is called.
+
+        After Ctrl-C the rest is `Failure("interrupted")`, and `interrupted` is true.
+        """
+        self._announce(requests)
+        meter = self._meter(len(requests))
+        asking = self._asking(requests, meter)
+        try:
+            return self._told(finish(asking.run, asking.interrupt))
+        finally:
+            meter.close()
+            self.interrupted = asking.interrupted
+
+    async def aask(self, requests: Sequence[Request]) -> list[Answer | Failure]:
+        """Ask everything in this loop; if it is cancelled, what was answered is in the cache."""
+        await asyncio.to_thread(self._announce, requests)
+        meter = self._meter(len(requests))
+        try:
+            return self._told(await self._asking(requests, meter).run())
+        finally:
+            meter.close()
+
+    def _asking(self, requests: Sequence[Request], meter: Meter) -> Asking:
+        return Asking(
+            self.model, requests, keeper=self._keeper, budget=self._budget, rules=self._rules, step=meter.step
+        )
+
+    def _meter(self, total: int) -> Meter:
+        return Meter(total, lambda: self.spent, shown=self._progress)
+
+    def _announce(self, requests: Sequence[Request]) -> None:
+        """Say what it will take before the first call, and on a terminal wait for a yes."""
+        question = self._confirm and on_terminal()
+        shown = question or (self._progress and sys.stderr is not None and sys.stderr.isatty())
+        if not shown and not log.isEnabledFor(logging.INFO):
+            return
+        estimate = self.estimate(requests)
+        log.info("%s: %s", self.model.name, estimate)
+        if shown and estimate.calls:
+            sys.stderr.write(f"{clean(self.model.name)}: {estimate}\n" + ("Go on? [y/N] " if question else ""))
+            sys.stderr.flush()
+        if question and estimate.calls and sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+            raise Unavailable("nothing was asked, as you wished", hint="confirm=False asks without a question")
+
+    def _told(self, results: list[Answer | Failure]) -> list[Answer | Failure]:
+        answered = sum(isinstance(result, Answer) for result in results)
+        log.info("%d of %d answered; %d calls so far", answered, len(results), self.spent.calls)
+        return results
+
+
+def _at_least(name: str, value: object, least: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise BadArgument(f"{name} is a whole number from {least}", got=value)

@@ -1,0 +1,192 @@
+"""Budgets: reserved before sending, never exceeded, and what is left out says so."""
+
+from __future__ import annotations
+
+import io
+import sys
+from threading import Thread
+
+import pytest
+
+from karat.errors import BadArgument, Unavailable
+from karat.llm import Engine, Spent
+from karat.llm.endpoint import Endpoint
+from karat.llm.meter import Meter
+from karat.llm.prices import Price, price_of
+from llm.questions import questions, request, values
+from llm.server import Act, Server
+
+
+def good(call):
+    return Act(content='{"said": "good"}', usage=(100, 20), delay=0.01)
+
+
+def test_calls_never_exceed_their_number():
+    with Server(good) as server:
+        asked = Engine(server.model(), cache=None, max_calls=10)
+        found = values(asked.ask(questions(50)))
+    assert server.count == asked.spent.calls == 10
+    assert found.count("good") == 10
+    assert found.count("not asked: the budget of 10 calls is used up") == 40
+
+
+def test_retries_are_calls():
+    with Server(lambda call: Act(status=500, content="broken")) as server:
+        asked = Engine(server.model(), cache=None, max_calls=3, backoff=0)
+        [cause] = values(asked.ask([request("x")]))
+    assert server.count == 3
+    assert cause == "the endpoint answered 500: broken; not asked again: the budget of 3 calls is used up"
+
+
+@pytest.mark.parametrize("usage", [(100, 20), (3, 1), (60, 900)])
+@pytest.mark.parametrize("limit", [{"max_tokens": 30_000}, {"max_cost": 0.03, "prices": (1, 1)}])
+def test_tokens_and_dollars_are_not_exceeded(limit, usage):
+    with Server(lambda call: Act(content='{"said": "good"}', usage=usage, delay=0.01)) as server:
+        asked = Engine(server.model(), cache=None, concurrency=16, **limit)
+        found = values(asked.ask(questions(600)))
+    spent = asked.spent
+    total = spent.prompt_tokens + spent.completion_tokens
+    assert total <= 30_000
+    affordable = 30_000 // sum(usage)
+    assert found.count("good") >= min(600, affordable * 0.9 - 1)  # and what there was is used
+    assert spent.calls == server.count == found.count("good")
+    refused = [cause for cause in found if cause != "good"]
+    assert all(cause.startswith("not asked: the budget of ") for cause in refused)
+
+
+def test_what_is_reserved_and_not_used_is_there_for_others():
+    with Server(good) as server:
+        asked = Engine(server.model(max_tokens=5000), cache=None, max_tokens=30_000)
+        found = values(asked.ask(questions(300)))
+    assert 195 <= found.count("good") <= 210  # 120 tokens each, until less than 5,000 and a prompt are left
+    assert server.most_at_once <= 6
+
+
+def test_the_budget_is_for_all_that_an_engine_is_asked_even_from_threads():
+    with Server(good) as server:
+        asked = Engine(server.model(), cache=None, max_calls=25)
+        threads = [Thread(target=asked.ask, args=(questions(20),)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert server.count == asked.spent.calls == 25
+
+
+def test_what_is_in_the_cache_is_free(tmp_path):
+    with Server(good) as server:
+        Engine(server.model(), cache=tmp_path / "c").ask(questions(10))
+        asked = Engine(server.model(), cache=tmp_path / "c", max_calls=2)
+        found = values(asked.ask(questions(20)))
+    assert found.count("good") == 12
+    assert asked.spent[:2] == (2, 10)
+
+
+def test_a_call_that_brought_nothing_is_counted_at_a_guess():
+    with Server(lambda call: Act(cut="before")) as server:
+        asked = Engine(server.model(), cache=None, retries=0, backoff=0)
+        asked.ask([request("x" * 4000)])
+    assert asked.spent.prompt_tokens >= 1000
+    with Server(lambda call: Act(status=500)) as server:
+        asked = Engine(server.model(), cache=None, retries=0, backoff=0)
+        asked.ask([request("x" * 4000)])
+    assert asked.spent.prompt_tokens == 0
+
+
+def test_an_unknown_price_is_an_error_that_says_how_to_give_it():
+    with pytest.raises(BadArgument, match=r"price=\(0\.15, 0\.6\)"):
+        Engine("openai(mine, base_url=http://127.0.0.1:9)", cache=None, max_cost=1)
+    Engine("openai(mine, base_url=http://127.0.0.1:9, price=(1, 2))", cache=None, max_cost=1)
+    Engine("openai(mine, base_url=http://127.0.0.1:9)", cache=None, max_cost=1, prices={"mine": (1, 2)})
+
+
+def test_prices():
+    assert price_of(Endpoint("gpt-4o-mini-2024-07-18")) == (0.15, 0.6)
+    assert price_of(Endpoint("gpt-4o-mini"), {"gpt-4o-mini": (7, 8)}) == (7, 8)
+    assert price_of(Endpoint("gpt-4o-mini", price=(5, 6))) == (5, 6)
+    assert price_of(Endpoint("gpt-4o-mini", price=(5, 6)), (1, 2)) == (1, 2)
+    assert price_of(Endpoint("mine")) is None
+    assert Price(2, 8).of(1e6, 5e5) == 6
+    for wrong in [(1,), (1, -1), (1, float("nan")), ("1", "2"), 3, (True, False)]:
+        with pytest.raises(BadArgument, match="two numbers"):
+            price_of(Endpoint("mine"), wrong)
+
+
+def test_cost_is_told():
+    with Server(good) as server:
+        asked = Engine(server.model(), cache=None, prices=(10, 100))
+        asked.ask(questions(4))
+    assert asked.spent.cost == pytest.approx(4 * (100 * 10 + 20 * 100) / 1e6)
+
+
+def test_the_estimate_counts_what_is_not_in_the_cache(tmp_path):
+    with Server(good) as server:
+        asked = Engine(server.model(), cache=tmp_path / "c", prices=(1, 1))
+        asked.ask(questions(5))
+        estimate = asked.estimate([*questions(5), request("x" * 4000)])
+    assert estimate[:2] == (1, 5)
+    assert 1200 < estimate.tokens < 1300
+    assert estimate.cost == estimate.tokens / 1e6
+    assert str(estimate).startswith("1 call to make (5 answers in the cache), about 1,2")
+    assert "one for 4 bytes of prompt, 200 for an answer" in str(estimate)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("typed", "calls"), [("y\n", 3), ("yes\n", 3), ("n\n", 0), ("\n", 0), ("", 0)])
+def test_confirmation_on_a_terminal(monkeypatch, typed, calls):
+    shown = Terminal()
+    monkeypatch.setattr(sys, "stdin", Terminal(typed))
+    monkeypatch.setattr(sys, "stderr", shown)
+    with Server(good) as server:
+        asked = Engine(server.model(), cache=None, confirm=True)
+        if calls:
+            asked.ask(questions(3))
+        else:
+            with pytest.raises(Unavailable, match="as you wished"):
+                asked.ask(questions(3))
+        assert server.count == calls
+    assert "3 calls to make" in shown.getvalue()
+    assert "Go on? [y/N]" in shown.getvalue()
+
+
+def test_no_question_without_a_terminal_and_none_if_nothing_is_to_be_asked(monkeypatch, tmp_path):
+    with Server(good) as server:
+        Engine(server.model(), cache=tmp_path / "c", confirm=True).ask(questions(3))
+        monkeypatch.setattr(sys, "stdin", Terminal(""))
+        monkeypatch.setattr(sys, "stderr", Terminal())
+        Engine(server.model(), cache=tmp_path / "c", confirm=True).ask(questions(3))
+        assert server.count == 3
+
+
+def test_the_bar_tells_rate_cost_and_time_left(monkeypatch):
+    shown = Terminal()
+    monkeypatch.setattr(sys, "stderr", shown)
+    monkeypatch.setattr("karat.progress._PATIENCE", 0.0)
+    monkeypatch.setattr("karat.progress._BETWEEN", 0.0)
+    with Server(good) as server:
+        Engine(server.model(), cache=None, prices=(10, 100), concurrency=1).ask(questions(20))
+        told = shown.getvalue()
+        assert "/s" in told
+        assert "$0.0300" in told
+        assert " s left" in told
+        assert told.endswith("\r\x1b[K")
+        shown.truncate(0)
+        Engine(server.model(), cache=None, progress=False).ask(questions(2))
+        assert not shown.getvalue()
+
+
+def test_the_rate_is_that_of_calls_and_not_of_the_cache(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    cached = 0
+    meter = Meter(1000, lambda: Spent(0, cached, 0, 0, None), shown=True)
+    meter._began -= 10
+    for cached in range(1, 501):  # noqa: B007  # the meter asks for it
+        meter.step()
+    assert "left" not in meter._bar.what
+    for _ in range(100):
+        meter.step()
+    assert "10.0/s  40 s left" in meter._bar.what

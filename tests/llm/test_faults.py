@@ -1,0 +1,65 @@
+"""What errors mean, whosever they are."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from types import SimpleNamespace
+
+import pytest
+
+from karat.llm.faults import MOST_WAIT, fault_of, retry_after
+
+
+@pytest.mark.parametrize(
+    ("headers", "low", "high"),
+    [
+        ({"retry-after": "2.5"}, 2.5, 2.5),
+        ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5, 1.5),
+        ({"retry-after": "86400"}, MOST_WAIT, MOST_WAIT),
+        ({"retry-after": "inf"}, MOST_WAIT, MOST_WAIT),
+        ({"retry-after": "-3"}, 0, 0),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0, 0),
+        ({"retry-after": "Wed, 21 Oct 2999 07:28:00 GMT"}, MOST_WAIT, MOST_WAIT),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 -0000"}, 0, 0),
+    ],
+)
+def test_retry_after(headers, low, high):
+    found = retry_after(headers)
+    assert found is not None
+    assert low <= found <= high
+
+
+def test_retry_after_a_date():
+    soon = datetime.now(UTC) + timedelta(seconds=40)
+    assert 1 <= retry_after({"retry-after": format_datetime(soon, usegmt=True)}) <= 40
+
+
+@pytest.mark.parametrize("text", ["", "soon", "nan", "12 parsecs", "Wed, 99 Oct 2015 07:28:00 GMT", "\ud800"])
+def test_what_says_nothing(text):
+    assert retry_after({"retry-after": text}) is None
+
+
+class ClientResponseError(Exception):  # as aiohttp's
+    status = 503
+
+
+class HTTPError(Exception):  # as that of requests
+    response = SimpleNamespace(status_code=429, headers={"retry-after": "3"})
+
+
+class ReadTimeout(Exception):  # as httpx's
+    pass
+
+
+class ServerDisconnectedConnectionError(Exception):
+    pass
+
+
+def test_errors_of_other_clients():
+    assert fault_of(ClientResponseError()).overload
+    assert fault_of(HTTPError()).wait == 3
+    assert fault_of(ReadTimeout()).billed
+    assert fault_of(ServerDisconnectedConnectionError()).again
+    assert fault_of(ConnectionRefusedError()).unreached
+    assert not fault_of(ValueError("x")).again
