@@ -45,6 +45,7 @@ def hits_of(queries):
     gold = np.array([len((q.read(r + 1) - q.read(r)) & q.gold_text()) for q, r in tops], float)
     along = along.also("covered", gold).also("gold_read", gold)
     along = along.also("read", np.array([len(q.read(r + 1) - q.read(r)) for q, r in tops], float))
+    along = along.also("used", np.array([q.used(rank + 1) for q, rank in tops], float))
     firsts = [float(q.counts(rank + 1)) for q, rank in tops]
     along = along.also("different", np.array(firsts, float))
     if any(q.scores is not None for q in queries):  # none: as many as there are ranks, falling to 1

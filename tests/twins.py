@@ -66,6 +66,11 @@ class Case:
         top = self.ranking if k == inf else self.ranking[:k]
         return set().union(*map(self.text, top))
 
+    def used(self, rank):
+        """How much of the chunk at a rank is used: as much of what it holds as is relevant; of a copy, nothing."""
+        held = [self.relevant(gold, None) for gold in self.satisfies.get(self.ranking[rank - 1], ())]
+        return sum(held) / len(held) if held and self.counts(rank) else 0.0
+
     def size(self, rel=None):
         return sum(self.relevant(gold, rel) for gold in range(len(self.grades)))
 
@@ -237,11 +242,31 @@ def span_f1(q, k):
     return 2 * p * r / (p + r) if p + r else 0.0
 
 
+def context_recall(q, k, rel=None):
+    return sum(rank <= k for rank, _, _ in q.items(rel)) / q.size(rel)
+
+
+def context_precision(q, k, rel=None):
+    ranks = sorted(rank for rank in q.ranks(rel, copies="ap" in q.c.per_rank) if rank <= k)
+    return sum(number / rank for number, rank in enumerate(ranks, 1)) / len(ranks) if ranks else 0.0
+
+
+def chunk_attribution(q, k):
+    top = [rank for rank in q.ranks(None) if rank <= k]
+    return len(top) / min(k, len(q.ranking)) if q.ranking else 0.0
+
+
+def chunk_utilization(q, k):
+    top = range(1, 1 + int(min(k, len(q.ranking))))
+    return sum(q.used(rank) for rank in top) / len(top) if top else 0.0
+
+
 TWINS = {
     twin.__name__: twin
     for twin in (
         recall, hit, recall_all, recall_capped, precision, f, f1, r_precision, judged,
         rr, ap, ndcg, err, rbp, bpref, rr_each, ap_each, span_recall, span_precision, span_iou, span_f1,
+        context_recall, context_precision, chunk_attribution, chunk_utilization,
     )
 }  # fmt: skip
 NEEDS_NO_GOLD = {"judged"}

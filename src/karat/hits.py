@@ -30,6 +30,8 @@ class Gold(NamedTuple):
     """Where each query's items begin, and after the last query where they end."""
     grade: Floats
     """How relevant each item is; 0 means judged and found irrelevant, below 0 not judged."""
+    open: bool = False
+    """Whether there may be more than anybody knows; then a query without any has found nothing, and is defined."""
 
 
 _SHORT = 1000
@@ -137,7 +139,7 @@ class Hits:
     def without_gold(self, rel: float | None = None) -> Bools | None:
         """Which queries have no relevant gold; None if all have some."""
         if rel not in self._without:
-            none = self.gold_count(rel) == 0
+            none = (self.gold_count(rel) == 0) & (not self.of.open)
             self._without[rel] = none if np.count_nonzero(none) else None
         return self._without[rel]
 

@@ -26,7 +26,7 @@ def take(hits: Hits, rows: Ints) -> Hits:
         hits.rank[keep],
         new_gold[hits.gold[keep]],
         depth=hits.depth[rows],
-        of=Gold(label, start, hits.of.grade[kept_gold]),
+        of=Gold(label, start, hits.of.grade[kept_gold], hits.of.open),
         grade=hits.grade[keep],
         repeated=hits.repeated[keep],
         part=None if hits.part is None else hits.part[keep],

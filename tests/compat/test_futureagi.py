@@ -11,7 +11,7 @@ import pytest
 import karat
 from karat.compat import futureagi
 from karat.compat.futureagi import BatchRunResult, Evaluator
-from karat.errors import BadArgument, Unavailable, UnknownName
+from karat.errors import BadArgument, UnknownName
 
 P = "Paris is the capital of France."
 E = "The Eiffel Tower was built in 1889."
@@ -223,12 +223,6 @@ def test_alike_texts():
 # ---- settings -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("template", ["chunk_attribution", "chunk_utilization", "context_relevance"])
-def test_evaluations_that_ask_a_language_model(template):
-    with pytest.raises(Unavailable, match=template):
-        results(template, [P], [P])
-
-
 def test_evaluations_by_name():
     with pytest.raises(UnknownName, match="Did you mean recall_at_k"):
         results("recal_at_k", [P], [P])
@@ -270,8 +264,9 @@ def test_what_can_be_evaluated():
     assert {one["name"]: one["eval_id"] for one in listed} == {
         "ndcg_at_k": 127, "mrr": 128, "hit_rate": 129, "recall_at_k": 131, "precision_at_k": 132,
         "mean_average_precision": 187, "non_llm_context_precision": 192, "non_llm_context_recall": 193,
+        "chunk_attribution": None, "chunk_utilization": None, "context_relevance": None,
     }  # fmt: skip
-    for one in listed:
+    for one in listed[:-3]:
         assert one["config"] == {"required_keys": ["hypothesis", "reference"], "output": "score"}
         assert one["description"].endswith(".")
         assert not isnan(outputs(one["name"], [P], [P])[0])

@@ -18,7 +18,7 @@ from karat.compat.ragas import (
     NonLLMStringSimilarity,
     SingleTurnSample,
 )
-from karat.errors import BadArgument, InputError, Unavailable, UnknownName
+from karat.errors import BadArgument, InputError, UnknownName
 
 BY_TEXT = (NonLLMContextRecall, NonLLMContextPrecisionWithReference)
 BY_ID = (IDBasedContextRecall, IDBasedContextPrecision)
@@ -255,28 +255,3 @@ def test_a_batch_is_a_list():
     for bad in (None, 5, "rows", texts(["a"], ["a"])):
         with pytest.raises(InputError, match="wanted a list"):
             NonLLMContextRecall().batch_score(bad)
-
-
-# ---- what asks a language model -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", BY_LLM)
-def test_what_asks_a_language_model_says_that_it_cannot(kind):
-    metric = kind(llm=ragas.llm_factory("gpt-4o-mini", client=object()))
-    row = {
-        "user_input": "Where is the Eiffel Tower located?",
-        "retrieved_contexts": ["Paris is the capital of France."],
-        "reference": "The Eiffel Tower is located in Paris.",
-    }
-    calls = [
-        lambda: metric.score(**row),
-        lambda: asyncio.run(metric.ascore(**row)),
-        lambda: metric.batch_score([row]),
-        lambda: asyncio.run(metric.abatch_score([row])),
-        lambda: metric.single_turn_score(SingleTurnSample(**row)),
-        lambda: asyncio.run(metric.single_turn_ascore(SingleTurnSample(**row))),
-        lambda: ragas.evaluate([row], [metric]),
-    ]
-    for call in calls:
-        with pytest.raises(Unavailable, match=rf"{metric.name} asks a language model(.|\n)*try  \w+ or IDBased"):
-            call()

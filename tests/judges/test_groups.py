@@ -14,7 +14,7 @@ FACT = ["Rain fell all day in Leeds.", "It rained in Leeds the whole day.", "Lee
 OTHER = "The museum is closed on Mondays."
 NOISE = "Nothing of this matters to anybody."
 CHUNKS = [NOISE, FACT[1], OTHER, FACT[2]]
-JUDGED_BY_TEXT = sorted(set(all_judges()) - {"ids"})
+JUDGED_BY_TEXT = sorted(set(all_judges()) - {"ids", "relevance"})  # the latter asks a model, and has no gold
 
 
 def gold(**more):

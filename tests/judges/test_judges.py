@@ -47,7 +47,7 @@ def test_texts_are_equal_to_the_letter():
     assert karat.score("rr", ["a b"], ["a b"], judge="exact") == 1
 
 
-@pytest.mark.parametrize("name", sorted(all_judges()))
+@pytest.mark.parametrize("name", sorted(set(all_judges()) - {"relevance"}))  # which must be told its model
 def test_judges_are_found_by_name(name):
     found = find_judge(name).name
     assert found.partition("(")[0] == name

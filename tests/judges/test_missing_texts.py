@@ -98,7 +98,7 @@ def test_scores_order_the_chunks():
         assert karat.score("rr", chunks, ["right one"], judge=judge) == 1.0
 
 
-@pytest.mark.parametrize("judge", sorted(all_judges()))
+@pytest.mark.parametrize("judge", sorted(set(all_judges()) - {"relevance"}))  # which asks a model
 def test_on_the_command_line(judge, tmp_path):
     path = tmp_path / "samples.jsonl"
     path.write_text('{"retrieved": ["a b c", "d e f"], "gold": ["d e f"]}\n')

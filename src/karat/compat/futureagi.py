@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from karat.compat.futureagi_inputs import Failed, Row, cutoffs, rows_of
+from karat.compat.futureagi_llm import BY_RESPONSE, Judged
 from karat.compat.without_llm import WITHOUT_LLM
 from karat.conventions import Convention, find_convention
-from karat.errors import BadArgument, Unavailable, unknown
+from karat.errors import BadArgument, unknown
 from karat.evaluation import evaluate as _evaluate
+from karat.judges import Judge
 from karat.run import Run
 
 _SERVER = "futureagi-server"
@@ -55,7 +57,6 @@ TEMPLATES = {
         ),
     )
 }  # fmt: skip
-_BY_LLM = ("chunk_attribution", "chunk_utilization", "context_relevance")
 
 
 class EvalResult(NamedTuple):
@@ -96,9 +97,13 @@ class Evaluator:
         fi_base_url: str | None = None,
         *,
         convention: str | Convention = "futureagi",
+        model: Any = None,
         **settings: Any,
     ) -> None:
         self.convention = find_convention(convention)
+        self.model = model
+        """The language model that is asked where one is, before the one that `model_name` names."""
+        self._judges: dict[object, Judge] = {}
         self._executions: dict[str, Execution] = {}
 
     def evaluate(
@@ -120,11 +125,13 @@ class Evaluator:
             raise BadArgument("no evaluation is named", hint='"recall_at_k"')
         templates = [_template(one) for one in wanted]
         ks = cutoffs(eval_config)
-        rows = rows_of(inputs)
         results: list[EvalResult] = []
         for template in templates:
+            if isinstance(template, Judged):
+                results += self._judged(template, inputs, ks, model_name, custom_eval_name)
+                continue
             named = template._replace(name=custom_eval_name or template.name)
-            results += self._results(named, rows, ks, model_name)
+            results += self._results(named, rows_of(inputs), ks, model_name)
         return BatchRunResult(results)
 
     def submit(self, eval_templates: Any, inputs: Mapping[str, Any], **settings: Any) -> Execution:
@@ -152,7 +159,24 @@ class Evaluator:
                 "config": {"required_keys": ["hypothesis", "reference"], "output": "score"},
             }
             for t in TEMPLATES.values()
+        ] + [
+            {
+                "name": t.name,
+                "eval_id": None,
+                "description": t.description,
+                "config": {"required_keys": list(t.needs), "output": "score"},
+            }
+            for t in BY_RESPONSE.values()
         ]
+
+    def _judged(
+        self, template: Judged, inputs: Any, ks: Sequence[int] | None, asked: str | None, name: str | None
+    ) -> list[EvalResult]:
+        """For each row a result, or one for each k, by the judge of this template and the model that is asked for."""
+        begin = perf_counter()
+        told = template.results(inputs, ks, self._judges, self.model if self.model is not None else asked)
+        took = int((perf_counter() - begin) * 1000)
+        return [EvalResult(name or template.name, output, reason, took, model=asked) for output, reason in told]
 
     def _results(
         self, template: Template, rows: Sequence[Row | Failed], ks: Sequence[int] | None, model: str | None
@@ -202,15 +226,16 @@ def evaluate(eval_templates: Any, inputs: Mapping[str, Any], **settings: Any) ->
     return Evaluator().evaluate(eval_templates, inputs, **settings)
 
 
-def _template(given: Any) -> Template:
+def _template(given: Any) -> Template | Judged:
     name = given if isinstance(given, str) else getattr(given, "eval_name", getattr(given, "name", None))
     if not isinstance(name, str):
         raise BadArgument("an evaluation is given by its name", got=given, hint='"recall_at_k"')
     if name in TEMPLATES:
         return TEMPLATES[name]
-    if name in _BY_LLM:
-        raise Unavailable(f"{name} asks a language model, which this version of karat cannot do yet")
-    raise unknown("evaluation", name, TEMPLATES, "one of: " + ", ".join(TEMPLATES))
+    if name in BY_RESPONSE:
+        return BY_RESPONSE[name]
+    names = [*TEMPLATES, *BY_RESPONSE]
+    raise unknown("evaluation", name, names, "one of: " + ", ".join(names))
 
 
 def _length(row: Row | Failed) -> int:

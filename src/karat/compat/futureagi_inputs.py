@@ -57,12 +57,12 @@ def rows_of(inputs: Mapping[str, Any]) -> list[Row | Failed]:
 
 
 def _side(value: Any, name: str) -> _Side:
-    listed = _decoded(value)
+    listed = decoded(value)
     if isinstance(listed, str) or (isinstance(value, str) and not isinstance(listed, list)):
         raise InputError(f'"{name}" is a string that is no JSON list', got=value, hint=_HOW)
     if not isinstance(listed, list | tuple):
         raise InputError(f'"{name}" is {_kind(listed)}; wanted a list or the JSON of one', got=listed, hint=_HOW)
-    many = any(isinstance(_decoded(item), list | tuple) for item in listed)
+    many = any(isinstance(decoded(item), list | tuple) for item in listed)
     return _Side(name, list(listed) if many else [listed], many, many and any(map(_is_single, listed)))
 
 
@@ -82,7 +82,7 @@ def _row(hypothesis: Any, reference: Any) -> Row | Failed:
 
 def _items(value: Any, name: str) -> list[str]:
     """The items of a row as texts; numbers are written out."""
-    items = _decoded(value)
+    items = decoded(value)
     if not isinstance(items, list | tuple):
         problem = "a string that is no JSON list" if isinstance(value, str) else f"{_kind(items)}; wanted a list"
         raise InputError(f'"{name}" is {problem}', got=value)
@@ -102,7 +102,7 @@ def _kind(value: Any) -> str:
     return "null" if value is None else f"a {type(value).__name__}"
 
 
-def _decoded(value: Any) -> Any:
+def decoded(value: Any) -> Any:
     """What a string holds as JSON; the string itself if it holds none."""
     if not isinstance(value, str):
         return value

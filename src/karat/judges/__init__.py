@@ -9,19 +9,23 @@ from karat.judges.equality import Exact, Ids
 from karat.judges.protocol import Judge, all_judges, find_judge, judge
 
 if TYPE_CHECKING:
+    from karat.judges.claims import Claims
     from karat.judges.contains import Contains
     from karat.judges.fuzzy import Fuzzy
+    from karat.judges.relevance import Relevance
     from karat.judges.spans import Spans
     from karat.judges.text import Text
 
 __all__ = [
     "Auto",
     "Choice",
+    "Claims",
     "Contains",
     "Exact",
     "Fuzzy",
     "Ids",
     "Judge",
+    "Relevance",
     "Spans",
     "Text",
     "all_judges",

@@ -29,7 +29,7 @@ class Judge(Protocol):
 
 
 JUDGES: dict[str, Callable[..., Judge]] = {}
-_LATER = ("text", "contains", "fuzzy", "spans")
+_LATER = ("text", "contains", "fuzzy", "spans", "claims", "relevance")
 """Judges of texts live in a module of their name, which is loaded when one of them is first wanted."""
 
 J = TypeVar("J", bound=Callable[..., Judge])

@@ -1,6 +1,7 @@
-"""Metrics: hits in, one number per query out. Each is a few lines in `sets.py`, `ranks.py`, `each.py` or `spans.py`."""
+"""Metrics: hits in, one number per query out. Each is a few lines, in `sets.py`, `ranks.py` and their neighbours."""
 
-from karat.metrics import each, ranks, sets, spans
+# In the order in which they are listed to users.
+from karat.metrics import sets, ranks, each, spans, chunks  # isort: skip
 from karat.metrics.names import DEFAULT, Budget, Metric, parse, parse_all
 from karat.metrics.registry import METRICS, Definition, find_metric, metric
 
@@ -10,6 +11,7 @@ __all__ = [
     "Budget",
     "Definition",
     "Metric",
+    "chunks",
     "each",
     "find_metric",
     "metric",

@@ -11,7 +11,7 @@ from karat.conventions import Convention
 from karat.errors import BadArgument, unknown
 from karat.hits import Cutoffs, Hits
 
-_RESERVED = frozenset(("query_id", "query", "depth", "gold", "hits", "queries"))
+_RESERVED = frozenset(("query_id", "query", "depth", "failed", "gold", "gold_items", "hits", "queries", "retrieved"))
 """Other columns of run files and tables."""
 
 

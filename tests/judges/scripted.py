@@ -1,0 +1,78 @@
+"""A scripted model for the judges: it answers by looking for words, and remembers what it was sent."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from llm.server import Act
+
+_FRAME = re.compile(
+    r"<<<(?P<label>[^>]*?) (?P<word>[0-9a-f]{16})>>>\n(?P<text>.*?)\n<<<end of (?P=label) (?P=word)>>>", re.DOTALL
+)
+
+
+def framed(content):
+    """The texts of a request by their labels."""
+    return {found["label"]: found["text"] for found in _FRAME.finditer(content)}
+
+
+def kind_of(schema):
+    properties = schema["properties"]
+    if "passages" in properties:
+        return "grade"
+    return "extract" if properties["claims"]["items"]["type"] == "string" else "attribute"
+
+
+def words(text):
+    return set(re.findall(r"\w+", text.lower()))
+
+
+def answer(messages, schema):
+    """Sentences are claims; a passage supports a claim if it has all of its words, two if they have them together."""
+    parts = framed(messages[-1]["content"])
+    passages = [text for label, text in parts.items() if label.startswith("passage ")]
+    kind = kind_of(schema)
+    if kind == "extract":
+        return {"claims": [s.strip() for s in parts["answer"].split(".") if s.strip()]}
+    if kind == "grade":
+        wanted = words(next(text for label, text in parts.items() if label.startswith("what is wanted")))
+        shares = [len(wanted & words(text)) / len(wanted) for text in passages]
+        grades = [3 if share == 1 else 2 if share >= 0.5 else 1 if share else 0 for share in shares]
+        return {"passages": [{"passage": n, "grade": g, "reason": f"grade {g}"} for n, g in enumerate(grades, 1)]}
+    told = []
+    for number, claim in enumerate((text for label, text in parts.items() if label.startswith("claim ")), 1):
+        found = [n for n, text in enumerate(passages, 1) if words(claim) <= words(text)]
+        told.append(
+            {
+                "claim": number,
+                "verdict": int(bool(found)),
+                "passages": found,
+                "together": 0,
+                "reason": f"because {found}",
+            }
+        )
+    return {"claims": told}
+
+
+def script(call):
+    """The same over HTTP."""
+    schema = call.body["response_format"]["json_schema"]["schema"]
+    return Act(content=json.dumps(answer(call.body["messages"], schema)), usage=(100, 10))
+
+
+class Scripted:
+    """The same as a function; `change` may alter an answer."""
+
+    name = "scripted"
+
+    def __init__(self, change=lambda kind, told: told):
+        self.sent = []
+        self._change = change
+
+    async def __call__(self, messages, schema):
+        self.sent.append((messages, schema))
+        return self._change(kind_of(schema), answer(messages, schema))
+
+    def kinds(self):
+        return [kind_of(schema) for _, schema in self.sent]

@@ -1,0 +1,151 @@
+"""Judges that ask a model, on the command line, as a user calls them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import karat
+from judges.scripted import script
+from llm.server import Act, Server
+
+KARAT = str(Path(sys.executable).with_name("karat"))
+RAIN, MUSEUM = "rain fell in Leeds all day", "the museum is closed on Mondays"
+ROWS = [
+    {"id": "q1", "query": "What happened?", "retrieved": [RAIN, MUSEUM], "answer": f"{RAIN}. it snowed."},
+    {"id": "q2", "query": "museum closed", "retrieved": [RAIN, MUSEUM], "answer": f"{MUSEUM}."},
+]
+KEY = "sk-not-a-real-key-12345"
+
+
+@pytest.fixture
+def samples(tmp_path):
+    path = tmp_path / "samples.jsonl"
+    path.write_text("\n".join(map(json.dumps, ROWS)))
+    return path
+
+
+def run(*arguments, tmp_path, code=0):
+    env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "OPENAI_API_KEY": KEY}
+    done = subprocess.run([KARAT, *map(str, arguments)], capture_output=True, text=True, check=False, env=env)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    assert KEY not in done.stdout + done.stderr
+    return done
+
+
+def test_by_words(samples, tmp_path):
+    done = run("eval", samples, "recall@1,2 context_recall", "--judge", "claims(lexical)", tmp_path=tmp_path)
+    assert "judge: claims(lexical)" in done.stdout
+    assert "heuristic" in done.stdout
+    assert done.stderr == ""
+
+
+def test_with_a_model(samples, tmp_path):
+    out = tmp_path / "run.parquet"
+    with Server(script) as server:
+        first = run(
+            "eval",
+            samples,
+            "recall@1,2 context_recall",
+            "--judge",
+            "claims(gpt-4o-mini)",
+            "--base-url",
+            server.url,
+            "-o",
+            out,
+            "--yes",
+            tmp_path=tmp_path,
+        )
+        assert server.count == 4
+        assert server.calls[0].headers["authorization"] == f"Bearer {KEY}"
+        second = run(
+            "eval",
+            samples,
+            "recall@1,2 context_recall",
+            "--judge",
+            "claims",
+            "--model",
+            "gpt-4o-mini",
+            "--base-url",
+            server.url,
+            tmp_path=tmp_path,
+        )
+        assert server.count == 4
+    assert "recall@2         0.750" in first.stdout
+    assert "4 calls (0 answers from the cache), 400 + 40 tokens" in first.stderr
+    assert "0 calls (4 answers from the cache)" in second.stderr
+    assert first.stdout.partition("Saved")[0].strip() == second.stdout.strip()
+    assert karat.load(out).mean["recall@2"] == 0.75
+    for kept in tmp_path.rglob("*"):
+        if kept.is_file():
+            assert KEY.encode() not in kept.read_bytes()
+
+
+def test_without_gold(samples, tmp_path):
+    with Server(script) as server:
+        done = run(
+            "eval",
+            samples,
+            "precision@2 rr",
+            "--judge",
+            "relevance",
+            "--model",
+            "m",
+            "--base-url",
+            server.url,
+            "--repeats",
+            "3",
+            tmp_path=tmp_path,
+        )
+        assert server.count == 6
+        refused = run(
+            "eval", samples, "recall@2", "--judge", "relevance(m)", "--base-url", server.url, code=2, tmp_path=tmp_path
+        )
+    assert "Krippendorff" in done.stdout
+    assert "sees only what came back" in refused.stderr
+
+
+def test_a_budget_and_a_failure_are_told(samples, tmp_path):
+    with Server(script) as server:
+        few = run(
+            "eval",
+            samples,
+            "recall@2",
+            "--judge",
+            "claims(m)",
+            "--base-url",
+            server.url,
+            "--max-calls",
+            "3",
+            "--concurrency",
+            "1",
+            "--cache",
+            "none",
+            tmp_path=tmp_path,
+        )
+        assert server.count == 3
+    assert "recall@2   0.500" in few.stdout
+    with Server(lambda call: Act(status=401, content="no")) as server:
+        none = run(
+            "eval", samples, "recall@2", "--judge", "claims(m)", "--base-url", server.url, code=2, tmp_path=tmp_path
+        )
+    assert "refuses the key (401); it is read from OPENAI_API_KEY" in none.stderr
+    with Server(lambda call: Act(status=400, content="no") if "museum closed" in call.text else script(call)) as server:
+        one = run("eval", samples, "recall@2", "--judge", "claims(m)", "--base-url", server.url, tmp_path=tmp_path)
+    assert "recall@2   0.500" in one.stdout
+    assert "recall@2 0.250 to 0.750" in one.stdout
+
+
+def test_options_of_models_for_a_judge_that_asks_none(samples, tmp_path):
+    for judge, option in (("claims(lexical)", "--max-calls"), ("ids", "--repeats")):
+        told = run("eval", samples, "recall@2", "--judge", judge, option, "3", code=2, tmp_path=tmp_path)
+        assert "asks no model" in told.stderr
+        assert option in told.stderr
+    told = run("eval", samples, "recall@2", "--judge", "relevance", code=2, tmp_path=tmp_path)
+    assert "name it" in told.stderr

@@ -1,0 +1,158 @@
+"""The judge `relevance`: grades without gold, and no recall."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import karat
+from judges.scripted import Scripted, framed, script
+from karat.errors import BadArgument, InputError, UnknownName
+from karat.metrics import METRICS
+from llm.server import Act, Server
+
+SAMPLES = [
+    {"id": "q1", "query": "tram airport", "retrieved": ["nothing", "the tram to the airport", "a tram", "nothing"]},
+    {"id": "q2", "query": "museum", "retrieved": ["nothing", "whatever"]},
+]
+METRICS_WANTED = "precision@2,4 precision(rel=3)@4 ndcg@4 rr hit@1 context_precision judged"
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def graded(samples=SAMPLES, metrics=METRICS_WANTED, change=lambda kind, told: told, **settings):
+    model = Scripted(change)
+    judge = karat.Relevance(model, **{"cache": False, **settings}).with_settings(backoff=0.0)
+    return karat.evaluate(samples, metrics, judge=judge), model
+
+
+def test_grades_without_any_gold():
+    run, model = graded()
+    assert model.kinds() == ["grade", "grade"]
+    first = {name: values[0] for name, values in run.scores.items()}
+    dcg, best = 3 / np.log2(3) + 2 / 2, 3 + 2 / np.log2(3)
+    assert first == pytest.approx({
+        "precision@2": 0.5, "precision@4": 0.5, "precision(rel=3)@4": 0.25, "ndcg@4": dcg / best, "rr": 0.5, "hit@1": 0,
+        "context_precision": (1 / 2 + 2 / 3) / 2, "judged": 0.75,
+    })  # fmt: skip
+    assert run.hits("q1")[1] == (2, "the tram to the airport", 3.0, "grade 3")
+
+
+def test_nothing_relevant_is_0_and_not_undefined():
+    """It would leave the mean, which would rise."""
+    run, _ = graded()
+    assert {name: values[1] for name, values in run.scores.items() if name != "judged"} == dict.fromkeys(
+        [name for name in run.scores if name != "judged"], 0.0
+    )
+    assert run.mean["rr"] == 0.25
+    assert sum(run.undefined.values()) == 0
+    assert run.take([1]).mean["rr"] == 0
+    nothing, model = graded([{"id": "q0", "query": "x", "retrieved": []}, SAMPLES[0]], "rr precision@2")
+    assert nothing.scores["rr"].tolist() == [0, 0.5]
+    assert len(model.sent) == 1
+
+
+@pytest.mark.parametrize("metric", ["recall@5", "recall_all", "ap", "f1@3", "bpref", "context_recall", "span_recall"])
+def test_metrics_that_need_all_gold_are_refused_before_anything_is_asked(metric):
+    model = Scripted()
+    with pytest.raises(BadArgument, match="sees only what came back"):
+        karat.evaluate(SAMPLES, f"rr {metric}", judge=karat.Relevance(model, cache=False))
+    assert model.sent == []
+
+
+def test_every_metric_is_either_refused_or_in_no_need_of_unknown_gold():
+    """Adding an item to the gold that nobody retrieved must not change what is allowed."""
+    known = {"retrieved": [["a", "b", "c"]], "gold": [{"a": 1, "c": 2}]}
+    more = {"retrieved": [["a", "b", "c"]], "gold": [{"a": 1, "c": 2, "unseen": 1}]}
+    for name in METRICS.keys() - karat.Relevance.cannot_measure:
+        if name != "ndcg" and not name.startswith("chunk_"):  # nDCG's ideal is what came back, and the run says so
+            assert karat.evaluate(**known, metrics=name).mean == karat.evaluate(**more, metrics=name).mean, name
+
+
+def test_several_contexts_in_a_call():
+    texts = [f"text {i}" for i in range(23)]
+    run, model = graded([{"query": "text", "retrieved": texts}], "precision@23")
+    assert [sum("passage" in label for label in framed(m[-1]["content"])) for m, _ in model.sent] == [10, 10, 3]
+    assert run.mean["precision@23"] == 1
+
+
+def test_a_long_text_is_graded_by_its_best_part():
+    long = "Nothing is said here at all. " * 400
+    run, model = graded(
+        [{"query": "tram airport", "retrieved": [f"{long} The tram to the airport. {long}"]}], "rr", per_call=1000
+    )
+    assert len(model.sent) > 5
+    assert run.hits(1)[0].grade == 3
+
+
+def test_against_the_answer():
+    rows = [{"query": "where?", "answer": "airport", "retrieved": ["the airport", "x"]}]
+    run, model = graded(rows, "precision@1", to="answer")
+    assert run.mean["precision@1"] == 1
+    assert framed(model.sent[0][0][-1]["content"])["question"] == "where?"
+    assert run.provenance.judge == "relevance(scripted, to=answer)"
+
+
+def test_what_cannot_be_graded():
+    run, _ = graded([SAMPLES[0], {"id": "q9", "query": " ", "retrieved": ["x"]}], "rr")
+    assert run.all_hits.failed == {1: "it has no query"}
+    assert np.isnan(run.scores["rr"][1])
+    with pytest.raises(InputError, match=r'no sample has one, "1" for one'):
+        graded([{"retrieved": ["x"]}], "rr")
+    for model in (None, "lexical"):
+        with pytest.raises(BadArgument, match="name it"):
+            karat.Relevance(model)
+    with pytest.raises(UnknownName, match="Did you mean query"):
+        karat.Relevance("m", to="querry")
+
+
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        ({"grade": 4}, "grade"),
+        ({"grade": 2.5}, "grade"),
+        ({"passage": 9}, "there is no passage 9"),
+        ({"passage": 2}, "passage 2 is judged twice"),
+    ],
+)
+def test_a_broken_answer_is_missing(change, cause):
+    def spoil(_, told):
+        told["passages"][0] |= change
+        return told
+
+    run, _ = graded([SAMPLES[0]], "rr", spoil, concurrency=1)
+    assert cause in run.all_hits.failed[0]
+    assert np.isnan(run.scores["rr"][0])
+
+
+def test_repeats_take_the_majority():
+    count = iter(range(100))
+
+    def fickle(_, told):
+        if next(count) == 1:
+            for one in told["passages"]:
+                one["grade"] = 3
+        return told
+
+    run, model = graded([SAMPLES[0]], "precision@4", fickle, repeats=3, concurrency=1)
+    assert len(model.sent) == 3
+    assert run.mean["precision@4"] == 0.5
+    assert "Krippendorff" in str(run)
+
+
+def test_over_http_one_failure_costs_no_other():
+    with Server(lambda call: Act(status=400, content="no") if "museum" in call.text else script(call)) as server:
+        run = karat.evaluate(SAMPLES, "rr", judge=f"relevance(m, base_url={server.url})")
+    assert list(run.all_hits.failed) == [1]
+    assert run.mean["rr"] == 0.5
+
+
+def test_a_run_is_saved_and_read(tmp_path):
+    run, _ = graded()
+    run.save(tmp_path / "run.parquet")
+    again = karat.load(tmp_path / "run.parquet")
+    assert again.mean == run.mean
+    assert again.hits("q1") == run.hits("q1")
