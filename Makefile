@@ -49,7 +49,7 @@ $(ORACLES:%=oracle-%): oracle-%: .oracles/%/ready.stamp
 # What the lock files pin, written anew from pyproject.toml.
 lock: $(VENV)/dev.stamp
 	@$(LOCK) pyproject.toml -o requirements/runtime.lock
-	@for group in dev bench oracles/ragas; do \
+	@for group in dev bench spark oracles/ragas; do \
 	  $(LOCK) pyproject.toml --group $${group##*/} -o requirements/$$group.lock || exit; done
 	@for group in $(filter-out ragas,$(ORACLES)); do \
 	  $(LOCK) --group $$group -o requirements/oracles/$$group.lock || exit; done

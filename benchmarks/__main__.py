@@ -31,11 +31,19 @@ CASES = (
     "quotes-spans",
     "remem",
     "bootstrap",
+    "llm",
+    "files-W2",
+    "files-W3",
+    "files-trec",
+    "spark",
     "memory-dicts",
     "memory-lists",
     "startup-import",
     "startup-help",
 )
+
+LONG_CASES = ("files-100M",)
+"""Cases that are run only if they are named: they take minutes, and gigabytes of disk."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,11 +53,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--list", action="store_true", help="print the names of the cases and stop")
     options = parser.parse_args(arguments)
     if options.list:
-        print("\n".join(CASES))
+        print("\n".join((*CASES, *LONG_CASES)))
         return 0
     wanted = tuple(dict.fromkeys(options.cases)) or CASES
-    if unknown := [case for case in wanted if case not in CASES]:
-        parser.error(f"no case {', '.join(unknown)}; choose from {', '.join(CASES)}")
+    if unknown := [case for case in wanted if case not in (*CASES, *LONG_CASES)]:
+        parser.error(f"no case {', '.join(unknown)}; choose from {', '.join((*CASES, *LONG_CASES))}")
     outcomes: list[Outcome] = []
     crashed = 0
     for case in wanted:
@@ -69,7 +77,7 @@ def _with_earlier(outcomes: list[dict[str, Any]]) -> list[dict[str, Any]]:
     now = {outcome["case"] for outcome in outcomes}
     before = json.loads(_RESULTS.read_text(encoding="utf-8"))["outcomes"] if _RESULTS.exists() else []
     every = outcomes + [outcome for outcome in before if outcome["case"] not in now]
-    return sorted(every, key=lambda outcome: CASES.index(outcome["case"]))
+    return sorted(every, key=lambda outcome: (*CASES, *LONG_CASES).index(outcome["case"]))
 
 
 def _run(case: str) -> list[Outcome] | None:

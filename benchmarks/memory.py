@@ -43,13 +43,13 @@ def _sizes(run: str, gold: str) -> tuple[int, int]:
     """The bytes of the input, and by how many the call goes beyond them."""
     import karat  # noqa: F401  # loaded first: the library is no part of the input
 
-    before = _resident("VmRSS")
+    before = resident("VmRSS")
     data = workloads.Data(_load(run), _load(gold))
     gc.collect()
-    after = _resident("VmRSS")
+    after = resident("VmRSS")
     _CLEAR.write_text("5", encoding="ascii")  # the peak starts anew from what is resident now
     result = by_karat(data)
-    peak = _resident("VmHWM")
+    peak = resident("VmHWM")
     del result
     return after - before, peak - after
 
@@ -59,7 +59,8 @@ def _load(path: str) -> dict[str, Any]:
     return loaded
 
 
-def _resident(field: str) -> int:
+def resident(field: str) -> int:
+    """What the system says of the memory of this process, in bytes."""
     for line in _STATUS.read_text(encoding="ascii").splitlines():
         name, _, value = line.partition(":")
         if name == field:

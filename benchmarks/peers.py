@@ -20,8 +20,8 @@ PYTREC_EVAL = {"recall.1,5,10,20,100", "P.1,5,10,20,100", "ndcg_cut.10,100", "re
 _IN_PYTREC_EVAL = {"recall": "recall", "precision": "P", "ndcg": "ndcg_cut", "rr": "recip_rank", "ap": "map"}
 
 _CUTOFFS = (1, 5, 10, 20, 100)
-_RANX = [f"{name}@{k}" for name in ("recall", "precision") for k in _CUTOFFS]
-_RANX += ["ndcg@10", "ndcg@100", "mrr", "map"]
+RANX = [f"{name}@{k}" for name in ("recall", "precision") for k in _CUTOFFS]
+RANX += ["ndcg@10", "ndcg@100", "mrr", "map"]
 
 # ranx falls back to one thread, and stays there, once it has seen fewer than 10 queries.
 _WARM_UP = Size(20, 50)
@@ -46,7 +46,7 @@ def by_ranx(data: Data) -> Any:
     """ranx, from the data to the means; the scores of every query are kept in its run."""
     import ranx
 
-    return ranx.evaluate(ranx.Qrels(data.gold), ranx.Run(data.run), _RANX)
+    return ranx.evaluate(ranx.Qrels(data.gold), ranx.Run(data.run), RANX)
 
 
 def warm_up_ranx() -> None:

@@ -16,6 +16,7 @@ ROOT = DOCS.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
 from choice_examples import EXAMPLES, who  # noqa: E402
+from lexical_agreement import lexical  # noqa: E402
 
 from karat.conventions import CONVENTIONS, STANDARD, questions  # noqa: E402
 from karat.conventions.words import sentence  # noqa: E402
@@ -207,6 +208,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "rosetta": rosetta_screen,
     "demo": demo_screen,
     "speed": speed,
+    "lexical": lexical,
 }
 
 

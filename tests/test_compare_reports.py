@@ -138,7 +138,7 @@ def test_refusals_of_the_command(files, tmp_path):
     assert "Only the 40 queries that all have: main has 60, other has 40." in allowed
     assert "no run file" in command(files[0], tmp_path / "none.parquet", code=2)
     (tmp_path / "samples.jsonl").write_text("{}")
-    assert "cannot be read" in command(files[0], tmp_path / "samples.jsonl", code=2)
+    assert "is not a run file" in command(files[0], tmp_path / "samples.jsonl", code=2)
     assert "RUN" in command(files[0], code=2)
 
 

@@ -153,7 +153,7 @@ def test_nowhere_in_the_run():
 
 
 def test_nowhere_looks_at_what_is_kept_of_a_very_large_run(monkeypatch):
-    monkeypatch.setattr("karat.keeping._LOOKED_THROUGH", 1)
+    monkeypatch.setattr("karat.keeping.LOOKED_THROUGH", 1)
     other = {"id": "r", "retrieved": ["b"], "gold": ["b"]}
     assert "in the top 20 of no query" in cause(["a"], ["g"], more=[other])[1]
 
@@ -232,8 +232,8 @@ def test_advice_on_a_score_threshold():
     run = karat.evaluate(rows, "recall@4")
     (said,) = advice(run)
     assert said == (
-        "Items that score below 0.9 could go: of what is left in the top 4 1.000 is relevant, now 0.250; "
-        "of all gold 1.000 is found, now 1.000."
+        "A score threshold of 0.9 would raise the share of the top 4 that is relevant from 0.250 to 1.000, "
+        "and lose no gold."
     )
     found_low = [{**row, "retrieved": [("a", 0.9), ("b", 0.8), ("g", 0.1)]} for row in rows]
     assert not any("score" in said for said in advice(karat.evaluate(found_low, "recall@3")))  # it would cost the gold
@@ -244,7 +244,7 @@ def test_a_threshold_keeps_all_of_one_score():
     rows = [{"id": "q", "retrieved": [("g", 0.5), ("h", 0.5), ("a", 0.25)], "gold": ["g"]}]
     (said,) = advice(karat.evaluate(rows, "recall@3"))
     assert said.startswith(
-        "Items that score below 0.5 could go: of what is left in the top 3 0.500 is relevant, now 0.333"
+        "A score threshold of 0.5 would raise the share of the top 3 that is relevant from 0.333 to 0.500"
     )
 
 

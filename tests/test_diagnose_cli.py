@@ -123,7 +123,7 @@ def test_errors(run_file, tmp_path):
     assert 'no query "q9"' in call("diagnose", run_file, "q9", code=2)
     assert "k is a whole number" in call("diagnose", run_file, "--k", "0", code=2)
     (tmp_path / "broken.parquet").write_text("nonsense")
-    assert "cannot be read" in call("diagnose", tmp_path / "broken.parquet", code=2)
+    assert "is not a run file" in call("diagnose", tmp_path / "broken.parquet", code=2)
 
 
 def in_a_terminal(*arguments, **env):

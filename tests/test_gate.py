@@ -110,7 +110,8 @@ def test_a_drop_beyond_chance_fails_and_one_within_it_passes():
 def test_one_sided_p_of_a_few_changed_queries_is_exact():
     gate = karat.gate(made([0] * 4 + [1] * 36), "recall@1 no-drop", baseline=GOOD)
     assert gate.checks[0].figures["p"] == 1 / 16
-    assert gate.checks[0].text == "1.000 → 0.900  (-0.100 [-0.20, -0.03], p = 0.062, 40 queries)"
+    said = "1.000 → 0.900  (-0.100 [-0.20, -0.03], p = 0.062, 40 queries): not beyond chance; a tolerance would decide"
+    assert gate.checks[0].text == said
 
 
 def test_tolerances():
@@ -227,7 +228,7 @@ def test_must_pass_without_a_score():
 def test_it_says_what_it_could_not_have_seen():
     run = made([0, 1] * 3 + [1] * 34)
     said = " ".join(karat.gate(run, "recall@1 no-drop", baseline=GOOD).remarks())
-    assert "with 40 queries a drop below 0.125 in recall@1 would go unseen" in said  # five queries have to fall
+    assert "with 40 queries a drop below 0.125 in recall@1 would often go unseen" in said  # five queries have to fall
     assert "no query changed" in " ".join(karat.gate(GOOD, "recall@1 no-drop", baseline=GOOD).remarks())
 
 

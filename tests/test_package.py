@@ -13,20 +13,22 @@ import karat
 
 SOURCE = Path(karat.__file__).parent
 LAYERS = [
-    "errors", "_version", "arrays", "grammar", "conventions", "tables", "progress", "tokens", "samples", "views",
-    "along", "hits", "regroup", "judges", "budgets", "metrics", "verdicts", "items", "keeping", "stored",
-    "provenance", "stats", "slices", "means", "remarks", "run", "runfile",
-    "comparable", "contrasts", "movement", "comparison", "diagnosis", "evaluation", "translation", "linting",
+    "errors", "_version", "arrays", "grammar", "conventions", "tables", "progress", "tokens", "llm", "agreement",
+    "samples", "views", "along", "hits", "regroup", "judges", "budgets", "metrics", "verdicts", "items", "keeping",
+    "stored", "provenance", "stats", "slices", "means", "remarks", "run", "runfile",
+    "comparable", "contrasts", "movement", "comparison", "calibration",
+    "diagnosis", "evaluation", "scale", "merging", "translation", "linting",
     "rules", "drops", "checks", "gatekeeping", "outfile", "starter",
     "demo", "compat", "report", "tested", "pytest_plugin", "cli",
 ]  # fmt: skip
 """From left to right, as the data walk: a layer uses only what stands left of it."""
-UPWARD = {("run", "runfile"), ("slices", "run"), ("remarks", "run")} | {
-    (result, "report") for result in ("run", "translation", "comparison", "diagnosis", "linting", "gatekeeping")
+UPWARD = {("run", "runfile"), ("slices", "run"), ("remarks", "run"), ("evaluation", "scale")} | {
+    (result, "report")
+    for result in ("run", "translation", "comparison", "calibration", "diagnosis", "linting", "gatekeeping")
 }
 """`run.save` is a method because people look for it there; it loads the writer when it is called.
-Slices hold runs, and name them for the type checker. Results know how to be shown, and load the report
-when they are."""
+Slices hold runs, and name them for the type checker. Files larger than memory are evaluated in batches. Results
+know how to be shown, and load the report when they are."""
 
 
 def loaded_by(code):
@@ -64,7 +66,8 @@ def test_verbs_are_not_hidden_by_modules():
     """Importing every module must not put a module where a function was."""
     modules = ["karat." + ".".join(p.relative_to(SOURCE).with_suffix("").parts) for p in SOURCE.rglob("*.py")]
     code = ";".join(f"import {m.removesuffix('.__init__')}" for m in modules if m != "karat.__init__")
-    verbs = ("compare", "diagnose", "evaluate", "gate", "lint", "load", "metric", "parse", "rosetta", "score")
+    verbs = [name for name in karat.__all__ if name.islower() and not name.startswith("_")]
+    assert {"evaluate", "compare", "gate", "diagnose", "lint", "rosetta", "calibrate", "merge"} <= set(verbs)
     check = f"; assert all(callable(getattr(karat, name)) for name in {verbs})"
     assert "karat.run" in loaded_by(code + check)
 

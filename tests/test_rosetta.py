@@ -105,7 +105,10 @@ def test_above_one_is_marked():
     autorag = next(d for d in told.dialects if d.convention == "autorag")
     assert autorag.above_one["ndcg@2"] == pytest.approx(1.6309, abs=1e-4)
     assert re.search(r"autorag +1\.631 !", repr(told))
-    assert "llamaindex, autorag: ndcg@2 reaches 1.63, above 1, for copies are counted each time" in texts(told)
+    assert (
+        "llamaindex, autorag: ndcg@2 reaches 1.63, above 1, for every copy of a relevant item counts each time"
+        in texts(told)
+    )
     assert not any(d.above_one for d in told.dialects if d.convention in {"standard", "futureagi-server", "mlflow"})
 
 
@@ -230,6 +233,41 @@ def test_the_own_id_is_dropped_from_every_layout():
         run = karat.evaluate(retrieved=retrieved, gold=gold, metrics="rr precision@2", convention=c)
         assert run.scores["rr"].tolist() == [1.0, 1.0]
         assert run.all_hits.depth.tolist() == [1, 1]
+
+
+def test_the_last_of_copies_is_the_last_that_was_given():
+    import polars as pl
+
+    rows = [("A", 1.0), ("B", 2.0), ("A", 3.0)]
+    frame = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": [d for d, _ in rows], "score": [s for _, s in rows]})
+    for retrieved in (frame, {"q": [{"id": d, "score": s} for d, s in rows]}):
+        for name in ("ir-measures", "azure"):  # as these two do: a later row overwrites the score
+            run = karat.evaluate(retrieved=retrieved, gold={"q": ["A"]}, metrics="rr", convention=name)
+            assert run.mean["rr"] == 1.0
+
+
+def test_copies_of_equal_score_have_ranks_of_their_own():
+    import polars as pl
+
+    frame = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": ["B", "A", "B"], "score": [1.0] * 3})
+    records = {"q": [{"id": d, "score": 1.0} for d in "BAB"]}
+    for name in CONVENTIONS:
+        found = [
+            karat.evaluate(
+                retrieved=given, gold={"q": ["B", "C"]}, metrics="precision@3 ndcg@3 ap", convention=name
+            ).mean
+            for given in (frame, records)
+        ]
+        assert found[0] == pytest.approx(found[1], nan_ok=True), name
+
+
+def test_the_counts_in_sentences_leave_out_what_another_choice_decides():
+    told = karat.rosetta(
+        retrieved=[["a"]] * 3, gold=[{"a": 0}, {}, {"a": 1}], metrics="recall@5", conventions=["trec_eval"]
+    )
+    assert [d.text for d in told.differences] == [
+        "a query without relevant gold scores 0.0, and is in the mean (1 query)"
+    ]
 
 
 def test_of_copies_the_last_may_count():

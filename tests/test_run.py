@@ -232,8 +232,12 @@ def test_run_files_that_are_none(tmp_path):
     with pytest.raises(karat.RunFileError, match="no run file"):
         karat.load(tmp_path / "none.parquet")
     (tmp_path / "broken.parquet").write_text("nonsense")
-    with pytest.raises(karat.RunFileError, match="cannot be read"):
+    with pytest.raises(karat.RunFileError, match="is not a run file") as caught:
         karat.load(tmp_path / "broken.parquet")
+    assert "karat eval" in caught.value.hint
+    (tmp_path / "cut.parquet").write_bytes(b"PAR1 and no more")
+    with pytest.raises(karat.RunFileError, match="cannot be read"):
+        karat.load(tmp_path / "cut.parquet")
     pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "other.parquet")
     with pytest.raises(karat.RunFileError, match="not a run of karat"):
         karat.load(tmp_path / "other.parquet")

@@ -12,6 +12,8 @@ TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all o
 if TYPE_CHECKING:
     from typing import Any
 
+    from karat.calibration import Calibration as Calibration
+    from karat.calibration import calibrate as calibrate
     from karat.checks import Check as Check
     from karat.comparison import Comparison as Comparison
     from karat.comparison import compare as compare
@@ -30,15 +32,18 @@ if TYPE_CHECKING:
     from karat.gatekeeping import gate as gate
     from karat.hits import Gold as Gold
     from karat.hits import Hits as Hits
+    from karat.judges import Claims as Claims
     from karat.judges import Contains as Contains
     from karat.judges import Exact as Exact
     from karat.judges import Fuzzy as Fuzzy
     from karat.judges import Ids as Ids
     from karat.judges import Judge as Judge
+    from karat.judges import Relevance as Relevance
     from karat.judges import Spans as Spans
     from karat.judges import Text as Text
     from karat.linting import Lint as Lint
     from karat.linting import lint as lint
+    from karat.merging import merge as merge
     from karat.metrics import Metric as Metric
     from karat.metrics import metric as metric
     from karat.metrics import parse as parse
@@ -49,6 +54,8 @@ if TYPE_CHECKING:
 
 # Where each public name lives. Nothing is loaded before it is asked for.
 _HOMES = {
+    "Calibration": "calibration",
+    "calibrate": "calibration",
     "Comparison": "comparison",
     "compare": "comparison",
     "STANDARD": "conventions",
@@ -67,15 +74,18 @@ _HOMES = {
     "gate": "gatekeeping",
     "Gold": "hits",
     "Hits": "hits",
+    "Claims": "judges",
     "Contains": "judges",
     "Exact": "judges",
     "Fuzzy": "judges",
     "Ids": "judges",
     "Judge": "judges",
+    "Relevance": "judges",
     "Spans": "judges",
     "Text": "judges",
     "Lint": "linting",
     "lint": "linting",
+    "merge": "merging",
     "Metric": "metrics",
     "metric": "metrics",
     "parse": "metrics",

@@ -46,6 +46,8 @@ class Along(NamedTuple):
     def take(self, rows: Ints) -> Along:
         """The totals of some queries, in this order."""
         depth = self.depth[rows]
+        if not self.totals:
+            return Along(depth, {}, {name: size[rows] for name, size in self.sizes.items()})
         kept = np.arange(int(depth.sum())) + np.repeat(starts(self.depth)[:-1][rows] - starts(depth)[:-1], depth)
         totals = {name: total[kept] for name, total in self.totals.items()}
         return Along(depth, totals, {name: size[rows] for name, size in self.sizes.items()})

@@ -146,6 +146,8 @@ def _no_drop(rule: NoDrop, name: str | None, drop: Drop, checks: int, against: s
         text += f": more than the {tolerance:g} allowed"
     if unsure:
         text += ": too few to tell"
+    elif passed and tolerance is None and drop.high < 0:
+        text += ": not beyond chance; a tolerance would decide"
     return Check(told, name, passed, text, rule.metric, unsure=unsure, figures=figures)
 
 

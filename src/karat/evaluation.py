@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +13,7 @@ from karat.errors import BadArgument, UnknownName
 from karat.hits import Hits
 from karat.judges import Auto, Ids, Judge, choose, find_judge
 from karat.judges.hints import nothing_matched
+from karat.judges.made import check_measurable, with_gold_of
 from karat.metrics import DEFAULT, Metric, parse_all
 from karat.provenance import Provenance
 from karat.run import Run
@@ -31,25 +33,39 @@ def evaluate(
     tokens: Counter = words,
     convention: str | Convention = "standard",
     skip_bad_rows: bool = False,
+    memory: str | int = "1GiB",
+    jobs: int = 1,
 ) -> Run:
     """Measure what was retrieved against what should have been.
 
     Give `samples` (a list of dicts, a frame, or the path of a file), or `retrieved=` and `gold=`
     (lists, dicts by query id, frames or paths). `metrics` are names such as "recall@1,5 ndcg@10 rr".
     With at="doc" a chunk counts as the document it is from. `tokens` counts the tokens of a text for
-    budgets such as "recall@500t"; by default these are words.
+    budgets such as "recall@500t"; by default these are words. Files that would take more than `memory`
+    are evaluated a batch of queries at a time, with the same result. `jobs` is the number of processes that
+    long work, such as judging texts, is split over; the result is the same for any.
     """
-    wanted = wanted_metrics(metrics)
+    wanted = wanted_metrics(metrics, samples)
     c = find_convention(convention)
     judging = find_judge(judge)
-    data = read_samples(samples, retrieved=retrieved, gold=gold, skip_bad_rows=skip_bad_rows)
-    judging, reason = choose_judge(judging, at, data)
+    check_measurable(judging, [metric.name for metric in wanted])
+    needed = getattr(judging, "needs_gold", True)
     counted = any(metric.has_budget for metric in wanted)
-    verdicts = Verdicts(data, judging, tokens=tokens if counted else None)
+    counted_by = getattr(tokens, "__qualname__", type(tokens).__name__) if counted else ""
+    run = samples if retrieved is None else retrieved
+    if isinstance(run, str | PathLike) and (samples is None) != (retrieved is None):
+        from karat.scale.streaming import Question, evaluate_large
+
+        question = Question(wanted, judging, c, at, tokens if counted else None, counted_by)
+        large = evaluate_large(run, gold, question, memory, skip_bad_rows=skip_bad_rows, need_gold=needed)
+        if large is not None:
+            return large
+    data = read_samples(samples, retrieved=retrieved, gold=gold, skip_bad_rows=skip_bad_rows, need_gold=needed)
+    judging, reason = choose_judge(judging, at, data)
+    verdicts = _verdicts(data, judging, wanted, tokens if counted else None, jobs)
     hits = verdicts.hits(c)
     if len(hits) == 0 and hits.gold_count().any():
         hits.notes += nothing_matched(data, judging, c)
-    counted_by = getattr(tokens, "__qualname__", type(tokens).__name__) if counted else ""
     return Run(
         ids=data.ids,
         hits=hits,
@@ -59,8 +75,17 @@ def evaluate(
         provenance=provenance_of(data.reading, hits, wanted, judging, reason, c)._replace(tokens=counted_by),
         query=data.query,
         meta=data.meta,
-        samples=verdicts.samples_of(c),
+        samples=with_gold_of(hits, verdicts.samples_of(c), judging),
     )
+
+
+def _verdicts(data: Samples, judge: Judge, metrics: tuple[Metric, ...], tokens: Counter | None, jobs: int) -> Verdicts:
+    """Verdicts of this process, or of several."""
+    if jobs == 1:
+        return Verdicts(data, judge, tokens=tokens)
+    from karat.scale.jobs import split_verdicts
+
+    return split_verdicts(data, judge, metrics, jobs, tokens=tokens)
 
 
 def choose_judge(judge: str | Judge, at: str, data: Samples) -> tuple[Judge, str]:
@@ -77,12 +102,15 @@ def choose_judge(judge: str | Judge, at: str, data: Samples) -> tuple[Judge, str
     return choose(data) if isinstance(judging, Auto) else (judging, "")
 
 
-def wanted_metrics(metrics: Any) -> tuple[Metric, ...]:
-    """The metrics; who gives the gold in their place is told."""
+def wanted_metrics(metrics: Any, samples: Any = None) -> tuple[Metric, ...]:
+    """The metrics; who gives the gold or the samples in their place is told."""
     try:
         return parse_all(metrics)
     except (UnknownName, BadArgument) as error:
         if isinstance(metrics, str) and len(metrics) < 4096 and Path(metrics).is_file():
+            if isinstance(samples, str) and not Path(samples).exists():
+                swapped = f'karat eval {metrics} "{samples}"'
+                raise BadArgument("the file comes first, then the metrics", hint=swapped) from None
             raise BadArgument(
                 f"{metrics} is a file, not a metric", hint=f'gold="{metrics}", or --gold {metrics}'
             ) from None

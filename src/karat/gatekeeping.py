@@ -100,7 +100,7 @@ class Gate:
         """How drops were judged, and how large one must be to be noticed."""
         falling = dict.fromkeys(rule.metric for rule in self.rules if isinstance(rule, NoDrop))
         if not falling or self.baseline is None:
-            return []
+            return [f"no slice by {self.by} was judged: only no-drop rules look at slices."] if self.by else []
         count = sum("difference" in check.figures for check in self.checks)
         together = many(count, "no-drop check", "no-drop checks")
         how = f"by one-sided sign flips; at {self.terms.alpha:g} or below it fails."
@@ -113,7 +113,7 @@ class Gate:
             elif len(change) > 1:
                 least = _least(change, count, self.terms.alpha)
                 queries = many(len(change), "query", "queries")
-                said.append(f"with {queries} a drop below {least:.3f} in {metric} would go unseen (80 % power).")
+                said.append(f"with {queries} a drop below {least:.3f} in {metric} would often go unseen (80 % power).")
         return said
 
     def _unscored(self) -> list[str]:
@@ -172,6 +172,7 @@ def gate(
     slice_tolerance: float | None = None,
     alpha: float = ALPHA,
     min_defined: int = 1,
+    min_judged: float = 0.0,
 ) -> Gate:
     """Judge a run by rules such as "recall@5 >= 0.80", "recall@5 lower >= 0.75" and "ndcg@10 no-drop".
 
@@ -179,7 +180,7 @@ def gate(
     larger than the tolerance, if one is stated; with `by` each value of a field is judged as well. The
     queries of `must_pass` (ids, or the path of a file of them) may not fall at all. What cannot be
     decided raises: another gold than the baseline's, a metric that the run lacks, a mean over fewer
-    queries than `min_defined`.
+    queries than `min_defined`, a smaller share of the queries judged than `min_judged`.
     """
     own = _run(run)
     read = read_rules(rules, own.scores)
@@ -187,6 +188,7 @@ def gate(
         raise BadArgument("min_defined is a number of queries", got=min_defined, hint="20")
     for rule in read:
         _check_defined(own, rule.metric, min_defined)
+    _check_judged(own, min_judged)
     if not isinstance(alpha, int | float) or not 0 < alpha < 1:
         raise BadArgument("alpha lies between 0 and 1", got=alpha, hint="0.05")
     tolerances = (None if given is None else read_tolerance(given) for given in (tolerance, slice_tolerance))
@@ -225,6 +227,15 @@ def _check_defined(run: Run, metric: str, least: int) -> None:
     if defined < max(least, 1):
         have = many(defined, "query", "queries")
         raise BadArgument(f"{metric} is defined for {have} of {len(run):,}; wanted at least {max(least, 1):,}")
+
+
+def _check_judged(run: Run, least: float) -> None:
+    """Refuse a run of which too much could not be judged: what is missing may be what is bad."""
+    if not isinstance(least, int | float) or not 0 <= least <= 1:
+        raise BadArgument("min_judged lies between 0 and 1", got=least, hint="0.95")
+    judged = len(run) - len(run.failures)
+    if judged < least * len(run):
+        raise BadArgument(f"only {judged:,} of {len(run):,} queries were judged; wanted {100 * least:g} %")
 
 
 def _baseline(run: Run, given: Run | str | PathLike[str], rules: Sequence[Rule]) -> Baseline:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from karat.tables import clean, many
 
 if TYPE_CHECKING:
@@ -16,7 +18,7 @@ _SHOWN = 3
 def remarks(run: Run) -> list[str]:
     """One line for each thing to know."""
     p = run.provenance
-    said = [*_failed(run), *_undefined(run)]
+    said = [*_failed(run), *_undefined(run), *_copies(run)]
     if p.missing:
         how = "counted as 0" if run.convention.missing == "zero" else "left out"
         said.append(f"{many(p.missing, 'query', 'queries')} of the gold missing from the run, {how}.")
@@ -40,15 +42,26 @@ def _failed(run: Run) -> list[str]:
     return [*said, f"Were all of them 0, or all 1: {', '.join(ends)}."]
 
 
+def _copies(run: Run) -> list[str]:
+    """Copies are easily overlooked, and cost places."""
+    c, hits = run.convention, run.all_hits
+    queries = len(set(hits.query[hits.repeated].tolist()))
+    if not queries or c.duplicates != "once" or c.per_rank:
+        return []
+    which = many(queries, "query has a relevant item", "queries have a relevant item")
+    return [f"{which} more than once: a copy takes a place, and counts once."]
+
+
 def _undefined(run: Run) -> list[str]:
     said = []
-    counts = {name: count - len(run.failures) for name, count in run.undefined.items()}
-    without_gold = int((run.all_hits.gold_count() == 0).sum()) - sum(
-        run.all_hits.gold_count()[row] == 0 for row in run.all_hits.failed
-    )
-    for count in sorted({c for c in counts.values() if c}):
-        names = [name for name, c in counts.items() if c == count]
-        which = "" if len(names) == len(counts) else f" for {', '.join(names)}"
-        why = "no relevant gold, " if count == without_gold else ""
-        said.append(f"{many(count, 'query is', 'queries are')} undefined{which}: {why}not in the mean.")
+    judged = ~np.isin(np.arange(len(run)), list(run.all_hits.failed))
+    without_gold = (run.all_hits.gold_count() == 0) & judged
+    alike: dict[bytes, list[str]] = {}
+    for name, values in run.scores.items():
+        alike.setdefault((np.isnan(values) & judged).tobytes(), []).append(name)
+    for rows, names in sorted(alike.items(), key=lambda pair: sum(pair[0])):
+        if count := sum(rows):
+            which = "" if len(alike) == 1 else f" for {', '.join(names)}"
+            why = "no relevant gold, " if rows == without_gold.tobytes() else ""
+            said.append(f"{many(count, 'query is', 'queries are')} undefined{which}: {why}not in the mean.")
     return said

@@ -58,12 +58,15 @@ def read_rules(texts: Collection[str], metrics: Collection[str]) -> list[Rule]:
 def _read(text: str, metrics: Collection[str]) -> list[Rule]:
     if not isinstance(text, str):
         raise BadArgument("a rule is a text", got=text, hint=_HINT)
+    if "=>" in text or "=<" in text:
+        raise BadArgument("not a comparison", got=text, hint=text.replace("=>", ">=").replace("=<", "<="))
     if found := _NO_DROP.fullmatch(text.strip()):
         tolerance = None if found["tolerance"] is None else read_tolerance(found["tolerance"])
         return [NoDrop(name, tolerance) for name in _names(found["metric"], metrics)]
     found = _LIMIT.fullmatch(text.strip())
     if found is None:
-        raise BadArgument("not a rule: a metric, then a comparison with a number, or no-drop", got=text, hint=_HINT)
+        problem = "not a rule: a metric, then a comparison with a number, or no-drop, all in quotes"
+        raise BadArgument(problem, got=text, hint=_HINT)
     sign = _SIGNS.get(found["sign"], found["sign"])
     names = _names(found["metric"], metrics)
     return [Limit(name, bool(found["lower"]), sign, _number(found["value"], text)) for name in names]

@@ -46,10 +46,14 @@ def save(run: Run, path: str | os.PathLike[str]) -> None:
         "provenance": run.provenance.to_dict(),
         "convention": write_choices(run.convention),
         "gold_hash": run.gold_hash,
+        "open": run.all_hits.of.open,
         "items": None if run.kept is None else about_items(run.kept, run.all_hits.of),
     }
     target = Path(path)
     try:
+        target = target.resolve()  # a link stays a link
+        if target.exists() and not target.is_file():
+            raise RunFileError(f"cannot write the run to {target}: it is not a file")
         frame = _frame(run)
         beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         try:
@@ -58,6 +62,8 @@ def save(run: Run, path: str | os.PathLike[str]) -> None:
         finally:
             beside.unlink(missing_ok=True)
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+        if isinstance(error, RunFileError):
+            raise
         why = first_line(error) if target.parent.is_dir() else f"there is no folder {target.parent}"
         raise RunFileError(f"cannot write the run to {target}: {why}") from error
 
@@ -69,6 +75,7 @@ def load(path: str | os.PathLike[str]) -> Run:
 
     source = Path(path)
     try:
+        content = b""
         if not source.is_file():
             raise RunFileError(f"no run file {source}")
         content = source.read_bytes()  # as bytes, for a path with brackets would be taken for a pattern
@@ -77,9 +84,13 @@ def load(path: str | os.PathLike[str]) -> Run:
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
         if isinstance(error, RunFileError):
             raise
+        hint = f"karat eval {source} -o run.parquet, if these are samples"
+        if content and not content.startswith(b"PAR1"):
+            raise RunFileError(f"{source} is not a run file", hint=hint) from error
         raise RunFileError(f"{source} cannot be read: {first_line(error)}") from error
     if written is None:
-        raise RunFileError(f"{source} is a Parquet file, but not a run of karat", hint="run.save(…) writes one")
+        hint = f"karat eval {source} -o run.parquet, if these are samples"
+        raise RunFileError(f"{source} is a Parquet file, but not a run of karat", hint=hint)
     try:
         about = msgspec.json.decode(written)
         if about["format"] > _FORMAT:
@@ -160,7 +171,7 @@ def _run(frame: pl.DataFrame, about: dict[str, Any]) -> Run:
     provenance = Provenance(**{**given, **tuples})
     metrics: tuple[Metric, ...] = tuple(parse_stored(text) for text in provenance.metrics)
     names = [name for metric in metrics for name in metric.names]
-    hits, items = _hits(frame, provenance), about.get("items")
+    hits, items = _hits(frame, open_gold=about.get("open", False)), about.get("items")
     return Run(
         ids=frame["query_id"].to_list(),
         hits=hits,
@@ -174,7 +185,7 @@ def _run(frame: pl.DataFrame, about: dict[str, Any]) -> Run:
     )
 
 
-def _hits(frame: pl.DataFrame, provenance: Provenance) -> Hits:
+def _hits(frame: pl.DataFrame, *, open_gold: bool) -> Hits:
     gold_size = frame["gold"].list.len().to_numpy().astype(np.int64)
     start = starts(gold_size)
     gold = frame["gold"].explode(empty_as_null=False).struct.unnest()
@@ -188,7 +199,7 @@ def _hits(frame: pl.DataFrame, provenance: Provenance) -> Hits:
         hits["rank"].to_numpy(),
         hits["gold"].to_numpy() + start[query],
         depth=depth,
-        of=Gold(gold["item"].to_list(), start, gold["grade"].to_numpy()),
+        of=Gold(gold["item"].to_list(), start, gold["grade"].to_numpy(), open_gold),
         grade=hits["grade"].to_numpy(),
         repeated=hits["repeated"].to_numpy(),
         part=hits["part"].to_numpy(),

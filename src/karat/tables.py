@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from html import escape
+from shutil import get_terminal_size
+from textwrap import wrap
 
 # Right-to-left and other direction marks would turn a line of the terminal around.
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
@@ -51,6 +53,20 @@ def text_table(rows: Sequence[Sequence[str]], right: Sequence[int] = (), gap: st
             for i, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         lines.append(("  " + gap.join(cells)).rstrip())
+    return "\n".join(lines)
+
+
+def folded(rows: Sequence[tuple[str, str] | list[str]], widest: int = 32) -> str:
+    """Names with explanations, these folded to the width of the terminal; a long name has a line of its own."""
+    width = max(get_terminal_size((110, 24)).columns - 1, 60)
+    first = min(max(len(name) for name, _ in rows), widest)
+    lines = []
+    for name, said in rows:
+        parts = wrap(said, width - first - 4, break_on_hyphens=False) or [""]
+        if len(name) > first:
+            lines.append(f"  {name}")
+            name = ""  # noqa: PLW2901
+        lines += [f"  {label:<{first}}  {part}".rstrip() for label, part in zip([name, *[""] * len(parts)], parts)]  # noqa: B905
     return "\n".join(lines)
 
 

@@ -16,6 +16,7 @@ from karat.judges import Judge
 from karat.metrics import METRICS, Metric
 from karat.samples import read_samples
 from karat.tables import many
+from karat.tokens import words
 from karat.verdicts import Verdicts
 
 EXAMPLE: dict[str, list[list[str]]] = {"retrieved": [["A", "A", "X"]], "gold": [["A", "B", "C"]]}
@@ -89,7 +90,8 @@ def rosetta(
     data = read_samples(samples, **(EXAMPLE if example else {"retrieved": retrieved, "gold": gold}))
     judging, _ = choose_judge(judge, at, data)
     wanted = wanted_metrics(metrics)
-    teller = _Teller(Verdicts(data, judging), wanted)
+    counted = any(metric.has_budget for metric in wanted)
+    teller = _Teller(Verdicts(data, judging, tokens=words if counted else None), wanted)
     others = CONVENTIONS if conventions is None else conventions
     known = [STANDARD, *(c for c in map(find_convention, others) if c.name != STANDARD.name)]
     dialects = tuple(teller.dialect(c) for c in known)
@@ -151,7 +153,7 @@ class _Teller:
                     who.append(c.name)
                     what += [name for name in own if name not in what]
             for name, highest in dialect.above_one.items():
-                text = f"{name} reaches {highest:.2f}, above 1, for copies are counted each time"
+                text = f"{name} reaches {highest:.2f}, above 1, for {self._copy()} counts each time"
                 found.setdefault((text, "above_one"), ([], [name]))[0].append(c.name)
         return [Difference(text, tuple(who), tuple(what), choice) for (text, choice), (who, what) in found.items()]
 
@@ -163,7 +165,11 @@ class _Teller:
                 reasons.setdefault(choice, []).append(name)
         for name, mean in dialect.means.items():
             for choice in self.seen_by(name, c).refuses if mean is not None else ():
-                if choice in _CONCERNED and self._concerned(choice) and name not in reasons.get(choice, ()):
+                if (
+                    choice in _CONCERNED
+                    and self._concerned(choice, self.seen_by(name, c))
+                    and name not in reasons.get(choice, ())
+                ):
                     reasons.setdefault(choice, []).append(name)
         return reasons
 
@@ -194,13 +200,17 @@ class _Teller:
                 meant = METRICS[own.calls[metric]]
                 told.append((f"what is called {metric} is {meant.name}: {_lower(meant.help)}", name))
                 continue
-            words = self._numbers(next(iter(cutoffs))) if len(cutoffs) == 1 else {}
-            counted = {"metrics": ", ".join(names)}
-            text = sentence(choice, own, words | counted)
-            if choice in _CONCERNED and (count := self._concerned(choice)):
+            words = {} if len(cutoffs) > 1 else self._numbers(next(iter(cutoffs), None))
+            text = sentence(choice, own, words | {"metrics": ", ".join(names), "copy": self._copy()})
+            if choice in _CONCERNED and (count := self._concerned(choice, own)):
                 text += f" ({many(count, 'query', 'queries')})"
             told.append((text, name))
         return told
+
+    def _copy(self) -> str:
+        """What is counted again: a copy, or another item that satisfies the same gold item."""
+        hits = self.verdicts.hits(STANDARD)
+        return "every copy of a relevant item" if hits.repeated.any() else "every further item on the same gold item"
 
     def _numbers(self, k: Any) -> dict[str, str]:
         """The numbers of these data that stand in a sentence."""
@@ -210,7 +220,7 @@ class _Teller:
         different = hits.along.at("different", cut)[0]
         gold = hits.gold_count()
         return {
-            "k": f"k = {k}",
+            "k": "the length of the ranking" if k is None else f"k = {k}",
             "returned": _counted(returned, "the {} item{} that came back", "the items returned ({} on average)"),
             "different": _counted(
                 different,
@@ -220,10 +230,14 @@ class _Teller:
             "gold": _counted(gold, "all {} gold item{}", "all the gold ({} items on average)"),
         }
 
-    def _concerned(self, choice: str) -> int:
-        """How many queries a choice about missing things is about."""
+    def _concerned(self, choice: str, c: Convention) -> int:
+        """How many queries a choice about missing things is about, other choices of the convention not being nearer."""
         hits = self.verdicts.hits(STANDARD)
-        return int(np.count_nonzero(_CONCERNED[choice](hits)))
+        about = _CONCERNED[choice](hits)
+        nearer = [name for name in _NEARER.get(choice, ()) if getattr(c, name) is not None]
+        for name in nearer:
+            about = about & ~_CONCERNED[name](hits)
+        return int(np.count_nonzero(about))
 
 
 _CONCERNED: dict[str, Any] = {
@@ -233,6 +247,14 @@ _CONCERNED: dict[str, Any] = {
     "both_empty": lambda hits: (hits.depth == 0) & (hits.gold_count() == 0),
     "none_found": lambda hits: (hits.retrieved_count(STANDARD) == 0) & (hits.gold_count() > 0),
 }
+
+
+_NEARER = {
+    "empty_gold": ("nothing_judged", "both_empty"),
+    "nothing_judged": ("both_empty",),
+    "empty_retrieved": ("both_empty",),
+}
+"""The choices that come before one, where both are about the same query."""
 
 
 def _of(choice: str, c: Convention) -> dict[str, Any]:

@@ -15,8 +15,13 @@ from karat.hits import Hits
 from karat.judges import Exact, Ids, Judge
 from karat.metrics import Metric
 from karat.samples import Samples
-from karat.samples.scores import precision_of
+from karat.samples.lists import Lists
+from karat.samples.scores import AS_GIVEN, precision_of
+from karat.tables import many
 from karat.tokens import Counter
+
+_MOVED = ("list does not stand in the order", "lists do not stand in the order")
+_TIED = ("list holds items", "lists hold items")
 
 
 class Verdicts:
@@ -44,6 +49,7 @@ class Verdicts:
                 hits.along = hits.along.also("different", novelty(samples, hits, self.judge, c))
             if scored and (scores := _scores(samples, hits, c)) is not None:
                 hits.along = hits.along.with_values("score", scores)
+            hits.notes += _about_order(samples, c)
             self._known[key] = hits
         return self._known[key]
 
@@ -69,6 +75,18 @@ class Verdicts:
         if c.own_id == "keep":
             return self.samples
         return replace(self.samples, retrieved=self.samples.retrieved.without(self.samples.ids))
+
+
+def _about_order(samples: Samples, c: Convention) -> tuple[str, ...]:
+    """What to know where lists have scores, too, and these decide."""
+    if not isinstance(samples.retrieved, Lists):
+        return ()
+    said = []
+    if moved := samples.retrieved.reordered:
+        said.append(f"{many(moved, *_MOVED)} of the scores, which decide: the greatest comes first, also of distances")
+    if c.ties not in AS_GIVEN and (tied := samples.retrieved.tied):
+        said.append(f"{many(tied, *_TIED)} of equal score: by id, {c.ties.removeprefix('id_')}, not as listed")
+    return tuple(said)
 
 
 def _needs_scores(c: Convention) -> bool:

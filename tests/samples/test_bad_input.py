@@ -136,8 +136,9 @@ def test_files_that_cannot_be_opened(tmp_path):
     with pytest.raises(karat.InputError, match=r"sample\.jsonl") as error:
         karat.evaluate(tmp_path / "sample.jsonl")
     assert "samples.jsonl" in error.value.hint
+    (tmp_path / "empty").mkdir()
     with pytest.raises(karat.InputError, match="folder"):
-        karat.evaluate(tmp_path)
+        karat.evaluate(tmp_path / "empty")
 
 
 @pytest.mark.parametrize("name", ["run.parquet", "run.jsonl.gz", "run.jsonl.zst"])

@@ -8,7 +8,22 @@ from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 
 from karat._version import __version__
-from karat.cli import compare, conventions, demo, diagnose, evaluate, gate, init, lint, lists, report
+from karat.cli import (
+    cache,
+    calibrate,
+    compare,
+    conventions,
+    demo,
+    diagnose,
+    evaluate,
+    gate,
+    init,
+    lint,
+    lists,
+    merge,
+    report,
+    show,
+)
 from karat.errors import KaratError
 
 _EPILOG = """\
@@ -19,9 +34,25 @@ examples:
   karat eval run.trec --gold qrels.txt -o run.parquet TREC files, and keep the result
   karat eval samples.jsonl --judge "fuzzy(0.8)"       texts that need not be equal; karat judges lists more
   karat compare main.parquet branch.parquet           is it better, and which queries moved?
+  karat diagnose branch.parquet                       why is this gold missing?
 """
 
-_COMMANDS = (demo, evaluate, compare, gate, diagnose, lint, report, init, lists, conventions)
+_COMMANDS = (
+    demo,
+    evaluate,
+    show,
+    merge,
+    compare,
+    gate,
+    diagnose,
+    calibrate,
+    lint,
+    report,
+    init,
+    lists,
+    conventions,
+    cache,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

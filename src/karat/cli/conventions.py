@@ -32,7 +32,9 @@ def _conventions(options: Namespace) -> None:
 
     chosen = list(CONVENTIONS.values()) if options.name is None else [find_convention(options.name)]
     if options.format == "json":
-        _print_json([{"name": c.name, "about": c.about, "metrics": c.metrics, **c.choices()} for c in chosen])
+        from karat.stored import write_choices
+
+        _print_json([write_choices(c) for c in chosen])
     else:
         print(rosetta.convention_list() if options.name is None else rosetta.convention(chosen[0]))
 

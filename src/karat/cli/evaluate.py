@@ -5,15 +5,21 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
+from karat.cli.engines import add_engine, evaluator
+from karat.cli.models import add_models, exit_code, judge_of
 from karat.cli.user_code import add_import, function, load
 from karat.errors import BadArgument
 
 
 def add(commands: Any) -> None:
     """Declare the command."""
-    evaluate = commands.add_parser("eval", help="evaluate a file of samples, or a run against its gold")
+    evaluate = commands.add_parser(
+        "eval", aliases=["evaluate"], help="evaluate a file of samples, or a run against its gold"
+    )
     evaluate.add_argument(
-        "file", metavar="FILE", help="JSONL, JSON, CSV, Parquet, TREC; .gz, .zst; - for standard input"
+        "file",
+        metavar="FILE",
+        help="JSONL, JSON, CSV, Parquet, Arrow, TREC; .gz, .zst; a folder, a pattern, s3://…; - for standard input",
     )
     evaluate.add_argument("metrics", metavar="METRICS", nargs="?", help='such as "recall@1,5,10 ndcg@10 rr"')
     evaluate.add_argument("--gold", metavar="FILE", help="the gold, if FILE holds only what was retrieved")
@@ -27,52 +33,46 @@ def add(commands: Any) -> None:
     evaluate.add_argument("--convention", default="standard", help="whose definitions (default: %(default)s)")
     evaluate.add_argument("--by", metavar="FIELD", help="also show the means for each value of a field")
     evaluate.add_argument("-o", "--output", metavar="RUN", help="save the run as a Parquet file")
-    evaluate.add_argument("--format", choices=("table", "json", "csv", "markdown"), default="table")
+    evaluate.add_argument(
+        "--format", choices=("table", "json", "csv", "markdown"), default="table", help="csv: one row per query"
+    )
+    add_models(evaluate)
+    add_engine(evaluate)
     add_import(evaluate)
+    evaluate.add_argument(
+        "--memory", metavar="SIZE", default="1GiB", help="larger files are read in pieces (default: %(default)s)"
+    )
     evaluate.add_argument(
         "--skip-bad-rows", action="store_true", help="leave out rows that cannot be read, and count them"
     )
     evaluate.set_defaults(command=_eval, takes_metrics=True)
 
 
-def _eval(options: Namespace) -> None:
-    from karat.evaluation import evaluate
+def _eval(options: Namespace) -> int:
+    from karat.cli.output import shown
     from karat.metrics import DEFAULT
-    from karat.report import terminal
     from karat.tokens import words
 
     for name in options.imports:
         load(name)
     if options.output and options.output.endswith((".json", ".jsonl", ".csv")):
         raise BadArgument("a run is saved as Parquet", got=options.output, hint="-o run.parquet; --format for the rest")
-    run = evaluate(
+    judge = judge_of(options)
+    run = evaluator(options)(
         options.file,
         options.metrics or DEFAULT,
         gold=options.gold,
-        judge=options.judge,
+        judge=judge,
         at=options.at,
         tokens=function(options.tokens) if options.tokens else words,
         convention=options.convention,
         skip_bad_rows=options.skip_bad_rows,
+        memory=options.memory,
     )
-    slices = run.by(options.by) if options.by else None
+    text = shown(run, options.by, options.format)
     if options.output:
         run.save(options.output)
-    if options.format == "json":
-        import msgspec
-
-        told = run.to_dict() | (
-            {} if slices is None else {"by": {value: part.to_dict() for value, part in slices.items()}}
-        )
-        print(msgspec.json.format(msgspec.json.encode(told), indent=2).decode())
-    elif options.format == "csv":
-        print((run if slices is None else slices).table.write_csv(), end="")
-    elif options.format == "markdown":
-        from karat.report import markdown
-
-        print(markdown.evaluation(run, slices))
-    else:
-        parts = [terminal.evaluation(run), *([repr(slices)] if slices else [])]
-        print("\n\n".join(parts))
-        if options.output:
-            print(f"\nSaved to {options.output}")
+    print(text, end="")
+    if options.output and options.format == "table":
+        print(f"\nSaved to {options.output}")
+    return exit_code(judge)

@@ -36,6 +36,10 @@ def add(commands: Any) -> None:
         help="how often the gate may fail if nothing has changed (default: %(default)s)",
     )  # fmt: skip
     gate.add_argument(
+        "--min-judged", metavar="SHARE", type=float, default=0.0,
+        help="undecided unless this share of the queries was judged, such as 0.95 (default: %(default)s)",
+    )  # fmt: skip
+    gate.add_argument(
         "--min-defined", type=int, metavar="N", default=1,
         help="a mean over fewer queries cannot be decided (default: %(default)s)",
     )  # fmt: skip
@@ -64,6 +68,7 @@ def _gate(options: Namespace) -> int:
             slice_tolerance=options.slice_tolerance,
             alpha=options.alpha,
             min_defined=options.min_defined,
+            min_judged=options.min_judged,
         )
     except KaratError as error:  # no summary of an earlier run may stay and be taken for this one
         if options.junit:

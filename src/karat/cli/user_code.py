@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -36,11 +37,18 @@ def load(name: str) -> ModuleType:
         if not name.endswith(".py"):
             sys.path.insert(0, "")
             return importlib.import_module(name)
-        spec = importlib.util.spec_from_file_location("karat_user_metrics", name)
+        known = f"karat_user_{Path(name).resolve().as_posix().encode().hex()}"
+        if known in sys.modules:  # a file that is named twice is one module
+            return sys.modules[known]
+        spec = importlib.util.spec_from_file_location(known, name)
         if spec is None or spec.loader is None:
             raise ImportError(name)
         module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[spec.name]
+            raise
     except KaratError:
         raise
     except (Exception, SystemExit) as error:

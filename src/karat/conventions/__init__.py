@@ -14,6 +14,6 @@ def find_convention(wanted: str | Convention) -> Convention:
         if str(known.choices()) != str(wanted.choices()):
             raise BadArgument(f'"{wanted.name}" is the name of another convention; give yours its own')
         return wanted
-    if isinstance(wanted, str) and wanted in CONVENTIONS:
-        return CONVENTIONS[wanted]
+    if isinstance(wanted, str) and (name := wanted.lower().replace("_", "-").replace("trec-", "trec_")) in CONVENTIONS:
+        return CONVENTIONS[name]
     raise unknown("convention", str(wanted), CONVENTIONS, "`karat conventions`, which lists all of them")

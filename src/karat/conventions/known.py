@@ -204,7 +204,7 @@ RAGAS = Convention(
         "precision": {"empty_gold": 0.0, "empty_retrieved": nan, "both_empty": nan},
         "ap": {"both_empty": 0.0},
     },
-    metrics=("recall", "precision", "ap"),
+    metrics=("recall", "precision", "ap", "context_recall", "context_precision"),
 )
 
 FUTUREAGI = Convention(

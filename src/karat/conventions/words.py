@@ -51,7 +51,7 @@ WORDS: dict[str, dict[Any, str]] = {
         "remove": "copies leave the ranking before ranks are counted",
         "last": "of an item that is returned again only the last place counts, and the ranks close up",
     },
-    "per_rank": {"": "every copy of a relevant item counts again in {metrics}"},
+    "per_rank": {"": "{copy} counts again in {metrics}"},
     "clamped": {True: "a score above 1 is cut to 1", False: "scores are not cut"},
     "ties": {
         "id_descending": "items of equal score stand by id, descending",
@@ -90,6 +90,7 @@ GENERAL = {
     "different": "the number of different items that came back",
     "gold": "all the gold",
     "metrics": "the metrics that count ranks",
+    "copy": "every copy of a relevant item",
 }
 """What stands in a sentence that is about no data in particular."""
 

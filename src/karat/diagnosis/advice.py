@@ -25,6 +25,12 @@ _AS_GOOD: dict[Cause, tuple[str, str, str]] = {
 }
 """Causes of which a judge could say that the item was found: how it stands in the top k, and what would count it,
 for texts and for ids."""
+_BY_JUDGE = {
+    ("contains", "case or white space"): "contains(fold=(space, case))",
+    ("spans", "case or white space"): "gold quotes written as in the documents",
+    ("fuzzy", "nearly equal"): "a lower threshold of fuzzy",
+}
+"""What would count it where the judge is another one than equality."""
 
 
 def advise(run: Run, missed: Missed, findings: dict[int, Finding], causes: Causes, other: Run | None) -> list[str]:
@@ -64,7 +70,8 @@ def _judged_otherwise(run: Run, missed: Missed, findings: dict[int, Finding]) ->
         found[numbers] = True
         count = many(len(numbers), "missed gold item stands", "missed gold items stand")
         recall = f"recall@{missed.k} would be {missed.recall(found):.3f}"
-        yield f"{count} in the top {missed.k} {how}: counted as found ({for_ids if ids else for_texts}), {recall}."
+        by = for_ids if ids else _BY_JUDGE.get((run.provenance.judge.partition("(")[0], cause), for_texts)
+        yield f"{count} in the top {missed.k} {how}: counted as found ({by}), {recall}."
 
 
 def _without_copies(run: Run, missed: Missed, causes: Causes) -> Iterator[str]:
@@ -80,7 +87,8 @@ def _without_copies(run: Run, missed: Missed, causes: Causes) -> Iterator[str]:
     first = missed.first.copy()
     for number in np.flatnonzero(missed.relevant & np.isfinite(first)).tolist():
         own = copies[int(missed.query[number])]
-        first[number] -= sum(rank < first[number] for rank in own)
+        # Gold that stands on a copy leaves with it.
+        first[number] = np.inf if first[number] in own else first[number] - sum(rank < first[number] for rank in own)
     then, now = missed.recall(first <= k), missed.recall(missed.found)
     places = int(np.minimum(run.all_hits.depth, k).sum())
     if then > now:
@@ -108,10 +116,11 @@ def _threshold(run: Run, missed: Missed) -> Iterator[str]:
     best = good[precision[good].argmax()]
     if precision[best] - precision[-1] < _GAIN:
         return
+    found = f"take the share of all gold that is found from {recall[-1]:.3f} to {recall[best]:.3f}"
+    lost = "lose no gold" if recall[best] == recall[-1] else found
     yield (
-        f"Items that score below {_short(score[last], int(best))} could go: of what is left in the top {k} "
-        f"{precision[best]:.3f} is relevant, now {precision[-1]:.3f}; of all gold {recall[best]:.3f} is found, "
-        f"now {recall[-1]:.3f}."
+        f"A score threshold of {_short(score[last], int(best))} would raise the share of the top {k} that is relevant "
+        f"from {precision[-1]:.3f} to {precision[best]:.3f}, and {lost}."
     )
 
 

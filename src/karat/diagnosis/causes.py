@@ -163,9 +163,15 @@ class Causes:
                     return _same_but(gold.id, item.id, item.rank)
                 if text and folded == text and item.text != gold.text:
                     return _same_but(gold.text, item.text, item.rank)
-                if inside and text and text in folded:
+                if inside and text and text in folded and self._elsewhere(gold, item):
                     return Finding("case or white space", f"rank {item.rank} holds it but for case", (item.rank,))
         return None
+
+    def _elsewhere(self, gold: GoldText, item: Retrieved) -> bool:
+        """Whether it is case that keeps the judge from seeing it, and not another document."""
+        raw = " ".join(without_mark(gold.text or "").split())
+        same_document = gold.doc is None or item.doc is None or gold.doc == item.doc
+        return same_document and raw not in " ".join((item.text or "").split())
 
     def _near_copies(self, cases: Sequence[_Case]) -> dict[int, Finding]:
         """A text of this query is nearly equal."""

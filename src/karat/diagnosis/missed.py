@@ -9,6 +9,7 @@ from karat.errors import BadArgument
 from karat.run import Run
 
 _USUAL = 10
+_MOST = 10**12
 
 
 class Missed:
@@ -21,7 +22,8 @@ class Missed:
         self.k = k
         self.first: Floats = np.full(len(hits.of.grade), np.inf)
         np.minimum.at(self.first, hits.gold[good], hits.rank[good].astype(float))
-        self.relevant: Bools = hits.of.grade > 0
+        judged = ~np.isin(hits.gold_query, list(hits.failed))  # of the others nobody knows what was missed
+        self.relevant: Bools = (hits.of.grade > 0) & judged
         self.query: Ints = hits.gold_query
         self.queries = hits.queries
         self._counted = _counted(run, k)
@@ -55,6 +57,6 @@ def usual_cutoff(run: Run, k: int | None) -> int:
     if k is None:
         ks = [k for metric in run.metrics if metric.name == "recall" for _, k in metric.columns if isinstance(k, int)]
         return max(ks, default=_USUAL)
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise BadArgument("k is a whole number, at least 1", got=k)
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= _MOST:
+        raise BadArgument("k is a whole number, from 1 to a million million", got=k)
     return k

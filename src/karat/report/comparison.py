@@ -120,7 +120,9 @@ def _footnotes(comparison: Comparison) -> list[str]:
             f"(sign-flip test, p < 0.05, Holm over the {pairs} pairs of a metric)."
         ]
     else:
-        said = _unseen(comparison.rows)
+        rows = len(comparison.rows)
+        said = [f"p is corrected for {rows} metrics (Holm), the intervals are not."] if rows > 1 else []
+        said += _unseen(comparison.rows)
     return [*said, *comparison.remarks()]
 
 

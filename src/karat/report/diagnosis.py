@@ -10,6 +10,7 @@ from karat.report.markdown import code, escape, table
 from karat.report.marked import side_by_side
 from karat.tables import clean, many, number, storable, text_table
 
+_SAME = 1e-9
 _SHOWN = 3
 _QUERY, _GOLD, _EXCERPT, _WIDTH = 40, 40, 60, 100
 
@@ -34,7 +35,9 @@ def _heading(found: Diagnosis) -> str:
     p = found.run.provenance
     missed = f"{len(found.misses):,} of {many(found.gold, 'gold item', 'gold items')}"
     said = f"{missed} not in the top {found.k}" if found.misses else f"the top {found.k} hold all gold"
-    recall = f"recall@{found.k} {number(found.recall)}"
+    own = found.run.mean.get(f"recall@{found.k}", found.recall)
+    same = abs(own - found.recall) < _SAME or own != own
+    recall = f"{f'recall@{found.k}' if same else f'share of the gold in the top {found.k}'} {number(found.recall)}"
     return f"{clean(p.source)} · {many(len(found.run), 'query', 'queries')} · judge: {p.judge} · {recall} · {said}"
 
 

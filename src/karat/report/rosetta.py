@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from karat.conventions import CONVENTIONS, Convention
-from karat.conventions.words import differing, sentence
+from karat.conventions import CONVENTIONS, STANDARD, Convention
+from karat.conventions.words import WORDS, differing, sentence
 from karat.metrics import METRICS
 from karat.tables import clean, html_table, many, number, text_table
 from karat.translation import Dialect, Rosetta
@@ -77,7 +77,11 @@ def convention(c: Convention) -> str:
         metric, _, cut = names.partition(",")[0].partition(" ")[0].partition("@")
         seen = c.of(metric, cut=bool(cut))
         own += [f"for {names}: {sentence(choice, seen)}" for choice in special]
-    lines += ["Otherwise than standard:"] if own else ["It is standard."]
+    if c.name == STANDARD.name:
+        lines += ["Its choices:"]
+        own = [sentence(choice, c) for choice in WORDS if choice not in {"per_rank", "nothing_judged", "both_empty"}]
+    else:
+        lines += ["Otherwise than standard:"]
     lines += [part for line in own for part in _bullet(line)]
     return "\n".join(lines)
 
@@ -96,13 +100,19 @@ def _heading(told: Rosetta) -> str:
 
 
 def _rows(told: Rosetta) -> list[list[str]]:
-    return [["", *told.metrics], *([d.convention, *(_cell(d, name) for name in told.metrics)] for d in told.dialects)]
+    """A row for each convention that has any of the metrics."""
+    standard = told.dialects[0]
+    some = [d for d in told.dialects if any(mean is not None for mean in d.means.values())]
+    return [["", *told.metrics], *([d.convention, *(_cell(d, name, standard) for name in told.metrics)] for d in some)]
 
 
-def _cell(dialect: Dialect, name: str) -> str:
-    mean = dialect.means[name]
+def _cell(dialect: Dialect, name: str, standard: Dialect) -> str:
+    mean, usual = dialect.means[name], standard.means[name]
     mark = "!" if name in dialect.above_one else "*" if name in dialect.differs else ""
-    return f"{number(float('nan') if mean is None else mean)} {mark}".rstrip()
+    shown = number(float("nan") if mean is None else mean)
+    if mark and mean is not None and usual is not None and mean != usual and shown == number(usual):
+        shown = f"{mean:.6f}"  # the difference is small, and still one
+    return f"{shown} {mark}".rstrip()
 
 
 def _wrapped(told: Rosetta) -> list[str]:

@@ -10,7 +10,7 @@ from karat.grammar import write
 from karat.judges import all_judges
 from karat.metrics import METRICS, Metric
 from karat.run import Run
-from karat.tables import clean, many, number, span, text_table
+from karat.tables import clean, folded, many, number, span, text_table
 
 _RATHER_LOW = 0.95
 
@@ -33,8 +33,12 @@ def metric_list() -> str:
     for name, d in METRICS.items():
         settings = ", ".join(f"{s}={'' if v is None else v}" for s, v in d.settings.items())
         call = f"{name}({settings})" if settings else name
-        rows.append([call + ("@k" if d.cutoff else ""), d.help, ", ".join(d.aliases)])
-    return text_table(rows)
+        also = f" Also: {', '.join(d.aliases)}." if d.aliases else ""
+        rows.append([call + ("@k" if d.cutoff else ""), d.help + also])
+    about = (
+        "@k: any cutoff, such as recall@1,5,10, or a budget of tokens, recall@500t. rel: the least grade that counts."
+    )
+    return f"{folded(rows)}\n\n  {about}"
 
 
 def judge_list() -> str:
@@ -46,7 +50,7 @@ def judge_list() -> str:
         given = signature(maker).parameters.values()
         settings = ", ".join(p.name if p.default is Parameter.empty else f"{p.name}={write(p.default)}" for p in given)
         rows.append([f"{name}({settings})" if settings else name, (maker.__doc__ or "").partition("\n")[0]])
-    return text_table(rows)
+    return folded(rows)
 
 
 def _heading(run: Run) -> str:

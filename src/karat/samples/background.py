@@ -1,8 +1,9 @@
-"""A second thread for array work, while the first goes on reading the caller's objects."""
+"""Other threads for array work: beside the first, or in its place where the work comes in pieces."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 class Background:
@@ -37,6 +39,22 @@ class Background:
             work(on)
             return _nothing
         return self._pool.submit(work, on).result
+
+
+def in_parallel(work: Callable[[T], R], pieces: Sequence[T]) -> list[R]:
+    """What comes of each piece, in order; worked on by as many threads as there are cores."""
+    threads = min(cores(), len(pieces))
+    if threads < 2:
+        return [work(piece) for piece in pieces]
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(threads, thread_name_prefix="karat") as pool:
+        return list(pool.map(work, pieces))
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _nothing() -> None:

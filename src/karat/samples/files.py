@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from itertools import islice
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from karat.errors import InputError, first_line, nearest
+from karat.errors import InputError, first_line
+from karat.samples.scans import scan, told
+from karat.samples.sources import STANDARD_INPUT, Source, find_source
+from karat.samples.trec import looks_like_trec, read_trec
 
 if TYPE_CHECKING:
     import polars as pl
 
-_COMPRESSED = (".gz", ".zst")
-_ROWS = (".jsonl", ".ndjson")
-STANDARD_INPUT = "-"
+_BEGINNING = 1000
+"""The lines among which the first that is not blank tells what the others are."""
 
 
 class Rows(NamedTuple):
@@ -22,74 +27,108 @@ class Rows(NamedTuple):
     rows: list[Any]
     lines: list[int]
     skipped: int = 0
+    files: Sequence[str] = ()
+    """The file of each row, if there are several."""
+
+    def place(self, row: int, source: str) -> str:
+        """Where a row stands."""
+        return f"{self.files[row] if self.files else source}, line {self.lines[row]}"
 
 
-def read_file(path: Path, *, skip_bad_rows: bool = False) -> Rows | pl.DataFrame | Any:
-    """What a file holds: rows, a table, or whatever its JSON is."""
+def read_file(path: str | PathLike[str]) -> Rows | pl.DataFrame | Any:
+    """What a path stands for."""
+    return read_files(find_source(path))
+
+
+def read_files(source: Source, side: str | None = None, *, skip_bad_rows: bool = False) -> Rows | pl.DataFrame | Any:
+    """What files hold: rows, a table, or whatever their JSON is; of a long table, what is needed of one side."""
+    kind = source.kind
+    if source.files[0] == STANDARD_INPUT or not (source.remote or all(Path(file).is_file() for file in source.files)):
+        return _read_pipe(source, skip_bad_rows=skip_bad_rows)
+    if source.is_table or kind == ".csv":
+        with told(source):
+            return scan(source, side).collect()
+    parts = [_read_text(one, one.files[0], side, skip_bad_rows=skip_bad_rows) for one in source.each()]
+    return parts[0] if len(parts) == 1 else _together(source, parts)
+
+
+def form_of(source: Source, content: str | bytes) -> tuple[str, str]:
+    """What a text file holds, "rows", "json", "table" or "trec", and its first line; its ending tells, or that line."""
+    with told(source):
+        head = _beginning(source, content)
+    begin = next((line.lstrip("\ufeff").strip() for line in head if line.strip()), "")
+    if source.kind == ".jsonl" or (source.kind != ".json" and begin.startswith("{")):
+        return "rows", begin
+    if source.kind == ".json" or begin.startswith("["):
+        return "json", begin
+    return ("table" if source.kind == ".tsv" and not looks_like_trec(begin) else "trec"), begin
+
+
+def _beginning(source: Source, content: str | bytes) -> Sequence[str]:
+    """The first lines."""
     import polars as pl
 
-    kind, source = _kind(path), _source(path)
-    try:
-        if kind == ".parquet":
-            return pl.read_parquet(source, glob=False)
-        if kind == ".csv":
-            return _read_csv(source, ",")
-        lines = pl.read_lines(source, glob=False)["line"]
-    except (pl.exceptions.PolarsError, OSError, UnicodeError) as error:
-        raise InputError(f"{path}: cannot be read: {first_line(error)}") from error
-    begin = next((line.lstrip("\ufeff").lstrip() for line in lines.head(1000) if line.strip()), "")
-    if kind in _ROWS or (kind != ".json" and begin.startswith("{")):
-        return _decode_lines(path, lines, skip_bad_rows=skip_bad_rows)
-    if kind == ".json" or begin.startswith("["):
-        return _decode(path, lines)
-    from karat.samples.trec import looks_like_trec, read_trec
-
-    if kind == ".tsv" and not looks_like_trec(begin):
-        return _read_csv(source, "\t")
-    return read_trec(path, lines)
+    if isinstance(content, str) and not (source.compressed or source.remote):
+        with Path(content).open(encoding="utf-8", errors="replace", newline="\n") as file:
+            return list(islice(file, _BEGINNING))
+    return pl.read_lines(content, n_rows=_BEGINNING, glob=False)["line"].to_list()
 
 
-def _source(path: Path) -> Path | bytes:
-    """The file, or what it holds if it cannot be read twice: standard input and pipes."""
-    try:
-        if str(path) == STANDARD_INPUT:
-            return sys.stdin.buffer.read()
-        if not path.exists():
-            raise _no_file(path)
-        if path.is_dir():
-            raise InputError(f"{path} is a folder; wanted a file")
-        if not path.is_file():
-            return path.read_bytes()
-        if path.stat().st_size == 0:
-            raise InputError(f"{path}: the file is empty")
-    except (OSError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{str(path)[:80]}: cannot be opened: {first_line(error)}") from error
-    return path
-
-
-def _kind(path: Path) -> str:
-    """The ending that tells the form: `.jsonl` for `run.jsonl.gz`."""
-    name = path.name.lower()
-    for ending in _COMPRESSED:
-        name = name.removesuffix(ending)
-    return Path(name).suffix
-
-
-def _read_csv(source: Path | bytes, separator: str) -> pl.DataFrame:
-    """Cells as text; only what is a list is read further, by whoever wants one."""
+def _read_text(source: Source, content: str | bytes, side: str | None, *, skip_bad_rows: bool) -> Any:
+    """One file of text: JSON, rows of it, cells between tabs, or a TREC file."""
     import polars as pl
 
-    frame = pl.read_csv(source, separator=separator, infer_schema=False, encoding="utf8", glob=False)
-    return frame.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
+    form, begin = form_of(source, content)
+    with told(source):
+        if form == "table":
+            return scan(source, side).collect()
+        if form == "trec":
+            return read_trec(source.name, content, begin)
+        lines = pl.read_lines(content, glob=False)["line"]
+    if form == "rows":
+        return decode_lines(source.name, lines, skip_bad_rows=skip_bad_rows)
+    return _decode(source.name, lines)
 
 
-def _decode_lines(path: Path, lines: pl.Series, *, skip_bad_rows: bool) -> Rows:
+def _read_pipe(source: Source, *, skip_bad_rows: bool) -> Any:
+    """What cannot be read twice: standard input, a pipe; it is held as bytes."""
+    import polars as pl
+
+    with told(source):
+        name = source.files[0]
+        content = sys.stdin.buffer.read() if name == STANDARD_INPUT else Path(name).read_bytes()
+        if source.kind == ".parquet":
+            return pl.read_parquet(content)
+        if source.kind == ".arrow":
+            return pl.read_ipc(content)
+        if source.kind in (".csv", ".tsv"):
+            return pl.read_csv(content, separator="\t" if source.kind == ".tsv" else ",", infer_schema=False)
+    return _read_text(source, content, None, skip_bad_rows=skip_bad_rows)
+
+
+def _together(source: Source, parts: list[Any]) -> Any:
+    """The contents of several files of text as one."""
+    import polars as pl
+
+    if all(isinstance(part, pl.DataFrame) for part in parts):
+        with told(source):
+            return pl.concat(parts)
+    if not all(isinstance(part, Rows) for part in parts):
+        raise InputError(f"{source.name}: several JSON files; wanted one, or JSONL files")
+    return Rows(
+        [row for part in parts for row in part.rows],
+        [line for part in parts for line in part.lines],
+        sum(part.skipped for part in parts),
+        [file for file, part in zip(source.files, parts, strict=True) for _ in part.rows],
+    )
+
+
+def decode_lines(path: str, lines: pl.Series, *, skip_bad_rows: bool = False, first: int | None = None) -> Rows:
+    """Samples from lines of JSON: all of a file, or a piece of it whose first line has this number."""
     rows: list[Any] = []
     numbers: list[int] = []
     skipped = 0
-    for number, line in enumerate(lines.to_list(), 1):
+    for number, line in enumerate(lines.to_list(), first or 1):
         if not line or line.isspace():
             continue
         try:
@@ -107,12 +146,12 @@ def _decode_lines(path: Path, lines: pl.Series, *, skip_bad_rows: bool) -> Rows:
             ) from error
         rows.append(row)
         numbers.append(number)
-    if not rows:
+    if not rows and first is None:
         raise InputError(f"{path}: the file is empty" if not skipped else f"{path}: no row can be read")
     return Rows(rows, numbers, skipped)
 
 
-def _decode(path: Path, lines: pl.Series) -> Any:
+def _decode(path: str, lines: pl.Series) -> Any:
     try:
         return _json("\n".join(lines.to_list()).removeprefix("\ufeff"))
     except ValueError as error:
@@ -131,10 +170,3 @@ def _json(text: str) -> Any:
         return json.loads(text)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
-
-
-def _no_file(path: Path) -> InputError:
-    folder = path.parent
-    others = [p.name for p in folder.iterdir() if p.exists()] if folder.is_dir() else []
-    close = nearest(path.name, others, cutoff=0.8)
-    return InputError(f"no file {path}", hint=str(folder / close) if close else None)

@@ -1,4 +1,4 @@
-"""Tables: Polars, pandas and PyArrow; one row for each query, or one for each item."""
+"""Tables: Polars, pandas, and whatever streams Arrow; one row for each query, or one for each item."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from karat.arrays import Floats, Ints, starts
 from karat.errors import InputError, first_line
+from karat.samples.background import in_parallel
 from karat.samples.fields import long_column, misnamed, no_column
 from karat.samples.gold import GoldItems
 from karat.samples.keys import look_at
@@ -31,8 +32,9 @@ class Long(NamedTuple):
 
 
 def is_frame(value: object) -> bool:
-    """Whether this is a table of one of the libraries that karat reads."""
-    return _library(value) in _LIBRARIES and type(value).__name__ in {"DataFrame", "LazyFrame", "Table", "RecordBatch"}
+    """Whether this is a table: one of Polars or pandas, or one that can be read as a stream of Arrow."""
+    known = _library(value) in _LIBRARIES and type(value).__name__ in {"DataFrame", "LazyFrame", "Table", "RecordBatch"}
+    return known or (hasattr(value, "__arrow_c_stream__") and not is_column(value))
 
 
 def is_column(value: object) -> bool:
@@ -57,12 +59,9 @@ def as_polars(value: Any) -> pl.DataFrame:
             return value.collect()
         if _library(value) == "pandas":
             return _of_pandas(value)
-        frame = pl.from_arrow(value)
-    except pl.exceptions.PolarsError as error:
-        raise InputError(f"the table cannot be read: {first_line(error)}") from error
-    if not isinstance(frame, pl.DataFrame):
-        raise InputError("wanted a table", got=type(value).__name__)
-    return frame
+        return pl.DataFrame(value)  # through Arrow, which copies nothing that Polars stores in the same way
+    except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
+        raise InputError(f"the table cannot be read: {first_line(error)}", got=type(value).__name__) from error
 
 
 def _library(value: object) -> str:
@@ -79,37 +78,40 @@ def of_rows(rows: Sequence[Mapping[str, Any]], source: str) -> pl.DataFrame:
         raise InputError(f"{source}: the rows do not form a table: {first_line(error)}") from error
 
 
-def long_ranking(frame: pl.DataFrame, source: str) -> Long:
-    """Read one row for each retrieved item; scores order it, else ranks, else the rows as they stand."""
+def long_ranking(frame: pl.DataFrame, source: str, before: int = 0) -> Long:
+    """Read one row for each retrieved item; scores order it, else ranks, else the rows as they stand.
+
+    So many rows stand `before` the first.
+    """
     score, rank = long_column(frame.columns, "score"), long_column(frame.columns, "rank")
     if score is None and rank is None:
         if long_column(frame.columns, "grade") is not None:
             raise InputError(f"{source} has grades, but neither scores nor ranks: it looks like gold, not like a run")
         _refuse_misnamed(frame, source, "score", "rank")
-    item = _as_text(_filled(frame, "item", "doc_id", source))
-    grouped = _group(_filled(frame, "query", "query_id", source))
+    item = ids_of(_filled(frame, "item", "doc_id", source, before))
+    grouped = _group(_filled(frame, "query", "query_id", source, before))
     order = grouped.order
     scores = None
     if score is not None:
-        scores = _numbers(frame, score, source).to_numpy()
+        scores = _numbers(frame, score, source, before).to_numpy()
         scores = scores if order is None else scores[order]
     elif rank is not None:
-        order = _by_rank(grouped, ranks_of(frame, rank, source).to_numpy())
+        order = _by_rank(grouped, ranks_of(frame, rank, source, before).to_numpy())
     how = f"scores in {score}" if score else f"ranks in {rank}" if rank else "the order of its rows"
     table = Table(item if order is None else item.gather(order), starts(grouped.size), scores)
     return Long(grouped.ids, table, [f"{source}: one row per item, ranked by {how}"])
 
 
-def long_gold(frame: pl.DataFrame, source: str) -> Long:
+def long_gold(frame: pl.DataFrame, source: str, before: int = 0) -> Long:
     """Read one row for each gold item; without a column of grades every item is worth 1."""
     if long_column(frame.columns, "rank") is not None:
         raise InputError(f"{source} has ranks: it looks like a run, not like gold")
     name = long_column(frame.columns, "grade") or long_column(frame.columns, "score")  # BEIR calls grades scores
     if name is None:
         _refuse_misnamed(frame, source, "grade", "score")
-    item = _as_text(_filled(frame, "item", "doc_id", source))
-    grouped = _group(_filled(frame, "query", "query_id", source))
-    grade = _numbers(frame, name, source).to_numpy() if name else np.ones(len(frame))
+    item = ids_of(_filled(frame, "item", "doc_id", source, before))
+    grouped = _group(_filled(frame, "query", "query_id", source, before))
+    grade = _numbers(frame, name, source, before).to_numpy() if name else np.ones(len(frame))
     if name and np.isinf(grade).any():
         raise InputError(f'{source}: column "{name}" holds an infinite grade')
     if grouped.order is not None:
@@ -147,9 +149,9 @@ def _group(query: pl.Series) -> _Groups:
     """Find each query's rows; those of most files stand together, and are not touched then."""
     import polars as pl
 
-    _as_text(query.clear())
-    first = query.ne_missing(query.shift()).arg_true().to_numpy().astype(np.int64)
-    heads = _as_text(query.gather(first))
+    ids_of(query.clear())
+    first = first_rows(query)
+    heads = ids_of(query.gather(first))
     size = np.diff(first, append=len(query))
     if heads.n_unique() == len(heads):
         return _Groups(heads.to_list(), size, None)
@@ -158,6 +160,19 @@ def _group(query: pl.Series) -> _Groups:
     number = np.repeat(run, size)
     order = pl.Series(number).arg_sort().to_numpy().astype(np.int64)  # stable
     return _Groups(ids["id"].to_list(), np.bincount(number, minlength=len(ids)), order)
+
+
+def first_rows(query: pl.Series) -> Ints:
+    """The rows at which another query begins than the one before."""
+    chunks = [chunk for chunk in query.get_chunks() if len(chunk)]
+    begin = starts(np.array([len(chunk) for chunk in chunks], np.int64))
+
+    def within(number: int) -> Ints:
+        chunk, at = chunks[number], int(begin[number])
+        rows = (chunk[1:] != chunk[:-1]).arg_true().to_numpy().astype(np.int64) + at + 1
+        return rows if at and chunk[0] == query[at - 1] else np.concatenate(([at], rows))
+
+    return np.concatenate([np.zeros(0, np.int64), *in_parallel(within, range(len(chunks)))])
 
 
 def _by_rank(grouped: _Groups, ranks: Floats) -> Ints | None:
@@ -171,37 +186,39 @@ def _by_rank(grouped: _Groups, ranks: Floats) -> Ints | None:
     return by_rank if order is None else order[by_rank]
 
 
-def query_of_rows(frame: pl.DataFrame, source: str) -> pl.Series:
+def query_of_rows(frame: pl.DataFrame, source: str, before: int = 0) -> pl.Series:
     """The id of each row's query."""
-    return _as_text(_filled(frame, "query", "query_id", source))
+    return ids_of(_filled(frame, "query", "query_id", source, before))
 
 
-def _filled(frame: pl.DataFrame, role: str, wanted: str, source: str) -> pl.Series:
+def _filled(frame: pl.DataFrame, role: str, wanted: str, source: str, before: int) -> pl.Series:
     """The column that plays a role, which must be there and have no gap."""
     name = long_column(frame.columns, role)
     if name is None:
         raise no_column(wanted, frame.columns, source)
     if frame[name].null_count():
-        row = int(frame[name].is_null().arg_max() or 0) + 1
+        row = before + int(frame[name].is_null().arg_max() or 0) + 1
         raise InputError(f'{source}, row {row}: column "{name}" is empty')
     return frame[name]
 
 
-def _as_text(column: pl.Series) -> pl.Series:
+def ids_of(column: pl.Series) -> pl.Series:
     """Ids as text; 1.0 is the id "1"."""
     import polars as pl
 
+    if column.dtype == pl.String:
+        return column
     if column.dtype.is_float():
         whole = column.cast(pl.Int64, strict=False)
         if not (whole.cast(column.dtype) == column).fill_null(value=False).all():
             raise InputError(f'column "{column.name}" holds ids that are not whole numbers')
         column = whole
-    if not (column.dtype.is_integer() or column.dtype in (pl.String, pl.Categorical, pl.Enum)):
+    if not (column.dtype.is_integer() or column.dtype in (pl.Categorical, pl.Enum)):
         raise InputError(f'column "{column.name}" holds {column.dtype}; wanted ids, strings or whole numbers')
     return column.cast(pl.String)
 
 
-def _numbers(frame: pl.DataFrame, name: str, source: str) -> pl.Series:
+def _numbers(frame: pl.DataFrame, name: str, source: str, before: int) -> pl.Series:
     import polars as pl
 
     given = frame[name]
@@ -212,33 +229,43 @@ def _numbers(frame: pl.DataFrame, name: str, source: str) -> pl.Series:
     bad = column.is_null() | column.is_nan()
     if bad.any():
         row = int(bad.arg_max() or 0)
-        raise InputError(f'{source}, row {row + 1}: "{name}" is not a number', got=given[row])
+        raise InputError(f'{source}, row {before + row + 1}: "{name}" is not a number', got=given[row])
     return column
 
 
-def ranks_of(frame: pl.DataFrame, name: str, source: str) -> pl.Series:
+def ranks_of(frame: pl.DataFrame, name: str, source: str, before: int = 0) -> pl.Series:
     """The ranks of all rows."""
-    ranks = _numbers(frame, name, source)
+    ranks = _numbers(frame, name, source, before)
     if (ranks < 0).any():
         row = int((ranks < 0).arg_max() or 0)
-        raise InputError(f"{source}, row {row + 1}: a rank is not negative", got=frame[name][row])
+        raise InputError(f"{source}, row {before + row + 1}: a rank is not negative", got=frame[name][row])
     return ranks
 
 
 def _of_pandas(frame: Any) -> pl.DataFrame:
-    """By values, so that PyArrow need not be installed."""
+    """Columns of numbers as they lie in memory, those that Arrow holds through it, others by their values."""
     import polars as pl
 
     if not frame.columns.is_unique:
         raise InputError("the table has two columns of one name", got=list(frame.columns))
-    columns: dict[str, Any] = {}
-    for name in frame.columns:
-        values = [None if _is_missing(value) else value for value in frame[name].tolist()]
+    return pl.DataFrame({str(name): _of_pandas_column(frame[name]) for name in frame.columns})
+
+
+def _of_pandas_column(column: Any) -> pl.Series:
+    import polars as pl
+
+    if getattr(column.dtype, "kind", "") in "iuf" and hasattr(column.dtype, "byteorder"):  # a dtype of NumPy
+        return pl.Series(column.to_numpy(), nan_to_null=True)
+    if hasattr(column.array, "__arrow_c_stream__") or hasattr(column.array, "__arrow_array__"):
         try:
-            columns[str(name)] = pl.Series(values, strict=True)
-        except (TypeError, OverflowError, pl.exceptions.PolarsError):
-            columns[str(name)] = pl.Series(values, dtype=pl.Object)
-    return pl.DataFrame(columns)
+            return pl.Series(column.array.__arrow_array__())
+        except (ImportError, TypeError, ValueError, pl.exceptions.PolarsError):
+            pass  # without PyArrow, or of a type that only pandas knows
+    values = [None if _is_missing(value) else value for value in column.tolist()]
+    try:
+        return pl.Series(values, strict=True)
+    except (TypeError, OverflowError, pl.exceptions.PolarsError):
+        return pl.Series(values, dtype=pl.Object)
 
 
 def _is_missing(value: object) -> bool:

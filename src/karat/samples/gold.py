@@ -56,6 +56,15 @@ class GoldItems(NamedTuple):
             units.append(number.setdefault(name, len(number)))
         return np.array(units, np.int64)
 
+    def take(self, rows: Ints) -> GoldItems:
+        """The gold of some queries, in this order."""
+        size = np.diff(self.start)[rows]
+        flat = (np.arange(int(size.sum())) + np.repeat(self.start[rows] - (np.cumsum(size) - size), size)).tolist()
+        # One list may stand under two names; it stays one.
+        taken = {id(column): [column[i] for i in flat] for column in self.columns.values()}
+        columns = {field: taken[id(column)] for field, column in self.columns.items()}
+        return self._replace(columns=columns, grade=self.grade[flat], start=starts(size))
+
     def keys(self, field: Field) -> Keys:
         """What the items are compared by; a gold item that names no document is one itself."""
         column = self.columns[field if field in self.columns else "id"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import compress, pairwise
 from typing import Any
 
@@ -36,7 +37,7 @@ class Lists:
         self.ids = ids
         self.scores = scores
         self.plain = plain
-        self._orders: dict[tuple[str, str], list[Sequence[int]]] = {}
+        self._orders: dict[tuple[object, ...], list[Sequence[int]]] = {}
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -102,6 +103,16 @@ class Lists:
         rank = np.fromiter(place, np.int64, len(place)) + 1
         return Found(query, rank, np.fromiter(gold, np.int64, len(gold)), depth)
 
+    @cached_property
+    def reordered(self) -> int:
+        """How many rankings do not stand in the order of their scores."""
+        return sum(any(low < high for low, high in pairwise(scores)) for scores in self.scores or ())
+
+    @cached_property
+    def tied(self) -> int:
+        """How many rankings hold items of equal score side by side."""
+        return sum(any(one == other for one, other in pairwise(scores)) for scores in self.scores or ())
+
     def _in_order(self, field: Field, c: Convention) -> list[Sequence[Any]]:
         """The items best first: as they stand, or by their scores."""
         column = self.columns[field]
@@ -111,14 +122,14 @@ class Lists:
 
     def _best_first(self, c: Convention) -> list[Sequence[int]]:
         """The order of each ranking, one for all its columns; equal scores stand by id, by text, or as given."""
-        key = (c.ties, c.scores)
+        last = c.duplicates == "last"
+        key = (c.ties, c.scores, last)
         if key not in self._orders:
             by = next((self.columns[field] for field in ("id", "text") if field in self.fields), None)
             c = c if by is not None else replace(c, ties="given")
             names = by or [[""] * len(scores) for scores in self.scores or ()]
-            self._orders[key] = [
-                order(scores, list(map(as_id, own)), c) for scores, own in zip(self.scores or (), names, strict=True)
-            ]
+            pairs = zip(self.scores or (), names, strict=True)
+            self._orders[key] = [_order(scores, list(map(as_id, own)), c, last=last) for scores, own in pairs]
         return self._orders[key]
 
     def _explain(self, lists: list[Sequence[Any]]) -> InputError:
@@ -131,6 +142,14 @@ class Lists:
                         got=shorten(item),
                     )
         return InputError("an item of retrieved is neither a string nor a number")
+
+
+def _order(scores: Sequence[float], ids: list[str], c: Convention, *, last: bool) -> list[int]:
+    """The items from the best score to the worst; of copies, if so wanted, only the last that was given."""
+    if not last or len(set(ids)) == len(ids):
+        return order(scores, ids, c)
+    kept = without_copies(list(range(len(ids))), ids.__getitem__, c.duplicates)
+    return [kept[i] for i in order([scores[i] for i in kept], [ids[i] for i in kept], c)]
 
 
 def _pick(column: list[Sequence[Any]], kept: list[list[int]]) -> list[Sequence[Any]]:

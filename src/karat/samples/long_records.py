@@ -24,14 +24,14 @@ def has_records(columns: Sequence[str]) -> bool:
     return bool(more) or ("chunk_id" in names and bool(names & {"doc", "doc_id", "document_id"}))
 
 
-def long_records(frame: pl.DataFrame, side: str, source: str) -> dict[str, list[dict[str, Any]]]:
+def long_records(frame: pl.DataFrame, side: str, source: str, first: int = 0) -> dict[str, list[dict[str, Any]]]:
     """The items of each query as records; best first, or with the scores that order them."""
     number = "score" if side == "retrieved" else "grade"
     query, value = long_column(frame.columns, "query"), long_column(frame.columns, number)
     rank = long_column(frame.columns, "rank")
-    ids = query_of_rows(frame, source)
+    ids = query_of_rows(frame, source, first)
     if side == "retrieved" and rank is not None and value is None:
-        order = ranks_of(frame, rank, source).arg_sort()  # stable
+        order = ranks_of(frame, rank, source, first).arg_sort()  # stable
         frame, ids = frame[order], ids[order]
     names = {name: name.lower() for name in frame.columns if name not in (query, rank, value)}
     names |= {value: number} if value is not None else {}

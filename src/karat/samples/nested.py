@@ -97,10 +97,10 @@ class Nested(NamedTuple):
         )
 
 
-def nested(value: Any, source: str, *, skip_bad_rows: bool = False) -> Nested:
-    """Read rows, a table or a dict of columns."""
+def nested(value: Any, source: str, *, skip_bad_rows: bool = False, first: int = 0) -> Nested:
+    """Read rows, a table or a dict of columns; `first` rows stand before them."""
     if isinstance(value, Rows):
-        read = _of_rows(value.rows, source, lambda row: f"{source}, line {value.lines[row]}")
+        read = _of_rows(value.rows, source, lambda row: value.place(row, source))
         return read._replace(skipped=value.skipped)
     if isinstance(value, Sequence) and not isinstance(value, str):
         good = [row for row in value if _is_row(row)] if skip_bad_rows else value
@@ -123,7 +123,7 @@ def nested(value: Any, source: str, *, skip_bad_rows: bool = False) -> Nested:
         if len(set(sizes.values())) > 1:
             raise InputError(f"{source}: the columns have different lengths", got=sizes)
         size = next(iter(sizes.values()), 0)
-        return _named(columns, size, source, lambda row: f"{source}, row {row + 1}")
+        return _named(columns, size, source, lambda row: f"{source}, row {first + row + 1}")
     raise InputError(
         f"{source}: cannot be read as samples",
         got=f"{type(value).__name__}: {shorten(value)}",

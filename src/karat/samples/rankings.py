@@ -47,6 +47,12 @@ class Keys:
         """The keys of each query."""
         return (self.key[begin:end] for begin, end in pairwise(self.start.tolist()))
 
+    def part(self, first: int, last: int) -> Keys:
+        """The keys of some queries that follow each other."""
+        begin, end = self.start[first], self.start[last]
+        start = self.start[first : last + 1] - begin
+        return Keys(self.key[begin:end], start, numbers=self.numbers, distinct=self.distinct)
+
     def check(self) -> None:
         """Notice a key that a query has twice."""
         if not self.distinct and sum(map(len, map(set, self.each()))) < len(self.key):

@@ -122,6 +122,9 @@ def _no_field(rows: list[list[Record]], where: Where, side: str) -> InputError:
     for row, items in enumerate(rows):
         for item in items:
             if not any(fields <= item.keys() for fields in _IDENTIFIES):
+                if item.keys() == {"item", "grade"}:
+                    hint = "karat show, compare, diagnose and report take runs; karat eval takes what they were made of"
+                    return InputError(f"{where(row)}: this is a run that karat saved; wanted samples", hint=hint)
                 if "start" in item or "end" in item:
                     return InputError(f'{where(row)}: a range of {side} needs the "doc" that it is from', got=item)
                 unknown = [n for n in item if n not in _FIELDS]

@@ -37,16 +37,16 @@ def precision_of(c: Convention) -> tuple[str, type[np.floating[Any]]]:
     return ("f", np.float32) if c.scores == "single" else ("d", np.float64)
 
 
-def blocks(depth: Ints) -> Iterator[tuple[int, int]]:
-    """Cut the queries into runs of about `CELLS` scores each."""
+def blocks(depth: Ints, cells: int = CELLS) -> Iterator[tuple[int, int]]:
+    """Cut the queries into runs of about so many scores each."""
     ends = depth.cumsum()
     first = 0
-    if len(depth) and ends[-1] <= CELLS:
+    if len(depth) and ends[-1] <= cells:
         yield 0, len(depth)
         return
     while first < len(depth):
         before = ends[first - 1] if first else 0
-        last = max(int(np.searchsorted(ends, before + CELLS, side="right")), first + 1)
+        last = max(int(np.searchsorted(ends, before + cells, side="right")), first + 1)
         yield first, last
         first = last
 
@@ -146,7 +146,7 @@ def break_ties(
     Returns for how many of them the scores were equal only because they were rounded.
     """
     rounded, query, ids, exact, scores = 0, -1, [""], np.zeros(0), np.zeros(0)
-    orders: dict[float, tuple[dict[str, int], bool]] = {}
+    orders: dict[float, tuple[dict[str, list[int]], bool]] = {}
     for i in tied.tolist():
         if items.query[i] != query:
             query, orders = int(items.query[i]), {}
@@ -159,14 +159,15 @@ def break_ties(
             differ = bool((exact[equal] != exact[equal[0]]).any())
             orders[own] = _order([ids[j] for j in equal.tolist()], c), differ
         order, differ = orders[own]
-        above[i] += order[items.key[items.gold[i]]]
+        above[i] += order[items.key[items.gold[i]]].pop(0)
         rounded += differ
     return rounded
 
 
-def _order(ids: Sequence[str], c: Convention) -> dict[str, int]:
-    """How many of these items, all of one score, the convention puts above each."""
+def _order(ids: Sequence[str], c: Convention) -> dict[str, list[int]]:
+    """How many of these items, all of one score, the convention puts above each; several numbers for copies."""
     order = list(ids) if c.ties in AS_GIVEN else sorted(ids, reverse=c.ties == "id_descending")
-    places = range(len(order))
-    # An id that occurs twice keeps its first place: the last to be written wins.
-    return dict(zip(reversed(order), reversed(places), strict=True))
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(order):
+        places.setdefault(name, []).append(place)
+    return places

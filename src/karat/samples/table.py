@@ -10,12 +10,18 @@ import numpy as np
 
 from karat.arrays import Floats, Ints, starts
 from karat.conventions import Convention
-from karat.samples.matching import match
+from karat.samples.background import in_parallel
+from karat.samples.matching import match, may_repeat
 from karat.samples.rankings import Field, Found, Keys
 from karat.samples.scores import Tied, as_rows, blocks, break_ties, count_above, order, precision_of, sort_rows
+from karat.tables import storable
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+_ROWS = 1 << 18
+"""How many rows a thread looks through at a time."""
 
 
 class Table:
@@ -43,9 +49,12 @@ class Table:
 
     def without(self, ids: Sequence[str]) -> Table:
         """The rankings, each without the item of this id."""
+        import polars as pl
+
         query = np.repeat(np.arange(len(self)), np.diff(self.start))
-        own = np.array([item != ids[row] for item, row in zip(self.item, query.tolist(), strict=True)], bool)
-        return self._rows(own.nonzero()[0], query)
+        own = pl.Series(storable(ids), dtype=pl.String).gather(query)
+        kept = (self.item != own).to_numpy()
+        return self if kept.all() else self._rows(kept.nonzero()[0], query)
 
     def sorted_scores(self, c: Convention) -> Iterator[Sequence[float]] | None:
         """The scores of each query, best first, if there are any."""
@@ -65,16 +74,25 @@ class Table:
         if c.duplicates != "once":
             return self._without_repeats(c).find(field, keys, replace(c, duplicates="once"))
         depth = np.diff(self.start)
-        gold, row = match(self.item, depth, keys)
+        parts = in_parallel(lambda part: self._find(*part, keys, c), list(blocks(depth, _ROWS)))
+        query, rank, gold = (np.concatenate([part[i] for part in parts]) for i in range(3))
+        return Found(query, rank, gold, depth, sum(part.rounded for part in parts))
+
+    def _find(self, first: int, last: int, keys: Keys, c: Convention) -> Found:
+        """The same for some queries that follow each other."""
+        begin, end = self.start[first], self.start[last]
+        depth = np.diff(self.start[first : last + 1])
+        gold, row = match(self.item[begin:end], depth, keys.part(first, last))
+        gold, row = gold + keys.start[first], row + begin
         query = keys.query[gold]
         if self.scores is None:
             return Found(query, row - self.start[query] + 1, gold, depth)
         rank = np.empty(len(gold), np.int64)
         rounded = 0
-        for first, last in blocks(depth):
-            lo, hi = np.searchsorted(query, (first, last))
+        for a, b in blocks(depth):
+            lo, hi = np.searchsorted(query, (first + a, first + b))
             part = slice(lo, hi)
-            rank[part], ties = self._ranks(first, last, query[part], gold[part], row[part], keys, c)
+            rank[part], ties = self._ranks(first + a, first + b, query[part], gold[part], row[part], keys, c)
             rounded += ties
         return Found(query, rank, gold, depth, rounded)
 
@@ -103,9 +121,11 @@ class Table:
         """Only the best of several rows for one item, or the last, as the convention says."""
         import polars as pl
 
+        if not may_repeat(self.item, np.diff(self.start)):
+            return self
         query = np.repeat(np.arange(len(self)), np.diff(self.start))
         rows = pl.DataFrame({"query": query, "key": self.item}).with_row_index("row")
-        if self.scores is not None:
+        if self.scores is not None and c.duplicates == "remove":
             compared = self.scores.astype(precision_of(c)[1])
             rows = rows.with_columns(pl.Series("score", compared)).sort("score", descending=True, maintain_order=True)
         keep: Literal["first", "last"] = "first" if c.duplicates == "remove" else "last"

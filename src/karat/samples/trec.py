@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
 _RUN = r"^\s*(?P<query_id>\S+)\s+\S+\s+(?P<doc_id>\S+)\s+\S+\s+(?P<score>\S+)(?:\s+\S.*)?$"
 _QRELS = r"^\s*(?P<query_id>\S+)\s+\S+\s+(?P<doc_id>\S+)\s+(?P<grade>\S+)\s*$"
+_RUN_FIELDS = ("query_id", "Q0", "doc_id", "place", "score", "tag")
+_QRELS_FIELDS = ("query_id", "0", "doc_id", "grade")
 
 
 def looks_like_trec(line: str) -> bool:
@@ -27,30 +30,104 @@ def looks_like_trec(line: str) -> bool:
     return True
 
 
-def read_trec(path: Path, lines: pl.Series) -> pl.DataFrame:
-    """A run or qrels file as a long table; which of the two is told by the number of fields."""
+def read_trec(path: str, content: str | bytes, begin: str) -> pl.DataFrame:
+    """A run or qrels file as a long table; which of the two is told by the number of fields of its first line."""
+    import polars as pl
+
+    if (regular := scan_regular(content, begin)) is not None:
+        try:
+            return checked(regular.collect(), begin, sure=_lacks(content, _other(begin)))
+        except (Irregular, pl.exceptions.PolarsError):
+            pass  # read it line by line, which is slower, takes more, and tells the line that cannot be read
+    return parse_lines(path, pl.read_lines(content, glob=False)["line"])
+
+
+class Irregular(Exception):
+    """A file whose fields do not stand as those of its first line do."""
+
+
+def scan_regular(content: str | bytes, begin: str) -> pl.LazyFrame | None:
+    """A file whose fields stand between single spaces, or single tabs, as its first line tells; else None."""
+    import polars as pl
+
+    names = {4: _QRELS_FIELDS, 6: _RUN_FIELDS}.get(len(begin.split()))
+    separator = _separator(begin)
+    if names is None or begin.split(separator) != begin.split():
+        return None
+    types = {name: pl.Float64() if name in ("score", "grade") else pl.String() for name in names}
+    return pl.scan_csv(content, has_header=False, separator=separator, quote_char=None, schema=types, glob=False)
+
+
+def checked(frame: pl.DataFrame, begin: str, *, sure: bool = False) -> pl.DataFrame:
+    """A table that was read as regular, if that is what it is: no field is empty, and none holds the other gap.
+
+    Be `sure` if the file is known not to hold it.
+    """
+    import polars as pl
+
+    number = "grade" if "grade" in frame.columns else "score"
+    if any(frame[name].null_count() for name in frame.columns) or frame[number].is_nan().any():
+        raise Irregular
+    held = pl.col("query_id", "doc_id").str.contains(_other(begin), literal=True).any()
+    if not sure and any(frame.select(held).row(0)):
+        raise Irregular
+    table = frame.select("query_id", "doc_id", number)
+    # The rank of a run orders nothing, as in trec_eval, but it tells a run from gold.
+    return table if number == "grade" else table.with_columns(rank=pl.lit(0))
+
+
+def _separator(line: str) -> str:
+    return "\t" if "\t" in line else " "
+
+
+def _other(line: str) -> str:
+    """The gap that a regular file does not have."""
+    return " " if _separator(line) == "\t" else "\t"
+
+
+def _lacks(content: str | bytes, gap: str) -> bool:
+    """Whether a file that is not compressed is known to lack a gap; to search its bytes is quicker than its fields."""
+    if isinstance(content, bytes):
+        return gap.encode() not in content
+    if content.endswith((".gz", ".zst")):
+        return False
+    with Path(content).open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as held:
+        return held.find(gap.encode()) < 0
+
+
+def parse_lines(path: str, lines: pl.Series, first: int = 1, *, run: bool | None = None) -> pl.DataFrame:
+    """The same from lines with any white space between their fields; `first` is the number of the first line.
+
+    Whether they are those of a run is told by the first of them unless it is known.
+    """
     import polars as pl
 
     lines = lines.str.strip_prefix("\ufeff")
-    numbered = lines.alias("line").to_frame().with_row_index("number", offset=1)
+    numbered = lines.alias("line").to_frame().with_row_index("number", offset=first)
     numbered = numbered.filter(pl.col("line").str.strip_chars().str.len_bytes() > 0)
-    if numbered.is_empty():
+    if numbered.is_empty() and run is None:
         raise InputError(f"{path}: the file is empty")
-    width = len(numbered["line"][0].split())
-    if width not in (4, 5, 6):
-        raise InputError(
-            f"{path}: not a file that karat knows",
-            got=numbered["line"][0],
-            hint="JSONL, JSON, CSV, Parquet, or TREC files: a run has 6 fields in a line, qrels have 4",
-        )
-    pattern, wanted = (_QRELS, "query 0 doc grade") if width == 4 else (_RUN, "query Q0 doc rank score tag")
+    if run is None:
+        run = _is_run(path, numbered["line"][0])
+    pattern, wanted = (_RUN, "query Q0 doc rank score tag") if run else (_QRELS, "query 0 doc grade")
+    number = "score" if run else "grade"
     table = numbered.select("number", "line", pl.col("line").str.extract_groups(pattern).alias("parts")).unnest("parts")
-    number = "grade" if width == 4 else "score"
     read = table.with_columns(pl.col(number).cast(pl.Float64, strict=False).alias("value"))
     bad = read.filter(pl.col("value").is_null() | pl.col("value").is_nan())
     if not bad.is_empty():
         line, text = bad["number"][0], bad["line"][0]
         raise InputError(f'{path}, line {line}: wanted "{wanted}"', got=text)
     read = read.select("query_id", "doc_id", pl.col("value").alias(number))
-    # The rank of a run orders nothing, as in trec_eval, but it tells a run from gold.
-    return read if width == 4 else read.with_columns(rank=pl.lit(0))
+    return read.with_columns(rank=pl.lit(0)) if run else read
+
+
+def _is_run(path: str, line: str) -> bool:
+    """Whether a line is of a run, and not of qrels."""
+    width = len(line.split())
+    if width in (4, 5, 6):
+        return width != 4
+    raise InputError(
+        f"{path}: not a file that karat knows",
+        got=line,
+        hint="JSONL, JSON, CSV, Parquet, Arrow, or TREC files: a run has 6 fields in a line, qrels have 4",
+    )

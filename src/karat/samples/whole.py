@@ -11,9 +11,17 @@ from karat.samples.items import gold_of, rankings_of
 from karat.samples.nested import Nested, nested
 
 
-def read_whole(loaded: Any, source: str, *, skip_bad_rows: bool = False) -> Samples:
-    """Read samples from rows, a table or columns; on request without the rows that cannot be read."""
-    read = nested(loaded, source, skip_bad_rows=skip_bad_rows)
+def read_whole(
+    loaded: Any, source: str, *, skip_bad_rows: bool = False, need_gold: bool = True, first: int = 0
+) -> Samples:
+    """Read samples from rows, a table or columns; on request without the rows that cannot be read.
+
+    `first` rows stand before them.
+    """
+    read = nested(loaded, source, skip_bad_rows=skip_bad_rows, first=first)
+    if not need_gold and "gold_ids" not in read.columns:
+        given = read.columns.get("gold", [None] * read.size)
+        read = read._replace(columns=read.columns | {"gold": [[] if gold is None else gold for gold in given]})
     if skip_bad_rows:
         read = _without_bad_rows(read)
     ids = read.ids()

@@ -59,7 +59,7 @@ def against(comparison: Comparison, place: Mapping[str, int], metric: str) -> El
 def _moved(moved: list[Moved], place: Mapping[str, int]) -> Element:
     rows = []
     for one in moved:
-        link = h("a", data(one.query_id, "bdi.id"), href=f"#q{place[one.query_id]}")
+        link = h("a", data(one.query_id, "bdi.id"), href=f"#row-{place[one.query_id]}")
         asked = (one.query or "")[:_QUERY]
         way = "span.move.up" if one.after > one.before else "span.move.down"
         ranks = [

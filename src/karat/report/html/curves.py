@@ -66,6 +66,9 @@ def measured(run: Run, ks: Sequence[int]) -> dict[str, Curve]:
     if run.convention.missing == "drop":  # these are undefined in every metric, and only the run knows which
         dropped = np.all([np.isnan(values) for values in run.scores.values()], axis=0)
         scores = {key: np.where(dropped, np.nan, values) for key, values in scores.items()}
+    if run.all_hits.failed:
+        failed = np.isin(np.arange(len(run)), list(run.all_hits.failed))
+        scores = {key: np.where(failed, np.nan, values) for key, values in scores.items()}
     ends = intervals({f"{name}@{k}": values for (name, k), values in scores.items()})
     found: dict[str, Curve] = {name: {} for name in _METRICS}
     for (name, k), values in scores.items():

@@ -50,7 +50,7 @@ def _table(found: Diagnosis, place: Mapping[str, int]) -> Element:
     for miss in shown:
         asked = miss.query or ""
         asked = asked if len(asked) <= _QUERY else asked[:_QUERY] + "…"
-        link = h("a", data(miss.query_id, "bdi.id"), href=f"#q{place[miss.query_id]}")
+        link = h("a", data(miss.query_id, "bdi.id"), href=f"#row-{place[miss.query_id]}")
         rows.append([link, data(asked), data(miss.gold[:_QUERY]), data(miss.text)])
     rest = len(found.misses) - len(shown)
     caption = "Missed gold items, worst queries first"

@@ -42,7 +42,7 @@ class Queries:
         for place, row in enumerate(self._order):
             tr = self._row(row)
             if place < PLAIN:
-                plain.append(h(tr.tag, *tr.inside, id=f"q{place}"))
+                plain.append(h(tr.tag, *tr.inside, id=f"row-{place}"))
             else:  # written at once, for millions of small lists would keep Python's memory busy
                 later.append(msgspec.Raw(msgspec.json.encode(pack(tr, tags, texts))))
             keys.append([[pack(word, tags, texts) for word in self._words(row)], self._values(row)])

@@ -23,7 +23,7 @@
   function row(i) {
     if (!rows[i]) {
       rows[i] = node(data.rows[i - data.page]);
-      rows[i].id = "q" + i;
+      rows[i].id = "row-" + i;
     }
     return rows[i];
   }
@@ -72,7 +72,7 @@
 
   // A link to a query opens it; one that is not listed is listed alone.
   function follow() {
-    const i = /^#q\d+$/.test(location.hash) ? Number(location.hash.slice(2)) : -1;
+    const i = /^#row-\d+$/.test(location.hash) ? Number(location.hash.slice(5)) : -1;
     if (!(i in words)) return;
     if (!row(i).isConnected) {
       listed = [i];

@@ -1,0 +1,138 @@
+"""Where a table lies: a file, a folder, a pattern, the partitions of a hive, or an object store."""
+
+from __future__ import annotations
+
+import re
+from glob import glob, has_magic
+from os import PathLike
+from pathlib import Path
+from typing import NamedTuple
+
+from karat.errors import InputError, first_line, nearest
+
+_COMPRESSED = (".gz", ".zst")
+_TABLES = {".parquet": ".parquet", ".arrow": ".arrow", ".ipc": ".arrow", ".feather": ".arrow"}
+_ROWS = {".jsonl": ".jsonl", ".ndjson": ".jsonl"}
+_KINDS = {**_TABLES, **_ROWS, ".csv": ".csv", ".tsv": ".tsv", ".json": ".json"}
+_REMOTE = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+_PARTITION = re.compile(r"[^/\\=]+=[^/\\]*")
+STANDARD_INPUT = "-"
+
+
+class Source(NamedTuple):
+    """One or several files that are one table."""
+
+    name: str
+    """What to call it."""
+    kind: str
+    """`.parquet`, `.arrow`, `.csv`, `.tsv`, `.jsonl`, `.json`; otherwise what the file's beginning tells."""
+    files: tuple[str, ...]
+    size: int = 0
+    """The bytes of all files; 0 if they are not on this machine."""
+    compressed: bool = False
+    remote: bool = False
+    hive: bool = False
+
+    @property
+    def is_table(self) -> bool:
+        """Whether the files know their columns and the types of these."""
+        return self.kind in (".parquet", ".arrow")
+
+    @property
+    def several(self) -> bool:
+        """Whether there may be more than one file."""
+        return len(self.files) > 1 or self.remote
+
+    def each(self) -> list[Source]:
+        """The files one by one, as far as they are known."""
+        return [self._replace(name=file, files=(file,)) for file in self.files] if len(self.files) > 1 else [self]
+
+
+def is_path(value: object) -> bool:
+    """Whether this names files."""
+    return isinstance(value, str | PathLike)
+
+
+def find_source(value: str | PathLike[str]) -> Source:
+    """The files that a path, a folder, a pattern or an address stands for."""
+    name = str(value)
+    if name == STANDARD_INPUT:
+        return Source("standard input", "", (name,))
+    if _REMOTE.match(name) and not name.startswith("file://"):
+        return _remote(name)
+    path = Path(name.removeprefix("file://"))
+    try:
+        if path.is_dir():
+            return _of_files(name, [file for file in sorted(path.rglob("*")) if _counts(file, path)], path)
+        if not path.exists() and has_magic(name):
+            found = [Path(file) for file in sorted(glob(name, recursive=True))]  # noqa: PTH207
+            return _of_files(name, [file for file in found if file.is_file()], None)
+        if not path.exists():
+            raise _no_file(path)
+        size = path.stat().st_size if path.is_file() else 0
+        if path.is_file() and size == 0:
+            raise InputError(f"{path}: the file is empty")
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{name[:80]}: cannot be opened: {first_line(error)}") from error
+    return Source(str(path), kind_of(path.name), (str(path),), size, compressed=_is_compressed(path.name))
+
+
+def kind_of(name: str) -> str:
+    """The form that a name's ending tells: `.jsonl` for `run.ndjson.gz`."""
+    name = name.lower()
+    for ending in _COMPRESSED:
+        name = name.removesuffix(ending)
+    ending = Path(name).suffix
+    return _KINDS.get(ending, ending)
+
+
+def _of_files(name: str, files: list[Path], folder: Path | None) -> Source:
+    """Several files as one table; they must be of one kind."""
+    if not files:
+        where = "the folder holds no file that karat reads" if folder else "no file matches"
+        raise InputError(f"{name}: {where}", hint="Parquet, Arrow, CSV, JSONL or TREC files")
+    kinds = {kind_of(file.name): file for file in reversed(files)}
+    if len(kinds) > 1:
+        some = ", ".join(str(file) for file in list(kinds.values())[:3])
+        raise InputError(
+            f"{name}: files of several kinds, which do not make one table", got=some, hint="name/*.parquet"
+        )
+    if empty := [file for file in files if file.stat().st_size == 0]:
+        raise InputError(f"{empty[0]}: the file is empty")
+    inside = [file.relative_to(folder).parts[:-1] if folder else file.parts[:-1] for file in files]
+    return Source(
+        name,
+        next(iter(kinds)),
+        tuple(map(str, files)),
+        sum(file.stat().st_size for file in files),
+        compressed=any(_is_compressed(file.name) for file in files),
+        hive=any(_PARTITION.fullmatch(part) for parts in inside for part in parts),
+    )
+
+
+def _counts(file: Path, folder: Path) -> bool:
+    """Whether a file of a folder is data: markers such as `_SUCCESS` and hidden files are not."""
+    hidden = any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
+    return not hidden and file.is_file()
+
+
+def _remote(name: str) -> Source:
+    kind = kind_of(name.partition("?")[0].rstrip("/*"))
+    if kind not in _KINDS.values():
+        raise InputError(
+            f"{name}: the name does not tell the form of the files", hint=f"{name.rstrip('/')}/**/*.parquet"
+        )
+    return Source(name, kind, (name,), remote=True, compressed=_is_compressed(name), hive="=" in name)
+
+
+def _is_compressed(name: str) -> bool:
+    return name.lower().endswith(_COMPRESSED)
+
+
+def _no_file(path: Path) -> InputError:
+    folder = path.parent
+    others = [p.name for p in folder.iterdir() if p.exists()] if folder.is_dir() else []
+    close = nearest(path.name, others, cutoff=0.8)
+    return InputError(f"no file {path}", hint=str(folder / close) if close else None)
