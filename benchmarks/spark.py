@@ -1,0 +1,106 @@
+"""Spark: the same data on a local cluster and in memory; the same scores, and what the way there costs."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, NamedTuple
+
+from benchmarks import workloads
+from benchmarks.outcome import Outcome, tell
+from benchmarks.peers import METRICS
+from benchmarks.timing import Entry, best
+
+if TYPE_CHECKING:
+    import polars as pl
+    from pyspark.sql import SparkSession
+
+_SIZE = "W3"
+_REPETITIONS = 3
+
+
+class _Files(NamedTuple):
+    run: Path
+    gold: Path
+
+
+def measure() -> list[Outcome]:
+    """Compare the call on a local Spark with the call in memory, both from the same Parquet files."""
+    try:
+        import pyspark  # noqa: F401
+    except ImportError:
+        return [Outcome(case="spark", peer="in memory", note="skipped: pyspark is not installed")]
+    warnings.simplefilter("ignore")
+    from karat.scale.spark_session import session
+
+    spark = session("local[2]", **{"spark.ui.enabled": "false", "spark.log.level": "OFF", "spark.driver.memory": "4g"})
+    with TemporaryDirectory() as folder:
+        files = _write(Path(folder))
+        _check(files, spark)
+        least = best(
+            {
+                "spark": Entry(lambda files: _on_spark(files, spark), lambda: files, _REPETITIONS),
+                "memory": Entry(_in_memory, lambda: files, _REPETITIONS),
+            }
+        )
+    spark.stop()
+    ours, theirs = least["spark"], least["memory"]
+    note = f"{_SIZE} from Parquet, local[2], session started before: equal scores of every query; the overhead, stated"
+    return [
+        Outcome(
+            case="spark", peer="in memory", karat_ms=ours * 1e3, peer_ms=theirs * 1e3, ratio=ours / theirs, note=note
+        )
+    ]
+
+
+def _write(folder: Path) -> _Files:
+    data = workloads.dicts(workloads.SIZES[_SIZE])
+    files = _Files(folder / "run.parquet", folder / "gold.parquet")
+    _table(data.run, "score").write_parquet(files.run)
+    _table(data.gold, "grade").write_parquet(files.gold)
+    return files
+
+
+def _table(queries: dict[str, dict[str, float]], number: str) -> pl.DataFrame:
+    import polars as pl
+
+    return pl.DataFrame(
+        {
+            "query_id": [query for query, items in queries.items() for _ in items],
+            "doc_id": [item for items in queries.values() for item in items],
+            number: [float(value) for items in queries.values() for value in items.values()],
+        }
+    )
+
+
+def _on_spark(files: _Files, spark: SparkSession) -> object:
+    from karat.scale.spark import evaluate
+
+    run, gold = (spark.read.parquet(str(file)) for file in files)
+    found = evaluate(run, METRICS, gold=gold)
+    found.scores.unpersist()
+    return found.run
+
+
+def _in_memory(files: _Files) -> object:
+    import karat
+
+    return karat.evaluate(str(files.run), METRICS, gold=str(files.gold))
+
+
+def _check(files: _Files, spark: SparkSession) -> None:
+    """Equal to the last bit, query by query; this also starts what Spark starts only once."""
+    from karat import Run
+
+    found, memory = _on_spark(files, spark), _in_memory(files)
+    assert isinstance(found, Run)
+    assert isinstance(memory, Run)
+    assert found.ids == memory.ids
+    assert found.table.equals(memory.table), "Spark gives other scores than memory"
+
+
+if __name__ == "__main__":
+    tell(measure())
+    sys.exit()

@@ -1,0 +1,1 @@
+"""The same evaluation in batches: of files larger than memory, on several processes, on a cluster."""

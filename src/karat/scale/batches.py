@@ -1,0 +1,230 @@
+"""Batches of samples from files that do not fit into memory, as often as they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from karat.errors import InputError
+from karat.samples import Reading, Samples
+from karat.samples.columns import rows_of
+from karat.samples.fields import is_long, long_column
+from karat.samples.files import Rows
+from karat.samples.frames import ids_of, of_rows
+from karat.samples.keys import numbered
+from karat.samples.sides import Side, by_text, check_alike, side_of
+from karat.samples.sources import Source
+from karat.samples.whole import read_whole
+from karat.scale.memory import need_of
+from karat.scale.partitions import by_query
+from karat.scale.pieces import Piece, pieces
+from karat.scale.queries import Cut, Scattered, whole_queries
+
+_SHARE = 16
+"""A piece may take this part of the memory: it is held with those read ahead, and with what comes of it."""
+_FEWEST = 2
+
+
+class Data(NamedTuple):
+    """What is to be evaluated: files that do not fit, and the gold unless it is in them."""
+
+    source: Source
+    gold: Side | None
+    memory: int
+    skip_bad_rows: bool = False
+    need_gold: bool = True
+
+    def state(self) -> list[tuple[int, float]]:
+        """What tells whether a file has changed."""
+        found = [Path(file).stat() for file in self.source.files] if not self.source.remote else []
+        return [(file.st_size, file.st_mtime) for file in found]
+
+    def pieces(self) -> Iterator[Piece]:
+        """The files a piece at a time; long ones as frames."""
+        side = None if self.gold is None else "retrieved"
+        for piece in pieces(self.source, side, self.memory // _SHARE, skip_bad_rows=self.skip_bad_rows):
+            rows = piece.rows if isinstance(piece, Rows) else ()
+            yield of_rows(rows, self.source.name) if rows and is_long(list(rows[0])) else piece
+
+
+class Batches(Protocol):
+    """Batches of samples, in which every query is whole; and what was seen once they have all gone by."""
+
+    def __iter__(self) -> Iterator[Samples]: ...
+
+    def reading(self) -> Reading:
+        """How the data were understood."""
+        ...
+
+    @property
+    def order(self) -> Sequence[str] | None:
+        """The ids in the order that the run has them; None for that of the batches."""
+        ...
+
+    def for_choice(self, first: Samples) -> Samples:
+        """Samples that have what a judge is chosen by."""
+        ...
+
+
+class Whole:
+    """Batches of files that hold both sides, one row for each query."""
+
+    order = None
+
+    def __init__(self, data: Data) -> None:
+        self._data = data
+        self._notes: tuple[str, ...] = ()
+        self._skipped = 0
+
+    def __iter__(self) -> Iterator[Samples]:
+        data, before, self._skipped = self._data, 0, 0
+        for piece in data.pieces():
+            if isinstance(piece, Rows) and not piece.rows:
+                self._skipped += piece.skipped
+                continue
+            samples = read_whole(
+                piece,
+                data.source.name,
+                skip_bad_rows=data.skip_bad_rows,
+                need_gold=data.need_gold,
+                first=before,
+            )
+            size = len(samples)
+            if before and samples.ids == numbered(size):  # they have no ids
+                samples = replace(samples, ids=[str(number) for number in range(before + 1, before + size + 1)])
+            before += size
+            self._notes = samples.reading.notes
+            self._skipped += samples.reading.skipped
+            yield samples
+
+    def reading(self) -> Reading:
+        """How the data were understood."""
+        return Reading(source=self._data.source.name, notes=self._notes, skipped=self._skipped)
+
+    def for_choice(self, first: Samples) -> Samples:
+        """The first batch."""
+        return first
+
+
+class Joined:
+    """Batches of files that hold what was retrieved, with the gold that is held in memory."""
+
+    def __init__(self, data: Data, gold: Side, *, scattered: bool = False) -> None:
+        """If the rows of a query are `scattered`, they are brought together first."""
+        self._data = data
+        self._gold = by_text(gold)
+        self._scattered = scattered
+        self._long = False
+        self.order: list[str] = self._gold.ids or numbered(len(gold.data.start) - 1)
+        self._row_of = {query: row for row, query in enumerate(self.order)}
+        self._begin()
+
+    def _begin(self) -> None:
+        self._seen: dict[str, None] = {}
+        self._left = Side(None, None, self._data.source.name)
+        self._missing = 0
+
+    def __iter__(self) -> Iterator[Samples]:
+        self._begin()
+        for piece, before in self._pieces():
+            left = by_text(side_of(piece, "retrieved", self._data.source.name, before))
+            check_alike(left, self._gold)
+            if left.ids is None:
+                done = len(self._seen)
+                left = left._replace(ids=[str(number + 1) for number in range(done, done + len(left.data))])
+            yield from self._join(left)
+        yield from self._unseen()
+
+    def _pieces(self) -> Iterator[Cut]:
+        """Pieces in which every query is whole."""
+        data, before = self._data, 0
+        all_pieces = data.pieces()
+        first = next(all_pieces, None)
+        if first is None:
+            raise InputError(f"{data.source.name}: the data set is empty")
+        again = _chain(first, all_pieces)
+        query = None if isinstance(first, Rows) or not is_long(first.columns) else long_column(first.columns, "query")
+        if query is None:
+            for piece in again:
+                yield Cut(piece, before)
+                before += len(piece.rows if isinstance(piece, Rows) else piece)
+            return
+        self._long = True
+        ids_of(first[query].clear())  # refuses a column that holds no ids
+        if self._scattered:
+            parts = max(int(need_of(data.source) * _SHARE / data.memory) // 2, _FEWEST)
+            for rows in by_query(again, query, parts):
+                yield Cut(rows, 0)
+        else:
+            yield from whole_queries(again, query)
+
+    def _join(self, left: Side) -> Iterator[Samples]:
+        """A batch of rankings beside their gold."""
+        ids: list[str] = left.ids or []
+        if not self._seen.keys().isdisjoint(ids):
+            if self._long and not self._scattered:
+                raise Scattered
+            twice = next(query for query in ids if query in self._seen)
+            raise InputError(f'{left.source}: two samples have the same id "{twice}"')
+        self._seen |= dict.fromkeys(ids)
+        self._left = left
+        known = [row for row, query in enumerate(ids) if query in self._row_of]
+        if known:
+            data = left.data if len(known) == len(ids) else left.data.take(known)
+            yield self._samples([ids[row] for row in known], data, left, known)
+
+    def _unseen(self) -> Iterator[Samples]:
+        """The gold of queries that the run lacks, beside empty rankings."""
+        if self._gold.ids is None and len(self._seen) != len(self.order):
+            raise InputError(
+                f"{len(self._seen)} rankings, but gold for {len(self.order)} queries",
+                hint="give both the same length, or dicts by query id",
+            )
+        lacking = [query for query in self.order if query not in self._seen]
+        self._missing = len(lacking)
+        if self._missing == len(self.order):
+            rows_of(self.order, list(self._seen))  # which explains it
+        if lacking:
+            nothing = self._left.data.take([None] * len(lacking))
+            missing = np.ones(len(lacking), bool)
+            yield replace(self._samples(lacking, nothing, None, []), missing=missing)
+
+    def _samples(self, ids: list[str], rankings: Any, left: Side | None, rows: Sequence[int]) -> Samples:
+        own = [self._row_of[query] for query in ids]
+        gold, texts, meta = self._gold, {}, {}
+        if left is not None:
+            texts = {name: [column[row] for row in rows] for name, column in left.texts.items()}
+            meta = {name: [column[row] for row in rows] for name, column in left.meta.items()}
+        texts |= {name: [column[row] for row in own] for name, column in gold.texts.items()}
+        meta |= {name: [column[row] for row in own] for name, column in gold.meta.items()}
+        return Samples(
+            ids=ids,
+            retrieved=rankings,
+            gold=gold.data.take(np.array(own, np.int64)),
+            query=texts.get("query"),
+            answer=texts.get("answer"),
+            response=texts.get("response"),
+            meta=meta,
+        )
+
+    def reading(self) -> Reading:
+        """How the data were understood."""
+        return Reading(
+            source=f"{self._data.source.name}, {self._gold.source}",
+            notes=(*self._left.notes, *self._gold.notes),
+            missing=self._missing,
+            extra=len(self._seen) - len(self.order) + self._missing,
+        )
+
+    def for_choice(self, first: Samples) -> Samples:
+        """The first rankings, beside all of the gold."""
+        return replace(first, gold=self._gold.data)
+
+
+def _chain(first: Piece, rest: Iterator[Piece]) -> Iterator[Piece]:
+    yield first
+    yield from rest

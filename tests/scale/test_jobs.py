@@ -1,0 +1,246 @@
+"""Work split over processes: the same run for any number of them, whatever happens to one."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+
+import karat
+from karat.errors import BadArgument, InputError, Unavailable
+from karat.judges import find_judge
+from karat.metrics import parse_all
+from karat.scale import jobs as split
+from split_samples import made, own_judge_source, saved
+
+KARAT = str(Path(sys.executable).with_name("karat"))
+METRICS = "recall@1,5 precision@5 ndcg@10 rr recall@50t"
+
+
+@pytest.fixture
+def of_size(monkeypatch):
+    """Hands so many queries over at a time."""
+
+    def set_size(size):
+        def verdicts(samples, judge, metrics, jobs, *, tokens=None):
+            return split.SplitVerdicts(samples, judge, metrics=metrics, jobs=jobs, tokens=tokens, batch=size)
+
+        monkeypatch.setattr(split, "split_verdicts", verdicts)
+
+    return set_size
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+@pytest.mark.parametrize("jobs", [1, 2, 3])
+def test_any_number_of_jobs_and_any_batch_give_the_same_bytes(jobs, size, of_size, tmp_path):
+    samples = made()
+    one = karat.evaluate(samples, METRICS, judge="fuzzy(0.3)")
+    of_size(size)
+    several = karat.evaluate(samples, METRICS, judge="fuzzy(0.3)", jobs=jobs)
+    assert saved(several, tmp_path / "several.parquet") == saved(one, tmp_path / "one.parquet")
+    assert several.remarks() == one.remarks()
+    assert several.items("q2") == one.items("q2")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"judge": "text"},
+        {"judge": "contains", "convention": "llamaindex"},
+        {"judge": "spans"},
+        {"judge": "ids"},
+        {"judge": "exact", "convention": "trec_eval"},
+    ],
+    ids=str,
+)
+def test_every_judge(options, of_size, tmp_path):
+    of_size(9)
+    samples = made()
+    several = saved(karat.evaluate(samples, METRICS, jobs=2, **options), tmp_path / "several.parquet")
+    assert several == saved(karat.evaluate(samples, METRICS, **options), tmp_path / "one.parquet")
+
+
+def test_nothing_matched_is_said_as_by_one_process(of_size):
+    of_size(1)
+    samples = [{"id": f"q{n}", "retrieved": ["some gold mine"], "gold": ["gold mine"]} for n in range(3)]
+    one, two = (karat.evaluate(samples, "recall@5t", judge="exact", jobs=jobs).provenance.notes for jobs in (1, 2))
+    assert one == two != ()
+
+
+def test_ids_are_compared_here(monkeypatch):
+    """To hand ids over would take longer than to compare them."""
+    monkeypatch.setattr(split, "SplitVerdicts", None)
+    run = karat.evaluate(made(), "recall@5 rr", judge="ids", jobs=2)
+    assert run.scores["rr"].tolist()
+
+
+def test_errors_are_those_of_one_process(of_size):
+    of_size(2)
+    samples = [{"id": f"q{n}", "retrieved": [{"id": "a"}], "gold": [{"id": "b"}]} for n in range(8)]
+    said = set()
+    for jobs in (1, 2):
+        with pytest.raises(InputError, match="compares by text") as caught:
+            karat.evaluate(samples, "recall", judge="text", jobs=jobs)
+        said.add(str(caught.value))
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("jobs", [0, -1, 1.5, "2"], ids=str)
+def test_jobs_are_a_number_of_processes(jobs):
+    with pytest.raises(BadArgument, match="at least 1"):
+        karat.evaluate(made(3), "recall", judge="text", jobs=jobs)
+
+
+def test_what_cannot_be_handed_over_is_told():
+    with pytest.raises(BadArgument, match="another process"):
+        karat.evaluate(made(3), "recall@5t", judge="text", jobs=2, tokens=lambda text: 3)
+
+
+def test_a_judge_of_all_queries_is_not_split(tmp_path):
+    samples = [{"id": "1", "answer": "Gold is heavy.", "retrieved": ["Gold is heavy."], "gold": []}]
+    with pytest.raises(BadArgument, match="looks at all queries together"):
+        karat.evaluate(samples, "recall", judge="claims(lexical)", jobs=2)
+    (tmp_path / "a.txt").write_text("Gold is heavy.")
+    with pytest.raises(BadArgument, match="looks at all queries together"):
+        karat.evaluate(made(3), "recall", judge=karat.Spans(corpus=str(tmp_path)), jobs=2)
+
+
+def test_a_users_function_inside_a_judge_of_ours_travels():
+    """It has the name of one of karat's own, and is not it."""
+    from karat.scale.orders import order_of
+    from karat.scale.parcels import pack
+
+    judge = karat.Fuzzy(0.5, scorer=ratio)
+    parcel = pack(order_of(parse_all("recall"), judge, karat.STANDARD))
+    assert ratio.__module__ in parcel.modules
+    assert parcel.open().judge.scorer is ratio
+    assert pack(order_of(parse_all("recall"), find_judge("text"), karat.STANDARD)).modules == {}
+
+
+def ratio(a, b):
+    """Somebody's own similarity."""
+    return 1.0
+
+
+USER = """
+import sys
+sys.path.insert(0, {tests!r})
+import karat
+from split_samples import made
+from own import Initial, letters
+
+if __name__ == "__main__":
+    options = {{"judge": Initial(), "tokens": letters}}
+    for jobs in (1, 3):
+        run = karat.evaluate(made(), "deep recall@5 recall@40t", jobs=jobs, **options)
+        run.save(f"{{jobs}}.parquet")
+"""
+
+
+def test_metrics_judges_and_counters_of_a_file(tmp_path):
+    """In a script that is run as such, and by the command line, which loads the file under a name of its own."""
+    (tmp_path / "own.py").write_text(own_judge_source())
+    tests = str(Path(__file__).parents[1])
+    (tmp_path / "script.py").write_text(USER.format(tests=tests))
+    subprocess.run([sys.executable, "script.py"], check=True, cwd=tmp_path)
+    assert (tmp_path / "3.parquet").read_bytes() == (tmp_path / "1.parquet").read_bytes()
+    (tmp_path / "samples.jsonl").write_text("\n".join(map(json.dumps, made())))
+    for jobs in ("1", "2"):
+        words = ["eval", "samples.jsonl", "deep recall@5 recall@40t", "--judge", "initial", "--jobs", jobs]
+        more = ["--import", "own.py", "--tokens", "own.py:letters", "-o", f"cli-{jobs}.parquet"]
+        subprocess.run([KARAT, *words, *more], check=True, cwd=tmp_path, stdout=subprocess.DEVNULL)
+    assert (tmp_path / "cli-1.parquet").read_bytes() == (tmp_path / "cli-2.parquet").read_bytes()
+
+
+def test_a_script_without_a_guard_is_told(tmp_path):
+    code = (
+        "import karat\nkarat.evaluate([{'retrieved': ['a b'], 'gold': ['a b']}] * 4, 'recall', judge='text', jobs=2)\n"
+    )
+    (tmp_path / "script.py").write_text(code)
+    done = subprocess.run([sys.executable, "script.py"], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert 'if __name__ == "__main__":' in done.stderr.splitlines()[-1]
+    assert done.returncode == 1
+
+
+class Deadly:
+    """Ends the process that judges a certain query."""
+
+    name = "deadly"
+
+    def __call__(self, samples, convention):
+        if "q7" in samples.ids:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return find_judge("text")(samples, convention)
+
+
+def test_a_process_that_dies_is_told(of_size):
+    of_size(2)
+    with pytest.raises(Unavailable, match=r"signal 9 \(SIGKILL\)"):
+        karat.evaluate(made(), "recall", judge=Deadly(), jobs=2)
+
+
+class Faulty:
+    """Fails for two queries, sooner for the later one."""
+
+    name = "faulty"
+
+    def __call__(self, samples, convention):
+        if "q2" in samples.ids:
+            sleep(0.5)
+        if {"q2", "q3"} & set(samples.ids):
+            raise ZeroDivisionError(f"at {samples.ids[0]}")
+        return find_judge("text")(samples, convention)
+
+
+def test_of_two_that_fail_the_first_is_told(of_size):
+    of_size(1)
+    with pytest.raises(ZeroDivisionError, match="at q2"):
+        karat.evaluate(made(), "recall", judge=Faulty(), jobs=2)
+
+
+SLOW = """
+import sys, time
+import karat
+from karat.judges import find_judge
+
+class Slow:
+    name = "slow"
+    def __call__(self, samples, convention):
+        print("judging", flush=True)
+        time.sleep(60)
+
+if __name__ == "__main__":
+    karat.evaluate([{"retrieved": ["a b"], "gold": ["a b"]}] * 4, "recall", judge=Slow(), jobs=2)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
+def test_ctrl_c_stops_all(tmp_path):
+    (tmp_path / "script.py").write_text(SLOW)
+    begun = subprocess.Popen(
+        [sys.executable, "script.py"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    assert begun.stdout.readline() == begun.stdout.readline() == "judging\n"
+    os.killpg(begun.pid, signal.SIGINT)  # as a terminal does: every process of the group gets it
+    started = monotonic()
+    _, said = begun.communicate(timeout=30)
+    assert monotonic() - started < 20
+    assert said.count("Traceback") == 1  # of the caller alone
+    assert said.strip().endswith("KeyboardInterrupt")
+    while (alive := _alive(begun.pid)) and monotonic() - started < 20:
+        sleep(0.1)
+    assert alive == []
+
+
+def _alive(group):
+    """The processes of a group that are more than a name in the system's list."""
+    listed = subprocess.run(["ps", "-eo", "pgid=,stat=,args="], capture_output=True, text=True, check=True).stdout
+    rows = (line.split(None, 2) for line in listed.splitlines())
+    return [row for row in rows if row[0] == str(group) and not row[1].startswith("Z")]

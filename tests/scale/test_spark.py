@@ -1,0 +1,305 @@
+"""A real cluster of two executors: its results are those of memory, query by query."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import warnings
+from time import monotonic, sleep
+
+import numpy as np
+import polars as pl
+import pytest
+
+import karat
+from karat.errors import BadArgument, InputError, KaratError
+from karat.judges import find_judge
+from split_samples import made, saved
+
+pytest.importorskip("pyspark", reason="pyspark is not installed: the group spark")
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # pyspark warns of a newer pandas as it is imported
+    from karat.scale.spark import evaluate
+    from karat.scale.spark_session import find_java, session
+
+try:
+    find_java()
+except KaratError as error:
+    pytest.skip(str(error), allow_module_level=True)
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),  # what Spark and its sockets do is not ours to mend
+    pytest.mark.xdist_group("spark"),
+]
+METRICS = "recall@1,5 precision@5 ndcg@10 rr"
+
+
+@pytest.fixture(scope="module")
+def spark():
+    """Two executors, each a process of its own with one core."""
+    from pyspark.find_spark_home import _find_spark_home
+
+    before = dict(os.environ)
+    os.environ["SPARK_HOME"] = _find_spark_home()
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "3",
+        "spark.log.level": "OFF",
+        "spark.executor.heartbeatInterval": "2s",
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        running = session("local-cluster[2,1,1024]", **settings)
+        yield running
+        running.stop()
+    os.environ.clear()
+    os.environ.update(before)
+
+
+def long_tables():
+    """A run in which the rows of every query are spread, and gold; some queries in one of the two alone."""
+    random = np.random.default_rng(5)
+    run = [(f"q{q}", f"d{d}", float(random.random())) for q in range(40) for d in random.permutation(60)[:15]]
+    run = [run[i] for i in random.permutation(len(run))]
+    gold = [(f"q{q}", f"d{d}", int(random.integers(3))) for q in range(5, 45) for d in random.permutation(60)[:3]]
+    return (
+        pl.DataFrame(run, schema=["query_id", "doc_id", "score"], orient="row"),
+        pl.DataFrame(gold, schema=["query_id", "doc_id", "grade"], orient="row"),
+    )
+
+
+def check(found, memory, tmp_path):
+    """The table and the run hold what memory gives: every number of every query, and the bytes of the file."""
+    rows = {row["query_id"]: row for row in found.scores.collect()}
+    assert len(rows) == len(memory)
+    for name, values in memory.scores.items():
+        for query, value in zip(memory.ids, values.tolist(), strict=True):
+            assert rows[query][name] == (None if value != value else value)
+            assert rows[query]["failure"] is None
+    assert saved(found.run, tmp_path / "spark.parquet") == saved(memory, tmp_path / "memory.parquet")
+    assert found.run.interval() == memory.interval()
+
+
+def test_long_tables(spark, tmp_path):
+    run, gold = long_tables()
+    found = evaluate(
+        spark.createDataFrame(run.to_arrow()).repartition(4), METRICS, gold=spark.createDataFrame(gold.to_arrow())
+    )
+    memory = karat.evaluate(run, METRICS, gold=gold)
+    assert memory.provenance.extra == memory.provenance.missing == 5
+    check(found, memory, tmp_path)
+
+
+@karat.metric
+def shallow(hits, k, c):
+    """A metric of the user's own, in a file that no executor has."""
+    return np.broadcast_to(1 / (1 + hits.depth), (len(k), hits.queries)).copy()
+
+
+def letters(text):
+    return len(text)
+
+
+def nested_table(samples):
+    """The samples as Arrow has them, with every field in every record."""
+    return pl.DataFrame(samples, infer_schema_length=None)
+
+
+def test_rows_of_queries_with_texts_and_a_users_metric_and_counter(spark, tmp_path):
+    frame = nested_table(made())
+    options = {"judge": "fuzzy(0.3)", "tokens": letters}
+    found = evaluate(
+        spark.createDataFrame(frame.to_arrow()).repartition(3, "topic"), f"{METRICS} shallow recall@40t", **options
+    )
+    memory = karat.evaluate(frame, f"{METRICS} shallow recall@40t", **options)
+    by_row = karat.merge([found.run], order=memory.ids)  # the table was put into another order by its topics
+    assert by_row.provenance == memory.provenance
+    check(found._replace(run=by_row), memory, tmp_path)
+    assert found.run.by("topic").table.equals(memory.by("topic").table)
+
+
+def test_run_and_gold_with_a_row_for_each_query(spark, tmp_path):
+    samples = made()
+    run = nested_table([{"id": s["id"], "retrieved": s["retrieved"]} for s in samples[:-2]])
+    gold = nested_table([{"id": s["id"], "topic": s["topic"], "gold": s["gold"]} for s in samples[3:]])
+    found = evaluate(
+        spark.createDataFrame(run.to_arrow()), METRICS, gold=spark.createDataFrame(gold.to_arrow()), judge="ids",
+        convention="trec_eval",
+    )  # fmt: skip
+    memory = karat.evaluate(run, METRICS, gold=gold, judge="ids", convention="trec_eval")
+    assert memory.provenance.extra == 3
+    check(found, memory, tmp_path)
+
+
+class Picky:
+    """A judge of the user's own, which cannot stand one query."""
+
+    name = "picky"
+    fields = ("text",)
+
+    def __call__(self, samples, convention):
+        if "q7" in samples.ids:
+            raise ZeroDivisionError("seven")
+        return find_judge("text")(samples, convention)
+
+
+def test_a_query_that_fails_is_a_row_with_its_reason(spark):
+    samples = made()
+    samples[3]["retrieved"] = [{"id": "d1", "text": "gold", "score": None}, {"id": "d2", "text": "tin", "score": 0.5}]
+    frame = nested_table(samples)
+    found = evaluate(spark.createDataFrame(frame.to_arrow()), METRICS, judge=Picky())
+    rows = {row["query_id"]: row for row in found.scores.collect()}
+    assert rows["q7"]["failure"] == "ZeroDivisionError: seven"
+    assert "score" in rows["q3"]["failure"]
+    assert rows["q7"]["rr"] is None
+    assert found.run.failures == {query: rows[query]["failure"] for query in ("q3", "q7")}
+    memory = karat.evaluate([s for s in samples if s["id"] not in {"q3", "q7"}], METRICS, judge="text")
+    for query, value in zip(memory.ids, memory.scores["rr"].tolist(), strict=True):
+        assert rows[query]["rr"] == (None if value != value else value)
+    assert [item.gold for item in found.run.gold("q7")] == [item["text"] for item in samples[7]["gold"]]
+
+
+def test_bad_rows_of_a_long_table_fail_their_query_alone(spark):
+    """A score that is none, an id that is none, rows without a query: the rest is evaluated."""
+    run, gold = long_tables()
+    bad = pl.DataFrame({"query_id": ["q6", "q7", None], "doc_id": ["d1", None, "d2"], "score": [None, 0.5, 0.5]})
+    table = spark.createDataFrame(pl.concat([run, bad]).to_arrow())
+    found = evaluate(table, METRICS, gold=spark.createDataFrame(gold.to_arrow()))
+    failed = {row["query_id"]: row["failure"] for row in found.scores.where("failure is not null").collect()}
+    assert set(failed) == {"q6", "q7", None}
+    assert "score" in failed["q6"]
+    assert failed[None] == "1 rows have no id of a query"
+    assert set(found.run.failures) == {"q6", "q7"}
+    assert found.run.provenance.skipped == 1
+    memory = karat.evaluate(run, METRICS, gold=gold)
+    good = [row for row, query in enumerate(memory.ids) if query not in failed]
+    for name in memory.scores:
+        expected = memory.scores[name][good]
+        assert np.array_equal(
+            found.run.scores[name][[found.run.row(memory.ids[row]) for row in good]], expected, equal_nan=True
+        )
+
+
+def test_of_very_many_queries_the_run_holds_some(spark):
+    run, gold = long_tables()
+    tables = [spark.createDataFrame(frame.to_arrow()) for frame in (run, gold)]
+    found = evaluate(tables[0], METRICS, gold=tables[1], most=10)
+    assert found.scores.count() == 40
+    assert 2 <= len(found.run) <= 20
+    assert f"the run holds {len(found.run)} of 40 queries" in found.run.provenance.notes[-1]
+    memory = karat.evaluate(run, METRICS, gold=gold)
+    for query in found.run.ids:
+        assert found.run.table.filter(query_id=query).equals(memory.table.filter(query_id=query))
+
+
+def test_bad_tables_are_refused(spark):
+    run, gold = long_tables()
+    run, gold = (spark.createDataFrame(frame.to_arrow()) for frame in (run, gold))
+    whole = spark.createDataFrame(nested_table(made(3)).to_arrow())
+    named = {"id": "q1", "retrieved": [{"id": "a"}], "gold": [{"id": "a"}]}
+    with pytest.raises(InputError, match='column "query_id" holds double'):
+        evaluate(run.withColumn("query_id", run["score"]), METRICS, gold=gold)
+    with pytest.raises(InputError, match='column "doc_id" holds'):
+        evaluate(run.withColumn("doc_id", run["score"] > 0.5), METRICS, gold=gold)
+    with pytest.raises(InputError, match="different forms"):
+        evaluate(run, METRICS, gold=whole)
+    with pytest.raises(InputError, match="no gold"):
+        evaluate(run, METRICS)
+    with pytest.raises(InputError, match='no column "id"'):
+        evaluate(whole.drop("id"), METRICS)
+    with pytest.raises(InputError, match='2 rows have the same query "q'):
+        evaluate(whole.union(whole), METRICS)
+    with pytest.raises(InputError, match="no query could be evaluated"):
+        evaluate(spark.createDataFrame(nested_table([named]).to_arrow()), METRICS, judge="text")
+    with pytest.raises(BadArgument, match="Spark DataFrame"):
+        evaluate(made(3), METRICS)
+    with pytest.raises(BadArgument, match="looks at all queries together"):
+        evaluate(whole, METRICS, judge="claims(lexical)")
+
+
+def test_the_command_reads_folders_of_files(spark, tmp_path, capsys):
+    """Whole folders; a partition with another schema is told in a line."""
+    from karat.cli import main
+
+    run, gold = long_tables()
+    for number, rows in enumerate(run.iter_slices(200)):
+        (tmp_path / "run").mkdir(exist_ok=True)
+        rows.write_parquet(tmp_path / "run" / f"{number}.parquet")
+    gold.write_csv(tmp_path / "gold.csv")
+    words = ["eval", str(tmp_path / "run"), METRICS, "--gold", str(tmp_path / "gold.csv")]
+    master = ["--engine", "spark", "--master", "local-cluster[2,1,1024]"]
+    assert main([*words, *master, "-o", str(tmp_path / "spark.parquet")]) == 0
+    found, memory = karat.load(tmp_path / "spark.parquet"), karat.evaluate(run, METRICS, gold=gold)
+    assert found.ids == memory.ids
+    assert found.table.equals(memory.table)
+    capsys.readouterr()
+    pl.DataFrame({"query_id": ["q1"], "doc_id": ["d1"], "score": ["high"]}).write_parquet(
+        tmp_path / "run" / "9.parquet"
+    )
+    assert main([*words, *master]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("karat: Spark could not carry it out")
+    assert "Traceback" not in told
+    assert main(["eval", str(tmp_path / "none.parquet"), *master]) == 2
+    assert "none.parquet" in capsys.readouterr().err
+
+
+class Slow:
+    """Takes its time with every query, and leaves a mark when it begins."""
+
+    name = "slow"
+    fields = ("text",)
+
+    def __init__(self, marks):
+        self.marks = marks
+
+    def __call__(self, samples, convention):
+        (self.marks / f"{os.getpid()}").touch()
+        sleep(0.15 * len(samples))
+        return find_judge("text")(samples, convention)
+
+
+def executors():
+    """The processes in which executors run, each with the time at which it began."""
+    listed = subprocess.run(["ps", "-ewwo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    rows = [line.split(None, 2) for line in listed.splitlines()]
+    ours = {str(os.getpid())}
+    for _ in range(4):  # Python starts the driver's Java by way of a script, and that starts the executors
+        ours |= {row[0] for row in rows if row[1] in ours}
+    return {int(row[0]) for row in rows if row[0] in ours and "CoarseGrainedExecutorBackend" in row[2]}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs kill -9")
+def test_killing_an_executor_changes_nothing(spark, tmp_path):
+    frame = nested_table(made())
+    memory = karat.evaluate(frame, METRICS, judge="text")
+    table = spark.createDataFrame(frame.to_arrow()).repartition(6)
+    before = executors()
+    assert len(before) == 2
+    killed = threading.Event()
+
+    def kill():
+        wanted = monotonic() + 120
+        while len(list(tmp_path.iterdir())) < 2 and monotonic() < wanted:
+            sleep(0.02)
+        os.kill(min(before), signal.SIGKILL)
+        killed.set()
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    found = evaluate(table, METRICS, judge=Slow(tmp_path))
+    killer.join()
+    assert killed.is_set()
+    assert len(list(tmp_path.iterdir())) > 2  # what was lost was judged again, by another process
+    assert min(before) not in executors()
+    rows = {row["query_id"]: row for row in found.scores.collect()}
+    for name, values in memory.scores.items():
+        for query, value in zip(memory.ids, values.tolist(), strict=True):
+            assert rows[query][name] == (None if value != value else value)
+    assert not found.run.failures
+    assert found.run.gold_hash == memory.gold_hash

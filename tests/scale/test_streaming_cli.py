@@ -1,0 +1,33 @@
+"""`karat eval --memory`: the same output, whether a file is read whole or in pieces."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from karat.cli import main
+
+RUN = pl.DataFrame({"query_id": [f"q{i % 20}" for i in range(400)], "doc_id": [f"d{i}" for i in range(400)]})
+RUN = RUN.with_columns(score=pl.int_range(pl.len(), dtype=pl.Int64) % 7)
+GOLD = RUN.filter(pl.int_range(pl.len()) % 9 == 0).select("query_id", "doc_id")
+
+
+@pytest.mark.usefixtures("tiny")
+def test_the_command(tmp_path, capsys):
+    RUN.write_parquet(tmp_path / "run.parquet")
+    GOLD.write_parquet(tmp_path / "gold.parquet")
+    command = ["eval", str(tmp_path / "run.parquet"), "recall@5 rr", "--gold", str(tmp_path / "gold.parquet")]
+    said, runs = [], []
+    for memory in ("1GiB", "30000"):
+        assert main([*command, "--memory", memory, "-o", str(tmp_path / f"{memory}.parquet")]) == 0
+        said.append(capsys.readouterr().out.replace(memory, "…"))
+        runs.append(pl.read_parquet(tmp_path / f"{memory}.parquet"))
+    assert said[0] == said[1]
+    same = [name for name in runs[0].columns if name != "gold_items"]  # which say in small files what was seen anywhere
+    assert runs[0].select(same).equals(runs[1].select(same))
+
+
+def test_memory_that_is_none(tmp_path, capsys):
+    RUN.write_parquet(tmp_path / "run.parquet")
+    assert main(["eval", str(tmp_path / "run.parquet"), "--gold", "gold.parquet", "--memory", "much"]) == 2
+    assert "memory is a number of bytes" in capsys.readouterr().err
