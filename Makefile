@@ -6,14 +6,14 @@ BIN     := $(VENV)/bin
 ORACLES := autorag azure continuous-eval evidently haystack llamaindex mlflow phoenix ragas ranx sklearn torch trulens
 LOCK    := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url --no-annotate --upgrade
 
-.PHONY: demo test chromium check fix docs bench oracles $(ORACLES:%=oracle-%) lock clean
+.PHONY: demo test chromium check fix docs bench spark oracles $(ORACLES:%=oracle-%) lock clean
 
 demo: $(VENV)/runtime.stamp
 	@$(BIN)/karat demo
 
 # What is skipped, it says at the end, and how to have it.
 test: $(VENV)/dev.stamp chromium
-	@$(BIN)/python -m pytest -rs
+	@$(BIN)/python -m pytest -rs -n 2 --dist loadfile
 
 # The report is tested in a browser: found, or installed by root; otherwise those tests are skipped and say how to have it.
 chromium:
@@ -39,6 +39,9 @@ docs: $(VENV)/dev.stamp
 
 bench: $(VENV)/bench.stamp oracle-ragas
 	@$(BIN)/python -m benchmarks
+
+# Spark with a Java of its own, 600 MB: the tests on a cluster run if it is there.
+spark: $(VENV)/spark.stamp
 
 # Every library beside which karat is tested: 10 GB, of which 6 are torch. `make test` runs beside those that are there.
 oracles: $(ORACLES:%=oracle-%)
@@ -73,6 +76,11 @@ $(VENV)/dev.stamp: $(VENV)/runtime.stamp requirements/dev.lock
 $(VENV)/bench.stamp: $(VENV)/runtime.stamp requirements/bench.lock
 	@echo "Installing what the benchmarks need …"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/bench.lock
+	@touch $@
+
+$(VENV)/spark.stamp: $(VENV)/dev.stamp requirements/spark.lock
+	@echo "Installing Spark …"
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python -r requirements/spark.lock
 	@touch $@
 
 # karat too where ragas is, so that both are timed in one process.

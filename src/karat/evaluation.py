@@ -56,7 +56,7 @@ def evaluate(
     if isinstance(run, str | PathLike) and (samples is None) != (retrieved is None):
         from karat.scale.streaming import Question, evaluate_large
 
-        question = Question(wanted, judging, c, at, tokens if counted else None, counted_by)
+        question = Question(wanted, judging, c, at, tokens if counted else None, counted_by, jobs)
         large = evaluate_large(run, gold, question, memory, skip_bad_rows=skip_bad_rows, need_gold=needed)
         if large is not None:
             return large

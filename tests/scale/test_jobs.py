@@ -244,3 +244,16 @@ def _alive(group):
     listed = subprocess.run(["ps", "-eo", "pgid=,stat=,args="], capture_output=True, text=True, check=True).stdout
     rows = (line.split(None, 2) for line in listed.splitlines())
     return [row for row in rows if row[0] == str(group) and not row[1].startswith("Z")]
+
+
+@pytest.mark.parametrize("judge", ["fuzzy(0.3)", "auto"])
+def test_files_larger_than_memory(judge, tiny, tmp_path):
+    """Pieces of a file are judged by several processes, with the same result."""
+    (tmp_path / "samples.jsonl").write_text("\n".join(map(json.dumps, made())))
+    options = {"metrics": METRICS, "judge": judge}
+    small = karat.evaluate(tmp_path / "samples.jsonl", **options)
+    large = karat.evaluate(tmp_path / "samples.jsonl", **options, memory=tiny, jobs=2)
+    assert large.samples is None  # not held
+    assert large.table.equals(small.table)
+    assert large.provenance == small.provenance
+    assert large.hits("q2") == small.hits("q2")

@@ -172,6 +172,15 @@ def test_deep_rankings_say_nothing_of_what_was_seen_elsewhere():
     assert [item.seen for item in merged.items("q0").gold] == [None, None]
 
 
+def test_of_many_queries_fewer_places_are_kept(tmp_path):
+    """As few as of the whole, though each part alone would keep more."""
+    many = [{"id": f"q{n}", "retrieved": [f"d{i}" for i in range(18)], "gold": ["d3"]} for n in range(6000)]
+    whole = karat.evaluate(many, "recall@5", judge="ids")
+    parts = [karat.evaluate(many[a : a + 3000], "recall@5", judge="ids") for a in (3000, 0)]
+    assert [len(run.items("q1").retrieved) for run in (whole, parts[1])] == [16, 18]
+    assert saved(karat.merge(parts), tmp_path / "merged.parquet") == saved(whole, tmp_path / "whole.parquet")
+
+
 @pytest.mark.parametrize(
     ("other", "said"),
     [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,9 +14,10 @@ from karat.errors import BadArgument
 from karat.hits import Hits
 from karat.judges import Exact, Ids, Judge
 from karat.metrics import Metric
+from karat.progress import Progress
 from karat.samples import GoldItems, Samples
 from karat.samples.background import cores
-from karat.scale.batch import Partial
+from karat.scale.batch import Partial, evaluate_batch
 from karat.scale.joining import join_hits
 from karat.scale.notes import join_notes
 from karat.scale.orders import order_of
@@ -36,6 +37,23 @@ def split_verdicts(
     if isinstance(judge, Ids | Exact) and tokens is None:
         return Verdicts(samples, judge)
     return SplitVerdicts(samples, judge, metrics=metrics, jobs=jobs, tokens=tokens)
+
+
+def each_part(
+    batches: Iterable[Samples],
+    metrics: Sequence[Metric],
+    judge: Judge,
+    convention: Convention,
+    tokens: Counter | None,
+    jobs: int,
+) -> Iterator[Partial]:
+    """What comes of each batch, in their order; judged by this process, or by several."""
+    if check_jobs(jobs) == 1 or (isinstance(judge, Ids | Exact) and tokens is None):
+        for samples in batches:
+            yield evaluate_batch(samples, metrics, judge, convention, tokens=tokens)
+        return
+    with Workers(order_of(metrics, judge, convention, tokens=tokens), jobs) as workers:
+        yield from workers.each(batches)
 
 
 class SplitVerdicts(Verdicts):
@@ -76,8 +94,9 @@ class SplitVerdicts(Verdicts):
 
     def _parts(self, c: Convention) -> list[Partial]:
         order = order_of(self._metrics, self.judge, c, tokens=self._tokens)
-        with Workers(order, min(self._jobs, -(-len(self.samples) // self._batch))) as workers:
-            return list(workers.each(batches(self.samples, self._batch), len(self.samples), self.judge.name))
+        jobs = min(self._jobs, -(-len(self.samples) // self._batch))
+        with Workers(order, jobs) as workers, Progress(len(self.samples), self.judge.name) as bar:
+            return list(workers.each(batches(self.samples, self._batch), bar))
 
     @staticmethod
     def _key(c: Convention) -> tuple[object, ...]:

@@ -125,6 +125,7 @@ def join_hits(parts: Sequence[Hits]) -> Hits:
             list(chain.from_iterable(part.of.label for part in parts)),
             starts(np.concatenate([np.diff(part.of.start) for part in parts])),
             np.concatenate([part.of.grade for part in parts]),
+            open=any(part.of.open for part in parts),
         ),
         grade=np.concatenate([part.grade for part in parts]),
         repeated=np.concatenate([part.repeated for part in parts]),

@@ -170,8 +170,9 @@ def _packed(order: Any) -> bytes:
     """The order as bytes; what the user defined, in files that executors do not have, travels with it."""
     import sys
 
-    from pyspark import cloudpickle
+    from pyspark import cloudpickle as of_spark
 
+    cloudpickle: Any = of_spark  # which has no types
     own = [module for module in list(sys.modules.values()) if _is_users(module)]
     for module in own:
         cloudpickle.register_pickle_by_value(module)

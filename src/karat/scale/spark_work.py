@@ -28,7 +28,7 @@ from karat.scale.orders import Order
 
 if TYPE_CHECKING:
     import polars as pl
-    import pyarrow as pa
+    import pyarrow as pa  # type: ignore[import-untyped]
 
 KEY, HASH, ROW, RUN, GOLD, PART = "karat_key", "karat_hash", "karat_row", "karat_run", "karat_gold", "karat_part"
 QUERY, FAILURE = "query_id", "failure"

@@ -6,6 +6,7 @@ together one pass over the file is enough; where not, they are brought together 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -23,9 +24,10 @@ from karat.run import Run
 from karat.samples import Samples
 from karat.samples.sides import read_side
 from karat.samples.sources import find_source
-from karat.scale.batch import Partial, evaluate_batch
+from karat.scale.batch import Partial
 from karat.scale.batches import Batches, Data, Joined, Whole
 from karat.scale.items import join_kept
+from karat.scale.jobs import each_part
 from karat.scale.joining import Asked, join
 from karat.scale.memory import check_gold, larger_than, parse_memory
 from karat.scale.queries import Scattered
@@ -45,6 +47,7 @@ class Question(NamedTuple):
     at: str = "item"
     tokens: Counter | None = None
     counted_by: str = ""
+    jobs: int = 1
 
 
 def evaluate_large(
@@ -91,16 +94,23 @@ def evaluate_files(data: Data, question: Question) -> Run:
 
 def _evaluate(batches: Batches, question: Question, memory: int) -> tuple[list[Partial], Judge, str]:
     """Every batch, by the judge that the first one tells to take."""
-    parts: list[Partial] = []
-    judge, reason, held = question.judge, "", 0
-    for samples in batches:
-        seen = batches.for_choice(samples)
-        if not parts:
-            judge, reason = choose_judge(question.judge, question.at, seen)
-        elif reason:
-            _check_choice(judge, seen)
-        parts.append(evaluate_batch(samples, question.metrics, judge, question.convention, tokens=question.tokens))
-        held += sum(total.nbytes for total in parts[-1].hits.along.totals.values())
+    coming = iter(batches)
+    first = next(coming, None)
+    if first is None:
+        return [], question.judge, ""
+    judge, reason = choose_judge(question.judge, question.at, batches.for_choice(first))
+
+    def checked() -> Iterator[Samples]:
+        yield first
+        for samples in coming:
+            if reason:
+                _check_choice(judge, batches.for_choice(samples))
+            yield samples
+
+    parts, held = [], 0
+    for part in each_part(checked(), question.metrics, judge, question.convention, question.tokens, question.jobs):
+        parts.append(part)
+        held += sum(total.nbytes for total in part.hits.along.totals.values())
         if held > memory:
             raise _too_much(question)
     return parts, judge, reason

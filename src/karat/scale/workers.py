@@ -67,8 +67,8 @@ class Workers:
             if worker.process.is_alive():
                 worker.process.kill()
 
-    def each(self, batches: Iterable[Samples], total: int, what: str) -> Iterator[Partial]:
-        """What comes of each batch, in their order; `total` queries, for the bar.
+    def each(self, batches: Iterable[Samples], bar: Progress | None = None) -> Iterator[Partial]:
+        """What comes of each batch, in their order; the bar counts queries.
 
         Of several batches that fail the first is told, whichever failed first by the clock.
         """
@@ -76,26 +76,26 @@ class Workers:
         at_work: dict[int, int] = {}
         done: dict[int, Any] = {}
         failed, given, following = False, 0, 0
-        with Progress(total, what) as bar:
-            while True:
-                for number in range(self._jobs):
-                    room = given - following < self._jobs * _AHEAD
-                    if number in at_work or failed or not room or (batch := next(coming, None)) is None:
-                        continue
-                    self._send(number, batch)
-                    at_work[number], given = batch[0], batch[0] + 1
-                if not at_work:
-                    return
-                for number, result in self._heard(at_work):
-                    done[at_work.pop(number)] = result
-                    failed = failed or isinstance(result, BaseException)
-                while following in done:
-                    result = done.pop(following)
-                    if isinstance(result, BaseException):
-                        raise result
+        while True:
+            for number in range(self._jobs):
+                room = given - following < self._jobs * _AHEAD
+                if number in at_work or failed or not room or (batch := next(coming, None)) is None:
+                    continue
+                self._send(number, batch)
+                at_work[number], given = batch[0], batch[0] + 1
+            if not at_work:
+                return
+            for number, result in self._heard(at_work):
+                done[at_work.pop(number)] = result
+                failed = failed or isinstance(result, BaseException)
+            while following in done:
+                result = done.pop(following)
+                if isinstance(result, BaseException):
+                    raise result
+                if bar is not None:
                     bar.step(len(result.ids))
-                    following += 1
-                    yield result
+                following += 1
+                yield result
 
     def _send(self, number: int, batch: tuple[int, Samples]) -> None:
         try:

@@ -1,0 +1,95 @@
+"""What an executor does, without a cluster: blocks of any size give the same rows."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import polars as pl
+import pytest
+
+import karat
+import karat.errors
+import karat.judges
+from karat.metrics import parse_all
+from karat.scale import spark_work
+from karat.scale.orders import order_of
+from karat.scale.parcels import pack
+from karat.scale.spark_work import GOLD, HASH, KEY, PART, QUERY, ROW, RUN, Work
+from split_samples import made
+
+pytest.importorskip("pyarrow")
+METRICS = "recall@1,5 ndcg@10 rr"
+
+
+def work_for(judge="ids", **options):
+    metrics = parse_all(METRICS)
+    columns = tuple(name for metric in metrics for name in metric.names)
+    order = order_of(metrics, karat.judges.find_judge(judge), karat.STANDARD, places=20)
+    return Work(pack(order).content, columns, **options)
+
+
+def done(work, frame, rows):
+    """What comes of a frame that arrives in batches of so many rows."""
+    batches = [batch for piece in frame.iter_slices(rows) for batch in piece.to_arrow().to_batches()]
+    told = [pl.from_arrow(batch) for batch in work(iter(batches))]
+    table = pl.concat(told)
+    return table.filter(pl.col(ROW).is_not_null()), [pickle.loads(part) for part in table[PART].drop_nulls()]
+
+
+@pytest.mark.parametrize("block", [1, 2_000, 1 << 25])
+@pytest.mark.parametrize("rows", [3, 1000])
+@pytest.mark.parametrize("by", ["score", "row"])
+def test_long_rows_in_blocks_of_any_size(block, rows, by, monkeypatch):
+    """Two queries of one hash, gold without a run, a run without gold; the rows of a query in any order."""
+    monkeypatch.setattr(spark_work, "_BLOCK", block)
+    random = np.random.default_rng(2)
+    run = [(f"q{q}", f"d{d}", round(float(random.random()), 1)) for q in range(9) for d in random.permutation(20)[:9]]
+    gold = [(f"q{q}", f"d{d}", 1.0) for q in range(2, 12) for d in random.permutation(20)[:4]]
+    run = pl.DataFrame(run, schema=["query_id", "doc_id", "score"], orient="row")
+    gold = pl.DataFrame(gold, schema=["query_id", "doc_id", "grade"], orient="row")
+    run = run if by == "score" else run.select("query_id", "doc_id")
+    sides = [
+        table.select(
+            pl.col("query_id").alias(KEY),
+            pl.col("query_id").str.slice(1).cast(pl.Int64).floordiv(2).alias(HASH),
+            pl.Series(ROW, range(len(table))),
+            pl.struct(table.columns[1:]).alias(side),
+        )
+        for table, side in ((gold, GOLD), (run, RUN))
+    ]
+    both = pl.concat(sides, how="diagonal").sample(fraction=1, shuffle=True, seed=1).sort(HASH, maintain_order=True)
+    table, told = done(work_for(names={RUN: "query_id", GOLD: "query_id"}, long=True), both, rows)
+    memory = karat.evaluate(run, METRICS, gold=gold)
+    found = table.sort(ROW)
+    assert found[QUERY].to_list() == memory.ids
+    for name, values in memory.scores.items():
+        assert found[name].to_list() == [None if value != value else value for value in values.tolist()]
+    assert sum(one.extra for one in told) == memory.provenance.extra == 2
+    assert (len(told) == 1) == (block > 2_000)
+
+
+@pytest.mark.parametrize("block", [1, 3_000, 1 << 25])
+def test_rows_of_queries_in_blocks_of_any_size(block, monkeypatch):
+    monkeypatch.setattr(spark_work, "_BLOCK", block)
+    frame = pl.DataFrame(made(), infer_schema_length=None)
+    marked = frame.with_columns(pl.col("id").alias(KEY), pl.Series(ROW, range(len(frame))))
+    table, told = done(work_for(judge="text", names={}), marked, 10)
+    memory = karat.evaluate(frame, METRICS, judge="text")
+    assert table[QUERY].to_list() == memory.ids
+    for name, values in memory.scores.items():
+        assert table[name].to_list() == [None if value != value else value for value in values.tolist()]
+    assert sum(len(part.ids) for one in told for part in one.parts) == len(frame)
+
+
+def test_a_share_of_the_queries_is_the_same_in_every_block():
+    ids = [f"q{n}" for n in range(1000)]
+    held = {ids[row] for row in spark_work._held(ids, 0.2)}
+    assert 150 < len(held) < 250
+    assert held == {query for query in ids if spark_work._held([query], 0.2)}
+    assert held < {ids[row] for row in spark_work._held(ids, 0.5)}
+
+
+def test_an_executor_with_another_karat_is_refused():
+    with pytest.raises(karat.errors.Unavailable, match="an executor has karat"):
+        next(work_for(names={}, version="0.0.0")(iter([])))
