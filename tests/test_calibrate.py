@@ -445,7 +445,7 @@ def test_bad_arguments():
         karat.calibrate(run, labels, metric="recall@5")
     with pytest.raises(karat.BadArgument, match="by its name"):
         karat.calibrate(run, labels, metric=5)
-    with pytest.raises(karat.BadArgument, match="takes a run"):
+    with pytest.raises(karat.BadArgument, match="wanted a run"):
         karat.calibrate(samples, labels)
     assert karat.calibrate(run, labels, metric="mrr").metric == "rr"
 

@@ -230,7 +230,7 @@ def test_names(tmp_path):
     for names in (["one"], ["same", "same"], "AB"):
         with pytest.raises(karat.BadArgument, match="2 different names"):
             karat.compare(run(), run(), names=names)
-    with pytest.raises(karat.BadArgument, match="takes runs"):
+    with pytest.raises(karat.BadArgument, match="wanted a run"):
         karat.compare(run(), {"q": 1})
     with pytest.raises(karat.RunFileError):
         karat.compare(run(), tmp_path / "nothing.parquet")

@@ -192,7 +192,7 @@ def test_what_cannot_be_decided():
         karat.gate(GOOD, "recall@1 no-drop", baseline=GOOD, by="topic")
     with pytest.raises(karat.BadArgument, match="501 values"):
         karat.gate(made([1] * 501, n=range(501)), "recall@1 >= 0", by="n")
-    with pytest.raises(karat.BadArgument, match="a gate takes runs"):
+    with pytest.raises(karat.BadArgument, match="wanted a run"):
         karat.gate({"recall@1": 1}, "recall@1 >= 0")
     with pytest.raises(karat.BadArgument, match="alpha"):
         karat.gate(GOOD, "recall@1 no-drop", baseline=GOOD, alpha=5)

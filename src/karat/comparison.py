@@ -18,7 +18,7 @@ from karat.errors import BadArgument, KaratError, unknown
 from karat.metrics import Metric, parse_all
 from karat.movement import Move, Moved, most_moved, moves
 from karat.run import Run
-from karat.runfile import load
+from karat.runfile import as_run
 from karat.tables import clean, many
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def compare(
     if len(given) > len(LETTERS):
         raise BadArgument(f"at most {len(LETTERS)} runs are compared at once", got=len(given))
     called = _names(given, names)
-    runs = [_run(one) for one in given]
+    runs = [as_run(one) for one in given]
     notes = []
     for run, name in zip(runs[1:], called[1:], strict=True):
         differences = check_comparable(runs[0], run, allow, (called[0], name))
@@ -177,14 +177,6 @@ def compare(
     if len(ids) < max(map(len, runs)):
         notes.append(f"Only the {many(len(ids), 'query', 'queries')} that all have: {_counts(runs, called)}.")
     return Comparison(called, runs, ids, _aligned(runs, ids, columns), [*notes, *left])
-
-
-def _run(given: object) -> Run:
-    if isinstance(given, Run):
-        return given
-    if isinstance(given, str | PathLike):
-        return load(given)
-    raise BadArgument("compare takes runs, or the paths of run files", got=given, hint='"main.parquet"')
 
 
 def _names(given: Sequence[object], names: Sequence[str] | None) -> list[str]:

@@ -17,7 +17,7 @@ from karat.errors import BadArgument, InputError
 from karat.movement import Move, moves
 from karat.rules import SLACK, Limit, NoDrop, Rule, read_rules, read_tolerance
 from karat.run import Run
-from karat.runfile import load
+from karat.runfile import as_run
 from karat.stats import ALPHA, detectable
 from karat.tables import clean, many
 
@@ -182,7 +182,7 @@ def gate(
     decided raises: another gold than the baseline's, a metric that the run lacks, a mean over fewer
     queries than `min_defined`, a smaller share of the queries judged than `min_judged`.
     """
-    own = _run(run)
+    own = as_run(run)
     read = read_rules(rules, own.scores)
     if not isinstance(min_defined, int):
         raise BadArgument("min_defined is a number of queries", got=min_defined, hint="20")
@@ -197,14 +197,6 @@ def gate(
     checks = _ruled(own, base, read, _slices(own, by), terms)
     checks += _must_pass(own, base, read, must_pass)
     return Gate(own, read, checks, baseline=base, by=by, terms=terms)
-
-
-def _run(given: object) -> Run:
-    if isinstance(given, Run):
-        return given
-    if isinstance(given, str | PathLike):
-        return load(given)
-    raise BadArgument("a gate takes runs, or the paths of run files", got=given, hint='"main.parquet"')
 
 
 def _ruled(
@@ -240,7 +232,7 @@ def _check_judged(run: Run, least: float) -> None:
 
 def _baseline(run: Run, given: Run | str | PathLike[str], rules: Sequence[Rule]) -> Baseline:
     """The baseline, if it was made of the same queries and gold in the same way."""
-    base = _run(given)
+    base = as_run(given)
     name = "the baseline" if isinstance(given, Run) else clean(Path(given).stem, 40)
     try:
         check_comparable(base, run, names=("the baseline", "the run"))

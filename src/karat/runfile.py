@@ -17,7 +17,7 @@ import numpy as np
 
 from karat.along import Along
 from karat.arrays import Ints, starts
-from karat.errors import KaratError, RunFileError, first_line
+from karat.errors import BadArgument, KaratError, RunFileError, first_line
 from karat.hits import Gold, Hits
 from karat.metrics import Metric
 from karat.metrics.names import parse_stored
@@ -100,6 +100,15 @@ def load(path: str | os.PathLike[str]) -> Run:
         if isinstance(error, RunFileError):
             raise
         raise RunFileError(f"{source} is a damaged run file: {first_line(error)}") from error
+
+
+def as_run(given: object) -> Run:
+    """A run, or what is stored under the path of a run file."""
+    if isinstance(given, Run):
+        return given
+    if isinstance(given, str | os.PathLike):
+        return load(given)
+    raise BadArgument("wanted a run, or the path of a run file", got=given, hint='"main.parquet"')
 
 
 def _frame(run: Run) -> pl.DataFrame:

@@ -17,6 +17,7 @@ import pytest
 import karat
 from karat.errors import BadArgument, InputError, KaratError
 from karat.judges import find_judge
+from karat.metrics import registry
 from split_samples import made, saved
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: the group spark")
@@ -95,10 +96,16 @@ def test_long_tables(spark, tmp_path):
     check(found, memory, tmp_path)
 
 
-@karat.metric
 def shallow(hits, k, c):
     """A metric of the user's own, in a file that no executor has."""
     return np.broadcast_to(1 / (1 + hits.depth), (len(k), hits.queries)).copy()
+
+
+@pytest.fixture
+def users_metric(monkeypatch):
+    """Known while a test runs, and to no other test."""
+    monkeypatch.setitem(registry.METRICS, "shallow", None)
+    karat.metric(shallow)
 
 
 def letters(text):
@@ -110,6 +117,7 @@ def nested_table(samples):
     return pl.DataFrame(samples, infer_schema_length=None)
 
 
+@pytest.mark.usefixtures("users_metric")
 def test_rows_of_queries_with_texts_and_a_users_metric_and_counter(spark, tmp_path):
     frame = nested_table(made())
     options = {"judge": "fuzzy(0.3)", "tokens": letters}

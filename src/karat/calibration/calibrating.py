@@ -19,7 +19,7 @@ from karat.errors import BadArgument, KaratError, unknown
 from karat.metrics import Metric, parse
 from karat.metrics.names import parse_stored
 from karat.run import Run
-from karat.runfile import load
+from karat.runfile import as_run
 from karat.tables import clean, many
 
 _STRANGE = 3
@@ -107,7 +107,7 @@ def calibrate(
         raise BadArgument("the level of an interval lies between 0 and 1", got=level, hint="0.95")
     if seen is not None and (isinstance(seen, bool) or not isinstance(seen, int) or seen < 1):
         raise BadArgument("seen is a number of ranks", got=seen, hint="5")
-    judged = _run(run)
+    judged = as_run(run)
     name = None if metric is None else _name(judged, metric)
     read = read_labels(labels, [name] if name else list(judged.scores))
     matched = match(judged, read, seen)
@@ -213,14 +213,6 @@ def _warnings(run: Run, found: _Found, corrected: Corrected | None) -> list[str]
     if corrected.mean.value != corrected.mean.value:
         notes.append("No corrected mean: it takes at least 3 queries with a human score.")
     return notes
-
-
-def _run(given: object) -> Run:
-    if isinstance(given, Run):
-        return given
-    if isinstance(given, str | PathLike):
-        return load(given)
-    raise BadArgument("calibrate takes a run, or the path of a run file", got=given, hint='"judged.parquet"')
 
 
 def _name(run: Run, metric: str | Metric) -> str:

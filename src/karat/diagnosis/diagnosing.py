@@ -13,7 +13,7 @@ from karat.diagnosis.finding import CAUSES, Cause, Finding, Miss
 from karat.diagnosis.missed import Missed, usual_cutoff
 from karat.errors import BadArgument
 from karat.run import Run
-from karat.runfile import load
+from karat.runfile import as_run
 
 
 class Diagnosis:
@@ -88,7 +88,7 @@ def diagnose(
     `query` asks about one query. `k` is by default the largest cutoff of the run's recall. With `other`, a second run
     over the same queries, it says what the two find together.
     """
-    run = _loaded(run)
+    run = as_run(run)
     cutoff = usual_cutoff(run, k)
     missed = Missed(run, cutoff)
     numbers = missed.items
@@ -97,7 +97,7 @@ def diagnose(
         numbers = numbers[missed.query[numbers] == row]
     causes = Causes(run, missed)
     findings = causes.find(numbers)
-    second = None if other is None else _comparable(run, _loaded(other))
+    second = None if other is None else _comparable(run, as_run(other))
     return Diagnosis(
         run,
         cutoff,
@@ -108,10 +108,6 @@ def diagnose(
         advice=[] if row is not None else advise(run, missed, findings, causes, second),
         notes=_untold(run, missed) if len(numbers) else [],
     )
-
-
-def _loaded(run: Run | str | PathLike[str]) -> Run:
-    return run if isinstance(run, Run) else load(run)
 
 
 def _comparable(run: Run, other: Run) -> Run:
