@@ -201,3 +201,11 @@ def test_agreement_with_a_person():
     page = (Path(__file__).parents[2] / "docs" / "judges.md").read_text("utf-8")
     assert f"{told.accuracy:.0%}".replace("%", " %") in page
     assert f"{told.kappa:.2f}" in page
+
+
+def test_a_passage_of_many_sentences_is_supported_where_it_stands():
+    passage = "Invoices are kept for years. Owners download them. Details take a VAT number. No fee applies."
+    retrieved = ["Bananas are yellow.", f"Help. {passage}  More."]
+    run = karat.evaluate([{"retrieved": retrieved, "gold": [{"text": passage}]}], "recall@1,2", judge="claims(lexical)")
+    assert run.mean == {"recall@1": 0.0, "recall@2": 1.0}
+    assert run.hits(1)[0].why == "word for word"

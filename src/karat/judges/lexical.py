@@ -61,9 +61,14 @@ class Words:
         all_words = [frozenset().union(*(said.words for said in own)) for own in self._said]
         self._frequency = Counter(word for words in all_words for word in words)
         self._size = len(contexts)
+        self._texts = [_folded(context) for context in contexts]
 
     def support(self, claim: str) -> Support:
         """The contexts that say what the claim says; if none does alone, those that do together."""
+        whole = _folded(claim)
+        verbatim = frozenset(n for n, text in enumerate(self._texts) if whole and whole in text)
+        if verbatim:  # a passage of many sentences, too, which no one or two of them could hold
+            return Support(verbatim, why="word for word")
         asked = _ask(claim)
         weights = {word: self._weight(word) for word in asked.words}
         best = [_best(asked, own, weights) for own in self._said]
@@ -93,6 +98,10 @@ class Words:
 
 def _ask(claim: str) -> _Said:
     return _Said(frozenset(words(claim)) - _DENIALS, _names(claim), _denies(claim))
+
+
+def _folded(text: str) -> str:
+    return " ".join(normalize("NFKC", text).casefold().split())
 
 
 def _said(context: str) -> Iterator[_Said]:
