@@ -11,7 +11,7 @@ from benchmarks.outcome import Outcome, faster, tell
 from benchmarks.timing import Entry, best
 
 if TYPE_CHECKING:
-    from karat.arrays import Floats
+    from karat._internal.arrays import Floats
 
 _METRICS, _QUERIES, _RESAMPLES = 20, 10_000, 10_000
 _REPETITIONS = 5

@@ -18,11 +18,11 @@ sys.path.insert(0, str(ROOT / "tests"))
 from choice_examples import EXAMPLES, who  # noqa: E402
 from lexical_agreement import lexical  # noqa: E402
 
+from karat.analysis.rosetta import rosetta  # noqa: E402
+from karat.cli.demo import screen as demo  # noqa: E402
 from karat.conventions import CONVENTIONS, STANDARD, questions  # noqa: E402
-from karat.conventions.words import sentence  # noqa: E402
+from karat.conventions.explain import sentence  # noqa: E402
 from karat.metrics import METRICS  # noqa: E402
-from karat.report import demo  # noqa: E402
-from karat.translation import rosetta  # noqa: E402
 
 EIGHT = ("trec_eval", "mlflow", "trulens", "llamaindex", "haystack", "autorag", "continuous-eval", "phoenix")
 CASES: dict[str, tuple[dict[str, Any], str]] = {

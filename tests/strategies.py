@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from karat.along import Along
 from karat.conventions import STANDARD
 from karat.hits import Gold, Hits
+from karat.hits.totals import Along
 from twins import Case
 
 GRADES = st.sampled_from([-1.0, 0.0, 1.0, 1.0, 2.0, 3.0])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import karat
-from karat.agreement import alpha
+from karat.stats.agreement import alpha
 
 
 def by_definition(rows, distance):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import karat
-from karat.arrays import starts
+from karat._internal.arrays import starts
 
 METRICS = "recall@2,4 recall_all@4 hit@4 precision@2,4 rr ndcg@4 ap"
 

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from karat.calibration import correction
-from karat.calibration.confusion import agree
-from karat.calibration.correction import correct
-from karat.calibration.figures import Figure, share_figure, student
+from karat.analysis.calibrate import correct, correction
+from karat.stats.agreement import Figure, agree, share_figure, student
 
 LEVEL = 0.9
 
@@ -182,7 +180,7 @@ def judgements(rng, queries=60, each=4):
 
 
 def test_kappa_and_shares_hold_though_judgements_come_in_queries(monkeypatch):
-    monkeypatch.setattr("karat.calibration.confusion.resamples", lambda _: 500)
+    monkeypatch.setattr("karat.stats.agreement.resamples", lambda _: 500)
     rng, times = np.random.default_rng(8), 600
     wrong = (0.02 + 0.35) / 2
     truth = {

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import karat
-from karat.calibration.labels import read_labels
+from karat.analysis.calibrate.labels import read_labels
 
 KARAT = str(Path(sys.executable).with_name("karat"))
 HOSTILE = "<script>alert(1)</script> \x1b[31mred \u202eevil \0 | `x` [a](http://b) @user"

@@ -7,7 +7,7 @@ import pytest
 
 import karat
 from compared import METRICS, one, rows, run
-from karat.comparison import check_comparable
+from karat.analysis.compare import check_comparable
 from karat.conventions import CONVENTIONS
 from karat.stats import holm, paired
 

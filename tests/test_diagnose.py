@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import karat
-from karat.diagnosis import CAUSES
-from karat.diagnosis.passages import Passage, held, passages
+from karat.analysis.diagnose import CAUSES
+from karat.analysis.diagnose.similar import Passage, held, passages
 
 QUOTE = "The museum is closed on Mondays and on public holidays. Tickets are sold at the door until five."
 OTHERS = ["Parking is free in the yard behind the church.", "Dogs must be kept on a lead in the old garden."]
@@ -153,7 +153,7 @@ def test_nowhere_in_the_run():
 
 
 def test_nowhere_looks_at_what_is_kept_of_a_very_large_run(monkeypatch):
-    monkeypatch.setattr("karat.keeping.LOOKED_THROUGH", 1)
+    monkeypatch.setattr("karat.run.items.LOOKED_THROUGH", 1)
     other = {"id": "r", "retrieved": ["b"], "gold": ["b"]}
     assert "in the top 20 of no query" in cause(["a"], ["g"], more=[other])[1]
 

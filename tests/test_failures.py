@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import karat
+from karat.hits.combine import take
 from karat.judges import Exact
-from karat.regroup import take
 
 
 class Flaky:

@@ -7,7 +7,7 @@ import math
 import pytest
 
 import karat
-from karat.rules import read_rules
+from karat.analysis.rules import read_rules
 
 
 def made(scores, metrics="recall@1 rr", **fields):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import karat
-from karat import drops
 from karat.stats import holm
-from karat.stats.signs import sign_flip
+from karat.stats import paired as drops
+from karat.stats.paired import sign_flip
 
 TOPICS = 4
 

@@ -13,8 +13,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import karat
+from karat.report.forms import code, escape
 from karat.report.gate import undecided_junit, undecided_markdown
-from karat.report.markdown import code, escape
 
 KARAT = str(Path(sys.executable).with_name("karat"))
 EVIL = "\x1b[31m<script>alert(1)</script>|`x`\u202e\x00 @admin [a](http://b.c) www.evil.com _it_ #1"

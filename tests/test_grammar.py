@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import karat
-from karat.grammar import Call, parse_call, write, write_call
+from karat._internal.grammar import Call, parse_call, write, write_call
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 
 import karat
 from karat.conventions import STANDARD
+from karat.hits.combine import take
 from karat.metrics import parse
-from karat.regroup import take
 from strategies import hits_of
 from twins import Case, ndcg
 

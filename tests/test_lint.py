@@ -139,7 +139,7 @@ def test_a_quote_that_stands_in_another_document():
 
 
 def test_very_large_corpora_are_searched_for_equal_texts_alone(monkeypatch):
-    monkeypatch.setattr("karat.linting.alternatives._MOST", 10)
+    monkeypatch.setattr("karat.analysis.lint.checks._MOST", 10)
     assert "no alternatives" not in problems(asked(a=["hours"]), corpus=CORPUS)
     same = problems(asked(a=["x"]), corpus={"x": "The same words.", "y": "The  same words."})
     assert same["no alternatives"].count == 1

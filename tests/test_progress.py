@@ -11,7 +11,7 @@ import pytest
 
 SLOW = """
 import karat, time
-from karat import progress
+from karat._internal import progress
 progress._PATIENCE = {patience}
 def similarity(a, b):
     time.sleep(0.02)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import karat
-from karat.tested import place
+from karat.pytest_plugin import place
 
 pytest_plugins = "pytester"
 
@@ -190,7 +190,7 @@ def test_different_tests_have_different_files():
 def test_a_start_of_pytest_loads_nothing_heavy(tmp_path):
     code = (
         "import sys, pytest; pytest.main(['--help']);"
-        "print('loaded', *{'numpy', 'polars', 'msgspec', 'karat.run', 'karat.pytest_plugin'} & set(sys.modules))"
+        "print('loaded', *{'numpy', 'polars', 'msgspec', 'karat.run.run', 'karat.pytest_plugin'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert "--karat-update-baseline" in done.stdout

@@ -15,7 +15,7 @@ import pytest
 
 import karat
 from karat.conventions import CONVENTIONS, STANDARD, Convention, questions
-from karat.conventions.words import GENERAL, WORDS, differing, sentence
+from karat.conventions.explain import GENERAL, WORDS, differing, sentence
 from karat.report import rosetta as report
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))

@@ -18,7 +18,7 @@ import pytest
 import karat
 from data import random_run_and_gold
 from karat.conventions import CONVENTIONS
-from karat.stored import read_choices, write_choices
+from karat.run.file import read_choices, write_choices
 
 SAMPLES = [
     {"id": "a", "query": "first?", "retrieved": ["x", "g", "x"], "gold": ["g", "h"], "topic": "one"},

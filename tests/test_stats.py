@@ -10,7 +10,7 @@ from scipy import stats
 
 from karat import BadArgument
 from karat.stats import intervals, resamples
-from karat.stats.draws import Draws
+from karat.stats.bootstrap import Draws
 
 
 def twin(values, rng, times):

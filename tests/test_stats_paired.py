@@ -10,7 +10,7 @@ from scipy import stats
 
 from karat import BadArgument
 from karat.stats import detectable, holm, intervals, needed, paired
-from karat.stats.signs import sign_flip
+from karat.stats.paired import sign_flip
 
 
 def twin(differences):

@@ -6,30 +6,31 @@ run.mean["recall@5"]
 
 from __future__ import annotations
 
-from karat._version import __version__
+__version__ = "0.1.0"
 
 TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
 if TYPE_CHECKING:
     from typing import Any
 
-    from karat.calibration import Calibration as Calibration
-    from karat.calibration import calibrate as calibrate
-    from karat.checks import Check as Check
-    from karat.comparison import Comparison as Comparison
-    from karat.comparison import compare as compare
+    from karat.analysis.calibrate import Calibration as Calibration
+    from karat.analysis.calibrate import calibrate as calibrate
+    from karat.analysis.compare import Comparison as Comparison
+    from karat.analysis.compare import compare as compare
+    from karat.analysis.diagnose import Diagnosis as Diagnosis
+    from karat.analysis.diagnose import diagnose as diagnose
+    from karat.analysis.gate import Gate as Gate
+    from karat.analysis.gate import gate as gate
+    from karat.analysis.lint import Lint as Lint
+    from karat.analysis.lint import lint as lint
+    from karat.analysis.rosetta import rosetta as rosetta
+    from karat.analysis.rules import Check as Check
     from karat.conventions import STANDARD as STANDARD
     from karat.conventions import Convention as Convention
-    from karat.diagnosis import Diagnosis as Diagnosis
-    from karat.diagnosis import diagnose as diagnose
     from karat.errors import BadArgument as BadArgument
     from karat.errors import InputError as InputError
     from karat.errors import KaratError as KaratError
     from karat.errors import RunFileError as RunFileError
     from karat.errors import UnknownName as UnknownName
-    from karat.evaluation import evaluate as evaluate
-    from karat.evaluation import score as score
-    from karat.gatekeeping import Gate as Gate
-    from karat.gatekeeping import gate as gate
     from karat.hits import Gold as Gold
     from karat.hits import Hits as Hits
     from karat.judges import Claims as Claims
@@ -41,37 +42,36 @@ if TYPE_CHECKING:
     from karat.judges import Relevance as Relevance
     from karat.judges import Spans as Spans
     from karat.judges import Text as Text
-    from karat.linting import Lint as Lint
-    from karat.linting import lint as lint
-    from karat.merging import merge as merge
     from karat.metrics import Metric as Metric
     from karat.metrics import metric as metric
     from karat.metrics import parse as parse
+    from karat.pipeline import evaluate as evaluate
+    from karat.pipeline import score as score
     from karat.run import Run as Run
-    from karat.runfile import load as load
+    from karat.run.file import load as load
+    from karat.run.merge import merge as merge
     from karat.samples.sample import Sample as Sample
-    from karat.translation import rosetta as rosetta
 
 # Where each public name lives. Nothing is loaded before it is asked for.
 _HOMES = {
-    "Calibration": "calibration",
-    "calibrate": "calibration",
-    "Comparison": "comparison",
-    "compare": "comparison",
+    "Calibration": "analysis.calibrate",
+    "calibrate": "analysis.calibrate",
+    "Comparison": "analysis.compare",
+    "compare": "analysis.compare",
     "STANDARD": "conventions",
     "Convention": "conventions",
-    "Diagnosis": "diagnosis",
-    "diagnose": "diagnosis",
+    "Diagnosis": "analysis.diagnose",
+    "diagnose": "analysis.diagnose",
     "BadArgument": "errors",
     "InputError": "errors",
     "KaratError": "errors",
     "RunFileError": "errors",
     "UnknownName": "errors",
-    "evaluate": "evaluation",
-    "score": "evaluation",
-    "Check": "checks",
-    "Gate": "gatekeeping",
-    "gate": "gatekeeping",
+    "evaluate": "pipeline",
+    "score": "pipeline",
+    "Check": "analysis.rules",
+    "Gate": "analysis.gate",
+    "gate": "analysis.gate",
     "Gold": "hits",
     "Hits": "hits",
     "Claims": "judges",
@@ -83,15 +83,15 @@ _HOMES = {
     "Relevance": "judges",
     "Spans": "judges",
     "Text": "judges",
-    "Lint": "linting",
-    "lint": "linting",
-    "merge": "merging",
+    "Lint": "analysis.lint",
+    "lint": "analysis.lint",
+    "merge": "run.merge",
     "Metric": "metrics",
     "metric": "metrics",
     "parse": "metrics",
-    "rosetta": "translation",
+    "rosetta": "analysis.rosetta",
     "Run": "run",
-    "load": "runfile",
+    "load": "run.file",
     "Sample": "samples.sample",
 }
 

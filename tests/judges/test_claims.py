@@ -11,7 +11,7 @@ import pytest
 import karat
 from judges.scripted import Scripted, framed, script
 from karat.errors import BadArgument, InputError, Unavailable, UnknownName
-from karat.judges.packing import calls_for, tokens
+from karat.judges.attribution import calls_for, tokens
 from karat.judges.support import NONE, Support, unite, vote
 from llm.server import Act, Server
 
@@ -264,7 +264,7 @@ def test_repeats_vote_and_say_how_well_they_agree():
     run, model = judged([SAMPLES[0]], "recall@1,3", fickle, repeats=3, split="sentences", concurrency=1)
     assert len(model.sent) == 3
     assert run.mean == {"recall@1": 0, "recall@3": pytest.approx(2 / 3)}
-    wanted = karat.agreement.alpha([[1, 1, 1], [1, 1, 1], [0, 1, 0]])
+    wanted = karat.stats.agreement.alpha([[1, 1, 1], [1, 1, 1], [0, 1, 0]])
     assert f"judged 3 times, the majority counts; the agreement (Krippendorff's alpha) is {wanted:.2f}" in str(run)
     assert "repeats=3" in run.provenance.judge
 
@@ -338,7 +338,7 @@ def test_inside_a_running_loop():
 
 
 def test_the_estimate_is_of_everything_and_asked_for_once(monkeypatch, capsys):
-    monkeypatch.setattr("karat.llm.meter.on_terminal", lambda: True)
+    monkeypatch.setattr("karat.llm.engine.on_terminal", lambda: True)
     monkeypatch.setattr("sys.stdin", io.StringIO("no\nyes\n"))
     judge = karat.Claims(model := Scripted(), cache=False, confirm=True)
     with pytest.raises(Unavailable, match="nothing was asked"):

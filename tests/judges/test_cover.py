@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import karat
-from karat.judges.cover import Union
-from karat.judges.quoted import Quote
+from karat.judges.spans.cover import Union
+from karat.judges.spans.quotes import Quote
 from ranges import part, sample
 
 LONG = "".join(f"word{i:03d} " for i in range(40)).strip()  # 319 characters, no word twice
@@ -181,7 +181,7 @@ def test_own_names_come_before_others_and_ids_before_ranges():
 
 def test_folding_once_more_after_the_case():
     assert score("recall", ["ͅα"], ["ͅΑ"], "text") == 1.0
-    from karat.judges.folding import FOLDS, folder
+    from karat.judges.text import FOLDS, folder
 
     fold = folder(FOLDS)
     for code in range(0x250, 0x2000):

@@ -13,7 +13,7 @@ from rapidfuzz.distance import Hamming, Indel, Jaro, JaroWinkler, Levenshtein
 
 import karat
 from karat.judges import fuzzy
-from karat.judges.scorers import SCORERS
+from karat.judges.fuzzy import SCORERS
 
 
 def rouge_l(a, b):
@@ -165,6 +165,6 @@ def test_threads_change_nothing(monkeypatch):
     retrieved, gold = [texts(3, 10)], [texts(4, 5)]
     runs = []
     for worth in (0, 10**12):
-        monkeypatch.setattr("karat.judges.scorers._WORTH_THREADS", worth)
+        monkeypatch.setattr("karat.judges.fuzzy._WORTH_THREADS", worth)
         runs.append(karat.evaluate(retrieved=retrieved, gold=gold, metrics="recall@1,3", judge="fuzzy(0.5)").hits(1))
     assert runs[0] == runs[1]

@@ -14,7 +14,7 @@ import pytest
 import karat
 from hand_labelled import agreement, samples
 from karat.judges.lexical import Words, words
-from karat.judges.sentences import sentences
+from karat.judges.tokens import sentences
 
 HEURISTIC = "claims(lexical) is a heuristic"
 KARAT = str(Path(sys.executable).with_name("karat"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import karat
-from karat.judges.folding import FOLDS, folder
+from karat.judges.text import FOLDS, folder
 
 
 def hits(retrieved, gold, judge="text"):

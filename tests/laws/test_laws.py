@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import karat
 from karat.conventions import STANDARD
+from karat.hits.combine import take
 from karat.metrics import METRICS, parse
-from karat.regroup import take
 from strategies import cases, hits_of
 from twins import Case
 

@@ -10,9 +10,9 @@ import pytest
 
 from karat.errors import BadArgument, Unavailable
 from karat.llm import Engine, Spent
+from karat.llm.budget import Price, price_of
 from karat.llm.endpoint import Endpoint
-from karat.llm.meter import Meter
-from karat.llm.prices import Price, price_of
+from karat.llm.engine import Meter
 from llm.questions import questions, request, values
 from llm.server import Act, Server
 
@@ -165,8 +165,8 @@ def test_no_question_without_a_terminal_and_none_if_nothing_is_to_be_asked(monke
 def test_the_bar_tells_rate_cost_and_time_left(monkeypatch):
     shown = Terminal()
     monkeypatch.setattr(sys, "stderr", shown)
-    monkeypatch.setattr("karat.progress._PATIENCE", 0.0)
-    monkeypatch.setattr("karat.progress._BETWEEN", 0.0)
+    monkeypatch.setattr("karat._internal.progress._PATIENCE", 0.0)
+    monkeypatch.setattr("karat._internal.progress._BETWEEN", 0.0)
     with Server(good) as server:
         Engine(server.model(), cache=None, prices=(10, 100), concurrency=1).ask(questions(20))
         told = shown.getvalue()

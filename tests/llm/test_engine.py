@@ -14,7 +14,7 @@ import pytest
 
 from karat.errors import BadArgument, Unavailable
 from karat.llm import Answer, Engine, Failure, Reply, Request
-from karat.llm.asking import spread_wait
+from karat.llm.batch import spread_wait
 from llm.questions import SCHEMA, questions, request, values
 from llm.server import Act, Server, echo, faulty
 
@@ -300,7 +300,7 @@ def test_half_a_character_is_written_out():
 
 
 def test_a_mistake_of_the_engine_is_not_a_failure(monkeypatch):
-    monkeypatch.setattr("karat.llm.asking.size", lambda *_: 1 / 0)
+    monkeypatch.setattr("karat.llm.batch.size", lambda *_: 1 / 0)
     with Server() as server, pytest.raises(ZeroDivisionError):
         engine(server).ask(questions(50))
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from karat.llm.lanes import Lanes
+from karat.llm.budget import Lanes
 
 
 def run(test):

@@ -10,7 +10,7 @@ import pytest
 from karat.cli import main
 from karat.errors import KaratError
 from karat.llm import Engine, find_model
-from karat.llm.telling import told
+from karat.llm.faults import told
 from llm.questions import questions, request
 from llm.server import Act, Server
 from llm.test_engine import TROUBLES

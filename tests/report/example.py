@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 
 import karat
-from karat.demo import RETRIEVERS, corpus, queries
-from karat.demo.data import Document
-from karat.demo.retrievers import words
+from karat.cli.demo.data import RETRIEVERS, Document, corpus, queries, words
 
 METRICS = "recall@1,3,5,10 precision@5 ndcg@10 rr"
 

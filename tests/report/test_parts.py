@@ -10,12 +10,9 @@ import pytest
 import karat
 from karat.conventions import CONVENTIONS
 from karat.report.html.curves import curves, cutoffs, deepest, measured
-from karat.report.html.figures import headline, signed, strip
 from karat.report.html.markup import write
-from karat.report.html.means import histogram, spread
-from karat.report.html.queries import Queries, worst_first
-from karat.report.html.slices import few, slices
-from karat.report.html.texts import Bodies
+from karat.report.html.queries import Bodies, Queries, worst_first
+from karat.report.html.scores import few, headline, histogram, signed, slices, spread, strip
 from report import example
 
 

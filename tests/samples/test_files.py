@@ -14,8 +14,8 @@ import pytest
 import karat
 from data import random_run_and_gold
 from karat.samples import matching
+from karat.samples.columns import Keys, RepeatedKey
 from karat.samples.frames import as_polars
-from karat.samples.rankings import Keys, RepeatedKey
 from karat.samples.sources import find_source
 from karat.samples.trec import parse_lines, read_trec
 

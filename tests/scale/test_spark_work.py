@@ -12,10 +12,10 @@ import karat
 import karat.errors
 import karat.judges
 from karat.metrics import parse_all
+from karat.plan import order_of
 from karat.scale import spark_work
-from karat.scale.orders import order_of
-from karat.scale.parcels import pack
-from karat.scale.spark_work import GOLD, HASH, KEY, PART, QUERY, ROW, RUN, Work
+from karat.scale.pickling import pack
+from karat.scale.spark.executor import GOLD, HASH, KEY, PART, QUERY, ROW, RUN, Work
 from split_samples import made
 
 pytest.importorskip("pyarrow")

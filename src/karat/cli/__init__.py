@@ -7,23 +7,7 @@ import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 
-from karat._version import __version__
-from karat.cli import (
-    cache,
-    calibrate,
-    compare,
-    conventions,
-    demo,
-    diagnose,
-    evaluate,
-    gate,
-    init,
-    lint,
-    lists,
-    merge,
-    report,
-    show,
-)
+from karat import __version__
 from karat.errors import KaratError
 
 _EPILOG = """\
@@ -36,23 +20,6 @@ examples:
   karat compare main.parquet branch.parquet           is it better, and which queries moved?
   karat diagnose branch.parquet                       why is this gold missing?
 """
-
-_COMMANDS = (
-    demo,
-    evaluate,
-    show,
-    merge,
-    compare,
-    gate,
-    diagnose,
-    calibrate,
-    lint,
-    report,
-    init,
-    lists,
-    conventions,
-    cache,
-)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -112,13 +79,26 @@ def _parser() -> ArgumentParser:
     parser.add_argument("--version", action="version", version=f"karat {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    for command in _COMMANDS:
-        command.add(commands)
+    from karat.cli import analyze, cache, demo, evaluate, lists, starter
+
+    for add in (
+        demo.add, evaluate.add, evaluate.add_show, evaluate.add_merge, analyze.add, analyze.add_gate,
+        analyze.add_diagnose, analyze.add_calibrate, analyze.add_lint, analyze.add_report, starter.add, lists.add,
+        lists.add_conventions, cache.add,
+    ):  # fmt: skip
+        add(commands)
     return parser
 
 
 def _told(error: KaratError) -> str:
-    from karat.tables import clean
+    from karat._internal.text import clean
 
     first, *rest = (clean(line) for line in str(error).splitlines())
     return "\n".join([f"karat: {first}", *(f"       {line}" for line in rest)])
+
+
+def program() -> str:
+    """How to call karat again: by its name, or by its path where it is not on the search path."""
+    from shutil import which
+
+    return "karat" if which("karat") or not sys.argv[0].endswith("karat") else sys.argv[0]

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from argparse import Namespace
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
+
+from karat._internal.text import clean, many, text_table
+from karat.errors import BadArgument
+from karat.llm.cache import Cache, path_of
 
 
 def add(commands: Any) -> None:
@@ -25,14 +33,12 @@ def add(commands: Any) -> None:
 
 def _info(options: Namespace) -> None:
     from karat.llm.cache import existing
-    from karat.llm.inventory import described
 
     print(described(existing(options.cache), options.cache))
 
 
 def _clear(options: Namespace) -> int:
     from karat.llm.cache import existing
-    from karat.llm.inventory import cleared
 
     done, words = cleared(existing(options.cache), model=options.model, sure=options.yes)
     print(words)
@@ -41,7 +47,6 @@ def _clear(options: Namespace) -> int:
 
 def _export(options: Namespace) -> None:
     from karat.llm.cache import existing
-    from karat.llm.inventory import exported
 
     cache = existing(options.cache)
     if options.output:
@@ -49,3 +54,66 @@ def _export(options: Namespace) -> None:
         return
     for line in cache.export() if cache else ():
         print(line)
+
+
+_MEGABYTE = 1e6
+
+
+def described(cache: Cache | None, named: str) -> str:
+    """Where the cache is, how large, and how many answers of which models it holds."""
+    if cache is None:
+        return f"{clean(str(path_of(named)))}: there is none yet"
+    held = cache.held()
+    total = sum(model.answers for model in held)
+    head = f"{clean(str(cache.path))} · {many(total, 'answer', 'answers')} · {cache.size() / _MEGABYTE:.1f} MB"
+    if not held:
+        return head
+    rows = [["model", "answers", "tokens in", "tokens out", "oldest", "newest"]]
+    rows += [
+        [
+            clean(model.model),
+            f"{model.answers:,}",
+            f"{model.prompt_tokens:,}",
+            f"{model.completion_tokens:,}",
+            _day(model.oldest),
+            _day(model.newest),
+        ]
+        for model in held
+    ]
+    return f"{head}\n\n{text_table(rows, right=(1, 2, 3))}"
+
+
+def cleared(cache: Cache | None, *, model: str | None, sure: bool) -> tuple[bool, str]:
+    """Clear the cache once somebody is sure of it; whether it was done, and what to say."""
+    held = [] if cache is None else [kept for kept in cache.held() if model in {None, kept.model}]
+    count = sum(kept.answers for kept in held)
+    if cache is None or not count:
+        return True, "nothing to clear"
+    if not sure and not _agreed(f"Forget {many(count, 'answer', 'answers')} that were paid for? [y/N] "):
+        return False, f"kept {many(count, 'answer', 'answers')}; --yes clears without a question"
+    return True, f"cleared {many(cache.clear(model), 'answer', 'answers')}"
+
+
+def exported(cache: Cache | None, path: str | os.PathLike[str]) -> str:
+    """Write every answer as a line of JSON into a file; what to say about it."""
+    count = 0
+    try:
+        with Path(path).open("w", encoding="utf-8") as file:
+            for line in cache.export() if cache else ():
+                file.write(f"{line}\n")
+                count += 1
+    except OSError as error:
+        raise BadArgument(f"cannot write {path}: {error.strerror}") from error
+    return f"{many(count, 'answer', 'answers')} in {clean(str(path))}"
+
+
+def _agreed(question: str) -> bool:
+    if sys.stdin is None or not sys.stdin.isatty():
+        return False
+    sys.stderr.write(question)
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def _day(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d")

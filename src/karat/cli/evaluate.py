@@ -2,13 +2,128 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
-from typing import Any
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-from karat.cli.engines import add_engine, evaluator
-from karat.cli.models import add_models, exit_code, judge_of
-from karat.cli.user_code import add_import, function, load
-from karat.errors import BadArgument
+from karat.errors import BadArgument, KaratError
+from karat.run import Run
+
+if TYPE_CHECKING:
+    from karat.judges import Judge
+    from karat.run import Run
+
+
+def add_engine(command: ArgumentParser) -> None:
+    """Let a command take the number of processes, or a cluster."""
+    command.add_argument(
+        "--jobs", metavar="N", type=int, default=1, help="judge texts in so many processes; the result is the same"
+    )
+    command.add_argument("--engine", choices=("here", "spark"), default="here", help="spark: on a cluster")
+    command.add_argument("--master", default="local[*]", help="the cluster, such as spark://host:7077 (%(default)s)")
+
+
+def evaluator(options: Namespace) -> Callable[..., Run]:
+    """The function that evaluates, wherever it does."""
+    if options.engine == "spark":
+        return partial(_on_spark, options)
+    from karat.pipeline import evaluate
+
+    return partial(evaluate, jobs=options.jobs)
+
+
+def _on_spark(options: Namespace, file: str, metrics: Any, *, skip_bad_rows: bool, **settings: Any) -> Run:
+    if skip_bad_rows or options.jobs != 1:
+        raise BadArgument("--skip-bad-rows and --jobs are not for a cluster", hint="a query that fails is told as such")
+    from karat.scale.spark.tables import evaluate_files
+
+    settings.pop("memory", None)  # which is Spark's to keep within bounds
+    return evaluate_files(file, metrics, master=options.master, **settings).run
+
+
+_INTERRUPTED = 130
+
+
+def add_models(parser: ArgumentParser) -> None:
+    """Declare the options."""
+    models = parser.add_argument_group('for judges that ask a language model, such as --judge "claims(gpt-4o-mini)"')
+    models.add_argument("--model", metavar="NAME", help="the model; the key comes from OPENAI_API_KEY")
+    models.add_argument("--base-url", metavar="URL", help="any endpoint that speaks OpenAI's protocol")
+    models.add_argument("--repeats", metavar="N", type=int, help="judge N times and take the majority")
+    models.add_argument("--concurrency", metavar="N", type=int, help="calls at once, at most (default: 16)")
+    models.add_argument("--max-cost", metavar="DOLLARS", type=float, help="stop asking before more is spent")
+    models.add_argument("--max-tokens", metavar="N", type=int, help="the same in tokens")
+    models.add_argument("--max-calls", metavar="N", type=int, help="the same in calls")
+    models.add_argument("--cache", metavar="FILE", help='where answers are kept; "none" for nowhere')
+    models.add_argument("--yes", action="store_true", help="ask at once, without showing the estimate first")
+
+
+def judge_of(options: Namespace) -> Judge:
+    """The judge that was asked for, with the options of its model."""
+    from karat.judges.model_judge import asking_judge
+
+    names = ("base_url", "repeats", "concurrency", "max_cost", "max_tokens", "max_calls")
+    settings: dict[str, Any] = {name: getattr(options, name) for name in names}
+    settings["cache"] = False if options.cache == "none" else options.cache
+    return asking_judge(options.judge, model=options.model, confirm=not options.yes, **settings)
+
+
+def exit_code(judge: Judge) -> int:
+    """Say on standard error what was asked; the code is that of an interruption if there was one."""
+    asking = getattr(judge, "asking", None)
+    if asking is None or asking.spent is None:
+        return 0
+    print(asking.told(), file=sys.stderr)
+    return _INTERRUPTED if asking.interrupted else 0
+
+
+def add_import(command: ArgumentParser) -> None:
+    """Let a command take files with metrics of the user's own."""
+    command.add_argument(
+        "--import", dest="imports", metavar="FILE", action="append", default=[],
+        help="a Python file or module with metrics of your own",
+    )  # fmt: skip
+
+
+def function(place: str) -> Any:
+    """A function of the user's: `file.py:name` or `module:name`."""
+    home, colon, name = place.rpartition(":")
+    function = getattr(load(home), name, None) if colon else None
+    if not callable(function):
+        raise BadArgument(f"no function {place}", hint="file.py:name, or module:name")
+    return function
+
+
+def load(name: str) -> ModuleType:
+    """Load a file or module of the user's, so that what it defines is known."""
+    import importlib
+    import importlib.util
+
+    try:
+        if not name.endswith(".py"):
+            sys.path.insert(0, "")
+            return importlib.import_module(name)
+        known = f"karat_user_{Path(name).resolve().as_posix().encode().hex()}"
+        if known in sys.modules:  # a file that is named twice is one module
+            return sys.modules[known]
+        spec = importlib.util.spec_from_file_location(known, name)
+        if spec is None or spec.loader is None:
+            raise ImportError(name)
+        module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[spec.name]
+            raise
+    except KaratError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise BadArgument(f"cannot import {name}: {type(error).__name__}: {error}") from error
+    return module
 
 
 def add(commands: Any) -> None:
@@ -49,9 +164,8 @@ def add(commands: Any) -> None:
 
 
 def _eval(options: Namespace) -> int:
-    from karat.cli.output import shown
+    from karat.judges.tokens import words
     from karat.metrics import DEFAULT
-    from karat.tokens import words
 
     for name in options.imports:
         load(name)
@@ -76,3 +190,57 @@ def _eval(options: Namespace) -> int:
     if options.output and options.format == "table":
         print(f"\nSaved to {options.output}")
     return exit_code(judge)
+
+
+def shown(run: Run, by: str | None, form: str) -> str:
+    """The run, with its slices by a field if there is one."""
+    slices = run.by(by) if by else None
+    if form == "json":
+        import msgspec
+
+        parts = {} if slices is None else {"by": {value: part.to_dict() for value, part in slices.items()}}
+        return msgspec.json.format(msgspec.json.encode(run.to_dict() | parts), indent=2).decode() + "\n"
+    if form == "csv":
+        return (run if slices is None else slices).table.write_csv()
+    if form == "markdown":
+        from karat.report.forms import evaluation as as_markdown
+
+        return as_markdown(run, slices) + "\n"
+    from karat.report import run as terminal
+
+    return "\n\n".join([terminal.evaluation(run), *([repr(slices)] if slices else [])]) + "\n"
+
+
+def add_show(commands: Any) -> None:
+    """Declare the command."""
+    show = commands.add_parser("show", help="print the means of a saved run again")
+    show.add_argument("run", metavar="RUN", help="a run file, as karat eval -o writes it")
+    show.add_argument("--by", metavar="FIELD", help="also show the means for each value of a field")
+    show.add_argument(
+        "--format", choices=("table", "json", "csv", "markdown"), default="table", help="csv: one row per query"
+    )
+    show.set_defaults(command=_show)
+
+
+def _show(options: Namespace) -> None:
+    from karat.run.file import load
+
+    print(shown(load(options.run), options.by, options.format), end="")
+
+
+def add_merge(commands: Any) -> None:
+    """Declare the command."""
+    merge = commands.add_parser("merge", help="put runs of some of the queries each together as one run")
+    merge.add_argument("parts", metavar="RUN", nargs="+", help="run files, as karat eval -o writes them, in any order")
+    merge.add_argument("-o", "--output", metavar="RUN", required=True, help="save the run of all queries here")
+    merge.set_defaults(command=_merge)
+
+
+def _merge(options: Namespace) -> None:
+    from karat.report import run as terminal
+    from karat.run.merge import merge
+
+    run = merge(options.parts)
+    run.save(options.output)
+    print(terminal.evaluation(run))
+    print(f"\nSaved to {options.output}")

@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import Any
 
 from karat.errors import BadArgument, InputError
-from karat.evaluation import evaluate, score
+from karat.pipeline import evaluate, score
 
 _LOG = logging.getLogger(__name__)
 _COMES_FROM = "contains(chunk_in_gold, strip=(date, speaker, json), fold=())"

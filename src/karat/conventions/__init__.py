@@ -1,7 +1,9 @@
 """Conventions: what each known library means by a metric's name."""
 
-from karat.conventions.known import CONVENTIONS
-from karat.conventions.record import STANDARD, Convention, questions
+from __future__ import annotations
+
+from karat.conventions.convention import STANDARD, Convention, questions
+from karat.conventions.libraries import CONVENTIONS
 from karat.errors import BadArgument, unknown
 
 __all__ = ["CONVENTIONS", "STANDARD", "Convention", "find_convention", "questions"]

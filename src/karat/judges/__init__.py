@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from karat.judges.auto import Auto, Choice, choose
-from karat.judges.equality import Exact, Ids
+from karat.judges.ids import Exact, Ids
 from karat.judges.protocol import Judge, all_judges, find_judge, judge
 
 if TYPE_CHECKING:

@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
+from karat._internal.grammar import write, write_call
+from karat._internal.progress import over
+from karat._internal.text import many
 from karat.conventions import Convention
 from karat.errors import BadArgument, InputError, unknown
-from karat.grammar import write, write_call
 from karat.hits import Hits
-from karat.judges.asking import Asking
 from karat.judges.attribution import Task, attributed, extracted
 from karat.judges.lexical import THRESHOLD, Words
-from karat.judges.needs import as_texts
-from karat.judges.protocol import judge
-from karat.judges.repeats import agreement_note
-from karat.judges.sentences import sentences
-from karat.judges.settings import share_of_one
-from karat.judges.support import Support
-from karat.judges.supported import Contexts, Supported
+from karat.judges.matches import as_texts
+from karat.judges.model_judge import Asking, agreement_note
+from karat.judges.protocol import judge, share_of_one
+from karat.judges.support import Contexts, Support, Supported
+from karat.judges.tokens import sentences
 from karat.llm import Failure
-from karat.progress import over
 from karat.samples import Samples
-from karat.tables import many
 
 Of = Literal["auto", "answer", "gold", "response"]
 Split = Literal["model", "sentences"]

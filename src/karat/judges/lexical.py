@@ -16,8 +16,8 @@ from math import log
 from typing import NamedTuple
 from unicodedata import normalize
 
-from karat.judges.sentences import sentences
 from karat.judges.support import NONE, Support
+from karat.judges.tokens import sentences
 
 THRESHOLD = 0.7
 """The share of a claim's weight that must be found; between 0.5 and 0.75 the agreement with people hardly changes."""

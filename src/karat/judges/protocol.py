@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from importlib import import_module
 from inspect import signature
 from typing import Protocol, TypeVar, runtime_checkable
 
+from karat._internal.grammar import Call, parse_call
 from karat.conventions import Convention
 from karat.errors import BadArgument, nearest, unknown
-from karat.grammar import Call, parse_call
 from karat.hits import Hits
-from karat.samples import Samples
+from karat.samples import GoldItems, Samples
 
 
 @runtime_checkable
@@ -89,3 +90,49 @@ def _check_settings(maker: Callable[..., Judge], call: Call) -> None:
     for name in unnamed[: len(call.positional)]:
         if name in call.named:
             raise BadArgument(f'{name} of the judge "{call.name}" is given twice', hint=takes)
+
+
+def check_measurable(judge: Judge, metrics: Iterable[str]) -> None:
+    """Refuse metrics that need what the judge cannot know, before anything is asked or paid for."""
+    cannot = [name for name in metrics if name in getattr(judge, "cannot_measure", ())]
+    if cannot:
+        problem = f'{", ".join(cannot)} asks how much of all gold was found; "{judge.name}" sees only what came back'
+        raise BadArgument(problem, hint='precision, ndcg, rr, hit, err or rbp; or judge="claims(…)" with answers')
+
+
+def with_gold_of(hits: Hits, samples: Samples, judge: Judge) -> Samples:
+    """The samples with the gold that the judge made, so that a run shows it as any other."""
+    if not getattr(judge, "makes_gold", False):
+        return samples
+    return replace(samples, gold=GoldItems({"text": list(hits.of.label)}, hits.of.grade, hits.of.start))
+
+
+def share_of_one(name: str, value: object) -> float:
+    """A setting that lies between 0 and 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise BadArgument(f"{name} is a number between 0 and 1", got=value)
+    if not 0 <= value <= 1:
+        raise BadArgument(
+            f"{name} lies between 0 and 1", got=value, hint=f"{value / 100:g}" if 1 < value <= 100 else None
+        )
+    return float(value)
+
+
+def names_of(kind: str, given: object, known: Iterable[str], hint: str) -> tuple[str, ...]:
+    """A setting that is some of several names; one may stand alone, and None is none."""
+    if given is None:
+        return ()
+    if not isinstance(given, str | list | tuple | set | frozenset):
+        raise BadArgument(f"a {kind} is given by its name", got=given, hint=hint)
+    names = (given,) if isinstance(given, str) else tuple(given)
+    for name in names:
+        if not isinstance(name, str) or name not in known:
+            raise unknown(kind, str(name), known, hint)
+    return names
+
+
+def truth(name: str, value: object) -> bool:
+    """A setting that is on or off."""
+    if not isinstance(value, bool):
+        raise BadArgument(f"{name} is True or False", got=value)
+    return value

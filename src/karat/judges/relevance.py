@@ -8,17 +8,16 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from karat.arrays import starts
+from karat._internal.arrays import starts
+from karat._internal.grammar import write, write_call
 from karat.conventions import Convention
 from karat.errors import BadArgument, InputError, unknown
-from karat.grammar import write, write_call
 from karat.hits import Gold, Hits
-from karat.judges.asking import Asking
-from karat.judges.packing import Piece, packed, pieces_of
+from karat.judges.attribution import Piece, packed, pieces_of
+from karat.judges.model_judge import Asking, agreement_note
 from karat.judges.prompts import Grade, grade
 from karat.judges.protocol import judge
-from karat.judges.repeats import agreement_note
-from karat.judges.supported import Contexts, Ranking
+from karat.judges.support import Contexts, Ranking
 from karat.llm import Answer, Failure, Request
 from karat.samples import Samples
 

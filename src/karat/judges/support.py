@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
+
+import numpy as np
+
+from karat._internal.arrays import starts
+from karat.conventions import Convention
+from karat.errors import InputError
+from karat.hits import Gold, Hits
+from karat.hits.combine import unite as unite_hits
+from karat.hits.totals import Along
+from karat.judges.matches import as_texts
+from karat.judges.tokens import sentences, words
+from karat.samples import GoldItems, Samples
+from karat.samples.ids import without_copies
 
 
 class Support(NamedTuple):
@@ -55,3 +69,129 @@ def vote(votes: Sequence[Support]) -> Support:
     chosen = frozenset(place for place, times in count.items() if times >= least)
     joint = 2 * sum(not support.alone for support in yes) > len(yes) and len(chosen) > 1
     return Support(frozenset(), (chosen,), yes[0].why) if joint else Support(chosen, (), yes[0].why)
+
+
+class Ranking(NamedTuple):
+    """What came back for one query; a text that came back twice is one context with two ranks."""
+
+    ranks: list[list[int]]
+    """The ranks of each different text, the first first."""
+    passages: list[str]
+    """What is set against the claims: each different text, or each of its sentences."""
+    context: list[int]
+    """Which of the different texts each passage is from."""
+    depth: int
+
+
+class Contexts:
+    """What came back for each query, as texts."""
+
+    def __init__(self, samples: Samples, c: Convention, judge: str, *, by_sentence: bool = False) -> None:
+        if "text" not in samples.retrieved.fields:
+            have = ", ".join(sorted(samples.retrieved.fields)) or "nothing"
+            raise InputError(f'the judge "{judge}" reads the texts of what was retrieved; every item has only: {have}')
+        self.by_sentence = by_sentence
+        self.rankings = [
+            _ranking(without_copies(as_texts(texts), str, c.duplicates), by_sentence=by_sentence)
+            for texts in samples.retrieved.each("text", c)
+        ]
+
+    def passages(self) -> list[list[str]]:
+        """The passages of each query."""
+        return [ranking.passages for ranking in self.rankings]
+
+
+class Supported:
+    """The claims of each query, what supports them, and which queries could not be judged."""
+
+    def __init__(
+        self,
+        contexts: Contexts,
+        claims: Sequence[Sequence[str]],
+        supports: Sequence[Sequence[Support]],
+        failed: dict[int, str],
+        notes: tuple[str, ...],
+    ) -> None:
+        self._contexts = contexts
+        self._claims = claims
+        self._supports = supports
+        self._failed = failed
+        self._notes = notes
+
+    def hits(self) -> Hits:
+        """Every claim is a gold item of grade 1."""
+        size = np.fromiter(map(len, self._claims), np.int64, len(self._claims))
+        labels = list(chain.from_iterable(self._claims))
+        return self._hits(Gold(labels, starts(size), np.ones(len(labels))))
+
+    def hits_on_gold(self, gold: GoldItems) -> Hits:
+        """The claims were given as gold, which may have grades and groups."""
+        hits = self._hits(Gold(list(chain.from_iterable(self._claims)), gold.start, gold.grade))
+        units = gold.units(hits.of.label)
+        return hits if units is None else unite_hits(hits, units)
+
+    def _hits(self, of: Gold) -> Hits:
+        rows = list(self._rows(of))
+        columns = np.array([row[:5] for row in rows], np.int64).reshape(-1, 5)
+        depth = np.array([ranking.depth for ranking in self._contexts.rankings], np.int64)
+        along = Along(depth)
+        if self._contexts.by_sentence:
+            along = along.also("used", np.array(list(self._used()), float))
+        return Hits(
+            columns[:, 0],
+            columns[:, 1],
+            columns[:, 2],
+            depth=depth,
+            of=of,
+            repeated=columns[:, 3].astype(bool),
+            part=columns[:, 4].astype(bool),
+            why=[row[5] for row in rows],
+            along=along,
+            notes=self._notes,
+            failed=self._failed,
+        )
+
+    def _rows(self, of: Gold) -> Iterator[tuple[int, int, int, bool, bool, str]]:
+        """Query, rank, gold item, whether the text stood higher already, whether it is only a part, and why."""
+        begin = of.start.tolist()
+        for query, (ranking, supports) in enumerate(zip(self._contexts.rankings, self._supports, strict=True)):
+            for number, support in enumerate(supports):
+                whole, parts = _whole(support.moved(ranking.context), ranking)
+                for place in sorted(whole | parts):
+                    for copy, rank in enumerate(ranking.ranks[place]):
+                        yield query, rank, begin[query] + number, copy > 0, place not in whole, support.why
+
+    def _used(self) -> Iterator[float]:
+        """For every rank, how much of its text the claims make use of: by its words, a copy makes none."""
+        for ranking, supports in zip(self._contexts.rankings, self._supports, strict=True):
+            taken = frozenset().union(*(support.places for support in supports))
+            share = [0.0] * ranking.depth
+            for place, ranks in enumerate(ranking.ranks):
+                own = [n for n, context in enumerate(ranking.context) if context == place]
+                size = [max(words(ranking.passages[n]), 1) for n in own]
+                used = sum(count for n, count in zip(own, size, strict=True) if n in taken)
+                share[ranks[0] - 1] = used / max(sum(size), 1)
+            yield from share
+
+
+def _ranking(texts: Sequence[str], *, by_sentence: bool) -> Ranking:
+    ranks: dict[str, list[int]] = {}
+    for rank, text in enumerate(texts, 1):
+        ranks.setdefault(text, []).append(rank)
+    pairs = [
+        (passage, place)
+        for place, text in enumerate(ranks)
+        for passage in (sentences(text) if by_sentence else [text])
+        if passage.strip()
+    ]
+    return Ranking(list(ranks.values()), [text for text, _ in pairs], [place for _, place in pairs], len(texts))
+
+
+def _whole(support: Support, ranking: Ranking) -> tuple[set[int], set[int]]:
+    """The texts that find a claim, and those that only have a part in it: of several, the last to come finds it."""
+    whole, parts = set(support.alone), set[int]()
+    for together in support.together:
+        last = max(together, key=lambda place: ranking.ranks[place][0])
+        whole.add(last)
+        parts |= together - {last}
+    return whole, parts - whole

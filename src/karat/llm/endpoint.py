@@ -7,18 +7,17 @@ import json
 import logging
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from karat.errors import BadArgument, Unavailable, nearest
-from karat.grammar import write
+from karat._internal.grammar import parse_call, write
+from karat._internal.text import storable
+from karat.errors import BadArgument, Unavailable, nearest, unknown
+from karat.llm.budget import checked_price
 from karat.llm.faults import fault_of, message_of
-from karat.llm.prices import checked_price
-from karat.llm.protocol import BadAnswer, Fault, Reply
-from karat.llm.rough import rough_tokens
+from karat.llm.model import BadAnswer, Fault, Function, Model, Reply, rough_tokens
 from karat.llm.schemas import read_answer
-from karat.tables import storable
 
 log = logging.getLogger("karat.llm")
 
@@ -219,3 +218,87 @@ def _usage(usage: object, messages: list[dict[str, str]], schema: dict[str, Any]
     counts = (told.get("prompt_tokens"), told.get("completion_tokens"))
     rough = (rough_tokens(messages, schema), len(text.encode("utf-8", "replace")) // 4)
     return tuple(c if isinstance(c, int) and c >= 0 else r for c, r in zip(counts, rough, strict=True))  # type: ignore[return-value]
+
+
+_KINDS = ("openai", "azure")
+_HINT = (
+    '"gpt-4o-mini", "openai(NAME, base_url=http://localhost:8000/v1)" or an async function (messages, schema) → dict'
+)
+_KEY = re.compile(r"\b(?:api_)?key\s*=|\bsk-\w|\btoken\s*=", re.IGNORECASE)
+
+
+def find_model(wanted: str | Model | Callable[..., Any]) -> Model:
+    """The model of this name, the object itself, or a function as a model."""
+    if isinstance(wanted, str):
+        return _by_name(wanted)
+    if isinstance(wanted, type):
+        raise BadArgument("a model is an object, and this is a class", got=wanted, hint=_HINT)
+    if isinstance(wanted, Model):
+        return wanted
+    if callable(wanted):
+        return Function(wanted)
+    raise BadArgument("cannot ask this", got=wanted, hint=_HINT)
+
+
+def _by_name(text: str) -> Model:
+    if _KEY.search(text):  # refused before anything could quote it
+        raise BadArgument("keys come from the environment", hint="key_env=NAME, the name of the variable that holds it")
+    if "(" not in text:
+        name = text.strip()
+        if not name or name in _KINDS:
+            raise BadArgument("which model?", got=text, hint=_HINT)
+        return Endpoint(name)
+    call = parse_call(text)
+    settings: dict[str, Any] = dict(call.named)
+    if call.name in _KINDS and len(call.positional) == 1 and isinstance(call.positional[0], str):
+        return Endpoint(call.positional[0], azure=call.name == "azure", **settings)
+    if call.name in _KINDS:
+        raise BadArgument("which model?", got=text, hint=f"{call.name}(NAME, temperature=0)")
+    if call.positional:
+        raise unknown("kind of endpoint", call.name, _KINDS, _HINT)
+    return Endpoint(call.name, **settings)
+
+
+def of_client(model: str, client: Any, sampling: Mapping[str, Any]) -> ClientModel:
+    """The model behind a client, synchronous or not."""
+    address, key = getattr(client, "base_url", None), getattr(client, "api_key", None)
+    kind = type(client).__name__
+    if "Azure" in kind:
+        hint = '"azure(NAME, base_url=https://…)" as the model; the key comes from AZURE_OPENAI_API_KEY'
+        raise BadArgument("a client of Azure is not taken over", got=kind, hint=hint)
+    if address is None or not isinstance(key, str):
+        hint = "openai.AsyncOpenAI(), with base_url= for any endpoint that speaks the same protocol"
+        raise BadArgument("the client is not one of the openai package", got=kind, hint=hint)
+    return ClientModel(model, client, **sampling)
+
+
+class ClientModel(Endpoint):
+    """An endpoint reached with the key of a client, over connections of its own: a client's belong to its loop."""
+
+    def __init__(self, model: str, client: Any, **sampling: Any) -> None:
+        super().__init__(model, base_url=str(client.base_url), **sampling)
+        self._client = client
+
+    def _open(self) -> Any:
+        try:
+            import openai
+        except ImportError:
+            raise Unavailable("asking a model needs the openai package", hint="pip install 'karat[llm]'") from None
+        own = self._client
+        headers = dict(getattr(own, "_custom_headers", None) or {})
+        return openai.AsyncOpenAI(
+            base_url=self.base_url,
+            api_key=own.api_key,
+            organization=getattr(own, "organization", None),
+            project=getattr(own, "project", None),
+            default_headers=headers,
+            max_retries=0,
+        )
+
+    def _fault(self, error: Exception, *, in_words: bool) -> Fault:
+        fault = super()._fault(error, in_words=in_words)
+        if fault.halt is not None:
+            fault.halt = fault.halt.replace(f"; it is read from {self.key_env}", "; it is that of the client")
+        if self._client.api_key in str(fault):
+            fault.args = (str(fault).replace(self._client.api_key, "[secret]"),)
+        return fault

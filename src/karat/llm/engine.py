@@ -6,21 +6,121 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Future, wait
+from contextvars import copy_context
+from threading import Thread
+from time import monotonic
+from typing import Any, NamedTuple, TypeVar
 
+from karat._internal.progress import Progress
+from karat._internal.text import clean, many
 from karat.errors import BadArgument, Unavailable
-from karat.llm.asking import Asking, Rules
-from karat.llm.budget import Budget
-from karat.llm.cache import DEFAULT, Cache, key_of
-from karat.llm.finding import find_model
-from karat.llm.keeping import Keeper
-from karat.llm.meter import Estimate, Meter, on_terminal
-from karat.llm.prices import Prices, price_of
-from karat.llm.protocol import Answer, Failure, Model, Request, Spent
-from karat.llm.rough import ANSWER, rough_tokens
-from karat.llm.threads import finish
-from karat.tables import clean
+from karat.llm.batch import Asking, Rules
+from karat.llm.budget import Budget, Prices, price_of
+from karat.llm.cache import DEFAULT, Cache, Keeper, key_of
+from karat.llm.endpoint import find_model
+from karat.llm.model import ANSWER, BYTES, Answer, Failure, Model, Request, Spent, rough_tokens
+
+T = TypeVar("T")
+
+log_threads = logging.getLogger("karat.llm")
+_BETWEEN_LOOKS = 0.5  # Windows sees Ctrl-C only between two waits
+
+
+def finish(work: Callable[[], Coroutine[Any, Any, T]], stop: Callable[[], None]) -> T:
+    """Do the work in a loop and a thread of its own; Ctrl-C stops it in good order, a second one leaves it."""
+    done: Future[T] = Future()
+
+    def carry_out() -> None:
+        try:
+            done.set_result(asyncio.run(work()))
+        except BaseException as error:  # noqa: BLE001  # it is raised where the work was wanted
+            done.set_exception(error)
+
+    Thread(target=copy_context().run, args=(carry_out,), name="karat-llm", daemon=True).start()
+    stopped = False
+    while True:
+        try:
+            if wait([done], _BETWEEN_LOOKS).done:
+                return done.result()
+        except KeyboardInterrupt:
+            if stopped:
+                raise
+            stopped = True
+            log_threads.warning("interrupted: what is done is kept; Ctrl-C again leaves at once")
+            stop()
+
+
+class Estimate(NamedTuple):
+    """What a pass would take: the calls it needs, the answers it has, the tokens and dollars by a rough count."""
+
+    calls: int
+    cached: int
+    tokens: int
+    cost: float | None
+
+    def __str__(self) -> str:
+        cost = "" if self.cost is None else f", about {dollars(self.cost)}"
+        counted = f"one for {BYTES} bytes of prompt, {ANSWER} for an answer"
+        return (
+            f"{many(self.calls, 'call', 'calls')} to make ({many(self.cached, 'answer', 'answers')} in the cache), "
+            f"about {self.tokens:,} tokens ({counted}){cost}"
+        )
+
+
+class Meter:
+    """A bar with the rate, the cost so far and the time left; `step` as each request is done."""
+
+    def __init__(self, total: int, spent: Callable[[], Spent], *, shown: bool) -> None:
+        self._bar = Progress(total, "asking") if shown else None
+        self._spent = spent
+        self._before = spent()
+        self._began = monotonic()
+        self._done = 0
+
+    def step(self) -> None:
+        """One more request is done."""
+        self._done += 1
+        if self._bar is not None:
+            self._bar.what = self._words(self._bar.total - self._done)
+            self._bar.step()
+
+    def close(self) -> None:
+        """Wipe the bar away."""
+        if self._bar is not None:
+            self._bar.__exit__()
+
+    def _words(self, left: int) -> str:
+        now = self._spent()
+        seconds = max(monotonic() - self._began, 1e-9)
+        asked = max(self._done - (now.cached - self._before.cached), 0)  # those in the cache take no time
+        rate = asked / seconds
+        parts = [f"asking {rate:5.1f}/s"]
+        if now.cost is not None:
+            parts.append(dollars(now.cost))
+        if rate:
+            parts.append(f"{span(left / rate)} left")
+        return "  ".join(parts)
+
+
+def dollars(cost: float) -> str:
+    """An amount of money, exact to the cent, or beyond where it is small."""
+    return f"${cost:,.2f}" if cost >= 1 or not cost else f"${cost:.4f}"
+
+
+def span(seconds: float) -> str:
+    """A time as people say it."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes / 60:.0f} h"
+
+
+def on_terminal() -> bool:
+    """Whether somebody is there who can answer."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+
 
 log = logging.getLogger("karat.llm")
 

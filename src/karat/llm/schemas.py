@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from karat.errors import BadArgument
-from karat.llm.protocol import BadAnswer
+from karat.llm.model import BadAnswer
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),

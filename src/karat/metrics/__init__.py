@@ -1,7 +1,9 @@
 """Metrics: hits in, one number per query out. Each is a few lines, in `sets.py`, `ranks.py` and their neighbours."""
 
+from __future__ import annotations
+
 # In the order in which they are listed to users.
-from karat.metrics import sets, ranks, each, spans, chunks  # isort: skip
+from karat.metrics import sets, ranks, texts  # isort: skip
 from karat.metrics.names import DEFAULT, Budget, Metric, parse, parse_all
 from karat.metrics.registry import METRICS, Definition, find_metric, metric
 
@@ -11,13 +13,11 @@ __all__ = [
     "Budget",
     "Definition",
     "Metric",
-    "chunks",
-    "each",
     "find_metric",
     "metric",
     "parse",
     "parse_all",
     "ranks",
     "sets",
-    "spans",
+    "texts",
 ]

@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from karat.arrays import Floats
+from karat._internal.arrays import Floats
+from karat._internal.grammar import parse_call, write
 from karat.conventions import Convention
 from karat.errors import BadArgument, KaratError, nearest
-from karat.grammar import parse_call, write
 from karat.hits import Cutoffs, Hits
 from karat.metrics.registry import PARSED, Definition, find_metric
 

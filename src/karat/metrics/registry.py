@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, overload
 
-from karat.arrays import Floats
+from karat._internal.arrays import Floats
 from karat.conventions import Convention
 from karat.errors import BadArgument, unknown
 from karat.hits import Cutoffs, Hits

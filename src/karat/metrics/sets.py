@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from karat.arrays import Floats
+from karat._internal.arrays import Floats
 from karat.conventions import Convention
 from karat.errors import BadArgument
 from karat.hits import Cutoffs, Hits

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from karat.calibration import Calibration, Figure
-from karat.report.markdown import Markdown, escape, table
-from karat.tables import clean, html_table, many, number, span, text_table
+from karat._internal.text import clean, html_table, many, number, span, text_table
+from karat.analysis.calibrate import Calibration
+from karat.report.forms import Markdown, escape, table
+from karat.stats.agreement import Figure
 
 
 def terminal(found: Calibration) -> str:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from karat.comparison import LETTERS, Comparison, Moved, Row
-from karat.movement import Move
-from karat.report import latex as tex
-from karat.report.markdown import Markdown, code, escape
-from karat.report.markdown import table as markdown_table
-from karat.tables import clean, html_table, many, number, text_table
+from karat._internal.text import clean, html_table, many, number, text_table
+from karat.analysis.changes import Move
+from karat.analysis.compare import LETTERS, Comparison, Moved, Row
+from karat.report.forms import Latex, Markdown, code, escape, table_latex
+from karat.report.forms import table as markdown_table
 
 _SUPERSCRIPT = dict(zip(LETTERS, "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", strict=True))
 _NAME, _QUERY, _LABEL, _GOLD = 32, 40, 30, 3
@@ -59,14 +58,14 @@ def markdown(comparison: Comparison) -> str:
 def latex(comparison: Comparison) -> str:
     """The table for a paper."""
     if len(comparison.names) > 2:
-        rows = [[a, name, *map(tex.Latex, cells)] for a, name, *cells in _matrix(comparison, "$^{{{}}}$".format)]
-        return tex.table(["", "run", *_metrics(comparison)], rows, left=2)
+        rows = [[a, name, *map(Latex, cells)] for a, name, *cells in _matrix(comparison, "$^{{{}}}$".format)]
+        return table_latex(["", "run", *_metrics(comparison)], rows, left=2)
     _, a, b, difference, ends, p, counts, _ = _header(comparison)
     rows = []
     for row in comparison.rows:
         metric, first, second, *signed, chance, won, _ = _line(row)
         rows.append([metric, first, second, *map(_math, signed), _math(chance), won])
-    return tex.table(["metric", a, b, difference, ends, p, counts], rows)
+    return table_latex(["metric", a, b, difference, ends, p, counts], rows)
 
 
 def _caption(comparison: Comparison) -> str:
@@ -169,4 +168,4 @@ def _chance(p: float) -> str:
 
 def _math(text: str) -> str:
     """Numbers with signs, as mathematics has them."""
-    return tex.Latex(f"${text}$") if text and text != "–" else text
+    return Latex(f"${text}$") if text and text != "–" else text

@@ -6,11 +6,11 @@ from itertools import groupby
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
-from karat.checks import Check
+from karat._internal.text import clean, many, number, text_table
+from karat.analysis.gate import Gate, Worst
+from karat.analysis.rules import Check
 from karat.errors import KaratError
-from karat.gatekeeping import Gate, Worst
-from karat.report.markdown import Markdown, code, escape, table, unfold
-from karat.tables import clean, many, number, text_table
+from karat.report.forms import Markdown, code, escape, table, unfold
 
 _SHOWN = 10
 _MARKS = {"PASS": "✅ pass", "FAIL": "❌ fail", "SMALL": "⚠️ too small"}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from karat.linting import Lint
-from karat.report.markdown import Markdown, code, escape, table
-from karat.tables import clean, many, storable
+from karat._internal.text import clean, many, storable
+from karat.analysis.lint import Lint
+from karat.report.forms import Markdown, code, escape, table
 
 
 def show(found: Lint) -> str:

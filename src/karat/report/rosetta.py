@@ -6,11 +6,11 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from html import escape
 
+from karat._internal.text import clean, html_table, many, number, text_table
+from karat.analysis.rosetta import Dialect, Rosetta
 from karat.conventions import CONVENTIONS, STANDARD, Convention
-from karat.conventions.words import WORDS, differing, sentence
+from karat.conventions.explain import WORDS, differing, sentence
 from karat.metrics import METRICS
-from karat.tables import clean, html_table, many, number, text_table
-from karat.translation import Dialect, Rosetta
 
 _WIDTH = 116
 _LEGEND = (

@@ -1,8 +1,8 @@
 """Samples: files, frames, lists and dicts, read into columns. Nothing is copied that need not be."""
 
-from karat.samples.columns import Reading, Samples
-from karat.samples.gold import GoldItems
-from karat.samples.rankings import Field, Found, Keys, Rankings, RepeatedKey
+from __future__ import annotations
+
+from karat.samples.columns import Field, Found, GoldItems, Keys, Rankings, Reading, RepeatedKey, Samples
 from karat.samples.read import read_samples, read_test_set
 
 __all__ = [

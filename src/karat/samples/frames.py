@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from karat.arrays import Floats, Ints, starts
+from karat._internal.arrays import Floats, Ints, starts
+from karat._internal.threads import in_parallel
 from karat.errors import InputError, first_line
-from karat.samples.background import in_parallel
-from karat.samples.fields import long_column, misnamed, no_column
-from karat.samples.gold import GoldItems
-from karat.samples.keys import look_at
-from karat.samples.rankings import Field
-from karat.samples.table import Table
+from karat.samples.columns import Field, GoldItems
+from karat.samples.dialects import long_column, misnamed, no_column
+from karat.samples.ids import look_at
+from karat.samples.rankings.table import Table
 
 if TYPE_CHECKING:
     import polars as pl
-
 
 _LIBRARIES = {"polars", "pandas", "pyarrow"}
 

@@ -12,17 +12,13 @@ import numpy as np
 from karat.errors import InputError
 from karat.samples import Reading, Samples
 from karat.samples.columns import rows_of
-from karat.samples.fields import is_long, long_column
+from karat.samples.dialects import is_long, long_column
 from karat.samples.files import Rows
 from karat.samples.frames import ids_of, of_rows
-from karat.samples.keys import numbered
-from karat.samples.sides import Side, by_text, check_alike, side_of
+from karat.samples.ids import numbered
+from karat.samples.read import Side, by_text, check_alike, read_whole, side_of
 from karat.samples.sources import Source
-from karat.samples.whole import read_whole
-from karat.scale.memory import need_of
-from karat.scale.partitions import by_query
-from karat.scale.pieces import Piece, pieces
-from karat.scale.queries import Cut, Scattered, whole_queries
+from karat.scale.pieces import Cut, Piece, Scattered, by_query, need_of, pieces, whole_queries
 
 _SHARE = 16
 """A piece may take this part of the memory: it is held with those read ahead, and with what comes of it."""

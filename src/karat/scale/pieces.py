@@ -2,19 +2,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from karat.errors import InputError
-from karat.progress import Progress
-from karat.samples.files import decode_lines, form_of
-from karat.samples.scans import scan, told
-from karat.samples.sources import Source
+from karat._internal.progress import Progress
+from karat.errors import BadArgument, InputError, Unavailable, first_line
+from karat.samples.dialects import is_long
+from karat.samples.files import decode_lines, form_of, scan, told
+from karat.samples.frames import first_rows, ids_of
+from karat.samples.long import has_records
+from karat.samples.sources import STANDARD_INPUT, Source, find_source
 from karat.samples.trec import Irregular, checked, parse_lines, scan_regular
-from karat.scale.memory import width_of
 
 if TYPE_CHECKING:
     import polars as pl
+
+DEFAULT = "1GiB"
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+_WRITTEN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", re.IGNORECASE)
+_LEAST = 256 * 2**20
+_LOOKED_AT_memory = 2000
+_WIDE = 40
+"""More bytes than most cells of a long table take."""
+_UNPACKED = 8
+"""How many times as large a compressed text is likely to be."""
+_OF_COLUMNS = 2.5
+"""What a long table takes at most while it is evaluated, as a multiple of its columns."""
+_OF_OBJECTS = 8.0
+"""What samples take as objects, as a multiple of their bytes in a file or a column."""
+
+
+def parse_memory(memory: str | int) -> int:
+    """Bytes, from a number or a text such as "512MB" or "2GiB"."""
+    if isinstance(memory, str) and (written := _WRITTEN.fullmatch(memory)) and written[2].lower() in _UNITS:
+        memory = int(float(written[1]) * _UNITS[written[2].lower()])
+    if not isinstance(memory, int) or isinstance(memory, bool):
+        raise BadArgument("memory is a number of bytes", got=memory, hint=f'"{DEFAULT}", "512MB"')
+    if memory < _LEAST:
+        raise BadArgument(f"memory is at least {_LEAST // 2**20} MiB", got=memory, hint=f'"{DEFAULT}"')
+    return memory
+
+
+def larger_than(value: str | PathLike[str], memory: int) -> Source | None:
+    """The files of a path, if what they hold would not fit into so much memory."""
+    source = find_source(value)
+    if source.files[0] == STANDARD_INPUT or (source.size == 0 and not source.remote):
+        return None  # a pipe, which is held as it is
+    if not (source.is_table or source.remote) and source.size * _UNPACKED * _OF_OBJECTS <= memory:
+        return None
+    return source if need_of(source, memory) > memory else None
+
+
+def need_of(source: Source, enough: int = 0) -> float:
+    """About how many bytes the evaluation of a file would take in memory; at a glance if they are clearly `enough`."""
+    import polars as pl
+
+    if source.is_table:
+        frame = scan(source)
+        with told(source):
+            names = frame.collect_schema().names()
+            rows = int(frame.select(pl.len()).collect().item())
+            long = is_long(names) and not has_records(names)
+            if long and rows * len(names) * _WIDE * _OF_COLUMNS <= enough:
+                return rows * len(names) * _WIDE * _OF_COLUMNS
+            width = width_of(frame.head(_LOOKED_AT_memory).collect())
+        return rows * width * (_OF_COLUMNS if long else _OF_OBJECTS)
+    form = "table" if source.kind == ".csv" else form_of(source, source.files[0])[0]
+    size = float(source.size) * (_UNPACKED if source.compressed else 1)
+    return size * (_OF_OBJECTS if form in ("rows", "json") else _OF_COLUMNS)
+
+
+def width_of(frame: pl.DataFrame) -> float:
+    """The bytes of a row in memory; a string takes 16, and its own beside them if they are more than 12."""
+    import polars as pl
+
+    size = 0.0
+    for column in frame.iter_columns():
+        if column.dtype == pl.String:
+            own = column.str.len_bytes()
+            size += 16 * len(own) + float(own.filter(own > 12).sum())
+        else:
+            size += float(column.estimated_size())
+    return size / max(len(frame), 1)
+
+
+def check_gold(source: Source, memory: int) -> None:
+    """Refuse gold that does not fit: unlike the run, it is held as a whole."""
+    if (need := need_of(source) * _OF_OBJECTS / _OF_COLUMNS) > memory:
+        raise InputError(
+            f"{source.name}: the gold would take about {need / 2**30:.1f} GiB, but {memory / 2**30:.1f} are allowed; "
+            "it is held in memory as a whole",
+            hint="more --memory; or split run and gold by query, and put the runs of the parts together: karat merge",
+        )
+
 
 Piece = Any
 """A frame, or Rows."""
@@ -108,3 +192,71 @@ def _lines(source: Source, budget: int, bar: Progress) -> Iterator[tuple[int, pl
         yield first, lines
         first += len(lines)
         bar.step(int(lines.str.len_bytes().sum()) + len(lines))
+
+
+class Scattered(Exception):
+    """A query's rows do not stand together."""
+
+
+class Cut(NamedTuple):
+    """Rows of a table, and how many stand before them."""
+
+    rows: pl.DataFrame
+    before: int
+
+
+def whole_queries(frames: Iterable[pl.DataFrame], query: str) -> Iterator[Cut]:
+    """The rows of the queries that end within each piece; the last query of a piece may go on in the next."""
+    import polars as pl
+
+    held: list[pl.DataFrame] = []
+    before = 0
+    for frame in frames:
+        ends = int(first_rows(frame[query])[-1])  # before this row the last query of the piece begins
+        if held and ends == 0 and frame[query][0] == held[-1][query][-1]:
+            held.append(frame)  # and it has begun before
+            continue
+        rows = pl.concat([*held, frame[:ends]], how="vertical_relaxed")
+        if len(rows):
+            yield Cut(rows, before)
+        before += len(rows)
+        held = [frame[ends:]]
+    if held:
+        yield Cut(pl.concat(held, how="vertical_relaxed"), before)
+
+
+def by_query(frames: Iterable[pl.DataFrame], query: str, parts: int) -> Iterator[pl.DataFrame]:
+    """The same rows in so many parts by their query; within a part they keep their order."""
+    import polars as pl
+
+    with tempfile.TemporaryDirectory(prefix="karat-") as folder:
+        files: list[list[Path]] = [[] for _ in range(parts)]
+        for number, frame in enumerate(frames):
+            ids = ids_of(frame[query])
+            part = (ids.hash() % parts).alias("__part")
+            for (own,), rows in (
+                frame.with_columns(ids, part)
+                .partition_by("__part", maintain_order=True, include_key=False, as_dict=True)
+                .items()
+            ):
+                file = Path(folder) / f"{own}-{number}.arrow"
+                _write(rows, file)
+                files[own].append(file)
+        for own_files in files:
+            if own_files:
+                yield pl.concat([pl.read_ipc(file) for file in own_files], how="vertical_relaxed")
+                for file in own_files:
+                    file.unlink()
+
+
+def _write(rows: pl.DataFrame, file: Path) -> None:
+    import polars as pl
+
+    try:
+        rows.write_ipc(file, compression="lz4")
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise Unavailable(
+            f"the rows of a query do not stand together, and to sort them {file.parent} was too small: "
+            f"{first_line(error)}",
+            hint="TMPDIR=/a/larger/folder; or sort the file by query",
+        ) from error

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from karat.stats.bootstrap import SEED, Interval, intervals, resamples
-from karat.stats.pairing import ALPHA, Paired, holm, paired, paired_all
-from karat.stats.power import POWER, detectable, needed
+from karat.stats.paired import ALPHA, POWER, Paired, detectable, holm, needed, paired, paired_all
 
 __all__ = [
     "ALPHA",

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from base64 import b64encode
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path, PurePath
 
+from karat._internal.text import clean, many
+from karat.analysis.compare import Comparison
+from karat.analysis.diagnose import Diagnosis
 from karat.errors import BadArgument
+from karat.report.html.curves import curves
+from karat.report.html.markup import Element, block, data, h, write
+from karat.report.html.queries import Queries
+from karat.report.html.scores import headline, means, slices
+from karat.report.html.sections import against, misses
 from karat.run import Run
 
 
@@ -20,10 +32,9 @@ def report(
 
     A baseline of another task is refused, as by `karat.compare`; with `allow` the queries that both have are compared.
     """
-    from karat.comparison import compare
-    from karat.diagnosis import diagnose
-    from karat.outfile import write_text
-    from karat.report.html.page import page
+    from karat._internal.files import write_text
+    from karat.analysis.compare import compare
+    from karat.analysis.diagnose import diagnose
 
     if Path(path).suffix == ".parquet":
         raise BadArgument("a report is an HTML page, and would replace a run", got=str(path), hint="report.html")
@@ -32,3 +43,97 @@ def report(
         name = "baseline" if isinstance(baseline, Run) else Path(baseline).stem
         comparison = compare(baseline, run, names=(name, "this run"), allow=allow)
     write_text(path, page(run, diagnose(run), comparison))
+
+
+def page(run: Run, diagnosis: Diagnosis, comparison: Comparison | None = None) -> str:
+    """A run as an HTML page, with what it missed and, if there is a baseline, how it compares."""
+    causes = {(miss.query_id, miss.item): miss.text for miss in diagnosis.misses}
+    baseline = None if comparison is None else comparison.runs[0]
+    queries = Queries(run, causes, baseline)
+    every, for_script = queries.section()
+    sections = [
+        means(run, comparison),
+        against(comparison, queries.place, headline(run)[0]) if comparison is not None else None,
+        curves(run, baseline),
+        slices(run),
+        misses(diagnosis, queries.place),
+        every,
+        _made(run),
+    ]
+    there = [section for section in sections if section is not None]
+    body = h("body", _top(run, there), h("main", *there))
+    end = "</body></html>\n"
+    rest = block(for_script, "data") + f"<script>{_own('script.js')}</script>"
+    return f'<!DOCTYPE html>\n<html lang="en">{_head(run)}{write(body).removesuffix("</body>")}{rest}{end}'
+
+
+def _head(run: Run) -> str:
+    """What a browser must know first; the style stands as it is, for it is karat's own."""
+    allowed = f"default-src 'none'; img-src data:; style-src {_hash('style.css')}; script-src {_hash('script.js')}"
+    about = [
+        h("meta", charset="utf-8"),
+        h("meta", http_equiv="Content-Security-Policy", content=f"{allowed}; base-uri 'none'; form-action 'none'"),
+        h("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        h("meta", name="color-scheme", content="light dark"),
+        h("link", rel="icon", href="data:,"),
+        h("title", f"{clean(_title(run), 80)} · karat"),
+    ]
+    return f"<head>{''.join(map(write, about))}<style>{_own('style.css')}</style></head>"
+
+
+def _top(run: Run, sections: list[Element]) -> Element:
+    p = run.provenance
+    why = f" ({p.judge_reason})" if p.judge_reason else ""
+    size = "" if run.gold_size != run.gold_size else f" · {run.gold_size:.1f} gold items per query"
+    links = [h("a", _heading(section), href=f"#{section.attributes['id']}") for section in sections]
+    return h(
+        "header",
+        h("p.brand", "karat", h("button", "◐", type="button", id="theme", hidden="", aria_label="dark or light")),
+        h("h1", data(_title(run))),
+        h(
+            "p",
+            f"{many(len(run), 'query', 'queries')}{size} · judge: ",
+            data(p.judge),
+            why,
+            f" · convention: {p.convention}",
+        ),
+        *(h("p.note", data(remark)) for remark in run.remarks()),
+        h("nav", *links, aria_label="Sections"),
+    )
+
+
+def _heading(section: Element) -> str:
+    first = section.inside[0]
+    assert isinstance(first, Element)
+    return str(first.inside[0])
+
+
+def _made(run: Run) -> Element:
+    """Where the run came from: enough to make it again."""
+    p = run.provenance
+    facts = {
+        "source": p.source,
+        "metrics": " ".join(p.metrics),
+        "judge": p.judge,
+        "convention": p.convention,
+        "tokens counted by": p.tokens,
+        "digest of queries and gold": run.gold_hash,
+        "karat": p.karat,
+    }
+    pairs = [h("div", h("dt", name), h("dd", data(value))) for name, value in facts.items() if value]
+    sure = "Intervals are percentile bootstraps over the queries, seeded: the same run gives the same page."
+    return h("section", h("h2", "How this was made"), h("dl", *pairs), h("p.note", sure), id="made")
+
+
+def _title(run: Run) -> str:
+    return PurePath(run.provenance.source).name or run.provenance.source
+
+
+@cache
+def _own(name: str) -> str:
+    """A part of the page that is karat's own, and so needs no escaping."""
+    return (files("karat.report.html") / name).read_text("utf-8")
+
+
+def _hash(name: str) -> str:
+    return f"'sha256-{b64encode(sha256(_own(name).encode()).digest()).decode()}'"

@@ -7,10 +7,10 @@ from math import isnan, log
 
 import numpy as np
 
-from karat.arrays import Floats
+from karat._internal.arrays import Floats
 from karat.metrics import parse
-from karat.report.html.figures import mean, number, table
 from karat.report.html.markup import Element, h
+from karat.report.html.scores import mean, number, table
 from karat.run import Run
 from karat.stats import Interval, intervals
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from karat.diagnosis.passages import passages
+from karat._internal.grammar import parse_call
+from karat.analysis.diagnose.similar import passages
 from karat.errors import KaratError
-from karat.grammar import parse_call
 
 _WHOLE = frozenset(("ids", "exact", "text"))
 _LEAST = 12

@@ -8,13 +8,137 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from karat.arrays import Floats
-from karat.items import GoldItem
-from karat.report.html.figures import headline, number, signed
-from karat.report.html.markup import Element, Pool, data, h, pack, visible
-from karat.report.html.texts import Bodies
+from karat._internal.arrays import Floats
+from karat._internal.text import many
+from karat.report.html.marks import Range, find, marked, takes_whole
+from karat.report.html.markup import Child, Element, Pool, data, h, pack, visible
+from karat.report.html.scores import headline, number, signed
 from karat.run import Run
-from karat.tables import many
+from karat.run.items import GoldItem, GoldText, Hit, Items, Retrieved
+
+_LONGEST = 700
+"""How many characters of a text are shown."""
+_LABEL = 60
+_PLACES = 20
+"""How many retrieved items, and how many gold items, are shown."""
+_CHARACTERS = 12_000_000
+"""How many characters of texts a page holds."""
+
+
+class Bodies:
+    """What the rows of the table open into; texts are left out once the page holds enough of them."""
+
+    def __init__(self, run: Run, causes: Mapping[tuple[str, int], str], *, room: int = _CHARACTERS) -> None:
+        self._run = run
+        self._causes = causes
+        self._whole = takes_whole(run.provenance.judge)
+        self._room = room
+        self._seen: set[str] = set()
+        self.without = 0
+        """How many queries are shown without their texts."""
+
+    def of(self, row: int, gold: Sequence[GoldItem]) -> Element:
+        """The gold of a query, and what was retrieved for it."""
+        query_id = self._run.ids[row]
+        items, hits = self._run.items(query_id), self._run.hits(query_id)
+        texts = self._take(items)
+        retrieved = self._retrieved(hits, items, int(self._run.all_hits.depth[row]), texts=texts)
+        return h(
+            "div.opened",
+            h("div", h("h4", "Gold"), *self._gold(query_id, gold, items, texts=texts)),
+            h("div", h("h4", "Retrieved"), *retrieved),
+        )
+
+    def _take(self, items: Items | None) -> bool:
+        """Whether there is room for the texts of a query; those that the page has already take none."""
+        if items is None:
+            return False
+        given = [*(item.text for item in items.retrieved[:_PLACES]), *(gold.text for gold in items.gold)]
+        texts = {text for text in given if text is not None} - self._seen
+        size = sum(min(len(text), _LONGEST) for text in texts)
+        if size > self._room:
+            self.without += 1
+            return False
+        self._room -= size
+        self._seen |= texts
+        return True
+
+    def _gold(self, query_id: str, gold: Sequence[GoldItem], items: Items | None, *, texts: bool) -> list[Element]:
+        relevant = [(place, item) for place, item in enumerate(gold) if item.grade > 0]
+        rows = []
+        for place, item in relevant[:_PLACES]:
+            own = [g.text for g in items.gold if g.item == place and g.text] if items else []
+            cause = self._causes.get((query_id, place), "")
+            found = h("span.found", f"rank {item.rank}") if item.rank else h("span.missed", "not found")
+            grade = None if item.grade == 1 else h("span.small", f"grade {item.grade:g}")
+            why = h("p.cause", data(cause)) if cause else None
+            shown = [_text([(False, _short(text))]) for text in own if texts and text != item.gold]
+            name = data(_short(item.gold), "bdi.text") if item.gold in own else _name(item.gold)
+            rows.append(h("li", *_spaced(found, grade), name, why, *shown))
+        said = []
+        if len(relevant) > len(rows):
+            said.append(f"{len(relevant) - len(rows):,} more.")
+        if len(relevant) < len(gold):
+            said.append(f"{many(len(gold) - len(relevant), 'item', 'items')} of grade 0, not relevant.")
+        return [h("ul", *rows), *(h("p.note", note) for note in said or ([] if rows else ["None."]))]
+
+    def _retrieved(self, hits: Sequence[Hit], items: Items | None, depth: int, *, texts: bool) -> list[Element]:
+        quotes: dict[str, list[GoldText]] = {}
+        for gold in items.gold if items else ():
+            quotes.setdefault(gold.label, []).append(gold)
+        by_rank: dict[int, list[Hit]] = {}
+        for hit in hits:
+            if hit.grade > 0:  # others are judged and not relevant
+                by_rank.setdefault(hit.rank, []).append(hit)
+        known = items.retrieved[:_PLACES] if items else [Retrieved(rank, None, None, None, None) for rank in by_rank]
+        rows = [self._item(item, by_rank.get(item.rank, ()), quotes, texts=texts) for item in known]
+        said = None
+        if not depth:
+            said = "Nothing came back."
+        elif items is None:
+            said = "The run keeps no items: of what came back, only the matches are known."
+        elif depth > len(rows):
+            said = f"{depth - len(rows):,} more came back."
+        return [h("ol", *rows), *([h("p.note", said)] if said else [])]
+
+    def _item(
+        self, item: Retrieved, hits: Sequence[Hit], quotes: Mapping[str, list[GoldText]], *, texts: bool
+    ) -> Element:
+        score = None if item.score is None else h("span.small", f"{item.score:.4g}")
+        doc = h("span.small", "in ", data(_short(item.doc))) if item.doc is not None and item.doc != item.id else None
+        name = None if item.id is None else _name(item.id, mark=bool(hits) and (self._whole or not item.text))
+        why = [h("span.why", data(_short(hit.why)), " · ", data(_short(hit.gold, _LABEL))) for hit in hits]
+        text = None
+        if texts and item.text:
+            text = _text(marked(item.text, self._ranges(item.text, hits, quotes), _LONGEST))
+        return h(
+            "li.hit" if hits else "li", h("span.rank", str(item.rank)), " ", *_spaced(name, doc, score, *why), text
+        )
+
+    def _ranges(self, text: str, hits: Sequence[Hit], quotes: Mapping[str, list[GoldText]]) -> list[Range]:
+        if self._whole:
+            return [Range(0, len(text))] if hits else []
+        wanted = [g.text for hit in hits for g in quotes.get(hit.gold, ()) if g.text]
+        return [place for quote in wanted for place in find(text, quote)]
+
+
+def _name(label: str, *, mark: bool = False) -> Element:
+    name = data(_short(label), "bdi.id")
+    return h("mark", name) if mark else name
+
+
+def _short(label: str, longest: int = _LONGEST) -> str:
+    return label if len(label) <= longest else label[:longest].rstrip() + "…"
+
+
+def _spaced(*parts: Child | None) -> list[Child]:
+    """The parts that are there, a space after each."""
+    return [piece for part in parts if part is not None for piece in (part, " ")]
+
+
+def _text(pieces: Sequence[tuple[bool, str]]) -> Element:
+    return h("bdi.text", *(h("mark", piece) if mark else piece for mark, piece in pieces))
+
 
 PLAIN = 100
 """How many rows are plain HTML, and how many more the script shows at a time."""

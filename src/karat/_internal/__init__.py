@@ -1,0 +1,1 @@
+"""Leaf tools without any word of retrieval: arrays, grammar, text, files, progress, threads."""

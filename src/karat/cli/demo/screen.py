@@ -1,0 +1,109 @@
+"""What `karat demo` shows: two retrievers over the bundled example, and where the better one fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from karat._internal.text import clean, span, text_table
+from karat.analysis.compare import compare
+from karat.analysis.diagnose import diagnose
+from karat.analysis.diagnose.miss import Miss
+from karat.cli.demo.data import RETRIEVERS, corpus, queries
+from karat.pipeline import evaluate
+from karat.report.run import side_by_side
+from karat.run import Run
+
+_DEPTH, _K, _SHOWN = 10, 5, 3
+
+
+def samples(retriever: str) -> list[dict[str, Any]]:
+    """The queries with what a retriever returns for each, run now."""
+    pages = {page.id: f"{page.title}. {page.text}" for page in corpus()}
+    rows = []
+    for query in queries():
+        scores = RETRIEVERS[retriever](corpus(), query.query)
+        best = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:_DEPTH]
+        rows.append(
+            {
+                "id": query.id,
+                "query": query.query,
+                "retrieved": [{"id": page, "score": score, "text": pages[page]} for page, score in best],
+                "gold": [{"id": page, "grade": grade, "text": pages[page]} for page, grade in query.gold.items()],
+                "topic": query.topic,
+            }
+        )
+    return rows
+
+
+def runs() -> dict[str, Run]:
+    """The run of each retriever."""
+    return {name: evaluate(samples(name)) for name in RETRIEVERS}
+
+
+def show(program: str = "karat", folder: Path = Path("karat-demo")) -> str:
+    """The whole screen; the commands at its end begin with the program as it was called."""
+    found = runs()
+    name, best = next(iter(found.items()))
+    p = best.provenance
+    return "\n".join(
+        [
+            f"karat demo · {len(best)} queries over {len(corpus())} short documents · "  # noqa: ISC004
+            f"two retrievers, run just now · judge: {p.judge} · convention: {p.convention}",
+            "",
+            side_by_side(found),
+            "",
+            *_verdict(found),
+            "",
+            f"Three misses of {name} at {_K}, and why",
+            text_table([[m.query_id, f'"{clean(m.query or "", 46)}"', m.gold, m.text] for m in misses(best)]),
+            "",
+            _next(program, folder),
+        ]
+    )
+
+
+def write(folder: Path) -> None:
+    """Put the samples, both runs and the report of the first, beside the second, into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found = runs()
+    for name, run in found.items():
+        run.save(folder / f"{name}.parquet")
+    first, second = found
+    lines = [msgspec.json.encode(row) for row in samples(first)]
+    (folder / "samples.jsonl").write_bytes(b"\n".join([*lines, b""]))
+    found[first].report(folder / "report.html", baseline=folder / f"{second}.parquet")
+
+
+def misses(run: Run) -> list[Miss]:
+    """Some gold items that the top k lack, of different causes where there are any."""
+    by_cause: dict[str, list[Miss]] = {}
+    for miss in diagnose(run, k=_K).misses:
+        by_cause.setdefault(miss.cause, []).append(miss)
+    turns = max(map(len, by_cause.values()), default=0)
+    taken = [group[turn] for turn in range(turns) for group in by_cause.values() if turn < len(group)]
+    return sorted(taken[:_SHOWN])
+
+
+def _verdict(found: dict[str, Run]) -> list[str]:
+    """Which of the two is better, and how sure that is."""
+    (name, best), (other, worse) = found.items()
+    row = next(row for row in compare(worse, best, names=(other, name)).rows if row.metric == f"recall@{_K}")
+    sure = f"{row.difference:+.3f} {span(row.low, row.high)}, p = {row.p:.3f}"
+    return [
+        f"  {name} against {other} on {row.metric}: {sure} · {row.won} won, {row.tied} tied, {row.lost} lost",
+        "  p: by paired sign flips, corrected for the number of metrics (Holm)",
+    ]
+
+
+def _next(program: str, folder: Path) -> str:
+    rows = [
+        [f"open {folder / 'report.html'}", "the report: curves, slices, misses, and each query with its texts"],
+        [f"{program} compare {folder / 'first-words'}.parquet {folder / 'bm25'}.parquet", "who moved?"],
+        [f"{program} diagnose {folder / 'bm25'}.parquet q01", "one query, opened"],
+        [f'{program} eval your.jsonl "recall@5 ndcg@10"', '{"query": …, "retrieved": […], "gold": […]} per line'],
+        [f"{program} init", "a commented starter and a workflow for CI"],
+    ]
+    return f"Next\n{text_table(rows)}"

@@ -1,0 +1,298 @@
+"""Hits: which retrieved item satisfies which gold item. The one thing between judging and measuring.
+
+The columns are sparse, one row for each match, however long the rankings are. Metrics see them
+through two views: *per rank* (how many of the top k are relevant?) and *per gold item* (how many
+of the gold items are found?). One item may satisfy two gold items, and two items the same one; the
+views are where that is made safe, so that no metric has to think of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import inf
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from karat._internal.arrays import Bools, Floats, Ints
+from karat.conventions import Convention
+from karat.errors import BadArgument
+from karat.hits.totals import Along
+from karat.hits.views import View, apart, best_of_rank, best_ranking, seen_before, shares_rank
+
+
+class Gold(NamedTuple):
+    """The gold items of all queries, one query after the other."""
+
+    label: Sequence[str]
+    """What to call each item: its id, or its text."""
+    start: Ints
+    """Where each query's items begin, and after the last query where they end."""
+    grade: Floats
+    """How relevant each item is; 0 means judged and found irrelevant, below 0 not judged."""
+    open: bool = False
+    """Whether there may be more than anybody knows; then a query without any has found nothing, and is defined."""
+
+
+_SHORT = 1000
+
+Cutoffs: TypeAlias = Floats
+"""Cutoffs, one row each, infinite where none was asked for: a column, which set beside an array of
+queries spreads to one row of queries for each cutoff; or whole rows, where each query has its own."""
+
+
+class _Views(NamedTuple):
+    """The same hits per rank and per gold item; one object where they are the same."""
+
+    ranks: View
+    items: View
+
+
+class Hits:
+    """Sparse columns of matches, with the depth of each ranking and the gold of each query."""
+
+    def __init__(
+        self,
+        query: Ints,
+        rank: Ints,
+        gold: Ints,
+        *,
+        depth: Ints,
+        of: Gold,
+        grade: Floats | None = None,
+        repeated: Bools | None = None,
+        equality: bool = False,
+        part: Bools | None = None,
+        why: str | Sequence[str] = "same",
+        along: Along | None = None,
+        notes: tuple[str, ...] = (),
+        failed: Mapping[int, str] | None = None,
+    ) -> None:
+        """Take the matches in any order.
+
+        `gold` counts through all gold items of all queries. `grade` is that of the gold item unless
+        the judge gives less. `repeated` marks items that stood higher in the same ranking already.
+        With `equality` every further match of a gold item is one, since equal items are the same.
+        `part` marks matches that make their rank relevant but do not suffice to find the gold item.
+        `along` holds what is read down to each rank. `failed` holds the queries that could not be judged, and why.
+        """
+        query, rank = np.asarray(query, np.int64), np.asarray(rank, np.int64)
+        gold, depth = np.asarray(gold, np.int64), np.asarray(depth, np.int64)
+        key = query * (int(rank.max(initial=0)) + 1) + rank
+        order = key.argsort(kind="stable")
+        key, again = key[order], seen_before(gold[order])
+        self.query: Ints = query[order]
+        self.rank: Ints = rank[order]
+        self.gold: Ints = gold[order]
+        try:
+            self.grade: Floats = of.grade[self.gold] if grade is None else grade[order]
+        except IndexError as error:
+            raise BadArgument(f"the judge gave a hit on gold that is not there: {error}") from error
+        self.why: str | list[str] = why if isinstance(why, str) else [why[i] for i in order]
+        self.depth = depth
+        self.queries = len(depth)
+        self.of = of
+        self.gold_query: Ints = np.repeat(np.arange(self.queries), of.start[1:] - of.start[:-1])
+        self.along = Along(depth) if along is None else along
+        self.notes = notes
+        self.failed = dict(failed or {})
+        if repeated is None:
+            self.repeated: Bools = again if equality else np.zeros(len(order), bool)
+        else:
+            self.repeated = np.asarray(repeated, bool)[order]
+        self.part: Bools | None = None if part is None or not part.any() else np.asarray(part, bool)[order]
+        # Whether no item satisfies two gold items, and none is satisfied twice.
+        self.one_to_one = not (np.count_nonzero(again) or np.count_nonzero(key[1:] == key[:-1]))
+        self._best: View | None = None
+        self._views: dict[tuple[object, ...], _Views] = {}
+        self._columns: dict[tuple[object, ...], tuple[object, Floats]] = {}
+        self._without: dict[float | None, Bools | None] = {}
+
+    def __len__(self) -> int:
+        return len(self.query)
+
+    def check(self) -> None:
+        """Refuse what no judge may say: the bounds of every metric rest on it."""
+        inside = (self.query >= 0) & (self.query < self.queries)
+        query = np.where(inside, self.query, 0)
+        start = self.of.start
+        for good, wanted in (
+            (inside, "a query counts from 0 to the number of samples"),
+            ((self.rank >= 1) & (self.rank <= self.depth[query]), "a rank lies between 1 and the depth of its ranking"),
+            ((self.gold >= start[query]) & (self.gold < start[query + 1]), "gold counts through all queries"),
+        ):
+            if not good.all():
+                row = int(np.flatnonzero(~good)[0])
+                got = f"query {self.query[row]}, rank {self.rank[row]}, gold {self.gold[row]}"
+                raise BadArgument(f"the judge gave a hit that cannot be: {wanted}", got=got)
+        if (self.grade > self.of.grade[self.gold]).any():
+            raise BadArgument("the judge gave a hit a better grade than its gold item has")
+
+    @property
+    def best_order(self) -> View:
+        """Every gold item above 0 at the place it would have in the best possible ranking."""
+        if self._best is None:
+            keep = (self.of.grade > 0).nonzero()[0]
+            self._best = best_ranking(self.gold_query[keep], self.of.grade[keep], self.queries)
+        return self._best
+
+    def without_gold(self, rel: float | None = None) -> Bools | None:
+        """Which queries have no relevant gold; None if all have some."""
+        if rel not in self._without:
+            none = (self.gold_count(rel) == 0) & (not self.of.open)
+            self._without[rel] = none if np.count_nonzero(none) else None
+        return self._without[rel]
+
+    def judged_nothing(self) -> Bools:
+        """Which queries have no gold at all, not even an item that is irrelevant."""
+        nothing: Bools = np.diff(self.of.start) == 0
+        return nothing
+
+    def gold_count(self, rel: float | None = None) -> Floats:
+        """How many relevant gold items each query has."""
+        return self.once(("gold", rel), lambda: self._count_gold(rel))
+
+    def _count_gold(self, rel: float | None) -> Floats:
+        relevant = self.gold_query[_relevant(self.of.grade, rel)]
+        return np.bincount(relevant, minlength=self.queries).astype(float)
+
+    def ranks(self, c: Convention, rel: float | None = None) -> View:
+        """Per rank: the relevant ranks of each query without copies, with the best grade of each."""
+        return self._view(c, rel, copies="precision" in c.per_rank).ranks
+
+    def items(self, c: Convention, rel: float | None = None, of: str = "recall") -> View:
+        """Per gold item: the relevant gold items that were found, each at its first rank.
+
+        For the metric `of`, if the convention says that it counts ranks, these.
+        """
+        return self._view(c, rel, copies=of in c.per_rank).items
+
+    def judged(self, c: Convention) -> View:
+        """Per rank: the ranks that hold a judged item, relevant or not."""
+        return self._view(c, -np.inf).ranks
+
+    def copies(self, c: Convention) -> View:
+        """Per rank: the relevant ranks that hold a copy of an item above."""
+        keep = self._relevant(c, None)
+        return self._once_each(keep[self.repeated[keep]])
+
+    def matches(self, c: Convention, rel: float | None = None) -> Ints:
+        """The rows in which a gold item is wholly matched, with copies if average precision counts them."""
+        keep = self._relevant(c, rel)
+        keep = keep if "ap" in c.per_rank else keep[~self.repeated[keep]]
+        return keep if self.part is None else keep[~self.part[keep]]
+
+    def retrieved_count(self, c: Convention, rel: float | None = None, of: str = "recall") -> Floats:
+        """How many relevant gold items (or ranks, as the convention counts) were retrieved at any rank."""
+        view = self._view(c, rel, copies=of in c.per_rank, scored=False).items
+        return np.bincount(view.query, minlength=self.queries).astype(float)
+
+    def relevant(self, k: Cutoffs, c: Convention, rel: float | None = None) -> Floats:
+        """How many of the top k ranks are relevant."""
+        return self.count(self.ranks(c, rel), k)
+
+    def found(self, k: Cutoffs, c: Convention, rel: float | None = None) -> Floats:
+        """How many gold items the top k hold."""
+        return self.count(self.items(c, rel), k)
+
+    def first_rank(self, k: Cutoffs, c: Convention, rel: float | None = None) -> Floats:
+        """The rank of the first relevant item, infinite where the top k hold none."""
+        view = self.ranks(c, rel)
+        first = np.full(self.queries, np.inf)
+        first[view.query[::-1]] = view.rank[::-1]  # the last to be written is the highest
+        return np.where(first <= k, first, np.inf)
+
+    def returned(self, k: Cutoffs) -> Floats:
+        """How many items came back, counting no more than k."""
+        return np.minimum(self.depth, k)
+
+    def once(self, key: tuple[object, ...], make: Callable[[], Floats], about: object = None) -> Floats:
+        """A column that several metrics share, made when it is first wanted; nobody may write into it.
+
+        What it is about is kept beside it, so that the id of that object, if it is in the key, stays its own.
+        """
+        if key not in self._columns:
+            column = make()
+            column.setflags(write=False)
+            self._columns[key] = about, column
+        return self._columns[key][1]
+
+    def count(self, view: View, k: Cutoffs) -> Floats:
+        """How many rows of a view lie in the top k of each query, for all cutoffs in one pass."""
+        count = self._count_each if k.shape[1] > 1 else self._count
+        return self.once((id(view), k.shape, k.tobytes()), lambda: count(view, k), view)
+
+    def _count_each(self, view: View, k: Cutoffs) -> Floats:
+        """The same where each query has a cutoff of its own."""
+        within = [view.query[view.rank <= cutoffs[view.query]] for cutoffs in k]
+        return np.array([np.bincount(query, minlength=self.queries) for query in within], float)
+
+    def _count(self, view: View, k: Cutoffs) -> Floats:
+        ks = k[:, 0]
+        if len(ks) == 1:
+            top = view.query[view.rank <= ks[0]]
+            return np.bincount(top, minlength=self.queries).astype(float)[None]
+        order = ks.argsort()
+        first_to_hold = ks[order].searchsorted(view.rank)
+        cells = first_to_hold * self.queries + view.query
+        counts = np.bincount(cells, minlength=(len(ks) + 1) * self.queries)
+        within = counts[: len(ks) * self.queries].reshape(len(ks), -1).cumsum(axis=0, dtype=float)
+        return within[order.argsort()]
+
+    def total(self, view: View, value: Floats, place: Ints, k: Cutoffs) -> Floats:
+        """The sum of a value over the rows whose place lies in the top k, for each query.
+
+        Each cutoff is summed by itself, rank by rank, so that asking for others changes no digit.
+        """
+        sums = []
+        deepest = place.max() if len(place) > _SHORT else inf
+        for cutoffs in k:
+            cutoff = cutoffs[view.query] if len(cutoffs) > 1 else cutoffs[0]
+            top = slice(None) if np.ndim(cutoff) == 0 and cutoff >= deepest else place <= cutoff
+            sums.append(np.bincount(view.query[top], value[top], self.queries))
+        return np.array(sums)
+
+    def _view(self, c: Convention, rel: float | None, *, copies: bool = False, scored: bool = True) -> _Views:
+        key = (copies, rel, c.above_zero and scored)
+        if key not in self._views:
+            keep = self._relevant(c, rel, scored=scored)
+            if copies:
+                ranks = self._once_each(keep)
+                self._views[key] = _Views(ranks, ranks)
+            else:
+                self._views[key] = self._make_views(keep)
+        return self._views[key]
+
+    def _relevant(self, c: Convention, rel: float | None, *, scored: bool = True) -> Ints:
+        """The rows that count as relevant; where a score must be above 0 for that, by their scores too."""
+        keep = _relevant(self.grade, rel).nonzero()[0]
+        if c.above_zero and scored and (score := self.along.values("score")) is not None:
+            keep = keep[score[self.along.row(self.query[keep], self.rank[keep])] > 0]
+        return keep
+
+    def _once_each(self, keep: Ints) -> View:
+        """The ranks of these rows, each once."""
+        ranks = self._rows(keep)
+        shared = shares_rank(ranks)
+        return best_of_rank(ranks, shared) if shared.any() else ranks
+
+    def _make_views(self, keep: Ints) -> _Views:
+        keep = keep[~self.repeated[keep]]
+        ranks = items = self._rows(keep)
+        if self.one_to_one and self.part is None:
+            return _Views(ranks, items)
+        whole = keep if self.part is None else keep[~self.part[keep]]
+        items = self._rows(whole[~seen_before(self.gold[whole])])
+        if (shared := shares_rank(ranks)).any():
+            ranks = best_of_rank(ranks, shared)
+        if shares_rank(items).any():
+            items = apart(items)
+        return _Views(ranks, items)
+
+    def _rows(self, keep: Ints) -> View:
+        rank = self.rank[keep]
+        return View(self.query[keep], rank, self.grade[keep], rank)
+
+
+def _relevant(grade: Floats, rel: float | None) -> Bools:
+    return grade > 0 if rel is None else grade >= rel

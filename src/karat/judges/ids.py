@@ -1,0 +1,90 @@
+"""Judges of equality: the same id, the same document, the very same text."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from karat._internal.grammar import write_call
+from karat.conventions import Convention
+from karat.errors import BadArgument, InputError
+from karat.hits import Gold, Hits
+from karat.hits.combine import unite
+from karat.judges.matches import need
+from karat.judges.protocol import judge
+from karat.samples import Field, RepeatedKey, Samples
+
+
+class _Equality:
+    """Matches items that are equal in one field."""
+
+    name: str
+    field: Field
+    why: str
+
+    def __call__(self, samples: Samples, convention: Convention) -> Hits:
+        """Find the gold keys in the rankings."""
+        self._check(samples)
+        keys = samples.gold.keys(self.field)
+        units = samples.gold.units(keys.key) if "group" in samples.gold.columns else None
+        try:
+            found = samples.retrieved.find(self.field, keys, convention)
+        except RepeatedKey:
+            once = keys.once()
+            found = samples.retrieved.find(self.field, once, convention).spread(once, keys)
+            units = samples.gold.units(keys.key)
+        hits = Hits(
+            found.query,
+            found.rank,
+            found.gold,
+            depth=found.depth,
+            of=Gold(keys.key, keys.start, samples.gold.grade),
+            equality=True,
+            why=self.why,
+            notes=_notes(found.rounded),
+        )
+        return hits if units is None else unite(hits, units)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """What tells copies."""
+        return (self.field,)
+
+    def _check(self, samples: Samples) -> None:
+        need(samples, self.field, self.name)
+
+
+@judge("ids")
+class Ids(_Equality):
+    """The same id; 1 and "1" are the same. With at="doc" the same document: a chunk counts as the one it is from."""
+
+    def __init__(self, *, at: Literal["item", "doc"] = "item") -> None:
+        if at not in ("item", "doc"):
+            raise BadArgument('items are compared at="item", or their documents at="doc"', got=at)
+        self.field = "doc" if at == "doc" else "id"
+        self.name = write_call("ids", at=at) if at == "doc" else "ids"
+        self.why = "same document" if at == "doc" else "same id"
+
+    def _check(self, samples: Samples) -> None:
+        if self.field != "doc":
+            return super()._check(samples)
+        if "doc" not in samples.retrieved.fields:
+            need(samples, "doc", self.name)
+        if not {"doc", "id"} & samples.gold.fields:
+            raise InputError('at="doc" compares documents, but not every gold item has a "doc" or an "id"')
+        return None
+
+
+@judge("exact")
+class Exact(_Equality):
+    """The same text, to the letter."""
+
+    name: str = "exact"
+    field: Field = "text"
+    why = "exact"
+
+
+def _notes(rounded: int) -> tuple[str, ...]:
+    if not rounded:
+        return ()
+    said = f"{rounded} ranks were decided as ties: the scores are equal in single precision, as in trec_eval"
+    return (said,)

@@ -1,0 +1,240 @@
+"""The first screen: the means, how sure they are, and how the queries' scores are spread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from karat._internal.arrays import Floats
+from karat._internal.text import many
+from karat.analysis.compare import Comparison
+from karat.metrics import METRICS, Metric
+from karat.report.html.markup import Child, Element, data, h
+from karat.run import Run
+from karat.stats import intervals
+
+_USUAL = 5
+_MOST = 5
+_STRIP = (120, 12)
+
+
+def headline(run: Run) -> list[str]:
+    """One name for each metric of the run, the first few: with several cutoffs the one nearest to 5."""
+    return [_usual(metric) for metric in run.metrics][:_MOST]
+
+
+def _usual(metric: Metric) -> str:
+    ranks = [(abs(k - _USUAL), name) for name, k in metric.columns if isinstance(k, int)]
+    return min(ranks)[1] if ranks else metric.names[0]
+
+
+def meaning(name: str) -> str:
+    """What a metric says, if it is defined here."""
+    known = METRICS.get(name.partition("@")[0].partition("(")[0])
+    return known.help if known else ""
+
+
+def number(value: float, places: int = 3) -> str:
+    """A score; a dash where it is undefined."""
+    return "–" if value != value else f"{value:.{places}f}"
+
+
+def share(value: float) -> str:
+    """A share of a whole, in percent."""
+    return f"{100 * value:.0f} %"
+
+
+def signed(value: float) -> str:
+    """A difference, with a sign that is as wide as a digit."""
+    if value != value:
+        return "–"
+    return f"{value:+.3f}".replace("-0.000", "+0.000").replace("-", "−")
+
+
+def mean(values: Floats) -> float:
+    """The mean of what is defined."""
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if len(defined) else float("nan")
+
+
+def strip(value: float, low: float, high: float) -> Element | None:
+    """A mean and its interval on a line from 0 to 1."""
+    if value != value:
+        return None
+    width, height = _STRIP
+    inner = width - 4
+
+    def x(score: float) -> float:
+        return round(2 + min(max(score, 0.0), 1.0) * inner, 1)
+
+    ends = f", 95 % interval {low:.2f} to {high:.2f}" if low == low else ""
+    band = h("rect.band", x=x(low), y=3, width=round(x(high) - x(low), 1), height=6) if low == low else None
+    return h(
+        "svg.strip",
+        h("line.axis", x1=2, y1=6, x2=width - 2, y2=6),
+        band,
+        h("line.at", x1=x(value), y1=1, x2=x(value), y2=11),
+        viewBox=f"0 0 {width} {height}",
+        role="img",
+        aria_label=f"mean {value:.2f}{ends}, on a line from 0 to 1",
+    )
+
+
+def table(
+    caption: str, header: Sequence[Child], rows: Sequence[Sequence[Child | None]], *, text: Sequence[int] = (0,)
+) -> Element:
+    """A table of numbers, but for the columns that are text; the first cell of a row is its header."""
+    kind = ["" if i in text else ".n" for i in range(len(header))]
+    heads = [h(f"th{own}", cell, scope="col") for own, cell in zip(kind, header, strict=True)]
+    body = []
+    for first, *others in rows:
+        cells = [h(f"td{own}", cell) for own, cell in zip(kind[1:], others, strict=True)]
+        body.append(h("tr", h("th", first, scope="row"), *cells))
+    return h(
+        "div.wide",
+        h(
+            "table.texts" if len(text) == len(header) else "table",
+            h("caption", caption),
+            h("thead", h("tr", *heads)),
+            h("tbody", *body),
+        ),
+        tabindex=0,
+        role="region",
+        aria_label=caption,
+    )
+
+
+_BARS = 12
+_WIDTH, _HEIGHT, _FOOT = 240, 72, 14
+
+
+def means(run: Run, comparison: Comparison | None = None) -> Element:
+    """A tile for each headline metric, then a table of all metrics."""
+    ends = run.interval()
+    gained = {} if comparison is None else {row.metric: row.difference for row in comparison.rows}
+    tiles = [_tile(run, name, gained.get(name)) for name in headline(run)]
+    rows = [
+        [
+            name,
+            number(value),
+            f"{ends[name].low:.2f} – {ends[name].high:.2f}" if ends[name].low == ends[name].low else "–",
+            strip(value, *ends[name]),
+            meaning(name),
+            f"{run.undefined[name]:,}" if run.undefined[name] else "–",
+        ]
+        for name, value in run.mean.items()
+    ]
+    header = ["metric", "mean", "95 % interval", "from 0 to 1", "what it says", "undefined"]
+    every = table("Every metric", header, rows, text=(0, 3, 4))
+    note = h("p.note", "Beside each mean its 95 % interval; below it, how many queries score how much.")
+    return h("section", h("h2", "Scores"), note, h("div.tiles", *tiles), every, id="scores")
+
+
+def _tile(run: Run, name: str, gained: float | None) -> Element:
+    low, high = run.interval()[name]
+    sure = f"{low:.2f} – {high:.2f}" if low == low else "no interval"
+    return h(
+        "article.tile",
+        h("h3", name),
+        h("p", h("span.big", number(run.mean[name])), " ", h("span.sure", sure)),
+        None if gained is None else h("p.sure", f"{signed(gained)} to the baseline"),
+        histogram(run.scores[name], name),
+        h("p.sure", _ends(run.scores[name])),
+    )
+
+
+def _ends(values: Floats) -> str:
+    """How many queries score nothing, and how many everything."""
+    defined = values[~np.isnan(values)]
+    if not len(defined):
+        return "undefined for every query"
+    return f"{share((defined <= 0).mean())} score 0 · {share((defined >= 1).mean())} score 1"
+
+
+def histogram(values: Floats, name: str) -> Element:
+    """How many queries score how much: 0 and 1 have bars of their own, for that is where most of them are."""
+    counts = spread(values)
+    top, step = max(*counts, 1), _WIDTH / _BARS
+    bars = []
+    for i, count in enumerate(counts):
+        tall = round((_HEIGHT - _FOOT - 2) * count / top, 1)
+        tall = max(tall, 1.5) if count else 0.0
+        exact = ".exact" if i in (0, _BARS - 1) else ""
+        bars.append(
+            h(
+                f"rect.bar{exact}",
+                h("title", f"{_between(i)}: {many(count, 'query', 'queries')}"),
+                x=round(i * step + 1, 1),
+                y=round(_HEIGHT - _FOOT - tall, 1),
+                width=round(step - 2, 1),
+                height=tall,
+            )
+        )
+    marks = [(step / 2, "0"), (_WIDTH / 2, "0.5"), (_WIDTH - step / 2, "1")]
+    labels = [h("text", text, x=round(x, 1), y=_HEIGHT - 2, text_anchor="middle") for x, text in marks]
+    counted = ", ".join(f"{_between(i)}: {count}" for i, count in enumerate(counts) if count)
+    return h(
+        "svg.histogram",
+        h("line.axis", x1=0, y1=_HEIGHT - _FOOT, x2=_WIDTH, y2=_HEIGHT - _FOOT),
+        *bars,
+        *labels,
+        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
+        role="img",
+        aria_label=f"Queries by their {name}. {counted or 'undefined for every query'}",
+    )
+
+
+def spread(values: Floats) -> list[int]:
+    """How many queries score 0, up to 0.1, up to 0.2, … below 1, and 1."""
+    defined = values[~np.isnan(values)]
+    inside = defined[(defined > 0) & (defined < 1)]
+    tenths = np.bincount(np.minimum((inside * 10).astype(int), 9), minlength=10)
+    return [int((defined <= 0).sum()), *tenths.tolist(), int((defined >= 1).sum())]
+
+
+def _between(bar: int) -> str:
+    if bar in (0, _BARS - 1):
+        return "0" if bar == 0 else "1"
+    return f"{(bar - 1) / 10:.1f} to {bar / 10:.1f}"
+
+
+_VALUES = 20
+_FIELDS = 6
+
+
+def slices(run: Run) -> Element | None:
+    """A table for each field that divides the queries into a few parts."""
+    fields = [field for field, values in run.meta.items() if few(values)][:_FIELDS]
+    if not fields:
+        return None
+    return h("section", h("h2", "Slices"), h("div.pairs", *(_slice(run, field) for field in fields)), id="slices")
+
+
+def few(values: Sequence[Any]) -> bool:
+    """Whether the values divide the queries into a few parts of some size."""
+    kinds = {"" if value is None else str(value) for value in values if isinstance(value, str | int | None)}
+    simple = all(isinstance(value, str | int | None) for value in values)
+    return simple and 1 < len(kinds) <= min(_VALUES, len(values) / 2)
+
+
+def _slice(run: Run, field: str) -> Element:
+    names = headline(run)
+    first, parts = names[0], run.by(field)
+
+    def worst(value: str) -> tuple[bool, float]:
+        mean = parts[value].mean[first]
+        return mean != mean, mean
+
+    rows: list[list[Any]] = []
+    for value in sorted(parts, key=worst):
+        part = parts[value]
+        low, high = intervals({first: part.scores[first]})[first]
+        sure = f"{low:.2f} – {high:.2f}" if low == low else "–"
+        rest = [number(part.mean[name]) for name in names[1:]]
+        rows.append(
+            [data(value), f"{len(part):,}", number(part.mean[first]), sure, strip(part.mean[first], low, high), *rest]
+        )
+    header: list[Child] = [data(field), "queries", first, "95 % interval", "from 0 to 1", *names[1:]]
+    return table(f"By {field}, worst first", header, rows, text=(0, 4))

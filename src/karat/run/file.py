@@ -1,0 +1,365 @@
+"""Run files: one Parquet file, readable with any Parquet reader, its provenance in the footer.
+
+One row per query: `query_id`, `query` if there is one, each metric under its name, then what the
+scores were made of: `depth`, `gold` (items and grades), `hits` (rank, gold item, grade, reason),
+`along.<name>` and `size.<name>` if texts were measured (what was read down to each rank), what is
+kept of the items (`retrieved`, `gold_items`), and each field of the samples as `meta.<field>`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from functools import partial
+from io import BytesIO
+from math import isnan, nan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+
+import numpy as np
+
+from karat._internal.arrays import Ints, starts
+from karat._internal.text import storable
+from karat.conventions import Convention
+from karat.errors import BadArgument, KaratError, RunFileError, first_line
+from karat.hits import Gold, Hits
+from karat.hits.totals import Along
+from karat.metrics import Metric
+from karat.metrics.names import parse_stored
+from karat.run.items import Extent, Kept, strings
+from karat.run.provenance import Provenance
+from karat.run.run import Run
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_NAN = "nan"
+_RETRIEVED, _GOLD = "retrieved", "gold_items"
+
+
+def write_choices(convention: Convention) -> dict[str, Any]:
+    """The record as JSON can hold it, whichever choices there are."""
+    return {field.name: _written(getattr(convention, field.name)) for field in fields(convention)}
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _written(one) for name, one in value.items()}
+    if isinstance(value, tuple | list):
+        return [_written(one) for one in value]
+    return _NAN if isinstance(value, float) and isnan(value) else value
+
+
+def read_choices(written: Mapping[str, Any]) -> Convention:
+    """The record that was written; a choice that the file does not know is made as in the standard."""
+    hints = get_type_hints(Convention)
+    return Convention(**{name: _read(value, hints.get(name)) for name, value in written.items()})
+
+
+def _read(value: Any, hint: Any = float) -> Any:
+    """A value as its field has it: JSON knows neither tuples nor NaN, which older files write as null."""
+    if isinstance(value, dict):
+        return {name: _read(one, float | None) for name, one in value.items()}
+    if isinstance(value, list):
+        return tuple(map(_read, value))
+    if hint is float and value is None:
+        return nan
+    return nan if value == _NAN and (hint is float or float in get_args(hint)) else value
+
+
+def item_columns(kept: Kept, of: Gold) -> dict[str, pl.Series]:
+    """The items as nested columns, one list of records for each query; of the gold, what the run does not say."""
+    named = _named_by(kept, of)
+    said = ("label",) if named is None else ("label", "grade", "item", named)
+    gold = {name: column for name, column in kept.gold.items() if name not in said}
+    columns = {_RETRIEVED: _nested(kept.given, kept.start)}
+    return columns | ({_GOLD: _nested(gold, kept.gold_start)} if gold else {})
+
+
+def about_items(kept: Kept, of: Gold) -> dict[str, Any]:
+    """What a reader of the columns must know: how much they hold, and what the labels of the gold are."""
+    return {**kept.extent._asdict(), "label": _named_by(kept, of)}
+
+
+def _named_by(kept: Kept, of: Gold) -> str | None:
+    """The field of which the labels consist, where the gold is what the run has and nothing else."""
+    gold = kept.gold
+    if gold["item"] != _counted(of) or gold["grade"] != of.grade.tolist():
+        return None
+    return next((name for name in ("id", "text") if gold.get(name) == of.label), None)
+
+
+def _counted(of: Gold) -> list[int]:
+    """The number of each gold item within its query."""
+    numbers: list[int] = (np.arange(len(of.label)) - np.repeat(of.start[:-1], np.diff(of.start))).tolist()
+    return numbers
+
+
+def _nested(columns: Mapping[str, Any], start: Ints) -> pl.Series:
+    import polars as pl
+
+    kinds: dict[str, Any] = {"score": pl.Float64, "grade": pl.Float64, "item": pl.Int32, "seen": pl.Boolean}
+    flat = [
+        pl.Series(name, column, dtype=kinds[name]) if name in kinds else _texts_stored(name, column)
+        for name, column in columns.items()
+    ]
+    return nest(pl.DataFrame(flat), start)
+
+
+def _texts_stored(name: str, column: list[Any]) -> pl.Series:
+    """A column of ids or texts; the texts, which repeat from query to query, are stored once each."""
+    import polars as pl
+
+    try:
+        series = pl.Series(name, column, dtype=pl.String, strict=True)
+    except (TypeError, UnicodeError, pl.exceptions.PolarsError):  # numbers among them, or half a character
+        texts = strings(name, column)
+        safe = storable(["" if text is None else text for text in texts])
+        given = [None if text is None else s for text, s in zip(texts, safe, strict=True)]
+        series = pl.Series(name, given, dtype=pl.String)
+    return series.cast(pl.Categorical) if name == "text" else series
+
+
+def nest(flat: pl.DataFrame, start: Ints, *, records: bool = True) -> pl.Series:
+    """Rows that belong to queries, in order, as one list per query."""
+    import polars as pl
+
+    rows, size = len(start) - 1, np.diff(start)
+    whole = flat.to_struct("list") if records else flat.to_series().alias("list")
+    width = int(size[0]) if rows else 0
+    if width and (size == width).all():
+        return whole.reshape((rows, width)).arr.to_list()
+    lists = pl.DataFrame({"query": np.repeat(np.arange(rows), size), "list": whole})
+    lists = lists.group_by("query", maintain_order=True).agg("list")
+    every = pl.DataFrame({"query": np.arange(rows)}).join(lists, on="query", how="left", maintain_order="left")
+    return every["list"].fill_null([])
+
+
+def stored_items(frame: pl.DataFrame, of: Gold, about: Mapping[str, Any]) -> Callable[[], Kept]:
+    """Reads the items when they are first wanted; a file that lacks some of it is noticed now."""
+    columns = frame.select(_RETRIEVED, *(name for name in frame.columns if name == _GOLD))
+    return partial(_read_items, columns, of, Extent(about["places"], about["whole"]), about["label"])
+
+
+def _read_items(frame: pl.DataFrame, of: Gold, extent: Extent, label: str | None) -> Kept:
+    gold, start = _flat(frame[_GOLD]) if _GOLD in frame.columns else ({}, of.start)
+    if label is not None:
+        gold |= {label: list(of.label), "item": _counted(of), "grade": of.grade.tolist()}
+    first = np.repeat(of.start[:-1], np.diff(start)).tolist()
+    gold["label"] = [of.label[begin + item] for begin, item in zip(first, gold["item"], strict=True)]
+    return Kept(*_flat(frame[_RETRIEVED]), gold, start, extent)
+
+
+def _flat(column: pl.Series) -> tuple[dict[str, list[Any]], Ints]:
+    flat = column.explode(empty_as_null=False).struct.unnest()
+    size = column.list.len().to_numpy().astype(np.int64)
+    return {name: flat[name].to_list() for name in flat.columns}, starts(size)
+
+
+_FORMAT = 1
+_KEY = "karat"
+_META = "meta."
+_ALONG = "along."
+_SIZE = "size."
+
+
+def save(run: Run, path: str | os.PathLike[str]) -> None:
+    """Write a run beside the old file, then put it in its place: there is never half a file."""
+    import msgspec
+    import polars as pl
+
+    about = {
+        "format": _FORMAT,
+        "provenance": run.provenance.to_dict(),
+        "convention": write_choices(run.convention),
+        "gold_hash": run.gold_hash,
+        "open": run.all_hits.of.open,
+        "items": None if run.kept is None else about_items(run.kept, run.all_hits.of),
+    }
+    target = Path(path)
+    try:
+        target = target.resolve()  # a link stays a link
+        if target.exists() and not target.is_file():
+            raise RunFileError(f"cannot write the run to {target}: it is not a file")
+        frame = _frame(run)
+        beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        try:
+            frame.write_parquet(beside, compression_level=1, metadata={_KEY: msgspec.json.encode(about).decode()})
+            beside.replace(target)
+        finally:
+            beside.unlink(missing_ok=True)
+    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+        if isinstance(error, RunFileError):
+            raise
+        why = first_line(error) if target.parent.is_dir() else f"there is no folder {target.parent}"
+        raise RunFileError(f"cannot write the run to {target}: {why}") from error
+
+
+def load(path: str | os.PathLike[str]) -> Run:
+    """Read a run that was saved."""
+    import msgspec
+    import polars as pl
+
+    source = Path(path)
+    try:
+        content = b""
+        if not source.is_file():
+            raise RunFileError(f"no run file {source}")
+        content = source.read_bytes()  # as bytes, for a path with brackets would be taken for a pattern
+        written = pl.read_parquet_metadata(BytesIO(content)).get(_KEY)
+        frame = pl.read_parquet(content)
+    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+        if isinstance(error, RunFileError):
+            raise
+        hint = f"karat eval {source} -o run.parquet, if these are samples"
+        if content and not content.startswith(b"PAR1"):
+            raise RunFileError(f"{source} is not a run file", hint=hint) from error
+        raise RunFileError(f"{source} cannot be read: {first_line(error)}") from error
+    if written is None:
+        hint = f"karat eval {source} -o run.parquet, if these are samples"
+        raise RunFileError(f"{source} is a Parquet file, but not a run of karat", hint=hint)
+    try:
+        about = msgspec.json.decode(written)
+        if about["format"] > _FORMAT:
+            raise RunFileError(f"{source} was written by a newer karat ({about['provenance']['karat']})")
+        return _run(frame, about)
+    except (msgspec.DecodeError, KeyError, TypeError, KaratError, pl.exceptions.PolarsError) as error:
+        if isinstance(error, RunFileError):
+            raise
+        raise RunFileError(f"{source} is a damaged run file: {first_line(error)}") from error
+
+
+def as_run(given: object) -> Run:
+    """A run, or what is stored under the path of a run file."""
+    if isinstance(given, Run):
+        return given
+    if isinstance(given, str | os.PathLike):
+        return load(given)
+    raise BadArgument("wanted a run, or the path of a run file", got=given, hint='"main.parquet"')
+
+
+def _frame(run: Run) -> pl.DataFrame:
+    import polars as pl
+
+    hits, rows = run.all_hits, len(run)
+    within = hits.gold - hits.of.start[hits.query]
+    why = pl.repeat(hits.why, len(hits), eager=True) if isinstance(hits.why, str) else _texts(hits.why)
+    found = pl.DataFrame(
+        {
+            "rank": hits.rank,
+            "gold": within,
+            "grade": hits.grade,
+            "repeated": hits.repeated,
+            "part": np.zeros(len(hits), bool) if hits.part is None else hits.part,
+            "why": why,
+        }
+    )
+    gold = pl.DataFrame({"item": _texts(hits.of.label), "grade": hits.of.grade})
+    columns: dict[str, Any] = {"query_id": storable(run.ids)}
+    if run.query is not None:
+        columns["query"] = _texts(run.query)
+    columns |= run.scores
+    columns["depth"] = hits.depth
+    if hits.failed:
+        columns["failed"] = _texts([hits.failed.get(row) for row in range(rows)])
+    columns["gold"] = nest(gold, hits.of.start)
+    columns["hits"] = nest(found, starts(np.bincount(hits.query, minlength=rows)))
+    for name, sizes in hits.along.sizes.items():
+        columns[_SIZE + name] = sizes
+    for name, total in hits.along.totals.items():
+        at_rank = pl.DataFrame({name: total})
+        columns[_ALONG + name] = nest(at_rank, starts(hits.depth), records=False)
+    columns |= {} if run.kept is None else item_columns(run.kept, hits.of)
+    for name, values in run.meta.items():
+        columns[_META + name] = _meta_series(values)
+    return pl.DataFrame(columns)
+
+
+def _meta_series(values: Any) -> pl.Series:
+    """A field of the samples as a column; what is not a simple value of one type is written as text."""
+    import polars as pl
+
+    try:
+        column = pl.Series(values, strict=True)
+        if not column.dtype.is_nested() and column.dtype != pl.Object:
+            return column
+    except (TypeError, ValueError, OverflowError, UnicodeError, pl.exceptions.PolarsError):
+        pass
+    return _texts(values)
+
+
+def _texts(values: Any) -> pl.Series:
+    """Texts as a column, whatever they are; mostly they are strings that can be taken as they are."""
+    import polars as pl
+
+    try:
+        return pl.Series(list(values), dtype=pl.String, strict=True)
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
+        pass
+    given = ["" if value is None else str(value) for value in values]
+    texts = [None if value is None else text for value, text in zip(values, storable(given), strict=True)]
+    return pl.Series(texts, dtype=pl.String)
+
+
+def _run(frame: pl.DataFrame, about: dict[str, Any]) -> Run:
+    given = about["provenance"]
+    tuples = {name: tuple(given[name]) for name in ("metrics", "notes")}
+    provenance = Provenance(**{**given, **tuples})
+    metrics: tuple[Metric, ...] = tuple(parse_stored(text) for text in provenance.metrics)
+    names = [name for metric in metrics for name in metric.names]
+    hits, items = _hits(frame, open_gold=about.get("open", False)), about.get("items")
+    return Run(
+        ids=frame["query_id"].to_list(),
+        hits=hits,
+        metrics=metrics,
+        convention=read_choices(about["convention"]),
+        scores={name: frame[name].to_numpy() for name in names},
+        provenance=provenance,
+        query=frame["query"].to_list() if "query" in frame.columns else None,
+        kept=None if items is None else stored_items(frame, hits.of, items),
+        meta={name.removeprefix(_META): frame[name].to_list() for name in frame.columns if name.startswith(_META)},
+    )
+
+
+def _hits(frame: pl.DataFrame, *, open_gold: bool) -> Hits:
+    gold_size = frame["gold"].list.len().to_numpy().astype(np.int64)
+    start = starts(gold_size)
+    gold = frame["gold"].explode(empty_as_null=False).struct.unnest()
+    count = frame["hits"].list.len().to_numpy().astype(np.int64)
+    query = np.repeat(np.arange(len(frame)), count)
+    hits = frame["hits"].explode(empty_as_null=False).struct.unnest()
+    why = hits["why"].to_list()
+    depth = frame["depth"].to_numpy()
+    return Hits(
+        query,
+        hits["rank"].to_numpy(),
+        hits["gold"].to_numpy() + start[query],
+        depth=depth,
+        of=Gold(gold["item"].to_list(), start, gold["grade"].to_numpy(), open_gold),
+        grade=hits["grade"].to_numpy(),
+        repeated=hits["repeated"].to_numpy(),
+        part=hits["part"].to_numpy(),
+        why=why[0] if len(set(why)) == 1 else why,
+        along=_along(frame, depth),
+        notes=(),
+        failed=_failed(frame),
+    )
+
+
+def _failed(frame: pl.DataFrame) -> dict[int, str]:
+    """The queries that could not be judged, and why."""
+    causes = frame["failed"].to_list() if "failed" in frame.columns else []
+    return {row: why for row, why in enumerate(causes) if why is not None}
+
+
+def _along(frame: pl.DataFrame, depth: Ints) -> Along:
+    """What was read on the way down, as it was stored."""
+    totals, sizes = {}, {}
+    for column in frame.columns:
+        if column.startswith(_ALONG):
+            flat = frame[column].explode(empty_as_null=False)
+            totals[column.removeprefix(_ALONG)] = flat.to_numpy().astype(float)
+        elif column.startswith(_SIZE):
+            sizes[column.removeprefix(_SIZE)] = frame[column].to_numpy()
+    return Along(depth, totals, sizes)

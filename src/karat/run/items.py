@@ -1,0 +1,328 @@
+"""What a run keeps of its items: enough to show a query in full, and to say why something was missed.
+
+A run holds rankings of any length, its file must not. So the best places of each ranking are kept, and texts up to
+a length; both bounds are here, and a text that was cut says so.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain, pairwise, repeat
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from karat._internal.arrays import Floats, Ints, starts
+from karat.conventions import STANDARD, Convention
+from karat.errors import KaratError
+from karat.hits import Gold, Hits
+from karat.judges import Ids, Judge, choose, find_judge
+from karat.metrics import Metric
+from karat.samples import Field, Rankings, Samples
+from karat.samples.ids import as_id, as_ids, as_text, without_copies
+from karat.samples.rankings.dicts import Maps
+from karat.samples.rankings.ranks import order, precision_of
+from karat.samples.rankings.table import Table
+
+_PLACES = (20, 100)
+"""The fewest and the most places of a ranking that are kept; between them, twice the largest cutoff."""
+_ITEMS, _FEWEST = 100_000, 10
+"""How many items are kept of all rankings together, and the fewest places in spite of that."""
+_TEXT = (4_000, 250)
+"""The length at which texts are cut, and the shortest to which it is halved where there are very many."""
+_CHARACTERS = 50_000_000
+_CUT = "… [{:,} more characters]"
+_END = re.compile(r"… \[([\d,]+) more characters\]\Z")
+
+
+class Hit(NamedTuple):
+    """One match: the item at this rank satisfies this gold item."""
+
+    rank: int
+    gold: str
+    grade: float
+    why: str
+
+
+class GoldItem(NamedTuple):
+    """A gold item, and the rank at which it was first found, if it was."""
+
+    gold: str
+    grade: float
+    rank: int | None
+
+
+class Retrieved(NamedTuple):
+    """A retrieved item, as far as its fields were given."""
+
+    rank: int
+    id: str | None
+    text: str | None
+    doc: str | None
+    score: float | None
+
+
+class GoldText(NamedTuple):
+    """A gold item as it was given. Alternatives are one item of `run.gold(query_id)`, and several here."""
+
+    label: str
+    text: str | None
+    doc: str | None
+    grade: float
+    id: str | None = None
+    item: int = 0
+    """Which of `run.gold(query_id)` it is, or belongs to."""
+    seen: bool | None = None
+    """Whether its id was retrieved for any query; None if the run is too large to be looked through for it."""
+
+
+class Items(NamedTuple):
+    """The items of one query: what came back, best first, and what should have."""
+
+    retrieved: list[Retrieved]
+    gold: list[GoldText]
+
+
+class Extent(NamedTuple):
+    """How much of the rankings was kept, and looked at."""
+
+    places: int
+    """How many places of each were kept."""
+    whole: bool
+    """Whether all of them was looked through for gold, so that `seen` is known."""
+
+
+Column = Sequence[Any]
+
+
+class Kept:
+    """The items of all queries as flat columns, one query after the other."""
+
+    def __init__(
+        self, given: Mapping[str, list[Any]], start: Ints, gold: Mapping[str, Column], gold_start: Ints, extent: Extent
+    ) -> None:
+        self.given = given
+        """Some of id, text, doc and score, as they came: an id may be a number."""
+        self.start = start
+        self.gold = gold
+        """Label, grade and item; and some of id, text, doc and seen."""
+        self.gold_start = gold_start
+        self.extent = extent
+
+    @cached_property
+    def retrieved(self) -> Mapping[str, Column]:
+        """Some of id, text, doc and score."""
+        return {name: column if name == "score" else strings(name, column) for name, column in self.given.items()}
+
+    def items(self, row: int) -> Items:
+        """The items of one query."""
+        ranked = _rows(self.retrieved, self.start, row, Retrieved._fields[1:])
+        gold = _rows(self.gold, self.gold_start, row, GoldText._fields)
+        return Items(
+            [Retrieved(rank, *item) for rank, item in enumerate(ranked, 1)], [GoldText(*item) for item in gold]
+        )
+
+    def take(self, rows: Ints) -> Kept:
+        """The items of some queries, in this order."""
+        retrieved, start = _take(self.retrieved, self.start, rows)
+        return Kept(retrieved, start, *_take(self.gold, self.gold_start, rows), self.extent)
+
+
+def places_kept(metrics: Iterable[Metric], queries: int) -> int:
+    """How many places of each ranking are kept."""
+    cutoffs = [k for metric in metrics for _, k in metric.columns if isinstance(k, int)]
+    fewest, most = _PLACES
+    wanted = min(max(2 * max(cutoffs, default=0), fewest), most)
+    return max(min(wanted, _ITEMS // max(queries, 1)), _FEWEST)
+
+
+def cut(columns: Sequence[list[str | None]]) -> list[list[str | None]]:
+    """Texts cut to a length, the same for all, that keeps the different ones together within bounds."""
+    sizes = np.fromiter(map(_length, set(chain.from_iterable(columns)) - {None}), np.int64)  # type: ignore[arg-type]
+    longest, shortest = _TEXT
+    while longest > shortest and np.minimum(sizes, longest).sum() > _CHARACTERS:
+        longest //= 2
+    if sizes.max(initial=0) <= longest:
+        return list(columns)
+    return [
+        [text if text is None or _length(text) <= longest else _shorter(text, longest) for text in column]
+        for column in columns
+    ]
+
+
+def without_mark(text: str) -> str:
+    """A text as far as it was kept."""
+    return _END.sub("", text) if text.endswith(" more characters]") else text
+
+
+def _shorter(text: str, longest: int) -> str:
+    return text[:longest] + _CUT.format(_length(text) - longest)
+
+
+def _length(text: str) -> int:
+    """How long a text was before it was cut, if it was: a part of a run may have cut it already."""
+    mark = _END.search(text) if text.endswith(" more characters]") else None
+    return len(text) if mark is None else mark.start() + int(mark[1].replace(",", ""))
+
+
+def strings(field: str, column: list[Any]) -> list[str | None]:
+    """Ids and texts as strings, None where an item lacks one."""
+    if set(map(type, column)) <= {str, type(None)}:
+        return column
+    write = as_text if field == "text" else as_id
+    return [None if value is None else write(value) for value in column]
+
+
+def _rows(columns: Mapping[str, Column], start: Ints, row: int, fields: Sequence[str]) -> Iterable[tuple[Any, ...]]:
+    first, last = int(start[row]), int(start[row + 1])
+    nothing = [None] * (last - first)
+    return zip(*(columns[f][first:last] if f in columns else nothing for f in fields), strict=True)
+
+
+def _take(columns: Mapping[str, Column], start: Ints, rows: Ints) -> tuple[dict[str, list[Any]], Ints]:
+    size = np.diff(start)[rows]
+    flat = (np.arange(int(size.sum())) + np.repeat(start[rows] - starts(size)[:-1], size)).tolist()
+    return {name: [column[i] for i in flat] for name, column in columns.items()}, starts(size)
+
+
+_FIELDS: tuple[Field, ...] = ("id", "text", "doc")
+LOOKED_THROUGH = 1_000_000
+"""How many retrieved items are looked through for gold that was missed."""
+
+Columns = list[list[Sequence[Any]]]
+"""The fields of all rankings, best first, one list for each query; last the scores, if there are any."""
+
+
+def keep(samples: Samples, hits: Hits, c: Convention, judge: str, places: int) -> Kept:
+    """The best places of each ranking, and the gold; of bare strings, what the judge took them for."""
+    known = _judge(judge, samples)
+    compared: Field = known.field if isinstance(known, Ids) else "text"
+    bare: Field = "text" if compared == "text" else "id"
+    fields = (bare,) if samples.retrieved.plain else tuple(f for f in _FIELDS if f in samples.retrieved.some)
+    if c.duplicates == "once":
+        columns = _best(samples.retrieved, fields, c, places)
+    else:
+        columns = _without_copies(samples.retrieved, fields, c, known, places)
+    retrieved = {name: list(chain.from_iterable(column)) for name, column in zip((*fields, "score"), columns)}  # noqa: B905
+    start = starts(np.fromiter(map(len, columns[0]), np.int64, len(samples)))
+    gold = _gold(samples, hits.of, bare)
+    whole = compared != "text" and int(hits.depth.sum()) <= LOOKED_THROUGH
+    if whole:
+        gold["seen"] = seen(gold, compared, _whole(samples.retrieved, compared))
+    both = [side for side in (retrieved, gold) if "text" in side]
+    for side, column in zip(both, cut([strings("text", side["text"]) for side in both]), strict=True):
+        side["text"] = column
+    return Kept(retrieved, start, gold, samples.gold.start, Extent(places, whole))
+
+
+def _judge(name: str, samples: Samples) -> Judge | None:
+    """The judge of this name; in place of one that karat does not know, one that fits the items."""
+    try:
+        return find_judge("spans" if name.startswith("spans") else name)  # whose corpus need not be read for this
+    except KaratError:
+        pass
+    try:
+        return choose(samples).judge
+    except KaratError:
+        return None
+
+
+def _best(rankings: Rankings, fields: Sequence[Field], c: Convention, places: int) -> Columns:
+    """The best items of each ranking; long rankings by score are not sorted for the sake of a few."""
+    if isinstance(rankings, Maps) or (isinstance(rankings, Table) and rankings.scores is not None):
+        items, scores = zip(*_by_score(rankings, c, places), strict=True)
+        return [*repeat(list(items), len(fields)), list(scores)]
+    columns: list[Iterator[Sequence[Any]]] = [rankings.each(field, c) for field in fields]
+    in_order = rankings.sorted_scores(c)
+    columns += [] if in_order is None else [in_order]
+    return [[own[:places] for own in column] for column in columns]
+
+
+def _by_score(rankings: Maps | Table, c: Convention, places: int) -> Iterator[tuple[list[Any], list[float]]]:
+    given: Iterator[tuple[list[Any], Floats]]
+    if isinstance(rankings, Maps):
+        given = ((list(scored), np.fromiter(scored.values(), float, len(scored))) for scored in rankings.maps)
+    else:
+        assert rankings.scores is not None
+        item, all_scores = rankings.item, rankings.scores
+        given = ((item[a:b].to_list(), all_scores[a:b]) for a, b in pairwise(rankings.start.tolist()))
+    for ids, scores in given:
+        best = _order(scores, ids, c, places)
+        yield [ids[i] for i in best], scores[best].tolist()
+
+
+def _order(scores: Floats, names: Sequence[Any], c: Convention, places: int) -> list[int]:
+    """The best items of a ranking by their scores; those that cannot be among them are not sorted."""
+    with np.errstate(over="ignore"):
+        compared = scores.astype(precision_of(c)[1])
+    likely = np.arange(len(scores))
+    if len(scores) > places:
+        likely = np.flatnonzero(compared >= np.partition(compared, len(scores) - places)[len(scores) - places])
+    rows = likely.tolist()
+    return [rows[i] for i in order(scores[likely], [as_id(names[i]) for i in rows], c)[:places]]
+
+
+def _without_copies(
+    rankings: Rankings, fields: Sequence[Field], c: Convention, judge: Judge | None, places: int
+) -> Columns:
+    """The best items without the copies that the convention removes; these are told by what the judge compares."""
+    told: Sequence[Field] = [f for f in getattr(judge, "fields", ("text",)) if f in rankings.some]
+    same: Callable[[str], str] = getattr(judge, "same", str)
+    columns = _best(rankings, (*told, *fields), c, sys.maxsize)
+    kept: list[list[int]] = []
+    for keys in zip(*columns[: len(told)], strict=True):
+        names = [tuple(None if v is None else same(as_text(v)) for v in key) for key in zip(*keys, strict=True)]
+        kept.append(without_copies(list(range(len(names))), names.__getitem__, c.duplicates)[:places])
+    rest = columns[len(told) :]
+    return [[[own[i] for i in rows] for own, rows in zip(column, kept, strict=True)] for column in rest]
+
+
+def _gold(samples: Samples, of: Gold, bare: Field) -> dict[str, list[Any]]:
+    """The gold as it was given, each with the item of the run that it became."""
+    gold = samples.gold
+    fields = (bare,) if gold.plain else [f for f in _FIELDS if f in gold.columns]
+    columns: dict[str, list[Any]] = {field: strings(field, list(gold.columns[field])) for field in fields}
+    columns["grade"] = gold.grade.tolist()
+    first, labels = of.start.tolist(), of.label
+    if len(labels) == len(gold.grade) and (of.start == gold.start).all():
+        columns["item"] = (np.arange(len(labels)) - np.repeat(of.start[:-1], np.diff(of.start))).tolist()
+        columns["label"] = list(labels)
+        return columns
+    columns["item"], columns["label"] = [], []
+    for row, (begin, end) in enumerate(pairwise(gold.start.tolist())):
+        united = labels[first[row] : first[row + 1]]
+        for i in range(begin, end):
+            names = [name for field in ("id", "text", "doc") if (name := columns.get(field, {i: None})[i]) is not None]
+            item = next((n for n, label in enumerate(united) if any(_names(label, name) for name in names)), 0)
+            columns["item"].append(item)
+            columns["label"].append(united[item] if item < len(united) else names[0])
+    return columns
+
+
+def _names(label: str, one: str) -> bool:
+    """Whether a label, which may be that of several alternatives, names this one."""
+    return label == one or f" | {one} | " in f" | {label} | "
+
+
+def seen(gold: dict[str, list[Any]], compared: Field, rankings: Sequence[Any]) -> list[bool]:
+    """Whether each gold item is in any of the rankings."""
+    keys: list[Any] = gold["id" if "id" in gold else "doc"]
+    if compared == "doc" and "doc" in gold:
+        keys = [key if doc is None else doc for key, doc in zip(keys, gold["doc"], strict=True)]
+    wanted = frozenset(keys)
+    found: set[Any] = set()
+    for items in rankings:
+        found |= wanted.intersection(as_ids(list(items)))
+    return [key in found for key in keys]
+
+
+def _whole(rankings: Rankings, field: Field) -> Sequence[Any]:
+    """Every item of every ranking, in no order."""
+    if isinstance(rankings, Table):
+        return [rankings.item]
+    if isinstance(rankings, Maps):
+        return rankings.maps
+    return list(rankings.each(field, STANDARD))

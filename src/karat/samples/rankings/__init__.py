@@ -1,0 +1,1 @@
+"""Rankings: three layouts of what was retrieved (lists, dicts, table), each with one `find`."""

@@ -1,0 +1,173 @@
+"""Ranks from scores, without sorting what nobody asks for.
+
+The rank of an item is one plus the number of greater scores in its ranking. Only gold items need a
+rank, so only they are looked up; the rest are numbers in a matrix whose rows are sorted at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from karat._internal.arrays import Bools, Floats, Ints
+from karat.conventions import Convention
+
+AS_GIVEN = ("given", "averaged")
+"""The choices for ties that leave items of equal score in the order in which they came."""
+CELLS = 1 << 17
+"""How many scores are ranked at a time: few enough to stay in the processor's cache."""
+
+_LITTLE = 1 << 13
+
+ScoreArray = NDArray[np.floating[Any]]
+
+
+class Matrix(NamedTuple):
+    """Rankings of similar length as a matrix: one sorted row each, filled up on the left."""
+
+    first: int
+    matrix: ScoreArray
+
+
+def precision_of(c: Convention) -> tuple[str, type[np.floating[Any]]]:
+    """How scores are stored while they are compared: the letter for `struct`, and the type."""
+    return ("f", np.float32) if c.scores == "single" else ("d", np.float64)
+
+
+def blocks(depth: Ints, cells: int = CELLS) -> Iterator[tuple[int, int]]:
+    """Cut the queries into runs of about so many scores each."""
+    ends = depth.cumsum()
+    first = 0
+    if len(depth) and ends[-1] <= cells:
+        yield 0, len(depth)
+        return
+    while first < len(depth):
+        before = ends[first - 1] if first else 0
+        last = max(int(np.searchsorted(ends, before + cells, side="right")), first + 1)
+        yield first, last
+        first = last
+
+
+def as_rows(flat: ScoreArray, depth: Ints, first: int = 0) -> list[Matrix]:
+    """Lay out the rankings, one after the other in `flat`, as matrices with little filling."""
+    widest = int(depth.max(initial=0))
+    if len(depth) * widest <= 2 * len(flat):
+        if widest * len(depth) == len(flat):
+            return [Matrix(first, flat.reshape(len(depth), widest))]
+        matrix = np.full((len(depth), widest), -np.inf, flat.dtype)
+        matrix[np.arange(widest) < depth[:, None]] = flat
+        return [Matrix(first, matrix)]
+    half = len(depth) // 2
+    cut = int(depth[:half].sum())
+    return as_rows(flat[:cut], depth[:half], first) + as_rows(flat[cut:], depth[half:], first + half)
+
+
+def sort_rows(pieces: Sequence[Matrix]) -> None:
+    """Sort each row in place."""
+    for piece in pieces:
+        piece.matrix.sort(axis=1)
+
+
+def count_above(pieces: Sequence[Matrix], row: Ints, own: ScoreArray) -> tuple[Ints, Bools]:
+    """For each item, how many scores of its row are greater, and whether another one equals its own.
+
+    The items come in order of their rows.
+    """
+    if len(pieces) == 1:
+        return _count_in(pieces[0].matrix, row, own)
+    above = np.zeros(len(row), np.int64)
+    tied = np.zeros(len(row), bool)
+    for first, matrix in pieces:
+        lo, hi = np.searchsorted(row, (first, first + len(matrix)))
+        if lo < hi:
+            above[lo:hi], tied[lo:hi] = _count_in(matrix, row[lo:hi] - first, own[lo:hi])
+    return above, tied
+
+
+def _count_in(matrix: ScoreArray, row: Ints, own: ScoreArray) -> tuple[Ints, Bools]:
+    """Count in sorted rows; where there is little to compare, by comparing all of it."""
+    if len(row) * matrix.shape[1] <= _LITTLE:
+        rows, column = matrix[row], own[:, None]
+        return (rows > column).sum(axis=1), (rows == column).sum(axis=1) > 1
+    return _search_in(matrix, row, own)
+
+
+def _search_in(matrix: ScoreArray, row: Ints, own: ScoreArray) -> tuple[Ints, Bools]:
+    """Binary search in all rows at once for the last score that is not greater than an item's own."""
+    if len(row) == 0:
+        return row, np.zeros(0, bool)
+    width = matrix.shape[1]
+    flat = matrix.ravel()
+    begin = row * width
+    final = begin + (width - 1)
+    at = begin - 1
+    step = 1 << (width.bit_length() - 1)
+    while step:
+        probe = at + step
+        inside = probe <= final
+        np.minimum(probe, final, out=probe)
+        at += (inside & (flat[probe] <= own)) * step
+        step >>= 1
+    return final - at, (at > begin) & (flat[at - 1] == own)
+
+
+def order(scores: Sequence[float] | Floats, ids: Sequence[str], c: Convention) -> list[int]:
+    """The items of one ranking from the best score to the worst, ties by the convention."""
+    with np.errstate(over="ignore"):
+        compared = np.array(scores, float).astype(precision_of(c)[1])
+    rows = list(range(len(scores)))
+    if c.ties not in AS_GIVEN:
+        rows.sort(key=ids.__getitem__, reverse=c.ties == "id_descending")
+    rows.sort(key=compared.tolist().__getitem__, reverse=True)
+    return rows
+
+
+class Tied(NamedTuple):
+    """Items whose scores may be shared by others: in query order, with their own scores and ids."""
+
+    query: Ints
+    own: ScoreArray
+    gold: Ints
+    key: Sequence[str]
+
+
+def break_ties(
+    above: Ints,
+    tied: Ints,
+    items: Tied,
+    ranking: Callable[[int], tuple[list[str], Floats]],
+    c: Convention,
+) -> int:
+    """Move each tied item down as far as the convention puts others of its score above it.
+
+    Returns for how many of them the scores were equal only because they were rounded.
+    """
+    rounded, query, ids, exact, scores = 0, -1, [""], np.zeros(0), np.zeros(0)
+    orders: dict[float, tuple[dict[str, list[int]], bool]] = {}
+    for i in tied.tolist():
+        if items.query[i] != query:
+            query, orders = int(items.query[i]), {}
+            ids, exact = ranking(query)
+            with np.errstate(over="ignore"):
+                scores = exact.astype(items.own.dtype)
+        own = float(items.own[i])
+        if own not in orders:
+            equal = np.flatnonzero(scores == items.own[i])
+            differ = bool((exact[equal] != exact[equal[0]]).any())
+            orders[own] = _order([ids[j] for j in equal.tolist()], c), differ
+        order, differ = orders[own]
+        above[i] += order[items.key[items.gold[i]]].pop(0)
+        rounded += differ
+    return rounded
+
+
+def _order(ids: Sequence[str], c: Convention) -> dict[str, list[int]]:
+    """How many of these items, all of one score, the convention puts above each; several numbers for copies."""
+    order = list(ids) if c.ties in AS_GIVEN else sorted(ids, reverse=c.ties == "id_descending")
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(order):
+        places.setdefault(name, []).append(place)
+    return places

@@ -1,0 +1,236 @@
+"""Rankings as one long column: the items of all queries, one query after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from karat._internal.arrays import Bools, Floats, Ints, starts
+from karat._internal.text import storable
+from karat._internal.threads import in_parallel
+from karat.conventions import Convention
+from karat.samples.columns import Field, Found, Keys
+from karat.samples.rankings.ranks import (
+    CELLS,
+    Tied,
+    as_rows,
+    blocks,
+    break_ties,
+    count_above,
+    order,
+    precision_of,
+    sort_rows,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_BITS = range(10, 23)
+"""The tables have two to the power of so many places: no more than a processor keeps close."""
+_EMPTY = 5
+"""So many times two places for each gold key, of which most are empty then."""
+_APART = np.uint64(0x9E3779B97F4A7C15)
+"""An odd number far from every simple pattern: its multiples set the queries apart."""
+
+Hashes = NDArray[np.uint64]
+
+
+def match(item: pl.Series, depth: Ints, keys: Keys) -> tuple[Ints, Ints]:
+    """The gold number and the row of each match, in order of the rows; raises RepeatedKey."""
+    import polars as pl
+
+    wanted = pl.Series(storable(keys.key), dtype=pl.String)
+    salt = np.arange(len(depth), dtype=np.uint64) * _APART
+    hashes = _hashes(wanted)
+    target = hashes + salt[keys.query]
+    order = target.argsort()
+    ascending = target[order]
+    if len(item) == 0 or len(target) == 0:
+        keys.check()
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    if (ascending[1:] == ascending[:-1]).any():
+        keys.check()
+        return _join(item, depth, keys, wanted)  # two keys of one hash, which all but never happens
+    row, own = _likely(_hashes(item), depth, salt, hashes, target)
+    place = ascending.searchsorted(own)
+    place[place == len(ascending)] = 0
+    found = ascending[place] == own
+    gold, row = order[place[found]], row[found]
+    if not (wanted.gather(gold) == item.gather(row)).all():
+        return _join(item, depth, keys, wanted)
+    return gold, row
+
+
+def may_repeat(item: pl.Series, depth: Ints) -> bool:
+    """Whether an item may occur twice in a ranking; if not, none does."""
+    start = starts(depth)
+    salt = np.arange(len(depth), dtype=np.uint64) * _APART
+
+    def any_twice(part: tuple[int, int]) -> bool:
+        first, last = part
+        own = _hashes(item[start[first] : start[last]]) + np.repeat(salt[first:last], depth[first:last])
+        own.sort()
+        return bool((own[1:] == own[:-1]).any())
+
+    return any(in_parallel(any_twice, list(blocks(depth))))
+
+
+def _hashes(column: pl.Series) -> Hashes:
+    return column.hash().to_numpy()
+
+
+def _likely(hashes: Hashes, depth: Ints, salt: Hashes, wanted: Hashes, target: Hashes) -> tuple[Ints, Hashes]:
+    """The rows that may hold gold, and the number of each: by the item alone, then by the item and its query."""
+    bits = min(max(len(target).bit_length() + _EMPTY, _BITS[0]), _BITS[-1])
+    shift = np.uint64(64 - bits)
+    items, numbers = np.zeros((2, 1 << bits), bool)
+    items[_index(wanted, shift)] = True
+    numbers[_index(target, shift)] = True
+    rows = np.concatenate([_marked(items, hashes[at : at + CELLS], shift) + at for at in range(0, len(hashes), CELLS)])
+    query = starts(depth).searchsorted(rows, side="right") - 1
+    own = hashes[rows] + salt[query]
+    both = numbers.take(_index(own, shift))
+    return rows[both], own[both]
+
+
+def _marked(table: Bools, hashes: Hashes, shift: np.uint64) -> Ints:
+    """The places of the hashes that a table has marked."""
+    return table.take(_index(hashes, shift)).nonzero()[0]
+
+
+def _index(numbers: Hashes, shift: np.uint64) -> Ints:
+    """The upper bits of each number, as a place in a table."""
+    return (numbers >> shift).view(np.int64)
+
+
+def _join(item: pl.Series, depth: Ints, keys: Keys, wanted: pl.Series) -> tuple[Ints, Ints]:
+    """The same by comparing every row as it is."""
+    import polars as pl
+
+    query = np.repeat(np.arange(len(depth)), depth)
+    rows = pl.DataFrame({"query": query, "key": item}).with_row_index("row")
+    gold = pl.DataFrame({"query": keys.query, "key": wanted}).with_row_index("gold")
+    joined = gold.join(rows, on=["query", "key"]).select("gold", "row").sort("row")
+    return joined["gold"].to_numpy().astype(np.int64), joined["row"].to_numpy().astype(np.int64)
+
+
+_ROWS = 1 << 18
+"""How many rows a thread looks through at a time."""
+
+
+class Table:
+    """Rankings as a column of items; in rank order, or with scores."""
+
+    fields: frozenset[Field] = frozenset(("id", "text"))
+    some = fields
+    plain = True
+
+    def __init__(self, item: pl.Series, start: Ints, scores: Floats | None) -> None:
+        self.item = item
+        self.start = start
+        self.scores = scores
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    def take(self, rows: Sequence[int | None]) -> Table:
+        """The rankings in another order; None stands for one that is missing."""
+        depth = np.diff(self.start)
+        size = np.array([0 if row is None else depth[row] for row in rows], np.int64)
+        begin = np.array([0 if row is None else self.start[row] for row in rows], np.int64)
+        flat = np.arange(int(size.sum())) + np.repeat(begin - (np.cumsum(size) - size), size)
+        return Table(self.item.gather(flat), starts(size), None if self.scores is None else self.scores[flat])
+
+    def without(self, ids: Sequence[str]) -> Table:
+        """The rankings, each without the item of this id."""
+        import polars as pl
+
+        query = np.repeat(np.arange(len(self)), np.diff(self.start))
+        own = pl.Series(storable(ids), dtype=pl.String).gather(query)
+        kept = (self.item != own).to_numpy()
+        return self if kept.all() else self._rows(kept.nonzero()[0], query)
+
+    def sorted_scores(self, c: Convention) -> Iterator[Sequence[float]] | None:
+        """The scores of each query, best first, if there are any."""
+        if self.scores is None:
+            return None
+        return (np.sort(own)[::-1].tolist() for own in np.split(self.scores, self.start[1:-1]))
+
+    def each(self, field: Field, c: Convention) -> Iterator[list[str]]:
+        """The items of each query, best first."""
+        for query in range(len(self)):
+            part = slice(int(self.start[query]), int(self.start[query + 1]))
+            ids = self.item[part].to_list()
+            yield ids if self.scores is None else [ids[i] for i in order(self.scores[part], ids, c)]
+
+    def find(self, field: Field, keys: Keys, c: Convention) -> Found:
+        """Join the gold keys to the column, then count the greater scores."""
+        if c.duplicates != "once":
+            return self._without_repeats(c).find(field, keys, replace(c, duplicates="once"))
+        depth = np.diff(self.start)
+        parts = in_parallel(lambda part: self._find(*part, keys, c), list(blocks(depth, _ROWS)))
+        query, rank, gold = (np.concatenate([part[i] for part in parts]) for i in range(3))
+        return Found(query, rank, gold, depth, sum(part.rounded for part in parts))
+
+    def _find(self, first: int, last: int, keys: Keys, c: Convention) -> Found:
+        """The same for some queries that follow each other."""
+        begin, end = self.start[first], self.start[last]
+        depth = np.diff(self.start[first : last + 1])
+        gold, row = match(self.item[begin:end], depth, keys.part(first, last))
+        gold, row = gold + keys.start[first], row + begin
+        query = keys.query[gold]
+        if self.scores is None:
+            return Found(query, row - self.start[query] + 1, gold, depth)
+        rank = np.empty(len(gold), np.int64)
+        rounded = 0
+        for a, b in blocks(depth):
+            lo, hi = np.searchsorted(query, (first + a, first + b))
+            part = slice(lo, hi)
+            rank[part], ties = self._ranks(first + a, first + b, query[part], gold[part], row[part], keys, c)
+            rounded += ties
+        return Found(query, rank, gold, depth, rounded)
+
+    def _ranks(
+        self, first: int, last: int, query: Ints, gold: Ints, row: Ints, keys: Keys, c: Convention
+    ) -> tuple[Ints, int]:
+        """The ranks of some gold items, all in the queries from first to last."""
+        assert self.scores is not None
+        begin, end = self.start[first], self.start[last]
+        with np.errstate(over="ignore"):
+            flat = self.scores[begin:end].astype(precision_of(c)[1])
+        own = flat[row - begin]
+        rows = as_rows(flat, np.diff(self.start[first : last + 1]))
+        sort_rows(rows)
+        above, tied = count_above(rows, query - first, own)
+        rounded = break_ties(above, np.flatnonzero(tied), Tied(query, own, gold, keys.key), self._items, c)
+        return above + 1, rounded
+
+    def _items(self, query: int) -> tuple[list[str], Floats]:
+        """The ids and the scores of one ranking, as given."""
+        assert self.scores is not None
+        part = slice(int(self.start[query]), int(self.start[query + 1]))
+        return self.item[part].to_list(), self.scores[part]
+
+    def _without_repeats(self, c: Convention) -> Table:
+        """Only the best of several rows for one item, or the last, as the convention says."""
+        import polars as pl
+
+        if not may_repeat(self.item, np.diff(self.start)):
+            return self
+        query = np.repeat(np.arange(len(self)), np.diff(self.start))
+        rows = pl.DataFrame({"query": query, "key": self.item}).with_row_index("row")
+        if self.scores is not None and c.duplicates == "remove":
+            compared = self.scores.astype(precision_of(c)[1])
+            rows = rows.with_columns(pl.Series("score", compared)).sort("score", descending=True, maintain_order=True)
+        keep: Literal["first", "last"] = "first" if c.duplicates == "remove" else "last"
+        kept = rows.unique(["query", "key"], keep=keep).sort("row")["row"].to_numpy()
+        return self._rows(kept, query)
+
+    def _rows(self, kept: Ints, query: Ints) -> Table:
+        """Some of the rows, in order; `query` is that of every row."""
+        size = np.bincount(query[kept], minlength=len(self))
+        return Table(self.item.gather(kept), starts(size), None if self.scores is None else self.scores[kept])

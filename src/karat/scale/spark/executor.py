@@ -1,0 +1,244 @@
+"""What an executor does: it takes Arrow batches of rows, and gives one row of scores for each query.
+
+Blocks of whole queries go into the same batch function as everywhere. If a block fails it is halved until
+the queries that are to blame stand alone: these get a row with the reason in place of scores.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from karat import __version__
+from karat.errors import KaratError, Unavailable
+from karat.hits import Gold, Hits
+from karat.hits.combine import take
+from karat.plan import Order, Partial
+from karat.run.items import Extent, Kept
+from karat.samples import Reading, Samples, read_samples
+from karat.samples.ids import as_text
+from karat.samples.items import rankings_of
+from karat.samples.read import by_id, side_of
+
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+KEY, HASH, ROW, RUN, GOLD, PART = "karat_key", "karat_hash", "karat_row", "karat_run", "karat_gold", "karat_part"
+QUERY, FAILURE = "query_id", "failure"
+_BLOCK = 1 << 25
+"""The bytes of a block, before Python makes objects of them."""
+
+
+class Delivery(NamedTuple):
+    """What one block adds to the run: parts, and the row that each of their queries began with."""
+
+    parts: list[Partial]
+    rows: list[int]
+    extra: int = 0
+    skipped: int = 0
+
+
+class Work(NamedTuple):
+    """An order for executors, and how their rows are to be read."""
+
+    content: bytes
+    """The order, packed by Spark's own means, which carry functions of the user's by value."""
+    columns: tuple[str, ...]
+    """The columns of scores."""
+    names: Mapping[str, str]
+    """What the id of the query is called in the run, and in the gold, where these are two."""
+    long: bool = False
+    """Whether there is a row for each item; those of a query, or of two with one hash, follow each other then."""
+    share: float = 1.0
+    """How many of the queries are held for the run; the table has all."""
+    version: str = __version__
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of all queries of a partition."""
+        if self.version != __version__:
+            raise Unavailable(f"an executor has karat {__version__}, the driver {self.version}")
+        order: Order = pickle.loads(self.content)  # noqa: S301  # packed by the driver
+        for frame in _blocks(batches, long=self.long):
+            yield self._evaluated(frame, order)
+
+    def _evaluated(self, frame: pl.DataFrame, order: Order) -> pa.RecordBatch:
+        import polars as pl
+
+        nameless = frame.filter(frame[KEY].is_null())
+        frame = frame.filter(frame[KEY].is_not_null())
+        done = list(self._parts(frame, order)) if len(frame) else []
+        parts = [part for part, _ in done if part is not None]
+        held = [_some(part, _held(part.ids, self.share)) for part in parts]
+        scored = frame.filter(frame[GOLD].is_not_null()) if self.names else frame
+        begin = scored.group_by(KEY).agg(pl.col(ROW).min())
+        first = dict(zip(begin[KEY].to_list(), begin[ROW].to_list(), strict=True))
+        told = Delivery(
+            [part for part in held if len(part.ids)],
+            [first[query] for part in held for query in part.ids],
+            sum(extra for _, extra in done),
+            len(nameless),
+        )
+        return self._rows(parts, first, len(nameless), pickle.dumps(told))
+
+    def _rows(self, parts: Sequence[Partial], first: Mapping[str, int], nameless: int, told: bytes) -> pa.RecordBatch:
+        """One row for each query, and before them one that carries what is told to the driver."""
+        import pyarrow as pa
+
+        ids = [query for part in parts for query in part.ids]
+        failed = [part.hits.failed.get(row) for part in parts for row in range(len(part.ids))]
+        extra = [f"{nameless} rows have no id of a query"] if nameless else []
+        scores = {
+            name: np.concatenate([np.full(1 + len(extra), np.nan), *(part.scores[name] for part in parts)])
+            for name in self.columns
+        }
+        return pa.RecordBatch.from_pydict(
+            {
+                QUERY: pa.array([None, *[None] * len(extra), *ids], pa.string()),
+                **{name: pa.array(values, pa.float64(), mask=np.isnan(values)) for name, values in scores.items()},
+                FAILURE: pa.array([None, *extra, *failed], pa.string()),
+                ROW: pa.array([None, *[-1] * len(extra), *(first[query] for query in ids)], pa.int64()),
+                PART: pa.array([told, *[None] * (len(extra) + len(ids))], pa.binary()),
+            }
+        )
+
+    def _parts(self, frame: pl.DataFrame, order: Order) -> Iterator[tuple[Partial | None, int]]:
+        """The parts of a block, each with the number of its queries that have no gold."""
+        samples: Samples | None = None
+        try:
+            samples, extra = self.read(frame)
+            yield (None if samples is None else order.carry_out(samples)), extra
+        except Exception as error:  # noqa: BLE001  # of the user's judge, metric or data: it is told in their rows
+            keys = frame[KEY].unique(maintain_order=True)
+            if len(keys) == 1:
+                yield _failure(keys[0], samples, order, error), 0
+                return
+            half = len(keys) // 2
+            for some in (keys[:half], keys[half:]):
+                yield from self._parts(frame.filter(frame[KEY].is_in(some.implode())), order)
+
+    def read(self, frame: pl.DataFrame) -> tuple[Samples | None, int]:
+        """The samples of a block, and how many queries were left out of it because they have no gold."""
+        if not self.names:
+            given = frame.drop(KEY, ROW)
+            return read_samples(given), 0
+        gold = _side(frame, GOLD, self.names[GOLD])
+        run = _side(frame, RUN, self.names[RUN])
+        wanted = run.filter(run[self.names[RUN]].is_in(gold[self.names[GOLD]].unique().implode()))
+        extra = run[self.names[RUN]].n_unique() - wanted[self.names[RUN]].n_unique()
+        if not len(gold):
+            return None, extra
+        if not len(wanted):
+            return _all_missing(gold), extra
+        samples = read_samples(retrieved=wanted, gold=gold)
+        return replace(samples, reading=samples.reading._replace(extra=0)), extra
+
+
+def _blocks(batches: Iterator[pa.RecordBatch], *, long: bool) -> Iterator[pl.DataFrame]:
+    """Frames of whole queries, of about equal size; rows of one query follow each other, or are one each."""
+    import polars as pl
+
+    rest: list[pl.DataFrame] = []
+    size = 0
+    for batch in batches:
+        rows = max(1, min(batch.num_rows, int(batch.num_rows * _BLOCK / max(batch.nbytes, 1))))
+        for begin in range(0, batch.num_rows, rows):
+            piece = batch.slice(begin, rows)
+            rest.append(_frame(piece))
+            size += piece.nbytes
+            if size < _BLOCK:
+                continue
+            frame = pl.concat(rest)
+            last = int((frame[HASH] != frame[HASH][-1]).sum()) if long else len(frame)
+            if last:
+                yield _in_order(frame[:last], long=long)
+                rest, size = [frame[last:]], 0
+    if rest and len(frame := pl.concat(rest)):
+        yield _in_order(frame, long=long)
+
+
+def _in_order(frame: pl.DataFrame, *, long: bool) -> pl.DataFrame:
+    """The rows of each query as they stood in their table."""
+    return frame.sort(HASH, ROW) if long else frame
+
+
+def _frame(batch: pa.RecordBatch) -> pl.DataFrame:
+    import polars as pl
+    import pyarrow as pa
+
+    frame = pl.from_arrow(pa.Table.from_batches([batch]))
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+def _side(frame: pl.DataFrame, side: str, query: str) -> pl.DataFrame:
+    """The rows of the run, or of the gold, with the id of their query."""
+    import polars as pl
+
+    there = frame.filter(frame[side].is_not_null())
+    return there.select(pl.col(KEY).alias(query), pl.col(side)).unnest(side)
+
+
+def _all_missing(gold: pl.DataFrame) -> Samples:
+    """Gold of which the run has no query at all."""
+    side = side_of(gold, "gold", "gold")
+    ids = side.ids or []
+    return Samples(
+        ids=ids,
+        retrieved=rankings_of([[] for _ in ids], ids, by_id(ids)),
+        gold=side.data,
+        query=side.texts.get("query"),
+        answer=side.texts.get("answer"),
+        response=side.texts.get("response"),
+        meta=side.meta,
+        missing=np.ones(len(ids), bool),
+        reading=Reading("data", tuple(side.notes), missing=len(ids)),
+    )
+
+
+def _held(ids: Sequence[str], share: float) -> list[int]:
+    """Which queries the run holds: told by a digest of the id, so that runs over the same queries hold the same."""
+    if share >= 1:
+        return list(range(len(ids)))
+    digests = (blake2b(query.encode("utf-8", "surrogatepass"), digest_size=8).digest() for query in ids)
+    return [row for row, digest in enumerate(digests) if int.from_bytes(digest) < share * 2**64]
+
+
+def _failure(query: str, samples: Samples | None, order: Order, error: Exception) -> Partial:
+    """The part of one query that could not be evaluated: no scores, and why; with its gold if that could be read."""
+    gold = Gold([], np.zeros(2, np.int64), np.zeros(0))
+    if samples is not None:
+        fields = (*getattr(order.judge, "fields", ("text",)), "id", "text", "doc")
+        column = next((samples.gold.columns[field] for field in fields if field in samples.gold.columns), [])
+        if len(column) == len(samples.gold.grade) and None not in column:
+            gold = Gold(list(map(as_text, column)), samples.gold.start, samples.gold.grade)
+    nothing = np.zeros(0, np.int64)
+    own = {"grade": gold.grade.tolist(), "item": list(range(len(gold.label))), "label": list(gold.label)}
+    why = error.problem if isinstance(error, KaratError) else f"{type(error).__name__}: {error}"
+    return Partial(
+        ids=[query],
+        hits=Hits(nothing, nothing, nothing, depth=np.zeros(1, np.int64), of=gold, failed={0: why}),
+        scores={name: np.full(1, np.nan) for metric in order.wanted for name in metric.names},
+        reading=Reading() if samples is None else samples.reading,
+        query=None if samples is None else samples.query,
+        meta={} if samples is None else samples.meta,
+        kept=Kept({}, np.zeros(2, np.int64), own, gold.start, Extent(order.places or 0, whole=False)),
+    )
+
+
+def _some(part: Partial, rows: list[int]) -> Partial:
+    """The part of some of its queries, without what metrics left behind on the way."""
+    index = np.array(rows, np.int64)
+    return part._replace(
+        ids=[part.ids[row] for row in rows],
+        hits=take(part.hits, index),
+        scores={name: values[index] for name, values in part.scores.items()},
+        query=None if part.query is None else [part.query[row] for row in rows],
+        meta={name: [column[row] for row in rows] for name, column in part.meta.items()},
+        kept=None if part.kept is None else part.kept.take(index),
+    )

@@ -1,0 +1,230 @@
+"""Spark tables as rows that executors can be given: one for each query, or those of each query one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from karat.errors import BadArgument, InputError, KaratError
+from karat.samples import Samples
+from karat.samples.dialects import dialect_of, is_long, long_column, no_column
+from karat.samples.long import has_records
+from karat.samples.read import read_whole, side_of
+from karat.scale.spark import Evaluated, evaluate, told
+from karat.scale.spark.executor import GOLD, HASH, KEY, ROW, RUN
+from karat.scale.spark.session import session
+
+if TYPE_CHECKING:
+    import polars as pl
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+T = TypeVar("T")
+_LOOKED_AT = 200
+_PLACES = {"retrieved": ("score", "rank"), "gold": ("grade", "score")}
+_NOT_IDS = ("array", "map", "struct", "boolean", "binary", "date", "timestamp", "float", "double", "decimal")
+
+
+class Prepared(NamedTuple):
+    """A table for the executors, the query's column in each side, and how many queries there are."""
+
+    table: DataFrame
+    names: dict[str, str]
+    ids: DataFrame
+    """The ids of the queries that are to be scored; in a long table several times."""
+    sides: tuple[DataFrame, ...]
+    """The tables as they were given: one, or run and gold."""
+    long: bool = False
+    """Whether there is a row for each item, rather than for each query."""
+
+
+def prepare(data: Any, gold: Any) -> Prepared:
+    """One table of both sides."""
+    _check(data, "data")
+    if gold is None:
+        return _whole(data)
+    _check(gold, "gold")
+    forms = {side: is_long(table.columns) for side, table in (("retrieved", data), ("gold", gold))}
+    if len(set(forms.values())) > 1:
+        told = {side: "one row for each item" if long else "one row for each query" for side, long in forms.items()}
+        raise InputError("the run and the gold have different forms", got=told, hint="both long, or both nested")
+    return (_long if forms["gold"] else _joined)(data, gold)
+
+
+def _check(table: Any, name: str) -> None:
+    if not hasattr(table, "mapInArrow"):
+        raise BadArgument(f"{name} is a Spark DataFrame", got=type(table).__name__, hint="karat.evaluate for the rest")
+
+
+def look(prepared: Prepared) -> Samples:
+    """Some samples, by which a judge can be chosen: the first rows of each side, whichever queries they are of."""
+    heads = [_head(table) for table in prepared.sides]
+    if len(heads) == 1:
+        return _first_readable(heads[0], lambda rows: read_whole(rows, "samples", need_gold=False))
+    run = _first_readable(heads[0], lambda rows: side_of(rows, "retrieved", "retrieved"))
+    gold = _first_readable(heads[1], lambda rows: side_of(rows, "gold", "gold"))
+    return Samples(ids=gold.ids or [], retrieved=run.data, gold=gold.data)
+
+
+def count_queries(prepared: Prepared) -> int:
+    """How many queries are to be scored; refuses two rows of one query where there is to be one."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    each = prepared.ids.where(prepared.ids[KEY].isNotNull()).groupBy(KEY).count()
+    queries, rows = each.agg(F.count("*"), F.max("count")).collect()[0]
+    if not prepared.long and (rows or 0) > 1:
+        twice = each.where(each["count"] > 1).limit(1).collect()[0][0]
+        raise InputError(f'{rows} rows have the same query "{twice}"', hint="one row for each query")
+    return int(queries)
+
+
+def _head(table: DataFrame) -> pl.DataFrame:
+    import polars as pl
+
+    frame = pl.from_arrow(table.limit(_LOOKED_AT).toArrow())
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+def _first_readable(rows: pl.DataFrame, read: Callable[[pl.DataFrame], T]) -> T:
+    """What all rows are read as; if some cannot be, the first that can."""
+    try:
+        return read(rows)
+    except KaratError:
+        for row in range(len(rows)):
+            with suppress(KaratError):
+                return read(rows[row : row + 1])
+        raise
+
+
+def _whole(data: DataFrame) -> Prepared:
+    """Rows that hold both sides, one for each query."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    if is_long(data.columns):
+        raise InputError("the table has one row for each item and no gold", hint="evaluate(df, gold=gold_df)")
+    key = _key(data, "data")
+    table = data.withColumn(KEY, key).withColumn(ROW, F.monotonically_increasing_id())
+    return Prepared(table, {}, table.select(KEY), (data,))
+
+
+def _joined(run: DataFrame, gold: DataFrame) -> Prepared:
+    """Rows of the run beside those of the gold, one for each query."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    names = {RUN: _query(run, "retrieved"), GOLD: _query(gold, "gold")}
+    left = run.select(_key(run, "retrieved").alias(KEY), _record(run, names[RUN]).alias(RUN))
+    right = gold.select(
+        _key(gold, "gold").alias(KEY),
+        _record(gold, names[GOLD]).alias(GOLD),
+        F.monotonically_increasing_id().alias(ROW),
+    )
+    table = right.join(left, KEY, "full_outer").select(KEY, ROW, RUN, GOLD)
+    return Prepared(table, names, right.select(KEY), (run, gold))
+
+
+def _long(run: DataFrame, gold: DataFrame) -> Prepared:
+    """Rows of both sides under each other, sorted so that those of a query stand together."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    names = {RUN: _query(run, "retrieved"), GOLD: _query(gold, "gold")}
+    sides = [
+        table.select(
+            _key(table, name).alias(KEY),
+            F.xxhash64(_key(table, name)).alias(HASH),
+            F.monotonically_increasing_id().alias(ROW),
+            _record(table, names[column], _needed(table, name)).alias(column),
+        )
+        for table, name, column in ((gold, "gold", GOLD), (run, "retrieved", RUN))
+    ]
+    both = sides[0].unionByName(sides[1], allowMissingColumns=True)
+    table = both.repartition(KEY).sortWithinPartitions(HASH)  # one number: the only sort that compares no rows
+    return Prepared(table, names, sides[0].select(KEY), (run, gold), long=True)
+
+
+def _needed(table: DataFrame, side: str) -> list[str]:
+    """The columns of a long table that are read; the readers of other tables look at their names and types."""
+    side_of(_empty(table), side, side)
+    if has_records(table.columns):
+        return list(table.columns)
+    places = (long_column(table.columns, role) for role in _PLACES[side])
+    named = [long_column(table.columns, "item"), next((name for name in places if name is not None), None)]
+    return [name for name in named if name is not None]
+
+
+def _empty(table: DataFrame) -> pl.DataFrame:
+    """A table of the same columns and types without rows."""
+    import polars as pl
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    frame = pl.from_arrow(to_arrow_schema(table.schema).empty_table())
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+def _query(table: DataFrame, name: str) -> str:
+    """The column of the queries' ids."""
+    if is_long(table.columns):
+        found = long_column(table.columns, "query")
+    else:
+        dialect = dialect_of(table.columns)
+        found = next((theirs for theirs in table.columns if dialect and dialect.fields.get(theirs) == "id"), None)
+    if found is None:
+        error = no_column("query_id" if is_long(table.columns) else "id", table.columns, name)
+        raise InputError(error.problem, got=list(table.columns), hint="on a cluster every query needs an id of its own")
+    return found
+
+
+def _key(table: DataFrame, name: str) -> Column:
+    """The id of the query as text, by which the sides are put together."""
+    column = _query(table, name)
+    kind = table.schema[column].dataType.simpleString()
+    if kind.startswith(_NOT_IDS):
+        raise InputError(
+            f'{name}: column "{column}" holds {kind}; wanted ids, strings or whole numbers',
+            hint=f'df.withColumn("{column}", df["{column}"].cast("string"))',
+        )
+    return _named(table, column).cast("string")
+
+
+def _record(table: DataFrame, query: str, columns: list[str] | None = None) -> Column:
+    """The other columns of a row as one record."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return F.struct(*(_named(table, name) for name in columns or table.columns if name != query))
+
+
+def _named(table: DataFrame, column: str) -> Column:
+    """A column by its name, in which a dot has no meaning."""
+    return table["`" + column.replace("`", "``") + "`"]
+
+
+def evaluate_files(
+    file: str | PathLike[str],
+    metrics: Any,
+    *,
+    gold: str | PathLike[str] | None = None,
+    master: str = "local[*]",
+    **options: Any,
+) -> Evaluated:
+    """Evaluate Parquet, JSONL or CSV files, folders or patterns of them, on the cluster of a master."""
+    spark = session(master)
+    with told():
+        data = _read(spark, fspath(file))
+        wanted = None if gold is None else _read(spark, fspath(gold))
+    return evaluate(data, metrics, gold=wanted, **options)
+
+
+def _read(spark: SparkSession, path: str) -> DataFrame:
+    """A table by the ending of its name; a folder is one of Parquet files."""
+    name = path.rstrip("/").removesuffix(".gz").removesuffix(".zst").lower()
+    if name.endswith((".jsonl", ".ndjson", ".json")):
+        return spark.read.json(path)
+    if name.endswith((".csv", ".tsv")):
+        return spark.read.csv(path, header=True, sep="\t" if name.endswith(".tsv") else ",", escape='"')
+    if name.endswith((".trec", ".txt", ".run", ".qrels", ".arrow", ".ipc")):
+        raise InputError(
+            f"{path}: Spark reads Parquet, JSONL and CSV", hint="write it as Parquet, or leave --engine out"
+        )
+    return spark.read.parquet(path)
