@@ -6,7 +6,7 @@ import json
 from random import Random
 from typing import Any, Literal, NamedTuple
 
-from karat.cli.demo.data import corpus
+from karat.cli.demo.example import corpus
 
 _SEED = 20
 # The words of the bundled example, each as often as it stands there. They are few for so much text, so

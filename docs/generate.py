@@ -141,7 +141,7 @@ def _oracle(name: str) -> str:
 
 def edges() -> str:
     """Each edge with the scores of its example."""
-    from edge_cases import EDGES, MANY  # type: ignore[import-not-found]
+    from support.edge_cases import EDGES, MANY  # type: ignore[import-not-found]
 
     rows = ["| edge | what karat does | example | scores |", "|---|---|---|---|"]
     rows += [

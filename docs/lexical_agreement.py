@@ -16,7 +16,7 @@ _SAID = {
 
 def lexical() -> str:
     """The figures over all claims, and for each kind how many are judged as the person did."""
-    from hand_labelled import agreement  # type: ignore[import-not-found]
+    from support.hand_labelled import agreement  # type: ignore[import-not-found]
 
     told = agreement()
     share = [f"{value:.0%}".replace("%", " %") for value in (told.accuracy, told.precision, told.recall, told.contexts)]

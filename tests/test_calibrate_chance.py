@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from karat.analysis.calibrate import correct, correction
+from karat.analysis import calibrate as correction
+from karat.analysis.calibrate import correct
 from karat.stats.agreement import Figure, agree, share_figure, student
 
 LEVEL = 0.9

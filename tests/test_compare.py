@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import karat
-from compared import METRICS, one, rows, run
 from karat.analysis.compare import check_comparable
 from karat.conventions import CONVENTIONS
-from karat.stats import holm, paired
+from karat.stats import holm, paired_test
+from support.compared import METRICS, one, rows, run
 
 
 def test_two_runs():
@@ -17,7 +17,7 @@ def test_two_runs():
     comparison = karat.compare(a, b)
     assert comparison.names == ["A", "B"]
     assert [row.metric for row in comparison.rows] == ["recall@5", "ndcg@10", "rr"]
-    tests = [paired(a.scores[row.metric], b.scores[row.metric]) for row in comparison.rows]
+    tests = [paired_test(a.scores[row.metric], b.scores[row.metric]) for row in comparison.rows]
     for row, test, p in zip(comparison.rows, tests, holm([test.p for test in tests]), strict=True):
         assert row.means == pytest.approx((a.mean[row.metric], b.mean[row.metric]))
         assert row.difference == pytest.approx(row.means[1] - row.means[0])

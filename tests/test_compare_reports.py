@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import karat
-from compared import METRICS, rows, run
-from karat.stats import holm, paired
+from karat.stats import holm, paired_test
+from support.compared import METRICS, rows, run
 
 KARAT = str(Path(sys.executable).with_name("karat"))
 EVIL = "\x1b[31m\u202e\x00$\\input{x}_%&#|<script>`[a](http://b)`"
@@ -44,7 +44,7 @@ def test_letters_are_holm_over_the_pairs_of_a_metric(three):
     for row in three.rows:
         scores = [one.scores[row.metric] for one in three.runs]
         pairs = [(0, 1), (0, 2), (1, 2)]
-        ps = holm([paired(scores[i], scores[j]).p for i, j in pairs])
+        ps = holm([paired_test(scores[i], scores[j]).p for i, j in pairs])
         assert [(pair.first, pair.second, pair.p) for pair in row.pairs] == [
             (*pair, p) for pair, p in zip(pairs, ps, strict=True)
         ]

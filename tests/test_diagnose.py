@@ -153,7 +153,7 @@ def test_nowhere_in_the_run():
 
 
 def test_nowhere_looks_at_what_is_kept_of_a_very_large_run(monkeypatch):
-    monkeypatch.setattr("karat.run.items.LOOKED_THROUGH", 1)
+    monkeypatch.setattr("karat.run.stored_items.LOOKED_THROUGH", 1)
     other = {"id": "r", "retrieved": ["b"], "gold": ["b"]}
     assert "in the top 20 of no query" in cause(["a"], ["g"], more=[other])[1]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import karat
-from edge_cases import EDGES, MANY
 from karat.conventions import STANDARD
 from karat.metrics import parse
-from strategies import hits_of
-from twins import Case
+from support.edge_cases import EDGES, MANY
+from support.strategies import hits_of
+from support.twins import Case
 
 
 @pytest.mark.parametrize("edge", EDGES, ids=lambda e: e.name)

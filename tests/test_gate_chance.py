@@ -7,8 +7,7 @@ import pytest
 
 import karat
 from karat.stats import holm
-from karat.stats import paired as drops
-from karat.stats.paired import sign_flip
+from karat.stats.paired import chances, sign_flip, smallest
 
 TOPICS = 4
 
@@ -29,12 +28,12 @@ def correlated(rng, queries, metrics, shift=0.0):
 
 
 def alarms(times, metrics, monkeypatch, shift=0.0, alpha=0.05):
-    monkeypatch.setattr(drops, "_FLIPS", 399)  # exact for any number of flips, and quick
+    monkeypatch.setattr("karat.stats.paired._FLIPS", 399)  # exact for any number of flips, and quick
     rng = np.random.default_rng(7)
     found = 0
     for seed in range(times):
         change = columns(correlated(rng, 60, metrics, shift))
-        found += drops.chances(change, seed).min() <= alpha
+        found += chances(change, seed).min() <= alpha
     return found / times
 
 
@@ -52,22 +51,22 @@ def test_a_real_drop_is_seen(monkeypatch):
 
 def test_more_is_seen_than_with_holms_correction(monkeypatch):
     """Which cannot know that the checks resemble each other."""
-    monkeypatch.setattr(drops, "_FLIPS", 399)
+    monkeypatch.setattr("karat.stats.paired._FLIPS", 399)
     rng = np.random.default_rng(2)
     together = one_by_one = 0
     for seed in range(200):
         change = columns(correlated(rng, 60, 3, shift=0.6))
-        together += drops.chances(change, seed).min() <= 0.05
-        one_by_one += min(holm([drops.chances(column[:, None], seed)[0] for column in change.T])) <= 0.05
+        together += chances(change, seed).min() <= 0.05
+        one_by_one += min(holm([chances(column[:, None], seed)[0] for column in change.T])) <= 0.05
     assert together > 1.3 * one_by_one > 0
 
 
 def test_one_check_alone_is_the_sign_flip_test_of_one_side():
     rng = np.random.default_rng(3)
     few = rng.normal(-0.4, 1, 11)
-    assert drops.chances(few[:, None])[0] == pytest.approx(sign_flip(few, 1) / 2)
+    assert chances(few[:, None])[0] == pytest.approx(sign_flip(few, 1) / 2)
     many = rng.normal(-0.1, 1, 200)
-    assert drops.chances(many[:, None])[0] == pytest.approx(sign_flip(many, 1) / 2, abs=0.01)
+    assert chances(many[:, None])[0] == pytest.approx(sign_flip(many, 1) / 2, abs=0.01)
 
 
 def test_against_every_flip_written_out():
@@ -83,14 +82,14 @@ def test_against_every_flip_written_out():
         reached = [max(sum(s * x for s, x in zip(f, scaled[:, i], strict=True)) for i in left) for f in flips]
         largest = max(largest, sum(r >= drop[left[0]] - 1e-9 for r in reached) / 256)
         p[left.pop(0)] = largest
-    assert drops.chances(change) == pytest.approx([p[i] for i in range(len(drop))])
+    assert chances(change) == pytest.approx([p[i] for i in range(len(drop))])
 
 
 def test_rises_and_stillness_are_no_drops():
     still = np.zeros((50, 1))
     rise = np.full((50, 1), 0.2)
-    assert drops.chances(np.hstack([still, rise])).tolist() == [1.0, 1.0]
-    assert drops.chances(np.full((5, 1), np.nan)).tolist() == [1.0]
+    assert chances(np.hstack([still, rise])).tolist() == [1.0, 1.0]
+    assert chances(np.full((5, 1), np.nan)).tolist() == [1.0]
 
 
 def test_smaller_drops_are_never_surer():
@@ -98,13 +97,13 @@ def test_smaller_drops_are_never_surer():
     change = columns(rng.normal(-0.2, 1, (120, 3)))
     filled = np.nan_to_num(change)
     drop = -filled.sum(axis=0) / np.sqrt((filled**2).sum(axis=0))
-    p = drops.chances(change)[np.argsort(-drop)]
+    p = chances(change)[np.argsort(-drop)]
     assert (np.diff(p) >= 0).all()
 
 
 def test_the_smallest_slice_that_can_fail_alone_does():
     for checks in (1, 3, 20):
-        least = drops.smallest(checks, 0.05)
+        least = smallest(checks, 0.05)
         assert 2.0**-least <= 0.05 / checks < 2.0 ** -(least - 1)
 
 

@@ -9,8 +9,8 @@ import karat
 from karat.conventions import STANDARD
 from karat.hits.combine import take
 from karat.metrics import parse
-from strategies import hits_of
-from twins import Case, ndcg
+from support.strategies import hits_of
+from support.twins import Case, ndcg
 
 
 def hits(rows, depth=3, gold=(1.0, 1.0), **kwargs):

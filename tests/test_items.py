@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import karat
-from karat.run.items import GoldText, Retrieved
-from karat.run.run import items as keeping
+from karat.run import stored_items as keeping
+from karat.run.stored_items import GoldText, Retrieved
 
 RECORDS = [
     {
@@ -146,7 +146,7 @@ def test_gold_is_seen_wherever_it_was_retrieved(monkeypatch):
     gold = {"q": ["x", "nowhere"], "r": ["d40"]}
     run = karat.evaluate(retrieved=rankings, gold=gold, metrics="recall@5", judge="ids")
     assert [item.seen for q in gold for item in run.items(q).gold] == [True, False, True]
-    monkeypatch.setattr("karat.run.items.LOOKED_THROUGH", 10)
+    monkeypatch.setattr("karat.run.stored_items.LOOKED_THROUGH", 10)
     run = karat.evaluate(retrieved=rankings, gold=gold, metrics="recall@5", judge="ids")
     assert [item.seen for q in gold for item in run.items(q).gold] == [None, None, None]
 
@@ -178,7 +178,7 @@ def test_any_parquet_reader_finds_them(tmp_path):
 
 
 def test_gold_that_its_labels_tell_is_not_written_twice(tmp_path, monkeypatch):
-    monkeypatch.setattr("karat.run.items.LOOKED_THROUGH", 0)
+    monkeypatch.setattr("karat.run.stored_items.LOOKED_THROUGH", 0)
     run = karat.evaluate(retrieved=[["a"], []], gold=[{"a": 2, "b": 0}, {}], metrics="rr")
     assert [back(run, tmp_path).items(q) for q in run.ids] == [run.items(q) for q in run.ids]
     assert "gold_items" not in pl.read_parquet(tmp_path / "run.parquet").columns

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -12,23 +13,13 @@ import pytest
 import karat
 
 SOURCE = Path(karat.__file__).parent
-LAYERS = [
-    "errors", "_version", "arrays", "grammar", "conventions", "tables", "progress", "tokens", "llm", "agreement",
-    "samples", "views", "along", "hits", "regroup", "judges", "budgets", "metrics", "verdicts", "items", "keeping",
-    "stored", "provenance", "stats", "slices", "means", "remarks", "run", "runfile",
-    "comparable", "contrasts", "movement", "comparison", "calibration",
-    "diagnosis", "evaluation", "scale", "merging", "translation", "linting",
-    "rules", "drops", "checks", "gatekeeping", "outfile", "starter",
-    "demo", "compat", "report", "tested", "pytest_plugin", "cli",
+ROOMS = [
+    "errors", "_internal", "stats", "llm", "conventions", "samples", "hits", "judges", "metrics", "run", "plan",
+    "scale", "pipeline", "analysis", "report", "compat", "cli", "pytest_plugin",
 ]  # fmt: skip
-"""From left to right, as the data walk: a layer uses only what stands left of it."""
-UPWARD = {("run", "runfile"), ("slices", "run"), ("remarks", "run"), ("evaluation", "scale")} | {
-    (result, "report")
-    for result in ("run", "translation", "comparison", "calibration", "diagnosis", "linting", "gatekeeping")
-}
-"""`run.save` is a method because people look for it there; it loads the writer when it is called.
-Slices hold runs, and name them for the type checker. Files larger than memory are evaluated in batches. Results
-know how to be shown, and load the report when they are."""
+"""The folders and files at the top, in the order of the data: each imports only those before it."""
+UPWARD = {("run", "report"), ("analysis", "report"), ("run", "analysis")}
+"""Results know how to be shown: they load `report` when they are."""
 
 
 def loaded_by(code):
@@ -77,20 +68,58 @@ def test_unknown_public_name():
         karat.evaluat  # noqa: B018
 
 
-@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE)))
-def test_layers_look_left_only(path):
+SOURCES = pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
+MAY_BE_SHORT = {"__init__", "__main__"}
+
+
+def imports_of(nodes):
+    """Every import of karat's own modules among the nodes, as (module, name)."""
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "karat":
+            yield from ((node.module, alias.name) for alias in node.names)
+
+
+def module_of(path):
+    parts = ("karat", *path.relative_to(SOURCE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@SOURCES
+def test_a_room_imports_only_rooms_before_it(path):
     own = path.relative_to(SOURCE).with_suffix("").parts[0]
     if own in {"__init__", "__main__"}:
         return
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("karat"):
-            parts = (node.module or "").split(".")
-            used = [parts[1]] if len(parts) > 1 else [alias.name for alias in node.names]
-            for layer in used:
-                allowed = LAYERS.index(layer) <= LAYERS.index(own) or (own, layer) in UPWARD
-                assert allowed, f"{own} imports {layer}"
+    for module, name in imports_of(ast.walk(ast.parse(path.read_text()))):
+        parts = [*module.split("."), name]
+        if module == "karat" and name not in ROOMS:
+            continue
+        allowed = ROOMS.index(parts[1]) <= ROOMS.index(own) or (own, parts[1]) in UPWARD
+        assert allowed, f"{own} imports {parts[1]}"
 
 
-@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE)))
-def test_files_stay_short(path):
-    assert len(path.read_text().splitlines()) <= 300
+def test_there_is_no_import_cycle():
+    modules = {module_of(path): ast.parse(path.read_text()) for path in SOURCE.rglob("*.py")}
+    graph = {
+        module: {f"{m}.{n}" if f"{m}.{n}" in modules else m for m, n in imports_of(tree.body)} - {module}
+        for module, tree in modules.items()
+    }
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the cycle
+
+
+@SOURCES
+def test_a_file_is_one_idea(path):
+    lines = path.read_text().splitlines()
+    assert len(lines) <= 400
+    if path.stem not in MAY_BE_SHORT and len(lines) < 60:
+        assert "separate" in lines[0], "a file under 60 lines says in its first line why it is loaded separately"
+
+
+def test_names_are_used_once():
+    """Two files share a name only if one renders the other: report/ and cli/ may repeat analysis/ and run/."""
+    places = {}
+    for path in SOURCE.rglob("*.py"):
+        if path.stem not in MAY_BE_SHORT:
+            places.setdefault(path.stem, set()).add(path.relative_to(SOURCE).parts[0])
+    shared = {name: rooms for name, rooms in places.items() if len(rooms - {"report", "cli"}) > 1}
+    assert not shared
+    assert len([path for path in SOURCE.iterdir() if path.name != "__pycache__"]) <= 20

@@ -16,9 +16,9 @@ import polars as pl
 import pytest
 
 import karat
-from data import random_run_and_gold
 from karat.conventions import CONVENTIONS
 from karat.run.file import read_choices, write_choices
+from support.data import random_run_and_gold
 
 SAMPLES = [
     {"id": "a", "query": "first?", "retrieved": ["x", "g", "x"], "gold": ["g", "h"], "topic": "one"},

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from karat import BadArgument
-from karat.stats import detectable, holm, intervals, needed, paired
+from karat.stats import detectable, holm, intervals, needed, paired_test
 from karat.stats.paired import sign_flip
 
 
@@ -37,7 +37,7 @@ def test_p_equals_that_of_scipy(queries):
     b = a + rng.normal(0.03, 0.1, queries)
     theirs = stats.permutation_test((a, b), lambda x, y: (y - x).mean(), permutation_type="samples", rng=1)
     wanted = theirs.pvalue
-    assert abs(paired(a, b).p - wanted) < 1e-9 + (5 * np.sqrt(wanted / 9999) if queries > 13 else 0)
+    assert abs(paired_test(a, b).p - wanted) < 1e-9 + (5 * np.sqrt(wanted / 9999) if queries > 13 else 0)
 
 
 def test_agrees_with_other_tests_where_they_should():
@@ -46,7 +46,7 @@ def test_agrees_with_other_tests_where_they_should():
     for shift in (0.0, 0.01, 0.02):
         a = rng.normal(0.5, 0.1, 300)
         b = a + rng.normal(shift, 0.1, 300)
-        p = paired(a, b).p
+        p = paired_test(a, b).p
         assert abs(p - stats.ttest_rel(b, a).pvalue) < 0.02
         assert abs(p - stats.wilcoxon(b, a).pvalue) < 0.1
 
@@ -54,7 +54,7 @@ def test_agrees_with_other_tests_where_they_should():
 def test_counts_and_interval():
     a = np.array([0.0, 0.5, 1.0, np.nan, 0.2, 1 / 3])
     b = np.array([1.0, 0.5, 0.0, 0.7, np.nan, 1 / 3])
-    found = paired(a, b)
+    found = paired_test(a, b)
     assert (found.won, found.tied, found.lost, found.n) == (1, 2, 1, 4)
     assert found.difference == 0
     assert found.p == 1
@@ -62,17 +62,17 @@ def test_counts_and_interval():
 
 
 def test_rounding_wins_nothing():
-    found = paired([0.1 + 0.2], [0.3])
+    found = paired_test([0.1 + 0.2], [0.3])
     assert (found.won, found.tied, found.lost) == (0, 1, 0)
 
 
 def test_p_is_never_0_and_nothing_is_nan():
-    assert paired(np.zeros(200), np.ones(200)).p == 1 / 10_001
-    nothing = paired([np.nan, 1.0], [1.0, np.nan])
+    assert paired_test(np.zeros(200), np.ones(200)).p == 1 / 10_001
+    nothing = paired_test([np.nan, 1.0], [1.0, np.nan])
     assert np.isnan(nothing[:4]).all()
     assert nothing.n == 0
     with pytest.raises(BadArgument, match="two scores for each query"):
-        paired([1.0], [1.0, 2.0])
+        paired_test([1.0], [1.0, 2.0])
 
 
 def test_false_alarms_are_at_the_nominal_level():

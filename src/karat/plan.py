@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Floats
-from karat._internal.text import many
+from karat._internal.display import many
 from karat.conventions import Convention
 from karat.errors import BadArgument, InputError
 from karat.hits import Hits
@@ -19,11 +19,11 @@ from karat.judges.auto import nothing_matched
 from karat.judges.tokens import Counter, count
 from karat.metrics import METRICS, Metric, parse_all
 from karat.metrics.registry import PARSED, Definition
-from karat.run.items import Kept, keep
+from karat.run.stored_items import Kept, keep
 from karat.samples import Field, Reading, Samples
-from karat.samples.ids import as_text, without_copies
+from karat.samples.keys import as_text, without_copies
 from karat.samples.rankings.lists import Lists
-from karat.samples.rankings.ranks import AS_GIVEN, precision_of
+from karat.samples.rankings.score_order import AS_GIVEN, precision_of
 
 
 def costs(samples: Samples, hits: Hits, judge: Judge, counter: Counter, c: Convention) -> Floats:
@@ -198,7 +198,7 @@ def evaluate_batch(
     """Judge and measure some queries.
 
     `tokens` counts texts, and is needed only if a metric has a budget of them. With `places` the items
-    of that many places of each ranking are kept (`karat.run.items.places_kept` of all queries, not of the batch).
+    of that many places of each ranking are kept (`places_kept` of all queries, not of the batch).
     """
     if isinstance(judge, Auto):
         raise BadArgument("the judge of a batch is chosen before, by what all batches have", got=judge.name)

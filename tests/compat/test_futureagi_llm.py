@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from judges.scripted import Scripted, script
 from karat.compat.futureagi import Evaluator, evaluate
 from karat.errors import BadArgument, InputError
-from llm.server import Server
+from support.scripted import Scripted, script
+from support.server import Server
 
 TOWER = "The tower is in Paris. It was built of iron by many hands."
 BEES = "Bees make honey."

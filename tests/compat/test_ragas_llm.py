@@ -9,7 +9,6 @@ from math import isnan
 import openai
 import pytest
 
-from judges.scripted import Scripted, framed, script
 from karat.compat import ragas
 from karat.compat.ragas import (
     ContextPrecision,
@@ -22,7 +21,8 @@ from karat.compat.ragas import (
     llm_factory,
 )
 from karat.errors import BadArgument, InputError, Unavailable
-from llm.server import Act, Server
+from support.scripted import Scripted, framed, script
+from support.server import Act, Server
 
 RECALL = (ContextRecall, LLMContextRecall)
 PRECISION = (ContextPrecision, ragas.ContextPrecisionWithReference, LLMContextPrecisionWithReference)

@@ -20,7 +20,7 @@ from karat.compat.remem import (
     is_chunk_from_original,
 )
 from karat.errors import BadArgument
-from remem_rule import comes_from
+from support.remem_rule import comes_from
 
 METRICS = (RetrievalRecall, RetrievalRecallAll, RetrievalRecallAny, RetrievalNDCGAny)
 KEYS = ("Recall", "Recall_all", "Recall_any", "NDCG_any")

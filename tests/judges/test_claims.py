@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import karat
-from judges.scripted import Scripted, framed, script
 from karat.errors import BadArgument, InputError, Unavailable, UnknownName
 from karat.judges.attribution import calls_for, tokens
 from karat.judges.support import NONE, Support, unite, vote
-from llm.server import Act, Server
+from support.scripted import Scripted, framed, script
+from support.server import Act, Server
 
 RAIN = "rain fell in Leeds all day"
 MUSEUM = "the museum is closed on Mondays"

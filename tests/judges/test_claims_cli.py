@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import karat
-from judges.scripted import script
-from llm.server import Act, Server
+from support.scripted import script
+from support.server import Act, Server
 
 KARAT = str(Path(sys.executable).with_name("karat"))
 RAIN, MUSEUM = "rain fell in Leeds all day", "the museum is closed on Mondays"

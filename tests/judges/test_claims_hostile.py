@@ -7,8 +7,8 @@ import re
 import pytest
 
 import karat
-from judges.scripted import Scripted, framed
 from karat.judges.prompts import ATTRIBUTE, EXTRACT, GRADE, attribute, extract, grade
+from support.scripted import Scripted, framed
 
 GOOD = "the museum is closed on Mondays"
 CLAIM = "rain fell in Leeds"

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import karat
-from remem_rule import comes_from
+from support.remem_rule import comes_from
 
 
 def hits(retrieved, gold, judge="contains"):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import karat
 from karat.judges.spans.cover import Union
 from karat.judges.spans.quotes import Quote
-from ranges import part, sample
+from support.ranges import part, sample
 
 LONG = "".join(f"word{i:03d} " for i in range(40)).strip()  # 319 characters, no word twice
 

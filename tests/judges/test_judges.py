@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 import karat
-from data import random_run_and_gold
 from karat.judges import all_judges, find_judge
 from karat.samples import read_samples
+from support.data import random_run_and_gold
 
 
 def judged(samples, **kwargs):

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import karat
-from hand_labelled import agreement, samples
 from karat.judges.lexical import Words, words
 from karat.judges.tokens import sentences
+from support.hand_labelled import agreement, samples
 
 HEURISTIC = "claims(lexical) is a heuristic"
 KARAT = str(Path(sys.executable).with_name("karat"))

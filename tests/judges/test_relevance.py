@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import karat
-from judges.scripted import Scripted, framed, script
 from karat.errors import BadArgument, InputError, UnknownName
 from karat.metrics import METRICS
-from llm.server import Act, Server
+from support.scripted import Scripted, framed, script
+from support.server import Act, Server
 
 SAMPLES = [
     {"id": "q1", "query": "tram airport", "retrieved": ["nothing", "the tram to the airport", "a tram", "nothing"]},

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import karat
-from ranges import part, sample
+from support.ranges import part, sample
 
 QUOTE = "the quick brown fox jumps over the lazy dog"
 DOCS = {"a": f"Intro. {QUOTE} Outro and more.", "b": "zzz"}

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import karat
-from ranges import DOCS, GOLD, cut, part, sample
+from support.ranges import DOCS, GOLD, cut, part, sample
 
 ALL = "recall@1,2,3 recall precision@2,3 rr ap span_recall@1,2 span_precision@1,2 span_precision span_iou@2 span_f1@2"
 

@@ -13,8 +13,8 @@ import karat
 from karat.conventions import STANDARD
 from karat.hits.combine import take
 from karat.metrics import METRICS, parse
-from strategies import cases, hits_of
-from twins import Case
+from support.strategies import cases, hits_of
+from support.twins import Case
 
 NAMES = [f"{name}@1,2,3,5,20" if d.cutoff else name for name, d in METRICS.items()]
 NAMES += [name for name, d in METRICS.items() if d.cutoff]

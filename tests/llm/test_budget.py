@@ -13,8 +13,8 @@ from karat.llm import Engine, Spent
 from karat.llm.budget import Price, price_of
 from karat.llm.endpoint import Endpoint
 from karat.llm.engine import Meter
-from llm.questions import questions, request, values
-from llm.server import Act, Server
+from support.questions import questions, request, values
+from support.server import Act, Server
 
 
 def good(call):

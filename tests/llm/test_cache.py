@@ -16,8 +16,8 @@ from karat.cli import main
 from karat.errors import BadArgument
 from karat.llm import BadAnswer, Cache, Engine, Reply, Request, find_model
 from karat.llm.cache import Kept, default_path, key_of
-from llm.questions import SCHEMA, questions, request, said, values
-from llm.server import Act, Server, echo
+from support.questions import SCHEMA, questions, request, said, values
+from support.server import Act, Server, echo
 
 HERE = Path(__file__).parent
 KEPT = Kept({"said": "x"}, 3, 4)
@@ -93,7 +93,14 @@ def test_one_failing_copy_of_a_question_leaves_the_others_their_own_tries(tmp_pa
 def test_several_processes_at_once_lose_nothing_and_agree(tmp_path):
     """Each process sees other answers; all end with those that were first."""
     with Server(lambda call: Act(content=json.dumps({"said": f"{call.text} {call.number}"}), delay=0.005)) as server:
-        command = [sys.executable, str(HERE / "questions.py"), str(server.port), str(tmp_path / "c"), "150", "8"]
+        command = [
+            sys.executable,
+            str(HERE.parent / "support" / "questions.py"),
+            str(server.port),
+            str(tmp_path / "c"),
+            "150",
+            "8",
+        ]
         with ThreadPoolExecutor(6) as pool:
             runs = list(
                 pool.map(lambda _: subprocess.run(command, capture_output=True, text=True, check=False), range(6))

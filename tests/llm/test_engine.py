@@ -15,8 +15,8 @@ import pytest
 from karat.errors import BadArgument, Unavailable
 from karat.llm import Answer, Engine, Failure, Reply, Request
 from karat.llm.batch import spread_wait
-from llm.questions import SCHEMA, questions, request, values
-from llm.server import Act, Server, echo, faulty
+from support.questions import SCHEMA, questions, request, values
+from support.server import Act, Server, echo, faulty
 
 
 def engine(server, **settings):

@@ -14,8 +14,8 @@ from weakref import ref
 import pytest
 
 from karat.llm import Engine, Request
-from llm.questions import questions, values
-from llm.server import Act, Server, echo
+from support.questions import questions, values
+from support.server import Act, Server, echo
 
 HERE = Path(__file__).parent
 _COUNT = 200
@@ -26,7 +26,14 @@ def slow(call):
 
 
 def started(server, cache, count=_COUNT, concurrency=4):
-    command = [sys.executable, str(HERE / "questions.py"), str(server.port), str(cache), str(count), str(concurrency)]
+    command = [
+        sys.executable,
+        str(HERE.parent / "support" / "questions.py"),
+        str(server.port),
+        str(cache),
+        str(count),
+        str(concurrency),
+    ]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -72,7 +79,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path):
 
 STUBBORN = """
 import asyncio, signal
-from llm.questions import questions
+from support.questions import questions
 from karat.llm import Engine
 async def ask(messages, schema):
     print("asked", flush=True)

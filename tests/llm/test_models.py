@@ -10,8 +10,8 @@ import pytest
 from karat.errors import BadArgument, KaratError, Unavailable
 from karat.llm import Engine, Reply, find_model
 from karat.llm.endpoint import Endpoint
-from llm.questions import questions, request, values
-from llm.server import Server
+from support.questions import questions, request, values
+from support.server import Server
 
 
 @pytest.fixture(autouse=True)
@@ -82,7 +82,7 @@ def test_azure_speaks_its_own_dialect(monkeypatch):
 
 
 def test_the_client_makes_no_retries_of_its_own():
-    from llm.server import Act
+    from support.server import Act
 
     with Server(lambda call: Act(status=500)) as server:
         Engine(server.model(), cache=None, retries=0).ask([request("x")])

@@ -11,9 +11,9 @@ from karat.cli import main
 from karat.errors import KaratError
 from karat.llm import Engine, find_model
 from karat.llm.faults import told
-from llm.questions import questions, request
-from llm.server import Act, Server
 from llm.test_engine import TROUBLES
+from support.questions import questions, request
+from support.server import Act, Server
 
 CANARY = "canary-4f1d0c8e77"
 

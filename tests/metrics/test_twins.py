@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from karat.conventions import STANDARD
 from karat.metrics import METRICS, parse
-from strategies import cases, hits_of
-from twins import TWINS, Case, twin_score
+from support.strategies import cases, hits_of
+from support.twins import TWINS, Case, twin_score
 
 SETTINGS = {
     "f": [{"beta": 2.0}, {"beta": 0.5, "rel": 2.0}],

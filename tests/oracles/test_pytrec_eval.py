@@ -8,8 +8,9 @@ import pytest
 import pytrec_eval
 
 import karat
-from data import random_run_and_gold
-from karat.samples import background, maps
+from karat._internal import threads as background
+from karat.samples.rankings import dicts as maps
+from support.data import random_run_and_gold
 
 KS = (1, 3, 5, 10, 20, 100)
 CUT = ",".join(map(str, KS))

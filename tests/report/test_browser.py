@@ -8,7 +8,7 @@ import time
 import pytest
 
 from karat.report.html.queries import PLAIN
-from report import browser, example, hostile
+from support import browser, example, hostile
 
 pytestmark = pytest.mark.skipif(browser.program() is None, reason=browser.MISSING)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from karat.report.html.markup import Pool, block, data, h, pack, visible, write
-from report.hostile import PAYLOADS
+from support.hostile import PAYLOADS
 
 
 class Reader(HTMLParser):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import karat
-from report import example, hostile
+from support import example, hostile
 
 KARAT = str(Path(sys.executable).with_name("karat"))
 VOID = {"meta", "link", "input"}

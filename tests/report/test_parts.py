@@ -13,7 +13,7 @@ from karat.report.html.curves import curves, cutoffs, deepest, measured
 from karat.report.html.markup import write
 from karat.report.html.queries import Bodies, Queries, worst_first
 from karat.report.html.scores import few, headline, histogram, signed, slices, spread, strip
-from report import example
+from support import example
 
 
 @pytest.fixture(scope="module")

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 
 import karat
-from data import random_run_and_gold
-from karat.samples import matching
 from karat.samples.columns import Keys, RepeatedKey
 from karat.samples.frames import as_polars
+from karat.samples.rankings import table as matching
 from karat.samples.sources import find_source
 from karat.samples.trec import parse_lines, read_trec
+from support.data import random_run_and_gold
 
 METRICS = "recall@1,3,10 precision@3 ndcg@5 rr ap"
 MAPS, GOLD = random_run_and_gold(5, queries=40, depth=15)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import karat
-from data import random_run_and_gold
+from support.data import random_run_and_gold
 
 METRICS = "recall@1,3,10 precision@3 ndcg@5 rr ap bpref judged@5"
 RUN, GOLD = random_run_and_gold(11, queries=30, depth=12)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat.samples import scores
-from karat.samples.rankings.ranks import as_rows, blocks, count_above, sort_rows
+from karat.samples.rankings import score_order as scores
+from karat.samples.rankings.score_order import as_rows, blocks, count_above, sort_rows
 
 depths = st.lists(st.integers(0, 40), min_size=1, max_size=30)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from karat.scale import memory, pieces, streaming
+from karat.scale import large_files as streaming
+from karat.scale import pieces
+from karat.scale import pieces as memory
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ import karat
 from karat.errors import BadArgument, InputError, Unavailable
 from karat.judges import find_judge
 from karat.metrics import parse_all
-from karat.scale import jobs as split
-from split_samples import made, own_judge_source, saved
+from karat.scale import processes as split
+from support.split_samples import made, own_judge_source, saved
 
 KARAT = str(Path(sys.executable).with_name("karat"))
 METRICS = "recall@1,5 precision@5 ndcg@10 rr recall@50t"
@@ -132,7 +132,7 @@ USER = """
 import sys
 sys.path.insert(0, {tests!r})
 import karat
-from split_samples import made
+from support.split_samples import made
 from own import Initial, letters
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import pytest
 
 import karat
 from karat.errors import BadArgument, RunFileError
-from split_samples import made, saved
+from support.split_samples import made, saved
 
 METRICS = "recall@1,5 precision@5 ndcg@10 rr ap recall@50t"
 CUTS = ((0, 41), (0, 1, 41), (0, 7, 8, 30, 41), tuple(range(42)))

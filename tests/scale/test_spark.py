@@ -18,7 +18,7 @@ import karat
 from karat.errors import BadArgument, InputError, KaratError
 from karat.judges import find_judge
 from karat.metrics import registry
-from split_samples import made, saved
+from support.split_samples import made, saved
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: the group spark")
 with warnings.catch_warnings():

@@ -13,10 +13,10 @@ import karat.errors
 import karat.judges
 from karat.metrics import parse_all
 from karat.plan import order_of
-from karat.scale import spark_work
 from karat.scale.pickling import pack
+from karat.scale.spark import executor as spark_work
 from karat.scale.spark.executor import GOLD, HASH, KEY, PART, QUERY, ROW, RUN, Work
-from split_samples import made
+from support.split_samples import made
 
 pytest.importorskip("pyarrow")
 METRICS = "recall@1,5 ndcg@10 rr"

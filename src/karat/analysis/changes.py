@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Floats
-from karat._internal.text import clean, many
+from karat._internal.display import clean, many
 from karat.errors import BadArgument
 from karat.run import Run
 

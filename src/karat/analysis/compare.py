@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats
-from karat._internal.text import clean, many
+from karat._internal.display import clean, many
 from karat.analysis.changes import Move, Moved, check_comparable, most_moved, moves
 from karat.errors import BadArgument, KaratError, unknown
 from karat.metrics import Metric, parse_all
 from karat.run import Run
 from karat.run.file import as_run
-from karat.stats import ALPHA, Paired, detectable, holm, paired_all
+from karat.stats import ALPHA, Paired, detectable, holm, paired_tests
 
 if TYPE_CHECKING:
     import polars as pl
@@ -85,7 +85,7 @@ class Row(NamedTuple):
 def contrast(scores: Sequence[Mapping[str, Floats]]) -> list[Row]:
     """A row for each metric, given the scores of each run over the same queries."""
     pairs = list(combinations(range(len(scores)), 2))
-    found = {(i, j): paired_all(scores[i], scores[j]) for i, j in pairs}
+    found = {(i, j): paired_tests(scores[i], scores[j]) for i, j in pairs}
     tests = {metric: [found[pair][metric] for pair in pairs] for metric in scores[0]}
     return [
         _row(metric, [each[metric] for each in scores], dict(zip(pairs, corrected, strict=True)))

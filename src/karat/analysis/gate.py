@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Floats
-from karat._internal.text import clean, many
+from karat._internal.display import clean, many
 from karat.analysis.changes import Move, check_comparable, moves
 from karat.analysis.rules import (
     SLACK,

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats
-from karat._internal.text import many
+from karat._internal.display import many
 from karat.conventions import CONVENTIONS, STANDARD, Convention, find_convention
 from karat.conventions.explain import differing, sentence
 from karat.judges import Judge

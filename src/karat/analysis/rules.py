@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Floats, Ints
-from karat._internal.text import many, number, span
+from karat._internal.display import many, number, span
 from karat.errors import BadArgument, KaratError, unknown
 from karat.metrics import parse
 from karat.run import Run

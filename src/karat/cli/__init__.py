@@ -79,7 +79,8 @@ def _parser() -> ArgumentParser:
     parser.add_argument("--version", action="version", version=f"karat {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    from karat.cli import analyze, cache, demo, evaluate, lists, starter
+    from karat.cli import analyze, cache, demo, evaluate, starter
+    from karat.cli import catalog as lists
 
     for add in (
         demo.add, evaluate.add, evaluate.add_show, evaluate.add_merge, analyze.add, analyze.add_gate,
@@ -91,7 +92,7 @@ def _parser() -> ArgumentParser:
 
 
 def _told(error: KaratError) -> str:
-    from karat._internal.text import clean
+    from karat._internal.display import clean
 
     first, *rest = (clean(line) for line in str(error).splitlines())
     return "\n".join([f"karat: {first}", *(f"       {line}" for line in rest)])

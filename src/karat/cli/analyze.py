@@ -86,7 +86,7 @@ def add_gate(commands: Any) -> None:
 
 
 def _gate(options: Namespace) -> int:
-    from karat._internal.files import write_text
+    from karat._internal.output import write_text
     from karat.analysis.gate import gate
     from karat.errors import KaratError
     from karat.report.gate import undecided_junit, undecided_markdown

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from karat._internal.text import clean, many, text_table
+from karat._internal.display import clean, many, text_table
 from karat.errors import BadArgument
 from karat.llm.cache import Cache, path_of
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
+from karat._internal.display import many
 from karat._internal.grammar import write, write_call
 from karat._internal.progress import over
-from karat._internal.text import many
 from karat.conventions import Convention
 from karat.errors import BadArgument, InputError, unknown
 from karat.hits import Hits

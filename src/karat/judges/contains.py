@@ -50,7 +50,6 @@ class Letters:
         return next(filterfalse(text.__contains__, self._frequent), "")
 
 
-_TEXTS_pieces = 100
 _OF_EACH_pieces = 1000
 _OFTEN_pieces = 0.01
 """A letter that stands often enough for short pieces, and seldom enough for few."""
@@ -66,7 +65,7 @@ class Pieces:
     """
 
     def __init__(self, rankings: Sequence[Sequence[str]]) -> None:
-        step = max(len(rankings) // _TEXTS_pieces, 1)
+        step = max(len(rankings) // _TEXTS, 1)
         count = Counter("".join(ranking[0][:_OF_EACH_pieces] for ranking in rankings[::step] if ranking))
         often = _OFTEN_pieces * count.total()
         letters = [letter for letter in count if letter.isascii() and letter.isalpha()] or ["a"]

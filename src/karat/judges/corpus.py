@@ -12,11 +12,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from karat._internal.arrays import Ints
-from karat._internal.text import many
+from karat._internal.display import many
 from karat.errors import BadArgument, InputError, first_line, nearest
 from karat.judges.text import fold_space
 from karat.samples.files import Rows, read_file
-from karat.samples.ids import as_id
+from karat.samples.keys import as_id
 
 _WORD = re.compile(r"\S+")
 _MOST_PLACES = 1000

@@ -14,7 +14,7 @@ from karat.errors import InputError
 from karat.hits import Gold, Hits
 from karat.hits.combine import unite
 from karat.samples import Field, Samples
-from karat.samples.ids import as_text, without_copies
+from karat.samples.keys import as_text, without_copies
 
 
 class Texts(NamedTuple):

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+from karat._internal.display import clean, many
 from karat._internal.grammar import Call, parse_call, write
-from karat._internal.text import clean, many
 from karat.errors import BadArgument, Unavailable
 from karat.judges.protocol import Judge, find_judge
 from karat.llm import Failure, find_model

@@ -18,7 +18,7 @@ from karat.hits.totals import Along
 from karat.judges.matches import as_texts
 from karat.judges.tokens import sentences, words
 from karat.samples import GoldItems, Samples
-from karat.samples.ids import without_copies
+from karat.samples.keys import without_copies
 
 
 class Support(NamedTuple):

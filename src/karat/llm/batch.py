@@ -10,7 +10,7 @@ from functools import partial
 from random import Random
 from typing import Any, NamedTuple
 
-from karat._internal.text import many
+from karat._internal.display import many
 from karat.errors import Unavailable
 from karat.llm.budget import Budget, Hold, Lanes
 from karat.llm.cache import Keeper, Kept, key_of

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+from karat._internal.display import storable
 from karat._internal.grammar import parse_call, write
-from karat._internal.text import storable
 from karat.errors import BadArgument, Unavailable, nearest, unknown
 from karat.llm.budget import checked_price
 from karat.llm.faults import fault_of, message_of

@@ -13,8 +13,8 @@ from threading import Thread
 from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
+from karat._internal.display import clean, many
 from karat._internal.progress import Progress
-from karat._internal.text import clean, many
 from karat.errors import BadArgument, Unavailable
 from karat.llm.batch import Asking, Rules
 from karat.llm.budget import Budget, Prices, price_of
@@ -24,7 +24,7 @@ from karat.llm.model import ANSWER, BYTES, Answer, Failure, Model, Request, Spen
 
 T = TypeVar("T")
 
-log_threads = logging.getLogger("karat.llm")
+log = logging.getLogger("karat.llm")
 _BETWEEN_LOOKS = 0.5  # Windows sees Ctrl-C only between two waits
 
 
@@ -48,7 +48,7 @@ def finish(work: Callable[[], Coroutine[Any, Any, T]], stop: Callable[[], None])
             if stopped:
                 raise
             stopped = True
-            log_threads.warning("interrupted: what is done is kept; Ctrl-C again leaves at once")
+            log.warning("interrupted: what is done is kept; Ctrl-C again leaves at once")
             stop()
 
 
@@ -120,9 +120,6 @@ def span(seconds: float) -> str:
 def on_terminal() -> bool:
     """Whether somebody is there who can answer."""
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
-
-
-log = logging.getLogger("karat.llm")
 
 
 class Engine:

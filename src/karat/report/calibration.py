@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from karat._internal.text import clean, html_table, many, number, span, text_table
+from karat._internal.display import clean, html_table, many, number, span, text_table
 from karat.analysis.calibrate import Calibration
 from karat.report.forms import Markdown, escape, table
 from karat.stats.agreement import Figure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from karat._internal.text import clean, html_table, many, number, text_table
+from karat._internal.display import clean, html_table, many, number, text_table
 from karat.analysis.changes import Move
 from karat.analysis.compare import LETTERS, Comparison, Moved, Row
 from karat.report.forms import Latex, Markdown, code, escape, table_latex

@@ -5,12 +5,12 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from karat._internal.text import clean, many, number, storable, text_table
+from karat._internal.display import clean, many, number, storable, text_table
 from karat.analysis.diagnose import Diagnosis
 from karat.analysis.diagnose.miss import Miss
 from karat.analysis.diagnose.similar import passages
 from karat.report.forms import code, escape, table
-from karat.run.items import GoldItem, Hit, Retrieved
+from karat.run.stored_items import GoldItem, Hit, Retrieved
 
 _ON, _OFF = "\x1b[1m", "\x1b[0m"
 _LONGEST = 4_000

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from karat._internal.text import clean, many, number, span, storable
+from karat._internal.display import clean, many, number, span, storable
 from karat.run.run import Run, Slices
 
 # A parenthesis is special only after a bracket, where it makes a link; a dot only where it makes a web address.
@@ -102,7 +102,7 @@ def escape_latex(text: str, width: int | None = None) -> Latex:
 
 def table_latex(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
     """Rows as a table; the first columns begin at the left, the others end at the right."""
-    lines = [f"  {' & '.join(map(escape, row))} \\\\" for row in (header, *rows)]
+    lines = [f"  {' & '.join(map(escape_latex, row))} \\\\" for row in (header, *rows)]
     return "\n".join(
         [
             r"% \usepackage{booktabs}",

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
-from karat._internal.text import clean, many, number, text_table
+from karat._internal.display import clean, many, number, text_table
 from karat.analysis.gate import Gate, Worst
 from karat.analysis.rules import Check
 from karat.errors import KaratError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from karat._internal.text import clean, many, storable
+from karat._internal.display import clean, many, storable
 from karat.analysis.lint import Lint
 from karat.report.forms import Markdown, code, escape, table
 

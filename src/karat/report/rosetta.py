@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from karat._internal.text import clean, html_table, many, number, text_table
+from karat._internal.display import clean, html_table, many, number, text_table
 from karat.analysis.rosetta import Dialect, Rosetta
 from karat.conventions import CONVENTIONS, STANDARD, Convention
 from karat.conventions.explain import WORDS, differing, sentence

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from karat._internal.display import clean, folded, many, number, span, text_table
 from karat._internal.grammar import write
-from karat._internal.text import clean, folded, many, number, span, text_table
 from karat.judges import all_judges
 from karat.metrics import METRICS, Metric
 from karat.run import Run

@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 import numpy as np
 
 from karat._internal.arrays import Ints, starts
-from karat._internal.text import storable
+from karat._internal.display import storable
 from karat.conventions import Convention
 from karat.errors import BadArgument, KaratError, RunFileError, first_line
 from karat.hits import Gold, Hits
 from karat.hits.totals import Along
 from karat.metrics import Metric
 from karat.metrics.names import parse_stored
-from karat.run.items import Extent, Kept, strings
 from karat.run.provenance import Provenance
 from karat.run.run import Run
+from karat.run.stored_items import Extent, Kept, strings
 
 if TYPE_CHECKING:
     import polars as pl

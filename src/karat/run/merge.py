@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from karat._internal.text import clean
+from karat._internal.display import clean
 from karat.errors import BadArgument
 from karat.run.file import load
-from karat.run.items import places_kept
 from karat.run.parts import join_hits, join_notes, merge_kept
 from karat.run.provenance import Provenance
 from karat.run.run import Run
+from karat.run.stored_items import places_kept
 
 _SHOWN = 40
 _DIGITS = re.compile(r"(\d+)")

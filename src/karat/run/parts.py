@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Bools, Ints, starts
-from karat._internal.text import many
+from karat._internal.display import many
 from karat.conventions import Convention
 from karat.errors import InputError
 from karat.hits import Gold, Hits
@@ -20,8 +20,8 @@ from karat.judges import Judge
 from karat.metrics import Metric
 from karat.pipeline import provenance_of
 from karat.plan import Partial
-from karat.run.items import LOOKED_THROUGH, Extent, Kept, cut, seen
 from karat.run.run import Run
+from karat.run.stored_items import LOOKED_THROUGH, Extent, Kept, cut, seen
 from karat.samples import Field, Reading, Samples
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from karat._internal.text import clean, many
+from karat._internal.display import clean, many
 from karat.hits import Gold
 
 if TYPE_CHECKING:

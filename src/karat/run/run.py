@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints
-from karat._internal.text import clean, html_table, many, number, span, storable, text_table
+from karat._internal.display import clean, html_table, many, number, span, storable, text_table
 from karat.conventions import Convention
 from karat.errors import BadArgument, KaratError, UnknownName, unknown
 from karat.hits import Hits
 from karat.hits.combine import take
 from karat.metrics import METRICS, Metric, parse
-from karat.run.items import GoldItem, Hit, Items, Kept, places_kept
 from karat.run.provenance import Provenance, gold_digest, remarks
+from karat.run.stored_items import GoldItem, Hit, Items, Kept, places_kept
 from karat.samples import Samples
 from karat.stats import Interval, intervals
 
@@ -247,7 +247,7 @@ class Run:
         """What is kept of the items of all queries, the same in memory as in a file."""
         if self._keep is not None or self.samples is None:
             return None if self._keep is None else self._keep()
-        from karat.run.items import keep
+        from karat.run.stored_items import keep
 
         places = places_kept(self.metrics, len(self))
         return keep(self.samples, self._hits, self.convention, self.provenance.judge, places)

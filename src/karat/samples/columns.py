@@ -14,7 +14,7 @@ import numpy as np
 from karat._internal.arrays import Bools, Floats, Ints, starts
 from karat.conventions import Convention
 from karat.errors import InputError
-from karat.samples.ids import Look, as_id, look_at
+from karat.samples.keys import Look, as_id, look_at
 
 Field = Literal["id", "text", "doc", "start", "end", "group"]
 """What an item may be known by: its id, its text, its document and its place there. Gold items may stand in a group."""

@@ -12,7 +12,7 @@ from karat._internal.threads import in_parallel
 from karat.errors import InputError, first_line
 from karat.samples.columns import Field, GoldItems
 from karat.samples.dialects import long_column, misnamed, no_column
-from karat.samples.ids import look_at
+from karat.samples.keys import look_at
 from karat.samples.rankings.table import Table
 
 if TYPE_CHECKING:

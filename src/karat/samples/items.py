@@ -13,7 +13,7 @@ import numpy as np
 from karat._internal.arrays import starts
 from karat.errors import InputError, nearest, shorten
 from karat.samples.columns import Field, GoldItems, Rankings, gold_of_maps
-from karat.samples.ids import is_id, look_at
+from karat.samples.keys import is_id, look_at
 from karat.samples.rankings.dicts import Maps
 from karat.samples.rankings.lists import Lists
 

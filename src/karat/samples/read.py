@@ -14,8 +14,8 @@ from karat.samples.columns import Reading, Samples, check_ids, rows_of
 from karat.samples.dialects import SIDE_NAMES, is_long
 from karat.samples.files import Rows, read_files
 from karat.samples.frames import as_polars, is_column, is_frame, long_gold, long_ranking, of_rows, values_of
-from karat.samples.ids import as_ids, numbered
 from karat.samples.items import Where, gold_of, rankings_of
+from karat.samples.keys import as_ids, numbered
 from karat.samples.long import has_records, long_records
 from karat.samples.rows import Nested, nested
 from karat.samples.sources import find_source

@@ -9,8 +9,8 @@ from karat.errors import InputError, shorten
 from karat.samples.dialects import Dialect, dialect_of, is_long, no_column
 from karat.samples.files import Rows
 from karat.samples.frames import as_polars, is_frame
-from karat.samples.ids import as_id, as_ids, numbered
 from karat.samples.items import Where
+from karat.samples.keys import as_id, as_ids, numbered
 
 Side = TypeVar("Side")
 _KNOWN = {"id", "query", "answer", "response", "meta", "retrieved", "retrieved_ids", "gold", "gold_ids"}

@@ -15,7 +15,7 @@ from karat.samples.columns import rows_of
 from karat.samples.dialects import is_long, long_column
 from karat.samples.files import Rows
 from karat.samples.frames import ids_of, of_rows
-from karat.samples.ids import numbered
+from karat.samples.keys import numbered
 from karat.samples.read import Side, by_text, check_alike, read_whole, side_of
 from karat.samples.sources import Source
 from karat.scale.pieces import Cut, Piece, Scattered, by_query, need_of, pieces, whole_queries

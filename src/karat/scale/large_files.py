@@ -21,8 +21,8 @@ from karat.metrics import Metric
 from karat.pipeline import choose_judge
 from karat.plan import Partial, Verdicts
 from karat.run import Run
-from karat.run.items import Kept, keep, places_kept
 from karat.run.parts import Asked, join, join_kept
+from karat.run.stored_items import Kept, keep, places_kept
 from karat.samples import Samples
 from karat.samples.read import read_side
 from karat.samples.sources import find_source

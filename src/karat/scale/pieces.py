@@ -25,7 +25,7 @@ DEFAULT = "1GiB"
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 _WRITTEN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", re.IGNORECASE)
 _LEAST = 256 * 2**20
-_LOOKED_AT_memory = 2000
+_LOOKED_AT = 2000
 _WIDE = 40
 """More bytes than most cells of a long table take."""
 _UNPACKED = 8
@@ -69,7 +69,7 @@ def need_of(source: Source, enough: int = 0) -> float:
             long = is_long(names) and not has_records(names)
             if long and rows * len(names) * _WIDE * _OF_COLUMNS <= enough:
                 return rows * len(names) * _WIDE * _OF_COLUMNS
-            width = width_of(frame.head(_LOOKED_AT_memory).collect())
+            width = width_of(frame.head(_LOOKED_AT).collect())
         return rows * width * (_OF_COLUMNS if long else _OF_OBJECTS)
     form = "table" if source.kind == ".csv" else form_of(source, source.files[0])[0]
     size = float(source.size) * (_UNPACKED if source.compressed else 1)
@@ -103,7 +103,6 @@ def check_gold(source: Source, memory: int) -> None:
 Piece = Any
 """A frame, or Rows."""
 _FEWEST, _MOST = 1_000, 1 << 20
-_LOOKED_AT = 2000
 _IN_OBJECTS = 8
 
 

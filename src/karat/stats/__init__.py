@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from karat.stats.bootstrap import SEED, Interval, intervals, resamples
-from karat.stats.paired import ALPHA, POWER, Paired, detectable, holm, needed, paired, paired_all
+from karat.stats.paired import ALPHA, POWER, Paired, detectable, holm, needed, paired_test, paired_tests
 
 __all__ = [
     "ALPHA",
@@ -15,7 +15,7 @@ __all__ = [
     "holm",
     "intervals",
     "needed",
-    "paired",
-    "paired_all",
+    "paired_test",
+    "paired_tests",
     "resamples",
 ]

@@ -75,12 +75,12 @@ class Paired(NamedTuple):
     n: int
 
 
-def paired(a: ArrayLike, b: ArrayLike, *, seed: int = SEED) -> Paired:
+def paired_test(a: ArrayLike, b: ArrayLike, *, seed: int = SEED) -> Paired:
     """Compare two scores of each query, NaN where undefined."""
-    return paired_all({"": np.asarray(a, float)}, {"": np.asarray(b, float)}, seed=seed)[""]
+    return paired_tests({"": np.asarray(a, float)}, {"": np.asarray(b, float)}, seed=seed)[""]
 
 
-def paired_all(a: Mapping[str, Floats], b: Mapping[str, Floats], *, seed: int = SEED) -> dict[str, Paired]:
+def paired_tests(a: Mapping[str, Floats], b: Mapping[str, Floats], *, seed: int = SEED) -> dict[str, Paired]:
     """The same for each metric; the queries are drawn for all of them at once, which changes no digit."""
     differences = {name: _differences(values, b[name]) for name, values in a.items()}
     ends = intervals(differences, seed=seed)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints
-from karat._internal.text import clean, many
+from karat._internal.display import clean, many
 from karat.analysis.calibrate.human_scores import Settled, settle
 from karat.analysis.calibrate.labels import Labels, Matched, match, read_labels, said
 from karat.errors import BadArgument, KaratError, unknown

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints
-from karat._internal.text import many, storable
+from karat._internal.display import many, storable
 from karat.errors import InputError, KaratError
 from karat.hits import Hits
 from karat.metrics import parse
@@ -18,7 +18,7 @@ from karat.run import Run
 from karat.samples.dialects import LONG
 from karat.samples.files import Rows, read_file
 from karat.samples.frames import as_polars, is_frame
-from karat.samples.ids import as_id
+from karat.samples.keys import as_id
 from karat.samples.sources import STANDARD_INPUT
 
 Kind = Literal["score", "gold", "rank", "pair"]

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints
-from karat._internal.text import many
+from karat._internal.display import many
 from karat.analysis.diagnose.causes import Causes
 from karat.analysis.diagnose.miss import Cause, Finding, Missed
 from karat.run import Run
-from karat.run.items import without_mark
+from karat.run.stored_items import without_mark
 
 _LOSS, _GAIN = 0.01, 0.02
 """How much recall a score threshold may cost, and how much precision it must bring to be worth a sentence."""

@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Ints
+from karat._internal.display import clean, many
 from karat._internal.grammar import parse_call
-from karat._internal.text import clean, many
 from karat.analysis.diagnose.miss import Finding, Missed
 from karat.analysis.diagnose.similar import held, nearest, ruler
 from karat.judges.text import FOLDS, SAID, folder
 from karat.run import Run
-from karat.run.items import GoldText, Items, Retrieved, without_mark
+from karat.run.stored_items import GoldText, Items, Retrieved, without_mark
 
 _HALF, _NAMED, _PARTS = 0.5, 60, 3
 _STEPS = (10, 20, 50)

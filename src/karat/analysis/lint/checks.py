@@ -11,7 +11,7 @@ from zlib import crc32
 import numpy as np
 
 from karat._internal.arrays import Floats
-from karat._internal.text import clean, many
+from karat._internal.display import clean, many
 from karat.analysis.diagnose.similar import NEAR_COPY, nearest
 from karat.analysis.lint.test_set import Entry, Found, Problem, TestSet
 from karat.errors import nearest as nearest_name
@@ -92,7 +92,6 @@ def _same_items(gold: list[list[Entry]]) -> Iterator[Problem]:
     yield from again.problem("repeated gold", f"{items} twice in a query: it counts once.", serious=False)
 
 
-_SHOWN_documents = 60
 _NAMES = 10_000
 
 
@@ -145,7 +144,6 @@ def check_corpus(tests: TestSet, documents: Documents) -> Iterator[Problem]:
     )
 
 
-_SHOWN_alternatives = 60
 _MOST = 20_000_000
 """Characters of a corpus up to which near copies are sought; above, only equal texts."""
 _SKETCH, _WORDS = 8, 3

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from karat.conventions import STANDARD
 from karat.judges import Ids, choose
 from karat.samples import Field, Samples
-from karat.samples.ids import as_id, as_text
+from karat.samples.keys import as_id, as_text
 
 Kind = Literal[
     "not in the corpus",

@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from karat._internal.text import clean, span, text_table
+from karat._internal.display import clean, span, text_table
 from karat.analysis.compare import compare
 from karat.analysis.diagnose import diagnose
 from karat.analysis.diagnose.miss import Miss
-from karat.cli.demo.data import RETRIEVERS, corpus, queries
+from karat.cli.demo.example import RETRIEVERS, corpus, queries
 from karat.pipeline import evaluate
 from karat.report.run import side_by_side
 from karat.run import Run

@@ -18,7 +18,7 @@ def add(commands: Any) -> None:
 
 
 def _init(options: Namespace) -> None:
-    from karat._internal.text import clean
+    from karat._internal.display import clean
     from karat.cli import program
 
     for place, new in write_starter(options.folder).items():

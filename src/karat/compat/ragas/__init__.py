@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from karat.compat.ragas.data import (
+from karat.compat.ragas.dataset import (
     DistanceMeasure,
     EvaluationDataset,
     EvaluationResult,
@@ -14,7 +14,7 @@ from karat.compat.ragas.data import (
     SingleTurnSample,
     rows_of,
 )
-from karat.compat.ragas.llm import (
+from karat.compat.ragas.llm_metrics import (
     ContextPrecision,
     ContextPrecisionWithoutReference,
     ContextPrecisionWithReference,

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isnan, nan
 from typing import Any
 
-from karat.compat.ragas.data import MetricResult, SingleTurnSample, fields_of, items_of
+from karat.compat.ragas.dataset import MetricResult, SingleTurnSample, fields_of, items_of
 from karat.conventions import Convention
 from karat.conventions.libraries import WITHOUT_LLM
 from karat.errors import InputError
 from karat.judges import Ids, Judge
 from karat.pipeline import evaluate
 from karat.run import Run
-from karat.samples.ids import as_id
+from karat.samples.keys import as_id
 
 Row = Mapping[str, Any] | SingleTurnSample
 Both = tuple[list[Any], list[Any]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from karat._internal.text import many
+from karat._internal.display import many
 from karat.conventions import Convention
 from karat.errors import InputError
 from karat.judges.corpus import Corpus, Document, Place
@@ -13,7 +13,7 @@ from karat.judges.spans.cover import Goal, Touch, Union, cover
 from karat.judges.spans.quotes import Cases, Measures, Quote, Seen
 from karat.judges.text import fold_space
 from karat.samples import Field, Samples
-from karat.samples.ids import as_id, without_copies
+from karat.samples.keys import as_id, without_copies
 
 FIELDS: tuple[Field, ...] = ("doc", "start", "end", "text")
 _GIVE = "give doc, start and end, or doc and text with corpus="

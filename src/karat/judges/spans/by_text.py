@@ -14,7 +14,7 @@ from karat.judges.spans.quotes import Measures, Quote, Seen
 from karat.judges.text import folder
 from karat.judges.tokens import Tokenizer
 from karat.samples import Samples
-from karat.samples.ids import as_id
+from karat.samples.keys import as_id
 
 _ALL_OF_IT = f"covers {percent(1.0)}"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from math import ceil
 from typing import NamedTuple
 
-from karat._internal.text import many
+from karat._internal.display import many
 from karat.errors import shorten
 from karat.judges.contains import Letters
 from karat.judges.spans.cover import Covered

@@ -9,7 +9,7 @@ from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path, PurePath
 
-from karat._internal.text import clean, many
+from karat._internal.display import clean, many
 from karat.analysis.compare import Comparison
 from karat.analysis.diagnose import Diagnosis
 from karat.errors import BadArgument
@@ -32,7 +32,7 @@ def report(
 
     A baseline of another task is refused, as by `karat.compare`; with `allow` the queries that both have are compared.
     """
-    from karat._internal.files import write_text
+    from karat._internal.output import write_text
     from karat.analysis.compare import compare
     from karat.analysis.diagnose import diagnose
 

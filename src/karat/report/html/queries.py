@@ -9,12 +9,12 @@ import msgspec
 import numpy as np
 
 from karat._internal.arrays import Floats
-from karat._internal.text import many
+from karat._internal.display import many
 from karat.report.html.marks import Range, find, marked, takes_whole
 from karat.report.html.markup import Child, Element, Pool, data, h, pack, visible
 from karat.report.html.scores import headline, number, signed
 from karat.run import Run
-from karat.run.items import GoldItem, GoldText, Hit, Items, Retrieved
+from karat.run.stored_items import GoldItem, GoldText, Hit, Items, Retrieved
 
 _LONGEST = 700
 """How many characters of a text are shown."""

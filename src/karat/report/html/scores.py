@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from karat._internal.arrays import Floats
-from karat._internal.text import many
+from karat._internal.display import many
 from karat.analysis.compare import Comparison
 from karat.metrics import METRICS, Metric
 from karat.report.html.markup import Child, Element, data, h

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from karat._internal.text import many
+from karat._internal.display import many
 from karat.analysis.changes import Moved
 from karat.analysis.compare import Comparison
 from karat.analysis.diagnose import Diagnosis

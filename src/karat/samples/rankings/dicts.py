@@ -16,8 +16,8 @@ from karat._internal.threads import Background
 from karat.conventions import Convention
 from karat.errors import InputError
 from karat.samples.columns import Field, Found, Keys
-from karat.samples.ids import as_id, number_of
-from karat.samples.rankings.ranks import (
+from karat.samples.keys import as_id, number_of
+from karat.samples.rankings.score_order import (
     Matrix,
     ScoreArray,
     Tied,

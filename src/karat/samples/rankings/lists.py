@@ -13,8 +13,8 @@ import numpy as np
 from karat.conventions import Convention
 from karat.errors import InputError, shorten
 from karat.samples.columns import Field, Found, Keys, RepeatedKey
-from karat.samples.ids import as_id, is_id, number_of, without_copies
-from karat.samples.rankings.ranks import order
+from karat.samples.keys import as_id, is_id, number_of, without_copies
+from karat.samples.rankings.score_order import order
 
 _NOTHING = -1
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from karat._internal.arrays import Bools, Floats, Ints, starts
-from karat._internal.text import storable
+from karat._internal.display import storable
 from karat._internal.threads import in_parallel
 from karat.conventions import Convention
 from karat.samples.columns import Field, Found, Keys
-from karat.samples.rankings.ranks import (
+from karat.samples.rankings.score_order import (
     CELLS,
     Tied,
     as_rows,

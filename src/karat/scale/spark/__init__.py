@@ -22,8 +22,8 @@ from karat.metrics import DEFAULT, Metric
 from karat.pipeline import choose_judge, wanted_metrics
 from karat.plan import order_of
 from karat.run import Run
-from karat.run.items import places_kept
 from karat.run.parts import Asked, join, join_notes, merge_kept
+from karat.run.stored_items import places_kept
 from karat.samples import Reading
 from karat.scale.spark.executor import FAILURE, PART, QUERY, ROW, Delivery, Work
 

@@ -19,10 +19,10 @@ from karat.errors import KaratError, Unavailable
 from karat.hits import Gold, Hits
 from karat.hits.combine import take
 from karat.plan import Order, Partial
-from karat.run.items import Extent, Kept
+from karat.run.stored_items import Extent, Kept
 from karat.samples import Reading, Samples, read_samples
-from karat.samples.ids import as_text
 from karat.samples.items import rankings_of
+from karat.samples.keys import as_text
 from karat.samples.read import by_id, side_of
 
 if TYPE_CHECKING:

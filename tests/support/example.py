@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import karat
-from karat.cli.demo.data import RETRIEVERS, Document, corpus, queries, words
+from karat.cli.demo.example import RETRIEVERS, Document, corpus, queries, words
 
 METRICS = "recall@1,3,5,10 precision@5 ndcg@10 rr"
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from karat.conventions import STANDARD
 from karat.hits import Gold, Hits
 from karat.hits.totals import Along
-from twins import Case
+from support.twins import Case
 
 GRADES = st.sampled_from([-1.0, 0.0, 1.0, 1.0, 2.0, 3.0])
 

@@ -1,4 +1,4 @@
-"""Takes the pictures of the documentation: python tests/report/screenshots.py."""
+"""Takes the pictures of the documentation: python tests/support/screenshots.py."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import karat
-from report import example
-from report.browser import Browser
+from support import example
+from support.browser import Browser
 
 IMAGES = Path(__file__).parents[2] / "docs" / "img"
 

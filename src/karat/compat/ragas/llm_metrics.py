@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
-from karat.compat.ragas.data import MetricResult, SingleTurnSample, fields_of, items_of
+from karat.compat.ragas.dataset import MetricResult, SingleTurnSample, fields_of, items_of
 from karat.compat.ragas.metric import Metric, Row
 from karat.errors import BadArgument, InputError, Unavailable
 from karat.judges import Claims, Judge, Relevance

@@ -22,9 +22,9 @@ from karat.hits import Gold, Hits
 from karat.judges import Ids, Judge, choose, find_judge
 from karat.metrics import Metric
 from karat.samples import Field, Rankings, Samples
-from karat.samples.ids import as_id, as_ids, as_text, without_copies
+from karat.samples.keys import as_id, as_ids, as_text, without_copies
 from karat.samples.rankings.dicts import Maps
-from karat.samples.rankings.ranks import order, precision_of
+from karat.samples.rankings.score_order import order, precision_of
 from karat.samples.rankings.table import Table
 
 _PLACES = (20, 100)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from karat.judges.lexical import THRESHOLD, Words
 
-_FILE = Path(__file__).parent / "judges" / "hand_labelled.jsonl"
+_FILE = Path(__file__).parent / "hand_labelled.jsonl"
 
 
 class Agreement(NamedTuple):

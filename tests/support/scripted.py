@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from llm.server import Act
+from support.server import Act
 
 _FRAME = re.compile(
     r"<<<(?P<label>[^>]*?) (?P<word>[0-9a-f]{16})>>>\n(?P<text>.*?)\n<<<end of (?P=label) (?P=word)>>>", re.DOTALL
