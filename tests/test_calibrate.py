@@ -36,7 +36,7 @@ class Says:
             rank,
             gold,
             depth=np.array([4] * len(samples)),
-            of=karat.Gold(labels, samples.gold.start, samples.gold.grade),
+            gold_items=karat.Gold(labels, samples.gold.start, samples.gold.grade),
             failed={samples.ids.index(query): "timed out" for query in self.failed},
         )
 
@@ -57,11 +57,11 @@ class Grades:
             np.tile(np.arange(1, 5), size),
             np.arange(4 * size),
             depth=np.full(size, 4),
-            of=karat.Gold(
+            gold_items=karat.Gold(
                 [f"{query} text {rank}" for query in samples.ids for rank in range(1, 5)],
                 starts(np.full(size, 4)),
                 np.concatenate([self.grades[query] for query in samples.ids]).astype(float),
-                open=True,
+                incomplete=True,
             ),
         )
 
@@ -264,7 +264,7 @@ def test_parts_are_not_found_alone():
             gold = np.tile([0, 0, 1], 5) + 2 * query
             part = np.tile([True, False, True], 5)
             of = karat.Gold(["g", "h"] * 5, samples.gold.start, samples.gold.grade)
-            return karat.Hits(query, np.tile([1, 2, 3], 5), gold, depth=np.full(5, 3), of=of, part=part)
+            return karat.Hits(query, np.tile([1, 2, 3], 5), gold, depth=np.full(5, 3), gold_items=of, part=part)
 
     run = karat.evaluate(samples, "recall@1,3 precision@3", judge=Together())
     assert run.mean == {"recall@1": 0, "recall@3": 0.5, "precision@3": 1}

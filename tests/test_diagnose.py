@@ -153,7 +153,7 @@ def test_nowhere_in_the_run():
 
 
 def test_nowhere_looks_at_what_is_kept_of_a_very_large_run(monkeypatch):
-    monkeypatch.setattr("karat.run.stored_items.LOOKED_THROUGH", 1)
+    monkeypatch.setattr("karat.run.stored_items.SEARCHED", 1)
     other = {"id": "r", "retrieved": ["b"], "gold": ["b"]}
     assert "in the top 20 of no query" in cause(["a"], ["g"], more=[other])[1]
 
@@ -301,7 +301,7 @@ def test_what_cannot_be_told_is_said(tmp_path):
     assert karat.diagnose(run_of(["g"])).notes == []  # nothing was missed
     run = run_of([f"d{i}" for i in range(50)])
     assert "Of each ranking the top 20 were looked at." in karat.diagnose(run).notes
-    run.samples, run.__dict__["kept"] = None, None
+    run = run.replace(items=None)
     run.save(tmp_path / "old.parquet")
     found = karat.diagnose(tmp_path / "old.parquet")
     assert found.causes == {"not retrieved": 1}

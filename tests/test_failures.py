@@ -24,8 +24,7 @@ class Flaky:
 
     def __call__(self, samples, convention):
         hits = Exact()(samples, convention)
-        hits.failed = dict(self.failed)
-        return hits
+        return hits.replace(failed=self.failed)
 
 
 ROWS = {"retrieved": {"a": ["x"], "b": ["x"], "c": ["y"], "d": []}, "gold": {q: ["x"] for q in "abcd"}}
@@ -85,7 +84,7 @@ def test_on_the_command_line(tmp_path):
         "import karat\nfrom karat.judges import Exact, judge\n\n"
         "@judge('flaky')\nclass Flaky:\n    '''Fails.'''\n    name = 'flaky'\n\n"
         "    def __call__(self, samples, c):\n        hits = Exact()(samples, c)\n"
-        "        hits.failed = {0: 'cut'}\n        return hits\n"
+        "        return hits.replace(failed={0: 'cut'})\n"
     )
     (tmp_path / "samples.jsonl").write_text(
         '{"retrieved": ["x"], "gold": ["x"]}\n{"retrieved": ["x"], "gold": ["y"]}\n'

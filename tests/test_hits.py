@@ -16,7 +16,7 @@ from support.twins import Case, ndcg
 def hits(rows, depth=3, gold=(1.0, 1.0), **kwargs):
     query, rank, item = np.array(rows).reshape(-1, 3).T
     of = karat.Gold(["g"] * len(gold), np.array([0, len(gold)]), np.array(gold))
-    return karat.Hits(query, rank, item, depth=np.array([depth]), of=of, **kwargs)
+    return karat.Hits(query, rank, item, depth=np.array([depth]), gold_items=of, **kwargs)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_columns_of_any_integer(kind):
     query = np.repeat(np.arange(5000), 2).astype(kind)
     rank = np.tile([1_000_000, 1], 5000).astype(kind)
     of = karat.Gold(["g"] * 10_000, np.arange(0, 10_001, 2), np.ones(10_000))
-    made = karat.Hits(query, rank, np.arange(10_000).astype(kind), depth=np.full(5000, 1_000_000), of=of)
+    made = karat.Hits(query, rank, np.arange(10_000).astype(kind), depth=np.full(5000, 1_000_000), gold_items=of)
     assert (parse("rr").scores(made, STANDARD)["rr"] == 1).all()
 
 

@@ -97,15 +97,15 @@ def test_the_best_places_are_kept_where_the_judge_ranked_them(layout):
 def test_twice_the_largest_cutoff_is_kept_within_bounds(metrics, places):
     run = karat.evaluate(retrieved=[[f"d{i}" for i in range(500)]], gold=[["d3"]], metrics=metrics)
     assert len(run.items(1).retrieved) == places
-    assert run.kept.extent.places == places
+    assert run.stored_items.extent.places == places
 
 
 def test_many_queries_keep_fewer_places(monkeypatch):
     monkeypatch.setattr(keeping, "_ITEMS", 90)
     run = karat.evaluate(retrieved=[[f"d{i}" for i in range(99)]] * 3, gold=[["d3"]] * 3, metrics="recall@50")
-    assert run.kept.extent.places == 30
+    assert run.stored_items.extent.places == 30
     monkeypatch.setattr(keeping, "_ITEMS", 3)
-    assert keeping.places_kept(run.metrics, 3) == 10
+    assert keeping.stored_ranks(run.metrics, 3) == 10
 
 
 def test_long_texts_are_cut_and_say_so(tmp_path):
@@ -146,7 +146,7 @@ def test_gold_is_seen_wherever_it_was_retrieved(monkeypatch):
     gold = {"q": ["x", "nowhere"], "r": ["d40"]}
     run = karat.evaluate(retrieved=rankings, gold=gold, metrics="recall@5", judge="ids")
     assert [item.seen for q in gold for item in run.items(q).gold] == [True, False, True]
-    monkeypatch.setattr("karat.run.stored_items.LOOKED_THROUGH", 10)
+    monkeypatch.setattr("karat.run.stored_items.SEARCHED", 10)
     run = karat.evaluate(retrieved=rankings, gold=gold, metrics="recall@5", judge="ids")
     assert [item.seen for q in gold for item in run.items(q).gold] == [None, None, None]
 
@@ -178,7 +178,7 @@ def test_any_parquet_reader_finds_them(tmp_path):
 
 
 def test_gold_that_its_labels_tell_is_not_written_twice(tmp_path, monkeypatch):
-    monkeypatch.setattr("karat.run.stored_items.LOOKED_THROUGH", 0)
+    monkeypatch.setattr("karat.run.stored_items.SEARCHED", 0)
     run = karat.evaluate(retrieved=[["a"], []], gold=[{"a": 2, "b": 0}, {}], metrics="rr")
     assert [back(run, tmp_path).items(q) for q in run.ids] == [run.items(q) for q in run.ids]
     assert "gold_items" not in pl.read_parquet(tmp_path / "run.parquet").columns
@@ -186,7 +186,7 @@ def test_gold_that_its_labels_tell_is_not_written_twice(tmp_path, monkeypatch):
 
 def test_files_without_items_have_none(tmp_path):
     run = karat.evaluate(RECORDS, "recall@5")
-    run.samples, run.__dict__["kept"] = None, None
+    run = run.replace(items=None)
     old = back(run, tmp_path)
     assert "retrieved" not in pl.read_parquet(tmp_path / "run.parquet").columns
     assert old.items("q") is None

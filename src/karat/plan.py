@@ -1,71 +1,314 @@
-"""What a judge says of samples, under one convention or several; it is asked again only where rankings differ."""
+"""Plan: what is asked of samples, wherever they are: in memory, in worker processes, in large files, on Spark.
+
+A plan evaluates any part of the queries by itself, and the merged parts are the run of all of them. So nothing in
+`Plan.evaluate` may depend on the other parts: the judge is chosen before, from the data as a whole.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import repeat
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from karat import __version__
 from karat._internal.arrays import Floats
-from karat._internal.display import many
-from karat.conventions import Convention
-from karat.errors import BadArgument, InputError
+from karat.conventions import Convention, find_convention
+from karat.errors import BadArgument, InputError, UnknownName
 from karat.hits import Hits
-from karat.judges import Auto, Exact, Ids, Judge
+from karat.judges import Auto, Exact, Ids, Judge, choose, find_judge
 from karat.judges.auto import nothing_matched
-from karat.judges.tokens import Counter, count
-from karat.metrics import METRICS, Metric, parse_all
-from karat.metrics.registry import PARSED, Definition
-from karat.run.stored_items import Kept, keep
-from karat.samples import Field, Reading, Samples
+from karat.judges.tokens import Counter, count, words
+from karat.metrics import Metric, parse_all
+from karat.metrics.registry import register_all
+from karat.run import Run
+from karat.run.provenance import Provenance
+from karat.run.stored_items import StoredItems, identities, stored_ranks
+from karat.samples import GoldItems, Reading, Samples
 from karat.samples.keys import as_text, without_copies
+from karat.samples.notes import Note
 from karat.samples.rankings.lists import Lists
 from karat.samples.rankings.score_order import AS_GIVEN, precision_of
 
 
-def costs(samples: Samples, hits: Hits, judge: Judge, counter: Counter, c: Convention) -> Floats:
+@dataclass(frozen=True)
+class Plan:
+    """What to measure, how to judge, and under which convention."""
+
+    metrics: tuple[Metric, ...]
+    judge: Judge
+    convention: Convention
+    at: str = "item"
+    tokens: Counter | None = None
+    """Counts the tokens of a text; None if no metric has a token budget."""
+    judge_reason: str = ""
+    """Why the judge was chosen, if karat chose it."""
+    stored: int | None = None
+    """The ranks whose items each part stores at once; None if the caller stores the items later."""
+
+    @classmethod
+    def of(
+        cls,
+        metrics: str | Metric | Iterable[str | Metric],
+        judge: Any,
+        convention: str | Convention,
+        *,
+        at: str = "item",
+        tokens: Counter = words,
+        samples: Any = None,
+    ) -> Plan:
+        """The plan for the arguments of `karat.evaluate`; `samples` only helps to explain swapped arguments."""
+        wanted = _parse_metrics(metrics, samples)
+        judging = _judge_at(find_judge(judge), at)
+        if not judging.complete_gold and (names := [m.name for m in wanted if m.definition.needs_all_gold]):
+            raise BadArgument(
+                f"{', '.join(names)} needs the complete gold, but judge {judging.name!r} only grades what was retrieved",
+                hint='precision, ndcg, rr, hit, err or rbp; or judge="claims(…)" with answers',
+            )
+        budget = any(metric.has_budget for metric in wanted)
+        return cls(wanted, judging, find_convention(convention), at, tokens if budget else None)
+
+    def with_judge_for(self, samples: Samples) -> Plan:
+        """The same plan; judge "auto" is replaced by the one that fits the samples."""
+        if not isinstance(self.judge, Auto):
+            return self
+        judge, reason = choose(samples)
+        return replace(self, judge=judge, judge_reason=reason)
+
+    def evaluate(self, samples: Samples) -> Run:
+        """Judge and measure samples: all of them, or a part."""
+        judgements = Judgements(samples, self.judge, tokens=self.tokens)
+        hits = judgements.hits(self.convention)
+        scores = {n: column for m in self.metrics for n, column in judgements.scores(m, self.convention).items()}
+        run = Run(
+            ids=samples.ids,
+            hits=hits,
+            metrics=self.metrics,
+            convention=self.convention,
+            scores=scores,
+            provenance=self.provenance(samples.reading, hits),
+            query=samples.query,
+            meta=samples.meta,
+        )
+        if self.stored is None:
+            return run
+        return run.replace(items=partial(given_items, self.items(samples, hits, self.stored)))
+
+    def evaluate_all(self, samples: Samples) -> Run:
+        """Judge and measure all samples; the run can show their items, and gives a hint if nothing matched."""
+        return self.complete(self.evaluate(samples), samples)
+
+    def complete(self, run: Run, samples: Samples) -> Run:
+        """A run of all samples with their items, and with a hint if nothing matched."""
+        ranks = stored_ranks(self.metrics, len(samples))
+        return self.with_hint(run, samples).replace(items=partial(self.items, samples, run.all_hits, ranks))
+
+    def with_hint(self, run: Run, samples: Samples) -> Run:
+        """The run with a note on what to try, if no gold item was found at all."""
+        hits, p = run.all_hits, run.provenance
+        if len(hits) or not hits.gold_count().any():
+            return run
+        hint = nothing_matched(samples, self.judge, self.convention)
+        return run.replace(provenance=replace(p, notes=(*p.notes, *hint)))
+
+    def items(self, samples: Samples, hits: Hits, ranks: int) -> StoredItems:
+        """The items of samples that are stored with a run."""
+        seen = _seen(samples, self.convention)
+        if self.judge.makes_gold:
+            made = hits.gold_items
+            seen = replace(seen, gold=GoldItems({"text": list(made.label)}, made.grade, made.start))
+        return StoredItems.of(seen, hits, self.convention, self.judge, ranks)
+
+    def provenance(self, reading: Reading, hits: Hits) -> Provenance:
+        """How a run by this plan was made."""
+        c = self.convention
+        missing = ", ".join(name for m in self.metrics for name, k in m.columns if not c.has(m.name, k))
+        foreign = (Note("not_in_library", details={"convention": c.name, "metrics": missing}),) if missing else ()
+        return Provenance(
+            karat=__version__,
+            metrics=tuple(map(str, self.metrics)),
+            judge=self.judge.name,
+            judge_reason=self.judge_reason,
+            compares=self.judge.compares,
+            judge_settings=dict(self.judge.settings),
+            convention=c.name,
+            tokens="" if self.tokens is None else getattr(self.tokens, "__qualname__", type(self.tokens).__name__),
+            **{**vars(reading), "notes": (*reading.notes, *hits.notes, *foreign)},
+        )
+
+    def check_parallel(self) -> None:
+        """Refuse a judge that needs all queries at once."""
+        if not self.judge.parallel:
+            raise BadArgument(
+                f'judge "{self.judge.name}" cannot run in parallel: it needs all queries at once',
+                hint="jobs=1; requests to a model run concurrently anyway",
+            )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The plan for another process, with the definitions of custom metrics, which it does not know."""
+        custom = {m.name: m.definition for m in self.metrics if not m.definition.built_in}
+        return self.__dict__ | {"metrics": tuple(map(str, self.metrics)), "custom": custom}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        register_all(state.pop("custom"))
+        self.__dict__.update(state | {"metrics": parse_all(state["metrics"])})
+
+
+class Judgements:
+    """The hits of samples under one convention or several; the judge is asked again only if the rankings differ."""
+
+    def __init__(self, samples: Samples, judge: Judge, *, tokens: Counter | None = None) -> None:
+        self.samples = samples
+        self.judge = judge
+        self._tokens = tokens
+        self._known: dict[tuple[object, ...], Hits] = {}
+
+    def hits(self, c: Convention) -> Hits:
+        """The hits under a convention as a metric sees it."""
+        key = (*c.before, _needs_scores(c), c.precision_over == "different")
+        if key not in self._known:
+            self._known[key] = self._judge(c)
+        return self._known[key]
+
+    def _judge(self, c: Convention) -> Hits:
+        samples, judge = _seen(self.samples, c), self.judge
+        hits = judge(samples, c)
+        if not isinstance(judge, Ids | Exact):
+            _check(hits, judge, samples)
+        totals = hits.totals
+        if self._tokens is not None:
+            totals = totals.with_amounts("tokens", _token_counts(samples, hits, judge, self._tokens, c))
+        if c.precision_over == "different":
+            totals = totals.with_amounts("different", _first_occurrences(samples, hits, judge, c))
+        if _needs_scores(c) and (scores := _scores(samples, hits, c)) is not None:
+            totals = totals.with_values("score", scores)
+        notes = _order_notes(samples, c)
+        unchanged = totals is hits.totals and not notes
+        return hits if unchanged else hits.replace(totals=totals, notes=(*hits.notes, *notes))
+
+    def scores(self, metric: Metric, c: Convention) -> dict[str, Floats]:
+        """A metric at each of its cutoffs, one number per query."""
+        own = c.of(metric.name, cut=bool(metric.ks)) if c.exceptions else c
+        hits = self.hits(own)
+        scores = metric.scores(hits, own)
+        excluded = [*hits.failed]
+        if own.missing == "drop" and self.samples.missing is not None:
+            excluded += self.samples.missing.nonzero()[0].tolist()
+        if not excluded:
+            return scores
+        out = np.bincount(excluded, minlength=hits.queries) > 0
+        return {name: np.where(out, np.nan, values) for name, values in scores.items()}
+
+
+def given_items(items: StoredItems | None) -> StoredItems | None:
+    """Items that are in memory, as a function of no arguments that can be pickled."""
+    return items
+
+
+def _parse_metrics(metrics: Any, samples: Any) -> tuple[Metric, ...]:
+    """The metrics; explains if the gold or the samples were passed in their place."""
+    try:
+        return parse_all(metrics)
+    except (UnknownName, BadArgument) as error:
+        if isinstance(metrics, str) and len(metrics) < 4096 and Path(metrics).is_file():
+            if isinstance(samples, str) and not Path(samples).exists():
+                swapped = f'karat eval {metrics} "{samples}"'
+                raise BadArgument("the file comes first, then the metrics", hint=swapped) from None
+            hint = f'gold="{metrics}", or --gold {metrics}'
+            raise BadArgument(f"{metrics} is a file, not a metric", hint=hint) from None
+        if isinstance(metrics, str | list | tuple):
+            raise
+        raise BadArgument(error.problem, got=metrics, hint="gold=… if this is the gold") from None
+
+
+def _judge_at(judge: Judge, at: str) -> Judge:
+    """The judge; at="doc", ids of documents are compared in place of items."""
+    if at == "item":
+        return judge
+    if not isinstance(judge, Auto | Ids):
+        raise BadArgument('at="doc" compares documents by id, not by text', got=judge.name, hint='judge="ids"')
+    return Ids(at=at)  # type: ignore[arg-type]
+
+
+def _seen(samples: Samples, c: Convention) -> Samples:
+    """The samples under a convention: some libraries ignore a retrieved item whose id is that of the query."""
+    if c.own_id == "keep":
+        return samples
+    return replace(samples, retrieved=samples.retrieved.without(samples.ids))
+
+
+def _order_notes(samples: Samples, c: Convention) -> tuple[Note, ...]:
+    """Notes on lists with scores that are not in the order of the scores, or that have ties."""
+    if not isinstance(samples.retrieved, Lists):
+        return ()
+    notes = []
+    if moved := samples.retrieved.reordered:
+        notes.append(Note("reordered_by_score", moved))
+    if c.ties not in AS_GIVEN and (tied := samples.retrieved.tied):
+        notes.append(Note("ties_by_id", tied, details={"direction": c.ties.removeprefix("id_")}))
+    return tuple(notes)
+
+
+def _needs_scores(c: Convention) -> bool:
+    return c.above_zero or c.ties == "averaged"
+
+
+def _scores(samples: Samples, hits: Hits, c: Convention) -> Floats | None:
+    """The score at each rank, in the precision in which the convention compares scores."""
+    given = samples.retrieved.sorted_scores(c)
+    if given is None:
+        return None
+    flat = [score for own in given for score in own]
+    if len(flat) != hits.depth.sum():
+        raise BadArgument("averaging scores over ties needs rankings that keep their copies", got=c.duplicates)
+    with np.errstate(over="ignore"):
+        return np.array(flat, float).astype(precision_of(c)[1]).astype(float)
+
+
+def _check(hits: object, judge: Judge, samples: Samples) -> None:
+    """Refuse what a judge must not return."""
+    if not isinstance(hits, Hits):
+        raise BadArgument(f'judge "{judge.name}" returned {type(hits).__name__}; expected karat.Hits')
+    if hits.queries != len(samples):
+        raise BadArgument(f'judge "{judge.name}" returned hits of {hits.queries} queries for {len(samples)} samples')
+    hits.check()
+
+
+def _token_counts(samples: Samples, hits: Hits, judge: Judge, counter: Counter, c: Convention) -> Floats:
     """The tokens of every retrieved item, best first, one query after the other."""
     if not callable(counter):
-        raise BadArgument("tokens are counted by a function of a text", got=counter, hint="lambda text: len(…)")
-    names_only = samples.retrieved.plain and isinstance(judge, Ids) and bool(hits.depth.any())
-    if "text" not in samples.retrieved.fields or names_only:
+        raise BadArgument("tokens= must be a function of a text", got=counter, hint="lambda text: len(…)")
+    only_ids = samples.retrieved.plain and isinstance(judge, Ids) and bool(hits.depth.any())
+    if "text" not in samples.retrieved.fields or only_ids:
         raise InputError(
-            "a budget of tokens needs the texts of what was retrieved, and not every item has one",
+            "a token budget needs the text of every retrieved item",
             hint='a "text" in each record of retrieved, or a cutoff in ranks, such as recall@5',
         )
     known: dict[str, int] = {}
-    amounts: list[int] = []
-    for texts in _kept(samples, hits, judge, samples.retrieved.each("text", c), c):
+    counts: list[int] = []
+    for texts in _without_copies(samples, hits, judge, samples.retrieved.each("text", c), c):
         for item in texts:
             text = as_text(item)
             if text not in known:
                 known[text] = count(counter, text)
-            amounts.append(known[text])
-    return np.array(amounts, float)
+            counts.append(known[text])
+    return np.array(counts, float)
 
 
-def novelty(samples: Samples, hits: Hits, judge: Judge, c: Convention) -> Floats:
-    """For every retrieved item, best first, 1 if it is not a copy of one above, else 0."""
-    firsts: list[bool] = []
-    for names in _kept(samples, hits, judge, identities(samples, judge, c), c):
+def _first_occurrences(samples: Samples, hits: Hits, judge: Judge, c: Convention) -> Floats:
+    """For every retrieved item, best first: 1 if it is not a copy of one ranked higher, else 0."""
+    first: list[bool] = []
+    for names in _without_copies(samples, hits, judge, identities(samples, judge, c), c):
         seen: set[object] = set()
-        firsts += [not (name in seen or seen.add(name)) for name in names]  # type: ignore[func-returns-value]
-    return np.array(firsts, float)
+        first += [not (name in seen or seen.add(name)) for name in names]  # type: ignore[func-returns-value]
+    return np.array(first, float)
 
 
-def identities(samples: Samples, judge: Judge, c: Convention) -> Iterator[list[object]]:
-    """What tells the items of each query from one another: what the judge compares them by."""
-    fields: tuple[Field, ...] = getattr(judge, "fields", ("text",))
-    same: Callable[[str], str] = getattr(judge, "same", str)
-    keys = [samples.retrieved.each(field, c) for field in fields if field in samples.retrieved.some]
-    for columns in zip(*keys, strict=True):
-        yield [tuple(None if v is None else same(as_text(v)) for v in item) for item in zip(*columns, strict=True)]
-
-
-def _kept(
+def _without_copies(
     samples: Samples, hits: Hits, judge: Judge, columns: Iterable[Sequence[Any]], c: Convention
 ) -> Iterator[Sequence[Any]]:
     """A column of every ranking without the copies that the convention removes."""
@@ -74,193 +317,5 @@ def _kept(
         pairs: list[tuple[object, Any]] = list(zip(range(len(column)) if own is None else own, column, strict=True))
         kept = [value for _, value in without_copies(pairs, lambda pair: pair[0], c.duplicates)]
         if len(kept) != depth:
-            raise BadArgument(f'the judge "{judge.name}" counts other items than were retrieved; none can be counted')
+            raise BadArgument(f'judge "{judge.name}" counts other items than were retrieved: a budget is impossible')
         yield kept
-
-
-_MOVED = ("list does not stand in the order", "lists do not stand in the order")
-_TIED = ("list holds items", "lists hold items")
-
-
-class Verdicts:
-    """The hits of some samples, and what the metrics make of them."""
-
-    def __init__(self, samples: Samples, judge: Judge, *, tokens: Counter | None = None) -> None:
-        """Take the judge's word on samples; `tokens` counts texts where there is a budget of them."""
-        self.samples = samples
-        self.judge = judge
-        self._tokens = tokens
-        self._known: dict[tuple[object, ...], Hits] = {}
-
-    def hits(self, c: Convention) -> Hits:
-        """The hits under a convention as a metric sees it."""
-        scored, apart = _needs_scores(c), c.precision_over == "different"
-        key = (*c.before, scored, apart)
-        if key not in self._known:
-            samples = self.samples_of(c)
-            hits = self.judge(samples, c)
-            if not isinstance(self.judge, Ids | Exact):
-                _check(hits, self.judge, samples)
-            if self._tokens is not None:
-                hits.along = hits.along.also("tokens", costs(samples, hits, self.judge, self._tokens, c))
-            if apart:
-                hits.along = hits.along.also("different", novelty(samples, hits, self.judge, c))
-            if scored and (scores := _scores(samples, hits, c)) is not None:
-                hits.along = hits.along.with_values("score", scores)
-            hits.notes += _about_order(samples, c)
-            self._known[key] = hits
-        return self._known[key]
-
-    def scores(self, metric: Metric, c: Convention) -> dict[str, Floats]:
-        """A metric at each of its cutoffs, one number per query."""
-        own = c.of(metric.name, cut=bool(metric.ks)) if c.exceptions else c
-        hits = self.hits(own)
-        scores = metric.scores(hits, own)
-        left_out = [*hits.failed]
-        if own.missing == "drop" and self.samples.missing is not None:
-            left_out += self.samples.missing.nonzero()[0].tolist()
-        if not left_out:
-            return scores
-        out = np.bincount(left_out, minlength=hits.queries) > 0
-        return {name: np.where(out, np.nan, values) for name, values in scores.items()}
-
-    def all_scores(self, metrics: Sequence[Metric], c: Convention) -> dict[str, Floats]:
-        """Every metric at every cutoff."""
-        return {name: values for metric in metrics for name, values in self.scores(metric, c).items()}
-
-    def samples_of(self, c: Convention) -> Samples:
-        """The samples as the convention sees them."""
-        if c.own_id == "keep":
-            return self.samples
-        return replace(self.samples, retrieved=self.samples.retrieved.without(self.samples.ids))
-
-
-def _about_order(samples: Samples, c: Convention) -> tuple[str, ...]:
-    """What to know where lists have scores, too, and these decide."""
-    if not isinstance(samples.retrieved, Lists):
-        return ()
-    said = []
-    if moved := samples.retrieved.reordered:
-        said.append(f"{many(moved, *_MOVED)} of the scores, which decide: the greatest comes first, also of distances")
-    if c.ties not in AS_GIVEN and (tied := samples.retrieved.tied):
-        said.append(f"{many(tied, *_TIED)} of equal score: by id, {c.ties.removeprefix('id_')}, not as listed")
-    return tuple(said)
-
-
-def _needs_scores(c: Convention) -> bool:
-    return c.above_zero or c.ties == "averaged"
-
-
-def _scores(samples: Samples, hits: Hits, c: Convention) -> Floats | None:
-    """The score at each rank, as precise as the convention compares it."""
-    given = samples.retrieved.sorted_scores(c)
-    if given is None:
-        return None
-    flat = [score for own in given for score in own]
-    if len(flat) != hits.depth.sum():
-        raise BadArgument("scores that are averaged over ties need rankings whose copies are kept", got=c.duplicates)
-    with np.errstate(over="ignore"):
-        return np.array(flat, float).astype(precision_of(c)[1]).astype(float)
-
-
-def _check(hits: object, judge: Judge, data: Samples) -> None:
-    """Refuse what a judge that is not karat's own must not return."""
-    if not isinstance(hits, Hits):
-        raise BadArgument(f'the judge "{judge.name}" gave {type(hits).__name__}; wanted karat.Hits')
-    if hits.queries != len(data):
-        raise BadArgument(f'the judge "{judge.name}" gave hits of {hits.queries} queries for {len(data)} samples')
-    hits.check()
-
-
-class Partial(NamedTuple):
-    """What came of one batch: columns that may be put after those of another (`karat.run.parts.join`)."""
-
-    ids: Sequence[str]
-    hits: Hits
-    scores: Mapping[str, Floats]
-    reading: Reading
-    query: Sequence[str | None] | None = None
-    meta: Mapping[str, Sequence[Any]] = {}
-    kept: Kept | None = None
-    hints: tuple[str, ...] = ()
-    """What to say if no batch at all has a hit."""
-
-
-def evaluate_batch(
-    samples: Samples,
-    metrics: Sequence[Metric],
-    judge: Judge,
-    convention: Convention,
-    *,
-    tokens: Counter | None = None,
-    places: int | None = None,
-) -> Partial:
-    """Judge and measure some queries.
-
-    `tokens` counts texts, and is needed only if a metric has a budget of them. With `places` the items
-    of that many places of each ranking are kept (`places_kept` of all queries, not of the batch).
-    """
-    if isinstance(judge, Auto):
-        raise BadArgument("the judge of a batch is chosen before, by what all batches have", got=judge.name)
-    verdicts = Verdicts(samples, judge, tokens=tokens if any(metric.has_budget for metric in metrics) else None)
-    hits = verdicts.hits(convention)
-    seen = verdicts.samples_of(convention)
-    return Partial(
-        ids=samples.ids,
-        hits=hits,
-        scores=verdicts.all_scores(metrics, convention),
-        reading=samples.reading,
-        query=samples.query,
-        meta=samples.meta,
-        kept=None if places is None else keep(seen, hits, convention, judge.name, places),
-        hints=nothing_matched(samples, judge, convention) if len(hits) == 0 and hits.gold_count().any() else (),
-    )
-
-
-class Order(NamedTuple):
-    """What is asked of a batch, whoever carries it out."""
-
-    metrics: tuple[str, ...]
-    judge: Judge
-    convention: Convention
-    tokens: Counter | None = None
-    places: int | None = None
-    """How many places of each ranking are kept, if the items are."""
-    definitions: Mapping[str, Definition] = {}
-    """Metrics of the user's own, which another process does not know."""
-
-    @property
-    def wanted(self) -> tuple[Metric, ...]:
-        """The metrics; those of the user's own are made known first."""
-        if any(METRICS.get(name) is not own for name, own in self.definitions.items()):
-            METRICS.update(self.definitions)
-            PARSED.clear()
-        return parse_all(self.metrics)
-
-    def carry_out(self, samples: Samples) -> Partial:
-        """Judge and measure a batch."""
-        return evaluate_batch(samples, self.wanted, self.judge, self.convention, tokens=self.tokens, places=self.places)
-
-
-def order_of(
-    metrics: Iterable[Metric],
-    judge: Judge,
-    convention: Convention,
-    *,
-    tokens: Counter | None = None,
-    places: int | None = None,
-) -> Order:
-    """An order that can be carried out elsewhere; refuses judges that look at all queries together."""
-    # One budget for all questions; and of all quotes at least one must stand in the corpus.
-    if hasattr(judge, "asking") or getattr(judge, "corpus", None) is not None:
-        raise BadArgument(
-            f'the judge "{judge.name}" looks at all queries together: it is not split over processes or machines',
-            hint="jobs=1; a model is asked many questions at a time in any case",
-        )
-    wanted = tuple(metrics)
-    own = {m.name: m.definition for m in wanted if not _is_ours(m.definition)}
-    return Order(tuple(map(str, wanted)), judge, convention, tokens, places, own)
-
-
-def _is_ours(definition: Definition) -> bool:
-    return str(definition.formula.__module__).startswith("karat.")

@@ -72,7 +72,7 @@ class FirstLetter:
         return karat.Hits(
             query, rank, gold,
             depth=np.array([len(items) for items in samples.retrieved.each("id", convention)]),
-            of=karat.Gold(keys.key, keys.start, samples.gold.grade),
+            gold_items=karat.Gold(keys.key, keys.start, samples.gold.grade),
             repeated=np.zeros(len(rows), bool),
             why=[f"both begin with {keys.key[g][0]}" for g in gold],
         )  # fmt: skip

@@ -14,5 +14,5 @@ def tiny(monkeypatch):
     """Allow so little memory that whatever is read from a file is read in pieces of a few rows."""
     monkeypatch.setattr(memory, "_LEAST", 0)
     monkeypatch.setattr(pieces, "_FEWEST", 7)
-    monkeypatch.setattr(streaming, "_KEPT", 0)
+    monkeypatch.setattr(streaming, "_ITEM_BYTES", 0)
     return 3000

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -16,6 +17,7 @@ import karat
 from karat.errors import BadArgument, InputError, Unavailable
 from karat.judges import find_judge
 from karat.metrics import parse_all
+from karat.scale import large_files
 from karat.scale import processes as split
 from support.split_samples import made, own_judge_source, saved
 
@@ -28,10 +30,8 @@ def of_size(monkeypatch):
     """Hands so many queries over at a time."""
 
     def set_size(size):
-        def verdicts(samples, judge, metrics, jobs, *, tokens=None):
-            return split.SplitVerdicts(samples, judge, metrics=metrics, jobs=jobs, tokens=tokens, batch=size)
-
-        monkeypatch.setattr(split, "split_verdicts", verdicts)
+        evaluate = partial(split.evaluate_in_processes, batch=size)
+        monkeypatch.setattr(split, "evaluate_in_processes", evaluate)
 
     return set_size
 
@@ -75,7 +75,7 @@ def test_nothing_matched_is_said_as_by_one_process(of_size):
 
 def test_ids_are_compared_here(monkeypatch):
     """To hand ids over would take longer than to compare them."""
-    monkeypatch.setattr(split, "SplitVerdicts", None)
+    monkeypatch.setattr(split, "Workers", None)
     run = karat.evaluate(made(), "recall@5 rr", judge="ids", jobs=2)
     assert run.scores["rr"].tolist()
 
@@ -113,14 +113,14 @@ def test_a_judge_of_all_queries_is_not_split(tmp_path):
 
 def test_a_users_function_inside_a_judge_of_ours_travels():
     """It has the name of one of karat's own, and is not it."""
-    from karat.plan import order_of
+    from karat.plan import Plan
     from karat.scale.pickling import pack
 
     judge = karat.Fuzzy(0.5, scorer=ratio)
-    parcel = pack(order_of(parse_all("recall"), judge, karat.STANDARD))
+    parcel = pack(Plan(parse_all("recall"), judge, karat.STANDARD))
     assert ratio.__module__ in parcel.modules
     assert parcel.open().judge.scorer is ratio
-    assert pack(order_of(parse_all("recall"), find_judge("text"), karat.STANDARD)).modules == {}
+    assert pack(Plan(parse_all("recall"), find_judge("text"), karat.STANDARD)).modules == {}
 
 
 def ratio(a, b):
@@ -253,7 +253,7 @@ def test_files_larger_than_memory(judge, tiny, tmp_path):
     options = {"metrics": METRICS, "judge": judge}
     small = karat.evaluate(tmp_path / "samples.jsonl", **options)
     large = karat.evaluate(tmp_path / "samples.jsonl", **options, memory=tiny, jobs=2)
-    assert large.samples is None  # not held
+    assert large._items.func is large_files._items  # read again when they are needed
     assert large.table.equals(small.table)
     assert large.provenance == small.provenance
     assert large.hits("q2") == small.hits("q2")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -203,7 +204,7 @@ def test_parts_that_were_asked_differently_are_refused(other, said):
 
 def test_parts_of_another_version_are_refused():
     first, second = parts_of(made(6), (0, 3, 6), judge="ids")
-    second.provenance = second.provenance._replace(karat="0.0.0")
+    second.provenance = replace(second.provenance, karat="0.0.0")
     with pytest.raises(BadArgument, match=r"karat's version: .* / 0\.0\.0"):
         karat.merge([first, second])
 

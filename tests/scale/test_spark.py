@@ -196,7 +196,7 @@ def test_bad_rows_of_a_long_table_fail_their_query_alone(spark):
 def test_of_very_many_queries_the_run_holds_some(spark):
     run, gold = long_tables()
     tables = [spark.createDataFrame(frame.to_arrow()) for frame in (run, gold)]
-    found = evaluate(tables[0], METRICS, gold=tables[1], most=10)
+    found = evaluate(tables[0], METRICS, gold=tables[1], max_queries=10)
     assert found.scores.count() == 40
     assert 2 <= len(found.run) <= 20
     assert f"the run holds {len(found.run)} of 40 queries" in found.run.provenance.notes[-1]

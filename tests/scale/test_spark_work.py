@@ -12,7 +12,7 @@ import karat
 import karat.errors
 import karat.judges
 from karat.metrics import parse_all
-from karat.plan import order_of
+from karat.plan import Plan
 from karat.scale.pickling import pack
 from karat.scale.spark import executor as spark_work
 from karat.scale.spark.executor import GOLD, HASH, KEY, PART, QUERY, ROW, RUN, Work
@@ -25,8 +25,8 @@ METRICS = "recall@1,5 ndcg@10 rr"
 def work_for(judge="ids", **options):
     metrics = parse_all(METRICS)
     columns = tuple(name for metric in metrics for name in metric.names)
-    order = order_of(metrics, karat.judges.find_judge(judge), karat.STANDARD, places=20)
-    return Work(pack(order).content, columns, **options)
+    plan = Plan(metrics, karat.judges.find_judge(judge), karat.STANDARD, stored=20)
+    return Work(pack(plan).content, columns, **options)
 
 
 def done(work, frame, rows):
@@ -84,10 +84,10 @@ def test_rows_of_queries_in_blocks_of_any_size(block, monkeypatch):
 
 def test_a_share_of_the_queries_is_the_same_in_every_block():
     ids = [f"q{n}" for n in range(1000)]
-    held = {ids[row] for row in spark_work._held(ids, 0.2)}
+    held = {ids[row] for row in spark_work.sampled_rows(ids, 0.2)}
     assert 150 < len(held) < 250
-    assert held == {query for query in ids if spark_work._held([query], 0.2)}
-    assert held < {ids[row] for row in spark_work._held(ids, 0.5)}
+    assert held == {query for query in ids if spark_work.sampled_rows([query], 0.2)}
+    assert held < {ids[row] for row in spark_work.sampled_rows(ids, 0.5)}
 
 
 def test_an_executor_with_another_karat_is_refused():

@@ -12,6 +12,7 @@ import pytest
 
 import karat
 from karat.conventions import CONVENTIONS
+from karat.scale import large_files as streaming
 
 METRICS = "recall@1,3,10 precision@3 ndcg@5 rr ap bpref judged@5 hit@2"
 DOCS = [f"d{number}" for number in range(40)]
@@ -41,7 +42,7 @@ SCATTERED = RUN.sample(fraction=1, shuffle=True, seed=5)
 
 def same(streamed, whole):
     """Everything that a run says, but for the items, is the same."""
-    assert streamed.samples is None
+    assert streamed._items.func is streaming._items  # in batches
     assert streamed.table.equals(whole.table)
     assert streamed.to_dict() == whole.to_dict()
     assert streamed.ids == whole.ids
@@ -233,7 +234,10 @@ def test_partitions_by_query_whose_id_is_in_the_path(tmp_path, tiny):
 
 @pytest.mark.parametrize("memory", ["256MiB", "1GiB", 10**9, "0.5 gb"])
 def test_what_fits_is_read_whole(tmp_path, memory):
-    assert karat.evaluate(write(tmp_path, "run.parquet", RUN), METRICS, gold=GOLD, memory=memory).samples is not None
+    assert (
+        karat.evaluate(write(tmp_path, "run.parquet", RUN), METRICS, gold=GOLD, memory=memory)._items.func
+        is not streaming._items
+    )
 
 
 @pytest.mark.parametrize("memory", ["much", "1XB", 5, 2.5, True, "100 MB"])

@@ -90,7 +90,7 @@ class Initial:
                         gold.append(item)
         ints = lambda values: np.array(values, np.int64)
         of = karat.Gold(list(samples.gold.columns["text"]), samples.gold.start, samples.gold.grade)
-        return karat.Hits(ints(query), ints(rank), ints(gold), depth=ints(depth), of=of, why="same letter")
+        return karat.Hits(ints(query), ints(rank), ints(gold), depth=ints(depth), gold_items=of, why="same letter")
 
 
 def letters(text):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from karat.conventions import STANDARD
 from karat.hits import Gold, Hits
-from karat.hits.totals import Along
+from karat.hits.totals import Totals
 from support.twins import Case
 
 GRADES = st.sampled_from([-1.0, 0.0, 1.0, 1.0, 2.0, 3.0])
@@ -40,17 +40,17 @@ def hits_of(queries):
             rows += [(number, rank, start[-1] + gold, again) for gold in sorted(q.satisfies.get(item, ()))]
         start.append(start[-1] + len(q.grades))
     size = np.array([len(q.gold_text()) for q in queries], float)
-    along = Along(np.array([len(q.ranking) for q in queries]), sizes={"gold": size})
+    totals = Totals(np.array([len(q.ranking) for q in queries]), sizes={"gold": size})
     tops = [(q, rank) for q in queries for rank in range(len(q.ranking))]
     gold = np.array([len((q.read(r + 1) - q.read(r)) & q.gold_text()) for q, r in tops], float)
-    along = along.also("covered", gold).also("gold_read", gold)
-    along = along.also("read", np.array([len(q.read(r + 1) - q.read(r)) for q, r in tops], float))
-    along = along.also("used", np.array([q.used(rank + 1) for q, rank in tops], float))
+    totals = totals.with_amounts("covered", gold).with_amounts("gold_read", gold)
+    totals = totals.with_amounts("read", np.array([len(q.read(r + 1) - q.read(r)) for q, r in tops], float))
+    totals = totals.with_amounts("used", np.array([q.used(rank + 1) for q, rank in tops], float))
     firsts = [float(q.counts(rank + 1)) for q, rank in tops]
-    along = along.also("different", np.array(firsts, float))
+    totals = totals.with_amounts("different", np.array(firsts, float))
     if any(q.scores is not None for q in queries):  # none: as many as there are ranks, falling to 1
         scores = [range(len(q.ranking), 0, -1) if q.scores is None else q.scores for q in queries]
-        along = along.with_values("score", np.array([score for own in scores for score in own], float))
+        totals = totals.with_values("score", np.array([score for own in scores for score in own], float))
     grades = np.array([grade for q in queries for grade in q.grades], float)
     columns = np.array(rows, np.int64).reshape(-1, 4)
     return Hits(
@@ -58,7 +58,7 @@ def hits_of(queries):
         columns[:, 1],
         columns[:, 2],
         depth=np.array([len(q.ranking) for q in queries], np.int64),
-        of=Gold([str(i) for i in range(len(grades))], np.array(start, np.int64), grades),
+        gold_items=Gold([str(i) for i in range(len(grades))], np.array(start, np.int64), grades),
         repeated=columns[:, 3].astype(bool),
-        along=along,
+        totals=totals,
     )

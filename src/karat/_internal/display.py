@@ -1,4 +1,4 @@
-"""Small tables as plain text and as HTML; whatever the data hold comes out harmless."""
+"""Text for people: numbers, counts, tables for the terminal and for HTML. Control characters never get through."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from textwrap import wrap
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
-def clean(text: str, width: int | None = None) -> str:
+def sanitize(text: str, width: int | None = None) -> str:
     """The text on one line without control characters, cut to a width."""
     line = "".join(" " if ch in "\t\n\r" else "\ufffd" if unicodedata.category(ch) in _HIDDEN else ch for ch in text)
     line = " ".join(line.split())
     return line if width is None or len(line) <= width else line[: width - 1].rstrip() + "…"
 
 
-def storable(texts: Sequence[str]) -> list[str]:
+def valid_utf8(texts: Sequence[str]) -> list[str]:
     """The texts as a table can hold them: half a character, which Unicode forbids, is written out."""
     try:
         "".join(texts).encode()
@@ -28,7 +28,7 @@ def storable(texts: Sequence[str]) -> list[str]:
     return list(texts)
 
 
-def many(count: int, one: str, more: str) -> str:
+def plural(count: int, one: str, more: str) -> str:
     """A count with its noun, in the right number."""
     return f"{count:,} {one if count == 1 else more}"
 
@@ -36,6 +36,16 @@ def many(count: int, one: str, more: str) -> str:
 def number(value: float) -> str:
     """A score with three decimal places; a dash where it is undefined."""
     return "–" if value != value else f"{value:.3f}"
+
+
+def percent(share: float) -> str:
+    """A share as a percentage, such as "71 %"; 100 % only if it is all."""
+    return f"{min(round(100 * share), 99 if share < 1 else 100)} %"
+
+
+def p_value(p: float) -> str:
+    """A p-value with three decimal places; a dash where it is undefined."""
+    return "–" if p != p else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def span(low: float, high: float, places: int = 2) -> str:

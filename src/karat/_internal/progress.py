@@ -45,7 +45,7 @@ class Progress:
             sys.stderr.flush()
 
 
-def over(items: Iterable[T], total: int, what: str) -> Iterator[T]:
+def track(items: Iterable[T], total: int, what: str) -> Iterator[T]:
     """The items one by one, while a bar shows how far they are."""
     with Progress(total, what) as bar:
         for item in items:

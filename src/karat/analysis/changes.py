@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Floats
-from karat._internal.display import clean, many
+from karat._internal.display import plural, sanitize
 from karat.errors import BadArgument
 from karat.run import Run
 
@@ -23,7 +23,7 @@ def check_comparable(a: Run, b: Run, allow: bool = False, names: tuple[str, str]
 
     Runs that share no query are refused in any case.
     """
-    names = clean(names[0], _SHOWN), clean(names[1], _SHOWN)
+    names = sanitize(names[0], _SHOWN), sanitize(names[1], _SHOWN)
     found = [*_settings(a, b, names), *_data(a, b, names)]
     shared = len(set(a.ids) & set(b.ids))
     if not shared:
@@ -33,7 +33,7 @@ def check_comparable(a: Run, b: Run, allow: bool = False, names: tuple[str, str]
             hint="check how the ids of the queries were written",
         )
     if found and not allow:
-        over = many(shared, "query", "queries")
+        over = plural(shared, "query", "queries")
         raise BadArgument(
             f"{names[0]} and {names[1]} cannot be compared: {'; '.join(found)}",
             hint=f"allow=True, or --allow, to compare them over the {over} that both have",
@@ -76,7 +76,7 @@ def _data(a: Run, b: Run, names: tuple[str, str]) -> list[str]:
     found = []
     alone = [len(ours.keys() - theirs.keys()), len(theirs.keys() - ours.keys())]
     if any(alone):
-        only = [f"{many(count, 'query', 'queries')} only in {name}" for count, name in zip(alone, names, strict=True)]
+        only = [f"{plural(count, 'query', 'queries')} only in {name}" for count, name in zip(alone, names, strict=True)]
         found.append(" and ".join(text for text, count in zip(only, alone, strict=True) if count))
     changed = [query for query in a.ids if query in theirs and ours[query] != theirs[query]]
     if changed:
@@ -84,15 +84,15 @@ def _data(a: Run, b: Run, names: tuple[str, str]) -> list[str]:
         items = [*(ours[query] - theirs[query]), *(theirs[query] - ours[query])]
         label, grade = items[0]
         whose = names[0] if ours[query][items[0]] > theirs[query][items[0]] else names[1]
-        example = f'{clean(query, _SHOWN)} has "{clean(label, _SHOWN)}" (grade {grade:g}) only in {whose}'
-        noun = many(len(changed), "query that both have", "queries that both have")
+        example = f'{sanitize(query, _SHOWN)} has "{sanitize(label, _SHOWN)}" (grade {grade:g}) only in {whose}'
+        noun = plural(len(changed), "query that both have", "queries that both have")
         found.append(f"their gold differs for {noun}, such as {example}")
     return found
 
 
 def _gold(run: Run) -> dict[str, Counter[tuple[str, float]]]:
     """Each query's gold items with their grades, in whatever order they stand."""
-    of = run.all_hits.of
+    of = run.all_hits.gold_items
     bounds, grades = of.start.tolist(), of.grade.tolist()
     return {
         query: Counter((of.label[i], grades[i]) for i in range(bounds[row], bounds[row + 1]))
@@ -101,7 +101,7 @@ def _gold(run: Run) -> dict[str, Counter[tuple[str, float]]]:
 
 
 def _ids(run: Run) -> str:
-    return ", ".join(clean(query, _SHOWN) for query in run.ids[:2]) + (", …" if len(run) > 2 else "")
+    return ", ".join(sanitize(query, _SHOWN) for query in run.ids[:2]) + (", …" if len(run) > 2 else "")
 
 
 class Move(NamedTuple):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats
-from karat._internal.display import clean, many
+from karat._internal.display import plural, sanitize
 from karat.analysis.changes import Move, Moved, check_comparable, most_moved, moves
 from karat.errors import BadArgument, KaratError, unknown
 from karat.metrics import Metric, parse_all
@@ -182,15 +182,15 @@ class Comparison:
         for left in sorted({len(self) - row.n for row in self.rows} - {0}):
             names = [row.metric for row in self.rows if len(self) - row.n == left]
             which = "" if len(names) == len(self.rows) else f" for {', '.join(names)}"
-            said.append(f"{many(left, 'query is', 'queries are')} undefined in some run{which}: left out.")
-        return [clean(remark) for remark in said]
+            said.append(f"{plural(left, 'query is', 'queries are')} undefined in some run{which}: left out.")
+        return [sanitize(remark) for remark in said]
 
     @property
     def table(self) -> pl.DataFrame:
         """One row for each metric and pair of runs."""
         import polars as pl
 
-        names = [clean(name) for name in self.names]
+        names = [sanitize(name) for name in self.names]
         return pl.DataFrame(
             [
                 {
@@ -271,7 +271,7 @@ def compare(
     if not ids:
         raise BadArgument("no query is in every run", got=_counts(runs, called))
     if len(ids) < max(map(len, runs)):
-        notes.append(f"Only the {many(len(ids), 'query', 'queries')} that all have: {_counts(runs, called)}.")
+        notes.append(f"Only the {plural(len(ids), 'query', 'queries')} that all have: {_counts(runs, called)}.")
     return Comparison(called, runs, ids, _aligned(runs, ids, columns), [*notes, *left])
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Floats
-from karat._internal.display import clean, many
+from karat._internal.display import plural, sanitize
 from karat.analysis.changes import Move, check_comparable, moves
 from karat.analysis.rules import (
     SLACK,
@@ -105,7 +105,7 @@ class Gate:
 
     def remarks(self) -> list[str]:
         """What was not looked at, and what could not have been seen."""
-        return [clean(said) for said in (*self._unseen(), *self._unscored(), *self.run.remarks())]
+        return [sanitize(said) for said in (*self._unseen(), *self._unscored(), *self.run.remarks())]
 
     def _unseen(self) -> list[str]:
         """How drops were judged, and how large one must be to be noticed."""
@@ -113,7 +113,7 @@ class Gate:
         if not falling or self.baseline is None:
             return [f"no slice by {self.by} was judged: only no-drop rules look at slices."] if self.by else []
         count = sum("difference" in check.figures for check in self.checks)
-        together = many(count, "no-drop check", "no-drop checks")
+        together = plural(count, "no-drop check", "no-drop checks")
         how = f"by one-sided sign flips; at {self.terms.alpha:g} or below it fails."
         said = [f"p: how often chance makes such a drop in any of {together}, {how}"]
         for metric in falling:
@@ -123,7 +123,7 @@ class Gate:
                 said.append(f"{metric}: no query changed.")
             elif len(change) > 1:
                 least = _least(change, count, self.terms.alpha)
-                queries = many(len(change), "query", "queries")
+                queries = plural(len(change), "query", "queries")
                 said.append(f"with {queries} a drop below {least:.3f} in {metric} would often go unseen (80 % power).")
         return said
 
@@ -228,7 +228,7 @@ def _check_defined(run: Run, metric: str, least: int) -> None:
     """Refuse a mean of too few queries: it would pass or fail for no reason."""
     defined = len(run) - run.undefined[metric]
     if defined < max(least, 1):
-        have = many(defined, "query", "queries")
+        have = plural(defined, "query", "queries")
         raise BadArgument(f"{metric} is defined for {have} of {len(run):,}; wanted at least {max(least, 1):,}")
 
 
@@ -244,7 +244,7 @@ def _check_judged(run: Run, least: float) -> None:
 def _baseline(run: Run, given: Run | str | PathLike[str], rules: Sequence[Rule]) -> Baseline:
     """The baseline, if it was made of the same queries and gold in the same way."""
     base = as_run(given)
-    name = "the baseline" if isinstance(given, Run) else clean(Path(given).stem, 40)
+    name = "the baseline" if isinstance(given, Run) else sanitize(Path(given).stem, 40)
     try:
         check_comparable(base, run, names=("the baseline", "the run"))
     except BadArgument as error:
@@ -297,5 +297,5 @@ def _least(change: Floats, checks: int, alpha: float) -> float:
 
 def _listed(ids: Sequence[str]) -> str:
     """Some names, and how many more there are."""
-    shown = ", ".join(clean(query, 40) for query in ids[:_NAMED])
+    shown = ", ".join(sanitize(query, 40) for query in ids[:_NAMED])
     return shown if len(ids) <= _NAMED else f"{shown} and {len(ids) - _NAMED:,} more"

@@ -9,14 +9,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats
-from karat._internal.display import many
+from karat._internal.display import plural
 from karat.conventions import CONVENTIONS, STANDARD, Convention, find_convention
 from karat.conventions.explain import differing, sentence
 from karat.judges import Judge
-from karat.judges.tokens import words
 from karat.metrics import METRICS, Metric
-from karat.pipeline import choose_judge, wanted_metrics
-from karat.plan import Verdicts
+from karat.plan import Judgements, Plan
 from karat.samples import read_samples
 
 EXAMPLE: dict[str, list[list[str]]] = {"retrieved": [["A", "A", "X"]], "gold": [["A", "B", "C"]]}
@@ -88,18 +86,16 @@ def rosetta(
     """
     example = samples is None and retrieved is None and gold is None
     data = read_samples(samples, **(EXAMPLE if example else {"retrieved": retrieved, "gold": gold}))
-    judging, _ = choose_judge(judge, at, data)
-    wanted = wanted_metrics(metrics)
-    counted = any(metric.has_budget for metric in wanted)
-    teller = _Teller(Verdicts(data, judging, tokens=words if counted else None), wanted)
+    plan = Plan.of(metrics, judge, STANDARD, at=at).with_judge_for(data)
+    teller = _Teller(Judgements(data, plan.judge, tokens=plan.tokens), plan.metrics)
     others = CONVENTIONS if conventions is None else conventions
     known = [STANDARD, *(c for c in map(find_convention, others) if c.name != STANDARD.name)]
     dialects = tuple(teller.dialect(c) for c in known)
     return Rosetta(
         source="gold A, B, C; retrieved A, A, X" if example else data.reading.source,
         queries=len(data),
-        judge=judging.name,
-        metrics=tuple(name for metric in wanted for name in metric.names),
+        judge=plan.judge.name,
+        metrics=tuple(name for metric in plan.metrics for name in metric.names),
         dialects=dialects,
         differences=tuple(teller.differences(known, dialects)),
     )
@@ -108,7 +104,7 @@ def rosetta(
 class _Teller:
     """Measures under conventions, and with single choices of theirs taken back."""
 
-    def __init__(self, verdicts: Verdicts, metrics: tuple[Metric, ...]) -> None:
+    def __init__(self, verdicts: Judgements, metrics: tuple[Metric, ...]) -> None:
         self.verdicts = verdicts
         self.columns = {name: (Metric(m.name, () if k is None else (k,), m.settings), k)
                         for m in metrics for name, k in m.columns}  # fmt: skip
@@ -203,7 +199,7 @@ class _Teller:
             words = {} if len(cutoffs) > 1 else self._numbers(next(iter(cutoffs), None))
             text = sentence(choice, own, words | {"metrics": ", ".join(names), "copy": self._copy()})
             if choice in _CONCERNED and (count := self._concerned(choice, own)):
-                text += f" ({many(count, 'query', 'queries')})"
+                text += f" ({plural(count, 'query', 'queries')})"
             told.append((text, name))
         return told
 
@@ -217,7 +213,7 @@ class _Teller:
         hits = self.verdicts.hits(replace(STANDARD, name="apart", precision_over="different"))
         cut = np.array([[float(k)]]) if isinstance(k, int) else np.array([[np.inf]])
         returned = hits.returned(cut)[0]
-        different = hits.along.at("different", cut)[0]
+        different = hits.totals.at("different", cut)[0]
         gold = hits.gold_count()
         return {
             "k": "the length of the ranking" if k is None else f"k = {k}",

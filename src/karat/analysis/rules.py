@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Floats, Ints
-from karat._internal.display import many, number, span
+from karat._internal.display import number, plural, span
 from karat.errors import BadArgument, KaratError, unknown
 from karat.metrics import parse
 from karat.run import Run
@@ -267,7 +267,7 @@ def _check_enough(rule: NoDrop, queries: int, tolerance: float | None, alpha: fl
     if queries == 0:
         raise BadArgument(f"{rule}: no query has a score in both the run and the baseline")
     if tolerance is None and queries < smallest(1, alpha):
-        few = many(queries, "query", "queries")
+        few = plural(queries, "query", "queries")
         hint = f"a tolerance: {rule.metric} no-drop 0.02"
         raise BadArgument(f"{rule}: with {few} no drop can be told from chance", hint=hint)
 
@@ -278,7 +278,7 @@ def _change(drop: Drop, against: str) -> str:
     before, after = drop.ends
     between = "" if drop.low != drop.low else f" [{drop.low:+.2f}, {drop.high:+.2f}]"
     how = "p < 0.001" if drop.p < 0.001 else f"p = {drop.p:.3f}"
-    few = many(drop.queries, "query", "queries")
+    few = plural(drop.queries, "query", "queries")
     return f"{number(before)} → {number(after)}  ({drop.difference:+.3f}{between}, {how}, {few})"
 
 

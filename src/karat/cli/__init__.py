@@ -92,9 +92,9 @@ def _parser() -> ArgumentParser:
 
 
 def _told(error: KaratError) -> str:
-    from karat._internal.display import clean
+    from karat._internal.display import sanitize
 
-    first, *rest = (clean(line) for line in str(error).splitlines())
+    first, *rest = (sanitize(line) for line in str(error).splitlines())
     return "\n".join([f"karat: {first}", *(f"       {line}" for line in rest)])
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from karat._internal.display import clean, many, text_table
+from karat._internal.display import plural, sanitize, text_table
 from karat.errors import BadArgument
 from karat.llm.cache import Cache, path_of
 
@@ -62,16 +62,16 @@ _MEGABYTE = 1e6
 def described(cache: Cache | None, named: str) -> str:
     """Where the cache is, how large, and how many answers of which models it holds."""
     if cache is None:
-        return f"{clean(str(path_of(named)))}: there is none yet"
+        return f"{sanitize(str(path_of(named)))}: there is none yet"
     held = cache.held()
     total = sum(model.answers for model in held)
-    head = f"{clean(str(cache.path))} · {many(total, 'answer', 'answers')} · {cache.size() / _MEGABYTE:.1f} MB"
+    head = f"{sanitize(str(cache.path))} · {plural(total, 'answer', 'answers')} · {cache.size() / _MEGABYTE:.1f} MB"
     if not held:
         return head
     rows = [["model", "answers", "tokens in", "tokens out", "oldest", "newest"]]
     rows += [
         [
-            clean(model.model),
+            sanitize(model.model),
             f"{model.answers:,}",
             f"{model.prompt_tokens:,}",
             f"{model.completion_tokens:,}",
@@ -89,9 +89,9 @@ def cleared(cache: Cache | None, *, model: str | None, sure: bool) -> tuple[bool
     count = sum(kept.answers for kept in held)
     if cache is None or not count:
         return True, "nothing to clear"
-    if not sure and not _agreed(f"Forget {many(count, 'answer', 'answers')} that were paid for? [y/N] "):
-        return False, f"kept {many(count, 'answer', 'answers')}; --yes clears without a question"
-    return True, f"cleared {many(cache.clear(model), 'answer', 'answers')}"
+    if not sure and not _agreed(f"Forget {plural(count, 'answer', 'answers')} that were paid for? [y/N] "):
+        return False, f"kept {plural(count, 'answer', 'answers')}; --yes clears without a question"
+    return True, f"cleared {plural(cache.clear(model), 'answer', 'answers')}"
 
 
 def exported(cache: Cache | None, path: str | os.PathLike[str]) -> str:
@@ -104,7 +104,7 @@ def exported(cache: Cache | None, path: str | os.PathLike[str]) -> str:
                 count += 1
     except OSError as error:
         raise BadArgument(f"cannot write {path}: {error.strerror}") from error
-    return f"{many(count, 'answer', 'answers')} in {clean(str(path))}"
+    return f"{plural(count, 'answer', 'answers')} in {sanitize(str(path))}"
 
 
 def _agreed(question: str) -> bool:

@@ -1,40 +1,78 @@
-"""The same hits over some of the queries, or over gold items that are put together."""
+"""Hits of some queries (`take`), of several batches (`concat`), or with gold items that count as one (`unite`)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import chain
+
 import numpy as np
 
-from karat._internal.arrays import Bools, Ints, starts
+from karat._internal.arrays import Ints, bool_column, starts, take_ragged
 from karat.hits.hits import Gold, Hits
+from karat.hits.totals import concat_totals
+from karat.samples.notes import merge_notes
 
 _SHOWN = 60
 
 
 def take(hits: Hits, rows: Ints) -> Hits:
     """The hits of some queries, in this order."""
-    size = np.diff(hits.of.start)[rows]
-    start = starts(size)
-    kept_gold = np.arange(int(start[-1])) + np.repeat(hits.of.start[rows] - start[:-1], size)
-    new_gold = np.full(len(hits.of.grade), -1)
+    kept_gold, start = take_ragged(hits.gold_items.start, rows)
+    new_gold = np.full(len(hits.gold_items.grade), -1)
     new_gold[kept_gold] = np.arange(len(kept_gold))
     new_query = np.full(hits.queries, -1)
     new_query[rows] = np.arange(len(rows))
     keep = (new_query[hits.query] >= 0).nonzero()[0]
-    label = [hits.of.label[i] for i in kept_gold.tolist()]
+    label = [hits.gold_items.label[i] for i in kept_gold.tolist()]
     return Hits(
         new_query[hits.query[keep]],
         hits.rank[keep],
         new_gold[hits.gold[keep]],
         depth=hits.depth[rows],
-        of=Gold(label, start, hits.of.grade[kept_gold], hits.of.open),
+        gold_items=Gold(label, start, hits.gold_items.grade[kept_gold], hits.gold_items.incomplete),
         grade=hits.grade[keep],
         repeated=hits.repeated[keep],
         part=None if hits.part is None else hits.part[keep],
         why=hits.why if isinstance(hits.why, str) else [hits.why[i] for i in keep.tolist()],
-        along=hits.along.take(rows),
+        totals=hits.totals.take(rows),
         notes=hits.notes,
         failed={int(new_query[query]): why for query, why in hits.failed.items() if new_query[query] >= 0},
     )
+
+
+def concat(parts: Sequence[Hits]) -> Hits:
+    """The hits of all parts, one part after the other."""
+    queries = starts(np.array([part.queries for part in parts], np.int64)).tolist()
+    gold = starts(np.array([len(part.gold_items.grade) for part in parts], np.int64)).tolist()
+    each = [part.gold_items for part in parts]
+    whole = all(part.part is None for part in parts)
+    return Hits(
+        np.concatenate([part.query + at for part, at in zip(parts, queries, strict=False)]),
+        np.concatenate([part.rank for part in parts]),
+        np.concatenate([part.gold + at for part, at in zip(parts, gold, strict=False)]),
+        depth=np.concatenate([part.depth for part in parts]),
+        gold_items=Gold(
+            list(chain.from_iterable(own.label for own in each)),
+            starts(np.concatenate([np.diff(own.start) for own in each])),
+            np.concatenate([own.grade for own in each]),
+            incomplete=any(own.incomplete for own in each),
+        ),
+        grade=np.concatenate([part.grade for part in parts]),
+        repeated=np.concatenate([part.repeated for part in parts]),
+        part=None if whole else np.concatenate([bool_column(part.part, len(part)) for part in parts]),
+        why=_reasons(parts),
+        totals=concat_totals([part.totals for part in parts]),
+        notes=merge_notes([part.notes for part in parts]),
+        failed={row + at: why for part, at in zip(parts, queries, strict=False) for row, why in part.failed.items()},
+    )
+
+
+def _reasons(parts: Sequence[Hits]) -> str | list[str]:
+    """One reason for all hits, or one for each."""
+    different = {part.why for part in parts if isinstance(part.why, str)}
+    if len(different) == 1 and all(isinstance(part.why, str) for part in parts):
+        return different.pop()
+    return [why for part in parts for why in ([part.why] * len(part) if isinstance(part.why, str) else part.why)]
 
 
 def unite(hits: Hits, unit: Ints) -> Hits:
@@ -46,9 +84,9 @@ def unite(hits: Hits, unit: Ints) -> Hits:
     query = np.zeros(count, np.int64)
     query[unit] = hits.gold_query
     grade = np.full(count, -np.inf)
-    np.maximum.at(grade, unit, hits.of.grade)
+    np.maximum.at(grade, unit, hits.gold_items.grade)
     labels: list[list[str]] = [[] for _ in range(count)]
-    for number, label in zip(unit.tolist(), hits.of.label, strict=True):
+    for number, label in zip(unit.tolist(), hits.gold_items.label, strict=True):
         if label not in labels[number]:
             labels[number].append(label)
     keep = _once(hits, unit[hits.gold])
@@ -64,12 +102,14 @@ def unite(hits: Hits, unit: Ints) -> Hits:
         hits.rank[keep],
         unit[hits.gold[keep]],
         depth=hits.depth,
-        of=Gold([" | ".join(several) for several in labels], starts(np.bincount(query, minlength=hits.queries)), grade),
+        gold_items=Gold(
+            [" | ".join(several) for several in labels], starts(np.bincount(query, minlength=hits.queries)), grade
+        ),
         grade=hits.grade[keep],
         repeated=hits.repeated[keep],
         part=None if hits.part is None else hits.part[keep],
         why=why,
-        along=hits.along,
+        totals=hits.totals,
         notes=hits.notes,
         failed=hits.failed,
     )
@@ -77,8 +117,7 @@ def unite(hits: Hits, unit: Ints) -> Hits:
 
 def _once(hits: Hits, gold: Ints) -> Ints:
     """One row for each rank and gold item: a whole match before a part, then the best grade."""
-    part: Bools = np.zeros(len(hits), bool) if hits.part is None else hits.part
-    order = np.lexsort((-hits.grade, part, hits.repeated, gold, hits.rank, hits.query))
+    order = np.lexsort((-hits.grade, bool_column(hits.part, len(hits)), hits.repeated, gold, hits.rank, hits.query))
     same = (np.diff(hits.query[order]) == 0) & (np.diff(hits.rank[order]) == 0) & (np.diff(gold[order]) == 0)
     return np.sort(order[np.concatenate(([True], ~same))]) if len(order) else order
 
@@ -86,5 +125,5 @@ def _once(hits: Hits, gold: Ints) -> Ints:
 def _which(hits: Hits, row: int, several: bool) -> str:  # noqa: FBT001
     """The reason, and which of several alternatives it is about."""
     why = hits.why if isinstance(hits.why, str) else hits.why[row]
-    label = hits.of.label[int(hits.gold[row])]
+    label = hits.gold_items.label[int(hits.gold[row])]
     return f"{why}: {label[:_SHOWN]}" if several else why

@@ -1,44 +1,45 @@
-"""Hits: which retrieved item satisfies which gold item. The one thing between judging and measuring.
+"""Hits: which retrieved item satisfies which gold item. Judges create them, metrics read them.
 
-The columns are sparse, one row for each match, however long the rankings are. Metrics see them
-through two views: *per rank* (how many of the top k are relevant?) and *per gold item* (how many
-of the gold items are found?). One item may satisfy two gold items, and two items the same one; the
-views are where that is made safe, so that no metric has to think of it.
+The columns are sparse: one row per match, however long the rankings are. Metrics read them through two
+views: *per rank* (how many of the top k are relevant?) and *per gold item* (how many gold items were found?).
+One item may satisfy two gold items, and two items the same one. The views handle both, so metrics need not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from math import inf
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
-from karat._internal.arrays import Bools, Floats, Ints
+from karat._internal.arrays import Bools, Floats, Ints, is_relevant
 from karat.conventions import Convention
 from karat.errors import BadArgument
-from karat.hits.totals import Along
+from karat.hits.totals import Totals
 from karat.hits.views import View, apart, best_of_rank, best_ranking, seen_before, shares_rank
+from karat.samples.notes import Note
 
 
 class Gold(NamedTuple):
     """The gold items of all queries, one query after the other."""
 
     label: Sequence[str]
-    """What to call each item: its id, or its text."""
+    """The display name of each item: its id, or its text."""
     start: Ints
-    """Where each query's items begin, and after the last query where they end."""
+    """The offset of each query's first item; the last value is the number of items."""
     grade: Floats
-    """How relevant each item is; 0 means judged and found irrelevant, below 0 not judged."""
-    open: bool = False
-    """Whether there may be more than anybody knows; then a query without any has found nothing, and is defined."""
+    """The relevance of each item; 0 means judged irrelevant, below 0 not judged."""
+    incomplete: bool = False
+    """True if there may be relevant items that nobody has judged. A query without gold is then defined: it found none."""
 
 
 _SHORT = 1000
 
 Cutoffs: TypeAlias = Floats
-"""Cutoffs, one row each, infinite where none was asked for: a column, which set beside an array of
-queries spreads to one row of queries for each cutoff; or whole rows, where each query has its own."""
+"""Cutoffs with shape (n_cutoffs, 1), broadcast over queries, or (n_cutoffs, n_queries) if each query has its own.
+`inf` means no cutoff."""
 
 
 class _Views(NamedTuple):
@@ -49,7 +50,27 @@ class _Views(NamedTuple):
 
 
 class Hits:
-    """Sparse columns of matches, with the depth of each ranking and the gold of each query."""
+    """Matches as sparse columns, with the depth of each ranking and the gold of each query. Immutable."""
+
+    query: Ints
+    rank: Ints
+    gold: Ints
+    grade: Floats
+    why: str | list[str]
+    repeated: Bools
+    part: Bools | None
+    depth: Ints
+    queries: int
+    gold_items: Gold
+    gold_query: Ints
+    totals: Totals
+    notes: tuple[Note, ...]
+    failed: dict[int, str]
+    one_to_one: bool
+    """True if no item satisfies two gold items, and no gold item is satisfied twice."""
+    _views: dict[tuple[object, ...], _Views]
+    _columns: dict[tuple[object, ...], tuple[object, Floats]]
+    _without: dict[float | None, Bools | None]
 
     def __init__(
         self,
@@ -58,55 +79,81 @@ class Hits:
         gold: Ints,
         *,
         depth: Ints,
-        of: Gold,
+        gold_items: Gold,
         grade: Floats | None = None,
         repeated: Bools | None = None,
         equality: bool = False,
         part: Bools | None = None,
         why: str | Sequence[str] = "same",
-        along: Along | None = None,
-        notes: tuple[str, ...] = (),
+        totals: Totals | None = None,
+        notes: Sequence[Note | str] = (),
         failed: Mapping[int, str] | None = None,
     ) -> None:
         """Take the matches in any order.
 
-        `gold` counts through all gold items of all queries. `grade` is that of the gold item unless
-        the judge gives less. `repeated` marks items that stood higher in the same ranking already.
-        With `equality` every further match of a gold item is one, since equal items are the same.
-        `part` marks matches that make their rank relevant but do not suffice to find the gold item.
-        `along` holds what is read down to each rank. `failed` holds the queries that could not be judged, and why.
+        query, rank, gold: one row per match; `gold` is an index into `gold_items`.
+        depth: the number of retrieved items of each query.
+        gold_items: the gold of all queries.
+        grade: the grade each match earns; by default that of its gold item.
+        repeated: marks copies of an item ranked higher in the same query.
+        equality: True if every further match of a gold item is a copy, as with ids.
+        part: marks matches that make their rank relevant but do not find the gold item by themselves.
+        why: the reason of all matches, or one per match.
+        totals: cumulative per-rank quantities, such as tokens.
+        notes: facts for the reader, or sentences.
+        failed: queries that could not be judged, with the reason.
         """
         query, rank = np.asarray(query, np.int64), np.asarray(rank, np.int64)
         gold, depth = np.asarray(gold, np.int64), np.asarray(depth, np.int64)
         key = query * (int(rank.max(initial=0)) + 1) + rank
         order = key.argsort(kind="stable")
         key, again = key[order], seen_before(gold[order])
-        self.query: Ints = query[order]
-        self.rank: Ints = rank[order]
-        self.gold: Ints = gold[order]
+        gold = gold[order]
         try:
-            self.grade: Floats = of.grade[self.gold] if grade is None else grade[order]
+            own_grade = gold_items.grade[gold] if grade is None else grade[order]
         except IndexError as error:
-            raise BadArgument(f"the judge gave a hit on gold that is not there: {error}") from error
-        self.why: str | list[str] = why if isinstance(why, str) else [why[i] for i in order]
-        self.depth = depth
-        self.queries = len(depth)
-        self.of = of
-        self.gold_query: Ints = np.repeat(np.arange(self.queries), of.start[1:] - of.start[:-1])
-        self.along = Along(depth) if along is None else along
-        self.notes = notes
-        self.failed = dict(failed or {})
+            raise BadArgument(f"the judge returned a hit on a gold item that does not exist: {error}") from error
         if repeated is None:
-            self.repeated: Bools = again if equality else np.zeros(len(order), bool)
+            repeated = again if equality else np.zeros(len(order), bool)
         else:
-            self.repeated = np.asarray(repeated, bool)[order]
-        self.part: Bools | None = None if part is None or not part.any() else np.asarray(part, bool)[order]
-        # Whether no item satisfies two gold items, and none is satisfied twice.
-        self.one_to_one = not (np.count_nonzero(again) or np.count_nonzero(key[1:] == key[:-1]))
-        self._best: View | None = None
-        self._views: dict[tuple[object, ...], _Views] = {}
-        self._columns: dict[tuple[object, ...], tuple[object, Floats]] = {}
-        self._without: dict[float | None, Bools | None] = {}
+            repeated = np.asarray(repeated, bool)[order]
+        self.__dict__.update(
+            query=query[order],
+            rank=rank[order],
+            gold=gold,
+            grade=own_grade,
+            why=why if isinstance(why, str) else [why[i] for i in order],
+            repeated=repeated,
+            part=None if part is None or not part.any() else np.asarray(part, bool)[order],
+            depth=depth,
+            queries=len(depth),
+            gold_items=gold_items,
+            gold_query=np.repeat(np.arange(len(depth)), gold_items.start[1:] - gold_items.start[:-1]),
+            totals=Totals(depth) if totals is None else totals,
+            notes=tuple(Note.of_text(note) if isinstance(note, str) else note for note in notes),
+            failed=dict(failed or {}),
+            one_to_one=not (np.count_nonzero(again) or np.count_nonzero(key[1:] == key[:-1])),
+            _views={},
+            _columns={},
+            _without={},
+        )
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError(f"Hits are immutable: use hits.replace({name}=…)")
+
+    def replace(
+        self,
+        *,
+        totals: Totals | None = None,
+        notes: Sequence[Note] | None = None,
+        failed: Mapping[int, str] | None = None,
+    ) -> Hits:
+        """A copy with other totals, notes or failures; the matches are shared."""
+        given = {"totals": totals, "notes": notes and tuple(notes), "failed": failed and dict(failed)}
+        changed = copy(self)
+        changed.__dict__.update({name: value for name, value in given.items() if value is not None})
+        changed.__dict__.update(_views={}, _columns={}, _without={})
+        return changed
 
     def __len__(self) -> int:
         return len(self.query)
@@ -115,7 +162,7 @@ class Hits:
         """Refuse what no judge may say: the bounds of every metric rest on it."""
         inside = (self.query >= 0) & (self.query < self.queries)
         query = np.where(inside, self.query, 0)
-        start = self.of.start
+        start = self.gold_items.start
         for good, wanted in (
             (inside, "a query counts from 0 to the number of samples"),
             ((self.rank >= 1) & (self.rank <= self.depth[query]), "a rank lies between 1 and the depth of its ranking"),
@@ -125,27 +172,28 @@ class Hits:
                 row = int(np.flatnonzero(~good)[0])
                 got = f"query {self.query[row]}, rank {self.rank[row]}, gold {self.gold[row]}"
                 raise BadArgument(f"the judge gave a hit that cannot be: {wanted}", got=got)
-        if (self.grade > self.of.grade[self.gold]).any():
+        if (self.grade > self.gold_items.grade[self.gold]).any():
             raise BadArgument("the judge gave a hit a better grade than its gold item has")
 
     @property
     def best_order(self) -> View:
         """Every gold item above 0 at the place it would have in the best possible ranking."""
-        if self._best is None:
-            keep = (self.of.grade > 0).nonzero()[0]
-            self._best = best_ranking(self.gold_query[keep], self.of.grade[keep], self.queries)
-        return self._best
+        if ("best",) not in self._views:
+            keep = (self.gold_items.grade > 0).nonzero()[0]
+            best = best_ranking(self.gold_query[keep], self.gold_items.grade[keep], self.queries)
+            self._views["best",] = _Views(best, best)
+        return self._views["best",].ranks
 
     def without_gold(self, rel: float | None = None) -> Bools | None:
         """Which queries have no relevant gold; None if all have some."""
         if rel not in self._without:
-            none = (self.gold_count(rel) == 0) & (not self.of.open)
+            none = (self.gold_count(rel) == 0) & (not self.gold_items.incomplete)
             self._without[rel] = none if np.count_nonzero(none) else None
         return self._without[rel]
 
     def judged_nothing(self) -> Bools:
         """Which queries have no gold at all, not even an item that is irrelevant."""
-        nothing: Bools = np.diff(self.of.start) == 0
+        nothing: Bools = np.diff(self.gold_items.start) == 0
         return nothing
 
     def gold_count(self, rel: float | None = None) -> Floats:
@@ -153,7 +201,7 @@ class Hits:
         return self.once(("gold", rel), lambda: self._count_gold(rel))
 
     def _count_gold(self, rel: float | None) -> Floats:
-        relevant = self.gold_query[_relevant(self.of.grade, rel)]
+        relevant = self.gold_query[is_relevant(self.gold_items.grade, rel)]
         return np.bincount(relevant, minlength=self.queries).astype(float)
 
     def ranks(self, c: Convention, rel: float | None = None) -> View:
@@ -265,9 +313,9 @@ class Hits:
 
     def _relevant(self, c: Convention, rel: float | None, *, scored: bool = True) -> Ints:
         """The rows that count as relevant; where a score must be above 0 for that, by their scores too."""
-        keep = _relevant(self.grade, rel).nonzero()[0]
-        if c.above_zero and scored and (score := self.along.values("score")) is not None:
-            keep = keep[score[self.along.row(self.query[keep], self.rank[keep])] > 0]
+        keep = is_relevant(self.grade, rel).nonzero()[0]
+        if c.above_zero and scored and (score := self.totals.at_rank.get("score")) is not None:
+            keep = keep[score[self.totals.row(self.query[keep], self.rank[keep])] > 0]
         return keep
 
     def _once_each(self, keep: Ints) -> View:
@@ -292,7 +340,3 @@ class Hits:
     def _rows(self, keep: Ints) -> View:
         rank = self.rank[keep]
         return View(self.query[keep], rank, self.grade[keep], rank)
-
-
-def _relevant(grade: Floats, rel: float | None) -> Bools:
-    return grade > 0 if rel is None else grade >= rel

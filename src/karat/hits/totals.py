@@ -1,63 +1,70 @@
-"""What is read on the way down a ranking: running totals, such as tokens, or characters of gold."""
+"""Totals: cumulative per-rank quantities of all queries, such as tokens read or characters of gold covered."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from karat._internal.arrays import Floats, Ints, starts
+from karat._internal.arrays import Floats, Ints, starts, take_ragged
 
 
-class Along(NamedTuple):
-    """Totals up to each rank of each query, by name, one query after the other."""
+class Totals(NamedTuple):
+    """Cumulative per-rank quantities by name, as flat arrays, one query after the other."""
 
     depth: Ints
-    """How many ranks each query has."""
-    totals: Mapping[str, Floats] = {}
+    """The number of ranks of each query."""
+    at_rank: Mapping[str, Floats] = {}
+    """The total up to each rank."""
     sizes: Mapping[str, Floats] = {}
-    """One number for each query, which totals are set against."""
+    """One number per query that totals are compared with, such as the size of its gold."""
 
     def at(self, name: str, k: Floats) -> Floats:
-        """The total within the top k of each query, in a row for each cutoff."""
-        total = self.totals[name]
+        """The total within the top k of each query, one row per cutoff."""
+        total = self.at_rank[name]
         last = np.minimum(self.depth, k).astype(np.int64) - 1
         there = starts(self.depth)[:-1] + last
         return np.where(last >= 0, total[np.clip(there, 0, None)] if len(total) else 0.0, 0.0)
 
-    def values(self, name: str) -> Floats | None:
-        """What is known of every rank under this name, if anything is."""
-        return self.totals.get(name)
-
     def row(self, query: Ints, rank: Ints) -> Ints:
-        """Where a rank of a query stands in the columns."""
+        """The flat row of a rank of a query."""
         return starts(self.depth)[query] + rank - 1
 
-    def with_values(self, name: str, values: Floats) -> Along:
-        """The same with one more column, of values at each rank that are not to be summed."""
-        return self._replace(totals={**self.totals, name: values})
-
-    def ranks_within(self, name: str, most: float) -> Floats:
-        """How many ranks of each query, from the top, have a total of no more than this."""
+    def ranks_within(self, name: str, budget: float) -> Floats:
+        """The number of ranks of each query whose total stays within a budget."""
         query = np.repeat(np.arange(len(self.depth)), self.depth)
-        return np.bincount(query[self.totals[name] <= most], minlength=len(self.depth)).astype(float)
+        return np.bincount(query[self.at_rank[name] <= budget], minlength=len(self.depth)).astype(float)
 
-    def take(self, rows: Ints) -> Along:
-        """The totals of some queries, in this order."""
-        depth = self.depth[rows]
-        if not self.totals:
-            return Along(depth, {}, {name: size[rows] for name, size in self.sizes.items()})
-        kept = np.arange(int(depth.sum())) + np.repeat(starts(self.depth)[:-1][rows] - starts(depth)[:-1], depth)
-        totals = {name: total[kept] for name, total in self.totals.items()}
-        return Along(depth, totals, {name: size[rows] for name, size in self.sizes.items()})
+    def with_values(self, name: str, values: Floats) -> Totals:
+        """The same with one more column of values at each rank, which are not summed."""
+        return self._replace(at_rank={**self.at_rank, name: values})
 
-    def also(self, name: str, amounts: Floats) -> Along:
+    def with_amounts(self, name: str, amounts: Floats) -> Totals:
         """The same with one more total, given as the amount at each rank."""
         start = starts(self.depth)
-        if (amounts == np.floor(amounts)).all():  # then sums are exact, and all queries may be summed in one go
+        if (amounts == np.floor(amounts)).all():  # sums of integers are exact, so all queries are summed at once
             so_far = np.concatenate(([0.0], np.cumsum(amounts, dtype=float)))
             total = so_far[1:] - np.repeat(so_far[start[:-1]], self.depth)
         else:
             total = np.concatenate([np.cumsum(own, dtype=float) for own in np.split(amounts, start[1:-1])])
-        return self._replace(totals={**self.totals, name: total})
+        return self.with_values(name, total)
+
+    def take(self, rows: Ints) -> Totals:
+        """The totals of some queries, in this order."""
+        sizes = {name: size[rows] for name, size in self.sizes.items()}
+        if not self.at_rank:
+            return Totals(self.depth[rows], {}, sizes)
+        flat, _ = take_ragged(starts(self.depth), rows)
+        return Totals(self.depth[rows], {name: total[flat] for name, total in self.at_rank.items()}, sizes)
+
+
+def concat_totals(parts: Sequence[Totals]) -> Totals:
+    """The totals of all parts, one part after the other."""
+
+    def concat(columns: Sequence[Mapping[str, Floats]]) -> dict[str, Floats]:
+        names = dict.fromkeys(name for own in columns for name in own)
+        return {name: np.concatenate([own[name] for own in columns]) for name in names}
+
+    depth = np.concatenate([part.depth for part in parts])
+    return Totals(depth, concat([part.at_rank for part in parts]), concat([part.sizes for part in parts]))

@@ -10,9 +10,10 @@ from karat.conventions import Convention
 from karat.errors import InputError
 from karat.hits import Hits
 from karat.judges.ids import Exact, Ids
-from karat.judges.protocol import Judge, find_judge, judge
+from karat.judges.protocol import Judge, JudgeBase, find_judge, judge
 from karat.judges.text import fold_space
 from karat.samples import Samples
+from karat.samples.notes import Note
 
 _LOOKED_AT = 50
 
@@ -51,7 +52,7 @@ def choose(samples: Samples) -> Choice:
 
 
 @judge("auto")
-class Auto:
+class Auto(JudgeBase):
     """Takes `ids`, `exact` or `spans`, by what the data have."""
 
     name = "auto"
@@ -62,25 +63,21 @@ class Auto:
 
 
 _LOOKED_AT_hints = 200
-_OTHER_IDS = (
-    "nothing matched: no gold id is among those retrieved for its query; "
-    "if chunks were cut anew, their ids changed, which gold given as texts or documents survives (docs/judges.md)"
-)
-_LIKE_IDS = "nothing matched: the gold looks like ids, and this judge compares texts; try the judge ids"
 
 
-def nothing_matched(samples: Samples, judge: Judge, c: Convention) -> tuple[str, ...]:
-    """A sentence on what to try, if a quick look at the first queries shows something."""
+def nothing_matched(samples: Samples, judge: Judge, c: Convention) -> tuple[Note, ...]:
+    """What to try if nothing matched, by a quick look at the first queries."""
     if isinstance(judge, Ids):
         documents = _share_documents(samples, c) if judge.name == "ids" else 0
         if documents:
-            return (f'nothing matched by id, but {documents} gold ids are documents of retrieved chunks: try at="doc"',)
+            return (Note("nothing_matched", documents, details={"hint": "documents"}),)
     inside, looked = _quotes_inside(samples, c)
     if inside and not judge.name.startswith("contains"):
-        return (f"nothing matched, but {inside} of {looked} gold texts lie in retrieved ones: try the judge contains",)
+        return (Note("nothing_matched", inside, looked, details={"hint": "contains"}),)
     if isinstance(judge, Ids):
-        return (_OTHER_IDS,)
-    return (_LIKE_IDS,) if samples.gold.plain and not _some_words(samples) else ()
+        return (Note("nothing_matched", details={"hint": "ids"}),)
+    looks_like_ids = samples.gold.plain and not _some_words(samples)
+    return (Note("nothing_matched", details={"hint": "texts"}),) if looks_like_ids else ()
 
 
 def _share_documents(samples: Samples, c: Convention) -> int:

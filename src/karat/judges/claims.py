@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
-from karat._internal.display import many
 from karat._internal.grammar import write, write_call
-from karat._internal.progress import over
+from karat._internal.progress import track
 from karat.conventions import Convention
 from karat.errors import BadArgument, InputError, unknown
 from karat.hits import Hits
@@ -15,26 +14,25 @@ from karat.judges.attribution import Task, attributed, extracted
 from karat.judges.lexical import THRESHOLD, Words
 from karat.judges.matches import as_texts
 from karat.judges.model_judge import Asking, agreement_note
-from karat.judges.protocol import judge, share_of_one
+from karat.judges.protocol import JudgeBase, judge, share_of_one
 from karat.judges.support import Contexts, Support, Supported
 from karat.judges.tokens import sentences
 from karat.llm import Failure
 from karat.samples import Samples
+from karat.samples.notes import Note
 
 Of = Literal["auto", "answer", "gold", "response"]
 Split = Literal["model", "sentences"]
-HEURISTIC = (
-    "claims(lexical) is a heuristic: it counts words and understands nothing. Take its scores for a rough guide; "
-    "docs/judges.md says how often it agrees with people"
-)
 
 
 @judge("claims")
-class Claims:
+class Claims(JudgeBase):
     """Claims of the answer as gold, each found where a context supports it: by words, or by a language model."""
 
+    compares = "claim"
     needs_gold = False
     makes_gold = True
+    parallel = False  # one budget for all requests
 
     def __init__(
         self,
@@ -92,7 +90,9 @@ class Claims:
         claims, failed = self._claims(samples, of, passages)
         tasks = [Task(query, own, texts) for query, own, texts in zip(_queries(samples), claims, passages, strict=True)]
         note = self._note(samples, of, claims, failed)
-        supports, told = (self._by_words(tasks), (HEURISTIC,)) if self.lexical else self._by_model(tasks, failed)
+        supports, told = (
+            (self._by_words(tasks), (Note("lexical_judge"),)) if self.lexical else self._by_model(tasks, failed)
+        )
         made = Supported(rankings, claims, supports, failed, (*told, note))
         return made.hits_on_gold(samples.gold) if of == "gold" else made.hits()
 
@@ -136,29 +136,24 @@ class Claims:
     def _by_words(self, tasks: Sequence[Task]) -> list[list[Support]]:
         return [
             [words.support(claim) for claim in task.claims]
-            for task, words in over(
+            for task, words in track(
                 ((task, Words(task.passages, self.threshold)) for task in tasks), len(tasks), self.name
             )
         ]
 
-    def _by_model(self, tasks: Sequence[Task], failed: dict[int, str]) -> tuple[list[list[Support]], tuple[str, ...]]:
+    def _by_model(self, tasks: Sequence[Task], failed: dict[int, str]) -> tuple[list[list[Support]], tuple[Note, ...]]:
         """What the model found; the queries that it could not judge are added to the failed ones."""
         found, votes = attributed(self.asking, tasks)
         failed |= {row: one.cause for row, one in enumerate(found) if isinstance(one, Failure)}
         supports = [[] if isinstance(one, Failure) else one for one in found]
         return supports, agreement_note(votes, self.asking.repeats)
 
-    def _note(self, samples: Samples, of: str, claims: Sequence[Sequence[str]], failed: dict[int, str]) -> str:
-        """What the gold items are, and how many queries have none."""
-        whose = {"gold": "the claims are the texts of the gold", "answer": "the claims are those of the answers"}
-        said = whose.get(of, "the claims are those of the responses")
-        if of != "gold":
-            alone = self.lexical or self.split == "sentences"
-            said += ", a sentence each" if alone else ", as the model lists them, once for each answer"
-        if of == "answer" and len(samples.gold.grade):
-            said += "; the gold is not looked at (of=gold takes its texts for claims)"
+    def _note(self, samples: Samples, of: str, claims: Sequence[Sequence[str]], failed: dict[int, str]) -> Note:
+        """Where the claims come from, and the number of queries that have none."""
         none = sum(not own and row not in failed for row, own in enumerate(claims))
-        return said + (f"; {many(none, 'query has', 'queries have')} none" if none else "")
+        split = "sentences" if self.lexical else self.split
+        unused = of == "answer" and len(samples.gold.grade) > 0
+        return Note("claims", none, details={"of": of, "split": split, "gold_unused": unused})
 
 
 def _queries(samples: Samples) -> Sequence[str | None]:

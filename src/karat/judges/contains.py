@@ -11,12 +11,12 @@ from json import dumps
 from typing import Any, Literal, get_args
 
 from karat._internal.grammar import write_call
-from karat._internal.progress import over
+from karat._internal.progress import track
 from karat.conventions import Convention
 from karat.errors import BadArgument, unknown
 from karat.hits import Hits
 from karat.judges.matches import Matches, texts_of
-from karat.judges.protocol import judge, names_of
+from karat.judges.protocol import JudgeBase, judge, names_of
 from karat.judges.text import fold_names, folder
 from karat.samples import Samples
 
@@ -93,8 +93,10 @@ _END = 64
 
 
 @judge("contains")
-class Contains:
+class Contains(JudgeBase):
     """A gold quote lies in the chunk, or the chunk in a gold document; white space may differ."""
+
+    compares = "quote"
 
     def __init__(self, direction: Direction = "either", *, strip: Any = (), fold: Any = ("space",)) -> None:
         if direction not in get_args(Direction):
@@ -123,7 +125,7 @@ class Contains:
         forms_of = partial(self._forms, fold=fold if early else None)
         matches = Matches(samples, texts, fold)
         rows = zip(texts.chunks, pairwise(texts.start), strict=True)
-        for query, (chunks, (begin, end)) in enumerate(over(rows, len(samples), self.name)):
+        for query, (chunks, (begin, end)) in enumerate(track(rows, len(samples), self.name)):
             seen = list(map(fold, chunks)) if early else chunks
             forms = _Forms(chunks, forms_of)
             piece = [] if pieces is None else [self._piece(chunk, pieces) for chunk in chunks]

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from karat._internal.arrays import Ints
-from karat._internal.display import many
+from karat._internal.display import plural
 from karat.errors import BadArgument, InputError, first_line, nearest
 from karat.judges.text import fold_space
 from karat.samples.files import Rows, read_file
@@ -74,7 +74,7 @@ class Corpus:
         self._names: list[str] = []
         self._short: dict[str, str] = {}
         if isinstance(given, Mapping):
-            self.told = f"dict of {many(len(given), 'document', 'documents')}"
+            self.told = f"dict of {plural(len(given), 'document', 'documents')}"
             self._take(given.items(), "corpus")
         elif isinstance(given, str | PathLike):
             path = Path(given).expanduser()

@@ -17,7 +17,7 @@ from karat.conventions import Convention
 from karat.errors import BadArgument, InputError, unknown
 from karat.hits import Hits
 from karat.judges.matches import Matches, Texts, texts_of
-from karat.judges.protocol import judge, share_of_one, truth
+from karat.judges.protocol import JudgeBase, judge, share_of_one, truth
 from karat.samples import Samples
 
 _WORTH_THREADS = 50_000_000
@@ -174,7 +174,7 @@ class _Pairs(NamedTuple):
 
 
 @judge("fuzzy")
-class Fuzzy:
+class Fuzzy(JudgeBase):
     """Texts whose similarity reaches the threshold, `strict`: exceeds it; `graded` multiplies the grade by it."""
 
     def __init__(
@@ -193,6 +193,7 @@ class Fuzzy:
         settings |= {"strict": True} if self.strict else {}
         settings |= {"graded": True} if self.graded else {}
         self.name = write_call("fuzzy", **settings)
+        self.settings = settings
 
     def __call__(self, samples: Samples, convention: Convention) -> Hits:
         """Compare every chunk with every gold text of its query."""

@@ -10,11 +10,12 @@ from karat.errors import BadArgument, InputError
 from karat.hits import Gold, Hits
 from karat.hits.combine import unite
 from karat.judges.matches import need
-from karat.judges.protocol import judge
+from karat.judges.protocol import JudgeBase, judge
 from karat.samples import Field, RepeatedKey, Samples
+from karat.samples.notes import Note
 
 
-class _Equality:
+class _Equality(JudgeBase):
     """Matches items that are equal in one field."""
 
     name: str
@@ -37,17 +38,12 @@ class _Equality:
             found.rank,
             found.gold,
             depth=found.depth,
-            of=Gold(keys.key, keys.start, samples.gold.grade),
+            gold_items=Gold(keys.key, keys.start, samples.gold.grade),
             equality=True,
             why=self.why,
-            notes=_notes(found.rounded),
+            notes=(Note("single_precision_ties", found.rounded),) if found.rounded else (),
         )
         return hits if units is None else unite(hits, units)
-
-    @property
-    def fields(self) -> tuple[Field, ...]:
-        """What tells copies."""
-        return (self.field,)
 
     def _check(self, samples: Samples) -> None:
         need(samples, self.field, self.name)
@@ -61,6 +57,8 @@ class Ids(_Equality):
         if at not in ("item", "doc"):
             raise BadArgument('items are compared at="item", or their documents at="doc"', got=at)
         self.field = "doc" if at == "doc" else "id"
+        self.fields = (self.field,)
+        self.compares = self.field
         self.name = write_call("ids", at=at) if at == "doc" else "ids"
         self.why = "same document" if at == "doc" else "same id"
 
@@ -81,10 +79,3 @@ class Exact(_Equality):
     name: str = "exact"
     field: Field = "text"
     why = "exact"
-
-
-def _notes(rounded: int) -> tuple[str, ...]:
-    if not rounded:
-        return ()
-    said = f"{rounded} ranks were decided as ties: the scores are equal in single precision, as in trec_eval"
-    return (said,)

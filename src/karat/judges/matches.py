@@ -111,7 +111,7 @@ class Matches:
             np.array(self.rank, np.int64),
             np.array(self.gold, np.int64),
             depth=np.fromiter(map(len, chunks), np.int64, len(chunks)),
-            of=Gold(self._texts.gold, gold.start, gold.grade),
+            gold_items=Gold(self._texts.gold, gold.start, gold.grade),
             grade=grade if share is None else np.where(grade > 0, grade * share, grade),
             repeated=np.array(self._copies(), bool),
             why=self.why,

@@ -6,11 +6,12 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from karat._internal.display import clean, many
+from karat._internal.display import plural, sanitize
 from karat._internal.grammar import Call, parse_call, write
 from karat.errors import BadArgument, Unavailable
 from karat.judges.protocol import Judge, find_judge
 from karat.llm import Failure, find_model
+from karat.samples.notes import Note
 from karat.stats.agreement import Kind, alpha
 
 if TYPE_CHECKING:
@@ -74,9 +75,11 @@ class Asking:
         spent = self.engine.spent
         cost = "" if spent.cost is None else f", {dollars(spent.cost)}"
         tokens = f"{spent.prompt_tokens:,} + {spent.completion_tokens:,} tokens"
-        end = " · interrupted" if self.interrupted else f" · {clean(remark)}" if (remark := self.engine.remark) else ""
-        calls = f"{many(spent.calls, 'call', 'calls')} ({spent.cached:,} answers from the cache)"
-        return f"asked {clean(self.engine.model.name)}: {calls}, {tokens}{cost}{end}"
+        end = (
+            " · interrupted" if self.interrupted else f" · {sanitize(remark)}" if (remark := self.engine.remark) else ""
+        )
+        calls = f"{plural(spent.calls, 'call', 'calls')} ({spent.cached:,} answers from the cache)"
+        return f"asked {sanitize(self.engine.model.name)}: {calls}, {tokens}{cost}{end}"
 
     def ask(
         self, requests: Sequence[Request], later: Callable[[], Sequence[Request]] = tuple
@@ -113,7 +116,7 @@ class Asking:
         if self._agreed or not on_terminal() or not self.engine.estimate(requests).calls:
             return
         estimate = self.engine.estimate([*requests, *later()])
-        sys.stderr.write(f"{clean(self.engine.model.name)}\n{estimate}\nGo on? [y/N] ")
+        sys.stderr.write(f"{sanitize(self.engine.model.name)}\n{estimate}\nGo on? [y/N] ")
         sys.stderr.flush()
         if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
             raise Unavailable("nothing was asked, as you wished", hint="--yes, or confirm=False, to ask at once")
@@ -157,10 +160,9 @@ def _without_secret(address: str) -> str:
     return f"{scheme}{found}{rest.rpartition('@')[2]}" if found else address
 
 
-def agreement_note(votes: Sequence[Sequence[float]], repeats: int, kind: Kind = "nominal") -> tuple[str, ...]:
-    """A sentence on repeats and their agreement, if there were any."""
+def agreement_note(votes: Sequence[Sequence[float]], repeats: int, kind: Kind = "nominal") -> tuple[Note, ...]:
+    """A note on the agreement of repeated judgements, if there were any."""
     if repeats < 2 or not votes:
         return ()
     value = alpha(votes, kind)
-    told = "cannot be told, for all judgements are the same" if value != value else f"is {value:.2f}"
-    return (f"judged {repeats} times, the majority counts; the agreement (Krippendorff's alpha) {told}",)
+    return (Note("judge_agreement", details={"repeats": repeats, "alpha": None if value != value else value}),)

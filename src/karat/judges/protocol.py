@@ -2,31 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from inspect import signature
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from karat._internal.grammar import Call, parse_call
 from karat.conventions import Convention
 from karat.errors import BadArgument, nearest, unknown
 from karat.hits import Hits
-from karat.samples import GoldItems, Samples
+from karat.samples import Field, Samples
+
+Compares = Literal["id", "doc", "text", "quote", "span", "claim"]
+"""What a judge compares: ids, documents, whole texts, texts inside texts, ranges of documents, or claims."""
 
 
 @runtime_checkable
 class Judge(Protocol):
-    """Looks at all samples and says which retrieved item satisfies which gold item."""
+    """Decides for all samples which retrieved item satisfies which gold item."""
 
     @property
     def name(self) -> str:
         """The judge as it is written: `ids`, or `fuzzy(threshold=0.8)`."""
         ...
 
+    @property
+    def compares(self) -> Compares:
+        """What is compared."""
+        ...
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The fields by which two items of a ranking are told apart."""
+        ...
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The settings as plain values, stored with a run."""
+        ...
+
+    @property
+    def needs_gold(self) -> bool:
+        """True if samples must have gold items."""
+        ...
+
+    @property
+    def makes_gold(self) -> bool:
+        """True if the judge makes gold items itself, such as the claims of an answer."""
+        ...
+
+    @property
+    def complete_gold(self) -> bool:
+        """True if the gold is complete, so that recall is defined."""
+        ...
+
+    @property
+    def parallel(self) -> bool:
+        """True if queries may be judged in batches, by several processes or machines."""
+        ...
+
+    def same(self, text: str) -> str:
+        """The normal form of a text: two items with the same form are copies."""
+        ...
+
     def __call__(self, samples: Samples, convention: Convention) -> Hits:
         """Judge every sample."""
         ...
+
+
+class JudgeBase:
+    """The defaults of the protocol. A judge derived from it needs a `name` and `__call__`."""
+
+    compares: Compares = "text"
+    fields: tuple[Field, ...] = ("text",)
+    settings: Mapping[str, Any] = {}
+    needs_gold = True
+    makes_gold = False
+    complete_gold = True
+    parallel = True
+
+    def same(self, text: str) -> str:
+        """The text itself: only equal texts are copies."""
+        return text
+
+
+class CustomJudge(JudgeBase):
+    """A custom judge that has only a name and a call, with the defaults of the protocol."""
+
+    def __init__(self, judge: Any) -> None:
+        self.name: str = judge.name
+        self._judge = judge
+
+    def __call__(self, samples: Samples, convention: Convention) -> Hits:
+        """Let the custom judge decide."""
+        hits: Hits = self._judge(samples, convention)
+        return hits
 
 
 JUDGES: dict[str, Callable[..., Judge]] = {}
@@ -58,6 +128,8 @@ def find_judge(wanted: str | Judge) -> Judge:
     if not isinstance(wanted, str):
         if isinstance(wanted, Judge) and not isinstance(wanted, type):
             return wanted
+        if callable(wanted) and not isinstance(wanted, type) and isinstance(getattr(wanted, "name", None), str):
+            return CustomJudge(wanted)
         raise BadArgument(
             "a judge has a name and is called with samples and a convention", got=wanted, hint='judge="ids"'
         )
@@ -90,21 +162,6 @@ def _check_settings(maker: Callable[..., Judge], call: Call) -> None:
     for name in unnamed[: len(call.positional)]:
         if name in call.named:
             raise BadArgument(f'{name} of the judge "{call.name}" is given twice', hint=takes)
-
-
-def check_measurable(judge: Judge, metrics: Iterable[str]) -> None:
-    """Refuse metrics that need what the judge cannot know, before anything is asked or paid for."""
-    cannot = [name for name in metrics if name in getattr(judge, "cannot_measure", ())]
-    if cannot:
-        problem = f'{", ".join(cannot)} asks how much of all gold was found; "{judge.name}" sees only what came back'
-        raise BadArgument(problem, hint='precision, ndcg, rr, hit, err or rbp; or judge="claims(…)" with answers')
-
-
-def with_gold_of(hits: Hits, samples: Samples, judge: Judge) -> Samples:
-    """The samples with the gold that the judge made, so that a run shows it as any other."""
-    if not getattr(judge, "makes_gold", False):
-        return samples
-    return replace(samples, gold=GoldItems({"text": list(hits.of.label)}, hits.of.grade, hits.of.start))
 
 
 def share_of_one(name: str, value: object) -> float:

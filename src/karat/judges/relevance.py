@@ -16,30 +16,28 @@ from karat.hits import Gold, Hits
 from karat.judges.attribution import Piece, packed, pieces_of
 from karat.judges.model_judge import Asking, agreement_note
 from karat.judges.prompts import Grade, grade
-from karat.judges.protocol import judge
+from karat.judges.protocol import JudgeBase, judge
 from karat.judges.support import Contexts, Ranking
 from karat.llm import Answer, Failure, Request
 from karat.samples import Samples
+from karat.samples.notes import Note
 
 To = Literal["query", "answer"]
 Wanted = list[tuple[str, str]]
 """What passages are graded against, as labelled texts; empty if there is nothing."""
 _MANY = 10
 """Passages in one call: more are graded less carefully."""
-NEED_ALL_GOLD = frozenset((
-    "recall", "recall_all", "recall_capped", "f", "f1", "r_precision", "ap", "ap_each", "rr_each", "bpref",
-    "context_recall", "span_recall", "span_precision", "span_iou", "span_f1",
-))  # fmt: skip
-"""Metrics that ask how much of all gold was found, which nobody knows here."""
 
 
 @judge("relevance")
-class Relevance:
+class Relevance(JudgeBase):
     """Grades from 0 to 3 by a language model, for data without gold; for precision, nDCG, RR, not for recall."""
 
+    compares = "claim"
     needs_gold = False
     makes_gold = True
-    cannot_measure = NEED_ALL_GOLD
+    complete_gold = False
+    parallel = False  # one budget for all requests
 
     def __init__(
         self,
@@ -92,9 +90,7 @@ class Relevance:
         failed = {row: one.cause for row, one in enumerate(told) if isinstance(one, Failure)}
         each = [[] if isinstance(one, Failure) else one for one in told]
         votes = [[one.grade for one in several] for own in each for several in own]
-        note = (
-            f"graded 0 to 3 against the {self.to}; there is no gold: nDCG knows no better than the best order of these"
-        )
+        note = Note("graded_without_gold", details={"to": self.to})
         notes = (note, *agreement_note(votes, self.asking.repeats, "interval"))
         return _hits(rankings, [[_majority(several) for several in own] for own in each], failed, notes)
 
@@ -159,7 +155,7 @@ def _majority(several: Sequence[Grade]) -> Grade:
 
 
 def _hits(
-    rankings: Sequence[Ranking], grades: Sequence[Sequence[Grade]], failed: dict[int, str], notes: tuple[str, ...]
+    rankings: Sequence[Ranking], grades: Sequence[Sequence[Grade]], failed: dict[int, str], notes: tuple[Note, ...]
 ) -> Hits:
     """Each different text is a gold item of its grade, and is found where it stands."""
     rows: list[tuple[int, int, int, bool, str]] = []
@@ -179,7 +175,7 @@ def _hits(
         columns[:, 1],
         columns[:, 2],
         depth=np.array([ranking.depth for ranking in rankings], np.int64),
-        of=Gold(labels, starts(np.array(size, np.int64)), np.array(values, float), open=True),
+        gold_items=Gold(labels, starts(np.array(size, np.int64)), np.array(values, float), incomplete=True),
         repeated=columns[:, 3].astype(bool),
         why=[row[4] for row in rows],
         notes=notes,

@@ -14,11 +14,12 @@ from karat.conventions import Convention
 from karat.errors import InputError
 from karat.hits import Gold, Hits
 from karat.hits.combine import unite as unite_hits
-from karat.hits.totals import Along
+from karat.hits.totals import Totals
 from karat.judges.matches import as_texts
 from karat.judges.tokens import sentences, words
 from karat.samples import GoldItems, Samples
 from karat.samples.keys import without_copies
+from karat.samples.notes import Note
 
 
 class Support(NamedTuple):
@@ -110,7 +111,7 @@ class Supported:
         claims: Sequence[Sequence[str]],
         supports: Sequence[Sequence[Support]],
         failed: dict[int, str],
-        notes: tuple[str, ...],
+        notes: tuple[Note, ...],
     ) -> None:
         self._contexts = contexts
         self._claims = claims
@@ -127,26 +128,26 @@ class Supported:
     def hits_on_gold(self, gold: GoldItems) -> Hits:
         """The claims were given as gold, which may have grades and groups."""
         hits = self._hits(Gold(list(chain.from_iterable(self._claims)), gold.start, gold.grade))
-        units = gold.units(hits.of.label)
+        units = gold.units(hits.gold_items.label)
         return hits if units is None else unite_hits(hits, units)
 
     def _hits(self, of: Gold) -> Hits:
         rows = list(self._rows(of))
         columns = np.array([row[:5] for row in rows], np.int64).reshape(-1, 5)
         depth = np.array([ranking.depth for ranking in self._contexts.rankings], np.int64)
-        along = Along(depth)
+        totals = Totals(depth)
         if self._contexts.by_sentence:
-            along = along.also("used", np.array(list(self._used()), float))
+            totals = totals.with_amounts("used", np.array(list(self._used()), float))
         return Hits(
             columns[:, 0],
             columns[:, 1],
             columns[:, 2],
             depth=depth,
-            of=of,
+            gold_items=of,
             repeated=columns[:, 3].astype(bool),
             part=columns[:, 4].astype(bool),
             why=[row[5] for row in rows],
-            along=along,
+            totals=totals,
             notes=self._notes,
             failed=self._failed,
         )

@@ -8,11 +8,11 @@ from typing import Any
 from unicodedata import category, normalize
 
 from karat._internal.grammar import write_call
-from karat._internal.progress import over
+from karat._internal.progress import track
 from karat.conventions import Convention
 from karat.hits import Hits
 from karat.judges.matches import Matches, texts_of
-from karat.judges.protocol import judge, names_of
+from karat.judges.protocol import JudgeBase, judge, names_of
 from karat.samples import Samples
 
 
@@ -89,13 +89,17 @@ def folder(names: Iterable[str]) -> Callable[[str], str]:
 
 
 @judge("text")
-class Text:
+class Text(JudgeBase):
     """The same text but for Unicode form, case, white space and punctuation; `fold` says which of them."""
 
     def __init__(self, fold: Any = ALL) -> None:
         self.fold = fold_names(fold)
-        self.same = folder(self.fold)
+        self._normal = folder(self.fold)
         self.name = "text" if self.fold == ALL else write_call("text", fold=self.fold)
+
+    def same(self, text: str) -> str:
+        """The folded text."""
+        return self._normal(text)
 
     def __call__(self, samples: Samples, convention: Convention) -> Hits:
         """Look every folded chunk up among the folded gold of its query."""
@@ -103,7 +107,7 @@ class Text:
         texts = texts_of(samples, self.name, convention, fold)
         matches = Matches(samples, texts, fold)
         rows = zip(texts.chunks, pairwise(texts.start), strict=True)
-        for query, (chunks, (begin, end)) in enumerate(over(rows, len(samples), self.name)):
+        for query, (chunks, (begin, end)) in enumerate(track(rows, len(samples), self.name)):
             wanted: dict[str, list[int]] = {}
             for gold in range(begin, end):
                 wanted.setdefault(fold(texts.gold[gold]), []).append(gold)

@@ -10,7 +10,7 @@ from functools import partial
 from random import Random
 from typing import Any, NamedTuple
 
-from karat._internal.display import many
+from karat._internal.display import plural
 from karat.errors import Unavailable
 from karat.llm.budget import Budget, Hold, Lanes
 from karat.llm.cache import Keeper, Kept, key_of
@@ -195,8 +195,8 @@ class Asking:
                 return Failure(cause)
             if call == self._rules.calls:
                 if outcome.unreached and not self._reached:
-                    self._stop(f"{cause} ({many(call, 'try', 'tries')})")
-                return Failure(f"{cause} ({many(call, 'call', 'calls')})")
+                    self._stop(f"{cause} ({plural(call, 'try', 'tries')})")
+                return Failure(f"{cause} ({plural(call, 'call', 'calls')})")
             await self._back_off(outcome, key, call)
 
     async def _back_off(self, fault: Fault, key: str, call: int) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from karat._internal.display import storable
+from karat._internal.display import valid_utf8
 from karat._internal.grammar import parse_call, write
 from karat.errors import BadArgument, Unavailable, nearest, unknown
 from karat.llm.budget import checked_price
@@ -100,7 +100,7 @@ class Endpoint:
     async def complete(self, messages: list[dict[str, str]], schema: dict[str, Any]) -> Reply:
         """Make one call; the client's own retries are off, so that every call is counted."""
         in_words = self._in_words
-        texts = storable([message["content"] for message in messages])
+        texts = valid_utf8([message["content"] for message in messages])
         sent = [{**message, "content": text} for message, text in zip(messages, texts, strict=True)]
         body: dict[str, Any] = {"model": self.model, "messages": sent, **self._sampling, "stream": False}
         if in_words:

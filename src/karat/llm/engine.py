@@ -13,7 +13,7 @@ from threading import Thread
 from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
-from karat._internal.display import clean, many
+from karat._internal.display import plural, sanitize
 from karat._internal.progress import Progress
 from karat.errors import BadArgument, Unavailable
 from karat.llm.batch import Asking, Rules
@@ -64,7 +64,7 @@ class Estimate(NamedTuple):
         cost = "" if self.cost is None else f", about {dollars(self.cost)}"
         counted = f"one for {BYTES} bytes of prompt, {ANSWER} for an answer"
         return (
-            f"{many(self.calls, 'call', 'calls')} to make ({many(self.cached, 'answer', 'answers')} in the cache), "
+            f"{plural(self.calls, 'call', 'calls')} to make ({plural(self.cached, 'answer', 'answers')} in the cache), "
             f"about {self.tokens:,} tokens ({counted}){cost}"
         )
 
@@ -232,7 +232,7 @@ class Engine:
         estimate = self.estimate(requests)
         log.info("%s: %s", self.model.name, estimate)
         if shown and estimate.calls:
-            sys.stderr.write(f"{clean(self.model.name)}: {estimate}\n" + ("Go on? [y/N] " if question else ""))
+            sys.stderr.write(f"{sanitize(self.model.name)}: {estimate}\n" + ("Go on? [y/N] " if question else ""))
             sys.stderr.flush()
         if question and estimate.calls and sys.stdin.readline().strip().lower() not in {"y", "yes"}:
             raise Unavailable("nothing was asked, as you wished", hint="confirm=False asks without a question")

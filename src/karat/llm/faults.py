@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from karat._internal.display import clean
+from karat._internal.display import sanitize
 from karat.llm.model import Fault
 
 _NAMES = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
@@ -24,7 +24,7 @@ def told(text: str, secrets: Iterable[str] = ()) -> str:
     hidden = {value for name, value in os.environ.items() if _NAMES.search(name)} | set(secrets)
     for value in sorted((value for value in hidden if len(value) >= _SHORTEST), key=len, reverse=True):
         text = text.replace(value, "[secret]")
-    return clean(_LOOKS.sub("[secret]", text), _WIDTH)
+    return sanitize(_LOOKS.sub("[secret]", text), _WIDTH)
 
 
 MOST_WAIT = 60.0

@@ -243,9 +243,9 @@ def _reach(k: Cutoff, hits: Hits) -> Floats:
     """How many ranks of each query lie within a cutoff."""
     if not isinstance(k, Budget):
         return np.full(hits.queries, float(k))
-    if "tokens" not in hits.along.totals:
+    if "tokens" not in hits.totals.at_rank:
         raise BadArgument(f"@{k} is a budget of tokens, and nobody has counted them", hint="karat.evaluate counts")
-    return hits.along.ranks_within("tokens", k.tokens)
+    return hits.totals.ranks_within("tokens", k.tokens)
 
 
 def _cutoffs(text: str, whole: str) -> tuple[Cutoff, ...]:

@@ -19,7 +19,7 @@ from karat.metrics.sets import gold_items
 def gained(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """What the ranking gains within k."""
     view = hits.items(c, of="ndcg")
-    if c.ties == "averaged" and (score := hits.along.values("score")) is not None:
+    if c.ties == "averaged" and (score := hits.totals.at_rank.get("score")) is not None:
         return _mean_over_orders(hits, view, score, k, c) + _below(hits, k, c)
     return hits.total(view, _worth(hits, view, c), view.place, k) + _below(hits, k, c)
 
@@ -82,8 +82,8 @@ def _below(hits: Hits, k: Cutoffs, c: Convention) -> Floats | float:
         return 0.0
     found = hits.items(c, 0.0)
     left = hits.gold_count(0.0) - np.bincount(found.query, minlength=hits.queries)
-    known = hits.of.grade > 0
-    gain = np.bincount(hits.gold_query[known], _gain(hits.of.grade[known], c), hits.queries)
+    known = hits.gold_items.grade > 0
+    gain = np.bincount(hits.gold_query[known], _gain(hits.gold_items.grade[known], c), hits.queries)
     good = found.grade > 0
     gain -= np.bincount(found.query[good], _gain(found.grade[good], c), hits.queries)
     discounts = _discounted(np.minimum(hits.depth + left, k), c) - _discounted(np.minimum(hits.depth, k), c)
@@ -129,7 +129,9 @@ def rr(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Fl
     return 1.0 / hits.first_rank(k, c, rel)  # never found: the rank is infinite, the score is 0
 
 
-@metric(symbol="AP", aliases=("map", "average_precision", "mean_average_precision"), pool=gold_items)
+@metric(
+    symbol="AP", aliases=("map", "average_precision", "mean_average_precision"), pool=gold_items, needs_all_gold=True
+)
 def ap(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Mean, over the gold items, of the precision at the rank where each is found."""
     view = hits.items(c, rel, of="ap")
@@ -173,7 +175,7 @@ def rbp(hits: Hits, k: Cutoffs, c: Convention, *, p: float = 0.8, rel: float | N
     return sums if c.rbp_of == "grade" else np.minimum(sums, 1.0)  # a sum of very many terms may be rounded up
 
 
-@metric(symbol="bpref", cutoff=False)
+@metric(symbol="bpref", cutoff=False, needs_all_gold=True)
 def bpref(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Share of pairs, relevant and judged irrelevant, that stand in the right order."""
     view, size = hits.items(c, 0.0), hits.gold_count(rel)
@@ -197,21 +199,21 @@ def _bounds(view: View) -> list[tuple[int, int]]:
     return list(pairwise([*start, len(view.query)]))
 
 
-@metric(symbol="RR-each", pool=gold_items)
+@metric(symbol="RR-each", pool=gold_items, needs_all_gold=True)
 def rr_each(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Mean, over the gold items, of one over the rank where each is found."""
     view = hits.items(c, rel)
     return hits.total(view, 1.0 / view.rank, view.rank, k) / np.maximum(hits.gold_count(rel), 1.0)
 
 
-@metric(symbol="AP-each", pool=gold_items)
+@metric(symbol="AP-each", pool=gold_items, needs_all_gold=True)
 def ap_each(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Mean, over the gold items, of the average precision of a search for that one alone."""
     rows = hits.matches(c, rel)
     rows = rows[np.lexsort((hits.rank[rows], hits.gold[rows]))]
     query, rank, gold = hits.query[rows], hits.rank[rows], hits.gold[rows]
     precision = (row_number(gold) + 1.0) / rank
-    size = len(hits.of.grade)
+    size = len(hits.gold_items.grade)
     means = []
     for cutoffs in k:
         within = rank <= (cutoffs[query] if len(cutoffs) > 1 else cutoffs[0])

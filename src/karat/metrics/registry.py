@@ -34,10 +34,17 @@ class Definition:
     """Whether `@k` may be asked of it."""
     needs_gold: bool
     """Whether a query without relevant gold is undefined."""
+    needs_all_gold: bool
+    """True if the metric asks how much of all gold was found, so that the gold must be complete."""
     pool: Formula | None
     """What a query weighs when queries are pooled: the denominator of the metric, if it has one."""
     aliases: tuple[str, ...] = ()
     settings: Mapping[str, float | None] = field(default_factory=dict)
+
+    @property
+    def built_in(self) -> bool:
+        """True if karat defines it."""
+        return self.formula.__module__.startswith("karat.")
 
     @property
     def help(self) -> str:
@@ -60,6 +67,7 @@ def metric(
     aliases: tuple[str, ...] = (),
     cutoff: bool = True,
     needs_gold: bool = True,
+    needs_all_gold: bool = False,
     pool: Callable[..., Floats] | None = None,
 ) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]: ...
 def metric(
@@ -70,6 +78,7 @@ def metric(
     aliases: tuple[str, ...] = (),
     cutoff: bool = True,
     needs_gold: bool = True,
+    needs_all_gold: bool = False,
     pool: Callable[..., Floats] | None = None,
 ) -> Callable[..., Floats] | Callable[[Callable[..., Floats]], Callable[..., Floats]]:
     """Make a metric of a function `(hits, k, convention, *, settings…) → one number per query`.
@@ -88,6 +97,7 @@ def metric(
             symbol=symbol or name,
             cutoff=cutoff,
             needs_gold=needs_gold,
+            needs_all_gold=needs_all_gold,
             pool=pool,
             aliases=aliases,
             settings=dict(getattr(formula, "__kwdefaults__", None) or {}),
@@ -97,6 +107,13 @@ def metric(
         return formula
 
     return register if formula is None else register(formula)
+
+
+def register_all(definitions: Mapping[str, Definition]) -> None:
+    """Register metrics that another process defined."""
+    if any(METRICS.get(name) is not own for name, own in definitions.items()):
+        METRICS.update(definitions)
+        PARSED.clear()
 
 
 def find_metric(name: str) -> Definition:

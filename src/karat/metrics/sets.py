@@ -23,8 +23,8 @@ def reachable(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None
 
 def slots(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """What precision divides by: k, or what came back where there is no k or the convention says so."""
-    if c.precision_over == "different" and hits.along.values("different") is not None:
-        return hits.along.at("different", k)
+    if c.precision_over == "different" and hits.totals.at_rank.get("different") is not None:
+        return hits.totals.at("different", k)
     if c.precision_over == "k" and k[-1, 0] < np.inf:
         return k
     return hits.returned(k)
@@ -35,7 +35,7 @@ def _share(part: Floats, whole: Floats) -> Floats:
     return part / np.maximum(whole, 1.0)
 
 
-@metric(symbol="R", aliases=("recall_at_k", "r"), pool=gold_items)
+@metric(symbol="R", aliases=("recall_at_k", "r"), pool=gold_items, needs_all_gold=True)
 def recall(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Share of the gold items that the top k hold."""
     return _share(hits.found(k, c, rel), gold_items(hits, k, c, rel=rel))
@@ -47,13 +47,13 @@ def hit(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> F
     return (hits.found(k, c, rel) > 0).astype(float)
 
 
-@metric(symbol="R-all")
+@metric(symbol="R-all", needs_all_gold=True)
 def recall_all(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """1 if the top k hold every gold item."""
     return (hits.found(k, c, rel) >= hits.gold_count(rel)).astype(float)
 
 
-@metric(symbol="R-cap", aliases=("r_cap", "relative_precision"), pool=reachable)
+@metric(symbol="R-cap", aliases=("r_cap", "relative_precision"), pool=reachable, needs_all_gold=True)
 def recall_capped(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Share of the gold items that k places could hold at best."""
     return _share(np.minimum(hits.found(k, c, rel), k), reachable(hits, k, c, rel=rel))
@@ -65,7 +65,7 @@ def precision(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None
     return _share(hits.relevant(k, c, rel), slots(hits, k, c))
 
 
-@metric(symbol="F")
+@metric(symbol="F", needs_all_gold=True)
 def f(hits: Hits, k: Cutoffs, c: Convention, *, beta: float = 1.0, rel: float | None = None) -> Floats:
     """Harmonic mean of precision and recall, recall weighing beta² times as much."""
     if not 0 < beta <= 1e6:
@@ -75,13 +75,13 @@ def f(hits: Hits, k: Cutoffs, c: Convention, *, beta: float = 1.0, rel: float | 
     return (1 + beta**2) * p * r / np.where(mixed > 0, mixed, 1.0)
 
 
-@metric(symbol="F1")
+@metric(symbol="F1", needs_all_gold=True)
 def f1(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Harmonic mean of precision and recall."""
     return f(hits, k, c, beta=1.0, rel=rel)
 
 
-@metric(symbol="R-prec", aliases=("rprec",), cutoff=False, pool=gold_items)
+@metric(symbol="R-prec", aliases=("rprec",), cutoff=False, pool=gold_items, needs_all_gold=True)
 def r_precision(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Recall at as many ranks as the query has gold items."""
     view, size = hits.items(c, rel), gold_items(hits, k, c, rel=rel)

@@ -14,15 +14,15 @@ from karat.metrics.registry import metric
 
 def gold_size(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """How much gold there is, in characters or tokens."""
-    if "gold" not in hits.along.sizes:
+    if "gold" not in hits.totals.sizes:
         raise BadArgument("span metrics measure ranges of text, which this judge does not know", hint='judge="spans"')
-    return hits.along.sizes["gold"]
+    return hits.totals.sizes["gold"]
 
 
 def read_size(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """How much was read, what overlaps once."""
     gold_size(hits, k, c)
-    return hits.along.at("read", k)
+    return hits.totals.at("read", k)
 
 
 def _share(part: Floats, whole: Floats, size: Floats) -> Floats:
@@ -30,28 +30,28 @@ def _share(part: Floats, whole: Floats, size: Floats) -> Floats:
     return np.where(size > 0, np.minimum(part / np.maximum(whole, 1.0), 1.0), np.nan)
 
 
-@metric(symbol="span-R", pool=gold_size)
+@metric(symbol="span-R", pool=gold_size, needs_all_gold=True)
 def span_recall(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """Share of the gold text that the top k cover."""
     size = gold_size(hits, k, c)
-    return _share(hits.along.at("covered", k), size, size)
+    return _share(hits.totals.at("covered", k), size, size)
 
 
-@metric(symbol="span-P", pool=read_size)
+@metric(symbol="span-P", pool=read_size, needs_all_gold=True)
 def span_precision(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """Share of the text in the top k that is gold."""
     size, read = gold_size(hits, k, c), read_size(hits, k, c)
-    return _share(hits.along.at("gold_read", k), read, size)
+    return _share(hits.totals.at("gold_read", k), read, size)
 
 
-@metric(symbol="span-IoU")
+@metric(symbol="span-IoU", needs_all_gold=True)
 def span_iou(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """Gold text in the top k, over all text that is either gold or read."""
     size, read, both = gold_size(hits, k, c), read_size(hits, k, c), _both(hits, k)
     return _share(both, size + read - both, size)
 
 
-@metric(symbol="span-F1")
+@metric(symbol="span-F1", needs_all_gold=True)
 def span_f1(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """Harmonic mean of span_precision and span_recall."""
     size, read = gold_size(hits, k, c), read_size(hits, k, c)
@@ -60,14 +60,14 @@ def span_f1(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
 
 def _both(hits: Hits, k: Cutoffs) -> Floats:
     """How much of the text is gold and was read."""
-    return np.minimum(hits.along.at("covered", k), hits.along.at("gold_read", k))
+    return np.minimum(hits.totals.at("covered", k), hits.totals.at("gold_read", k))
 
 
 def _claims(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     return hits.gold_count(rel)
 
 
-@metric(symbol="CR", pool=_claims)
+@metric(symbol="CR", pool=_claims, needs_all_gold=True)
 def context_recall(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Share of the claims that a context of the top k supports, as in ragas."""
     return np.minimum(hits.found(k, c, rel) / np.maximum(hits.gold_count(rel), 1.0), 1.0)
@@ -92,11 +92,11 @@ def chunk_attribution(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
 def chunk_utilization(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """How much of a chunk in the top k the response makes use of, on average over these chunks."""
     _of_response(hits)
-    return hits.along.at("used", k) / np.maximum(hits.returned(k), 1.0)
+    return hits.totals.at("used", k) / np.maximum(hits.returned(k), 1.0)
 
 
 def _of_response(hits: Hits) -> None:
-    if hits.along.values("used") is None:
+    if hits.totals.at_rank.get("used") is None:
         raise BadArgument(
             "how chunks are used is told by a response, which this judge does not look at",
             hint='judge="claims(lexical, of=response)", or a model in the place of lexical',

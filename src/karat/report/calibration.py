@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from karat._internal.display import clean, html_table, many, number, span, text_table
+from karat._internal.display import html_table, number, plural, sanitize, span, text_table
 from karat.analysis.calibrate import Calibration
 from karat.report.forms import Markdown, escape, table
 from karat.stats.agreement import Figure
@@ -40,9 +40,9 @@ def _heading(found: Calibration) -> str:
     p, failed = found.run.provenance, len(found.run.failures)
     judged = f", judged {len(found.run) - failed:,}" if failed else ""
     used = found.agreement.judgements if found.agreement is not None else found.corrected and found.corrected.labelled
-    return clean(
-        f"{p.source} · {many(len(found.run), 'query', 'queries')}{judged} · judge: {p.judge} · "
-        f"{found.labels.source}: {many(used or 0, 'label', 'labels')} used"
+    return sanitize(
+        f"{p.source} · {plural(len(found.run), 'query', 'queries')}{judged} · judge: {p.judge} · "
+        f"{found.labels.source}: {plural(used or 0, 'label', 'labels')} used"
     )
 
 
@@ -64,7 +64,7 @@ def _agreement(found: Calibration) -> list[list[str]]:
     a = found.agreement
     if a is None:
         return []
-    of = f"{a.tp + a.tn:,} of {many(a.judgements, 'judgement', 'judgements')} in {many(a.queries, 'query', 'queries')}"
+    of = f"{a.tp + a.tn:,} of {plural(a.judgements, 'judgement', 'judgements')} in {plural(a.queries, 'query', 'queries')}"
     return [
         _line("agreement", a.agreement, of),
         _line("Cohen's kappa", a.kappa, "agreement beyond chance"),
@@ -75,10 +75,10 @@ def _agreement(found: Calibration) -> list[list[str]]:
 
 
 def _means(found: Calibration) -> list[list[str]]:
-    c, name = found.corrected, clean(found.metric)
+    c, name = found.corrected, sanitize(found.metric)
     if c is None:
         return []
-    all_of, some = many(c.queries, "query", "queries"), many(c.labelled, "query", "queries")
+    all_of, some = plural(c.queries, "query", "queries"), plural(c.labelled, "query", "queries")
     weight = "" if c.weight != c.weight else f"; the judge weighs {c.weight:.2f}"
     return [
         _line(f"{name}, judge", c.judge, f"{all_of}; its errors are not in the interval"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from karat._internal.display import clean, html_table, many, number, text_table
+from karat._internal.display import html_table, number, plural, sanitize, text_table
 from karat.analysis.changes import Move
 from karat.analysis.compare import LETTERS, Comparison, Moved, Row
 from karat.report.forms import Latex, Markdown, code, escape, table_latex
@@ -70,15 +70,15 @@ def latex(comparison: Comparison) -> str:
 
 def _caption(comparison: Comparison) -> str:
     first = comparison.runs[0]
-    return clean(
-        f"{', '.join(clean(name, _NAME) for name in comparison.names)} · "
-        f"{many(len(comparison), 'query', 'queries')} · judge: {first.provenance.judge} · "
+    return sanitize(
+        f"{', '.join(sanitize(name, _NAME) for name in comparison.names)} · "
+        f"{plural(len(comparison), 'query', 'queries')} · judge: {first.provenance.judge} · "
         f"convention: {first.convention.name}"
     )
 
 
 def _header(comparison: Comparison) -> list[str]:
-    a, b = (clean(name, _NAME) for name in comparison.names)
+    a, b = (sanitize(name, _NAME) for name in comparison.names)
     return ["", a, b, "difference", "95 % interval", "p (Holm)", "won / tied / lost", ""]
 
 
@@ -98,7 +98,7 @@ def _matrix(comparison: Comparison, raised: Callable[[str], str]) -> list[list[s
         for row in comparison.rows:
             beaten = "".join(LETTERS[other] for other in row.beaten(run))
             cells.append(number(row.means[run]) + (raised(beaten) if beaten else ""))
-        lines.append([LETTERS[run], clean(name, _NAME), *cells])
+        lines.append([LETTERS[run], sanitize(name, _NAME), *cells])
     return lines
 
 
@@ -133,7 +133,7 @@ def _unseen(rows: list[Row]) -> list[str]:
         return []
     each = ", ".join(f"{row.metric} {row.detectable:.3f}" for row in known)
     counts = {row.n for row in known}
-    over = many(max(counts), "query", "queries") if len(counts) == 1 else "so many queries"
+    over = plural(max(counts), "query", "queries") if len(counts) == 1 else "so many queries"
     return [f"With {over} a smaller true difference would often go unseen (80 % power): {each}."]
 
 
@@ -145,12 +145,12 @@ def _moved_line(moved: Moved) -> list[str]:
 def _moved_cells(moved: Moved) -> list[str]:
     """A query that moved: up or down, its id, its text, its scores, its gold."""
     mark = _UP if moved.after > moved.before else _DOWN
-    text = clean(moved.query or "", _QUERY)
-    gold = [f"{clean(move.label, _LABEL)}: {_way(move)}" for move in moved.gold[:_GOLD]]
+    text = sanitize(moved.query or "", _QUERY)
+    gold = [f"{sanitize(move.label, _LABEL)}: {_way(move)}" for move in moved.gold[:_GOLD]]
     more = [f"and {len(moved.gold) - _GOLD} more"] if len(moved.gold) > _GOLD else []
     return [
         mark,
-        clean(moved.query_id, _NAME),
+        sanitize(moved.query_id, _NAME),
         text,
         f"{moved.before:.2f} → {moved.after:.2f}",
         " · ".join(gold + more),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from karat._internal.display import clean, many, number, storable, text_table
+from karat._internal.display import number, plural, sanitize, text_table, valid_utf8
 from karat.analysis.diagnose import Diagnosis
 from karat.analysis.diagnose.miss import Miss
 from karat.analysis.diagnose.similar import passages
@@ -18,7 +18,7 @@ _LONGEST = 4_000
 
 def side_by_side(left: str, right: str, *, width: int, bold: bool) -> list[str]:
     """Lines of two columns; what of the left text stands in the right one is bold, or between « and »."""
-    a, b = clean(left, _LONGEST), clean(right, _LONGEST)
+    a, b = sanitize(left, _LONGEST), sanitize(right, _LONGEST)
     shared = passages(*_comparable(a, b))
     in_a, in_b = set[int](), set[int]()
     for start, other, size in shared:
@@ -85,30 +85,30 @@ def show(found: Diagnosis, *, width: int = _WIDTH, bold: bool = False, program: 
     for cause, count in found.causes.items():
         some = [miss for miss in found.misses if miss.cause == cause]
         lines.append(f"  {cause} · {count:,} of {len(found.misses):,}")
-        rows = [[clean(m.query_id, 20), _asked(m), clean(m.gold, _GOLD), clean(m.text)] for m in some[:_SHOWN]]
+        rows = [[sanitize(m.query_id, 20), _asked(m), sanitize(m.gold, _GOLD), sanitize(m.text)] for m in some[:_SHOWN]]
         lines += [f"  {line}" for line in text_table(rows).splitlines()]
     lines += _section("What follows", found.advice) + _section("What cannot be told", found.notes)
     if found.misses:
-        lines += ["", f"Next  {program} diagnose RUN {clean(found.misses[0].query_id, 20)}    one query in full"]
+        lines += ["", f"Next  {program} diagnose RUN {sanitize(found.misses[0].query_id, 20)}    one query in full"]
     return "\n".join(lines)
 
 
 def _heading(found: Diagnosis) -> str:
     p = found.run.provenance
-    missed = f"{len(found.misses):,} of {many(found.gold, 'gold item', 'gold items')}"
+    missed = f"{len(found.misses):,} of {plural(found.gold, 'gold item', 'gold items')}"
     said = f"{missed} not in the top {found.k}" if found.misses else f"the top {found.k} hold all gold"
     own = found.run.mean.get(f"recall@{found.k}", found.recall)
     same = abs(own - found.recall) < _SAME or own != own
     recall = f"{f'recall@{found.k}' if same else f'share of the gold in the top {found.k}'} {number(found.recall)}"
-    return f"{clean(p.source)} · {many(len(found.run), 'query', 'queries')} · judge: {p.judge} · {recall} · {said}"
+    return f"{sanitize(p.source)} · {plural(len(found.run), 'query', 'queries')} · judge: {p.judge} · {recall} · {said}"
 
 
 def _asked(miss: Miss) -> str:
-    return "" if miss.query is None else f'"{clean(miss.query, _QUERY)}"'
+    return "" if miss.query is None else f'"{sanitize(miss.query, _QUERY)}"'
 
 
 def _section(title: str, lines: Sequence[str]) -> list[str]:
-    return ["", title, *(f"  {clean(line)}" for line in lines)] if lines else []
+    return ["", title, *(f"  {sanitize(line)}" for line in lines)] if lines else []
 
 
 def _one_query(found: Diagnosis, *, width: int, bold: bool) -> str:
@@ -117,10 +117,10 @@ def _one_query(found: Diagnosis, *, width: int, bold: bool) -> str:
     gold, hits, items = run.gold(query_id), run.hits(query_id), run.items(query_id)
     retrieved = [] if items is None else items.retrieved
     query = None if run.query is None else run.query[run.row(query_id)]
-    asked = "" if query is None else f' "{clean(query)}"'
-    lines = [f"{clean(query_id)}{asked} · judge: {run.provenance.judge} · top {found.k}", "", "Gold"]
+    asked = "" if query is None else f' "{sanitize(query)}"'
+    lines = [f"{sanitize(query_id)}{asked} · judge: {run.provenance.judge} · top {found.k}", "", "Gold"]
     lines.append(
-        text_table([[clean(g.gold, _GOLD), f"grade {g.grade:g}", _where(g, i, found)] for i, g in enumerate(gold)])
+        text_table([[sanitize(g.gold, _GOLD), f"grade {g.grade:g}", _where(g, i, found)] for i, g in enumerate(gold)])
     )
     depth = int(run.all_hits.depth[run.row(query_id)])
     shown = "" if not retrieved or len(retrieved) == depth else f", the top {len(retrieved)} of {depth:,}"
@@ -130,7 +130,7 @@ def _one_query(found: Diagnosis, *, width: int, bold: bool) -> str:
         texts = [g.text for g in items.gold if g.item == place and g.text] if items is not None else []
         for other in retrieved:
             if texts and other.text and other.rank in _beside(item, place, found):
-                lines += ["", f"{clean(item.gold, _GOLD)}, beside rank {other.rank}"]
+                lines += ["", f"{sanitize(item.gold, _GOLD)}, beside rank {other.rank}"]
                 lines += [f"  {line}" for line in side_by_side(texts[0], other.text, width=width - 2, bold=bold)]
     return "\n".join([*lines, *_section("What cannot be told", found.notes)])
 
@@ -139,7 +139,7 @@ def _where(gold: GoldItem, item: int, found: Diagnosis) -> str:
     """Where a gold item was found, or why not."""
     miss = next((miss for miss in found.misses if miss.item == item), None)
     if miss is not None:
-        return f"missed: {clean(miss.text)}"
+        return f"missed: {sanitize(miss.text)}"
     return "not relevant" if gold.grade <= 0 and gold.rank is None else f"at rank {gold.rank}"
 
 
@@ -153,11 +153,11 @@ def _beside(gold: GoldItem, item: int, found: Diagnosis) -> Sequence[int]:
 def _ranking(items: Sequence[Retrieved], hits: Sequence[Hit], k: int) -> list[str]:
     rows = []
     for item in items:
-        matches = "; ".join(f"{hit.why}: {clean(hit.gold, _GOLD)}" for hit in hits if hit.rank == item.rank)
+        matches = "; ".join(f"{hit.why}: {sanitize(hit.gold, _GOLD)}" for hit in hits if hit.rank == item.rank)
         score = "" if item.score is None else f"{item.score:.4g}"
-        name = clean(item.id or item.doc or "", _GOLD)
-        excerpt = "" if item.text is None else f'"{clean(item.text, _EXCERPT)}"'
-        rows.append([str(item.rank), score, name, excerpt, f"← {clean(matches)}" if matches else ""])
+        name = sanitize(item.id or item.doc or "", _GOLD)
+        excerpt = "" if item.text is None else f'"{sanitize(item.text, _EXCERPT)}"'
+        rows.append([str(item.rank), score, name, excerpt, f"← {sanitize(matches)}" if matches else ""])
     if not rows:
         return []
     lines = text_table(rows, right=(0, 1)).splitlines()
@@ -189,5 +189,5 @@ def csv(found: Diagnosis) -> str:
     kinds = {"grade": pl.Float64, "rank": pl.Int64}
     for name in names:
         if name not in kinds:
-            columns[name] = storable([clean(text or "") for text in columns[name]])
+            columns[name] = valid_utf8([sanitize(text or "") for text in columns[name]])
     return pl.DataFrame(columns, schema={name: kinds.get(name, pl.String) for name in names}).write_csv()

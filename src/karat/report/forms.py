@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from karat._internal.display import clean, many, number, span, storable
+from karat._internal.display import number, plural, sanitize, span, valid_utf8
 from karat.run.run import Run, Slices
 
 # A parenthesis is special only after a bracket, where it makes a link; a dot only where it makes a web address.
@@ -33,7 +33,7 @@ def code(text: str, width: int | None = None) -> Markdown:
 
 
 def _entities(text: str, width: int | None) -> str:
-    return _SPECIAL.sub(lambda found: _NAMED.get(found[0], f"&#{ord(found[0])};"), clean(text, width))
+    return _SPECIAL.sub(lambda found: _NAMED.get(found[0], f"&#{ord(found[0])};"), sanitize(text, width))
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> Markdown:
@@ -51,7 +51,7 @@ def unfold(summary: str, inside: str) -> Markdown:
 def evaluation(run: Run, slices: Slices | None = None) -> str:
     """One run: the means with their intervals, what stands behind them, and its slices."""
     p, ends = run.provenance, run.interval()
-    about = f"{many(len(run), 'query', 'queries')} · judge: {p.judge} · convention: {run.convention.name}"
+    about = f"{plural(len(run), 'query', 'queries')} · judge: {p.judge} · convention: {run.convention.name}"
     rows = [[code(name), number(value), span(*ends[name])] for name, value in run.mean.items()]
     parts = [
         f"{code(p.source, 80)} · {escape(about)}",
@@ -97,7 +97,7 @@ def escape_latex(text: str, width: int | None = None) -> Latex:
     """The text as it is to be read."""
     if isinstance(text, Latex):
         return text
-    return Latex("".join(_SPECIAL_latex.get(ch, ch) for ch in clean(text, width)))
+    return Latex("".join(_SPECIAL_latex.get(ch, ch) for ch in sanitize(text, width)))
 
 
 def table_latex(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
@@ -127,7 +127,7 @@ def json_text(value: Any) -> str:
 
 def _storable(value: Any) -> Any:
     if isinstance(value, str):
-        return storable([value])[0]
+        return valid_utf8([value])[0]
     if isinstance(value, Mapping):
         return {_storable(name): _storable(one) for name, one in value.items()}
     return [_storable(one) for one in value] if isinstance(value, list | tuple) else value

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
-from karat._internal.display import clean, many, number, text_table
+from karat._internal.display import number, plural, sanitize, text_table
 from karat.analysis.gate import Gate, Worst
 from karat.analysis.rules import Check
 from karat.errors import KaratError
@@ -31,7 +31,7 @@ def terminal(gate: Gate) -> str:
 
 def checks(gate: Gate) -> str:
     """Each check on a line: what came of it, and what was measured; then what could not be seen."""
-    rows = [[row.state, ", ".join(filter(None, (row.rule, clean(row.what, 40)))), row.text] for row in _rows(gate)]
+    rows = [[row.state, ", ".join(filter(None, (row.rule, sanitize(row.what, 40)))), row.text] for row in _rows(gate)]
     return "\n".join([text_table(rows), *(f"  {remark}" for remark in gate.remarks())])
 
 
@@ -39,15 +39,17 @@ def worst_queries(gate: Gate, count: int) -> str:
     """The worst queries for the terminal, each with where its gold items went; nothing if there are none."""
     rows = []
     for one in gate.worst(count):
-        query = f'"{clean(one.query, 40)}"' if one.query else ""
-        rows.append([clean(one.query_id, 30), query, f"{one.metric} {_scores(one)}", clean("; ".join(_moves(one)), 80)])
+        query = f'"{sanitize(one.query, 40)}"' if one.query else ""
+        rows.append(
+            [sanitize(one.query_id, 30), query, f"{one.metric} {_scores(one)}", sanitize("; ".join(_moves(one)), 80)]
+        )
     return "\n".join(["Worst queries", text_table(rows)]) if rows else ""
 
 
 def summary(gate: Gate) -> str:
     """How many checks failed, in a few words."""
     failed, small = sum(not check.passed for check in gate.checks), sum(check.unsure for check in gate.checks)
-    count = many(len(gate.checks), "check", "checks")
+    count = plural(len(gate.checks), "check", "checks")
     said = f"{failed} of {count} failed" if failed else f"{count} passed"
     return f"{said}, {small} too small to tell" if small else said
 
@@ -79,13 +81,13 @@ def junit(gate: Gate) -> str:
     cases = []
     for check in gate.checks:
         about = [check.rule, check.slice if check.query is None else check.query]
-        case = ET.Element("testcase", classname="karat.gate", name=clean(", ".join(filter(None, about))))
+        case = ET.Element("testcase", classname="karat.gate", name=sanitize(", ".join(filter(None, about))))
         if not check.passed:
-            ET.SubElement(case, "failure", message=clean(check.text))
+            ET.SubElement(case, "failure", message=sanitize(check.text))
         elif check.unsure:
-            ET.SubElement(case, "skipped", message=clean(check.text))
+            ET.SubElement(case, "skipped", message=sanitize(check.text))
         else:
-            ET.SubElement(case, "system-out").text = clean(check.text)
+            ET.SubElement(case, "system-out").text = sanitize(check.text)
         cases.append(case)
     return _suite(cases)
 
@@ -93,7 +95,7 @@ def junit(gate: Gate) -> str:
 def undecided_junit(error: KaratError) -> str:
     """One case, in error."""
     case = ET.Element("testcase", classname="karat.gate", name="karat gate")
-    ET.SubElement(case, "error", message=clean(str(error)))
+    ET.SubElement(case, "error", message=sanitize(str(error)))
     return _suite([case])
 
 
@@ -128,13 +130,13 @@ def _rows(gate: Gate) -> list[_Row]:
 
 
 def _row(check: Check) -> _Row:
-    return _Row(_state(check), check.rule, check.query or check.slice or "", clean(check.text))
+    return _Row(_state(check), check.rule, check.query or check.slice or "", sanitize(check.text))
 
 
 def _others(count: int, like: Check, gate: Gate) -> str:
     if like.query is not None:
-        return many(count, "query", "queries")
-    return f"{many(count, 'slice', 'slices')} by {clean(gate.by or '', 40)}"
+        return plural(count, "query", "queries")
+    return f"{plural(count, 'slice', 'slices')} by {sanitize(gate.by or '', 40)}"
 
 
 def _state(check: Check) -> str:
@@ -175,5 +177,5 @@ def _moves(one: Worst) -> list[str]:
     moves = []
     for label, before, after in one.gold[:_SHOWN]:
         ranks = [rank or "not retrieved" for rank in ((after,) if one.before is None else (before, after))]
-        moves.append(f"{clean(label, 60)}: {' → '.join(map(str, ranks))}")
+        moves.append(f"{sanitize(label, 60)}: {' → '.join(map(str, ranks))}")
     return moves if len(one.gold) <= _SHOWN else [*moves, f"{len(one.gold) - _SHOWN} more"]

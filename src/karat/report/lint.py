@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from karat._internal.display import clean, many, storable
+from karat._internal.display import plural, sanitize, valid_utf8
 from karat.analysis.lint import Lint
 from karat.report.forms import Markdown, code, escape, table
 
@@ -11,21 +11,21 @@ def show(found: Lint) -> str:
     """What a terminal shows."""
     lines = [_heading(found), ""]
     for problem in found.problems:
-        lines.append(f"  {'PROBLEM' if problem.serious else 'remark '}  {clean(problem.text)}")
-        lines += [f"             {clean(example)}" for example in problem.examples]
+        lines.append(f"  {'PROBLEM' if problem.serious else 'remark '}  {sanitize(problem.text)}")
+        lines += [f"             {sanitize(example)}" for example in problem.examples]
         if problem.count > len(problem.examples) > 0:
             lines.append(f"             … {problem.count - len(problem.examples):,} more")
     if not found.problems:
         lines.append("  no problems")
-    lines += [f"  {clean(note)}" for note in _notes(found)]
+    lines += [f"  {sanitize(note)}" for note in _notes(found)]
     return "\n".join(lines)
 
 
 def _heading(found: Lint) -> str:
     serious = sum(problem.serious for problem in found.problems)
-    verdict = "sound" if found.sound else many(serious, "serious problem", "serious problems")
-    sizes = f"{many(found.queries, 'query', 'queries')} · {many(found.gold, 'gold item', 'gold items')}"
-    return f"{clean(found.source)} · {sizes} · {verdict}"
+    verdict = "sound" if found.sound else plural(serious, "serious problem", "serious problems")
+    sizes = f"{plural(found.queries, 'query', 'queries')} · {plural(found.gold, 'gold item', 'gold items')}"
+    return f"{sanitize(found.source)} · {sizes} · {verdict}"
 
 
 def _notes(found: Lint) -> list[str]:
@@ -62,8 +62,8 @@ def csv(found: Lint) -> str:
             "kind": [problem.kind for problem in problems],
             "serious": [problem.serious for problem in problems],
             "count": [problem.count for problem in problems],
-            "text": storable([clean(problem.text) for problem in problems]),
-            "examples": storable([clean(" | ".join(problem.examples)) for problem in problems]),
+            "text": valid_utf8([sanitize(problem.text) for problem in problems]),
+            "examples": valid_utf8([sanitize(" | ".join(problem.examples)) for problem in problems]),
         },
         schema={"kind": pl.String, "serious": pl.Boolean, "count": pl.Int64, "text": pl.String, "examples": pl.String},
     )

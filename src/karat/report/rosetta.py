@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from karat._internal.display import clean, html_table, many, number, text_table
+from karat._internal.display import html_table, number, plural, sanitize, text_table
 from karat.analysis.rosetta import Dialect, Rosetta
 from karat.conventions import CONVENTIONS, STANDARD, Convention
 from karat.conventions.explain import WORDS, differing, sentence
@@ -96,7 +96,7 @@ def _alike(c: Convention) -> dict[str, Mapping[str, object]]:
 
 
 def _heading(told: Rosetta) -> str:
-    return f"{clean(told.source)} · {many(told.queries, 'query', 'queries')} · judge: {told.judge}"
+    return f"{sanitize(told.source)} · {plural(told.queries, 'query', 'queries')} · judge: {told.judge}"
 
 
 def _rows(told: Rosetta) -> list[list[str]]:

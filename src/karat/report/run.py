@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from karat._internal.display import clean, folded, many, number, span, text_table
+from karat._internal.display import folded, number, plural, sanitize, span, text_table
 from karat._internal.grammar import write
 from karat.judges import all_judges
 from karat.metrics import METRICS, Metric
@@ -57,7 +57,7 @@ def _heading(run: Run) -> str:
     p = run.provenance
     why = f" (chosen: {p.judge_reason})" if p.judge_reason else ""
     return (
-        f"{clean(p.source)} · {many(len(run), 'query', 'queries')} · "
+        f"{sanitize(p.source)} · {plural(len(run), 'query', 'queries')} · "
         f"judge: {p.judge}{why} · convention: {run.convention.name}{f' · tokens: {p.tokens}' if p.tokens else ''}"
     )
 
@@ -69,7 +69,7 @@ def _means(runs: Mapping[str, Run]) -> str:
     beside = _beside(first)
     rows = []
     if list(runs) != [""]:
-        rows.append(["", *(clean(name, 20) for name in runs), ""])
+        rows.append(["", *(sanitize(name, 20) for name in runs), ""])
     for name in first.mean:
         means = [
             f"{number(run.mean[name])}  {span(*ends[name])}" for run, ends in zip(runs.values(), all_ends, strict=True)
@@ -105,6 +105,6 @@ def _ceilings(run: Run, metric: Metric) -> dict[str, str]:
 def _footnotes(run: Run) -> list[str]:
     """How sure the means are, and what is not in them."""
     defined = {len(run) - count for count in run.undefined.values()}
-    over = many(max(defined), "query", "queries") if len(defined) == 1 else "the queries that are defined"
+    over = plural(max(defined), "query", "queries") if len(defined) == 1 else "the queries that are defined"
     first = "95 % intervals: bootstrap over " + over if max(defined) > 1 else "no intervals: too few queries"
     return [f"  {line}" for line in (f"{first}.", *run.remarks())]

@@ -19,17 +19,18 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import numpy as np
 
-from karat._internal.arrays import Ints, starts
-from karat._internal.display import storable
+from karat._internal.arrays import Ints, row_number, starts
+from karat._internal.display import valid_utf8
+from karat._internal.grammar import parse_call
 from karat.conventions import Convention
 from karat.errors import BadArgument, KaratError, RunFileError, first_line
 from karat.hits import Gold, Hits
-from karat.hits.totals import Along
+from karat.hits.totals import Totals
 from karat.metrics import Metric
 from karat.metrics.names import parse_stored
 from karat.run.provenance import Provenance
 from karat.run.run import Run
-from karat.run.stored_items import Extent, Kept, strings
+from karat.run.stored_items import Extent, StoredItems, strings
 
 if TYPE_CHECKING:
     import polars as pl
@@ -68,7 +69,7 @@ def _read(value: Any, hint: Any = float) -> Any:
     return nan if value == _NAN and (hint is float or float in get_args(hint)) else value
 
 
-def item_columns(kept: Kept, of: Gold) -> dict[str, pl.Series]:
+def item_columns(kept: StoredItems, of: Gold) -> dict[str, pl.Series]:
     """The items as nested columns, one list of records for each query; of the gold, what the run does not say."""
     named = _named_by(kept, of)
     said = ("label",) if named is None else ("label", "grade", "item", named)
@@ -77,23 +78,17 @@ def item_columns(kept: Kept, of: Gold) -> dict[str, pl.Series]:
     return columns | ({_GOLD: _nested(gold, kept.gold_start)} if gold else {})
 
 
-def about_items(kept: Kept, of: Gold) -> dict[str, Any]:
+def about_items(kept: StoredItems, of: Gold) -> dict[str, Any]:
     """What a reader of the columns must know: how much they hold, and what the labels of the gold are."""
     return {**kept.extent._asdict(), "label": _named_by(kept, of)}
 
 
-def _named_by(kept: Kept, of: Gold) -> str | None:
+def _named_by(kept: StoredItems, of: Gold) -> str | None:
     """The field of which the labels consist, where the gold is what the run has and nothing else."""
     gold = kept.gold
-    if gold["item"] != _counted(of) or gold["grade"] != of.grade.tolist():
+    if gold["item"] != row_number(of.start).tolist() or gold["grade"] != of.grade.tolist():
         return None
     return next((name for name in ("id", "text") if gold.get(name) == of.label), None)
-
-
-def _counted(of: Gold) -> list[int]:
-    """The number of each gold item within its query."""
-    numbers: list[int] = (np.arange(len(of.label)) - np.repeat(of.start[:-1], np.diff(of.start))).tolist()
-    return numbers
 
 
 def _nested(columns: Mapping[str, Any], start: Ints) -> pl.Series:
@@ -115,7 +110,7 @@ def _texts_stored(name: str, column: list[Any]) -> pl.Series:
         series = pl.Series(name, column, dtype=pl.String, strict=True)
     except (TypeError, UnicodeError, pl.exceptions.PolarsError):  # numbers among them, or half a character
         texts = strings(name, column)
-        safe = storable(["" if text is None else text for text in texts])
+        safe = valid_utf8(["" if text is None else text for text in texts])
         given = [None if text is None else s for text, s in zip(texts, safe, strict=True)]
         series = pl.Series(name, given, dtype=pl.String)
     return series.cast(pl.Categorical) if name == "text" else series
@@ -136,19 +131,19 @@ def nest(flat: pl.DataFrame, start: Ints, *, records: bool = True) -> pl.Series:
     return every["list"].fill_null([])
 
 
-def stored_items(frame: pl.DataFrame, of: Gold, about: Mapping[str, Any]) -> Callable[[], Kept]:
+def _stored_items(frame: pl.DataFrame, of: Gold, about: Mapping[str, Any]) -> Callable[[], StoredItems]:
     """Reads the items when they are first wanted; a file that lacks some of it is noticed now."""
     columns = frame.select(_RETRIEVED, *(name for name in frame.columns if name == _GOLD))
     return partial(_read_items, columns, of, Extent(about["places"], about["whole"]), about["label"])
 
 
-def _read_items(frame: pl.DataFrame, of: Gold, extent: Extent, label: str | None) -> Kept:
+def _read_items(frame: pl.DataFrame, of: Gold, extent: Extent, label: str | None) -> StoredItems:
     gold, start = _flat(frame[_GOLD]) if _GOLD in frame.columns else ({}, of.start)
     if label is not None:
-        gold |= {label: list(of.label), "item": _counted(of), "grade": of.grade.tolist()}
+        gold |= {label: list(of.label), "item": row_number(of.start).tolist(), "grade": of.grade.tolist()}
     first = np.repeat(of.start[:-1], np.diff(start)).tolist()
     gold["label"] = [of.label[begin + item] for begin, item in zip(first, gold["item"], strict=True)]
-    return Kept(*_flat(frame[_RETRIEVED]), gold, start, extent)
+    return StoredItems(*_flat(frame[_RETRIEVED]), gold, start, extent)
 
 
 def _flat(column: pl.Series) -> tuple[dict[str, list[Any]], Ints]:
@@ -174,8 +169,8 @@ def save(run: Run, path: str | os.PathLike[str]) -> None:
         "provenance": run.provenance.to_dict(),
         "convention": write_choices(run.convention),
         "gold_hash": run.gold_hash,
-        "open": run.all_hits.of.open,
-        "items": None if run.kept is None else about_items(run.kept, run.all_hits.of),
+        "open": run.all_hits.gold_items.incomplete,
+        "items": None if run.stored_items is None else about_items(run.stored_items, run.all_hits.gold_items),
     }
     target = Path(path)
     try:
@@ -243,7 +238,7 @@ def _frame(run: Run) -> pl.DataFrame:
     import polars as pl
 
     hits, rows = run.all_hits, len(run)
-    within = hits.gold - hits.of.start[hits.query]
+    within = hits.gold - hits.gold_items.start[hits.query]
     why = pl.repeat(hits.why, len(hits), eager=True) if isinstance(hits.why, str) else _texts(hits.why)
     found = pl.DataFrame(
         {
@@ -255,22 +250,22 @@ def _frame(run: Run) -> pl.DataFrame:
             "why": why,
         }
     )
-    gold = pl.DataFrame({"item": _texts(hits.of.label), "grade": hits.of.grade})
-    columns: dict[str, Any] = {"query_id": storable(run.ids)}
+    gold = pl.DataFrame({"item": _texts(hits.gold_items.label), "grade": hits.gold_items.grade})
+    columns: dict[str, Any] = {"query_id": valid_utf8(run.ids)}
     if run.query is not None:
         columns["query"] = _texts(run.query)
     columns |= run.scores
     columns["depth"] = hits.depth
     if hits.failed:
         columns["failed"] = _texts([hits.failed.get(row) for row in range(rows)])
-    columns["gold"] = nest(gold, hits.of.start)
+    columns["gold"] = nest(gold, hits.gold_items.start)
     columns["hits"] = nest(found, starts(np.bincount(hits.query, minlength=rows)))
-    for name, sizes in hits.along.sizes.items():
+    for name, sizes in hits.totals.sizes.items():
         columns[_SIZE + name] = sizes
-    for name, total in hits.along.totals.items():
+    for name, total in hits.totals.at_rank.items():
         at_rank = pl.DataFrame({name: total})
         columns[_ALONG + name] = nest(at_rank, starts(hits.depth), records=False)
-    columns |= {} if run.kept is None else item_columns(run.kept, hits.of)
+    columns |= {} if run.stored_items is None else item_columns(run.stored_items, hits.gold_items)
     for name, values in run.meta.items():
         columns[_META + name] = _meta_series(values)
     return pl.DataFrame(columns)
@@ -298,14 +293,13 @@ def _texts(values: Any) -> pl.Series:
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
         pass
     given = ["" if value is None else str(value) for value in values]
-    texts = [None if value is None else text for value, text in zip(values, storable(given), strict=True)]
+    texts = [None if value is None else text for value, text in zip(values, valid_utf8(given), strict=True)]
     return pl.Series(texts, dtype=pl.String)
 
 
 def _run(frame: pl.DataFrame, about: dict[str, Any]) -> Run:
     given = about["provenance"]
-    tuples = {name: tuple(given[name]) for name in ("metrics", "notes")}
-    provenance = Provenance(**{**given, **tuples})
+    provenance = Provenance.from_dict(_of_judge_name(given["judge"]) | given)
     metrics: tuple[Metric, ...] = tuple(parse_stored(text) for text in provenance.metrics)
     names = [name for metric in metrics for name in metric.names]
     hits, items = _hits(frame, open_gold=about.get("open", False)), about.get("items")
@@ -317,9 +311,20 @@ def _run(frame: pl.DataFrame, about: dict[str, Any]) -> Run:
         scores={name: frame[name].to_numpy() for name in names},
         provenance=provenance,
         query=frame["query"].to_list() if "query" in frame.columns else None,
-        kept=None if items is None else stored_items(frame, hits.of, items),
+        items=None if items is None else _stored_items(frame, hits.gold_items, items),
         meta={name.removeprefix(_META): frame[name].to_list() for name in frame.columns if name.startswith(_META)},
     )
+
+
+def _of_judge_name(name: str) -> dict[str, Any]:
+    """What a judge compares, and its settings, for files of karat 0.1, which have only its name."""
+    try:
+        call = parse_call(name)
+    except KaratError:
+        return {"compares": "text"}
+    compares = {"ids": "id", "contains": "quote", "spans": "span", "claims": "claim", "relevance": "claim"}
+    kind = "doc" if call.named.get("at") == "doc" else compares.get(call.name, "text")
+    return {"compares": kind, "judge_settings": dict(call.named)}
 
 
 def _hits(frame: pl.DataFrame, *, open_gold: bool) -> Hits:
@@ -336,12 +341,12 @@ def _hits(frame: pl.DataFrame, *, open_gold: bool) -> Hits:
         hits["rank"].to_numpy(),
         hits["gold"].to_numpy() + start[query],
         depth=depth,
-        of=Gold(gold["item"].to_list(), start, gold["grade"].to_numpy(), open_gold),
+        gold_items=Gold(gold["item"].to_list(), start, gold["grade"].to_numpy(), open_gold),
         grade=hits["grade"].to_numpy(),
         repeated=hits["repeated"].to_numpy(),
         part=hits["part"].to_numpy(),
         why=why[0] if len(set(why)) == 1 else why,
-        along=_along(frame, depth),
+        totals=_along(frame, depth),
         notes=(),
         failed=_failed(frame),
     )
@@ -353,7 +358,7 @@ def _failed(frame: pl.DataFrame) -> dict[int, str]:
     return {row: why for row, why in enumerate(causes) if why is not None}
 
 
-def _along(frame: pl.DataFrame, depth: Ints) -> Along:
+def _along(frame: pl.DataFrame, depth: Ints) -> Totals:
     """What was read on the way down, as it was stored."""
     totals, sizes = {}, {}
     for column in frame.columns:
@@ -362,4 +367,4 @@ def _along(frame: pl.DataFrame, depth: Ints) -> Along:
             totals[column.removeprefix(_ALONG)] = flat.to_numpy().astype(float)
         elif column.startswith(_SIZE):
             sizes[column.removeprefix(_SIZE)] = frame[column].to_numpy()
-    return Along(depth, totals, sizes)
+    return Totals(depth, totals, sizes)

@@ -1,9 +1,12 @@
-"""Merging: partial runs, evaluated anywhere, as the run that one machine would have given."""
+"""Merge: runs of some queries each → the run of all of them. Batches, processes, Spark and `karat merge` use it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import chain, pairwise, takewhile
 from os import PathLike
 from pathlib import Path
@@ -11,16 +14,157 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from karat._internal.display import clean
-from karat.errors import BadArgument
+from karat._internal.arrays import Ints, starts
+from karat._internal.display import sanitize
+from karat.errors import BadArgument, InputError
+from karat.hits.combine import concat
 from karat.run.file import load
-from karat.run.parts import join_hits, join_notes, merge_kept
 from karat.run.provenance import Provenance
 from karat.run.run import Run
-from karat.run.stored_items import places_kept
+from karat.run.stored_items import SEARCHED, Extent, StoredItems, cut_texts, seen, stored_ranks
+from karat.samples.notes import Note, merge_notes
 
-_SHOWN = 40
+_SHOWN = 60
 _DIGITS = re.compile(r"(\d+)")
+_RETRIEVED = ("id", "text", "doc", "score")
+_GOLD = ("id", "text", "doc", "grade", "item", "label")
+
+
+def merge(runs: Iterable[Run | str | PathLike[str]], *, order: Sequence[str] | None = None) -> Run:
+    """Merge runs of different queries into one run.
+
+    Args:
+        runs: the parts, as runs or as paths of run files. They must have been evaluated with the same settings.
+            The order does not matter: parts are sorted by the name of their source, `part-2` before `part-10`,
+            then by the id of their first query.
+        order: the ids of all queries, if the merged run should have another order.
+
+    Returns:
+        The run that one evaluation of all queries would have returned.
+
+    Example:
+        >>> karat.merge(["part-1.parquet", "part-2.parquet"]).save("run.parquet")
+    """
+    parts = _parts(runs)
+    for first, second in pairwise(parts):
+        _check_alike(first, second)
+    _check_distinct(parts)
+    parts.sort(key=lambda part: (_natural(part.run.provenance.source), _natural(part.run.ids[0])))
+    each = [part.run for part in parts]
+    merged = merge_parts(each).replace(provenance=_provenance(each))
+    return merged if order is None else merged.take(_rows(merged, order))
+
+
+def merge_parts(parts: Sequence[Run]) -> Run:
+    """The run of all parts, one part after the other; whatever was counted is summed."""
+    if not parts:
+        raise InputError("the data set is empty: there is nothing to merge")
+    if len(parts) == 1:
+        return parts[0]
+    first, each = parts[0], [part.provenance for part in parts]
+    meta = dict.fromkeys(name for part in parts for name in part.meta)
+    ids = list(chain.from_iterable(part.ids for part in parts))
+    if len(set(ids)) < len(ids):
+        repeated = Counter(ids).most_common(1)[0][0]
+        raise InputError(f'two parts have the same query "{repeated}"', hint="evaluate each query in one part only")
+    return Run(
+        ids=ids,
+        hits=concat([part.all_hits for part in parts]),
+        metrics=first.metrics,
+        convention=first.convention,
+        scores={name: np.concatenate([part.scores[name] for part in parts]) for name in first.scores},
+        provenance=replace(
+            first.provenance,
+            notes=_merge_notes([p.notes for p in each], parts),
+            missing=sum(p.missing for p in each),
+            extra=sum(p.extra for p in each),
+            skipped=sum(p.skipped for p in each),
+        ),
+        query=_column([part.query for part in parts], parts),
+        meta={name: _column([part.meta.get(name) for part in parts], parts) or [] for name in meta},
+        items=partial(_merge_items, list(parts)),
+    )
+
+
+def _merge_notes(each: Sequence[Sequence[Note]], parts: Sequence[Run]) -> tuple[Note, ...]:
+    """The notes of all parts; a hint for parts in which nothing matched is dropped if something matched in another."""
+    some = any(len(part.all_hits) for part in parts)
+    return tuple(note for note in merge_notes(each) if not (some and note.kind == "nothing_matched"))
+
+
+def _column(columns: Sequence[Sequence[Any] | None], parts: Sequence[Run]) -> list[Any] | None:
+    """A column of all parts, with None where a part lacks it; None if all parts do."""
+    if all(column is None for column in columns):
+        return None
+    pairs = zip(columns, parts, strict=True)
+    return [value for column, part in pairs for value in ([None] * len(part) if column is None else column)]
+
+
+def _merge_items(parts: Sequence[Run]) -> StoredItems | None:
+    """The stored items of all parts, with no more ranks than a run of this many queries stores.
+
+    It is known which gold items were retrieved for any query if they all were, or if the parts stored whole rankings.
+    """
+    stored = [part.stored_items for part in parts if part.stored_items is not None]
+    if len(stored) < len(parts):
+        return None
+    ranks = stored_ranks(parts[0].metrics, sum(map(len, parts)))
+    depth = np.concatenate([part.all_hits.depth for part in parts])
+    merged = concat_items([_top(items, ranks) for items in stored])
+    retrieved, gold = _select(merged.retrieved, _RETRIEVED), _select(merged.gold, _GOLD)
+    searched = all(items.extent.whole for items in stored) and int(depth.sum()) <= SEARCHED
+    if searched:
+        field: Any = "doc" if parts[0].provenance.compares == "doc" else "id"
+        elsewhere = seen(gold, field, [items.retrieved.get(field, ()) for items in stored])
+        own = chain.from_iterable(items.gold["seen"] for items in stored)
+        gold["seen"] = [here or there for here, there in zip(own, elsewhere, strict=True)]
+        sizes = np.concatenate([np.diff(items.start) for items in stored])
+        searched = all(gold["seen"]) or bool((sizes == depth).all())
+    if not searched:
+        gold.pop("seen", None)
+    return StoredItems(retrieved, merged.start, gold, merged.gold_start, Extent(ranks, searched))
+
+
+def concat_items(parts: Sequence[StoredItems]) -> StoredItems:
+    """The stored items of all parts, one part after the other; `seen` is unknown, unless there is only one part."""
+    if len(parts) == 1:
+        return parts[0]
+    retrieved = _concat_columns([part.retrieved for part in parts])
+    gold = _concat_columns([part.gold for part in parts])
+    gold.pop("seen", None)
+    cut_texts([retrieved, gold])
+    ranks = min(part.extent.places for part in parts)
+    return StoredItems(
+        retrieved, _concat_starts([part.start for part in parts]),
+        gold, _concat_starts([part.gold_start for part in parts]), Extent(ranks, whole=False),
+    )  # fmt: skip
+
+
+def _concat_starts(each: Sequence[Ints]) -> Ints:
+    return starts(np.concatenate([np.diff(start) for start in each]))
+
+
+def _concat_columns(parts: Sequence[Mapping[str, Sequence[Any]]]) -> dict[str, list[Any]]:
+    """Columns one after the other, with None where a part lacks one."""
+    names = dict.fromkeys(name for part in parts for name in part)
+    size = [len(next(iter(part.values()), ())) for part in parts]
+    return {
+        name: list(chain.from_iterable(part.get(name, [None] * n) for part, n in zip(parts, size, strict=True)))
+        for name in names
+    }
+
+
+def _top(items: StoredItems, ranks: int) -> StoredItems:
+    """The stored items with fewer ranks of each ranking: the more queries, the fewer ranks are stored of each."""
+    size = np.minimum(np.diff(items.start), ranks)
+    start = starts(size)
+    flat = (np.arange(int(start[-1])) + np.repeat(items.start[:-1] - start[:-1], size)).tolist()
+    retrieved = {name: [column[i] for i in flat] for name, column in items.retrieved.items()}
+    return StoredItems(retrieved, start, items.gold, items.gold_start, items.extent)
+
+
+def _select(columns: Mapping[str, Sequence[Any]], names: Sequence[str]) -> dict[str, Any]:
+    return {name: columns[name] for name in names if name in columns}
 
 
 class _Part(NamedTuple):
@@ -28,21 +172,6 @@ class _Part(NamedTuple):
 
     name: str
     run: Run
-
-
-def merge(runs: Iterable[Run | str | PathLike[str]], *, order: Sequence[str] | None = None) -> Run:
-    """The run of all queries, from runs of some of them each; a run may be given as the path of its file.
-
-    The order in which the parts are given does not matter: they stand in the order of what they were read from,
-    `part-2` before `part-10`, and then of their first query's id. `order` gives the ids of all queries in another.
-    """
-    parts = _parts(runs)
-    for first, second in pairwise(parts):
-        _check_alike(first, second)
-    _check_once(parts)
-    parts.sort(key=lambda part: (_natural(part.run.provenance.source), _natural(part.run.ids[0])))
-    merged = _merged([part.run for part in parts])
-    return merged if order is None else merged.take(_rows(merged, order))
 
 
 def _parts(runs: Any) -> list[_Part]:
@@ -53,7 +182,7 @@ def _parts(runs: Any) -> list[_Part]:
     parts = []
     for number, run in enumerate(runs, 1):
         if isinstance(run, str | PathLike):
-            parts.append(_Part(clean(Path(run).name, _SHOWN), load(run)))
+            parts.append(_Part(sanitize(Path(run).name, _SHOWN), load(run)))
         elif isinstance(run, Run):
             parts.append(_Part(f"part {number}", run))
         else:
@@ -67,7 +196,7 @@ def _check_alike(a: _Part, b: _Part) -> None:
     """Refuse parts that were asked differently, and name every difference."""
     ours, theirs = _asked(a.run), _asked(b.run)
     differences = [
-        f"{what}: {clean(ours[what]) or 'none'} / {clean(theirs[what]) or 'none'}"
+        f"{what}: {sanitize(ours[what]) or 'none'} / {sanitize(theirs[what]) or 'none'}"
         for what in ours
         if ours[what] != theirs[what]
     ]
@@ -97,14 +226,14 @@ def _hint(differences: Sequence[str]) -> str:
     return "evaluate every part with the same settings"
 
 
-def _check_once(parts: Sequence[_Part]) -> None:
+def _check_distinct(parts: Sequence[_Part]) -> None:
     seen: dict[str, str] = {}
     for part in parts:
         for query in part.run.ids:
             if query in seen:
                 where = f"{seen[query]} and {part.name}" if seen[query] != part.name else f"{part.name} twice"
                 raise BadArgument(
-                    f'the query "{clean(query, _SHOWN)}" is in {where}',
+                    f'the query "{sanitize(query, _SHOWN)}" is in {where}',
                     hint="each part has queries of its own, with the gold of these alone",
                 )
             seen[query] = part.name
@@ -123,52 +252,17 @@ def _rows(run: Run, order: Sequence[str]) -> list[int]:
     return [run.row(query) for query in order]
 
 
-def _merged(runs: Sequence[Run]) -> Run:
-    first = runs[0]
-    kept = [run.kept for run in runs]
-    hits = join_hits([run.all_hits for run in runs])
-    places = places_kept(first.metrics, sum(map(len, runs)))
-    items = (
-        None
-        if None in kept
-        else merge_kept([k for k in kept if k is not None], hits.depth, places, first.provenance.judge)
-    )
-    return Run(
-        ids=list(chain.from_iterable(run.ids for run in runs)),
-        hits=hits,
-        metrics=first.metrics,
-        convention=first.convention,
-        scores={name: np.concatenate([run.scores[name] for run in runs]) for name in first.scores},
-        provenance=_provenance(runs, len(hits)),
-        query=_column([run.query for run in runs], runs),
-        meta=_meta(runs),
-        kept=lambda: items,
-    )
-
-
-def _meta(runs: Sequence[Run]) -> dict[str, list[Any]]:
-    names = dict.fromkeys(name for run in runs for name in run.meta)
-    return {name: _column([run.meta.get(name) for run in runs], runs) or [] for name in names}
-
-
-def _column(columns: Sequence[Sequence[Any] | None], runs: Sequence[Run]) -> list[Any] | None:
-    """A column of all parts, None where one lacks it; None if all of them do."""
-    if all(column is None for column in columns):
-        return None
-    pairs = zip(columns, runs, strict=True)
-    return [value for column, run in pairs for value in ([None] * len(run) if column is None else column)]
-
-
-def _provenance(runs: Sequence[Run], hits: int) -> Provenance:
-    """Where all parts came from; what was counted is summed."""
+def _provenance(runs: Sequence[Run]) -> Provenance:
+    """The provenance of all parts: one name for all sources, and sums of whatever was counted."""
     each = [run.provenance for run in runs]
-    sources = [_sources(p, _width(each)) for p in each]
+    width = 2 if all(p.source.count(", ") == 1 for p in each) else 1  # two files if the gold has its own
+    sources = [p.source.split(", ") if width == 2 else [p.source] for p in each]
     merged = [_pattern(names) for names in zip(*sources, strict=True)]
     notes = [[_renamed(note, own, merged) for note in p.notes] for p, own in zip(each, sources, strict=True)]
-    gold = sum(len(run.all_hits.of.grade) if run.kept is None else len(run.kept.gold["grade"]) for run in runs)
-    return each[0]._replace(
+    return replace(
+        each[0],
         source=", ".join(merged),
-        notes=join_notes(notes, gold=gold, hits=hits),
+        notes=_merge_notes(notes, runs),
         missing=sum(p.missing for p in each),
         extra=_extra(runs, sources),
         skipped=sum(p.skipped for p in each),
@@ -183,15 +277,6 @@ def _extra(runs: Sequence[Run], sources: Sequence[Sequence[str]]) -> int:
     if one_file and len(sizes) == 1:
         return sizes.pop() - sum(matched)
     return sum(run.provenance.extra for run in runs)
-
-
-def _width(each: Sequence[Provenance]) -> int:
-    """Of how many files every part was read: of two if the gold had its own."""
-    return 2 if all(p.source.count(", ") == 1 for p in each) else 1
-
-
-def _sources(p: Provenance, width: int) -> list[str]:
-    return p.source.split(", ") if width == 2 else [p.source]
 
 
 def _pattern(names: Sequence[str]) -> str:
@@ -209,9 +294,8 @@ def _shared(names: Sequence[str]) -> str:
     return "".join(own[0] for own in letters)
 
 
-def _renamed(note: str, old: Sequence[str], new: Sequence[str]) -> str:
+def _renamed(note: Note, old: Sequence[str], new: Sequence[str]) -> Note:
     """A note on how a file was read, under the name of all files."""
-    for theirs, ours in zip(old, new, strict=True):
-        if note.startswith(f"{theirs}: "):
-            return ours + note[len(theirs) :]
-    return note
+    names = dict(zip(old, new, strict=True))
+    source = note.details.get("source")
+    return replace(note, details={**note.details, "source": names[source]}) if source in names else note

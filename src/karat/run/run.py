@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from karat._internal.arrays import Bools, Floats, Ints
-from karat._internal.display import clean, html_table, many, number, span, storable, text_table
+from karat._internal.arrays import Floats, Ints, mean_defined
+from karat._internal.display import html_table, number, plural, sanitize, span, text_table, valid_utf8
 from karat.conventions import Convention
 from karat.errors import BadArgument, KaratError, UnknownName, unknown
 from karat.hits import Hits
 from karat.hits.combine import take
 from karat.metrics import METRICS, Metric, parse
-from karat.run.provenance import Provenance, gold_digest, remarks
-from karat.run.stored_items import GoldItem, Hit, Items, Kept, places_kept
-from karat.samples import Samples
+from karat.run.provenance import Provenance, gold_digest
+from karat.run.stored_items import GoldItem, Hit, Items, StoredItems
 from karat.stats import Interval, intervals
 
 if TYPE_CHECKING:
@@ -37,12 +36,6 @@ class Means(dict[str, float]):
         if canonical in self:
             return self[canonical]
         raise unknown("metric in this run", name, self, "one of: " + ", ".join(self))
-
-
-def mean_of(values: Floats) -> float:
-    """The mean of what is defined."""
-    defined: Bools = ~np.isnan(values)
-    return float(values[defined].mean()) if defined.any() else float("nan")
 
 
 class Slices(Mapping[str, "Run"]):
@@ -74,10 +67,10 @@ class Slices(Mapping[str, "Run"]):
         return pl.DataFrame([{field: value, "queries": len(run), **run.mean} for value, run in self._runs.items()])
 
     def _lines(self) -> list[list[str]]:
-        return [[clean(v, 40), str(len(run)), *map(number, run.mean.values())] for v, run in self._runs.items()]
+        return [[sanitize(v, 40), str(len(run)), *map(number, run.mean.values())] for v, run in self._runs.items()]
 
     def _header(self) -> list[str]:
-        return [clean(self.field), "queries", *next(iter(self._runs.values())).mean]
+        return [sanitize(self.field), "queries", *next(iter(self._runs.values())).mean]
 
     def __repr__(self) -> str:
         return text_table([self._header(), *self._lines()], right=range(1, len(self._header())))
@@ -100,8 +93,7 @@ class Run:
         provenance: Provenance,
         query: Sequence[str | None] | None = None,
         meta: Mapping[str, Sequence[Any]] | None = None,
-        samples: Samples | None = None,
-        kept: Callable[[], Kept | None] | None = None,
+        items: Callable[[], StoredItems | None] | None = None,
     ) -> None:
         self.ids = ids
         self.metrics = metrics
@@ -110,9 +102,8 @@ class Run:
         self.provenance = provenance
         self.query = query
         self.meta = meta or {}
-        self.samples = samples
         self._hits = hits
-        self._keep = kept
+        self._items = items
         self._intervals: dict[float, dict[str, Interval]] = {}
 
     def __len__(self) -> int:
@@ -121,7 +112,7 @@ class Run:
     @cached_property
     def mean(self) -> dict[str, float]:
         """The mean of each metric over the queries for which it is defined."""
-        means = Means({name: mean_of(values) for name, values in self.scores.items()})
+        means = Means({name: mean_defined(values) for name, values in self.scores.items()})
         for metric in self.metrics:
             places = self.convention.of(metric.name, cut=bool(metric.ks)).rounding
             if places is not None:
@@ -168,19 +159,19 @@ class Run:
     def gold_size(self) -> float:
         """How many relevant gold items a query has, on average over those that have any."""
         counts = self._hits.gold_count()
-        return mean_of(np.where(counts > 0, counts, np.nan))
+        return mean_defined(np.where(counts > 0, counts, np.nan))
 
     @property
     def gold_hash(self) -> str:
         """A digest of the queries and their gold; two runs with the same one had the same task."""
-        return gold_digest(self.ids, self._hits.of)
+        return gold_digest(self.ids, self._hits.gold_items)
 
     @cached_property
     def table(self) -> pl.DataFrame:
         """One row per query, in the order given: its id, then each metric under its name."""
         import polars as pl
 
-        return pl.DataFrame({"query_id": storable(self.ids), **self.scores})
+        return pl.DataFrame({"query_id": valid_utf8(self.ids), **self.scores})
 
     def to_polars(self) -> pl.DataFrame:
         """The table of per-query scores."""
@@ -220,7 +211,7 @@ class Run:
         return [
             Hit(
                 int(h.rank[i]),
-                h.of.label[int(h.gold[i])],
+                h.gold_items.label[int(h.gold[i])],
                 float(h.grade[i]),
                 why if isinstance(why, str) else why[i],
             )
@@ -229,7 +220,7 @@ class Run:
 
     def gold(self, query_id: str | int) -> list[GoldItem]:
         """The gold items of one query, each with the rank at which it was found."""
-        row, h, of = self.row(query_id), self._hits, self._hits.of
+        row, h, of = self.row(query_id), self._hits, self._hits.gold_items
         first, last = int(of.start[row]), int(of.start[row + 1])
         ranks: dict[int, int] = {}
         for i in self._hits_of(row):
@@ -240,17 +231,12 @@ class Run:
     def items(self, query_id: str | int) -> Items | None:
         """What came back for one query and its gold, with their texts; None in files of runs that kept no items."""
         row = self.row(query_id)
-        return None if self.kept is None else self.kept.items(row)
+        return None if self.stored_items is None else self.stored_items.items(row)
 
     @cached_property
-    def kept(self) -> Kept | None:
-        """What is kept of the items of all queries, the same in memory as in a file."""
-        if self._keep is not None or self.samples is None:
-            return None if self._keep is None else self._keep()
-        from karat.run.stored_items import keep
-
-        places = places_kept(self.metrics, len(self))
-        return keep(self.samples, self._hits, self.convention, self.provenance.judge, places)
+    def stored_items(self) -> StoredItems | None:
+        """The stored items of all queries, the same in memory as in a file."""
+        return None if self._items is None else self._items()
 
     def by(self, field: str) -> Slices:
         """A run for each value of a field of the samples."""
@@ -276,8 +262,17 @@ class Run:
             provenance=self.provenance,
             query=None if self.query is None else [self.query[row] for row in rows],
             meta={name: [column[row] for row in rows] for name, column in self.meta.items()},
-            kept=partial(_some_kept, self, index),
+            items=partial(_take_items, self, index),
         )
+
+    def replace(self, **changes: Any) -> Run:
+        """A copy of the run with some of the constructor's arguments changed."""
+        own: dict[str, Any] = {
+            "ids": self.ids, "hits": self._hits, "metrics": self.metrics, "convention": self.convention,
+            "scores": self.scores, "provenance": self.provenance, "query": self.query, "meta": self.meta,
+            "items": self._items,
+        }  # fmt: skip
+        return Run(**(own | changes))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the run as one Parquet file, its provenance inside."""
@@ -316,6 +311,8 @@ class Run:
 
     def remarks(self) -> list[str]:
         """What a reader of the means should know: what is not in them, and how the data were read."""
+        from karat.report.notes import remarks
+
         return remarks(self)
 
     def _lines(self) -> list[list[str]]:
@@ -334,10 +331,10 @@ class Run:
         p = self.provenance
         size = "–" if self.gold_size != self.gold_size else f"{self.gold_size:.1f}"
         return (
-            f"Run · {many(len(self), 'query', 'queries')} · {size} gold items per query · "
+            f"Run · {plural(len(self), 'query', 'queries')} · {size} gold items per query · "
             f"judge: {p.judge} · convention: {self.convention.name}"
         )
 
 
-def _some_kept(run: Run, rows: Ints) -> Kept | None:
-    return None if run.kept is None else run.kept.take(rows)
+def _take_items(run: Run, rows: Ints) -> StoredItems | None:
+    return None if run.stored_items is None else run.stored_items.take(rows)

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, pairwise, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from karat._internal.arrays import Floats, Ints, starts
+from karat._internal.arrays import Floats, Ints, row_number, starts, take_ragged
 from karat.conventions import STANDARD, Convention
-from karat.errors import KaratError
 from karat.hits import Gold, Hits
-from karat.judges import Ids, Judge, choose, find_judge
+from karat.judges import Judge
 from karat.metrics import Metric
 from karat.samples import Field, Rankings, Samples
 from karat.samples.keys import as_id, as_ids, as_text, without_copies
@@ -98,7 +97,7 @@ class Extent(NamedTuple):
 Column = Sequence[Any]
 
 
-class Kept:
+class StoredItems:
     """The items of all queries as flat columns, one query after the other."""
 
     def __init__(
@@ -117,6 +116,25 @@ class Kept:
         """Some of id, text, doc and score."""
         return {name: column if name == "score" else strings(name, column) for name, column in self.given.items()}
 
+    @classmethod
+    def of(cls, samples: Samples, hits: Hits, c: Convention, judge: Judge, ranks: int) -> StoredItems:
+        """The top ranks of each ranking, and the gold. Bare strings are ids or texts, as the judge compares them."""
+        compared: Field = "id" if judge.compares == "id" else "doc" if judge.compares == "doc" else "text"
+        bare: Field = "text" if compared == "text" else "id"
+        fields = (bare,) if samples.retrieved.plain else tuple(f for f in _FIELDS if f in samples.retrieved.some)
+        if c.duplicates == "once":
+            columns = _best(samples.retrieved, fields, c, ranks)
+        else:
+            columns = _without_copies(samples, fields, c, judge, ranks)
+        retrieved = {name: list(chain.from_iterable(column)) for name, column in zip((*fields, "score"), columns)}  # noqa: B905
+        start = starts(np.fromiter(map(len, columns[0]), np.int64, len(samples)))
+        gold = _gold(samples, hits.gold_items, bare)
+        whole = compared != "text" and int(hits.depth.sum()) <= SEARCHED
+        if whole:
+            gold["seen"] = seen(gold, compared, _whole(samples.retrieved, compared))
+        cut_texts([retrieved, gold])
+        return cls(retrieved, start, gold, samples.gold.start, Extent(ranks, whole))
+
     def items(self, row: int) -> Items:
         """The items of one query."""
         ranked = _rows(self.retrieved, self.start, row, Retrieved._fields[1:])
@@ -125,13 +143,13 @@ class Kept:
             [Retrieved(rank, *item) for rank, item in enumerate(ranked, 1)], [GoldText(*item) for item in gold]
         )
 
-    def take(self, rows: Ints) -> Kept:
+    def take(self, rows: Ints) -> StoredItems:
         """The items of some queries, in this order."""
         retrieved, start = _take(self.retrieved, self.start, rows)
-        return Kept(retrieved, start, *_take(self.gold, self.gold_start, rows), self.extent)
+        return StoredItems(retrieved, start, *_take(self.gold, self.gold_start, rows), self.extent)
 
 
-def places_kept(metrics: Iterable[Metric], queries: int) -> int:
+def stored_ranks(metrics: Iterable[Metric], queries: int) -> int:
     """How many places of each ranking are kept."""
     cutoffs = [k for metric in metrics for _, k in metric.columns if isinstance(k, int)]
     fewest, most = _PLACES
@@ -139,18 +157,21 @@ def places_kept(metrics: Iterable[Metric], queries: int) -> int:
     return max(min(wanted, _ITEMS // max(queries, 1)), _FEWEST)
 
 
-def cut(columns: Sequence[list[str | None]]) -> list[list[str | None]]:
-    """Texts cut to a length, the same for all, that keeps the different ones together within bounds."""
-    sizes = np.fromiter(map(_length, set(chain.from_iterable(columns)) - {None}), np.int64)  # type: ignore[arg-type]
+def cut_texts(sides: Sequence[dict[str, list[Any]]]) -> None:
+    """Cut texts to one length for all, such that the different ones together stay within the limit."""
+    for side in sides:
+        if "text" in side:
+            side["text"] = strings("text", side["text"])
+    texts = set(chain.from_iterable(side.get("text", ()) for side in sides)) - {None}
+    sizes = np.fromiter(map(_length, texts), np.int64)
     longest, shortest = _TEXT
     while longest > shortest and np.minimum(sizes, longest).sum() > _CHARACTERS:
         longest //= 2
     if sizes.max(initial=0) <= longest:
-        return list(columns)
-    return [
-        [text if text is None or _length(text) <= longest else _shorter(text, longest) for text in column]
-        for column in columns
-    ]
+        return
+    for side in sides:
+        if "text" in side:
+            side["text"] = [t if t is None or _length(t) <= longest else _shorter(t, longest) for t in side["text"]]
 
 
 def without_mark(text: str) -> str:
@@ -183,51 +204,16 @@ def _rows(columns: Mapping[str, Column], start: Ints, row: int, fields: Sequence
 
 
 def _take(columns: Mapping[str, Column], start: Ints, rows: Ints) -> tuple[dict[str, list[Any]], Ints]:
-    size = np.diff(start)[rows]
-    flat = (np.arange(int(size.sum())) + np.repeat(start[rows] - starts(size)[:-1], size)).tolist()
-    return {name: [column[i] for i in flat] for name, column in columns.items()}, starts(size)
+    flat, taken = take_ragged(start, rows)
+    return {name: [column[i] for i in flat.tolist()] for name, column in columns.items()}, taken
 
 
 _FIELDS: tuple[Field, ...] = ("id", "text", "doc")
-LOOKED_THROUGH = 1_000_000
+SEARCHED = 1_000_000
 """How many retrieved items are looked through for gold that was missed."""
 
 Columns = list[list[Sequence[Any]]]
 """The fields of all rankings, best first, one list for each query; last the scores, if there are any."""
-
-
-def keep(samples: Samples, hits: Hits, c: Convention, judge: str, places: int) -> Kept:
-    """The best places of each ranking, and the gold; of bare strings, what the judge took them for."""
-    known = _judge(judge, samples)
-    compared: Field = known.field if isinstance(known, Ids) else "text"
-    bare: Field = "text" if compared == "text" else "id"
-    fields = (bare,) if samples.retrieved.plain else tuple(f for f in _FIELDS if f in samples.retrieved.some)
-    if c.duplicates == "once":
-        columns = _best(samples.retrieved, fields, c, places)
-    else:
-        columns = _without_copies(samples.retrieved, fields, c, known, places)
-    retrieved = {name: list(chain.from_iterable(column)) for name, column in zip((*fields, "score"), columns)}  # noqa: B905
-    start = starts(np.fromiter(map(len, columns[0]), np.int64, len(samples)))
-    gold = _gold(samples, hits.of, bare)
-    whole = compared != "text" and int(hits.depth.sum()) <= LOOKED_THROUGH
-    if whole:
-        gold["seen"] = seen(gold, compared, _whole(samples.retrieved, compared))
-    both = [side for side in (retrieved, gold) if "text" in side]
-    for side, column in zip(both, cut([strings("text", side["text"]) for side in both]), strict=True):
-        side["text"] = column
-    return Kept(retrieved, start, gold, samples.gold.start, Extent(places, whole))
-
-
-def _judge(name: str, samples: Samples) -> Judge | None:
-    """The judge of this name; in place of one that karat does not know, one that fits the items."""
-    try:
-        return find_judge("spans" if name.startswith("spans") else name)  # whose corpus need not be read for this
-    except KaratError:
-        pass
-    try:
-        return choose(samples).judge
-    except KaratError:
-        return None
 
 
 def _best(rankings: Rankings, fields: Sequence[Field], c: Convention, places: int) -> Columns:
@@ -265,19 +251,24 @@ def _order(scores: Floats, names: Sequence[Any], c: Convention, places: int) -> 
     return [rows[i] for i in order(scores[likely], [as_id(names[i]) for i in rows], c)[:places]]
 
 
-def _without_copies(
-    rankings: Rankings, fields: Sequence[Field], c: Convention, judge: Judge | None, places: int
-) -> Columns:
-    """The best items without the copies that the convention removes; these are told by what the judge compares."""
-    told: Sequence[Field] = [f for f in getattr(judge, "fields", ("text",)) if f in rankings.some]
-    same: Callable[[str], str] = getattr(judge, "same", str)
-    columns = _best(rankings, (*told, *fields), c, sys.maxsize)
-    kept: list[list[int]] = []
-    for keys in zip(*columns[: len(told)], strict=True):
-        names = [tuple(None if v is None else same(as_text(v)) for v in key) for key in zip(*keys, strict=True)]
-        kept.append(without_copies(list(range(len(names))), names.__getitem__, c.duplicates)[:places])
-    rest = columns[len(told) :]
-    return [[[own[i] for i in rows] for own, rows in zip(column, kept, strict=True)] for column in rest]
+def identities(samples: Samples, judge: Judge, c: Convention) -> Iterator[list[tuple[str | None, ...]]]:
+    """What tells the items of each query apart: the fields that the judge compares, in their normal form."""
+    rankings = samples.retrieved
+    keys = [rankings.each(field, c) for field in judge.fields if field in rankings.some]
+    for columns in zip(*keys, strict=True):
+        yield [
+            tuple(None if v is None else judge.same(as_text(v)) for v in item) for item in zip(*columns, strict=True)
+        ]
+
+
+def _without_copies(samples: Samples, fields: Sequence[Field], c: Convention, judge: Judge, ranks: int) -> Columns:
+    """The top items without the copies that the convention removes."""
+    columns = _best(samples.retrieved, fields, c, sys.maxsize)
+    kept = [
+        without_copies(list(range(len(names))), names.__getitem__, c.duplicates)[:ranks]
+        for names in identities(samples, judge, c)
+    ]
+    return [[[own[i] for i in rows] for own, rows in zip(column, kept, strict=True)] for column in columns]
 
 
 def _gold(samples: Samples, of: Gold, bare: Field) -> dict[str, list[Any]]:
@@ -288,7 +279,7 @@ def _gold(samples: Samples, of: Gold, bare: Field) -> dict[str, list[Any]]:
     columns["grade"] = gold.grade.tolist()
     first, labels = of.start.tolist(), of.label
     if len(labels) == len(gold.grade) and (of.start == gold.start).all():
-        columns["item"] = (np.arange(len(labels)) - np.repeat(of.start[:-1], np.diff(of.start))).tolist()
+        columns["item"] = row_number(of.start).tolist()
         columns["label"] = list(labels)
         return columns
     columns["item"], columns["label"] = [], []

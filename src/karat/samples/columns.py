@@ -15,6 +15,7 @@ from karat._internal.arrays import Bools, Floats, Ints, starts
 from karat.conventions import Convention
 from karat.errors import InputError
 from karat.samples.keys import Look, as_id, look_at
+from karat.samples.notes import Note
 
 Field = Literal["id", "text", "doc", "start", "end", "group"]
 """What an item may be known by: its id, its text, its document and its place there. Gold items may stand in a group."""
@@ -222,17 +223,18 @@ def _explain(maps: Sequence[Mapping[Any, float]], ids: Sequence[str]) -> InputEr
     return InputError("a grade is not a number")
 
 
-class Reading(NamedTuple):
-    """How the data were understood, to be told to the user."""
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How the data was read."""
 
     source: str = "data"
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     missing: int = 0
-    """Gold queries that the run lacks."""
+    """Gold queries that were not in the results; they score as the convention says."""
     extra: int = 0
-    """Queries of the run that have no gold entry."""
+    """Queries in the results that have no gold; they are ignored."""
     skipped: int = 0
-    """Rows that could not be read and were left out on request."""
+    """Rows that could not be read and were skipped on request."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from karat.errors import InputError, first_line
 from karat.samples.columns import Field, GoldItems
 from karat.samples.dialects import long_column, misnamed, no_column
 from karat.samples.keys import look_at
+from karat.samples.notes import Note
 from karat.samples.rankings.table import Table
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class Long(NamedTuple):
 
     ids: list[str]
     data: Table | GoldItems
-    notes: list[str]
+    notes: tuple[Note, ...]
 
 
 def is_frame(value: object) -> bool:
@@ -97,7 +98,7 @@ def long_ranking(frame: pl.DataFrame, source: str, before: int = 0) -> Long:
         order = _by_rank(grouped, ranks_of(frame, rank, source, before).to_numpy())
     how = f"scores in {score}" if score else f"ranks in {rank}" if rank else "the order of its rows"
     table = Table(item if order is None else item.gather(order), starts(grouped.size), scores)
-    return Long(grouped.ids, table, [f"{source}: one row per item, ranked by {how}"])
+    return Long(grouped.ids, table, (Note("ranked_by", details={"source": source, "by": how}),))
 
 
 def long_gold(frame: pl.DataFrame, source: str, before: int = 0) -> Long:
@@ -117,7 +118,7 @@ def long_gold(frame: pl.DataFrame, source: str, before: int = 0) -> Long:
     keys = item.to_list()
     columns: dict[Field, list[Any]] = {"id": keys, "text": keys}
     items = GoldItems(columns, grade, starts(grouped.size), plain=True, look=look_at(keys))
-    return Long(grouped.ids, items, [f"{source}: grades in {name}" if name else f"{source}: every gold item counts 1"])
+    return Long(grouped.ids, items, (Note("graded_by", details={"source": source, "column": name}),))
 
 
 def _refuse_misnamed(frame: pl.DataFrame, source: str, *roles: str) -> None:

@@ -17,6 +17,7 @@ from karat.samples.frames import as_polars, is_column, is_frame, long_gold, long
 from karat.samples.items import Where, gold_of, rankings_of
 from karat.samples.keys import as_ids, numbered
 from karat.samples.long import has_records, long_records
+from karat.samples.notes import Note
 from karat.samples.rows import Nested, nested
 from karat.samples.sources import find_source
 
@@ -48,7 +49,7 @@ def _samples(read: Nested, ids: list[str]) -> Samples:
         answer=read.text("answer"),
         response=read.text("response"),
         meta=read.meta(),
-        reading=Reading(source=read.source, notes=tuple(read.notes()), skipped=read.skipped),
+        reading=Reading(source=read.source, notes=read.notes(), skipped=read.skipped),
     )
 
 
@@ -82,7 +83,7 @@ class Side(NamedTuple):
     ids: list[str] | None
     data: Any
     source: str
-    notes: Sequence[str] = ()
+    notes: tuple[Note, ...] = ()
     texts: Mapping[str, list[str | None]] = {}
     meta: Mapping[str, list[Any]] = {}
 
@@ -234,7 +235,7 @@ def read_test_set(samples: Any) -> Samples:
         gold=gold.data,
         query=gold.texts.get("query"),
         meta=gold.meta,
-        reading=Reading(source=source, notes=tuple(gold.notes)),
+        reading=Reading(source=source, notes=gold.notes),
     )
 
 

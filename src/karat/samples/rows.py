@@ -11,6 +11,7 @@ from karat.samples.files import Rows
 from karat.samples.frames import as_polars, is_frame
 from karat.samples.items import Where
 from karat.samples.keys import as_id, as_ids, numbered
+from karat.samples.notes import Note
 
 Side = TypeVar("Side")
 _KNOWN = {"id", "query", "answer", "response", "meta", "retrieved", "retrieved_ids", "gold", "gold_ids"}
@@ -69,12 +70,13 @@ class Nested(NamedTuple):
             meta[str(name)] = [row.get(name) if isinstance(row, Mapping) else None for row in given]
         return meta
 
-    def notes(self) -> list[str]:
-        """What was recognised, if it was not karat's own naming."""
+    def notes(self) -> tuple[Note, ...]:
+        """The columns that were renamed, if the names are not karat's own."""
         if not self.renamed:
-            return []
-        pairs = ", ".join(f"{theirs} → {ours}" for theirs, ours in self.renamed)
-        return [f"{self.source}: read as {self.dialect.name}: {pairs}"]
+            return ()
+        columns = ", ".join(f"{theirs} → {ours}" for theirs, ours in self.renamed)
+        details = {"source": self.source, "dialect": self.dialect.name, "columns": columns}
+        return (Note("columns_renamed", details=details),)
 
     def row(self, row: int) -> Nested:
         """One row by itself."""

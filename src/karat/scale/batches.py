@@ -16,6 +16,7 @@ from karat.samples.dialects import is_long, long_column
 from karat.samples.files import Rows
 from karat.samples.frames import ids_of, of_rows
 from karat.samples.keys import numbered
+from karat.samples.notes import Note
 from karat.samples.read import Side, by_text, check_alike, read_whole, side_of
 from karat.samples.sources import Source
 from karat.scale.pieces import Cut, Piece, Scattered, by_query, need_of, pieces, whole_queries
@@ -73,7 +74,7 @@ class Whole:
 
     def __init__(self, data: Data) -> None:
         self._data = data
-        self._notes: tuple[str, ...] = ()
+        self._notes: tuple[Note, ...] = ()
         self._skipped = 0
 
     def __iter__(self) -> Iterator[Samples]:

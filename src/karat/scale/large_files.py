@@ -1,147 +1,111 @@
-"""Files larger than memory: evaluated a batch of queries at a time, with the result of one call.
-
-The gold, and what the run says of each query, are held; the rankings pass by. Where the rows of a query stand
-together one pass over the file is enough; where not, they are brought together in temporary files first.
-"""
+"""Files larger than memory: evaluated in batches of queries, with the same result."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from karat.conventions import Convention
 from karat.errors import InputError
 from karat.hits.combine import take
-from karat.judges import Judge, choose
-from karat.judges.tokens import Counter
-from karat.metrics import Metric
-from karat.pipeline import choose_judge
-from karat.plan import Partial, Verdicts
+from karat.judges import choose
+from karat.plan import Plan
 from karat.run import Run
-from karat.run.parts import Asked, join, join_kept
-from karat.run.stored_items import Kept, keep, places_kept
+from karat.run.merge import concat_items, merge_parts
+from karat.run.stored_items import StoredItems, stored_ranks
 from karat.samples import Samples
 from karat.samples.read import read_side
 from karat.samples.sources import find_source
 from karat.scale.batches import Batches, Data, Joined, Whole
 from karat.scale.pieces import Scattered, check_gold, larger_than, parse_memory
-from karat.scale.processes import each_part
+from karat.scale.processes import evaluate_batches
 
-_KEPT = 150
-"""About how many bytes an item takes that is kept."""
-
-
-class Question(NamedTuple):
-    """What is asked of the files."""
-
-    metrics: tuple[Metric, ...]
-    judge: Judge
-    convention: Convention
-    at: str = "item"
-    tokens: Counter | None = None
-    counted_by: str = ""
-    jobs: int = 1
+_ITEM_BYTES = 150
+"""About the memory of one stored item."""
 
 
 def evaluate_large(
-    run: str | PathLike[str],
-    gold: Any,
-    question: Question,
-    memory: str | int,
-    *,
-    skip_bad_rows: bool = False,
-    need_gold: bool = True,
+    source: str | PathLike[str], gold: Any, plan: Plan, *, memory: str | int, jobs: int, skip_bad_rows: bool
 ) -> Run | None:
-    """The run of files that would take more than so much memory; None if they fit, or cannot be read in pieces."""
-    most = parse_memory(memory)
-    source = larger_than(run, most)
-    if source is None or (skip_bad_rows and gold is not None):
+    """The run of files that need more memory than allowed; None if they fit, or cannot be read in pieces."""
+    limit = parse_memory(memory)
+    large = larger_than(source, limit)
+    if large is None or (skip_bad_rows and gold is not None):
         return None
     if isinstance(gold, str | PathLike):
-        check_gold(find_source(gold), most)
+        check_gold(find_source(gold), limit)
     side = None if gold is None else read_side(gold, "gold")
-    return evaluate_files(Data(source, side, most, skip_bad_rows, need_gold), question)
+    return evaluate_files(Data(large, side, limit, skip_bad_rows, plan.judge.needs_gold), plan, jobs)
 
 
-def evaluate_files(data: Data, question: Question) -> Run:
+def evaluate_files(data: Data, plan: Plan, jobs: int = 1) -> Run:
     """The run of files that do not fit into memory."""
     batches: Batches = Whole(data) if data.gold is None else Joined(data, data.gold)
     try:
-        parts, judge, reason = _evaluate(batches, question, data.memory)
+        run, plan = _evaluate(batches, plan, data.memory, jobs)
     except Scattered:
         assert data.gold is not None
         batches = Joined(data, data.gold, scattered=True)
-        parts, judge, reason = _evaluate(batches, question, data.memory)
-    state = data.state()
-    runs: list[Run] = []
-
-    def kept() -> Kept | None:
-        if data.state() != state:
-            raise InputError(f"{data.source.name} has changed since it was evaluated", hint="evaluate it again")
-        return _keep(batches, runs[0], judge, data.memory)
-
-    asked = Asked(question.metrics, judge, question.convention, batches.reading(), reason, question.counted_by)
-    runs.append(join(parts, asked, order=batches.order, kept=kept))
-    return runs[0]
+        run, plan = _evaluate(batches, plan, data.memory, jobs)
+    if batches.order is not None and list(batches.order) != list(run.ids):
+        run = run.take([run.row(query) for query in batches.order])
+    run = run.replace(provenance=run.provenance.with_reading(batches.reading()), items=None)
+    return run.replace(items=partial(_items, batches, run, plan, data, data.state()))
 
 
-def _evaluate(batches: Batches, question: Question, memory: int) -> tuple[list[Partial], Judge, str]:
-    """Every batch, by the judge that the first one tells to take."""
+def _evaluate(batches: Batches, plan: Plan, memory: int, jobs: int) -> tuple[Run, Plan]:
+    """The merged run of every batch, by the judge that fits the first batch."""
     coming = iter(batches)
     first = next(coming, None)
     if first is None:
-        return [], question.judge, ""
-    judge, reason = choose_judge(question.judge, question.at, batches.for_choice(first))
+        raise InputError("the data set is empty")
+    chosen = plan.with_judge_for(batches.for_choice(first))
 
     def checked() -> Iterator[Samples]:
         yield first
         for samples in coming:
-            if reason:
-                _check_choice(judge, batches.for_choice(samples))
+            if chosen.judge_reason:
+                _check_choice(chosen, batches.for_choice(samples))
             yield samples
 
-    parts, held = [], 0
-    for part in each_part(checked(), question.metrics, judge, question.convention, question.tokens, question.jobs):
+    parts, used = [], 0
+    for part in evaluate_batches(chosen, checked(), jobs):
         parts.append(part)
-        held += sum(total.nbytes for total in part.hits.along.totals.values())
-        if held > memory:
-            raise _too_much(question)
-    return parts, judge, reason
+        used += sum(total.nbytes for total in part.all_hits.totals.at_rank.values())
+        if used > memory:
+            raise InputError(
+                "token budgets, the judge spans, and conventions that average over ties or count distinct items need "
+                "a number per retrieved item, and these do not fit into the memory allowed",
+                got=f"judge {chosen.judge.name}, convention {chosen.convention.name}",
+                hint="more memory, other metrics, or evaluate parts of the data and merge them: karat merge",
+            )
+    return chosen.with_hint(merge_parts(parts), first), chosen
 
 
-def _too_much(question: Question) -> InputError:
-    """The error for what keeps a number for each retrieved item, however few the hits are."""
-    return InputError(
-        "a budget of tokens, the judge spans, and conventions that average over ties or count different items keep "
-        "a number for each retrieved item, and these take more than the memory that is allowed",
-        got=f"judge {question.judge.name}, convention {question.convention.name}",
-        hint="more memory, other metrics, or the run in parts: karat merge",
-    )
-
-
-def _check_choice(judge: Judge, samples: Samples) -> None:
-    """Refuse a judge that was chosen by the first batch if a later one has not what it compares."""
+def _check_choice(plan: Plan, samples: Samples) -> None:
+    """Refuse the judge that fitted the first batch if a later one lacks the fields it compares."""
     other = choose(samples).judge
-    if other.name != judge.name and not (samples.retrieved.plain and samples.gold.plain):
+    if other.name != plan.judge.name and not (samples.retrieved.plain and samples.gold.plain):
         raise InputError(
-            f'the first samples were judged by "{judge.name}", but later ones have other fields',
-            hint=f'name the judge: judge="{other.name}"',
+            f'judge "{plan.judge.name}" was chosen for the first samples, but later ones have other fields',
+            hint=f'judge="{other.name}"',
         )
 
 
-def _keep(batches: Batches, run: Run, judge: Judge, memory: int) -> Kept | None:
-    """What the run keeps of the items, for which the files are read once more; nothing if it would not fit."""
-    places = places_kept(run.metrics, len(run))
-    if places * len(run) * _KEPT > memory:
+def _items(batches: Batches, run: Run, plan: Plan, data: Data, state: object) -> StoredItems | None:
+    """The items that the run stores, for which the files are read again; None if they would not fit into memory."""
+    if data.state() != state:
+        raise InputError(f"{data.source.name} has changed since it was evaluated", hint="evaluate it again")
+    ranks = stored_ranks(run.metrics, len(run))
+    if ranks * len(run) * _ITEM_BYTES > data.memory:
         return None
-    parts: list[Kept] = []
+    parts: list[StoredItems] = []
     rows: list[int] = []
     for samples in batches:
         own = [run.row(query) for query in samples.ids]
-        seen = Verdicts(samples, judge).samples_of(run.convention)
-        parts.append(keep(seen, take(run.all_hits, np.array(own)), run.convention, judge.name, places))
+        parts.append(plan.items(samples, take(run.all_hits, np.array(own)), ranks))
         rows += own
-    return join_kept(parts).take(np.argsort(rows))
+    return concat_items(parts).take(np.argsort(rows))

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from karat.errors import BadArgument, KaratError, first_line
 from karat.judges import Judge, find_judge
-from karat.plan import Order
+from karat.plan import Plan
 
 
 class Parcel(NamedTuple):
@@ -26,20 +26,20 @@ class Parcel(NamedTuple):
     modules: dict[str, str | None]
     """The user's modules that it names, each with its file."""
 
-    def open(self) -> Order:
+    def open(self) -> Plan:
         """The order, once everything that it names is known here."""
         for name, file in self.modules.items():
             _load(name, file)
-        order: Order = pickle.loads(self.content)  # noqa: S301  # packed by the process that started this one
-        return order
+        plan: Plan = pickle.loads(self.content)  # noqa: S301  # packed by the process that started this one
+        return plan
 
 
-def pack(order: Order) -> Parcel:
+def pack(plan: Plan) -> Parcel:
     """Pack an order; what cannot travel is told."""
     written = io.BytesIO()
     pickler = _Pickler(written, protocol=pickle.HIGHEST_PROTOCOL)
     try:
-        pickler.dump(order)
+        pickler.dump(plan)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise BadArgument(
             f"another process cannot be given this judge, metric or counter: {first_line(error)}",

@@ -14,19 +14,13 @@ from multiprocessing.process import BaseProcess
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-import numpy as np
-
-from karat._internal.arrays import Floats
 from karat._internal.progress import Progress
 from karat._internal.threads import cores
-from karat.conventions import Convention
 from karat.errors import BadArgument, Unavailable
-from karat.hits import Hits
-from karat.judges import Exact, Ids, Judge
-from karat.judges.tokens import Counter
-from karat.metrics import Metric
-from karat.plan import Order, Partial, Verdicts, evaluate_batch, order_of
-from karat.run.parts import join_hits, join_notes
+from karat.judges import Exact, Ids
+from karat.plan import Plan
+from karat.run import Run
+from karat.run.merge import merge_parts
 from karat.samples import GoldItems, Samples
 from karat.scale.pickling import Parcel, pack
 
@@ -45,8 +39,8 @@ class _Worker(NamedTuple):
 class Workers:
     """Processes that carry out an order; leaving the block ends all of them, whatever they are doing."""
 
-    def __init__(self, order: Order, jobs: int) -> None:
-        self._parcel = pack(order)
+    def __init__(self, plan: Plan, jobs: int) -> None:
+        self._parcel = pack(plan)
         self._jobs = jobs
         self._workers: list[_Worker] = []
         self._begun: set[int] = set()
@@ -72,7 +66,7 @@ class Workers:
             if worker.process.is_alive():
                 worker.process.kill()
 
-    def each(self, batches: Iterable[Samples], bar: Progress | None = None) -> Iterator[Partial]:
+    def each(self, batches: Iterable[Samples], bar: Progress | None = None) -> Iterator[Run]:
         """What comes of each batch, in their order; the bar counts queries.
 
         Of several batches that fail the first is told, whichever failed first by the clock.
@@ -159,21 +153,21 @@ def _work(line: Connection, parcel: Parcel) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the process that was asked, and that ends this one
     sys.stderr = _NoTerminal()
     try:
-        order: Order | BaseException = parcel.open()
+        plan: Plan | BaseException = parcel.open()
     except Exception as error:  # noqa: BLE001  # whatever a file of the user's does
-        order = _tellable(error)
+        plan = _tellable(error)
     try:
         line.send(None)
         while True:
             batch = line.recv()
-            line.send(order if isinstance(order, BaseException) else _carried_out(order, batch))
+            line.send(plan if isinstance(plan, BaseException) else _evaluated(plan, batch))
     except (EOFError, OSError):
         return
 
 
-def _carried_out(order: Order, batch: Samples) -> Partial | BaseException:
+def _evaluated(plan: Plan, batch: Samples) -> Run | BaseException:
     try:
-        return order.carry_out(batch)
+        return plan.evaluate(batch)
     except Exception as error:  # noqa: BLE001  # whatever a judge of the user's raises is told where it was asked for
         return _tellable(error)
 
@@ -187,82 +181,37 @@ def _tellable(error: Exception) -> Exception:
     return error
 
 
-_EACH = 8
-"""How many batches each process gets: several, since some take longer than others."""
+_BATCHES = 8
+"""The number of batches per process: several, because some take longer than others."""
 
 
-def split_verdicts(
-    samples: Samples, judge: Judge, metrics: Sequence[Metric], jobs: int, *, tokens: Counter | None = None
-) -> Verdicts:
-    """Verdicts of several processes; of this one where handing items over takes longer than comparing them."""
-    jobs = check_jobs(jobs)
-    if isinstance(judge, Ids | Exact) and tokens is None:
-        return Verdicts(samples, judge)
-    return SplitVerdicts(samples, judge, metrics=metrics, jobs=jobs, tokens=tokens)
+def evaluate_in_processes(plan: Plan, samples: Samples, jobs: int, batch: int | None = None) -> Run:
+    """The run of samples in memory, judged by several processes; `batch` is the number of queries per batch."""
+    if not _worth_processes(plan, check_jobs(jobs)):
+        return plan.evaluate_all(samples)
+    size = batch or -(-len(samples) // (jobs * _BATCHES))
+    plan.check_parallel()
+    with (
+        Workers(plan, min(jobs, -(-len(samples) // size))) as workers,
+        Progress(len(samples), plan.judge.name) as bar,
+    ):
+        run = merge_parts(list(workers.each(batches(samples, size), bar)))
+    return plan.complete(run.replace(provenance=run.provenance.with_reading(samples.reading)), samples)
 
 
-def each_part(
-    batches: Iterable[Samples],
-    metrics: Sequence[Metric],
-    judge: Judge,
-    convention: Convention,
-    tokens: Counter | None,
-    jobs: int,
-) -> Iterator[Partial]:
-    """What comes of each batch, in their order; judged by this process, or by several."""
-    if check_jobs(jobs) == 1 or (isinstance(judge, Ids | Exact) and tokens is None):
-        for samples in batches:
-            yield evaluate_batch(samples, metrics, judge, convention, tokens=tokens)
+def evaluate_batches(plan: Plan, batches: Iterable[Samples], jobs: int) -> Iterator[Run]:
+    """The run of each batch, in their order; judged by this process or by several."""
+    if not _worth_processes(plan, check_jobs(jobs)):
+        yield from map(plan.evaluate, batches)
         return
-    with Workers(order_of(metrics, judge, convention, tokens=tokens), jobs) as workers:
+    plan.check_parallel()
+    with Workers(plan, jobs) as workers:
         yield from workers.each(batches)
 
 
-class SplitVerdicts(Verdicts):
-    """The same verdicts, of several processes."""
-
-    def __init__(
-        self,
-        samples: Samples,
-        judge: Judge,
-        *,
-        metrics: Sequence[Metric],
-        jobs: int,
-        tokens: Counter | None = None,
-        batch: int | None = None,
-    ) -> None:
-        """`batch` is how many queries are handed over at a time."""
-        super().__init__(samples, judge, tokens=tokens)
-        self._metrics = tuple(metrics)
-        self._jobs = jobs
-        self._batch = batch or -(-len(samples) // (self._jobs * _EACH))
-        self._scores: dict[str, Floats] = {}
-
-    def hits(self, c: Convention) -> Hits:
-        """The hits under a convention; the scores are measured on the way."""
-        if not self._scores:
-            parts = self._parts(c)
-            joined = join_hits([part.hits for part in parts])
-            gold, found = len(self.samples.gold.grade), len(joined)
-            joined.notes = join_notes([part.hits.notes for part in parts], gold=gold, hits=found)
-            self._known[self._key(c)] = joined
-            self._scores = {name: np.concatenate([part.scores[name] for part in parts]) for name in parts[0].scores}
-        return self._known[self._key(c)]
-
-    def all_scores(self, metrics: Sequence[Metric], c: Convention) -> dict[str, Floats]:
-        """Every metric at every cutoff, as the processes measured them."""
-        self.hits(c)
-        return {name: self._scores[name] for metric in metrics for name in metric.names}
-
-    def _parts(self, c: Convention) -> list[Partial]:
-        order = order_of(self._metrics, self.judge, c, tokens=self._tokens)
-        jobs = min(self._jobs, -(-len(self.samples) // self._batch))
-        with Workers(order, jobs) as workers, Progress(len(self.samples), self.judge.name) as bar:
-            return list(workers.each(batches(self.samples, self._batch), bar))
-
-    @staticmethod
-    def _key(c: Convention) -> tuple[object, ...]:
-        return ("split", *c.before)
+def _worth_processes(plan: Plan, jobs: int) -> bool:
+    """False if passing items to a process takes longer than comparing them."""
+    return jobs > 1 and not (isinstance(plan.judge, Ids | Exact) and plan.tokens is None)
 
 
 def check_jobs(jobs: Any) -> int:

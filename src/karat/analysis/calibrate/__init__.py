@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints
-from karat._internal.display import clean, many
+from karat._internal.display import plural, sanitize
 from karat.analysis.calibrate.human_scores import Settled, settle
 from karat.analysis.calibrate.labels import Labels, Matched, match, read_labels, said
 from karat.errors import BadArgument, KaratError, unknown
@@ -144,7 +144,7 @@ class Calibration:
 
     def remarks(self) -> list[str]:
         """How the labels were understood, what was not used, and what the numbers rest on."""
-        return [clean(note) for note in self._notes]
+        return [sanitize(note) for note in self._notes]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything that is shown, as plain values."""
@@ -240,7 +240,7 @@ def _pieces(run: Run, matched: Matched, name: str | None) -> _Found:
     judge = said(run.all_hits, matched, parse_stored(chosen).settings.get("rel"))
     partly = len(np.unique(matched.row)) - len(settled.rows)
     if partly and not settled.why_not:
-        notes.append(f"{many(partly, 'query is', 'queries are')} labelled in part: not in the corrected mean.")
+        notes.append(f"{plural(partly, 'query is', 'queries are')} labelled in part: not in the corrected mean.")
     return _Found(chosen, judge, np.ones(len(judge), bool), settled.rows, settled.scores, notes)
 
 
@@ -257,7 +257,7 @@ def _scored(run: Run, labels: Labels, matched: Matched, name: str | None) -> _Fo
     defined = ~np.isnan(judge)
     notes = []
     if left := int((~defined).sum()):
-        notes.append(f"{many(left, 'label is', 'labels are')} of queries for which {chosen} is undefined: not used.")
+        notes.append(f"{plural(left, 'label is', 'labels are')} of queries for which {chosen} is undefined: not used.")
     binary = bool(defined.any() and np.isin(judge[defined], (0, 1)).all() and np.isin(matched.value, (0, 1)).all())
     return _Found(chosen, judge > 0 if binary else None, defined, matched.row[defined], matched.value[defined], notes)
 
@@ -287,13 +287,13 @@ def _understood(labels: Labels, found: _Found, matched: Matched, seen: int | Non
 def _warnings(run: Run, found: _Found, corrected: Corrected | None) -> list[str]:
     notes = []
     if run.failures:
-        share = f"{len(run) - len(run.failures):,} of {many(len(run), 'query', 'queries')}"
+        share = f"{len(run) - len(run.failures):,} of {plural(len(run), 'query', 'queries')}"
         notes.append(f"Judged {share}: the means are over these, and say nothing of the others.")
     if corrected is None:
         return notes
     undefined = len(run) - len(run.failures) - corrected.queries
     if undefined:
-        notes.append(f"{many(undefined, 'query is', 'queries are')} undefined for {found.metric}: not in the means.")
+        notes.append(f"{plural(undefined, 'query is', 'queries are')} undefined for {found.metric}: not in the means.")
     if abs(corrected.apart) > _STRANGE:
         than = "higher" if corrected.apart > 0 else "lower"
         notes.append(

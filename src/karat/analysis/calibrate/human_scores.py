@@ -43,7 +43,7 @@ class Answered(NamedTuple):
 
 def fillings(a: Answered, kind: Kind) -> Iterator[Hits]:
     """Each way to fill the labels in."""
-    if a.hits.of.open:
+    if a.hits.gold_items.incomplete:
         return _grades(a)
     return {"gold": _places, "rank": _items, "pair": _pairs}[kind](a)
 
@@ -51,14 +51,18 @@ def fillings(a: Answered, kind: Kind) -> Iterator[Hits]:
 def nothing(a: Answered) -> Hits:
     """As if people had always said no."""
     none = np.zeros(0, np.int64)
-    return _graded(a, np.zeros(len(a.hits.of.grade))) if a.hits.of.open else _hits(a, none, none, none)
+    return (
+        _graded(a, np.zeros(len(a.hits.gold_items.grade)))
+        if a.hits.gold_items.incomplete
+        else _hits(a, none, none, none)
+    )
 
 
 def everything(a: Answered) -> Hits:
     """As if they had always said yes."""
-    if a.hits.of.open:
-        return _graded(a, np.full(len(a.hits.of.grade), _BEST))
-    gold = a.relevant(a.hits.of.grade).nonzero()[0]
+    if a.hits.gold_items.incomplete:
+        return _graded(a, np.full(len(a.hits.gold_items.grade), _BEST))
+    gold = a.relevant(a.hits.gold_items.grade).nonzero()[0]
     return _everywhere(a, a.hits.gold_query[gold], gold, a.hits.depth)
 
 
@@ -78,7 +82,7 @@ def _places(a: Answered) -> Iterator[Hits]:
 
 def _items(a: Answered) -> Iterator[Hits]:
     """A rank is relevant: to the first gold item of its query, or to every one."""
-    keep = a.relevant(a.hits.of.grade).nonzero()[0]
+    keep = a.relevant(a.hits.gold_items.grade).nonzero()[0]
     size = np.bincount(a.hits.gold_query[keep], minlength=a.hits.queries)
     for most in (1, len(keep)):
         times = np.minimum(size[a.query], most)
@@ -100,11 +104,11 @@ def _pairs(a: Answered) -> Iterator[Hits]:
         np.concatenate([hits.rank[keep], a.rank[new]]),
         np.concatenate([hits.gold[keep], a.gold[new]]),
         depth=hits.depth,
-        of=hits.of,
-        grade=np.concatenate([hits.grade[keep], hits.of.grade[a.gold[new]]]),
+        gold_items=hits.gold_items,
+        grade=np.concatenate([hits.grade[keep], hits.gold_items.grade[a.gold[new]]]),
         repeated=np.concatenate([hits.repeated[keep], none]),
         part=None if hits.part is None else np.concatenate([part, none]),
-        along=hits.along,
+        totals=hits.totals,
     )
 
 
@@ -115,7 +119,7 @@ def _grades(a: Answered) -> Iterator[Hits]:
     edges = np.diff(a.hits.gold_query[order]) != 0
     first, last = order[np.concatenate(([True], edges))], order[np.concatenate((edges, [True]))]
     for best in (order[:0], order, first, last) if len(order) else (order,):
-        grade = np.zeros(len(a.hits.of.grade))
+        grade = np.zeros(len(a.hits.gold_items.grade))
         grade[order] = least
         grade[best] = max(_BEST, least)
         yield _graded(a, grade)
@@ -124,8 +128,10 @@ def _grades(a: Answered) -> Iterator[Hits]:
 def _graded(a: Answered, grade: Floats) -> Hits:
     """The same matches, of gold with other grades."""
     hits = a.hits
-    of = Gold(hits.of.label, hits.of.start, grade, hits.of.open)
-    return Hits(hits.query, hits.rank, hits.gold, depth=hits.depth, of=of, repeated=hits.repeated, along=hits.along)
+    of = Gold(hits.gold_items.label, hits.gold_items.start, grade, hits.gold_items.incomplete)
+    return Hits(
+        hits.query, hits.rank, hits.gold, depth=hits.depth, gold_items=of, repeated=hits.repeated, totals=hits.totals
+    )
 
 
 def _everywhere(a: Answered, query: Ints, gold: Ints, down_to: Ints) -> Hits:
@@ -139,7 +145,7 @@ def _hits(a: Answered, query: Ints, rank: Ints, gold: Ints) -> Hits:
     hits, stride = a.hits, int(a.hits.depth.max(initial=0)) + 1
     copies = (hits.query * stride + hits.rank)[hits.repeated]
     repeated = np.isin(query * stride + rank, copies)
-    return Hits(query, rank, gold, depth=hits.depth, of=hits.of, repeated=repeated, along=hits.along)
+    return Hits(query, rank, gold, depth=hits.depth, gold_items=hits.gold_items, repeated=repeated, totals=hits.totals)
 
 
 class Settled(NamedTuple):
@@ -187,7 +193,7 @@ def _settle(run: Run, metric: Metric, matched: Matched) -> Settled:
     if _same(scores(nothing(answered)), scores(everything(answered))):
         return _not(f"{name} does not look at such judgements")
     if not all(_same(first, other) for other in others):
-        kind = "open" if hits.of.open else matched.kind
+        kind = "open" if hits.gold_items.incomplete else matched.kind
         return _not(f"{name} needs to know {_MORE[kind]}; scores of whole queries would do too")
     return Settled(rows, first)
 
@@ -202,9 +208,9 @@ def _same(a: Floats, b: Floats) -> bool:
 
 def _complete(hits: Hits, matched: Matched, top: Ints, rel: float | None) -> Ints:
     """The queries that have a label on every judgement above the cutoff."""
-    relevant: Bools = hits.of.grade > 0 if rel is None else hits.of.grade >= rel
-    if hits.of.open:
-        relevant = np.isin(np.arange(len(hits.of.grade)), hits.gold[hits.rank <= top[hits.query]])
+    relevant: Bools = hits.gold_items.grade > 0 if rel is None else hits.gold_items.grade >= rel
+    if hits.gold_items.incomplete:
+        relevant = np.isin(np.arange(len(hits.gold_items.grade)), hits.gold[hits.rank <= top[hits.query]])
     items = np.bincount(hits.gold_query[relevant], minlength=hits.queries)
     wanted: dict[Kind, Ints] = {"gold": items, "rank": top, "pair": items * top}
     counted = matched.rank <= top[matched.row]
@@ -221,6 +227,6 @@ def _answered(hits: Hits, matched: Matched, rows: Ints, rel: float | None) -> An
     query[rows] = np.arange(len(rows))
     yes = (query[matched.row] >= 0) & (matched.value > 0)
     row, some = matched.row[yes], take(hits, rows)
-    within = matched.gold[yes] - hits.of.start[row]
-    gold = np.where(matched.gold[yes] < 0, -1, some.of.start[query[row]] + within)
+    within = matched.gold[yes] - hits.gold_items.start[row]
+    gold = np.where(matched.gold[yes] < 0, -1, some.gold_items.start[query[row]] + within)
     return Answered(some, matched.looked[rows], rel, query[row], gold, matched.rank[yes])

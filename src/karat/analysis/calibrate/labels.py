@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints
-from karat._internal.display import many, storable
+from karat._internal.display import plural, valid_utf8
 from karat.errors import InputError, KaratError
 from karat.hits import Hits
 from karat.metrics import parse
@@ -275,7 +275,7 @@ def match(run: Run, labels: Labels, seen: int | None = None) -> Matched:
     if labels.kind != "score" and impossible.any():
         query = run.ids[int(row[impossible][0])]
         raise InputError(f'{labels.source}: a label says yes, but nothing was retrieved for the query "{query}"')
-    looked = depth if seen is None or run.all_hits.of.open else np.minimum(depth, seen)
+    looked = depth if seen is None or run.all_hits.gold_items.incomplete else np.minimum(depth, seen)
     return Matched(find.kind, row, gold, rank, values, looked, [*find.notes, *_told(lost, labels)])
 
 
@@ -284,12 +284,14 @@ class _Finder:
 
     def __init__(self, run: Run, labels: Labels) -> None:
         hits = run.all_hits
-        self.rows = {query: row for row, query in enumerate(storable(run.ids))} | {q: r for r, q in enumerate(run.ids)}
+        self.rows = {query: row for row, query in enumerate(valid_utf8(run.ids))} | {
+            q: r for r, q in enumerate(run.ids)
+        }
         self.notes: list[str] = []
         self._run, self._hits, self._labels = run, hits, labels
         self._number = labels.number
         # Where the judge makes gold of what was retrieved, an item and its gold are one.
-        self.kind: Kind = "gold" if hits.of.open and labels.kind in ("rank", "pair") else labels.kind
+        self.kind: Kind = "gold" if hits.gold_items.incomplete and labels.kind in ("rank", "pair") else labels.kind
 
     def keys(self, row: int, place: int) -> list[tuple[int, int, int]]:
         """The judgements of a label; several if gold items have the same name."""
@@ -299,18 +301,18 @@ class _Finder:
             return [(row, _NOWHERE, 0)]
         if rank > hits.depth[row]:
             return []
-        if labels.kind == "rank" and not hits.of.open:
+        if labels.kind == "rank" and not hits.gold_items.incomplete:
             return [(row, _NOWHERE, rank)]
         gold = self._at_rank(row, rank) if labels.kind == "rank" else self._gold(row, place)
         return [(row, item, rank if self.kind == "pair" else 0) for item in gold]
 
     def _gold(self, row: int, place: int) -> list[int]:
-        first, last = (int(end) for end in self._hits.of.start[row : row + 2])
+        first, last = (int(end) for end in self._hits.gold_items.start[row : row + 2])
         if self._number is not None:
             return [first + self._number[place]] if first + self._number[place] < last else []
         assert self._labels.gold is not None
         wanted = _folded(self._labels.gold[place])
-        return [item for item in range(first, last) if _folded(self._hits.of.label[item]) == wanted]
+        return [item for item in range(first, last) if _folded(self._hits.gold_items.label[item]) == wanted]
 
     def _at_rank(self, row: int, rank: int) -> list[int]:
         hits = self._hits
@@ -322,7 +324,7 @@ class _Finder:
         row, gold, rank = key
         parts = [f'query "{self._run.ids[row]}"']
         parts += [f"rank {rank}"] if rank else []
-        parts += [f'gold item "{self._hits.of.label[gold][:60]}"'] if gold != _NOWHERE else []
+        parts += [f'gold item "{self._hits.gold_items.label[gold][:60]}"'] if gold != _NOWHERE else []
         return ", ".join(parts)
 
     def by_number(self) -> None:
@@ -367,8 +369,8 @@ def _told(lost: dict[str, int], labels: Labels) -> list[str]:
         "failed": "of queries that could not be judged: not used.",
         "again": "given twice: used once.",
     }
-    said = [f"{many(count, 'label is', 'labels are')} {words[why]}" for why, count in lost.items() if count]
-    return [*said, *([f"{many(labels.blank, 'row has', 'rows have')} no label."] if labels.blank else [])]
+    said = [f"{plural(count, 'label is', 'labels are')} {words[why]}" for why, count in lost.items() if count]
+    return [*said, *([f"{plural(labels.blank, 'row has', 'rows have')} no label."] if labels.blank else [])]
 
 
 def said(hits: Hits, matched: Matched, rel: float | None) -> Bools:

@@ -118,7 +118,7 @@ def _comparable(run: Run, other: Run) -> Run:
 
 
 def _misses(run: Run, missed: Missed, numbers: Ints, findings: dict[int, Finding]) -> list[Miss]:
-    of = run.all_hits.of
+    of = run.all_hits.gold_items
     misses = []
     for number in numbers.tolist():
         row, first, finding = int(missed.query[number]), missed.first[number], findings[number]
@@ -138,7 +138,7 @@ def _misses(run: Run, missed: Missed, numbers: Ints, findings: dict[int, Finding
 
 def _untold(run: Run, missed: Missed) -> list[str]:
     """What cannot be told of the misses, and why."""
-    kept = run.kept
+    kept = run.stored_items
     if kept is None:
         return [
             "The run file keeps no items, as older ones do: of what was not found it cannot be told why. Save it anew."

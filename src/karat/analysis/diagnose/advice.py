@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints
-from karat._internal.display import many
+from karat._internal.display import plural
 from karat.analysis.diagnose.causes import Causes
 from karat.analysis.diagnose.miss import Cause, Finding, Missed
 from karat.run import Run
@@ -52,7 +52,7 @@ def _deeper(run: Run, missed: Missed) -> Iterator[str]:
     now, then = missed.recall(missed.found), missed.recall(missed.first <= 2 * k)
     more = int((missed.relevant & (missed.first > k) & (missed.first <= 2 * k)).sum())
     if more:
-        stand = many(more, "missed gold item stands", "missed gold items stand")
+        stand = plural(more, "missed gold item stands", "missed gold items stand")
         yield f"recall@{2 * k} is {then:.3f}, recall@{k} {now:.3f}: {stand} at ranks {k + 1} to {2 * k}."
     else:
         yield f"recall@{2 * k} is {then:.3f} like recall@{k}: no missed gold item stands at ranks {k + 1} to {2 * k}."
@@ -67,7 +67,7 @@ def _judged_otherwise(run: Run, missed: Missed, findings: dict[int, Finding]) ->
             continue
         found = missed.found.copy()
         found[numbers] = True
-        count = many(len(numbers), "missed gold item stands", "missed gold items stand")
+        count = plural(len(numbers), "missed gold item stands", "missed gold items stand")
         recall = f"recall@{missed.k} would be {missed.recall(found):.3f}"
         by = for_ids if ids else _BY_JUDGE.get((run.provenance.judge.partition("(")[0], cause), for_texts)
         yield f"{count} in the top {missed.k} {how}: counted as found ({by}), {recall}."
@@ -75,7 +75,7 @@ def _judged_otherwise(run: Run, missed: Missed, findings: dict[int, Finding]) ->
 
 def _without_copies(run: Run, missed: Missed, causes: Causes) -> Iterator[str]:
     """How much recall deduplication frees."""
-    if run.kept is None:
+    if run.stored_items is None:
         return
     k = missed.k
     rows = range(len(run))
@@ -99,7 +99,7 @@ def _without_copies(run: Run, missed: Missed, causes: Causes) -> Iterator[str]:
 
 def _threshold(run: Run, missed: Missed) -> Iterator[str]:
     """The score below which leaving items out raises precision most, at hardly any loss of recall."""
-    kept, k = run.kept, missed.k
+    kept, k = run.stored_items, missed.k
     if kept is None or "score" not in kept.retrieved or kept.extent.places < k:
         return
     score, relevant, gold = _scored(run, missed)
@@ -136,9 +136,9 @@ def _short(scores: Floats, place: int) -> str:
 
 def _scored(run: Run, missed: Missed) -> tuple[Floats, Bools, Ints]:
     """For each item of the top k: its score, whether it is relevant, and how many gold items are first found there."""
-    assert run.kept is not None
-    start, k, hits = run.kept.start, missed.k, run.all_hits
-    score = np.array(run.kept.retrieved["score"], float)
+    assert run.stored_items is not None
+    start, k, hits = run.stored_items.start, missed.k, run.all_hits
+    score = np.array(run.stored_items.retrieved["score"], float)
     size = np.diff(start)
     rank = np.arange(len(score)) - np.repeat(start[:-1], size) + 1
     relevant, gold = np.zeros(len(score), bool), np.zeros(len(score), np.int64)
@@ -152,18 +152,18 @@ def _scored(run: Run, missed: Missed) -> tuple[Floats, Bools, Ints]:
 
 def _chunk_size(run: Run, missed: Missed) -> Iterator[str]:
     """How much of the relevant texts is gold, where gold are passages of them."""
-    if run.kept is None or not run.provenance.judge.startswith(("contains", "spans")):
+    if run.stored_items is None or not run.provenance.judge.startswith(("contains", "spans")):
         return
     hits, k = run.all_hits, missed.k
     gold = read = whole = 0
     rows = np.unique(hits.query[(hits.rank <= k) & (hits.grade > 0)]).tolist()
     for row in rows:
-        items = run.kept.items(row)
+        items = run.stored_items.items(row)
         texts = [without_mark(item.text or "") for item in items.retrieved[:k]]
         first, last = np.searchsorted(hits.query, (row, row + 1)).tolist()
         best: dict[int, int] = {}
         for i in range(first, last):
-            rank, number = int(hits.rank[i]), int(hits.gold[i] - hits.of.start[row])
+            rank, number = int(hits.rank[i]), int(hits.gold[i] - hits.gold_items.start[row])
             if rank <= len(texts) and hits.grade[i] > 0:
                 sizes = [len(g.text) for g in items.gold if g.item == number and g.text]
                 best[rank] = best.get(rank, 0) + max(sizes, default=0)
@@ -205,7 +205,7 @@ def _same_gold(run: Run, other: Run) -> Ints:
 
 
 def _named(run: Run) -> Iterator[tuple[tuple[str, str], int]]:
-    of, ids = run.all_hits.of, run.ids
+    of, ids = run.all_hits.gold_items, run.ids
     rows: Sequence[int] = run.all_hits.gold_query.tolist()
     for number, (row, label) in enumerate(zip(rows, of.label, strict=True)):
         yield (ids[row], label), number

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Ints
-from karat._internal.display import clean, many
+from karat._internal.display import plural, sanitize
 from karat._internal.grammar import parse_call
 from karat.analysis.diagnose.miss import Finding, Missed
 from karat.analysis.diagnose.similar import held, nearest, ruler
@@ -95,7 +95,7 @@ class Causes:
 
     def _query(self, row: int) -> _Query:
         if row not in self._queries:
-            kept = self._run.kept
+            kept = self._run.stored_items
             items = Items([], []) if kept is None else kept.items(row)
             folded = ["" if item.text is None else self._fold(without_mark(item.text)) for item in items.retrieved]
             self._queries[row] = _Query(row, items, folded)
@@ -103,7 +103,7 @@ class Causes:
 
     def _gold(self, number: int, query: _Query) -> list[GoldText]:
         """What is known of a gold item and its alternatives."""
-        of = self._run.all_hits.of
+        of = self._run.all_hits.gold_items
         item = number - int(of.start[query.row])
         found = [self._filled(gold) for gold in query.items.gold if gold.item == item]
         return found or [GoldText(of.label[number], None, None, float(of.grade[number]))]
@@ -119,7 +119,7 @@ class Causes:
     @cached_property
     def _known(self) -> dict[str, Retrieved]:
         """The text and the document of every id that was retrieved for any query."""
-        kept = self._run.kept
+        kept = self._run.stored_items
         if kept is None or "id" not in kept.retrieved or not {"text", "doc"} & set(kept.retrieved):
             return {}
         ids = kept.retrieved["id"]
@@ -131,7 +131,7 @@ class Causes:
         """It was found, but not in the top k."""
         above = sum(copy < rank for copy in self.copies(row))
         if rank - above <= self._k:
-            copies = many(above, "place above it holds a copy", "places above it hold copies")
+            copies = plural(above, "place above it holds a copy", "places above it hold copies")
             return Finding("crowded out", f"at rank {rank}: {copies}, without which it would stand at {rank - above}")
         return Finding("below k", f"at rank {rank}, below {self._k}: recall@{_next_cutoff(rank)} would find it")
 
@@ -188,7 +188,7 @@ class Causes:
             if best is None or number in found:
                 continue
             item = others[best.place]
-            under = f' under the id "{clean(item.id, _NAMED)}"' if item.id else ""
+            under = f' under the id "{sanitize(item.id, _NAMED)}"' if item.id else ""
             if best.alike == 1:
                 text = f"the same text stands at rank {item.rank}{under}"
             else:
@@ -227,12 +227,12 @@ class Causes:
 
     @cached_property
     def _kept_ids(self) -> frozenset[str]:
-        kept = self._run.kept
+        kept = self._run.stored_items
         column = "doc" if self._judge.startswith("ids(at=doc") else "id"
         return frozenset() if kept is None else frozenset(kept.retrieved.get(column, ()))
 
     def _nowhere(self, case: _Case) -> Finding | None:
-        kept = self._run.kept
+        kept = self._run.stored_items
         if kept is None or len(self._run) < 2 or any(self._seen(gold) is not False for gold in case.gold):
             return None
         where = "for no query of the run" if kept.extent.whole else f"in the top {kept.extent.places} of no query"

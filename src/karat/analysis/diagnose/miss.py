@@ -63,10 +63,10 @@ class Missed:
         good = hits.grade > 0
         good = good if hits.part is None else good & ~hits.part
         self.k = k
-        self.first: Floats = np.full(len(hits.of.grade), np.inf)
+        self.first: Floats = np.full(len(hits.gold_items.grade), np.inf)
         np.minimum.at(self.first, hits.gold[good], hits.rank[good].astype(float))
         judged = ~np.isin(hits.gold_query, list(hits.failed))  # of the others nobody knows what was missed
-        self.relevant: Bools = (hits.of.grade > 0) & judged
+        self.relevant: Bools = (hits.gold_items.grade > 0) & judged
         self.query: Ints = hits.gold_query
         self.queries = hits.queries
         self._counted = _counted(run, k)

@@ -11,7 +11,7 @@ from zlib import crc32
 import numpy as np
 
 from karat._internal.arrays import Floats
-from karat._internal.display import clean, many
+from karat._internal.display import plural, sanitize
 from karat.analysis.diagnose.similar import NEAR_COPY, nearest
 from karat.analysis.lint.test_set import Entry, Found, Problem, TestSet
 from karat.errors import nearest as nearest_name
@@ -36,11 +36,11 @@ def _empty(tests: TestSet, gold: list[list[Entry]]) -> Iterator[Problem]:
     found = Found()
     for query, own in zip(tests.samples.ids, gold, strict=True):
         if not any(entry.grade > 0 for entry in own):
-            found.add(f"{clean(query, _SHOWN)}{': every grade is 0 or less' if own else ''}")
+            found.add(f"{sanitize(query, _SHOWN)}{': every grade is 0 or less' if own else ''}")
     if found.count == len(tests):
         yield from found.problem("no gold", "No query has relevant gold: nothing can be measured.", serious=True)
         return
-    queries = many(found.count, "query has", "queries have")
+    queries = plural(found.count, "query has", "queries have")
     yield from found.problem("empty gold", f"{queries} no relevant gold: undefined, and in no mean.", serious=False)
 
 
@@ -54,17 +54,17 @@ def _same_queries(tests: TestSet, gold: list[list[Entry]]) -> Iterator[Problem]:
     same, different = Found(), Found()
     groups = [list(rows) for _, rows in groupby(order, key=texts.__getitem__)]
     for rows in sorted(rows for rows in groups if len(rows) > 1):
-        names = ", ".join(clean(tests.samples.ids[row], 20) for row in rows[:4])
-        asked = f'{names}: "{clean(tests.samples.query[rows[0]] or "", _SHOWN)}"'
+        names = ", ".join(sanitize(tests.samples.ids[row], 20) for row in rows[:4])
+        asked = f'{names}: "{sanitize(tests.samples.query[rows[0]] or "", _SHOWN)}"'
         wanted = {frozenset((entry.key, entry.grade) for entry in gold[row]) for row in rows}
         (same if len(wanted) == 1 else different).add(asked)
-    queries = many(different.count, "query is", "queries are")
+    queries = plural(different.count, "query is", "queries are")
     yield from different.problem(
         "conflicting gold",
         f"{queries} asked more than once, with different gold: no retriever can be right.",
         serious=True,
     )
-    queries = many(same.count, "query is", "queries are")
+    queries = plural(same.count, "query is", "queries are")
     yield from same.problem(
         "duplicate queries", f"{queries} asked more than once, with the same gold: they count as often.", serious=False
     )
@@ -78,17 +78,17 @@ def _same_items(gold: list[list[Entry]]) -> Iterator[Problem]:
         for entry in own:
             several.setdefault(entry.key, []).append(entry)
         for entries in several.values():
-            where = f"{clean(entries[0].query_id, 20)}: {clean(entries[0].name, _SHOWN)}"
+            where = f"{sanitize(entries[0].query_id, 20)}: {sanitize(entries[0].name, _SHOWN)}"
             grades = [entry.grade for entry in entries]
             if len(set(grades)) > 1:
                 graded.add(f"{where}, grades {', '.join(f'{grade:g}' for grade in grades)}")
             elif len(grades) > 1:
                 again.add(where)
-    items = many(graded.count, "gold item stands", "gold items stand")
+    items = plural(graded.count, "gold item stands", "gold items stand")
     yield from graded.problem(
         "conflicting gold", f"{items} twice in a query, with different grades: the best counts.", serious=True
     )
-    items = many(again.count, "gold item stands", "gold items stand")
+    items = plural(again.count, "gold item stands", "gold items stand")
     yield from again.problem("repeated gold", f"{items} twice in a query: it counts once.", serious=False)
 
 
@@ -120,14 +120,14 @@ class Documents:
         if name not in self.corpus:
             close = nearest_name(given, self.corpus.names()[:_NAMES])
             kind = "document" if entry.doc is not None else "id"
-            return f'no {kind} "{clean(given, _SHOWN)}"' + (
-                f', the nearest is "{clean(close, _SHOWN)}"' if close else ""
+            return f'no {kind} "{sanitize(given, _SHOWN)}"' + (
+                f', the nearest is "{sanitize(close, _SHOWN)}"' if close else ""
             )
         text = self.corpus[name].text
         if entry.text and fold_space(entry.text) not in fold_space(text):
-            return f'its text is not in "{clean(name, _SHOWN)}"'
+            return f'its text is not in "{sanitize(name, _SHOWN)}"'
         if entry.end is not None and entry.end > len(text):
-            return f'it ends at {entry.end:,}, "{clean(name, _SHOWN)}" at {len(text):,}'
+            return f'it ends at {entry.end:,}, "{sanitize(name, _SHOWN)}" at {len(text):,}'
         return None
 
 
@@ -137,8 +137,8 @@ def check_corpus(tests: TestSet, documents: Documents) -> Iterator[Problem]:
     different = {(entry.row, entry.key): entry for entry in reversed(tests.gold)}
     for entry in reversed(different.values()):
         if entry.grade > 0 and (why := documents.lacks(entry)) is not None:
-            found.add(f"{clean(entry.query_id, 20)}: {clean(entry.name, _SHOWN)}: {why}")
-    items = many(found.count, "gold item is", "gold items are")
+            found.add(f"{sanitize(entry.query_id, 20)}: {sanitize(entry.name, _SHOWN)}: {why}")
+    items = plural(found.count, "gold item is", "gold items are")
     yield from found.problem(
         "not in the corpus", f"{items} not in the corpus: no retriever can find what is not there.", serious=True
     )
@@ -208,8 +208,10 @@ def check_alternatives(tests: TestSet, documents: Documents | None) -> Iterator[
         if (entry.row, entry.name) not in seen:
             seen.add((entry.row, entry.name))
             how = "equal" if alike == 1 else f"{min(alike, 0.99):.2f} alike"
-            found.add(f"{clean(entry.query_id, 20)}: {clean(entry.name, _SHOWN)} and {clean(copy, _SHOWN)}, {how}")
-    items = many(found.count, "gold item has a near copy that is", "gold items have near copies that are")
+            found.add(
+                f"{sanitize(entry.query_id, 20)}: {sanitize(entry.name, _SHOWN)} and {sanitize(copy, _SHOWN)}, {how}"
+            )
+    items = plural(found.count, "gold item has a near copy that is", "gold items have near copies that are")
     yield from found.problem(
         "no alternatives", f"{items} not gold: give both one group, so that either counts.", serious=False
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from karat._internal.display import clean, span, text_table
+from karat._internal.display import sanitize, span, text_table
 from karat.analysis.compare import compare
 from karat.analysis.diagnose import diagnose
 from karat.analysis.diagnose.miss import Miss
@@ -58,7 +58,7 @@ def show(program: str = "karat", folder: Path = Path("karat-demo")) -> str:
             *_verdict(found),
             "",
             f"Three misses of {name} at {_K}, and why",
-            text_table([[m.query_id, f'"{clean(m.query or "", 46)}"', m.gold, m.text] for m in misses(best)]),
+            text_table([[m.query_id, f'"{sanitize(m.query or "", 46)}"', m.gold, m.text] for m in misses(best)]),
             "",
             _next(program, folder),
         ]

@@ -18,12 +18,12 @@ def add(commands: Any) -> None:
 
 
 def _init(options: Namespace) -> None:
-    from karat._internal.display import clean
+    from karat._internal.display import sanitize
     from karat.cli import program
 
     for place, new in write_starter(options.folder).items():
         print(f"  {'wrote' if new else 'kept '}  {place}{'' if new else '  (it was there)'}")
-    there = "" if options.folder == "." else f"  cd {clean(options.folder)}\n"
+    there = "" if options.folder == "." else f"  cd {sanitize(options.folder)}\n"
     print(f"\nNext\n{there}{NEXT.format(karat=program())}")
 
 

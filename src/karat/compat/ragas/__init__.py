@@ -110,7 +110,7 @@ class IDBasedContextPrecision(Precision):
 
     def _reason(self, run: Run, row: int) -> str:
         found = {hit.gold for hit in run.hits(row + 1)}
-        different = int(run.all_hits.along.at("different", run.all_hits.depth[None].astype(float))[0, row])
+        different = int(run.all_hits.totals.at("different", run.all_hits.depth[None].astype(float))[0, row])
         return f"{len(found)} of {different} retrieved items are relevant"
 
 

@@ -6,29 +6,31 @@ import numpy as np
 
 from karat._internal.arrays import starts
 from karat._internal.grammar import write_call
-from karat._internal.progress import over
+from karat._internal.progress import track
 from karat.conventions import Convention
 from karat.errors import BadArgument, InputError
 from karat.hits import Gold, Hits
 from karat.hits.combine import unite
-from karat.hits.totals import Along
+from karat.hits.totals import Totals
 from karat.judges.corpus import Corpus, CorpusLike
 from karat.judges.matches import need
-from karat.judges.protocol import judge, share_of_one, truth
+from karat.judges.protocol import JudgeBase, judge, share_of_one, truth
 from karat.judges.spans.by_range import FIELDS, Located
 from karat.judges.spans.by_text import Unlocated
 from karat.judges.spans.cover import Row
 from karat.judges.spans.quotes import Measures, Seen
 from karat.judges.tokens import Tokenizer
 from karat.samples import Samples
+from karat.samples.notes import Note
 
 _RANGE = {"doc", "start", "end"}
 
 
 @judge("spans")
-class Spans:
+class Spans(JudgeBase):
     """A gold range or quote is found when the top k together cover enough of it; `corpus` holds the documents."""
 
+    compares = "span"
     fields = FIELDS
 
     def __init__(
@@ -52,12 +54,14 @@ class Spans:
         settings |= {} if tokenizer is None else {"tokenizer": getattr(tokenizer, "__name__", "function")}
         settings |= {"graded": True} if self.graded else {}
         self.name = write_call("spans", **settings)
+        self.settings = {"coverage": self.coverage}
+        self.parallel = corpus is None  # of all quotes at least one must be in the corpus
 
     def __call__(self, samples: Samples, convention: Convention) -> Hits:
         """Locate gold and chunks, then go down each ranking."""
         located = self._locate(samples, convention)
         gathered = _Gathered()
-        for query, seen in enumerate(over(located, len(samples), self.name)):
+        for query, seen in enumerate(track(located, len(samples), self.name)):
             gathered.add(query, seen)
         grade = np.where(located.lost, -1.0, samples.gold.grade)  # a quote that is nowhere cannot be judged
         if (samples.gold.grade > 0).any() and not (grade > 0).any():
@@ -109,7 +113,7 @@ class _Gathered:
         self.alone += [(begin + rank, amount) for rank, amount in seen.alone.items()]
         self.sizes.append(covered.size)
 
-    def hits(self, of: Gold, notes: tuple[str, ...], *, graded: bool) -> Hits:
+    def hits(self, of: Gold, notes: tuple[Note, ...], *, graded: bool) -> Hits:
         """All of it as hits, with what is read and what is covered on the way down."""
         depth = np.array(self.depth, np.int64)
         covered, gold_read = np.zeros((2, int(starts(depth)[-1])))
@@ -117,9 +121,9 @@ class _Gathered:
         np.add.at(covered, ranks, [amount for _, amount, _ in self.amounts])
         np.add.at(gold_read, ranks, [amount for _, _, amount in self.amounts])
         gold_read[[rank for rank, _ in self.alone]] = [amount for _, amount in self.alone]
-        along = Along(depth, {}, {"gold": np.array(self.sizes)})
+        totals = Totals(depth, {}, {"gold": np.array(self.sizes)})
         for name, amounts in (("covered", covered), ("gold_read", gold_read), ("read", np.array(self.read))):
-            along = along.also(name, amounts)
+            totals = totals.with_amounts(name, amounts)
         gold = np.array([row.item for row in self.rows], np.int64)
         grade = of.grade[gold]
         share = np.array([min(row.share, 1.0) for row in self.rows])
@@ -128,11 +132,11 @@ class _Gathered:
             np.array([row.rank for row in self.rows], np.int64),
             gold,
             depth=depth,
-            of=of,
+            gold_items=of,
             grade=np.where(grade > 0, grade * share, grade) if graded else grade,
             repeated=np.array(self.repeated, bool),
             part=np.array([row.part for row in self.rows], bool),
             why=[row.why for row in self.rows],
-            along=along,
+            totals=totals,
             notes=notes,
         )

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from karat._internal.display import many
 from karat.conventions import Convention
-from karat.errors import InputError
+from karat.errors import InputError, shorten
 from karat.judges.corpus import Corpus, Document, Place
 from karat.judges.spans.cover import Goal, Touch, Union, cover
-from karat.judges.spans.quotes import Cases, Measures, Quote, Seen
+from karat.judges.spans.quotes import Measures, Quote, Seen
 from karat.judges.text import fold_space
 from karat.samples import Field, Samples
 from karat.samples.keys import as_id, without_copies
+from karat.samples.notes import Note, Tally
 
 FIELDS: tuple[Field, ...] = ("doc", "start", "end", "text")
 _GIVE = "give doc, start and end, or doc and text with corpus="
@@ -58,7 +58,7 @@ class Located:
         self._measures = measures
         self._coverage = coverage
         self._known: dict[tuple[str, str], list[Place]] = {}
-        self._nowhere, self._several, self._odd, self._lost, self._copied, self._stale = (Cases() for _ in range(6))
+        self._nowhere, self._several, self._odd, self._lost, self._copied, self._stale = (Tally() for _ in range(6))
         gold = samples.gold
         self._relevant = (gold.grade > 0).tolist()
         self._bounds = gold.start.tolist()
@@ -77,27 +77,27 @@ class Located:
         for query, chunks in enumerate(self._chunks):
             yield self._look(query, chunks, range(self._bounds[query], self._bounds[query + 1]))
 
-    def notes(self) -> tuple[str, ...]:
-        """What a reader should know of the places that were looked up."""
-        gold = many(len(self._gold), "gold quote", "gold quotes")
+    def notes(self) -> tuple[Note, ...]:
+        """Facts about quotes and chunks that are not where the data says, or in several places."""
+        gold = len(self._gold)
         return (
-            *self._nowhere.told(f"of {gold} occurs", f"of {gold} occur", "nowhere in the documents, left out"),
-            *self._several.told(f"of {gold} occurs", f"of {gold} occur", "several times, every place counts"),
-            *self._odd.told("gold range does", "gold ranges do", "not hold the text that stands beside it"),
-            *self._stale.told("chunk's range does", "chunks' ranges do", "not hold the text that stands beside it"),
-            *self._lost.told("chunk occurs", "chunks occur", "nowhere in its document, compared by its text alone"),
-            *self._copied.told("chunk occurs", "chunks occur", "several times, taken where most of the gold is"),
-            *self._apart(),
+            Note("quotes_not_found", self._nowhere.count, gold, tuple(self._nowhere.examples)),
+            Note("quotes_ambiguous", self._several.count, gold, tuple(self._several.examples)),
+            *self._odd.notes("gold_range_mismatch"),
+            *self._stale.notes("chunk_range_mismatch"),
+            *self._lost.notes("chunks_not_found"),
+            *self._copied.notes("chunks_ambiguous"),
+            *self._no_shared_document(),
         )
 
-    def _apart(self) -> tuple[str, ...]:
-        """Say so if gold and chunks have no document in common: most likely the two name them differently."""
+    def _no_shared_document(self) -> tuple[Note, ...]:
+        """A note if gold and chunks have no document in common: most likely they name them differently."""
         gold = dict.fromkeys(doc for places in self._places for doc, _, _ in places)
         chunks = dict.fromkeys(chunk.doc for ranking in self._chunks for chunk in ranking)
         if not gold or not chunks or None in chunks or gold.keys() & chunks.keys():
             return ()
-        some = ", ".join(list(map(str, chunks))[:3])
-        return (f"no chunk is from a document with gold. Gold: {', '.join(list(gold)[:3])}; chunks: {some}",)
+        names = f"Gold: {', '.join(list(gold)[:3])}; chunks: {', '.join(list(map(str, chunks))[:3])}"
+        return (Note("no_shared_document", len(self._ids), examples=(names,)),)
 
     def _look(self, query: int, chunks: list[Item], items: range) -> Seen:
         unit = range(len(self._gold)) if self.units is None else self.units
@@ -128,7 +128,7 @@ class Located:
         if item.range is not None:
             there = self._text_at(item, where)
             if there is not None and item.text is not None and fold_space(there) != fold_space(item.text):
-                self._odd.add(query, item.text)
+                self._odd.add(f"query {query}: {shorten(item.text)}")
             return [item.range]
         if self._corpus is None or item.text is None:
             raise InputError(f"{where} has neither a range nor a quote in a document", got=item.label, hint=_GIVE)
@@ -137,9 +137,9 @@ class Located:
         docs = self._corpus.names() if item.doc is None else [item.doc]
         found = [(doc, *place) for doc in docs for place in self._corpus[doc].every_place(item.text)]
         if not found:
-            self._nowhere.add(query, item.text)
+            self._nowhere.add(f"query {query}: {shorten(item.text)}")
         elif len(found) > 1:
-            self._several.add(query, item.text)
+            self._several.add(f"query {query}: {shorten(item.text)}")
         return found
 
     def _chunk_place(self, chunk: Item, goals: list[Goal], query: str, rank: int) -> Range | None:
@@ -148,7 +148,7 @@ class Located:
         if chunk.range is not None:
             there = self._text_at(chunk, where)
             if there is not None and chunk.text is not None and fold_space(there) != fold_space(chunk.text):
-                self._stale.add(query, chunk.text)
+                self._stale.add(f"query {query}: {shorten(chunk.text)}")
             return chunk.range
         if self._corpus is None or chunk.text is None:
             raise InputError(f"{where} has neither a range nor a text in a document", got=chunk.label, hint=_GIVE)
@@ -156,9 +156,9 @@ class Located:
         docs = [doc for doc in docs if doc in self._corpus]
         found = self._find(chunk.text, docs)
         if not found and docs and chunk.doc is not None:
-            self._lost.add(query, chunk.text)
+            self._lost.add(f"query {query}: {shorten(chunk.text)}")
         if len(found) > 1:
-            self._copied.add(query, chunk.text)
+            self._copied.add(f"query {query}: {shorten(chunk.text)}")
         return max(found, key=lambda place: sum(_shared(place, goal) for goal in goals), default=None)
 
     def _by_text(self, chunk: Item, rank: int, goals: list[Goal]) -> list[Touch]:

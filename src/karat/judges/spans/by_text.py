@@ -15,6 +15,7 @@ from karat.judges.text import folder
 from karat.judges.tokens import Tokenizer
 from karat.samples import Samples
 from karat.samples.keys import as_id
+from karat.samples.notes import Note
 
 _ALL_OF_IT = f"covers {percent(1.0)}"
 
@@ -63,13 +64,11 @@ class Unlocated:
         for texts, their in zip(given.each("text", self._c), docs, strict=False):
             yield as_texts(texts), their
 
-    def notes(self) -> tuple[str, ...]:
-        """What a reader should know: what is read twice cannot be seen."""
+    def notes(self) -> tuple[Note, ...]:
+        """The sides that have no ranges: without them, text that two chunks share cannot be seen."""
         sides = (("gold", self._samples.gold.fields), ("retrieved", self._samples.retrieved.fields))
         which = " and ".join(side for side, fields in sides if not fields >= {"doc", "start", "end"})
-        lack = "lack" if " and " in which else "lacks"
-        said = f"compared by texts, since {which} {lack} ranges; text that two chunks share counts twice as read"
-        return (f"{said} (corpus=… finds the ranges)",)
+        return (Note("ranges_missing", details={"sides": which}),)
 
     def _look(self, goals: list[Goal], chunks: list[str], docs: Sequence[object], letters: Letters) -> Seen:
         wholes: list[tuple[int, Goal]] = []

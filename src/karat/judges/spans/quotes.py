@@ -6,8 +6,6 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from math import ceil
 from typing import NamedTuple
 
-from karat._internal.display import many
-from karat.errors import shorten
 from karat.judges.contains import Letters
 from karat.judges.spans.cover import Covered
 from karat.judges.text import fold_space
@@ -97,9 +95,6 @@ def _longest_first(text: str) -> list[str]:
     return sorted(text.split(), key=len, reverse=True) or [""]
 
 
-_NAMED = 2
-
-
 class Seen(NamedTuple):
     """One query: what its chunks cover of the gold, and what there is to read."""
 
@@ -132,24 +127,3 @@ class Measures:
     def whole(self, text: str) -> float:
         """What a text by itself weighs."""
         return len(text) if self._tokens is None else len(self._tokens.of(text))
-
-
-class Cases:
-    """Something to report: how often it was seen, and the first few of it."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._named: list[str] = []
-
-    def add(self, query: str, text: str) -> None:
-        """It was seen in this query."""
-        self.count += 1
-        if len(self._named) < _NAMED:
-            self._named.append(f"query {query}: {shorten(text)}")
-
-    def told(self, one: str, several: str, what: str) -> tuple[str, ...]:
-        """One sentence, or none if it was never seen."""
-        if not self.count:
-            return ()
-        more = "; …" if self.count > len(self._named) else ""
-        return (f"{many(self.count, one, several)} {what} ({'; '.join(self._named)}{more})",)

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from karat._internal.arrays import Floats
-from karat._internal.display import many
+from karat._internal.display import plural
 from karat.report.html.marks import Range, find, marked, takes_whole
 from karat.report.html.markup import Child, Element, Pool, data, h, pack, visible
 from karat.report.html.scores import headline, number, signed
@@ -79,7 +79,7 @@ class Bodies:
         if len(relevant) > len(rows):
             said.append(f"{len(relevant) - len(rows):,} more.")
         if len(relevant) < len(gold):
-            said.append(f"{many(len(gold) - len(relevant), 'item', 'items')} of grade 0, not relevant.")
+            said.append(f"{plural(len(gold) - len(relevant), 'item', 'items')} of grade 0, not relevant.")
         return [h("ul", *rows), *(h("p.note", note) for note in said or ([] if rows else ["None."]))]
 
     def _retrieved(self, hits: Sequence[Hit], items: Items | None, depth: int, *, texts: bool) -> list[Element]:
@@ -188,9 +188,7 @@ class Queries:
         caption += f" Change: in {self._names[0]}, against the baseline." if self._changes is not None else ""
         without = None
         if self._bodies.without:
-            said = (
-                f"{many(self._bodies.without, 'query is', 'queries are')} shown without texts, to keep the page small."
-            )
+            said = f"{plural(self._bodies.without, 'query is', 'queries are')} shown without texts, to keep the page small."
             without = h("p.note", said)
         return h(
             "section",

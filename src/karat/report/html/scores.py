@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from karat._internal.arrays import Floats
-from karat._internal.display import many
+from karat._internal.display import plural
 from karat.analysis.compare import Comparison
 from karat.metrics import METRICS, Metric
 from karat.report.html.markup import Child, Element, data, h
@@ -165,7 +165,7 @@ def histogram(values: Floats, name: str) -> Element:
         bars.append(
             h(
                 f"rect.bar{exact}",
-                h("title", f"{_between(i)}: {many(count, 'query', 'queries')}"),
+                h("title", f"{_between(i)}: {plural(count, 'query', 'queries')}"),
                 x=round(i * step + 1, 1),
                 y=round(_HEIGHT - _FOOT - tall, 1),
                 width=round(step - 2, 1),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from karat._internal.display import many
+from karat._internal.display import plural
 from karat.analysis.changes import Moved
 from karat.analysis.compare import Comparison
 from karat.analysis.diagnose import Diagnosis
@@ -91,7 +91,7 @@ def misses(found: Diagnosis, place: Mapping[str, int]) -> Element:
     if not count:
         return h("section", h("h2", "Missed gold"), h("p", f"None: the top {found.k} hold all gold."), id="misses")
     queries = len({miss.query_id for miss in found.misses})
-    of = f"{many(count, 'gold item', 'gold items')} of {many(queries, 'query', 'queries')}"
+    of = f"{plural(count, 'gold item', 'gold items')} of {plural(queries, 'query', 'queries')}"
     return h(
         "section",
         h("h2", "Missed gold"),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from karat._internal.arrays import Bools, Floats, Ints, starts
-from karat._internal.display import storable
+from karat._internal.display import valid_utf8
 from karat._internal.threads import in_parallel
 from karat.conventions import Convention
 from karat.samples.columns import Field, Found, Keys
@@ -43,7 +43,7 @@ def match(item: pl.Series, depth: Ints, keys: Keys) -> tuple[Ints, Ints]:
     """The gold number and the row of each match, in order of the rows; raises RepeatedKey."""
     import polars as pl
 
-    wanted = pl.Series(storable(keys.key), dtype=pl.String)
+    wanted = pl.Series(valid_utf8(keys.key), dtype=pl.String)
     salt = np.arange(len(depth), dtype=np.uint64) * _APART
     hashes = _hashes(wanted)
     target = hashes + salt[keys.query]
@@ -150,7 +150,7 @@ class Table:
         import polars as pl
 
         query = np.repeat(np.arange(len(self)), np.diff(self.start))
-        own = pl.Series(storable(ids), dtype=pl.String).gather(query)
+        own = pl.Series(valid_utf8(ids), dtype=pl.String).gather(query)
         kept = (self.item != own).to_numpy()
         return self if kept.all() else self._rows(kept.nonzero()[0], query)
 

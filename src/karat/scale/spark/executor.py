@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,9 +18,9 @@ import numpy as np
 from karat import __version__
 from karat.errors import KaratError, Unavailable
 from karat.hits import Gold, Hits
-from karat.hits.combine import take
-from karat.plan import Order, Partial
-from karat.run.stored_items import Extent, Kept
+from karat.plan import Plan, given_items
+from karat.run import Run
+from karat.run.stored_items import Extent, StoredItems
 from karat.samples import Reading, Samples, read_samples
 from karat.samples.items import rankings_of
 from karat.samples.keys import as_text
@@ -38,7 +39,7 @@ _BLOCK = 1 << 25
 class Delivery(NamedTuple):
     """What one block adds to the run: parts, and the row that each of their queries began with."""
 
-    parts: list[Partial]
+    parts: list[Run]
     rows: list[int]
     extra: int = 0
     skipped: int = 0
@@ -63,18 +64,18 @@ class Work(NamedTuple):
         """The rows of all queries of a partition."""
         if self.version != __version__:
             raise Unavailable(f"an executor has karat {__version__}, the driver {self.version}")
-        order: Order = pickle.loads(self.content)  # noqa: S301  # packed by the driver
+        plan: Plan = pickle.loads(self.content)  # noqa: S301  # packed by the driver
         for frame in _blocks(batches, long=self.long):
-            yield self._evaluated(frame, order)
+            yield self._evaluated(frame, plan)
 
-    def _evaluated(self, frame: pl.DataFrame, order: Order) -> pa.RecordBatch:
+    def _evaluated(self, frame: pl.DataFrame, plan: Plan) -> pa.RecordBatch:
         import polars as pl
 
         nameless = frame.filter(frame[KEY].is_null())
         frame = frame.filter(frame[KEY].is_not_null())
-        done = list(self._parts(frame, order)) if len(frame) else []
+        done = list(self._parts(frame, plan)) if len(frame) else []
         parts = [part for part, _ in done if part is not None]
-        held = [_some(part, _held(part.ids, self.share)) for part in parts]
+        held = [_sampled(part, self.share) for part in parts]
         scored = frame.filter(frame[GOLD].is_not_null()) if self.names else frame
         begin = scored.group_by(KEY).agg(pl.col(ROW).min())
         first = dict(zip(begin[KEY].to_list(), begin[ROW].to_list(), strict=True))
@@ -86,12 +87,12 @@ class Work(NamedTuple):
         )
         return self._rows(parts, first, len(nameless), pickle.dumps(told))
 
-    def _rows(self, parts: Sequence[Partial], first: Mapping[str, int], nameless: int, told: bytes) -> pa.RecordBatch:
+    def _rows(self, parts: Sequence[Run], first: Mapping[str, int], nameless: int, told: bytes) -> pa.RecordBatch:
         """One row for each query, and before them one that carries what is told to the driver."""
         import pyarrow as pa
 
         ids = [query for part in parts for query in part.ids]
-        failed = [part.hits.failed.get(row) for part in parts for row in range(len(part.ids))]
+        failed = [part.all_hits.failed.get(row) for part in parts for row in range(len(part.ids))]
         extra = [f"{nameless} rows have no id of a query"] if nameless else []
         scores = {
             name: np.concatenate([np.full(1 + len(extra), np.nan), *(part.scores[name] for part in parts)])
@@ -107,20 +108,20 @@ class Work(NamedTuple):
             }
         )
 
-    def _parts(self, frame: pl.DataFrame, order: Order) -> Iterator[tuple[Partial | None, int]]:
+    def _parts(self, frame: pl.DataFrame, plan: Plan) -> Iterator[tuple[Run | None, int]]:
         """The parts of a block, each with the number of its queries that have no gold."""
         samples: Samples | None = None
         try:
             samples, extra = self.read(frame)
-            yield (None if samples is None else order.carry_out(samples)), extra
+            yield (None if samples is None else plan.with_hint(plan.evaluate(samples), samples)), extra
         except Exception as error:  # noqa: BLE001  # of the user's judge, metric or data: it is told in their rows
             keys = frame[KEY].unique(maintain_order=True)
             if len(keys) == 1:
-                yield _failure(keys[0], samples, order, error), 0
+                yield _failure(keys[0], samples, plan, error), 0
                 return
             half = len(keys) // 2
             for some in (keys[:half], keys[half:]):
-                yield from self._parts(frame.filter(frame[KEY].is_in(some.implode())), order)
+                yield from self._parts(frame.filter(frame[KEY].is_in(some.implode())), plan)
 
     def read(self, frame: pl.DataFrame) -> tuple[Samples | None, int]:
         """The samples of a block, and how many queries were left out of it because they have no gold."""
@@ -136,7 +137,7 @@ class Work(NamedTuple):
         if not len(wanted):
             return _all_missing(gold), extra
         samples = read_samples(retrieved=wanted, gold=gold)
-        return replace(samples, reading=samples.reading._replace(extra=0)), extra
+        return replace(samples, reading=replace(samples.reading, extra=0)), extra
 
 
 def _blocks(batches: Iterator[pa.RecordBatch], *, long: bool) -> Iterator[pl.DataFrame]:
@@ -197,48 +198,45 @@ def _all_missing(gold: pl.DataFrame) -> Samples:
         response=side.texts.get("response"),
         meta=side.meta,
         missing=np.ones(len(ids), bool),
-        reading=Reading("data", tuple(side.notes), missing=len(ids)),
+        reading=Reading(notes=side.notes, missing=len(ids)),
     )
 
 
-def _held(ids: Sequence[str], share: float) -> list[int]:
-    """Which queries the run holds: told by a digest of the id, so that runs over the same queries hold the same."""
+def _sampled(part: Run, share: float) -> Run:
+    """The queries that the run keeps: chosen by a digest of the id, so that runs over the same queries keep the same."""
     if share >= 1:
-        return list(range(len(ids)))
+        return part
+    taken = part.take(sampled_rows(part.ids, share))
+    return taken.replace(items=partial(given_items, taken.stored_items))
+
+
+def sampled_rows(ids: Sequence[str], share: float) -> list[int]:
+    """The rows of about this share of the queries."""
     digests = (blake2b(query.encode("utf-8", "surrogatepass"), digest_size=8).digest() for query in ids)
     return [row for row, digest in enumerate(digests) if int.from_bytes(digest) < share * 2**64]
 
 
-def _failure(query: str, samples: Samples | None, order: Order, error: Exception) -> Partial:
+def _failure(query: str, samples: Samples | None, plan: Plan, error: Exception) -> Run:
     """The part of one query that could not be evaluated: no scores, and why; with its gold if that could be read."""
     gold = Gold([], np.zeros(2, np.int64), np.zeros(0))
     if samples is not None:
-        fields = (*getattr(order.judge, "fields", ("text",)), "id", "text", "doc")
+        fields = (*plan.judge.fields, "id", "text", "doc")
         column = next((samples.gold.columns[field] for field in fields if field in samples.gold.columns), [])
         if len(column) == len(samples.gold.grade) and None not in column:
             gold = Gold(list(map(as_text, column)), samples.gold.start, samples.gold.grade)
     nothing = np.zeros(0, np.int64)
     own = {"grade": gold.grade.tolist(), "item": list(range(len(gold.label))), "label": list(gold.label)}
     why = error.problem if isinstance(error, KaratError) else f"{type(error).__name__}: {error}"
-    return Partial(
+    hits = Hits(nothing, nothing, nothing, depth=np.zeros(1, np.int64), gold_items=gold, failed={0: why})
+    items = StoredItems({}, np.zeros(2, np.int64), own, gold.start, Extent(plan.stored or 0, whole=False))
+    return Run(
         ids=[query],
-        hits=Hits(nothing, nothing, nothing, depth=np.zeros(1, np.int64), of=gold, failed={0: why}),
-        scores={name: np.full(1, np.nan) for metric in order.wanted for name in metric.names},
-        reading=Reading() if samples is None else samples.reading,
+        hits=hits,
+        metrics=plan.metrics,
+        convention=plan.convention,
+        scores={name: np.full(1, np.nan) for metric in plan.metrics for name in metric.names},
+        provenance=plan.provenance(Reading() if samples is None else samples.reading, hits),
         query=None if samples is None else samples.query,
         meta={} if samples is None else samples.meta,
-        kept=Kept({}, np.zeros(2, np.int64), own, gold.start, Extent(order.places or 0, whole=False)),
-    )
-
-
-def _some(part: Partial, rows: list[int]) -> Partial:
-    """The part of some of its queries, without what metrics left behind on the way."""
-    index = np.array(rows, np.int64)
-    return part._replace(
-        ids=[part.ids[row] for row in rows],
-        hits=take(part.hits, index),
-        scores={name: values[index] for name, values in part.scores.items()},
-        query=None if part.query is None else [part.query[row] for row in rows],
-        meta={name: [column[row] for row in rows] for name, column in part.meta.items()},
-        kept=None if part.kept is None else part.kept.take(index),
+        items=partial(given_items, items),
     )

@@ -12,7 +12,7 @@ from karat.samples import Samples
 from karat.samples.dialects import dialect_of, is_long, long_column, no_column
 from karat.samples.long import has_records
 from karat.samples.read import read_whole, side_of
-from karat.scale.spark import Evaluated, evaluate, told
+from karat.scale.spark import Evaluated, evaluate, spark_errors
 from karat.scale.spark.executor import GOLD, HASH, KEY, ROW, RUN
 from karat.scale.spark.session import session
 
@@ -47,8 +47,12 @@ def prepare(data: Any, gold: Any) -> Prepared:
     _check(gold, "gold")
     forms = {side: is_long(table.columns) for side, table in (("retrieved", data), ("gold", gold))}
     if len(set(forms.values())) > 1:
-        told = {side: "one row for each item" if long else "one row for each query" for side, long in forms.items()}
-        raise InputError("the run and the gold have different forms", got=told, hint="both long, or both nested")
+        spark_errors = {
+            side: "one row for each item" if long else "one row for each query" for side, long in forms.items()
+        }
+        raise InputError(
+            "the run and the gold have different forms", got=spark_errors, hint="both long, or both nested"
+        )
     return (_long if forms["gold"] else _joined)(data, gold)
 
 
@@ -210,7 +214,7 @@ def evaluate_files(
 ) -> Evaluated:
     """Evaluate Parquet, JSONL or CSV files, folders or patterns of them, on the cluster of a master."""
     spark = session(master)
-    with told():
+    with spark_errors():
         data = _read(spark, fspath(file))
         wanted = None if gold is None else _read(spark, fspath(gold))
     return evaluate(data, metrics, gold=wanted, **options)

@@ -1,0 +1,253 @@
+"""Notes as sentences: one function per kind of note, and what a reader of the means should know about a run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+
+from karat._internal.display import plural, sanitize
+from karat.run import Run
+from karat.samples.notes import FREE_TEXT, Note
+
+_CAUSES_SHOWN = 3
+Sentence = Callable[[Note, Run], str]
+"""Writes a note about a run as a sentence; "" if there is nothing to say."""
+
+
+def remarks(run: Run) -> list[str]:
+    """One line for each thing that a reader of the means should know."""
+    p = run.provenance
+    lines = [*_failed(run), *_undefined(run), *_copies(run)]
+    if p.missing:
+        how = "scored 0" if run.convention.missing == "zero" else "left out"
+        lines.append(f"{plural(p.missing, 'gold query', 'gold queries')} not in the results: {how}.")
+    if p.extra:
+        lines.append(f"{plural(p.extra, 'query', 'queries')} without gold: ignored.")
+    if p.skipped:
+        lines.append(f"{plural(p.skipped, 'row', 'rows')} could not be read: skipped.")
+    lines += [text for note in p.notes if (text := SENTENCES[note.kind](note, run))]
+    return [sanitize(line) for line in lines]
+
+
+def _failed(run: Run) -> list[str]:
+    """The number of queries that could not be judged, why, and the bounds of the means."""
+    failed = run.failures
+    if not failed:
+        return []
+    causes = Counter(failed.values()).most_common()
+    why = "; ".join(f"{cause} ({count:,})" for cause, count in causes[:_CAUSES_SHOWN])
+    more = f"; {len(causes) - _CAUSES_SHOWN} other causes" if len(causes) > _CAUSES_SHOWN else ""
+    bounds = ", ".join(
+        f"{name} would be between {low:.3f} and {high:.3f}" for name, (low, high) in run.bounds().items()
+    )
+    return [
+        f"{len(failed):,} of {plural(len(run), 'query', 'queries')} could not be judged and are excluded: {why}{more}.",
+        f"If they all scored 0 or 1, {bounds}.",
+    ]
+
+
+def _copies(run: Run) -> list[str]:
+    """Queries that retrieved a relevant item more than once: copies are easily overlooked, and cost ranks."""
+    c, hits = run.convention, run.all_hits
+    queries = len(set(hits.query[hits.repeated].tolist()))
+    if not queries or c.duplicates != "once" or c.per_rank:
+        return []
+    which = plural(queries, "query retrieved a relevant item", "queries retrieved a relevant item")
+    return [f"{which} more than once: each copy takes a rank but counts only once."]
+
+
+def _undefined(run: Run) -> list[str]:
+    lines = []
+    judged = ~np.isin(np.arange(len(run)), list(run.all_hits.failed))
+    without_gold = (run.all_hits.gold_count() == 0) & judged
+    same_rows: dict[bytes, list[str]] = {}
+    for name, values in run.scores.items():
+        same_rows.setdefault((np.isnan(values) & judged).tobytes(), []).append(name)
+    for rows, names in sorted(same_rows.items(), key=lambda pair: sum(pair[0])):
+        if count := sum(rows):
+            which = "" if len(same_rows) == 1 else f" for {', '.join(names)}"
+            why = "no relevant gold, " if rows == without_gold.tobytes() else ""
+            lines.append(f"{plural(count, 'query is', 'queries are')} undefined{which}: {why}not in the mean.")
+    return lines
+
+
+SENTENCES: dict[str, Sentence] = {FREE_TEXT: lambda note, _: str(note.details["text"])}
+
+
+def sentence(kind: str) -> Callable[[Sentence], Sentence]:
+    """Register the sentence for a kind of note."""
+
+    def register(write: Sentence) -> Sentence:
+        SENTENCES[kind] = write
+        return write
+
+    return register
+
+
+def _examples(note: Note) -> str:
+    more = "; …" if note.count > len(note.examples) else ""
+    return f" ({'; '.join(note.examples)}{more})" if note.examples else ""
+
+
+# How the data was read: samples/
+
+
+@sentence("columns_renamed")
+def _columns_renamed(note: Note, run: Run) -> str:
+    d = note.details
+    return f"{d['source']}: columns read as {d['dialect']}: {d['columns']}."
+
+
+@sentence("ranked_by")
+def _ranked_by(note: Note, run: Run) -> str:
+    return f"{note.details['source']}: one row per item, ranked by {note.details['by']}."
+
+
+@sentence("graded_by")
+def _graded_by(note: Note, run: Run) -> str:
+    column = note.details["column"]
+    return f"{note.details['source']}: " + (
+        f"grades from column {column}." if column else "every gold item has grade 1."
+    )
+
+
+# How items were ranked and scored: plan
+
+
+@sentence("reordered_by_score")
+def _reordered(note: Note, run: Run) -> str:
+    lists = plural(note.count, "list is", "lists are")
+    return f"{lists} not in the order of the scores. Scores decide: the greatest comes first, also for distances."
+
+
+@sentence("ties_by_id")
+def _ties_by_id(note: Note, run: Run) -> str:
+    lists = plural(note.count, "list has", "lists have")
+    return f"{lists} items of equal score: ranked by id, {note.details['direction']}, not as listed."
+
+
+@sentence("single_precision_ties")
+def _single_precision_ties(note: Note, run: Run) -> str:
+    ranks = plural(note.count, "rank was", "ranks were")
+    return f"{ranks} decided as ties: the scores are equal in single precision, as in trec_eval."
+
+
+@sentence("not_in_library")
+def _not_in_library(note: Note, run: Run) -> str:
+    d = note.details
+    return f"{d['convention']} has no {d['metrics']}: its choices are applied to karat's definition."
+
+
+@sentence("sampled")
+def _sampled(note: Note, run: Run) -> str:
+    return f"The run holds a sample of {note.count:,} of {note.of:,} queries; the table has the scores of all."
+
+
+# What the judge found: judges/
+
+
+@sentence("quotes_not_found")
+def _quotes_not_found(note: Note, run: Run) -> str:
+    quotes = f"{note.count:,} of {plural(note.of, 'gold quote', 'gold quotes')}"
+    verb = "does" if note.count == 1 else "do"
+    return f"{quotes} {verb} not occur in the documents: left out{_examples(note)}." if note.count else ""
+
+
+@sentence("quotes_ambiguous")
+def _quotes_ambiguous(note: Note, run: Run) -> str:
+    quotes = f"{note.count:,} of {plural(note.of, 'gold quote', 'gold quotes')}"
+    verb = "occurs" if note.count == 1 else "occur"
+    return f"{quotes} {verb} several times: every place counts{_examples(note)}." if note.count else ""
+
+
+@sentence("gold_range_mismatch")
+def _gold_range_mismatch(note: Note, run: Run) -> str:
+    ranges = plural(note.count, "gold range does", "gold ranges do")
+    return f"{ranges} not contain the text given with it{_examples(note)}."
+
+
+@sentence("chunk_range_mismatch")
+def _chunk_range_mismatch(note: Note, run: Run) -> str:
+    ranges = plural(note.count, "chunk range does", "chunk ranges do")
+    return f"{ranges} not contain the text given with it{_examples(note)}."
+
+
+@sentence("chunks_not_found")
+def _chunks_not_found(note: Note, run: Run) -> str:
+    chunks = plural(note.count, "chunk does", "chunks do")
+    return f"{chunks} not occur in the document: compared by text alone{_examples(note)}."
+
+
+@sentence("chunks_ambiguous")
+def _chunks_ambiguous(note: Note, run: Run) -> str:
+    chunks = plural(note.count, "chunk occurs", "chunks occur")
+    return f"{chunks} several times in the document: the place with most gold is used{_examples(note)}."
+
+
+@sentence("no_shared_document")
+def _no_shared_document(note: Note, run: Run) -> str:
+    return f"No chunk is from a document with gold. {note.examples[0]}." if note.count == len(run) else ""
+
+
+@sentence("ranges_missing")
+def _ranges_missing(note: Note, run: Run) -> str:
+    sides = note.details["sides"]
+    verb = "have" if " and " in sides else "has"
+    return (
+        f"Compared by text, because {sides} {verb} no ranges. "
+        "Text that two chunks share counts twice as read (corpus=… finds the ranges)."
+    )
+
+
+@sentence("lexical_judge")
+def _lexical_judge(note: Note, run: Run) -> str:
+    return (
+        "claims(lexical) is a heuristic: it compares words, not meaning. Use its scores as a rough guide; "
+        "docs/judges.md reports its agreement with people."
+    )
+
+
+@sentence("claims")
+def _claims(note: Note, run: Run) -> str:
+    d = note.details
+    source = {"gold": "the gold texts", "answer": "the reference answers"}.get(d["of"], "the responses")
+    text = f"Claims come from {source}"
+    if d["of"] != "gold":
+        text += ", one per sentence" if d["split"] == "sentences" else ", extracted by the model"
+    if d["gold_unused"]:
+        text += "; the gold items are not used (of=gold uses their texts as claims)"
+    return text + (f"; {plural(note.count, 'query has', 'queries have')} none" if note.count else "") + "."
+
+
+@sentence("graded_without_gold")
+def _graded_without_gold(note: Note, run: Run) -> str:
+    return (
+        f"Retrieved items were graded 0 to 3 against the {note.details['to']}. There is no gold: "
+        "the ideal ranking of nDCG is the best order of the items retrieved."
+    )
+
+
+@sentence("judge_agreement")
+def _judge_agreement(note: Note, run: Run) -> str:
+    alpha, repeats = note.details["alpha"], note.details["repeats"]
+    value = "is undefined, because all judgements are equal" if alpha is None else f"is {alpha:.2f}"
+    return f"Judged {repeats} times, majority vote. The agreement of the repeats (Krippendorff's alpha) {value}."
+
+
+# What to try if nothing matched: judges/auto.py
+
+
+@sentence("nothing_matched")
+def _nothing_matched(note: Note, run: Run) -> str:
+    if len(run.all_hits):
+        return ""
+    hints = {
+        "documents": f'{plural(note.count, "gold id is", "gold ids are")} documents of retrieved chunks: try at="doc"',
+        "contains": f"{note.count:,} of {note.of:,} gold texts are inside retrieved texts: try the judge contains",
+        "ids": "no gold id was retrieved for its query. If the corpus was chunked again, the chunk ids changed; "
+        "gold given as texts or documents survives that (docs/judges.md)",
+        "texts": "the gold looks like ids, and this judge compares texts: try the judge ids",
+    }
+    return f"Nothing matched: {hints[note.details['hint']]}."

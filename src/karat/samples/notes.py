@@ -1,0 +1,80 @@
+"""Notes: facts about how data was read and judged, as records. `report/notes.py` has a sentence for each kind.
+
+Batches, processes and machines each make notes about their own queries; `merge_notes` adds the numbers up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+EXAMPLES = 2
+"""The number of examples that a note keeps."""
+FREE_TEXT = "text"
+"""The kind of a note that is a sentence already: from a custom judge, or from a run file of karat 0.1."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """One fact: what it is about (`kind`), how often it occurred, and the first few examples."""
+
+    kind: str
+    count: int = 0
+    of: int = 0
+    """The number of things checked, if `count` is a share of them."""
+    examples: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """What else the sentence needs. Notes with different details are not merged."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The note as plain values, without empty fields."""
+        values = {"kind": self.kind, "count": self.count, "of": self.of, "examples": list(self.examples)}
+        return {name: value for name, value in values.items() if value} | dict(self.details)
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any] | str) -> Note:
+        """The note that `to_dict` wrote; karat 0.1 wrote sentences, which stay as they are."""
+        if isinstance(given, str):
+            return cls.of_text(given)
+        known = {"kind", "count", "of", "examples"}
+        details = {name: value for name, value in given.items() if name not in known}
+        return cls(given["kind"], given.get("count", 0), given.get("of", 0), tuple(given.get("examples", ())), details)
+
+    @classmethod
+    def of_text(cls, text: str) -> Note:
+        """A note that is a sentence already."""
+        return cls(FREE_TEXT, details={"text": text})
+
+
+class Tally:
+    """Counts occurrences of something and keeps the first few as examples."""
+
+    def __init__(self, shown: int = EXAMPLES) -> None:
+        self.count = 0
+        self.examples: list[str] = []
+        self._shown = shown
+
+    def add(self, example: str) -> None:
+        """Count one more occurrence."""
+        self.count += 1
+        if len(self.examples) < self._shown:
+            self.examples.append(example)
+
+    def notes(self, kind: str, of: int = 0, **details: Any) -> tuple[Note, ...]:
+        """One note, or none if nothing was counted."""
+        return (Note(kind, self.count, of, tuple(self.examples), details),) if self.count else ()
+
+
+def merge_notes(parts: Iterable[Sequence[Note]]) -> tuple[Note, ...]:
+    """The notes of all parts, in the order of their first occurrence; equal kinds with equal details become one."""
+    merged: list[Note] = []
+    for note in (note for notes in parts for note in notes):
+        for place, other in enumerate(merged):
+            if other.kind == note.kind and other.details == note.details:
+                examples = (*other.examples, *note.examples)[:EXAMPLES]
+                merged[place] = replace(other, count=other.count + note.count, of=other.of + note.of, examples=examples)
+                break
+        else:
+            merged.append(note)
+    return tuple(merged)
