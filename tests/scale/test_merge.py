@@ -9,6 +9,7 @@ import pytest
 
 import karat
 from karat.errors import BadArgument, RunFileError
+from karat.samples.notes import Note
 from support.split_samples import made, saved
 
 METRICS = "recall@1,5 precision@5 ndcg@10 rr ap recall@50t"
@@ -97,9 +98,7 @@ def test_a_run_against_parts_of_the_gold(tmp_path):
     merged = karat.merge([files["g2"], files["g1"]])
     assert merged.provenance.extra == files["all"].provenance.extra == 1
     assert merged.ids == list(gold)
-    assert merged.provenance.notes == tuple(
-        note.replace("all.qrels", "g*.qrels") for note in files["all"].provenance.notes
-    )
+    assert merged.remarks() == [remark.replace("all.qrels", "g*.qrels") for remark in files["all"].remarks()]
 
 
 def test_counts_in_notes_are_summed():
@@ -112,11 +111,11 @@ def test_counts_in_notes_are_summed():
     run = {query: docs for n in range(3) for query, docs in one(n)[0].items()}
     gold = {query: docs for n in range(3) for query, docs in one(n)[1].items()}
     whole = karat.evaluate(retrieved=run, gold=gold, metrics="rr")
-    assert "ranks were decided as ties" in whole.provenance.notes[0]
+    assert whole.provenance.notes == (Note("single_precision_ties", 3),)
     assert karat.merge(parts).provenance.notes == whole.provenance.notes
 
 
-def test_places_that_were_looked_up_are_counted_together(tmp_path):
+def test_counts_of_located_quotes_and_chunks_are_summed(tmp_path):
     for name in ("a", "b"):
         (tmp_path / f"{name}.txt").write_text(f"The {name} of gold. The {name} of silver. The {name} of gold.")
     samples = [
@@ -134,13 +133,13 @@ def test_places_that_were_looked_up_are_counted_together(tmp_path):
     ]
     judge = karat.Spans(corpus=str(tmp_path))
     whole = karat.evaluate(samples, "recall@5", judge=judge)
-    assert sum("of 11 gold quotes" in note or "chunk" in note for note in whole.provenance.notes) >= 3
+    assert sum("of 11 gold quotes" in remark or "chunk" in remark for remark in whole.remarks()) >= 3
     for size in (1, 2, 4):
         parts = [karat.evaluate(samples[a : a + size], "recall@5", judge=judge) for a in range(0, 6, size)]
         assert karat.merge(parts).provenance == whole.provenance
 
 
-def test_a_part_without_a_hit_does_not_speak_for_all():
+def test_the_hint_of_a_part_without_hits_is_dropped():
     found = {"id": "1", "retrieved": ["gold mine"], "gold": ["gold mine"]}
     quoted = {"id": "2", "retrieved": ["a gold mine here"], "gold": ["gold mine"]}
     parts = [karat.evaluate([sample], "recall", judge="exact") for sample in (found, quoted)]

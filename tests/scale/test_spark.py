@@ -199,7 +199,7 @@ def test_of_very_many_queries_the_run_holds_some(spark):
     found = evaluate(tables[0], METRICS, gold=tables[1], max_queries=10)
     assert found.scores.count() == 40
     assert 2 <= len(found.run) <= 20
-    assert f"the run holds {len(found.run)} of 40 queries" in found.run.provenance.notes[-1]
+    assert f"sample of {len(found.run)} of 40 queries" in found.run.remarks()[-1]
     memory = karat.evaluate(run, METRICS, gold=gold)
     for query in found.run.ids:
         assert found.run.table.filter(query_id=query).equals(memory.table.filter(query_id=query))
@@ -226,7 +226,7 @@ def test_bad_tables_are_refused(spark):
         evaluate(spark.createDataFrame(nested_table([named]).to_arrow()), METRICS, judge="text")
     with pytest.raises(BadArgument, match="Spark DataFrame"):
         evaluate(made(3), METRICS)
-    with pytest.raises(BadArgument, match="looks at all queries together"):
+    with pytest.raises(BadArgument, match="cannot run in parallel"):
         evaluate(whole, METRICS, judge="claims(lexical)")
 
 

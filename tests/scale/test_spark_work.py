@@ -13,7 +13,7 @@ import karat.errors
 import karat.judges
 from karat.metrics import parse_all
 from karat.plan import Plan
-from karat.scale.pickling import pack
+from karat.scale.pickling import pickle_plan
 from karat.scale.spark import executor as spark_work
 from karat.scale.spark.executor import GOLD, HASH, KEY, PART, QUERY, ROW, RUN, Work
 from support.split_samples import made
@@ -26,7 +26,7 @@ def work_for(judge="ids", **options):
     metrics = parse_all(METRICS)
     columns = tuple(name for metric in metrics for name in metric.names)
     plan = Plan(metrics, karat.judges.find_judge(judge), karat.STANDARD, stored=20)
-    return Work(pack(plan).content, columns, **options)
+    return Work(pickle_plan(plan).content, columns, **options)
 
 
 def done(work, frame, rows):

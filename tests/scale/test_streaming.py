@@ -242,7 +242,7 @@ def test_what_fits_is_read_whole(tmp_path, memory):
 
 @pytest.mark.parametrize("memory", ["much", "1XB", 5, 2.5, True, "100 MB"])
 def test_memory_that_is_none(tmp_path, memory):
-    with pytest.raises(karat.BadArgument, match="memory is"):
+    with pytest.raises(karat.BadArgument, match="memory must be"):
         karat.evaluate(write(tmp_path, "run.parquet", RUN), METRICS, gold=GOLD, memory=memory)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from math import isfinite
 from typing import Any, Literal, NamedTuple, Protocol
@@ -169,6 +169,15 @@ class GoldItems(NamedTuple):
             units.append(number.setdefault(name, len(number)))
         return np.array(units, np.int64)
 
+    def slice(self, first: int, last: int) -> GoldItems:
+        """The gold of the queries from `first` up to `last`."""
+        begin, end = int(self.start[first]), int(self.start[last])
+        return self._replace(
+            columns={field: column[begin:end] for field, column in self.columns.items()},
+            grade=self.grade[begin:end],
+            start=self.start[first : last + 1] - begin,
+        )
+
     def take(self, rows: Ints) -> GoldItems:
         """The gold of some queries, in this order."""
         size = np.diff(self.start)[rows]
@@ -254,6 +263,26 @@ class Samples:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def slice(self, first: int, last: int) -> Samples:
+        """The samples from row `first` up to row `last`."""
+        rows = slice(first, last)
+        last = min(last, len(self))
+
+        def cut(column: Sequence[Any] | None) -> Sequence[Any] | None:
+            return None if column is None else column[rows]
+
+        return replace(
+            self,
+            ids=self.ids[rows],
+            retrieved=self.retrieved.take(range(first, last)),
+            gold=self.gold.slice(first, last),
+            query=cut(self.query),
+            answer=cut(self.answer),
+            response=cut(self.response),
+            meta={name: column[rows] for name, column in self.meta.items()},
+            missing=None if self.missing is None else self.missing[rows],
+        )
 
 
 def rows_of(gold_ids: list[str], ids: list[str]) -> list[int | None]:

@@ -1,4 +1,4 @@
-"""Batches of samples from files that do not fit into memory, as often as they are asked for."""
+"""Batches of samples from files that do not fit into memory; can be iterated several times."""
 
 from __future__ import annotations
 
@@ -19,56 +19,57 @@ from karat.samples.keys import numbered
 from karat.samples.notes import Note
 from karat.samples.read import Side, by_text, check_alike, read_whole, side_of
 from karat.samples.sources import Source
-from karat.scale.pieces import Cut, Piece, Scattered, by_query, need_of, pieces, whole_queries
+from karat.scale.pieces import Cut, MemoryLimits, Piece, Pieces, Scattered, by_query, estimate_memory, whole_queries
 
 _SHARE = 16
-"""A piece may take this part of the memory: it is held with those read ahead, and with what comes of it."""
-_FEWEST = 2
+"""A piece may take this fraction of the memory: pieces read ahead and results are in memory at the same time."""
+_FEWEST_PARTS = 2
 
 
 class Data(NamedTuple):
-    """What is to be evaluated: files that do not fit, and the gold unless it is in them."""
+    """The input: files that do not fit into memory, and the gold unless it is in them."""
 
     source: Source
     gold: Side | None
-    memory: int
+    limits: MemoryLimits
     skip_bad_rows: bool = False
     need_gold: bool = True
 
     def state(self) -> list[tuple[int, float]]:
-        """What tells whether a file has changed."""
+        """Sizes and times of the files, by which a change is noticed."""
         found = [Path(file).stat() for file in self.source.files] if not self.source.remote else []
         return [(file.st_size, file.st_mtime) for file in found]
 
     def pieces(self) -> Iterator[Piece]:
-        """The files a piece at a time; long ones as frames."""
+        """The files in pieces; long tables as frames."""
         side = None if self.gold is None else "retrieved"
-        for piece in pieces(self.source, side, self.memory // _SHARE, skip_bad_rows=self.skip_bad_rows):
+        budget, fewest = self.limits.total // _SHARE, self.limits.fewest_rows
+        for piece in Pieces(self.source, side, budget, fewest, skip_bad_rows=self.skip_bad_rows):
             rows = piece.rows if isinstance(piece, Rows) else ()
             yield of_rows(rows, self.source.name) if rows and is_long(list(rows[0])) else piece
 
 
 class Batches(Protocol):
-    """Batches of samples, in which every query is whole; and what was seen once they have all gone by."""
+    """Batches of samples with whole queries; after the last batch, how all of the data was read."""
 
     def __iter__(self) -> Iterator[Samples]: ...
 
     def reading(self) -> Reading:
-        """How the data were understood."""
+        """How the data was read."""
         ...
 
     @property
     def order(self) -> Sequence[str] | None:
-        """The ids in the order that the run has them; None for that of the batches."""
+        """The ids in the order of the run; None if it is that of the batches."""
         ...
 
     def for_choice(self, first: Samples) -> Samples:
-        """Samples that have what a judge is chosen by."""
+        """Samples from which a judge can be chosen."""
         ...
 
 
 class Whole:
-    """Batches of files that hold both sides, one row for each query."""
+    """Batches of files that contain results and gold, one row per query."""
 
     order = None
 
@@ -99,7 +100,7 @@ class Whole:
             yield samples
 
     def reading(self) -> Reading:
-        """How the data were understood."""
+        """How the data was read."""
         return Reading(source=self._data.source.name, notes=self._notes, skipped=self._skipped)
 
     def for_choice(self, first: Samples) -> Samples:
@@ -108,25 +109,25 @@ class Whole:
 
 
 class Joined:
-    """Batches of files that hold what was retrieved, with the gold that is held in memory."""
+    """Batches of files that contain the results; the gold is in memory."""
 
     def __init__(self, data: Data, gold: Side, *, scattered: bool = False) -> None:
-        """If the rows of a query are `scattered`, they are brought together first."""
+        """If the rows of a query are `scattered`, the files are sorted by query first."""
         self._data = data
         self._gold = by_text(gold)
         self._scattered = scattered
         self._long = False
         self.order: list[str] = self._gold.ids or numbered(len(gold.data.start) - 1)
         self._row_of = {query: row for row, query in enumerate(self.order)}
-        self._begin()
+        self._reset()
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self._seen: dict[str, None] = {}
         self._left = Side(None, None, self._data.source.name)
         self._missing = 0
 
     def __iter__(self) -> Iterator[Samples]:
-        self._begin()
+        self._reset()
         for piece, before in self._pieces():
             left = by_text(side_of(piece, "retrieved", self._data.source.name, before))
             check_alike(left, self._gold)
@@ -151,16 +152,16 @@ class Joined:
                 before += len(piece.rows if isinstance(piece, Rows) else piece)
             return
         self._long = True
-        ids_of(first[query].clear())  # refuses a column that holds no ids
+        ids_of(first[query].clear())  # refuses a column that does not contain ids
         if self._scattered:
-            parts = max(int(need_of(data.source) * _SHARE / data.memory) // 2, _FEWEST)
+            parts = max(int(estimate_memory(data.source) * _SHARE / data.limits.total) // 2, _FEWEST_PARTS)
             for rows in by_query(again, query, parts):
                 yield Cut(rows, 0)
         else:
             yield from whole_queries(again, query)
 
     def _join(self, left: Side) -> Iterator[Samples]:
-        """A batch of rankings beside their gold."""
+        """A batch of rankings with their gold."""
         ids: list[str] = left.ids or []
         if not self._seen.keys().isdisjoint(ids):
             if self._long and not self._scattered:
@@ -175,7 +176,7 @@ class Joined:
             yield self._samples([ids[row] for row in known], data, left, known)
 
     def _unseen(self) -> Iterator[Samples]:
-        """The gold of queries that the run lacks, beside empty rankings."""
+        """The gold of queries that are not in the results, with empty rankings."""
         if self._gold.ids is None and len(self._seen) != len(self.order):
             raise InputError(
                 f"{len(self._seen)} rankings, but gold for {len(self.order)} queries",
@@ -184,7 +185,7 @@ class Joined:
         lacking = [query for query in self.order if query not in self._seen]
         self._missing = len(lacking)
         if self._missing == len(self.order):
-            rows_of(self.order, list(self._seen))  # which explains it
+            rows_of(self.order, list(self._seen))  # raises the error that explains it
         if lacking:
             nothing = self._left.data.take([None] * len(lacking))
             missing = np.ones(len(lacking), bool)
@@ -209,7 +210,7 @@ class Joined:
         )
 
     def reading(self) -> Reading:
-        """How the data were understood."""
+        """How the data was read."""
         return Reading(
             source=f"{self._data.source.name}, {self._gold.source}",
             notes=(*self._left.notes, *self._gold.notes),
@@ -218,7 +219,7 @@ class Joined:
         )
 
     def for_choice(self, first: Samples) -> Samples:
-        """The first rankings, beside all of the gold."""
+        """The first rankings, with all of the gold."""
         return replace(first, gold=self._gold.data)
 
 

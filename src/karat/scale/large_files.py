@@ -20,36 +20,39 @@ from karat.samples import Samples
 from karat.samples.read import read_side
 from karat.samples.sources import find_source
 from karat.scale.batches import Batches, Data, Joined, Whole
-from karat.scale.pieces import Scattered, check_gold, larger_than, parse_memory
+from karat.scale.pieces import MemoryLimits, Scattered, check_gold, larger_than
 from karat.scale.processes import evaluate_batches
-
-_ITEM_BYTES = 150
-"""About the memory of one stored item."""
 
 
 def evaluate_large(
-    source: str | PathLike[str], gold: Any, plan: Plan, *, memory: str | int, jobs: int, skip_bad_rows: bool
+    source: str | PathLike[str],
+    gold: Any,
+    plan: Plan,
+    *,
+    memory: str | int | MemoryLimits,
+    jobs: int,
+    skip_bad_rows: bool,
 ) -> Run | None:
     """The run of files that need more memory than allowed; None if they fit, or cannot be read in pieces."""
-    limit = parse_memory(memory)
-    large = larger_than(source, limit)
+    limits = MemoryLimits.of(memory)
+    large = larger_than(source, limits.total)
     if large is None or (skip_bad_rows and gold is not None):
         return None
     if isinstance(gold, str | PathLike):
-        check_gold(find_source(gold), limit)
+        check_gold(find_source(gold), limits.total)
     side = None if gold is None else read_side(gold, "gold")
-    return evaluate_files(Data(large, side, limit, skip_bad_rows, plan.judge.needs_gold), plan, jobs)
+    return evaluate_files(Data(large, side, limits, skip_bad_rows, plan.judge.needs_gold), plan, jobs)
 
 
 def evaluate_files(data: Data, plan: Plan, jobs: int = 1) -> Run:
     """The run of files that do not fit into memory."""
     batches: Batches = Whole(data) if data.gold is None else Joined(data, data.gold)
     try:
-        run, plan = _evaluate(batches, plan, data.memory, jobs)
+        run, plan = _evaluate(batches, plan, data.limits.total, jobs)
     except Scattered:
         assert data.gold is not None
         batches = Joined(data, data.gold, scattered=True)
-        run, plan = _evaluate(batches, plan, data.memory, jobs)
+        run, plan = _evaluate(batches, plan, data.limits.total, jobs)
     if batches.order is not None and list(batches.order) != list(run.ids):
         run = run.take([run.row(query) for query in batches.order])
     run = run.replace(provenance=run.provenance.with_reading(batches.reading()), items=None)
@@ -100,7 +103,7 @@ def _items(batches: Batches, run: Run, plan: Plan, data: Data, state: object) ->
     if data.state() != state:
         raise InputError(f"{data.source.name} has changed since it was evaluated", hint="evaluate it again")
     ranks = stored_ranks(run.metrics, len(run))
-    if ranks * len(run) * _ITEM_BYTES > data.memory:
+    if ranks * len(run) * data.limits.item_bytes > data.limits.total:
         return None
     parts: list[StoredItems] = []
     rows: list[int] = []

@@ -1,7 +1,6 @@
-"""Parcels: an order as bytes, with the files of the user's own code that it needs.
+"""Plans as bytes for worker processes, with the files of the custom code that they refer to.
 
-Judges, metrics and counters of the user's own travel by name, as Python's pickle has it; so that the other process
-finds the names, it first loads the files that they are from.
+Pickle refers to custom judges, metrics and token counters by name. So a worker first loads the modules of these names.
 """
 
 from __future__ import annotations
@@ -19,44 +18,44 @@ from karat.judges import Judge, find_judge
 from karat.plan import Plan
 
 
-class Parcel(NamedTuple):
-    """An order, packed."""
+class PickledPlan(NamedTuple):
+    """A pickled plan."""
 
     content: bytes
     modules: dict[str, str | None]
-    """The user's modules that it names, each with its file."""
+    """The user's modules that it refers to, each with its file."""
 
-    def open(self) -> Plan:
-        """The order, once everything that it names is known here."""
+    def load(self) -> Plan:
+        """The plan, after loading the modules that it refers to."""
         for name, file in self.modules.items():
-            _load(name, file)
-        plan: Plan = pickle.loads(self.content)  # noqa: S301  # packed by the process that started this one
+            _import(name, file)
+        plan: Plan = pickle.loads(self.content)  # noqa: S301  # pickled by the parent process
         return plan
 
 
-def pack(plan: Plan) -> Parcel:
-    """Pack an order; what cannot travel is told."""
-    written = io.BytesIO()
-    pickler = _Pickler(written, protocol=pickle.HIGHEST_PROTOCOL)
+def pickle_plan(plan: Plan) -> PickledPlan:
+    """Pickle a plan for a worker process."""
+    buffer = io.BytesIO()
+    pickler = _Pickler(buffer, protocol=pickle.HIGHEST_PROTOCOL)
     try:
         pickler.dump(plan)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise BadArgument(
-            f"another process cannot be given this judge, metric or counter: {first_line(error)}",
-            hint="define it by its name (def, class) at the top of a file; or jobs=1",
+            f"this judge, metric or token counter cannot be sent to a worker process: {first_line(error)}",
+            hint="define it by name (def, class) at the top level of a file; or jobs=1",
         ) from error
-    return Parcel(written.getvalue(), {name: _file(name) for name in sorted(pickler.modules)})
+    return PickledPlan(buffer.getvalue(), {name: _file(name) for name in sorted(pickler.modules)})
 
 
 class _Pickler(pickle.Pickler):
-    """Notes which modules are named, and lets karat's own judges travel as their text."""
+    """A pickler that collects the user's modules, and sends karat's own judges as their text."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.modules: set[str] = set()
 
     def reducer_override(self, thing: Any) -> Any:
-        """How a thing travels; most as pickle has it."""
+        """How an object is pickled; most as usual."""
         if isinstance(thing, type | FunctionType):
             home = thing.__module__
             if home.partition(".")[0] not in {"karat", "builtins", "numpy", *sys.stdlib_module_names}:
@@ -67,7 +66,7 @@ class _Pickler(pickle.Pickler):
 
 
 def _is_its_text(judge: Judge) -> bool:
-    """Whether the text of a judge says all of it; a function of the user's in it is not in the text."""
+    """True if the text of a judge says all of it; a custom function in it is not in the text."""
     try:
         same = find_judge(judge.name)
     except KaratError:
@@ -85,7 +84,8 @@ def _file(name: str) -> str | None:
     return getattr(sys.modules.get(name), "__file__", None)
 
 
-def _load(name: str, file: str | None) -> None:
+def _import(name: str, file: str | None) -> None:
+    """Import a module by its name, or from its file if the name is not on the path."""
     if name in sys.modules:
         return
     try:

@@ -1,4 +1,4 @@
-"""Files a piece at a time: frames, or rows of JSON, in the order in which they stand."""
+"""Pieces of large files: frames, or rows of JSON, in the order of the file; and the memory that they may take."""
 
 from __future__ import annotations
 
@@ -23,42 +23,56 @@ if TYPE_CHECKING:
 
 DEFAULT = "1GiB"
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
-_WRITTEN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", re.IGNORECASE)
-_LEAST = 256 * 2**20
-_LOOKED_AT = 2000
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", re.IGNORECASE)
+_SMALLEST = 256 * 2**20
+_SAMPLED_ROWS = 2000
 _WIDE = 40
-"""More bytes than most cells of a long table take."""
+"""More bytes than most cells of a long table need."""
 _UNPACKED = 8
-"""How many times as large a compressed text is likely to be."""
-_OF_COLUMNS = 2.5
-"""What a long table takes at most while it is evaluated, as a multiple of its columns."""
-_OF_OBJECTS = 8.0
-"""What samples take as objects, as a multiple of their bytes in a file or a column."""
+"""The assumed compression ratio of a compressed text."""
+_COLUMN_FACTOR = 2.5
+"""The peak memory of a long table during evaluation, as a multiple of its columns."""
+_OBJECT_FACTOR = 8
+"""The memory of samples as Python objects, as a multiple of their bytes in a file or a column."""
+_LARGEST_PIECE = 1 << 20
 
 
-def parse_memory(memory: str | int) -> int:
-    """Bytes, from a number or a text such as "512MB" or "2GiB"."""
-    if isinstance(memory, str) and (written := _WRITTEN.fullmatch(memory)) and written[2].lower() in _UNITS:
-        memory = int(float(written[1]) * _UNITS[written[2].lower()])
-    if not isinstance(memory, int) or isinstance(memory, bool):
-        raise BadArgument("memory is a number of bytes", got=memory, hint=f'"{DEFAULT}", "512MB"')
-    if memory < _LEAST:
-        raise BadArgument(f"memory is at least {_LEAST // 2**20} MiB", got=memory, hint=f'"{DEFAULT}"')
-    return memory
+class MemoryLimits(NamedTuple):
+    """How much memory an evaluation may take."""
+
+    total: int
+    """Bytes. Files that need more are evaluated in pieces."""
+    fewest_rows: int = 1_000
+    """The smallest piece of a file."""
+    item_bytes: int = 150
+    """The assumed memory of one stored item."""
+
+    @classmethod
+    def of(cls, memory: str | int | MemoryLimits) -> MemoryLimits:
+        """The limits for a number of bytes, or for a text such as "512MB" or "2GiB"."""
+        if isinstance(memory, MemoryLimits):
+            return memory
+        if isinstance(memory, str) and (size := _SIZE.fullmatch(memory)) and size[2].lower() in _UNITS:
+            memory = int(float(size[1]) * _UNITS[size[2].lower()])
+        if not isinstance(memory, int) or isinstance(memory, bool):
+            raise BadArgument("memory must be a number of bytes", got=memory, hint=f'"{DEFAULT}", "512MB"')
+        if memory < _SMALLEST:
+            raise BadArgument(f"memory must be at least {_SMALLEST // 2**20} MiB", got=memory, hint=f'"{DEFAULT}"')
+        return cls(memory)
 
 
 def larger_than(value: str | PathLike[str], memory: int) -> Source | None:
-    """The files of a path, if what they hold would not fit into so much memory."""
+    """The files of a path if they do not fit into memory, else None."""
     source = find_source(value)
     if source.files[0] == STANDARD_INPUT or (source.size == 0 and not source.remote):
-        return None  # a pipe, which is held as it is
-    if not (source.is_table or source.remote) and source.size * _UNPACKED * _OF_OBJECTS <= memory:
+        return None  # a pipe, which is in memory anyway
+    if not (source.is_table or source.remote) and source.size * _UNPACKED * _OBJECT_FACTOR <= memory:
         return None
-    return source if need_of(source, memory) > memory else None
+    return source if estimate_memory(source, memory) > memory else None
 
 
-def need_of(source: Source, enough: int = 0) -> float:
-    """About how many bytes the evaluation of a file would take in memory; at a glance if they are clearly `enough`."""
+def estimate_memory(source: Source, enough: int = 0) -> float:
+    """About the bytes that evaluating a file takes in memory; only a quick upper bound if that is within `enough`."""
     import polars as pl
 
     if source.is_table:
@@ -67,17 +81,17 @@ def need_of(source: Source, enough: int = 0) -> float:
             names = frame.collect_schema().names()
             rows = int(frame.select(pl.len()).collect().item())
             long = is_long(names) and not has_records(names)
-            if long and rows * len(names) * _WIDE * _OF_COLUMNS <= enough:
-                return rows * len(names) * _WIDE * _OF_COLUMNS
-            width = width_of(frame.head(_LOOKED_AT).collect())
-        return rows * width * (_OF_COLUMNS if long else _OF_OBJECTS)
+            if long and rows * len(names) * _WIDE * _COLUMN_FACTOR <= enough:
+                return rows * len(names) * _WIDE * _COLUMN_FACTOR
+            width = row_bytes(frame.head(_SAMPLED_ROWS).collect())
+        return rows * width * (_COLUMN_FACTOR if long else _OBJECT_FACTOR)
     form = "table" if source.kind == ".csv" else form_of(source, source.files[0])[0]
     size = float(source.size) * (_UNPACKED if source.compressed else 1)
-    return size * (_OF_OBJECTS if form in ("rows", "json") else _OF_COLUMNS)
+    return size * (_OBJECT_FACTOR if form in ("rows", "json") else _COLUMN_FACTOR)
 
 
-def width_of(frame: pl.DataFrame) -> float:
-    """The bytes of a row in memory; a string takes 16, and its own beside them if they are more than 12."""
+def row_bytes(frame: pl.DataFrame) -> float:
+    """The bytes of a row in memory. A string takes 16, plus its length if it has more than 12."""
     import polars as pl
 
     size = 0.0
@@ -91,141 +105,143 @@ def width_of(frame: pl.DataFrame) -> float:
 
 
 def check_gold(source: Source, memory: int) -> None:
-    """Refuse gold that does not fit: unlike the run, it is held as a whole."""
-    if (need := need_of(source) * _OF_OBJECTS / _OF_COLUMNS) > memory:
+    """Refuse gold that does not fit into memory: unlike the results, it is not read in pieces."""
+    if (need := estimate_memory(source) * _OBJECT_FACTOR / _COLUMN_FACTOR) > memory:
         raise InputError(
-            f"{source.name}: the gold would take about {need / 2**30:.1f} GiB, but {memory / 2**30:.1f} are allowed; "
-            "it is held in memory as a whole",
-            hint="more --memory; or split run and gold by query, and put the runs of the parts together: karat merge",
+            f"{source.name}: the gold needs about {need / 2**30:.1f} GiB of memory, {memory / 2**30:.1f} are allowed",
+            hint="more --memory; or split results and gold by query, evaluate the parts and merge them: karat merge",
         )
 
 
 Piece = Any
 """A frame, or Rows."""
-_FEWEST, _MOST = 1_000, 1 << 20
-_IN_OBJECTS = 8
 
 
-def pieces(source: Source, side: str | None, budget: int, *, skip_bad_rows: bool = False) -> Iterator[Piece]:
-    """Pieces of a source, each of about so many bytes in memory; a bar shows how many bytes of it are read."""
-    with Progress(source.size, source.name) as bar:
-        if source.is_table or source.kind == ".csv":
-            yield from _of_table(source, side, budget, bar)
-            return
-        for one in source.each():
-            yield from _of_text(one, side, budget, bar, skip_bad_rows=skip_bad_rows)
+class Pieces:
+    """Reads a source in pieces of about `budget` bytes in memory; a progress bar shows the bytes read."""
 
+    def __init__(self, source: Source, side: str | None, budget: int, fewest_rows: int, *, skip_bad_rows: bool) -> None:
+        self._source = source
+        self._side = side
+        self._budget = budget
+        self._fewest_rows = fewest_rows
+        self._skip_bad_rows = skip_bad_rows
 
-def _of_table(source: Source, side: str | None, budget: int, bar: Progress) -> Iterator[pl.DataFrame]:
-    import polars as pl
+    def __iter__(self) -> Iterator[Piece]:
+        with Progress(self._source.size, self._source.name) as self._bar:
+            if self._source.is_table or self._source.kind == ".csv":
+                yield from self._of_table(self._source)
+                return
+            for one in self._source.each():
+                yield from self._of_text(one)
 
-    frame = scan(source, side)
-    with told(source):
-        head = frame.head(_LOOKED_AT).collect()
-        rows = int(frame.select(pl.len()).collect().item()) if source.is_table else 0
-    width = width_of(head) * (_IN_OBJECTS if any(dtype.is_nested() for dtype in head.dtypes) else 1)
-    share = source.size / rows if rows else width  # of cells between commas, about what they take in memory
-    yield from _batches(source, frame, budget, width, lambda piece: bar.step(round(len(piece) * share)))
+    def _of_table(self, source: Source) -> Iterator[pl.DataFrame]:
+        import polars as pl
 
+        frame = scan(source, self._side)
+        with told(source):
+            head = frame.head(_SAMPLED_ROWS).collect()
+            rows = int(frame.select(pl.len()).collect().item()) if source.is_table else 0
+        width = row_bytes(head) * (_OBJECT_FACTOR if any(dtype.is_nested() for dtype in head.dtypes) else 1)
+        share = source.size / rows if rows else width  # a CSV row takes about its memory
+        for piece in self._batches(source, frame, self._budget, width):
+            yield piece
+            self._bar.step(round(len(piece) * share))
 
-def _batches(source: Source, frame: pl.LazyFrame, budget: int, width: float, step: Any) -> Iterator[pl.DataFrame]:
-    """The batches of a scan, in order; Polars reads ahead while the caller works."""
-    size = min(max(int(budget / max(width, 1)), _FEWEST), _MOST)
-    with told(source):
-        for piece in frame.collect_batches(chunk_size=size, maintain_order=True, lazy=True):
-            if len(piece):
-                yield piece
-                step(piece)
+    def _batches(self, source: Source, frame: pl.LazyFrame, budget: int, width: float) -> Iterator[pl.DataFrame]:
+        """The batches of a scan, in order; Polars reads ahead."""
+        with told(source):
+            for piece in self._collect(frame, budget, width):
+                if len(piece):
+                    yield piece
 
+    def _collect(self, frame: pl.LazyFrame, budget: int, width: float) -> Iterator[pl.DataFrame]:
+        size = min(max(int(budget / max(width, 1)), self._fewest_rows), _LARGEST_PIECE)
+        return frame.collect_batches(chunk_size=size, maintain_order=True, lazy=True)
 
-def _of_text(source: Source, side: str | None, budget: int, bar: Progress, *, skip_bad_rows: bool) -> Iterator[Piece]:
-    file = source.files[0]
-    form, begin = form_of(source, file)
-    if form == "table":
-        yield from _of_table(source, side, budget, bar)
-    elif form == "trec":
-        yield from _of_trec(source, begin, budget, bar)
-    elif form == "rows":
-        for first, lines in _lines(source, budget // _IN_OBJECTS, bar):
-            rows = decode_lines(file, lines, skip_bad_rows=skip_bad_rows, first=first)
-            if rows.rows or rows.skipped:
-                yield rows._replace(files=[file] * len(rows.rows))
-    else:
-        raise InputError(f"{source.name}: too large to be read as one JSON text", hint="JSONL, one object in each line")
-
-
-def _of_trec(source: Source, begin: str, budget: int, bar: Progress) -> Iterator[pl.DataFrame]:
-    """A TREC file: as long as it is regular in large strides, from the first line that is not by lines."""
-    import polars as pl
-
-    file, done = source.files[0], 0
-    run = len(begin.split()) != 4
-    if (regular := scan_regular(file, begin)) is not None:
-        width = len(begin) * 2
-        try:
-            size = min(max(budget // max(width, 1), _FEWEST), _MOST)
-            for piece in regular.collect_batches(chunk_size=size, maintain_order=True, lazy=True):
-                table = checked(piece, begin)
-                done += len(table)
-                yield table
-                bar.step(len(table) * (len(begin) + 1))
-        except (Irregular, pl.exceptions.PolarsError):
-            pass
+    def _of_text(self, source: Source) -> Iterator[Piece]:
+        file = source.files[0]
+        form, begin = form_of(source, file)
+        if form == "table":
+            yield from self._of_table(source)
+        elif form == "trec":
+            yield from self._of_trec(source, begin)
+        elif form == "rows":
+            for first, lines in self._lines(source, self._budget // _OBJECT_FACTOR):
+                rows = decode_lines(file, lines, skip_bad_rows=self._skip_bad_rows, first=first)
+                if rows.rows or rows.skipped:
+                    yield rows._replace(files=[file] * len(rows.rows))
         else:
-            return
-    for first, lines in _lines(source, budget, bar):
-        rest = lines[max(done + 1 - first, 0) :]
-        if len(rest):
-            yield parse_lines(file, rest, max(done + 1, first), run=run)
+            raise InputError(f"{source.name}: too large for one JSON document", hint="JSONL, one object per line")
 
+    def _of_trec(self, source: Source, begin: str) -> Iterator[pl.DataFrame]:
+        """A TREC file: as columns while it is regular, by lines from the first irregular line on."""
+        import polars as pl
 
-def _lines(source: Source, budget: int, bar: Progress) -> Iterator[tuple[int, pl.Series]]:
-    """Lines with the number of the first of them."""
-    import polars as pl
+        file, done = source.files[0], 0
+        if (regular := scan_regular(file, begin)) is not None:
+            try:
+                for piece in self._collect(regular, self._budget, len(begin) * 2):
+                    table = checked(piece, begin)
+                    done += len(table)
+                    yield table
+                    self._bar.step(len(table) * (len(begin) + 1))
+            except (Irregular, pl.exceptions.PolarsError):
+                pass
+            else:
+                return
+        for first, lines in self._lines(source, self._budget):
+            rest = lines[max(done + 1 - first, 0) :]
+            if len(rest):
+                yield parse_lines(file, rest, max(done + 1, first), run=len(begin.split()) != 4)
 
-    frame, first = pl.scan_lines(source.files[0], glob=False), 1
-    with told(source):
-        width = width_of(frame.head(_LOOKED_AT).collect())
-    for piece in _batches(source, frame, budget, width, lambda piece: None):
-        lines = piece["line"]
-        yield first, lines
-        first += len(lines)
-        bar.step(int(lines.str.len_bytes().sum()) + len(lines))
+    def _lines(self, source: Source, budget: int) -> Iterator[tuple[int, pl.Series]]:
+        """Lines, with the number of the first of them."""
+        import polars as pl
+
+        frame, first = pl.scan_lines(source.files[0], glob=False), 1
+        with told(source):
+            width = row_bytes(frame.head(_SAMPLED_ROWS).collect())
+        for piece in self._batches(source, frame, budget, width):
+            lines = piece["line"]
+            yield first, lines
+            first += len(lines)
+            self._bar.step(int(lines.str.len_bytes().sum()) + len(lines))
 
 
 class Scattered(Exception):
-    """A query's rows do not stand together."""
+    """The rows of a query are not consecutive."""
 
 
 class Cut(NamedTuple):
-    """Rows of a table, and how many stand before them."""
+    """Rows of a table, and the number of rows before them."""
 
     rows: pl.DataFrame
     before: int
 
 
 def whole_queries(frames: Iterable[pl.DataFrame], query: str) -> Iterator[Cut]:
-    """The rows of the queries that end within each piece; the last query of a piece may go on in the next."""
+    """The rows of the queries that end within each piece; the last query of a piece may continue in the next."""
     import polars as pl
 
-    held: list[pl.DataFrame] = []
+    pending: list[pl.DataFrame] = []
     before = 0
     for frame in frames:
-        ends = int(first_rows(frame[query])[-1])  # before this row the last query of the piece begins
-        if held and ends == 0 and frame[query][0] == held[-1][query][-1]:
-            held.append(frame)  # and it has begun before
+        last = int(first_rows(frame[query])[-1])  # the row at which the last query of the piece begins
+        if pending and last == 0 and frame[query][0] == pending[-1][query][-1]:
+            pending.append(frame)  # it began in an earlier piece
             continue
-        rows = pl.concat([*held, frame[:ends]], how="vertical_relaxed")
+        rows = pl.concat([*pending, frame[:last]], how="vertical_relaxed")
         if len(rows):
             yield Cut(rows, before)
         before += len(rows)
-        held = [frame[ends:]]
-    if held:
-        yield Cut(pl.concat(held, how="vertical_relaxed"), before)
+        pending = [frame[last:]]
+    if pending:
+        yield Cut(pl.concat(pending, how="vertical_relaxed"), before)
 
 
 def by_query(frames: Iterable[pl.DataFrame], query: str, parts: int) -> Iterator[pl.DataFrame]:
-    """The same rows in so many parts by their query; within a part they keep their order."""
+    """The same rows in several parts by a hash of their query, through temporary files; parts keep the order."""
     import polars as pl
 
     with tempfile.TemporaryDirectory(prefix="karat-") as folder:
@@ -255,7 +271,6 @@ def _write(rows: pl.DataFrame, file: Path) -> None:
         rows.write_ipc(file, compression="lz4")
     except (OSError, pl.exceptions.PolarsError) as error:
         raise Unavailable(
-            f"the rows of a query do not stand together, and to sort them {file.parent} was too small: "
-            f"{first_line(error)}",
+            f"not enough space in {file.parent.parent} to sort the input by query: {first_line(error)}",
             hint="TMPDIR=/a/larger/folder; or sort the file by query",
         ) from error
