@@ -7,6 +7,8 @@ import pytest
 import karat
 from karat.analysis.diagnose import CAUSES
 from karat.analysis.diagnose.similar import Passage, held, passages
+from karat.run.stored_items import StorageLimits
+from support.limits import evaluate_within
 
 QUOTE = "The museum is closed on Mondays and on public holidays. Tickets are sold at the door until five."
 OTHERS = ["Parking is free in the yard behind the church.", "Dogs must be kept on a lead in the old garden."]
@@ -152,10 +154,10 @@ def test_nowhere_in_the_run():
     assert cause(["a"], ["g"])[0] == "not retrieved"  # one query alone tells nothing
 
 
-def test_nowhere_looks_at_what_is_kept_of_a_very_large_run(monkeypatch):
-    monkeypatch.setattr("karat.run.stored_items.SEARCHED", 1)
-    other = {"id": "r", "retrieved": ["b"], "gold": ["b"]}
-    assert "in the top 20 of no query" in cause(["a"], ["g"], more=[other])[1]
+def test_nowhere_searches_the_stored_items_of_a_very_large_run():
+    rows = [{"id": "q", "retrieved": ["a"], "gold": ["g"]}, {"id": "r", "retrieved": ["b"], "gold": ["b"]}]
+    run = evaluate_within(StorageLimits(searched=1), rows, "recall@2")
+    assert "in the top 20 of no query" in karat.diagnose(run, "q").misses[0].text
 
 
 def test_not_retrieved():

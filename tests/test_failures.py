@@ -44,8 +44,10 @@ def test_missing_and_not_zero():
 
 def test_it_is_said():
     said = run({1: "timed out", 2: "answer cut off"}).remarks()
-    assert said[0] == ("Judged 2 of 4 queries; the others are in no mean: timed out (1); answer cut off (1).")
-    assert said[1] == "Were all of them 0, or all 1: recall@1 0.250 to 0.750, rr 0.250 to 0.750."
+    assert said[0] == ("2 of 4 queries could not be judged and are excluded: timed out (1); answer cut off (1).")
+    assert said[1] == (
+        "If they all scored 0 or 1, recall@1 would be between 0.250 and 0.750, rr between 0.250 and 0.750."
+    )
     assert not any("undefined" in line for line in said)
 
 

@@ -26,7 +26,7 @@ def hits(rows, depth=3, gold=(1.0, 1.0), **kwargs):
         ([(0, 4, 0)], {}, "rank"),
         ([(1, 1, 0)], {}, "query"),
         ([(0, 1, 2)], {}, "gold"),
-        ([(0, 1, 0)], {"grade": np.array([5.0])}, "better grade"),
+        ([(0, 1, 0)], {"grade": np.array([5.0])}, "higher grade"),
     ],
 )
 def test_hits_that_cannot_be_are_refused(rows, kwargs, said):
@@ -48,7 +48,7 @@ def test_a_judge_returns_hits_of_all_samples(given):
         def __call__(self, samples, convention):
             return given
 
-    with pytest.raises(karat.BadArgument, match='the judge "wrong" gave'):
+    with pytest.raises(karat.BadArgument, match='judge "wrong" returned'):
         karat.evaluate(retrieved=[["a"]], gold=[["a"]], judge=Wrong())
 
 

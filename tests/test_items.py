@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import karat
-from karat.run import stored_items as keeping
-from karat.run.stored_items import GoldText, Retrieved
+from karat.run.stored_items import GoldText, Retrieved, StorageLimits, stored_ranks, without_mark
+from support.limits import evaluate_within
 
 RECORDS = [
     {
@@ -100,12 +100,11 @@ def test_twice_the_largest_cutoff_is_kept_within_bounds(metrics, places):
     assert run.stored_items.extent.places == places
 
 
-def test_many_queries_keep_fewer_places(monkeypatch):
-    monkeypatch.setattr(keeping, "_ITEMS", 90)
-    run = karat.evaluate(retrieved=[[f"d{i}" for i in range(99)]] * 3, gold=[["d3"]] * 3, metrics="recall@50")
+def test_many_queries_store_fewer_ranks():
+    rankings = [[f"d{i}" for i in range(99)]] * 3
+    run = evaluate_within(StorageLimits(items=90), retrieved=rankings, gold=[["d3"]] * 3, metrics="recall@50")
     assert run.stored_items.extent.places == 30
-    monkeypatch.setattr(keeping, "_ITEMS", 3)
-    assert keeping.stored_ranks(run.metrics, 3) == 10
+    assert stored_ranks(run.metrics, 3, StorageLimits(items=3)) == 10
 
 
 def test_long_texts_are_cut_and_say_so(tmp_path):
@@ -114,15 +113,15 @@ def test_long_texts_are_cut_and_say_so(tmp_path):
     assert first.text == "x" * 4_000 + "… [1,000 more characters]"
     assert second.text == "y" * 4_000
     assert run.items(1).gold[0].text == "z" * 4_000 + "… [321 more characters]"
-    assert keeping.without_mark(first.text) == "x" * 4_000
+    assert without_mark(first.text) == "x" * 4_000
     assert back(run, tmp_path).items(1) == run.items(1)
 
 
-def test_very_many_texts_are_cut_shorter(monkeypatch):
-    monkeypatch.setattr(keeping, "_CHARACTERS", 2_500)
-    run = karat.evaluate(retrieved=[["x" * 3_000, "y" * 3_000]], gold=[["z"]], metrics="rr", judge="exact")
+def test_very_many_texts_are_cut_shorter():
+    limits = StorageLimits(characters=2_500)
+    run = evaluate_within(limits, retrieved=[["x" * 3_000, "y" * 3_000]], gold=[["z"]], judge="exact")
     assert run.items(1).retrieved[0].text == "x" * 1_000 + "… [2,000 more characters]"
-    same = karat.evaluate(retrieved=[["x" * 2_000] * 9], gold=[["z"]], metrics="rr", judge="exact")
+    same = evaluate_within(limits, retrieved=[["x" * 2_000] * 9], gold=[["z"]], judge="exact")
     assert len(same.items(1).retrieved[0].text) == 2_000  # equal texts are stored once, and counted once
 
 
@@ -141,13 +140,12 @@ def test_removed_copies_are_not_kept():
     assert [item.id for item in run.items(1).retrieved] == ["b", "a", "g"]
 
 
-def test_gold_is_seen_wherever_it_was_retrieved(monkeypatch):
+def test_gold_is_seen_wherever_it_was_retrieved():
     rankings = {"q": [f"d{i}" for i in range(50)], "r": ["x"]}
     gold = {"q": ["x", "nowhere"], "r": ["d40"]}
     run = karat.evaluate(retrieved=rankings, gold=gold, metrics="recall@5", judge="ids")
     assert [item.seen for q in gold for item in run.items(q).gold] == [True, False, True]
-    monkeypatch.setattr("karat.run.stored_items.SEARCHED", 10)
-    run = karat.evaluate(retrieved=rankings, gold=gold, metrics="recall@5", judge="ids")
+    run = evaluate_within(StorageLimits(searched=10), retrieved=rankings, gold=gold, metrics="recall@5", judge="ids")
     assert [item.seen for q in gold for item in run.items(q).gold] == [None, None, None]
 
 
@@ -177,9 +175,8 @@ def test_any_parquet_reader_finds_them(tmp_path):
     assert frame["gold_items"].to_list()[0][0]["text"] == "Bee"
 
 
-def test_gold_that_its_labels_tell_is_not_written_twice(tmp_path, monkeypatch):
-    monkeypatch.setattr("karat.run.stored_items.SEARCHED", 0)
-    run = karat.evaluate(retrieved=[["a"], []], gold=[{"a": 2, "b": 0}, {}], metrics="rr")
+def test_gold_whose_labels_are_stored_is_not_written_twice(tmp_path):
+    run = evaluate_within(StorageLimits(searched=0), retrieved=[["a"], []], gold=[{"a": 2, "b": 0}, {}])
     assert [back(run, tmp_path).items(q) for q in run.ids] == [run.items(q) for q in run.ids]
     assert "gold_items" not in pl.read_parquet(tmp_path / "run.parquet").columns
 

@@ -27,7 +27,7 @@ from karat.metrics import Metric, parse_all
 from karat.metrics.registry import register_all
 from karat.run import Run
 from karat.run.provenance import Provenance
-from karat.run.stored_items import StoredItems, identities, stored_ranks
+from karat.run.stored_items import LIMITS, StorageLimits, StoredItems, identities, stored_ranks
 from karat.samples import GoldItems, Reading, Samples
 from karat.samples.keys import as_text, without_copies
 from karat.samples.notes import Note
@@ -49,6 +49,8 @@ class Plan:
     """Why the judge was chosen, if karat chose it."""
     stored: int | None = None
     """The ranks whose items each part stores at once; None if the caller stores the items later."""
+    limits: StorageLimits = LIMITS
+    """How much of the items a run stores."""
 
     @classmethod
     def of(
@@ -104,7 +106,7 @@ class Plan:
 
     def complete(self, run: Run, samples: Samples) -> Run:
         """A run of all samples with their items, and with a hint if nothing matched."""
-        ranks = stored_ranks(self.metrics, len(samples))
+        ranks = stored_ranks(self.metrics, len(samples), self.limits)
         return self.with_hint(run, samples).replace(items=partial(self.items, samples, run.all_hits, ranks))
 
     def with_hint(self, run: Run, samples: Samples) -> Run:
@@ -121,7 +123,7 @@ class Plan:
         if self.judge.makes_gold:
             made = hits.gold_items
             seen = replace(seen, gold=GoldItems({"text": list(made.label)}, made.grade, made.start))
-        return StoredItems.of(seen, hits, self.convention, self.judge, ranks)
+        return StoredItems.of(seen, hits, self.convention, self.judge, ranks, self.limits)
 
     def provenance(self, reading: Reading, hits: Hits) -> Provenance:
         """How a run by this plan was made."""

@@ -14,7 +14,9 @@ GOLD = RUN.filter(pl.int_range(pl.len()) % 9 == 0).select("query_id", "doc_id")
 
 def test_the_command(tmp_path, capsys, monkeypatch, tiny):
     of = MemoryLimits.of
-    monkeypatch.setattr(MemoryLimits, "of", lambda memory: tiny._replace(total=30_000) if memory == "256MiB" else of(memory))
+    monkeypatch.setattr(
+        MemoryLimits, "of", lambda memory: tiny._replace(total=30_000) if memory == "256MiB" else of(memory)
+    )
     RUN.write_parquet(tmp_path / "run.parquet")
     GOLD.write_parquet(tmp_path / "gold.parquet")
     command = ["eval", str(tmp_path / "run.parquet"), "recall@5 rr", "--gold", str(tmp_path / "gold.parquet")]

@@ -76,9 +76,9 @@ def _reasons(parts: Sequence[Hits]) -> str | list[str]:
 
 
 def unite(hits: Hits, unit: Ints) -> Hits:
-    """Put gold items together that are one: any of them satisfies, the best grade counts.
+    """Merge gold items that are alternatives of one: any of them satisfies it, and the best grade counts.
 
-    `unit` is the number of the new item that each old one belongs to, counted through all queries in order.
+    `unit` is the index of the merged item that each gold item belongs to, over all queries in order.
     """
     count = int(unit.max(initial=-1)) + 1
     query = np.zeros(count, np.int64)
@@ -90,7 +90,7 @@ def unite(hits: Hits, unit: Ints) -> Hits:
         if label not in labels[number]:
             labels[number].append(label)
     keep = _once(hits, unit[hits.gold])
-    # A member that is not relevant says nothing of a group that is.
+    # A match of an irrelevant alternative does not satisfy a relevant group.
     keep = keep[(hits.grade[keep] > 0) | (grade[unit[hits.gold[keep]]] <= 0)]
     why: str | list[str] = hits.why
     if any(len(several) > 1 for several in labels):
@@ -116,14 +116,14 @@ def unite(hits: Hits, unit: Ints) -> Hits:
 
 
 def _once(hits: Hits, gold: Ints) -> Ints:
-    """One row for each rank and gold item: a whole match before a part, then the best grade."""
+    """One row per rank and gold item: a whole match before a partial one, then the best grade."""
     order = np.lexsort((-hits.grade, bool_column(hits.part, len(hits)), hits.repeated, gold, hits.rank, hits.query))
     same = (np.diff(hits.query[order]) == 0) & (np.diff(hits.rank[order]) == 0) & (np.diff(gold[order]) == 0)
     return np.sort(order[np.concatenate(([True], ~same))]) if len(order) else order
 
 
 def _which(hits: Hits, row: int, several: bool) -> str:  # noqa: FBT001
-    """The reason, and which of several alternatives it is about."""
+    """The reason, with the alternative that matched if there are several."""
     why = hits.why if isinstance(hits.why, str) else hits.why[row]
     label = hits.gold_items.label[int(hits.gold[row])]
     return f"{why}: {label[:_SHOWN]}" if several else why

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
-from karat._internal.arrays import Bools, Floats, Ints, is_relevant
+from karat._internal.arrays import Bools, Floats, Ints, frozen, is_relevant
 from karat.conventions import Convention
 from karat.errors import BadArgument
 from karat.hits.totals import Totals
@@ -159,25 +159,31 @@ class Hits:
         return len(self.query)
 
     def check(self) -> None:
-        """Refuse what no judge may say: the bounds of every metric rest on it."""
+        """Refuse hits that no judge may return: the bounds of every metric depend on it."""
         inside = (self.query >= 0) & (self.query < self.queries)
         query = np.where(inside, self.query, 0)
         start = self.gold_items.start
         for good, wanted in (
-            (inside, "a query counts from 0 to the number of samples"),
-            ((self.rank >= 1) & (self.rank <= self.depth[query]), "a rank lies between 1 and the depth of its ranking"),
-            ((self.gold >= start[query]) & (self.gold < start[query + 1]), "gold counts through all queries"),
+            (inside, "query must be a row number of the samples, from 0"),
+            (
+                (self.rank >= 1) & (self.rank <= self.depth[query]),
+                "rank must be between 1 and the depth of the ranking",
+            ),
+            (
+                (self.gold >= start[query]) & (self.gold < start[query + 1]),
+                "gold must be an index into the gold items of the same query",
+            ),
         ):
             if not good.all():
                 row = int(np.flatnonzero(~good)[0])
                 got = f"query {self.query[row]}, rank {self.rank[row]}, gold {self.gold[row]}"
-                raise BadArgument(f"the judge gave a hit that cannot be: {wanted}", got=got)
+                raise BadArgument(f"the judge returned an invalid hit: {wanted}", got=got)
         if (self.grade > self.gold_items.grade[self.gold]).any():
-            raise BadArgument("the judge gave a hit a better grade than its gold item has")
+            raise BadArgument("the judge gave a hit a higher grade than that of its gold item")
 
     @property
     def best_order(self) -> View:
-        """Every gold item above 0 at the place it would have in the best possible ranking."""
+        """The ideal ranking: every gold item with a grade above 0, best grade first."""
         if ("best",) not in self._views:
             keep = (self.gold_items.grade > 0).nonzero()[0]
             best = best_ranking(self.gold_query[keep], self.gold_items.grade[keep], self.queries)
@@ -185,19 +191,19 @@ class Hits:
         return self._views["best",].ranks
 
     def without_gold(self, rel: float | None = None) -> Bools | None:
-        """Which queries have no relevant gold; None if all have some."""
+        """Flags of the queries without relevant gold; None if every query has some."""
         if rel not in self._without:
             none = (self.gold_count(rel) == 0) & (not self.gold_items.incomplete)
             self._without[rel] = none if np.count_nonzero(none) else None
         return self._without[rel]
 
     def judged_nothing(self) -> Bools:
-        """Which queries have no gold at all, not even an item that is irrelevant."""
+        """Flags of the queries without any gold item, not even an irrelevant one."""
         nothing: Bools = np.diff(self.gold_items.start) == 0
         return nothing
 
     def gold_count(self, rel: float | None = None) -> Floats:
-        """How many relevant gold items each query has."""
+        """The number of relevant gold items of each query."""
         return self.once(("gold", rel), lambda: self._count_gold(rel))
 
     def _count_gold(self, rel: float | None) -> Floats:
@@ -211,67 +217,65 @@ class Hits:
     def items(self, c: Convention, rel: float | None = None, of: str = "recall") -> View:
         """Per gold item: the relevant gold items that were found, each at its first rank.
 
-        For the metric `of`, if the convention says that it counts ranks, these.
+        If the convention counts ranks for the metric `of`, the relevant ranks instead.
         """
         return self._view(c, rel, copies=of in c.per_rank).items
 
     def judged(self, c: Convention) -> View:
-        """Per rank: the ranks that hold a judged item, relevant or not."""
+        """Per rank: the ranks with a judged item, relevant or not."""
         return self._view(c, -np.inf).ranks
 
     def copies(self, c: Convention) -> View:
-        """Per rank: the relevant ranks that hold a copy of an item above."""
+        """Per rank: the relevant ranks with a copy of an item ranked higher."""
         keep = self._relevant(c, None)
         return self._once_each(keep[self.repeated[keep]])
 
     def matches(self, c: Convention, rel: float | None = None) -> Ints:
-        """The rows in which a gold item is wholly matched, with copies if average precision counts them."""
+        """The rows that find a gold item by themselves; with copies if average precision counts them."""
         keep = self._relevant(c, rel)
         keep = keep if "ap" in c.per_rank else keep[~self.repeated[keep]]
         return keep if self.part is None else keep[~self.part[keep]]
 
     def retrieved_count(self, c: Convention, rel: float | None = None, of: str = "recall") -> Floats:
-        """How many relevant gold items (or ranks, as the convention counts) were retrieved at any rank."""
+        """The number of relevant gold items (or ranks, as the convention counts) retrieved at any rank."""
         view = self._view(c, rel, copies=of in c.per_rank, scored=False).items
         return np.bincount(view.query, minlength=self.queries).astype(float)
 
     def relevant(self, k: Cutoffs, c: Convention, rel: float | None = None) -> Floats:
-        """How many of the top k ranks are relevant."""
+        """The number of relevant ranks in the top k."""
         return self.count(self.ranks(c, rel), k)
 
     def found(self, k: Cutoffs, c: Convention, rel: float | None = None) -> Floats:
-        """How many gold items the top k hold."""
+        """The number of gold items found in the top k."""
         return self.count(self.items(c, rel), k)
 
     def first_rank(self, k: Cutoffs, c: Convention, rel: float | None = None) -> Floats:
-        """The rank of the first relevant item, infinite where the top k hold none."""
+        """The rank of the first relevant item; infinite if the top k have none."""
         view = self.ranks(c, rel)
         first = np.full(self.queries, np.inf)
-        first[view.query[::-1]] = view.rank[::-1]  # the last to be written is the highest
+        first[view.query[::-1]] = view.rank[::-1]  # the last one written is the highest rank
         return np.where(first <= k, first, np.inf)
 
     def returned(self, k: Cutoffs) -> Floats:
-        """How many items came back, counting no more than k."""
+        """The number of items retrieved in the top k."""
         return np.minimum(self.depth, k)
 
     def once(self, key: tuple[object, ...], make: Callable[[], Floats], about: object = None) -> Floats:
-        """A column that several metrics share, made when it is first wanted; nobody may write into it.
+        """A read-only column that several metrics share, computed when it is first needed.
 
-        What it is about is kept beside it, so that the id of that object, if it is in the key, stays its own.
+        `about` is stored with it: if the key contains the id() of that object, the object must stay alive.
         """
         if key not in self._columns:
-            column = make()
-            column.setflags(write=False)
-            self._columns[key] = about, column
+            self._columns[key] = about, frozen(make())
         return self._columns[key][1]
 
     def count(self, view: View, k: Cutoffs) -> Floats:
-        """How many rows of a view lie in the top k of each query, for all cutoffs in one pass."""
+        """The number of rows of a view in the top k of each query, for all cutoffs in one pass."""
         count = self._count_each if k.shape[1] > 1 else self._count
         return self.once((id(view), k.shape, k.tobytes()), lambda: count(view, k), view)
 
     def _count_each(self, view: View, k: Cutoffs) -> Floats:
-        """The same where each query has a cutoff of its own."""
+        """The same if each query has its own cutoff."""
         within = [view.query[view.rank <= cutoffs[view.query]] for cutoffs in k]
         return np.array([np.bincount(query, minlength=self.queries) for query in within], float)
 
@@ -281,16 +285,16 @@ class Hits:
             top = view.query[view.rank <= ks[0]]
             return np.bincount(top, minlength=self.queries).astype(float)[None]
         order = ks.argsort()
-        first_to_hold = ks[order].searchsorted(view.rank)
-        cells = first_to_hold * self.queries + view.query
+        smallest_k = ks[order].searchsorted(view.rank)
+        cells = smallest_k * self.queries + view.query
         counts = np.bincount(cells, minlength=(len(ks) + 1) * self.queries)
         within = counts[: len(ks) * self.queries].reshape(len(ks), -1).cumsum(axis=0, dtype=float)
         return within[order.argsort()]
 
     def total(self, view: View, value: Floats, place: Ints, k: Cutoffs) -> Floats:
-        """The sum of a value over the rows whose place lies in the top k, for each query.
+        """The sum of a value over the rows whose place is in the top k, for each query.
 
-        Each cutoff is summed by itself, rank by rank, so that asking for others changes no digit.
+        Each cutoff is summed separately, rank by rank, so that other cutoffs do not change a digit.
         """
         sums = []
         deepest = place.max() if len(place) > _SHORT else inf
@@ -312,7 +316,7 @@ class Hits:
         return self._views[key]
 
     def _relevant(self, c: Convention, rel: float | None, *, scored: bool = True) -> Ints:
-        """The rows that count as relevant; where a score must be above 0 for that, by their scores too."""
+        """The relevant rows; some conventions also require a score above 0."""
         keep = is_relevant(self.grade, rel).nonzero()[0]
         if c.above_zero and scored and (score := self.totals.at_rank.get("score")) is not None:
             keep = keep[score[self.totals.row(self.query[keep], self.rank[keep])] > 0]

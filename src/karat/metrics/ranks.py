@@ -11,7 +11,7 @@ from karat._internal.arrays import Bools, Floats, Ints, starts
 from karat.conventions import Convention
 from karat.errors import BadArgument
 from karat.hits import Cutoffs, Hits
-from karat.hits.views import View, best_ranking, row_number
+from karat.hits.views import View, best_ranking, number_in_query
 from karat.metrics.registry import metric
 from karat.metrics.sets import gold_items
 
@@ -140,7 +140,7 @@ def ap(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Fl
         "retrieved": lambda: hits.retrieved_count(c, rel, of="ap"),
         "found": lambda: hits.count(view, k),
     }[c.ap_over]()
-    precision_there = (row_number(view.query) + 1.0) / view.place
+    precision_there = (number_in_query(view.query) + 1.0) / view.place
     return hits.total(view, precision_there, view.place, k) / np.maximum(whole, 1.0)
 
 
@@ -181,7 +181,7 @@ def bpref(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) ->
     view, size = hits.items(c, 0.0), hits.gold_count(rel)
     good = view.grade > 0 if rel is None else view.grade >= rel
     worse = np.minimum(hits.gold_count(0.0) - size, size)  # judged irrelevant, as many as count
-    above = np.minimum(row_number(view.query) - _earlier(good, view.query), size[view.query])
+    above = np.minimum(number_in_query(view.query) - _earlier(good, view.query), size[view.query])
     penalty = above / np.maximum(worse, 1.0)[view.query]
     return hits.total(view, np.where(good, 1.0 - penalty, 0.0), view.rank, k) / np.maximum(size, 1.0)
 
@@ -189,13 +189,13 @@ def bpref(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) ->
 def _earlier(good: Bools, query: Ints) -> Ints:
     """How many good rows stand above each row of the same query."""
     so_far: Ints = np.cumsum(good) - good
-    before_query: Ints = so_far[np.arange(len(query)) - row_number(query)]
+    before_query: Ints = so_far[np.arange(len(query)) - number_in_query(query)]
     return so_far - before_query
 
 
 def _bounds(view: View) -> list[tuple[int, int]]:
     """The first and the last row, exclusive, of each query."""
-    start = np.flatnonzero(row_number(view.query) == 0).tolist()
+    start = np.flatnonzero(number_in_query(view.query) == 0).tolist()
     return list(pairwise([*start, len(view.query)]))
 
 
@@ -212,7 +212,7 @@ def ap_each(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) 
     rows = hits.matches(c, rel)
     rows = rows[np.lexsort((hits.rank[rows], hits.gold[rows]))]
     query, rank, gold = hits.query[rows], hits.rank[rows], hits.gold[rows]
-    precision = (row_number(gold) + 1.0) / rank
+    precision = (number_in_query(gold) + 1.0) / rank
     size = len(hits.gold_items.grade)
     means = []
     for cutoffs in k:

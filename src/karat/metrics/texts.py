@@ -8,7 +8,7 @@ from karat._internal.arrays import Floats
 from karat.conventions import Convention
 from karat.errors import BadArgument
 from karat.hits import Cutoffs, Hits
-from karat.hits.views import row_number
+from karat.hits.views import number_in_query
 from karat.metrics.registry import metric
 
 
@@ -77,7 +77,7 @@ def context_recall(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None =
 def context_precision(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Mean, over the relevant contexts of the top k, of the precision at each, as in ragas: what was missed is free."""
     view = hits.items(c, rel, of="ap") if "ap" in c.per_rank else hits.ranks(c, rel)
-    precision_there = (row_number(view.query) + 1.0) / view.rank
+    precision_there = (number_in_query(view.query) + 1.0) / view.rank
     return hits.total(view, precision_there, view.rank, k) / np.maximum(hits.count(view, k), 1.0)
 
 

@@ -44,7 +44,7 @@ def _failed(run: Run) -> list[str]:
     )
     return [
         f"{len(failed):,} of {plural(len(run), 'query', 'queries')} could not be judged and are excluded: {why}{more}.",
-        f"If they all scored 0 or 1, {bounds}.",
+        f"If they all scored 0 or 1, {bounds.replace(' between', ' would be between', 1)}.",
     ]
 
 

@@ -21,7 +21,7 @@ from karat.hits.combine import concat
 from karat.run.file import load
 from karat.run.provenance import Provenance
 from karat.run.run import Run
-from karat.run.stored_items import SEARCHED, Extent, StoredItems, cut_texts, seen, stored_ranks
+from karat.run.stored_items import LIMITS, Extent, StoredItems, cut_texts, seen, stored_ranks
 from karat.samples.notes import Note, merge_notes
 
 _SHOWN = 60
@@ -112,7 +112,7 @@ def _merge_items(parts: Sequence[Run]) -> StoredItems | None:
     depth = np.concatenate([part.all_hits.depth for part in parts])
     merged = concat_items([_top(items, ranks) for items in stored])
     retrieved, gold = _select(merged.retrieved, _RETRIEVED), _select(merged.gold, _GOLD)
-    searched = all(items.extent.whole for items in stored) and int(depth.sum()) <= SEARCHED
+    searched = all(items.extent.whole for items in stored) and int(depth.sum()) <= LIMITS.searched
     if searched:
         field: Any = "doc" if parts[0].provenance.compares == "doc" else "id"
         elsewhere = seen(gold, field, [items.retrieved.get(field, ()) for items in stored])

@@ -1,8 +1,4 @@
-"""What a run keeps of its items: enough to show a query in full, and to say why something was missed.
-
-A run holds rankings of any length, its file must not. So the best places of each ranking are kept, and texts up to
-a length; both bounds are here, and a text that was cut says so.
-"""
+"""Items stored with a run: the top ranks of each ranking and the gold, within limits, for reports and diagnosis."""
 
 from __future__ import annotations
 
@@ -26,13 +22,25 @@ from karat.samples.rankings.dicts import Maps
 from karat.samples.rankings.score_order import order, precision_of
 from karat.samples.rankings.table import Table
 
-_PLACES = (20, 100)
-"""The fewest and the most places of a ranking that are kept; between them, twice the largest cutoff."""
-_ITEMS, _FEWEST = 100_000, 10
-"""How many items are kept of all rankings together, and the fewest places in spite of that."""
-_TEXT = (4_000, 250)
-"""The length at which texts are cut, and the shortest to which it is halved where there are very many."""
-_CHARACTERS = 50_000_000
+
+class StorageLimits(NamedTuple):
+    """How much of the items is stored with a run: rankings may have any length, run files may not."""
+
+    fewest_ranks: int = 20
+    """Ranks stored of each ranking; more, twice the largest cutoff, if a metric has a larger one."""
+    most_ranks: int = 100
+    items: int = 100_000
+    """The number of items of all rankings together, but at least `least_ranks` of each."""
+    least_ranks: int = 10
+    text: int = 4_000
+    """Longer texts are cut; if all different texts together exceed `characters`, to a half, a quarter, … of it."""
+    shortest_text: int = 250
+    characters: int = 50_000_000
+    searched: int = 1_000_000
+    """The number of retrieved items up to which all rankings are searched for gold that was missed."""
+
+
+LIMITS = StorageLimits()
 _CUT = "… [{:,} more characters]"
 _END = re.compile(r"… \[([\d,]+) more characters\]\Z")
 
@@ -47,7 +55,7 @@ class Hit(NamedTuple):
 
 
 class GoldItem(NamedTuple):
-    """A gold item, and the rank at which it was first found, if it was."""
+    """A gold item, and the first rank at which it was found; None if it was not."""
 
     gold: str
     grade: float
@@ -55,7 +63,7 @@ class GoldItem(NamedTuple):
 
 
 class Retrieved(NamedTuple):
-    """A retrieved item, as far as its fields were given."""
+    """A retrieved item; None for fields that were not given."""
 
     rank: int
     id: str | None
@@ -65,7 +73,7 @@ class Retrieved(NamedTuple):
 
 
 class GoldText(NamedTuple):
-    """A gold item as it was given. Alternatives are one item of `run.gold(query_id)`, and several here."""
+    """A gold item as given. Alternatives are one item of `run.gold(query_id)`, and several here."""
 
     label: str
     text: str | None
@@ -73,25 +81,25 @@ class GoldText(NamedTuple):
     grade: float
     id: str | None = None
     item: int = 0
-    """Which of `run.gold(query_id)` it is, or belongs to."""
+    """The index in `run.gold(query_id)` of the item that it is, or belongs to."""
     seen: bool | None = None
-    """Whether its id was retrieved for any query; None if the run is too large to be looked through for it."""
+    """True if its id was retrieved for any query; None if the run is too large to be searched."""
 
 
 class Items(NamedTuple):
-    """The items of one query: what came back, best first, and what should have."""
+    """The items of one query: what was retrieved, best first, and the gold."""
 
     retrieved: list[Retrieved]
     gold: list[GoldText]
 
 
 class Extent(NamedTuple):
-    """How much of the rankings was kept, and looked at."""
+    """How much of the rankings was stored, and searched."""
 
     places: int
-    """How many places of each were kept."""
+    """The number of ranks stored of each ranking."""
     whole: bool
-    """Whether all of them was looked through for gold, so that `seen` is known."""
+    """True if all rankings were searched for gold, so that `seen` is known."""
 
 
 Column = Sequence[Any]
@@ -104,7 +112,7 @@ class StoredItems:
         self, given: Mapping[str, list[Any]], start: Ints, gold: Mapping[str, Column], gold_start: Ints, extent: Extent
     ) -> None:
         self.given = given
-        """Some of id, text, doc and score, as they came: an id may be a number."""
+        """Some of id, text, doc and score, as given: an id may be a number."""
         self.start = start
         self.gold = gold
         """Label, grade and item; and some of id, text, doc and seen."""
@@ -117,7 +125,9 @@ class StoredItems:
         return {name: column if name == "score" else strings(name, column) for name, column in self.given.items()}
 
     @classmethod
-    def of(cls, samples: Samples, hits: Hits, c: Convention, judge: Judge, ranks: int) -> StoredItems:
+    def of(
+        cls, samples: Samples, hits: Hits, c: Convention, judge: Judge, ranks: int, limits: StorageLimits = LIMITS
+    ) -> StoredItems:
         """The top ranks of each ranking, and the gold. Bare strings are ids or texts, as the judge compares them."""
         compared: Field = "id" if judge.compares == "id" else "doc" if judge.compares == "doc" else "text"
         bare: Field = "text" if compared == "text" else "id"
@@ -129,10 +139,10 @@ class StoredItems:
         retrieved = {name: list(chain.from_iterable(column)) for name, column in zip((*fields, "score"), columns)}  # noqa: B905
         start = starts(np.fromiter(map(len, columns[0]), np.int64, len(samples)))
         gold = _gold(samples, hits.gold_items, bare)
-        whole = compared != "text" and int(hits.depth.sum()) <= SEARCHED
+        whole = compared != "text" and int(hits.depth.sum()) <= limits.searched
         if whole:
             gold["seen"] = seen(gold, compared, _whole(samples.retrieved, compared))
-        cut_texts([retrieved, gold])
+        cut_texts([retrieved, gold], limits)
         return cls(retrieved, start, gold, samples.gold.start, Extent(ranks, whole))
 
     def items(self, row: int) -> Items:
@@ -149,23 +159,22 @@ class StoredItems:
         return StoredItems(retrieved, start, *_take(self.gold, self.gold_start, rows), self.extent)
 
 
-def stored_ranks(metrics: Iterable[Metric], queries: int) -> int:
-    """How many places of each ranking are kept."""
+def stored_ranks(metrics: Iterable[Metric], queries: int, limits: StorageLimits = LIMITS) -> int:
+    """The number of ranks stored of each ranking."""
     cutoffs = [k for metric in metrics for _, k in metric.columns if isinstance(k, int)]
-    fewest, most = _PLACES
-    wanted = min(max(2 * max(cutoffs, default=0), fewest), most)
-    return max(min(wanted, _ITEMS // max(queries, 1)), _FEWEST)
+    wanted = min(max(2 * max(cutoffs, default=0), limits.fewest_ranks), limits.most_ranks)
+    return max(min(wanted, limits.items // max(queries, 1)), limits.least_ranks)
 
 
-def cut_texts(sides: Sequence[dict[str, list[Any]]]) -> None:
+def cut_texts(sides: Sequence[dict[str, list[Any]]], limits: StorageLimits = LIMITS) -> None:
     """Cut texts to one length for all, such that the different ones together stay within the limit."""
     for side in sides:
         if "text" in side:
             side["text"] = strings("text", side["text"])
     texts = set(chain.from_iterable(side.get("text", ()) for side in sides)) - {None}
     sizes = np.fromiter(map(_length, texts), np.int64)
-    longest, shortest = _TEXT
-    while longest > shortest and np.minimum(sizes, longest).sum() > _CHARACTERS:
+    longest = limits.text
+    while longest > limits.shortest_text and np.minimum(sizes, longest).sum() > limits.characters:
         longest //= 2
     if sizes.max(initial=0) <= longest:
         return
@@ -175,7 +184,7 @@ def cut_texts(sides: Sequence[dict[str, list[Any]]]) -> None:
 
 
 def without_mark(text: str) -> str:
-    """A text as far as it was kept."""
+    """A stored text without the mark that it was cut."""
     return _END.sub("", text) if text.endswith(" more characters]") else text
 
 
@@ -184,13 +193,13 @@ def _shorter(text: str, longest: int) -> str:
 
 
 def _length(text: str) -> int:
-    """How long a text was before it was cut, if it was: a part of a run may have cut it already."""
+    """The length of a text before it was cut, if it was: a part of a run may have cut it already."""
     mark = _END.search(text) if text.endswith(" more characters]") else None
     return len(text) if mark is None else mark.start() + int(mark[1].replace(",", ""))
 
 
 def strings(field: str, column: list[Any]) -> list[str | None]:
-    """Ids and texts as strings, None where an item lacks one."""
+    """Ids and texts as strings; None if an item has none."""
     if set(map(type, column)) <= {str, type(None)}:
         return column
     write = as_text if field == "text" else as_id
@@ -209,25 +218,23 @@ def _take(columns: Mapping[str, Column], start: Ints, rows: Ints) -> tuple[dict[
 
 
 _FIELDS: tuple[Field, ...] = ("id", "text", "doc")
-SEARCHED = 1_000_000
-"""How many retrieved items are looked through for gold that was missed."""
 
 Columns = list[list[Sequence[Any]]]
-"""The fields of all rankings, best first, one list for each query; last the scores, if there are any."""
+"""The fields of all rankings, best first, one list per query; last the scores, if there are any."""
 
 
-def _best(rankings: Rankings, fields: Sequence[Field], c: Convention, places: int) -> Columns:
-    """The best items of each ranking; long rankings by score are not sorted for the sake of a few."""
+def _best(rankings: Rankings, fields: Sequence[Field], c: Convention, ranks: int) -> Columns:
+    """The top items of each ranking; long rankings by score are not sorted completely."""
     if isinstance(rankings, Maps) or (isinstance(rankings, Table) and rankings.scores is not None):
-        items, scores = zip(*_by_score(rankings, c, places), strict=True)
+        items, scores = zip(*_by_score(rankings, c, ranks), strict=True)
         return [*repeat(list(items), len(fields)), list(scores)]
     columns: list[Iterator[Sequence[Any]]] = [rankings.each(field, c) for field in fields]
     in_order = rankings.sorted_scores(c)
     columns += [] if in_order is None else [in_order]
-    return [[own[:places] for own in column] for column in columns]
+    return [[own[:ranks] for own in column] for column in columns]
 
 
-def _by_score(rankings: Maps | Table, c: Convention, places: int) -> Iterator[tuple[list[Any], list[float]]]:
+def _by_score(rankings: Maps | Table, c: Convention, ranks: int) -> Iterator[tuple[list[Any], list[float]]]:
     given: Iterator[tuple[list[Any], Floats]]
     if isinstance(rankings, Maps):
         given = ((list(scored), np.fromiter(scored.values(), float, len(scored))) for scored in rankings.maps)
@@ -236,19 +243,19 @@ def _by_score(rankings: Maps | Table, c: Convention, places: int) -> Iterator[tu
         item, all_scores = rankings.item, rankings.scores
         given = ((item[a:b].to_list(), all_scores[a:b]) for a, b in pairwise(rankings.start.tolist()))
     for ids, scores in given:
-        best = _order(scores, ids, c, places)
+        best = _order(scores, ids, c, ranks)
         yield [ids[i] for i in best], scores[best].tolist()
 
 
-def _order(scores: Floats, names: Sequence[Any], c: Convention, places: int) -> list[int]:
-    """The best items of a ranking by their scores; those that cannot be among them are not sorted."""
+def _order(scores: Floats, names: Sequence[Any], c: Convention, ranks: int) -> list[int]:
+    """The top items of a ranking by score; items that cannot be among them are not sorted."""
     with np.errstate(over="ignore"):
         compared = scores.astype(precision_of(c)[1])
     likely = np.arange(len(scores))
-    if len(scores) > places:
-        likely = np.flatnonzero(compared >= np.partition(compared, len(scores) - places)[len(scores) - places])
+    if len(scores) > ranks:
+        likely = np.flatnonzero(compared >= np.partition(compared, len(scores) - ranks)[len(scores) - ranks])
     rows = likely.tolist()
-    return [rows[i] for i in order(scores[likely], [as_id(names[i]) for i in rows], c)[:places]]
+    return [rows[i] for i in order(scores[likely], [as_id(names[i]) for i in rows], c)[:ranks]]
 
 
 def identities(samples: Samples, judge: Judge, c: Convention) -> Iterator[list[tuple[str | None, ...]]]:
@@ -272,7 +279,7 @@ def _without_copies(samples: Samples, fields: Sequence[Field], c: Convention, ju
 
 
 def _gold(samples: Samples, of: Gold, bare: Field) -> dict[str, list[Any]]:
-    """The gold as it was given, each with the item of the run that it became."""
+    """The gold as given, each with the index of the gold item of the run that it became."""
     gold = samples.gold
     fields = (bare,) if gold.plain else [f for f in _FIELDS if f in gold.columns]
     columns: dict[str, list[Any]] = {field: strings(field, list(gold.columns[field])) for field in fields}
@@ -294,12 +301,12 @@ def _gold(samples: Samples, of: Gold, bare: Field) -> dict[str, list[Any]]:
 
 
 def _names(label: str, one: str) -> bool:
-    """Whether a label, which may be that of several alternatives, names this one."""
+    """True if a label, which may be that of several alternatives, names this one."""
     return label == one or f" | {one} | " in f" | {label} | "
 
 
 def seen(gold: dict[str, list[Any]], compared: Field, rankings: Sequence[Any]) -> list[bool]:
-    """Whether each gold item is in any of the rankings."""
+    """For each gold item, True if it is in any of the rankings."""
     keys: list[Any] = gold["id" if "id" in gold else "doc"]
     if compared == "doc" and "doc" in gold:
         keys = [key if doc is None else doc for key, doc in zip(keys, gold["doc"], strict=True)]
@@ -311,7 +318,7 @@ def seen(gold: dict[str, list[Any]], compared: Field, rankings: Sequence[Any]) -
 
 
 def _whole(rankings: Rankings, field: Field) -> Sequence[Any]:
-    """Every item of every ranking, in no order."""
+    """Every item of every ranking, in any order."""
     if isinstance(rankings, Table):
         return [rankings.item]
     if isinstance(rankings, Maps):

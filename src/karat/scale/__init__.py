@@ -1,3 +1,1 @@
-"""The same evaluation in batches: of files larger than memory, on several processes, on a cluster."""
-
-from __future__ import annotations
+"""Scale: the same plan in worker processes, over files larger than memory, and on Spark."""

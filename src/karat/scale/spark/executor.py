@@ -1,8 +1,4 @@
-"""What an executor does: it takes Arrow batches of rows, and gives one row of scores for each query.
-
-Blocks of whole queries go into the same batch function as everywhere. If a block fails it is halved until
-the queries that are to blame stand alone: these get a row with the reason in place of scores.
-"""
+"""The work of a Spark executor: blocks of rows → parts of a run and rows of scores."""
 
 from __future__ import annotations
 
@@ -33,11 +29,11 @@ if TYPE_CHECKING:
 KEY, HASH, ROW, RUN, GOLD, PART = "karat_key", "karat_hash", "karat_row", "karat_run", "karat_gold", "karat_part"
 QUERY, FAILURE = "query_id", "failure"
 _BLOCK = 1 << 25
-"""The bytes of a block, before Python makes objects of them."""
+"""The bytes of a block of rows, before they become Python objects."""
 
 
 class Delivery(NamedTuple):
-    """What one block adds to the run: parts, and the row that each of their queries began with."""
+    """The parts of a run from one block, and the first row of each of their queries in the table."""
 
     parts: list[Run]
     rows: list[int]
@@ -46,18 +42,18 @@ class Delivery(NamedTuple):
 
 
 class Work(NamedTuple):
-    """An order for executors, and how their rows are to be read."""
+    """A plan for executors, and how their rows are read."""
 
     content: bytes
-    """The order, packed by Spark's own means, which carry functions of the user's by value."""
+    """The plan, pickled with cloudpickle, which sends custom functions by value."""
     columns: tuple[str, ...]
     """The columns of scores."""
     names: Mapping[str, str]
-    """What the id of the query is called in the run, and in the gold, where these are two."""
+    """The query id columns of results and gold, if these are two tables."""
     long: bool = False
-    """Whether there is a row for each item; those of a query, or of two with one hash, follow each other then."""
+    """True if there is one row per item; rows with the same hash of the query are then consecutive."""
     share: float = 1.0
-    """How many of the queries are held for the run; the table has all."""
+    """The share of queries that the run holds; the table has all."""
     version: str = __version__
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -79,21 +75,21 @@ class Work(NamedTuple):
         scored = frame.filter(frame[GOLD].is_not_null()) if self.names else frame
         begin = scored.group_by(KEY).agg(pl.col(ROW).min())
         first = dict(zip(begin[KEY].to_list(), begin[ROW].to_list(), strict=True))
-        told = Delivery(
+        delivery = Delivery(
             [part for part in held if len(part.ids)],
             [first[query] for part in held for query in part.ids],
             sum(extra for _, extra in done),
             len(nameless),
         )
-        return self._rows(parts, first, len(nameless), pickle.dumps(told))
+        return self._rows(parts, first, len(nameless), pickle.dumps(delivery))
 
-    def _rows(self, parts: Sequence[Run], first: Mapping[str, int], nameless: int, told: bytes) -> pa.RecordBatch:
-        """One row for each query, and before them one that carries what is told to the driver."""
+    def _rows(self, parts: Sequence[Run], first: Mapping[str, int], nameless: int, delivery: bytes) -> pa.RecordBatch:
+        """One row per query, after one row that carries the parts of the run to the driver."""
         import pyarrow as pa
 
         ids = [query for part in parts for query in part.ids]
         failed = [part.all_hits.failed.get(row) for part in parts for row in range(len(part.ids))]
-        extra = [f"{nameless} rows have no id of a query"] if nameless else []
+        extra = [f"{nameless} rows have no query id"] if nameless else []
         scores = {
             name: np.concatenate([np.full(1 + len(extra), np.nan), *(part.scores[name] for part in parts)])
             for name in self.columns
@@ -104,17 +100,17 @@ class Work(NamedTuple):
                 **{name: pa.array(values, pa.float64(), mask=np.isnan(values)) for name, values in scores.items()},
                 FAILURE: pa.array([None, *extra, *failed], pa.string()),
                 ROW: pa.array([None, *[-1] * len(extra), *(first[query] for query in ids)], pa.int64()),
-                PART: pa.array([told, *[None] * (len(extra) + len(ids))], pa.binary()),
+                PART: pa.array([delivery, *[None] * (len(extra) + len(ids))], pa.binary()),
             }
         )
 
     def _parts(self, frame: pl.DataFrame, plan: Plan) -> Iterator[tuple[Run | None, int]]:
-        """The parts of a block, each with the number of its queries that have no gold."""
+        """The parts of a block, each with the number of its queries without gold. A block that fails is halved."""
         samples: Samples | None = None
         try:
             samples, extra = self.read(frame)
             yield (None if samples is None else plan.with_hint(plan.evaluate(samples), samples)), extra
-        except Exception as error:  # noqa: BLE001  # of the user's judge, metric or data: it is told in their rows
+        except Exception as error:  # noqa: BLE001  # raised by a custom judge or metric, or by the data: reported in the rows
             keys = frame[KEY].unique(maintain_order=True)
             if len(keys) == 1:
                 yield _failure(keys[0], samples, plan, error), 0
@@ -124,7 +120,7 @@ class Work(NamedTuple):
                 yield from self._parts(frame.filter(frame[KEY].is_in(some.implode())), plan)
 
     def read(self, frame: pl.DataFrame) -> tuple[Samples | None, int]:
-        """The samples of a block, and how many queries were left out of it because they have no gold."""
+        """The samples of a block, and the number of queries that were left out because they have no gold."""
         if not self.names:
             given = frame.drop(KEY, ROW)
             return read_samples(given), 0
@@ -141,7 +137,7 @@ class Work(NamedTuple):
 
 
 def _blocks(batches: Iterator[pa.RecordBatch], *, long: bool) -> Iterator[pl.DataFrame]:
-    """Frames of whole queries, of about equal size; rows of one query follow each other, or are one each."""
+    """Frames of whole queries, of about equal size."""
     import polars as pl
 
     rest: list[pl.DataFrame] = []
@@ -164,7 +160,7 @@ def _blocks(batches: Iterator[pa.RecordBatch], *, long: bool) -> Iterator[pl.Dat
 
 
 def _in_order(frame: pl.DataFrame, *, long: bool) -> pl.DataFrame:
-    """The rows of each query as they stood in their table."""
+    """The rows of each query in the order of their table."""
     return frame.sort(HASH, ROW) if long else frame
 
 
@@ -178,7 +174,7 @@ def _frame(batch: pa.RecordBatch) -> pl.DataFrame:
 
 
 def _side(frame: pl.DataFrame, side: str, query: str) -> pl.DataFrame:
-    """The rows of the run, or of the gold, with the id of their query."""
+    """The rows of the results or of the gold, with their query id."""
     import polars as pl
 
     there = frame.filter(frame[side].is_not_null())
@@ -186,7 +182,7 @@ def _side(frame: pl.DataFrame, side: str, query: str) -> pl.DataFrame:
 
 
 def _all_missing(gold: pl.DataFrame) -> Samples:
-    """Gold of which the run has no query at all."""
+    """Samples of gold whose queries are not in the results."""
     side = side_of(gold, "gold", "gold")
     ids = side.ids or []
     return Samples(

@@ -1,4 +1,4 @@
-"""Spark tables as rows that executors can be given: one for each query, or those of each query one after the other."""
+"""Spark tables and files → one table for the executors: one row per query, or consecutive rows per query."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 T = TypeVar("T")
-_LOOKED_AT = 200
+_SAMPLED_ROWS = 200
 _PLACES = {"retrieved": ("score", "rank"), "gold": ("grade", "score")}
 _NOT_IDS = ("array", "map", "struct", "boolean", "binary", "date", "timestamp", "float", "double", "decimal")
 
 
 class Prepared(NamedTuple):
-    """A table for the executors, the query's column in each side, and how many queries there are."""
+    """A table for the executors, and the query id column of each side."""
 
     table: DataFrame
     names: dict[str, str]
     ids: DataFrame
-    """The ids of the queries that are to be scored; in a long table several times."""
+    """The ids of the queries to score; in a long table, one row per item."""
     sides: tuple[DataFrame, ...]
-    """The tables as they were given: one, or run and gold."""
+    """The tables as given: one, or results and gold."""
     long: bool = False
-    """Whether there is a row for each item, rather than for each query."""
+    """True if there is one row per item rather than per query."""
 
 
 def prepare(data: Any, gold: Any) -> Prepared:
@@ -47,22 +47,20 @@ def prepare(data: Any, gold: Any) -> Prepared:
     _check(gold, "gold")
     forms = {side: is_long(table.columns) for side, table in (("retrieved", data), ("gold", gold))}
     if len(set(forms.values())) > 1:
-        spark_errors = {
-            side: "one row for each item" if long else "one row for each query" for side, long in forms.items()
-        }
-        raise InputError(
-            "the run and the gold have different forms", got=spark_errors, hint="both long, or both nested"
-        )
+        got = {side: "one row per item" if long else "one row per query" for side, long in forms.items()}
+        raise InputError("results and gold have different forms", got=got, hint="both long, or both nested")
     return (_long if forms["gold"] else _joined)(data, gold)
 
 
 def _check(table: Any, name: str) -> None:
     if not hasattr(table, "mapInArrow"):
-        raise BadArgument(f"{name} is a Spark DataFrame", got=type(table).__name__, hint="karat.evaluate for the rest")
+        raise BadArgument(
+            f"{name} must be a Spark DataFrame", got=type(table).__name__, hint="karat.evaluate takes other data"
+        )
 
 
 def look(prepared: Prepared) -> Samples:
-    """Some samples, by which a judge can be chosen: the first rows of each side, whichever queries they are of."""
+    """Some samples from which a judge can be chosen: the first rows of each side, of any query."""
     heads = [_head(table) for table in prepared.sides]
     if len(heads) == 1:
         return _first_readable(heads[0], lambda rows: read_whole(rows, "samples", need_gold=False))
@@ -72,27 +70,27 @@ def look(prepared: Prepared) -> Samples:
 
 
 def count_queries(prepared: Prepared) -> int:
-    """How many queries are to be scored; refuses two rows of one query where there is to be one."""
+    """The number of queries to score; refuses two rows of one query in a table of one row per query."""
     from pyspark.sql import functions as F  # noqa: N812
 
     each = prepared.ids.where(prepared.ids[KEY].isNotNull()).groupBy(KEY).count()
     queries, rows = each.agg(F.count("*"), F.max("count")).collect()[0]
     if not prepared.long and (rows or 0) > 1:
         twice = each.where(each["count"] > 1).limit(1).collect()[0][0]
-        raise InputError(f'{rows} rows have the same query "{twice}"', hint="one row for each query")
+        raise InputError(f'{rows} rows have the same query "{twice}"', hint="one row per query")
     return int(queries)
 
 
 def _head(table: DataFrame) -> pl.DataFrame:
     import polars as pl
 
-    frame = pl.from_arrow(table.limit(_LOOKED_AT).toArrow())
+    frame = pl.from_arrow(table.limit(_SAMPLED_ROWS).toArrow())
     assert isinstance(frame, pl.DataFrame)
     return frame
 
 
 def _first_readable(rows: pl.DataFrame, read: Callable[[pl.DataFrame], T]) -> T:
-    """What all rows are read as; if some cannot be, the first that can."""
+    """The result of reading all rows; if that fails, of the first row that can be read."""
     try:
         return read(rows)
     except KaratError:
@@ -103,18 +101,18 @@ def _first_readable(rows: pl.DataFrame, read: Callable[[pl.DataFrame], T]) -> T:
 
 
 def _whole(data: DataFrame) -> Prepared:
-    """Rows that hold both sides, one for each query."""
+    """A table that contains results and gold, one row per query."""
     from pyspark.sql import functions as F  # noqa: N812
 
     if is_long(data.columns):
-        raise InputError("the table has one row for each item and no gold", hint="evaluate(df, gold=gold_df)")
+        raise InputError("the table has one row per item and no gold", hint="evaluate(df, gold=gold_df)")
     key = _key(data, "data")
     table = data.withColumn(KEY, key).withColumn(ROW, F.monotonically_increasing_id())
     return Prepared(table, {}, table.select(KEY), (data,))
 
 
 def _joined(run: DataFrame, gold: DataFrame) -> Prepared:
-    """Rows of the run beside those of the gold, one for each query."""
+    """Results and gold joined by query, one row per query."""
     from pyspark.sql import functions as F  # noqa: N812
 
     names = {RUN: _query(run, "retrieved"), GOLD: _query(gold, "gold")}
@@ -129,7 +127,7 @@ def _joined(run: DataFrame, gold: DataFrame) -> Prepared:
 
 
 def _long(run: DataFrame, gold: DataFrame) -> Prepared:
-    """Rows of both sides under each other, sorted so that those of a query stand together."""
+    """The rows of results and gold, one after the other, sorted so that the rows of a query are consecutive."""
     from pyspark.sql import functions as F  # noqa: N812
 
     names = {RUN: _query(run, "retrieved"), GOLD: _query(gold, "gold")}
@@ -143,12 +141,12 @@ def _long(run: DataFrame, gold: DataFrame) -> Prepared:
         for table, name, column in ((gold, "gold", GOLD), (run, "retrieved", RUN))
     ]
     both = sides[0].unionByName(sides[1], allowMissingColumns=True)
-    table = both.repartition(KEY).sortWithinPartitions(HASH)  # one number: the only sort that compares no rows
+    table = both.repartition(KEY).sortWithinPartitions(HASH)  # sorting by one number is the fastest sort
     return Prepared(table, names, sides[0].select(KEY), (run, gold), long=True)
 
 
 def _needed(table: DataFrame, side: str) -> list[str]:
-    """The columns of a long table that are read; the readers of other tables look at their names and types."""
+    """The columns of a long table that are read; their names and types are checked first."""
     side_of(_empty(table), side, side)
     if has_records(table.columns):
         return list(table.columns)
@@ -158,7 +156,7 @@ def _needed(table: DataFrame, side: str) -> list[str]:
 
 
 def _empty(table: DataFrame) -> pl.DataFrame:
-    """A table of the same columns and types without rows."""
+    """An empty table with the same columns and types."""
     import polars as pl
     from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -168,7 +166,7 @@ def _empty(table: DataFrame) -> pl.DataFrame:
 
 
 def _query(table: DataFrame, name: str) -> str:
-    """The column of the queries' ids."""
+    """The name of the query id column."""
     if is_long(table.columns):
         found = long_column(table.columns, "query")
     else:
@@ -176,17 +174,17 @@ def _query(table: DataFrame, name: str) -> str:
         found = next((theirs for theirs in table.columns if dialect and dialect.fields.get(theirs) == "id"), None)
     if found is None:
         error = no_column("query_id" if is_long(table.columns) else "id", table.columns, name)
-        raise InputError(error.problem, got=list(table.columns), hint="on a cluster every query needs an id of its own")
+        raise InputError(error.problem, got=list(table.columns), hint="on a cluster every query needs an id")
     return found
 
 
 def _key(table: DataFrame, name: str) -> Column:
-    """The id of the query as text, by which the sides are put together."""
+    """The query id as text, by which results and gold are joined."""
     column = _query(table, name)
     kind = table.schema[column].dataType.simpleString()
     if kind.startswith(_NOT_IDS):
         raise InputError(
-            f'{name}: column "{column}" holds {kind}; wanted ids, strings or whole numbers',
+            f'{name}: column "{column}" holds {kind}; expected ids: strings or integers',
             hint=f'df.withColumn("{column}", df["{column}"].cast("string"))',
         )
     return _named(table, column).cast("string")
@@ -200,7 +198,7 @@ def _record(table: DataFrame, query: str, columns: list[str] | None = None) -> C
 
 
 def _named(table: DataFrame, column: str) -> Column:
-    """A column by its name, in which a dot has no meaning."""
+    """A column by its name, which may contain dots."""
     return table["`" + column.replace("`", "``") + "`"]
 
 
@@ -212,7 +210,7 @@ def evaluate_files(
     master: str = "local[*]",
     **options: Any,
 ) -> Evaluated:
-    """Evaluate Parquet, JSONL or CSV files, folders or patterns of them, on the cluster of a master."""
+    """Evaluate Parquet, JSONL or CSV files, folders or glob patterns on a cluster."""
     spark = session(master)
     with spark_errors():
         data = _read(spark, fspath(file))
@@ -221,7 +219,7 @@ def evaluate_files(
 
 
 def _read(spark: SparkSession, path: str) -> DataFrame:
-    """A table by the ending of its name; a folder is one of Parquet files."""
+    """Read a table by its file ending; a folder holds Parquet files."""
     name = path.rstrip("/").removesuffix(".gz").removesuffix(".zst").lower()
     if name.endswith((".jsonl", ".ndjson", ".json")):
         return spark.read.json(path)
