@@ -39,9 +39,7 @@ def _failed(run: Run) -> list[str]:
     causes = Counter(failed.values()).most_common()
     why = "; ".join(f"{cause} ({count:,})" for cause, count in causes[:_CAUSES_SHOWN])
     more = f"; {len(causes) - _CAUSES_SHOWN} other causes" if len(causes) > _CAUSES_SHOWN else ""
-    bounds = ", ".join(
-        f"{name} would be between {low:.3f} and {high:.3f}" for name, (low, high) in run.bounds().items()
-    )
+    bounds = ", ".join(f"{name} between {low:.3f} and {high:.3f}" for name, (low, high) in run.bounds().items())
     return [
         f"{len(failed):,} of {plural(len(run), 'query', 'queries')} could not be judged and are excluded: {why}{more}.",
         f"If they all scored 0 or 1, {bounds.replace(' between', ' would be between', 1)}.",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from karat import __version__
+from karat._internal.display import plural
 from karat.errors import KaratError, Unavailable
 from karat.hits import Gold, Hits
 from karat.plan import Plan, given_items
@@ -89,7 +90,7 @@ class Work(NamedTuple):
 
         ids = [query for part in parts for query in part.ids]
         failed = [part.all_hits.failed.get(row) for part in parts for row in range(len(part.ids))]
-        extra = [f"{nameless} rows have no query id"] if nameless else []
+        extra = [f"{plural(nameless, 'row has', 'rows have')} no query id"] if nameless else []
         scores = {
             name: np.concatenate([np.full(1 + len(extra), np.nan), *(part.scores[name] for part in parts)])
             for name in self.columns
