@@ -1,15 +1,15 @@
-"""Run files: one Parquet file, readable with any Parquet reader, its provenance in the footer.
+"""Run files: one Parquet file, readable with any Parquet reader, with the provenance in its footer.
 
-One row per query: `query_id`, `query` if there is one, each metric under its name, then what the
-scores were made of: `depth`, `gold` (items and grades), `hits` (rank, gold item, grade, reason),
-`along.<name>` and `size.<name>` if texts were measured (what was read down to each rank), what is
-kept of the items (`retrieved`, `gold_items`), and each field of the samples as `meta.<field>`.
+One row per query: `query_id`, `query` if given, each metric under its name, then what the scores were computed
+from: `depth`, `gold` (items and grades), `hits` (rank, gold item, grade, reason), `along.<name>` and `size.<name>` if
+texts were measured (cumulative quantities at each rank, and what they are compared with), the stored items
+(`retrieved`, `gold_items`), and each field of the samples as `meta.<field>`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from io import BytesIO
@@ -37,121 +37,6 @@ if TYPE_CHECKING:
 
 _NAN = "nan"
 _RETRIEVED, _GOLD = "retrieved", "gold_items"
-
-
-def write_choices(convention: Convention) -> dict[str, Any]:
-    """The record as JSON can hold it, whichever choices there are."""
-    return {field.name: _written(getattr(convention, field.name)) for field in fields(convention)}
-
-
-def _written(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _written(one) for name, one in value.items()}
-    if isinstance(value, tuple | list):
-        return [_written(one) for one in value]
-    return _NAN if isinstance(value, float) and isnan(value) else value
-
-
-def read_choices(written: Mapping[str, Any]) -> Convention:
-    """The record that was written; a choice that the file does not know is made as in the standard."""
-    hints = get_type_hints(Convention)
-    return Convention(**{name: _read(value, hints.get(name)) for name, value in written.items()})
-
-
-def _read(value: Any, hint: Any = float) -> Any:
-    """A value as its field has it: JSON knows neither tuples nor NaN, which older files write as null."""
-    if isinstance(value, dict):
-        return {name: _read(one, float | None) for name, one in value.items()}
-    if isinstance(value, list):
-        return tuple(map(_read, value))
-    if hint is float and value is None:
-        return nan
-    return nan if value == _NAN and (hint is float or float in get_args(hint)) else value
-
-
-def item_columns(kept: StoredItems, of: Gold) -> dict[str, pl.Series]:
-    """The items as nested columns, one list of records for each query; of the gold, what the run does not say."""
-    named = _named_by(kept, of)
-    said = ("label",) if named is None else ("label", "grade", "item", named)
-    gold = {name: column for name, column in kept.gold.items() if name not in said}
-    columns = {_RETRIEVED: _nested(kept.given, kept.start)}
-    return columns | ({_GOLD: _nested(gold, kept.gold_start)} if gold else {})
-
-
-def about_items(kept: StoredItems, of: Gold) -> dict[str, Any]:
-    """What a reader of the columns must know: how much they hold, and what the labels of the gold are."""
-    return {**kept.extent._asdict(), "label": _named_by(kept, of)}
-
-
-def _named_by(kept: StoredItems, of: Gold) -> str | None:
-    """The field of which the labels consist, where the gold is what the run has and nothing else."""
-    gold = kept.gold
-    if gold["item"] != row_number(of.start).tolist() or gold["grade"] != of.grade.tolist():
-        return None
-    return next((name for name in ("id", "text") if gold.get(name) == of.label), None)
-
-
-def _nested(columns: Mapping[str, Any], start: Ints) -> pl.Series:
-    import polars as pl
-
-    kinds: dict[str, Any] = {"score": pl.Float64, "grade": pl.Float64, "item": pl.Int32, "seen": pl.Boolean}
-    flat = [
-        pl.Series(name, column, dtype=kinds[name]) if name in kinds else _texts_stored(name, column)
-        for name, column in columns.items()
-    ]
-    return nest(pl.DataFrame(flat), start)
-
-
-def _texts_stored(name: str, column: list[Any]) -> pl.Series:
-    """A column of ids or texts; the texts, which repeat from query to query, are stored once each."""
-    import polars as pl
-
-    try:
-        series = pl.Series(name, column, dtype=pl.String, strict=True)
-    except (TypeError, UnicodeError, pl.exceptions.PolarsError):  # numbers among them, or half a character
-        texts = strings(name, column)
-        safe = valid_utf8(["" if text is None else text for text in texts])
-        given = [None if text is None else s for text, s in zip(texts, safe, strict=True)]
-        series = pl.Series(name, given, dtype=pl.String)
-    return series.cast(pl.Categorical) if name == "text" else series
-
-
-def nest(flat: pl.DataFrame, start: Ints, *, records: bool = True) -> pl.Series:
-    """Rows that belong to queries, in order, as one list per query."""
-    import polars as pl
-
-    rows, size = len(start) - 1, np.diff(start)
-    whole = flat.to_struct("list") if records else flat.to_series().alias("list")
-    width = int(size[0]) if rows else 0
-    if width and (size == width).all():
-        return whole.reshape((rows, width)).arr.to_list()
-    lists = pl.DataFrame({"query": np.repeat(np.arange(rows), size), "list": whole})
-    lists = lists.group_by("query", maintain_order=True).agg("list")
-    every = pl.DataFrame({"query": np.arange(rows)}).join(lists, on="query", how="left", maintain_order="left")
-    return every["list"].fill_null([])
-
-
-def _stored_items(frame: pl.DataFrame, of: Gold, about: Mapping[str, Any]) -> Callable[[], StoredItems]:
-    """Reads the items when they are first wanted; a file that lacks some of it is noticed now."""
-    columns = frame.select(_RETRIEVED, *(name for name in frame.columns if name == _GOLD))
-    return partial(_read_items, columns, of, Extent(about["places"], about["whole"]), about["label"])
-
-
-def _read_items(frame: pl.DataFrame, of: Gold, extent: Extent, label: str | None) -> StoredItems:
-    gold, start = _flat(frame[_GOLD]) if _GOLD in frame.columns else ({}, of.start)
-    if label is not None:
-        gold |= {label: list(of.label), "item": row_number(of.start).tolist(), "grade": of.grade.tolist()}
-    first = np.repeat(of.start[:-1], np.diff(start)).tolist()
-    gold["label"] = [of.label[begin + item] for begin, item in zip(first, gold["item"], strict=True)]
-    return StoredItems(*_flat(frame[_RETRIEVED]), gold, start, extent)
-
-
-def _flat(column: pl.Series) -> tuple[dict[str, list[Any]], Ints]:
-    flat = column.explode(empty_as_null=False).struct.unnest()
-    size = column.list.len().to_numpy().astype(np.int64)
-    return {name: flat[name].to_list() for name in flat.columns}, starts(size)
-
-
 _FORMAT = 1
 _KEY = "karat"
 _META = "meta."
@@ -160,7 +45,7 @@ _SIZE = "size."
 
 
 def save(run: Run, path: str | os.PathLike[str]) -> None:
-    """Write a run beside the old file, then put it in its place: there is never half a file."""
+    """Write a run to a temporary file, then rename it: there is never a partial run file."""
     import msgspec
     import polars as pl
 
@@ -174,7 +59,7 @@ def save(run: Run, path: str | os.PathLike[str]) -> None:
     }
     target = Path(path)
     try:
-        target = target.resolve()  # a link stays a link
+        target = target.resolve()  # a symbolic link stays one
         if target.exists() and not target.is_file():
             raise RunFileError(f"cannot write the run to {target}: it is not a file")
         frame = _frame(run)
@@ -192,7 +77,17 @@ def save(run: Run, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Run:
-    """Read a run that was saved."""
+    """Load a saved run.
+
+    Args:
+        path: the path of a run file, as `run.save` or `karat eval -o` wrote it.
+
+    Returns:
+        The run, with its scores, hits, gold, stored items and provenance.
+
+    Example:
+        >>> karat.load("run.parquet").mean["recall@5"]
+    """
     import msgspec
     import polars as pl
 
@@ -201,7 +96,7 @@ def load(path: str | os.PathLike[str]) -> Run:
         content = b""
         if not source.is_file():
             raise RunFileError(f"no run file {source}")
-        content = source.read_bytes()  # as bytes, for a path with brackets would be taken for a pattern
+        content = source.read_bytes()  # as bytes: Polars takes brackets in a path for a pattern
         written = pl.read_parquet_metadata(BytesIO(content)).get(_KEY)
         frame = pl.read_parquet(content)
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
@@ -213,7 +108,7 @@ def load(path: str | os.PathLike[str]) -> Run:
         raise RunFileError(f"{source} cannot be read: {first_line(error)}") from error
     if written is None:
         hint = f"karat eval {source} -o run.parquet, if these are samples"
-        raise RunFileError(f"{source} is a Parquet file, but not a run of karat", hint=hint)
+        raise RunFileError(f"{source} is a Parquet file, but not a run file", hint=hint)
     try:
         about = msgspec.json.decode(written)
         if about["format"] > _FORMAT:
@@ -226,12 +121,12 @@ def load(path: str | os.PathLike[str]) -> Run:
 
 
 def as_run(given: object) -> Run:
-    """A run, or what is stored under the path of a run file."""
+    """A run itself, or the run of a run file."""
     if isinstance(given, Run):
         return given
     if isinstance(given, str | os.PathLike):
         return load(given)
-    raise BadArgument("wanted a run, or the path of a run file", got=given, hint='"main.parquet"')
+    raise BadArgument("expected a run, or the path of a run file", got=given, hint='"main.parquet"')
 
 
 def _frame(run: Run) -> pl.DataFrame:
@@ -272,7 +167,7 @@ def _frame(run: Run) -> pl.DataFrame:
 
 
 def _meta_series(values: Any) -> pl.Series:
-    """A field of the samples as a column; what is not a simple value of one type is written as text."""
+    """A field of the samples as a column; values of several or complex types are written as text."""
     import polars as pl
 
     try:
@@ -284,17 +179,16 @@ def _meta_series(values: Any) -> pl.Series:
     return _texts(values)
 
 
-def _texts(values: Any) -> pl.Series:
-    """Texts as a column, whatever they are; mostly they are strings that can be taken as they are."""
+def _texts(values: Sequence[Any]) -> pl.Series:
+    """Texts as a column, whatever they are; most are strings, which need no conversion."""
     import polars as pl
 
     try:
         return pl.Series(list(values), dtype=pl.String, strict=True)
-    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):  # other types, or lone surrogates
         pass
-    given = ["" if value is None else str(value) for value in values]
-    texts = [None if value is None else text for value, text in zip(values, valid_utf8(given), strict=True)]
-    return pl.Series(texts, dtype=pl.String)
+    safe = valid_utf8(["" if value is None else str(value) for value in values])
+    return pl.Series([None if v is None else text for v, text in zip(values, safe, strict=True)], dtype=pl.String)
 
 
 def _run(frame: pl.DataFrame, about: dict[str, Any]) -> Run:
@@ -346,20 +240,20 @@ def _hits(frame: pl.DataFrame, *, open_gold: bool) -> Hits:
         repeated=hits["repeated"].to_numpy(),
         part=hits["part"].to_numpy(),
         why=why[0] if len(set(why)) == 1 else why,
-        totals=_along(frame, depth),
+        totals=_totals(frame, depth),
         notes=(),
         failed=_failed(frame),
     )
 
 
 def _failed(frame: pl.DataFrame) -> dict[int, str]:
-    """The queries that could not be judged, and why."""
+    """The queries that could not be judged, with the reason."""
     causes = frame["failed"].to_list() if "failed" in frame.columns else []
     return {row: why for row, why in enumerate(causes) if why is not None}
 
 
-def _along(frame: pl.DataFrame, depth: Ints) -> Totals:
-    """What was read on the way down, as it was stored."""
+def _totals(frame: pl.DataFrame, depth: Ints) -> Totals:
+    """The totals as stored."""
     totals, sizes = {}, {}
     for column in frame.columns:
         if column.startswith(_ALONG):
@@ -368,3 +262,110 @@ def _along(frame: pl.DataFrame, depth: Ints) -> Totals:
         elif column.startswith(_SIZE):
             sizes[column.removeprefix(_SIZE)] = frame[column].to_numpy()
     return Totals(depth, totals, sizes)
+
+
+def write_choices(convention: Convention) -> dict[str, Any]:
+    """The choices as JSON values."""
+    return {field.name: _written(getattr(convention, field.name)) for field in fields(convention)}
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _written(one) for name, one in value.items()}
+    if isinstance(value, tuple | list):
+        return [_written(one) for one in value]
+    return _NAN if isinstance(value, float) and isnan(value) else value
+
+
+def read_choices(written: Mapping[str, Any]) -> Convention:
+    """The convention that was written; a choice that is not in the file is that of the standard."""
+    hints = get_type_hints(Convention)
+    return Convention(**{name: _read(value, hints.get(name)) for name, value in written.items()})
+
+
+def _read(value: Any, hint: Any = float) -> Any:
+    """A value of the type of its field: JSON has neither tuples nor NaN, which older files write as null."""
+    if isinstance(value, dict):
+        return {name: _read(one, float | None) for name, one in value.items()}
+    if isinstance(value, list):
+        return tuple(map(_read, value))
+    if hint is float and value is None:
+        return nan
+    return nan if value == _NAN and (hint is float or float in get_args(hint)) else value
+
+
+def item_columns(items: StoredItems, of: Gold) -> dict[str, pl.Series]:
+    """The items as nested columns, one list of records per query; of the gold, what other columns do not contain."""
+    label = _label_field(items, of)
+    known = ("label",) if label is None else ("label", "grade", "item", label)
+    gold = {name: column for name, column in items.gold.items() if name not in known}
+    columns = {_RETRIEVED: _nested(items.given, items.start)}
+    return columns | ({_GOLD: _nested(gold, items.gold_start)} if gold else {})
+
+
+def about_items(items: StoredItems, of: Gold) -> dict[str, Any]:
+    """How much of the items is stored, and which field the labels of the gold are."""
+    return {**items.extent._asdict(), "label": _label_field(items, of)}
+
+
+def _label_field(items: StoredItems, of: Gold) -> str | None:
+    """The field that the labels consist of, if the stored gold is just the gold of the run."""
+    gold = items.gold
+    if gold["item"] != row_number(of.start).tolist() or gold["grade"] != of.grade.tolist():
+        return None
+    return next((name for name in ("id", "text") if gold.get(name) == of.label), None)
+
+
+def _nested(columns: Mapping[str, Any], start: Ints) -> pl.Series:
+    import polars as pl
+
+    kinds: dict[str, Any] = {"score": pl.Float64, "grade": pl.Float64, "item": pl.Int32, "seen": pl.Boolean}
+    flat = [
+        pl.Series(name, column, dtype=kinds[name]) if name in kinds else _text_column(name, column)
+        for name, column in columns.items()
+    ]
+    return nest(pl.DataFrame(flat), start)
+
+
+def _text_column(name: str, column: list[Any]) -> pl.Series:
+    """A column of ids or texts; the texts, which repeat from query to query, are stored once each."""
+    import polars as pl
+
+    series = _texts(strings(name, column)).alias(name)
+    return series.cast(pl.Categorical) if name == "text" else series
+
+
+def nest(flat: pl.DataFrame, start: Ints, *, records: bool = True) -> pl.Series:
+    """Flat rows as one list per query."""
+    import polars as pl
+
+    rows, size = len(start) - 1, np.diff(start)
+    whole = flat.to_struct("list") if records else flat.to_series().alias("list")
+    width = int(size[0]) if rows else 0
+    if width and (size == width).all():
+        return whole.reshape((rows, width)).arr.to_list()
+    lists = pl.DataFrame({"query": np.repeat(np.arange(rows), size), "list": whole})
+    lists = lists.group_by("query", maintain_order=True).agg("list")
+    every = pl.DataFrame({"query": np.arange(rows)}).join(lists, on="query", how="left", maintain_order="left")
+    return every["list"].fill_null([])
+
+
+def _stored_items(frame: pl.DataFrame, of: Gold, about: Mapping[str, Any]) -> Callable[[], StoredItems]:
+    """A function that reads the items when they are first needed; missing columns are noticed now."""
+    columns = frame.select(_RETRIEVED, *(name for name in frame.columns if name == _GOLD))
+    return partial(_read_items, columns, of, Extent(about["places"], about["whole"]), about["label"])
+
+
+def _read_items(frame: pl.DataFrame, of: Gold, extent: Extent, label: str | None) -> StoredItems:
+    gold, start = _flat(frame[_GOLD]) if _GOLD in frame.columns else ({}, of.start)
+    if label is not None:
+        gold |= {label: list(of.label), "item": row_number(of.start).tolist(), "grade": of.grade.tolist()}
+    first = np.repeat(of.start[:-1], np.diff(start)).tolist()
+    gold["label"] = [of.label[begin + item] for begin, item in zip(first, gold["item"], strict=True)]
+    return StoredItems(*_flat(frame[_RETRIEVED]), gold, start, extent)
+
+
+def _flat(column: pl.Series) -> tuple[dict[str, list[Any]], Ints]:
+    flat = column.explode(empty_as_null=False).struct.unnest()
+    size = column.list.len().to_numpy().astype(np.int64)
+    return {name: flat[name].to_list() for name in flat.columns}, starts(size)

@@ -14,7 +14,10 @@ from karat.samples.notes import Note
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance(Reading):
-    """How the data was read, and what was asked of it. No time and no machine: the same input gives the same bytes."""
+    """How the data was read, and what was asked of it.
+
+    It has no time and no machine: the same input gives the same bytes.
+    """
 
     karat: str
     """The version of karat."""
