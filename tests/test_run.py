@@ -239,7 +239,7 @@ def test_run_files_that_are_none(tmp_path):
     with pytest.raises(karat.RunFileError, match="cannot be read"):
         karat.load(tmp_path / "cut.parquet")
     pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "other.parquet")
-    with pytest.raises(karat.RunFileError, match="not a run of karat"):
+    with pytest.raises(karat.RunFileError, match="not a run file"):
         karat.load(tmp_path / "other.parquet")
     with pytest.raises(karat.RunFileError, match="cannot write"):
         RUN.save(tmp_path / "no" / "such" / "folder.parquet")
