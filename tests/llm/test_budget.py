@@ -165,8 +165,8 @@ def test_no_question_without_a_terminal_and_none_if_nothing_is_to_be_asked(monke
 def test_the_bar_tells_rate_cost_and_time_left(monkeypatch):
     shown = Terminal()
     monkeypatch.setattr(sys, "stderr", shown)
-    monkeypatch.setattr("karat._internal.progress._PATIENCE", 0.0)
-    monkeypatch.setattr("karat._internal.progress._BETWEEN", 0.0)
+    monkeypatch.setattr("karat._internal.progress.Progress.delay", 0.0)
+    monkeypatch.setattr("karat._internal.progress.Progress.interval", 0.0)
     with Server(good) as server:
         Engine(server.model(), cache=None, prices=(10, 100), concurrency=1).ask(questions(20))
         told = shown.getvalue()
@@ -186,7 +186,7 @@ def test_the_rate_is_that_of_calls_and_not_of_the_cache(monkeypatch):
     meter._began -= 10
     for cached in range(1, 501):  # noqa: B007  # the meter asks for it
         meter.step()
-    assert "left" not in meter._bar.what
+    assert "left" not in meter._bar.title
     for _ in range(100):
         meter.step()
-    assert "10.0/s  40 s left" in meter._bar.what
+    assert "10.0/s  40 s left" in meter._bar.title

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from collections.abc import Sequence
 from html import escape
 from shutil import get_terminal_size
-from textwrap import wrap
 
 # Right-to-left and other direction marks would turn a line of the terminal around.
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+_INDENT = "  "
+_NARROW = 24
+"""A last column is not folded to less than this; the table is split instead."""
 
 
 def sanitize(text: str, width: int | None = None) -> str:
@@ -20,7 +23,7 @@ def sanitize(text: str, width: int | None = None) -> str:
 
 
 def valid_utf8(texts: Sequence[str]) -> list[str]:
-    """The texts as a table can hold them: half a character, which Unicode forbids, is written out."""
+    """The texts with lone surrogates, which UTF-8 cannot encode, written as escapes."""
     try:
         "".join(texts).encode()
     except UnicodeEncodeError:
@@ -29,13 +32,13 @@ def valid_utf8(texts: Sequence[str]) -> list[str]:
 
 
 def plural(count: int, one: str, more: str) -> str:
-    """A count with its noun, in the right number."""
+    """A count with its noun, singular or plural."""
     return f"{count:,} {one if count == 1 else more}"
 
 
-def number(value: float) -> str:
-    """A score with three decimal places; a dash where it is undefined."""
-    return "–" if value != value else f"{value:.3f}"
+def number(value: float, places: int = 3) -> str:
+    """A score with three decimal places; a dash if it is undefined."""
+    return "–" if value != value else f"{value:.{places}f}"
 
 
 def percent(share: float) -> str:
@@ -44,39 +47,109 @@ def percent(share: float) -> str:
 
 
 def p_value(p: float) -> str:
-    """A p-value with three decimal places; a dash where it is undefined."""
+    """A p-value with three decimal places; a dash if it is undefined."""
     return "–" if p != p else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def span(low: float, high: float, places: int = 2) -> str:
-    """An interval in brackets, or nothing where it is undefined."""
-    return "" if low != low else f"[{low:.{places}f}, {high:.{places}f}]"
+def span(low: float, high: float, places: int = 2, sign: str = "") -> str:
+    """An interval in brackets, or nothing if it is undefined; `sign="+"` writes the sign of positive ends too."""
+    return "" if low != low else f"[{low:{sign}.{places}f}, {high:{sign}.{places}f}]"
+
+
+def terminal_width(default: int = sys.maxsize) -> int:
+    """The width of the terminal, or of `COLUMNS`; the default if the output is a file or a pipe."""
+    return get_terminal_size((default, 24)).columns
+
+
+def cell_width(most: int, share: int = 4) -> int:
+    """The width to which a text in a table is cut: a share of the terminal, at most this."""
+    return min(most, terminal_width() // share)
+
+
+def columns(text: str) -> int:
+    """The number of terminal columns that a text takes."""
+    wide = sum(unicodedata.east_asian_width(ch) in "WF" for ch in text)
+    return len(text) + wide - sum(map(bool, map(unicodedata.combining, text)))
+
+
+def line_end(text: str, start: int, room: int) -> int:
+    """The end of a line that begins at `start`: the last space that fits, else the last character that fits."""
+    stop, used, space = start, 0, -1
+    while stop < len(text) and (used := used + columns(text[stop])) <= room:
+        space = stop if text[stop] == " " else space
+        stop += 1
+    if stop == len(text) or text[stop] == " ":
+        return stop
+    return space if space > start else max(stop, start + 1)
+
+
+def wrap(text: str, room: int) -> list[str]:
+    """The text in lines of at most `room` columns."""
+    lines, start = [], 0
+    while start < len(text):
+        stop = line_end(text, start, room)
+        lines.append(text[start:stop])
+        start = stop + (stop < len(text) and text[stop] == " ")
+    return lines or [""]
+
+
+def paragraph(text: str, indent: str = _INDENT, first: str | None = None, default: int = sys.maxsize) -> str:
+    """A sentence as indented lines no wider than the terminal; `first` is the indent of the first line."""
+    lines = wrap(text, max(terminal_width(default) - 1 - len(indent), _NARROW))
+    return f"\n{indent}".join([(indent if first is None else first) + lines[0], *lines[1:]])
 
 
 def text_table(rows: Sequence[Sequence[str]], right: Sequence[int] = (), gap: str = "  ") -> str:
-    """Rows as aligned columns; those listed in `right` end at the right."""
-    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+    """Rows as aligned columns; those listed in `right` are right-aligned.
+
+    A table wider than the terminal has its last column folded, if that is enough; else it is split into
+    several tables, which all begin with the first column.
+    """
+    widths = [max(map(columns, column)) for column in zip(*rows, strict=True)]
+    excess = len(_INDENT) + sum(widths) + len(gap) * (len(widths) - 1) - terminal_width()
+    if excess > 0 and widths[-1] - excess >= _NARROW:
+        widths[-1] -= excess
+        rows = [line for row in rows for line in _fold_last(row, widths[-1])]
+    elif excess > 0 and len(widths) > 2:
+        return _split_table(rows, widths, right, gap)
     lines = []
     for row in rows:
         cells = [
-            " " * (width - _width(cell)) + cell if i in right else cell + " " * (width - _width(cell))
+            " " * (width - columns(cell)) + cell if i in right else cell + " " * (width - columns(cell))
             for i, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
-        lines.append(("  " + gap.join(cells)).rstrip())
+        lines.append((_INDENT + gap.join(cells)).rstrip())
     return "\n".join(lines)
 
 
-def folded(rows: Sequence[tuple[str, str] | list[str]], widest: int = 32) -> str:
-    """Names with explanations, these folded to the width of the terminal; a long name has a line of its own."""
-    width = max(get_terminal_size((110, 24)).columns - 1, 60)
+def _fold_last(row: Sequence[str], room: int) -> list[list[str]]:
+    *others, last = row
+    first, *more = wrap(last, room)
+    return [[*others, first], *([*[""] * len(others), line] for line in more)]
+
+
+def _split_table(rows: Sequence[Sequence[str]], widths: Sequence[int], right: Sequence[int], gap: str) -> str:
+    cut, used = 2, len(_INDENT) + widths[0] + len(gap) + widths[1]
+    while cut < len(widths) - 1 and (used := used + len(gap) + widths[cut]) <= terminal_width():
+        cut += 1
+    later = [i - cut + 1 for i in right if i >= cut] + [i for i in right if i == 0]
+    return "\n\n".join(
+        [
+            text_table([row[:cut] for row in rows], [i for i in right if i < cut], gap),
+            text_table([[row[0], *row[cut:]] for row in rows], later, gap),
+        ]
+    )
+
+
+def definitions(rows: Sequence[tuple[str, str]], widest: int = 32) -> str:
+    """Names with explanations, folded to the width of the terminal; a long name has its own line."""
     first = min(max(len(name) for name, _ in rows), widest)
+    indent = " " * (first + 4)
     lines = []
-    for name, said in rows:
-        parts = wrap(said, width - first - 4, break_on_hyphens=False) or [""]
+    for name, text in rows:
         if len(name) > first:
             lines.append(f"  {name}")
-            name = ""  # noqa: PLW2901
-        lines += [f"  {label:<{first}}  {part}".rstrip() for label, part in zip([name, *[""] * len(parts)], parts)]  # noqa: B905
+        lines.append(paragraph(text, indent, indent if len(name) > first else f"  {name:<{first}}  ", default=110))
     return "\n".join(lines)
 
 
@@ -86,9 +159,3 @@ def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: st
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     top = f"<caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>"
     return f"<table>{top}<tbody>{body}</tbody></table>"
-
-
-def _width(text: str) -> int:
-    """How many columns of a terminal the text takes."""
-    wide = sum(unicodedata.east_asian_width(ch) in "WF" for ch in text)
-    return len(text) + wide - sum(map(bool, map(unicodedata.combining, text)))

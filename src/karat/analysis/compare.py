@@ -14,6 +14,7 @@ import numpy as np
 
 from karat._internal.arrays import Bools, Floats
 from karat._internal.display import plural, sanitize
+from karat._internal.result import Result
 from karat.analysis.changes import Move, Moved, check_comparable, most_moved, moves
 from karat.errors import BadArgument, KaratError, unknown
 from karat.metrics import Metric, parse_all
@@ -126,7 +127,7 @@ LETTERS = "abcdefghijklmnoprstuvwxyz"
 """What runs are called in a matrix; without q, which has no superscript that terminals show."""
 
 
-class Comparison:
+class Comparison(Result):
     """The result of comparing runs."""
 
     def __init__(
@@ -207,40 +208,9 @@ class Comparison:
             ]
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything that is shown of a comparison, as plain values."""
-        rows = []
-        for row in self.rows:
-            named = [
-                {"first": self.names[pair.first], "second": self.names[pair.second], **pair.numbers()}
-                for pair in row.pairs
-            ]
-            means = dict(zip(self.names, row.means, strict=True))
-            rows.append({**row._asdict(), "means": means, "verdict": row.verdict, "pairs": named})
-        moved = [{**one._asdict(), "gold": [move._asdict() for move in one.gold]} for one in self.moved()]
-        return {"names": self.names, "queries": len(self), "rows": rows, "moved": moved, "remarks": self.remarks()}
-
-    def to_markdown(self) -> str:
-        """The comparison for a pull request or a page."""
-        from karat.report.comparison import markdown
-
-        return markdown(self)
-
     def to_latex(self) -> str:
         """The comparison as a table for a paper; it needs the package booktabs."""
-        from karat.report.comparison import latex
-
-        return latex(self)
-
-    def __repr__(self) -> str:
-        from karat.report.comparison import terminal
-
-        return terminal(self)
-
-    def _repr_html_(self) -> str:
-        from karat.report.comparison import notebook
-
-        return notebook(self)
+        return str(self._render("latex"))
 
 
 def compare(

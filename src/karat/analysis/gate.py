@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from karat._internal.arrays import Floats
 from karat._internal.display import plural, sanitize
+from karat._internal.result import Result
 from karat.analysis.changes import Move, check_comparable, moves
 from karat.analysis.rules import (
     SLACK,
@@ -48,7 +49,7 @@ class Worst(NamedTuple):
     """Its gold items, with their ranks in the baseline and now."""
 
 
-class Gate:
+class Gate(Result):
     """What came of every check."""
 
     def __init__(
@@ -140,37 +141,9 @@ class Gate:
         empty = [self.run.ids[row] for row in np.flatnonzero(self.run.all_hits.depth == 0).tolist()]
         return [*said, f"nothing was retrieved for {_listed(empty)}."] if empty else said
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values."""
-        return {
-            "passed": self.passed,
-            "checks": [
-                {**check._asdict(), "figures": {k: None if v != v else v for k, v in check.figures.items()}}
-                for check in self.checks
-            ],
-            "by": self.by,
-            "baseline": None if self.baseline is None else self.baseline.name,
-            "alpha": self.terms.alpha,
-            "worst": [{**one._asdict(), "gold": [move._asdict() for move in one.gold]} for one in self.worst()],
-            "remarks": self.remarks(),
-        }
-
-    def to_markdown(self) -> str:
-        """For a comment on a pull request: a line, a table, and the worst queries to unfold."""
-        from karat.report.gate import markdown
-
-        return markdown(self)
-
     def to_junit(self) -> str:
         """For tools that show test results: one case for each check, as JUnit's XML."""
-        from karat.report.gate import junit
-
-        return junit(self)
-
-    def __repr__(self) -> str:
-        from karat.report.gate import terminal
-
-        return terminal(self)
+        return str(self._render("junit"))
 
 
 def gate(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats
 from karat._internal.display import plural
+from karat._internal.result import Result
 from karat.conventions import CONVENTIONS, STANDARD, Convention, find_convention
 from karat.conventions.explain import differing, sentence
 from karat.judges import Judge
@@ -44,7 +45,8 @@ class Difference(NamedTuple):
     choice: str
 
 
-class Rosetta(NamedTuple):
+@dataclass(frozen=True, repr=False)
+class Rosetta(Result):
     """The same samples under many conventions."""
 
     source: str
@@ -53,21 +55,6 @@ class Rosetta(NamedTuple):
     metrics: tuple[str, ...]
     dialects: tuple[Dialect, ...]
     differences: tuple[Difference, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything that is shown, as plain values."""
-        told = self._asdict() | {"dialects": [d._asdict() for d in self.dialects]}
-        return told | {"differences": [d._asdict() for d in self.differences]}
-
-    def __repr__(self) -> str:
-        from karat.report.rosetta import text
-
-        return text(self)
-
-    def _repr_html_(self) -> str:
-        from karat.report.rosetta import html
-
-        return html(self)
 
 
 def rosetta(

@@ -1,105 +1,176 @@
-"""The command line: reads arguments, calls the functions of the library, prints. No logic of its own."""
+"""Arguments → text: the command line. A command is a function in this folder, decorated by `@command`."""
 
 from __future__ import annotations
 
 import os
 import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from karat import __version__
 from karat.errors import KaratError
+
+if TYPE_CHECKING:
+    from karat._internal.result import Result
 
 _EPILOG = """\
 examples:
   karat demo                                          see it work, no data needed
   karat eval samples.jsonl                            {"query": …, "retrieved": […], "gold": […]} per line
-  karat eval samples.jsonl "recall@1,5 ndcg@10 rr"    the metrics you want
-  karat eval run.trec --gold qrels.txt -o run.parquet TREC files, and keep the result
-  karat eval samples.jsonl --judge "fuzzy(0.8)"       texts that need not be equal; karat judges lists more
-  karat compare main.parquet branch.parquet           is it better, and which queries moved?
-  karat diagnose branch.parquet                       why is this gold missing?
+  karat eval samples.jsonl "recall@1,5 ndcg@10 rr"    choose the metrics
+  karat eval run.trec --gold qrels.txt -o run.parquet TREC files; save the run
+  karat eval samples.jsonl --judge "fuzzy(0.8)"       match similar texts; karat judges lists the judges
+  karat compare main.parquet branch.parquet           which run is better, and which queries moved
+  karat diagnose branch.parquet                       why gold items were missed
 """
 
 
+class Argument(NamedTuple):
+    """An argument of a command, as `ArgumentParser.add_argument` takes it."""
+
+    names: tuple[str, ...]
+    settings: dict[str, Any]
+    group: str | None = None
+
+
+class Command(NamedTuple):
+    """A command: its arguments, and the function that runs it and returns the exit code."""
+
+    name: str
+    about: str
+    arguments: tuple[Argument, ...]
+    epilog: str
+    run: Callable[[Namespace], int | None]
+
+    def parser(self) -> ArgumentParser:
+        """The parser of its arguments."""
+        parser = ArgumentParser(
+            f"karat {self.name}",
+            description=self.about,
+            epilog=self.epilog,
+            formatter_class=RawDescriptionHelpFormatter,
+        )
+        groups: dict[str | None, Any] = {None: parser}
+        for names, settings, group in self.arguments:
+            if group not in groups:
+                groups[group] = parser.add_argument_group(group)
+            groups[group].add_argument(*names, **settings)
+        return parser
+
+
+def _parser(program: str, about: str, epilog: str) -> ArgumentParser:
+    return ArgumentParser(program, description=about, epilog=epilog, formatter_class=RawDescriptionHelpFormatter)
+
+
+_COMMANDS: dict[str, Command] = {}
+
+
+def command(
+    name: str, about: str, *arguments: Argument, epilog: str = "", aliases: Sequence[str] = ()
+) -> Callable[[Callable[[Namespace], int | None]], Callable[[Namespace], int | None]]:
+    """Register a function as a command."""
+
+    def register(run: Callable[[Namespace], int | None]) -> Callable[[Namespace], int | None]:
+        for known in (name, *aliases):
+            _COMMANDS[known] = Command(name, about, arguments, epilog, run)
+        return run
+
+    return register
+
+
+def argument(*names: str, group: str | None = None, **settings: Any) -> Argument:
+    """Declare an argument; those of a group are listed under its title."""
+    return Argument(names, settings, group)
+
+
+def format_argument(*others: str, **settings: Any) -> Argument:
+    """Declare `--format`: a table, or one of these."""
+    return argument("--format", choices=("table", *others), default="table", **settings)
+
+
+RUN = argument("run", metavar="RUN", help="a run file, written by karat eval -o")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; the exit code is its own, mostly 0, or 2 if the input was not usable."""
+    """Run a command and return its exit code; 2 if the input is not usable."""
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # what a terminal cannot show is written out, not a reason to fail
+        if hasattr(stream, "reconfigure"):  # a character that the terminal cannot encode is escaped
             stream.reconfigure(errors="backslashreplace")
-    options, code = _options(arguments), 0
+    chosen, options = _parse(list(sys.argv[1:] if arguments is None else arguments))
+    code = None
     try:
-        code = options.command(options) or 0
+        code = chosen.run(options)
         if sys.stdout is not None:
             sys.stdout.flush()
     except KaratError as error:
-        print(_told(error), file=sys.stderr)
+        print(_error_text(error), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("karat: stopped", file=sys.stderr)
+        print("karat: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader of a pipe has seen enough
-        _forget_output()
-    except OSError as error:  # a full disk, most likely
+    except BrokenPipeError:  # such as `karat metrics | head`
+        _discard_output()
+    except OSError as error:  # most likely a full disk
         print(f"karat: cannot write the output: {error.strerror}", file=sys.stderr)
-        _forget_output()
+        _discard_output()
         return 2
-    return int(code)
+    return code or 0
 
 
-def _options(arguments: Sequence[str] | None) -> Namespace:
-    """Read the arguments; metrics may stand anywhere among them, quoted or not."""
-    parser = _parser()
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if not given:
-        parser.print_help(sys.stderr)
-        raise SystemExit(2)
-    options, rest = parser.parse_known_args(given)
-    if rest and (not getattr(options, "takes_metrics", False) or any(word.startswith("-") for word in rest)):
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
-    if rest and hasattr(options, "rules"):
-        options.rules += rest
-    elif rest:
-        options.metrics = " ".join([options.metrics or "", *rest])
-    return options
+def _parse(given: list[str]) -> tuple[Command, Namespace]:
+    """The command and its options; metrics may be anywhere among the arguments, quoted or not."""
+    for path in sorted(Path(__file__).parent.iterdir()):
+        if not path.name.startswith("_") and (path.is_dir() or path.suffix == ".py"):
+            import_module(f"karat.cli.{path.stem}")
+    if not given or given[0] not in _COMMANDS:
+        _help(given)
+    chosen = _COMMANDS[given[0]]
+    return chosen, chosen.parser().parse_intermixed_args(given[1:])
 
 
-def _forget_output() -> None:
-    """Keep the interpreter from trying, and failing, to write the rest as it ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _parser() -> ArgumentParser:
-    parser = ArgumentParser(
-        prog="karat",
-        description="How much gold is in what you retrieved?",
-        epilog=_EPILOG,
-        formatter_class=RawDescriptionHelpFormatter,
-    )
+def _help(given: list[str]) -> NoReturn:
+    """Print the help, the version, or an error, and exit."""
+    parser = _parser("karat", "Evaluate retrieval for search and RAG.", _EPILOG)
     parser.add_argument("--version", action="version", version=f"karat {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-
-    from karat.cli import analyze, cache, demo, evaluate, starter
-    from karat.cli import catalog as lists
-
-    for add in (
-        demo.add, evaluate.add, evaluate.add_show, evaluate.add_merge, analyze.add, analyze.add_gate,
-        analyze.add_diagnose, analyze.add_calibrate, analyze.add_lint, analyze.add_report, starter.add, lists.add,
-        lists.add_conventions, cache.add,
-    ):  # fmt: skip
-        add(commands)
-    return parser
+    for name, one in sorted(_COMMANDS.items()):
+        if name == one.name:
+            commands.add_parser(name, help=one.about)
+    if not given:
+        parser.print_help(sys.stderr)
+        parser.exit(2)
+    parser.parse_args(given)
+    parser.error("the command comes first, then its options")
 
 
-def _told(error: KaratError) -> str:
+def emit(result: Result, form: str, **options: Any) -> None:
+    """Print a result in one of the formats of `--format`."""
+    from karat._internal.output import to_json
+    from karat.report import render
+
+    text = render(result, {"table": "terminal", "json": "data", "html": "page"}.get(form, form), **options)
+    if form == "json":
+        text = to_json(text)
+    print(text, end="" if text.endswith("\n") else "\n")
+
+
+def program() -> str:
+    """The command that starts karat: its name, or its path if it is not on the search path."""
+    from shutil import which
+
+    return "karat" if which("karat") or not sys.argv[0].endswith("karat") else sys.argv[0]
+
+
+def _error_text(error: KaratError) -> str:
     from karat._internal.display import sanitize
 
     first, *rest = (sanitize(line) for line in str(error).splitlines())
     return "\n".join([f"karat: {first}", *(f"       {line}" for line in rest)])
 
 
-def program() -> str:
-    """How to call karat again: by its name, or by its path where it is not on the search path."""
-    from shutil import which
-
-    return "karat" if which("karat") or not sys.argv[0].endswith("karat") else sys.argv[0]
+def _discard_output() -> None:
+    """Keep the interpreter from writing the rest of the output, and failing again, when it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

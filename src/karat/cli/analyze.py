@@ -1,225 +1,150 @@
-"""`karat compare`: runs against each other, and which queries moved."""
+"""`karat compare`, `gate`, `diagnose`, `calibrate`, `lint` and `report`: from runs to verdicts."""
 
 from __future__ import annotations
 
-from argparse import Namespace, RawDescriptionHelpFormatter
-from typing import Any
+from argparse import Namespace
 
-from karat.cli import program
+from karat.cli import RUN, argument, command, emit, format_argument, program
 
-
-def add(commands: Any) -> None:
-    """Declare the command."""
-    compare = commands.add_parser("compare", help="compare two or more runs, query by query")
-    compare.add_argument("first", metavar="RUN", help="a run file, as karat eval -o writes it: what to compare with")
-    compare.add_argument("others", metavar="RUN", nargs="+", help="the run files to compare with it")
-    compare.add_argument("--metrics", help='some of those that all have, such as "recall@5 ndcg@10"')
-    compare.add_argument(
-        "--allow", action="store_true", help="compare runs of different data or settings, over the queries they share"
-    )
-    compare.add_argument("--format", choices=("table", "json", "csv", "markdown", "latex"), default="table")
-    compare.set_defaults(command=_compare, takes_metrics=True)
-
-
-def _compare(options: Namespace) -> None:
-    from karat.analysis.compare import compare
-
-    found = compare(options.first, *options.others, metrics=options.metrics, allow=options.allow)
-    if options.format == "json":
-        from karat.report.forms import json_text
-
-        print(json_text(found.to_dict()))
-    elif options.format == "csv":
-        print(found.table.write_csv(), end="")
-    elif options.format == "markdown":
-        print(found.to_markdown())
-    elif options.format == "latex":
-        print(found.to_latex())
-    else:
-        print(found)
-
-
-_EPILOG = """\
+_RULES = """\
 rules:
   "recall@5 >= 0.80"         the mean; also >, <=, <
   "recall@5 lower >= 0.75"   the lower end of its 95 % interval
-  "recall@5 no-drop"         no drop against the baseline that is beyond chance
-  "recall@5 no-drop 0.01"    nor one that is larger than 0.01
+  "recall@5 no-drop"         no significant drop against the baseline
+  "recall@5 no-drop 0.01"    and no drop larger than 0.01
 
-exit code: 0 passed, 1 failed, 2 could not decide (bad input, a baseline with other gold)
+exit code: 0 passed, 1 failed, 2 could not decide (bad input, or a baseline with other gold)
 """
 
 
-def add_gate(commands: Any) -> None:
-    """Declare the command."""
-    gate = commands.add_parser(
-        "gate",
-        help="judge a run by rules and against a baseline, for CI",
-        epilog=_EPILOG,
-        formatter_class=RawDescriptionHelpFormatter,
-    )
-    gate.add_argument("run", metavar="RUN", help="a run file, from karat eval -o")
-    gate.add_argument("rules", metavar="RULE", nargs="+", help='such as "recall@5 >= 0.80" or "ndcg@10 no-drop"')
-    gate.add_argument("--baseline", metavar="RUN", help="the run to set against, with the same queries and gold")
-    gate.add_argument("--by", metavar="FIELD", help="judge drops for each value of a field, too")
-    gate.add_argument("--must-pass", metavar="FILE", default=(), help="ids of queries that may not fall, one per line")
-    gate.add_argument("--tolerance", metavar="X", help="a larger drop fails even if it could be chance (default: none)")
-    gate.add_argument("--slice-tolerance", metavar="X", help="the same for slices (default: none)")
-    gate.add_argument(
+@command(
+    "compare",
+    "compare two or more runs, query by query",
+    argument("first", metavar="RUN", help="the run file to compare with, written by karat eval -o"),
+    argument("others", metavar="RUN", nargs="+", help="the run files to compare with it"),
+    argument("--metrics", nargs="+", default=(), help='metrics that all runs have, such as "recall@5 ndcg@10"'),
+    argument("--allow", action="store_true", help="compare runs of different data or settings over the shared queries"),
+    format_argument("json", "csv", "markdown", "latex"),
+)
+def _compare(options: Namespace) -> None:
+    from karat.analysis.compare import compare
+
+    metrics = " ".join(options.metrics) or None
+    emit(compare(options.first, *options.others, metrics=metrics, allow=options.allow), options.format)
+
+
+@command(
+    "gate",
+    "check a run against rules and a baseline, for CI",
+    RUN,
+    argument("rules", metavar="RULE", nargs="+", help='such as "recall@5 >= 0.80" or "ndcg@10 no-drop"'),
+    argument("--baseline", metavar="RUN", help="the run to compare with, over the same queries and gold"),
+    argument("--by", metavar="FIELD", help="also check drops for each value of a field"),
+    argument("--must-pass", metavar="FILE", default=(), help="ids of queries that must not drop, one per line"),
+    argument("--tolerance", metavar="X", help="a larger drop fails even if it may be chance (default: none)"),
+    argument("--slice-tolerance", metavar="X", help="the same for slices (default: none)"),
+    argument(
         "--alpha", type=float, metavar="X", default=0.05,
-        help="how often the gate may fail if nothing has changed (default: %(default)s)",
-    )  # fmt: skip
-    gate.add_argument(
+        help="significance level: the false-alarm rate of the whole gate (default: %(default)s)",
+    ),
+    argument(
         "--min-judged", metavar="SHARE", type=float, default=0.0,
-        help="undecided unless this share of the queries was judged, such as 0.95 (default: %(default)s)",
-    )  # fmt: skip
-    gate.add_argument(
+        help="exit 2 unless this share of the queries was judged, such as 0.95 (default: %(default)s)",
+    ),
+    argument(
         "--min-defined", type=int, metavar="N", default=1,
-        help="a mean over fewer queries cannot be decided (default: %(default)s)",
-    )  # fmt: skip
-    gate.add_argument("--junit", metavar="FILE", help="write the checks as test results")
-    gate.add_argument(
-        "--markdown", metavar="FILE", help='write a summary for a pull request, or "$GITHUB_STEP_SUMMARY"'
-    )
-    gate.add_argument("--format", choices=("table", "json"), default="table")
-    gate.set_defaults(command=_gate, takes_metrics=True)
-
-
+        help="exit 2 if a mean is over fewer queries (default: %(default)s)",
+    ),
+    argument("--junit", metavar="FILE", help="write the checks as JUnit test results"),
+    argument("--markdown", metavar="FILE", help='write a summary for a pull request, or "$GITHUB_STEP_SUMMARY"'),
+    format_argument("json"),
+    epilog=_RULES,
+)  # fmt: skip
 def _gate(options: Namespace) -> int:
     from karat._internal.output import write_text
     from karat.analysis.gate import gate
     from karat.errors import KaratError
     from karat.report.gate import undecided_junit, undecided_markdown
 
+    names = ("baseline", "by", "must_pass", "tolerance", "slice_tolerance", "alpha", "min_defined", "min_judged")
     try:
-        judged = gate(
-            options.run,
-            *options.rules,
-            baseline=options.baseline,
-            by=options.by,
-            must_pass=options.must_pass,
-            tolerance=options.tolerance,
-            slice_tolerance=options.slice_tolerance,
-            alpha=options.alpha,
-            min_defined=options.min_defined,
-            min_judged=options.min_judged,
-        )
-    except KaratError as error:  # no summary of an earlier run may stay and be taken for this one
+        found = gate(options.run, *options.rules, **{name: getattr(options, name) for name in names})
+    except KaratError as error:  # replace the summary of an earlier run
         if options.junit:
             write_text(options.junit, undecided_junit(error))
         if options.markdown:
             write_text(options.markdown, undecided_markdown(error))
         raise
     if options.junit:
-        write_text(options.junit, judged.to_junit())
+        write_text(options.junit, found.to_junit())
     if options.markdown:
-        write_text(options.markdown, judged.to_markdown())
-    if options.format == "json":
-        import msgspec
-
-        print(msgspec.json.format(msgspec.json.encode(judged.to_dict()), indent=2).decode())
-    else:
-        print(f"{judged} · exit {judged.exit_code}")
-    return judged.exit_code
+        write_text(options.markdown, found.to_markdown())
+    emit(found, options.format)
+    return found.exit_code
 
 
-def add_diagnose(commands: Any) -> None:
-    """Declare the command."""
-    diagnose = commands.add_parser("diagnose", help="say why gold items were missed, and what would help")
-    diagnose.add_argument("run", metavar="RUN", help="a run file, as karat eval -o writes it")
-    diagnose.add_argument("query", metavar="QUERY", nargs="?", help="the id of one query, to see it in full")
-    diagnose.add_argument("--k", type=int, metavar="K", help="the cutoff (default: the largest of the run's recall)")
-    diagnose.add_argument("--with", dest="other", metavar="RUN", help="a second run: what both find together")
-    diagnose.add_argument("--format", choices=("table", "json", "csv", "markdown"), default="table")
-    diagnose.set_defaults(command=_diagnose)
-
-
+@command(
+    "diagnose",
+    "explain why gold items were missed, and what would help",
+    RUN,
+    argument("query", metavar="QUERY", nargs="?", help="the id of a query to show in full"),
+    argument("--k", type=int, metavar="K", help="the cutoff (default: the largest of the run's recall)"),
+    argument("--with", dest="other", metavar="RUN", help="a second run: how much both find together"),
+    format_argument("json", "csv", "markdown"),
+)
 def _diagnose(options: Namespace) -> None:
+    import os
+    import sys
+
     from karat.analysis.diagnose import diagnose
-    from karat.report import diagnosis
 
-    found = diagnose(options.run, options.query, k=options.k, other=options.other)
-    if options.format == "json":
-        from karat.report.forms import json_text
-
-        print(json_text(found.to_dict()))
-    elif options.format == "csv":
-        print(diagnosis.csv(found), end="")
-    elif options.format == "markdown":
-        print(diagnosis.markdown(found))
-    else:
-        import os
-        import shutil
-        import sys
-
-        bold = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        width = min(max(shutil.get_terminal_size((100, 24)).columns, 60), 160)
-        print(diagnosis.show(found, width=width, bold=bold, program=program()))
+    bold = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    style = {"bold": bold, "program": program()} if options.format == "table" else {}
+    emit(diagnose(options.run, options.query, k=options.k, other=options.other), options.format, **style)
 
 
-def add_calibrate(commands: Any) -> None:
-    """Declare the command."""
-    calibrate = commands.add_parser("calibrate", help="compare a judge with human labels, and correct its mean by them")
-    calibrate.add_argument("run", metavar="RUN", help="a run file, as karat eval -o writes it")
-    calibrate.add_argument(
-        "labels", metavar="LABELS", help="a table: query_id,gold,label or query_id,rank,label or query_id,score"
-    )
-    calibrate.add_argument("--metric", help="one of the run's (default: of the largest cutoff that the labels settle)")
-    calibrate.add_argument("--level", type=float, default=0.95, help="of the intervals (default: 0.95)")
-    calibrate.add_argument("--seen", type=int, metavar="K", help="people looked at the top K only (default: at all)")
-    calibrate.add_argument("--format", choices=("table", "json", "markdown"), default="table")
-    calibrate.set_defaults(command=_calibrate)
-
-
+@command(
+    "calibrate",
+    "compare a judge with human labels, and correct its mean by them",
+    RUN,
+    argument("labels", metavar="LABELS", help="a table: query_id,gold,label or query_id,rank,label or query_id,score"),
+    argument("--metric", help="a metric of the run (default: the largest cutoff for which there are enough labels)"),
+    argument("--level", type=float, default=0.95, help="confidence level of the intervals (default: 0.95)"),
+    argument("--seen", type=int, metavar="K", help="people labelled only the top K (default: all)"),
+    format_argument("json", "markdown"),
+)
 def _calibrate(options: Namespace) -> None:
     from karat.analysis.calibrate import calibrate
 
     found = calibrate(options.run, options.labels, metric=options.metric, level=options.level, seen=options.seen)
-    if options.format == "json":
-        from karat.report.forms import json_text
-
-        print(json_text(found.to_dict()))
-    else:
-        print(found.to_markdown() if options.format == "markdown" else found)
+    emit(found, options.format)
 
 
-def add_lint(commands: Any) -> None:
-    """Declare the command."""
-    lint = commands.add_parser("lint", help="check a test set: exit 0 sound, 1 serious problems, 2 cannot be read")
-    lint.add_argument("file", metavar="FILE", help="samples, or queries with their gold alone; as for karat eval")
-    lint.add_argument("--gold", metavar="FILE", help="the gold, if FILE holds only what was retrieved")
-    lint.add_argument("--corpus", metavar="PATH", help="what gold must be in: a folder of texts, or a JSONL file")
-    lint.add_argument("--runs", metavar="RUN", nargs="+", default=[], help="run files over this test set")
-    lint.add_argument("--format", choices=("table", "json", "csv", "markdown"), default="table")
-    lint.set_defaults(command=_lint)
-
-
+@command(
+    "lint",
+    "check a test set: exit 0 sound, 1 serious problems, 2 cannot be read",
+    argument("file", metavar="FILE", help="samples, or queries with gold only; the formats of karat eval"),
+    argument("--gold", metavar="FILE", help="the gold, if FILE has only the retrieved items"),
+    argument("--corpus", metavar="PATH", help="the documents with the gold: a folder of texts, or a JSONL file"),
+    argument("--runs", metavar="RUN", nargs="+", default=[], help="run files over this test set"),
+    format_argument("json", "csv", "markdown"),
+)
 def _lint(options: Namespace) -> int:
     from karat.analysis.lint import lint
-    from karat.report import lint as report
 
     found = lint(options.file, gold=options.gold, corpus=options.corpus, runs=options.runs)
-    if options.format == "json":
-        from karat.report.forms import json_text
-
-        print(json_text(found.to_dict()))
-    elif options.format == "csv":
-        print(report.csv(found), end="")
-    else:
-        print(report.markdown(found) if options.format == "markdown" else report.show(found))
+    emit(found, options.format)
     return 0 if found.sound else 1
 
 
-def add_report(commands: Any) -> None:
-    """Declare the command."""
-    report = commands.add_parser("report", help="a page with curves, slices, causes and every query opened")
-    report.add_argument("run", metavar="RUN", help="a run file, as karat eval -o writes it")
-    report.add_argument("--baseline", metavar="RUN", help="the run file to compare it with")
-    report.add_argument("--allow", action="store_true", help="compare over the queries that both have")
-    report.add_argument("-o", "--output", metavar="HTML", default="report.html", help="default: %(default)s")
-    report.set_defaults(command=_report)
-
-
+@command(
+    "report",
+    "write an HTML page with curves, slices, misses and every query",
+    RUN,
+    argument("--baseline", metavar="RUN", help="the run file to compare with"),
+    argument("--allow", action="store_true", help="compare runs of different data or settings over the shared queries"),
+    argument("-o", "--output", metavar="HTML", default="report.html", help="default: %(default)s"),
+)
 def _report(options: Namespace) -> None:
     from karat.run.file import load
 

@@ -1,59 +1,52 @@
-"""`karat cache`: the answers of models that are kept, so that none is paid for twice."""
+"""`karat cache`: show, clear or export the cached answers of models."""
 
 from __future__ import annotations
 
 import os
 import sys
 from argparse import Namespace
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from karat._internal.display import plural, sanitize, text_table
+from karat.cli import argument, command
 from karat.errors import BadArgument
-from karat.llm.cache import Cache, path_of
+
+if TYPE_CHECKING:
+    from karat.llm.cache import Cache
+
+_ACTIONS = """\
+actions:
+  info      the file, its size, and the number of answers per model
+  clear     delete all answers, or those of one model
+  export    write every answer as a line of JSON
+"""
 
 
-def add(commands: Any) -> None:
-    """Declare the command and what it can do."""
-    cache = commands.add_parser("cache", help="show, clear or export the kept answers of models")
-    actions = cache.add_subparsers(title="actions", metavar="ACTION", required=True)
-    info = actions.add_parser("info", help="how many answers of which models, and where")
-    info.set_defaults(command=_info)
-    clear = actions.add_parser("clear", help="forget all answers, or those of one model")
-    clear.add_argument("--model", metavar="NAME", help="only the answers of this model, as info names it")
-    clear.add_argument("--yes", action="store_true", help="do not ask first")
-    clear.set_defaults(command=_clear)
-    export = actions.add_parser("export", help="write every answer as a line of JSON")
-    export.add_argument("-o", "--output", metavar="FILE", help="a file (default: standard output)")
-    export.set_defaults(command=_export)
-    for action in (info, clear, export):
-        action.add_argument("--cache", metavar="FILE", default="default", help="another cache than the user's own")
-
-
-def _info(options: Namespace) -> None:
+@command(
+    "cache",
+    "show, clear or export the cached answers of models",
+    argument("action", metavar="ACTION", choices=("info", "clear", "export"), help="info, clear or export"),
+    argument("--cache", metavar="FILE", default="default", help="the cache file (default: the user's own)"),
+    argument("--model", metavar="NAME", help="clear: only the answers of this model, as info names it"),
+    argument("--yes", action="store_true", help="clear: delete without a question"),
+    argument("-o", "--output", metavar="FILE", help="export: write to a file (default: standard output)"),
+    epilog=_ACTIONS,
+)
+def _cache(options: Namespace) -> int:
     from karat.llm.cache import existing
 
-    print(described(existing(options.cache), options.cache))
-
-
-def _clear(options: Namespace) -> int:
-    from karat.llm.cache import existing
-
-    done, words = cleared(existing(options.cache), model=options.model, sure=options.yes)
-    print(words)
-    return 0 if done else 1
-
-
-def _export(options: Namespace) -> None:
-    from karat.llm.cache import existing
-
-    cache = existing(options.cache)
-    if options.output:
+    cache, done = existing(options.cache), True
+    if options.action == "info":
+        print(described(cache, options.cache))
+    elif options.action == "clear":
+        done, message = cleared(cache, model=options.model, sure=options.yes)
+        print(message)
+    elif options.output:
         print(exported(cache, options.output))
-        return
-    for line in cache.export() if cache else ():
-        print(line)
+    else:
+        for line in cache.export() if cache else ():
+            print(line)
+    return 0 if done else 1
 
 
 _MEGABYTE = 1e6
@@ -61,6 +54,8 @@ _MEGABYTE = 1e6
 
 def described(cache: Cache | None, named: str) -> str:
     """Where the cache is, how large, and how many answers of which models it holds."""
+    from karat.llm.cache import path_of
+
     if cache is None:
         return f"{sanitize(str(path_of(named)))}: there is none yet"
     held = cache.held()
@@ -96,6 +91,8 @@ def cleared(cache: Cache | None, *, model: str | None, sure: bool) -> tuple[bool
 
 def exported(cache: Cache | None, path: str | os.PathLike[str]) -> str:
     """Write every answer as a line of JSON into a file; what to say about it."""
+    from pathlib import Path
+
     count = 0
     try:
         with Path(path).open("w", encoding="utf-8") as file:
@@ -116,4 +113,6 @@ def _agreed(question: str) -> bool:
 
 
 def _day(moment: float) -> str:
+    from datetime import UTC, datetime
+
     return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d")

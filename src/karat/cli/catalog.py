@@ -1,89 +1,68 @@
-"""`karat metrics`, `karat judges`: what there is."""
+"""`karat metrics`, `judges`, `conventions` and `rosetta`: what there is, and how it differs."""
 
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import Any
 
-from karat.cli.evaluate import add_import, load
-
-
-def add(commands: Any) -> None:
-    """Declare the commands."""
-    judges = commands.add_parser("judges", help="list every judge")
-    judges.set_defaults(command=_judges)
-
-    metrics = commands.add_parser("metrics", help="list every metric")
-    add_import(metrics)
-    metrics.set_defaults(command=_metrics)
+from karat.cli import argument, command, emit, format_argument
+from karat.cli.evaluate import IMPORT, load
 
 
+@command("judges", "list every judge")
 def _judges(options: Namespace) -> None:
-    from karat.report import run as terminal
+    from karat.report.catalog import judge_list
 
-    print(terminal.judge_list())
+    print(judge_list())
 
 
+@command("metrics", "list every metric", IMPORT)
 def _metrics(options: Namespace) -> None:
-    from karat.report import run as terminal
+    from karat.report.catalog import metric_list
 
     for name in options.imports:
         load(name)
-    print(terminal.metric_list())
+    print(metric_list())
 
 
-def add_conventions(commands: Any) -> None:
-    """Declare the commands."""
-    listing = commands.add_parser("conventions", help="list whose definitions there are, or explain one")
-    listing.add_argument("name", metavar="NAME", nargs="?", help="the one to explain, such as llamaindex")
-    listing.add_argument("--format", choices=("table", "json"), default="table")
-    listing.set_defaults(command=_conventions)
-
-    rosetta = commands.add_parser("rosetta", help="the same data under every convention, and why the numbers differ")
-    rosetta.add_argument("file", metavar="FILE", nargs="?", help="as for karat eval; without one, an example")
-    rosetta.add_argument("metrics", metavar="METRICS", nargs="?", help="default: precision@5 recall@5 ndcg@5 rr ap")
-    rosetta.add_argument("--gold", metavar="FILE", help="the gold, if FILE holds only what was retrieved")
-    rosetta.add_argument("--judge", default="auto", help="how items are compared; karat judges lists them")
-    rosetta.add_argument("--at", choices=("item", "doc"), default="item", help="doc: compare documents, not chunks")
-    rosetta.add_argument(
-        "--convention", dest="conventions", metavar="NAME", action="append", help="only this one; may be repeated"
-    )
-    rosetta.add_argument("--format", choices=("table", "json", "markdown", "html"), default="table")
-    rosetta.set_defaults(command=_rosetta, takes_metrics=True)
-
-
+@command(
+    "conventions",
+    "list the conventions of other libraries, or explain one",
+    argument("name", metavar="NAME", nargs="?", help="the convention to explain, such as llamaindex"),
+    format_argument("json"),
+)
 def _conventions(options: Namespace) -> None:
+    from karat._internal.output import to_json
     from karat.conventions import CONVENTIONS, find_convention
-    from karat.report import rosetta
+    from karat.report.catalog import convention, convention_list
+    from karat.run.file import write_choices
 
     chosen = list(CONVENTIONS.values()) if options.name is None else [find_convention(options.name)]
     if options.format == "json":
-        from karat.run.file import write_choices
-
-        _print_json([write_choices(c) for c in chosen])
+        print(to_json([write_choices(c) for c in chosen]))
     else:
-        print(rosetta.convention_list() if options.name is None else rosetta.convention(chosen[0]))
+        print(convention_list() if options.name is None else convention(chosen[0]))
 
 
+@command(
+    "rosetta",
+    "the same data under every convention, and why the numbers differ",
+    argument("file", metavar="FILE", nargs="?", help="the formats of karat eval; without a file, an example"),
+    argument("metrics", metavar="METRICS", nargs="*", help="default: precision@5 recall@5 ndcg@5 rr ap"),
+    argument("--gold", metavar="FILE", help="the gold, if FILE has only the retrieved items"),
+    argument("--judge", default="auto", help="how items are matched; karat judges lists them"),
+    argument("--at", choices=("item", "doc"), default="item", help="doc: compare documents, not chunks"),
+    argument("--convention", dest="conventions", metavar="NAME", action="append", help="only this one; repeatable"),
+    format_argument("json", "markdown", "html"),
+)
 def _rosetta(options: Namespace) -> None:
     from karat.analysis.rosetta import METRICS_SHOWN, rosetta
-    from karat.report import rosetta as report
 
-    told = rosetta(
+    found = rosetta(
         options.file,
-        options.metrics or METRICS_SHOWN,
+        " ".join(options.metrics) or METRICS_SHOWN,
         gold=options.gold,
         judge=options.judge,
         at=options.at,
         conventions=options.conventions,
     )
-    if options.format == "json":
-        _print_json(told.to_dict())
-    else:
-        print({"table": report.text, "markdown": report.markdown, "html": report.page}[options.format](told))
-
-
-def _print_json(told: Any) -> None:
-    import msgspec
-
-    print(msgspec.json.format(msgspec.json.encode(told), indent=2).decode())
+    emit(found, options.format)

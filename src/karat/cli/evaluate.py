@@ -1,168 +1,67 @@
-"""`karat eval`: from a file to a table of means, and a run file."""
+"""`karat eval`, `show` and `merge`: from samples to a run, and its means."""
 
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
-from functools import partial
-from pathlib import Path
+from argparse import Namespace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from karat.cli import RUN, argument, command, emit, format_argument
 from karat.errors import BadArgument, KaratError
-from karat.run import Run
 
 if TYPE_CHECKING:
     from karat.judges import Judge
     from karat.run import Run
 
-
-def add_engine(command: ArgumentParser) -> None:
-    """Let a command take the number of processes, or a cluster."""
-    command.add_argument(
-        "--jobs", metavar="N", type=int, default=1, help="judge texts in so many processes; the result is the same"
-    )
-    command.add_argument("--engine", choices=("here", "spark"), default="here", help="spark: on a cluster")
-    command.add_argument("--master", default="local[*]", help="the cluster, such as spark://host:7077 (%(default)s)")
-
-
-def evaluator(options: Namespace) -> Callable[..., Run]:
-    """The function that evaluates, wherever it does."""
-    if options.engine == "spark":
-        return partial(_on_spark, options)
-    from karat.pipeline import evaluate
-
-    return partial(evaluate, jobs=options.jobs)
-
-
-def _on_spark(options: Namespace, file: str, metrics: Any, *, skip_bad_rows: bool, **settings: Any) -> Run:
-    if skip_bad_rows or options.jobs != 1:
-        raise BadArgument("--skip-bad-rows and --jobs are not for a cluster", hint="a query that fails is told as such")
-    from karat.scale.spark.tables import evaluate_files
-
-    settings.pop("memory", None)  # which is Spark's to keep within bounds
-    return evaluate_files(file, metrics, master=options.master, **settings).run
-
-
 _INTERRUPTED = 130
+_MODELS = 'for judges that call a language model, such as --judge "claims(gpt-4o-mini)"'
+_MODEL_SETTINGS = ("base_url", "repeats", "concurrency", "max_cost", "max_tokens", "max_calls")
+
+IMPORT = argument(
+    "--import", dest="imports", metavar="FILE", action="append", default=[],
+    help="a Python file or module that defines custom metrics",
+)  # fmt: skip
+_BY = argument("--by", metavar="FIELD", help="also show the means for each value of a field")
+_FORMAT = format_argument("json", "csv", "markdown", help="csv: one row per query")
 
 
-def add_models(parser: ArgumentParser) -> None:
-    """Declare the options."""
-    models = parser.add_argument_group('for judges that ask a language model, such as --judge "claims(gpt-4o-mini)"')
-    models.add_argument("--model", metavar="NAME", help="the model; the key comes from OPENAI_API_KEY")
-    models.add_argument("--base-url", metavar="URL", help="any endpoint that speaks OpenAI's protocol")
-    models.add_argument("--repeats", metavar="N", type=int, help="judge N times and take the majority")
-    models.add_argument("--concurrency", metavar="N", type=int, help="calls at once, at most (default: 16)")
-    models.add_argument("--max-cost", metavar="DOLLARS", type=float, help="stop asking before more is spent")
-    models.add_argument("--max-tokens", metavar="N", type=int, help="the same in tokens")
-    models.add_argument("--max-calls", metavar="N", type=int, help="the same in calls")
-    models.add_argument("--cache", metavar="FILE", help='where answers are kept; "none" for nowhere')
-    models.add_argument("--yes", action="store_true", help="ask at once, without showing the estimate first")
-
-
-def judge_of(options: Namespace) -> Judge:
-    """The judge that was asked for, with the options of its model."""
-    from karat.judges.model_judge import asking_judge
-
-    names = ("base_url", "repeats", "concurrency", "max_cost", "max_tokens", "max_calls")
-    settings: dict[str, Any] = {name: getattr(options, name) for name in names}
-    settings["cache"] = False if options.cache == "none" else options.cache
-    return asking_judge(options.judge, model=options.model, confirm=not options.yes, **settings)
-
-
-def exit_code(judge: Judge) -> int:
-    """Say on standard error what was asked; the code is that of an interruption if there was one."""
-    asking = getattr(judge, "asking", None)
-    if asking is None or asking.spent is None:
-        return 0
-    print(asking.told(), file=sys.stderr)
-    return _INTERRUPTED if asking.interrupted else 0
-
-
-def add_import(command: ArgumentParser) -> None:
-    """Let a command take files with metrics of the user's own."""
-    command.add_argument(
-        "--import", dest="imports", metavar="FILE", action="append", default=[],
-        help="a Python file or module with metrics of your own",
-    )  # fmt: skip
-
-
-def function(place: str) -> Any:
-    """A function of the user's: `file.py:name` or `module:name`."""
-    home, colon, name = place.rpartition(":")
-    function = getattr(load(home), name, None) if colon else None
-    if not callable(function):
-        raise BadArgument(f"no function {place}", hint="file.py:name, or module:name")
-    return function
-
-
-def load(name: str) -> ModuleType:
-    """Load a file or module of the user's, so that what it defines is known."""
-    import importlib
-    import importlib.util
-
-    try:
-        if not name.endswith(".py"):
-            sys.path.insert(0, "")
-            return importlib.import_module(name)
-        known = f"karat_user_{Path(name).resolve().as_posix().encode().hex()}"
-        if known in sys.modules:  # a file that is named twice is one module
-            return sys.modules[known]
-        spec = importlib.util.spec_from_file_location(known, name)
-        if spec is None or spec.loader is None:
-            raise ImportError(name)
-        module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-        try:
-            spec.loader.exec_module(module)
-        except BaseException:
-            del sys.modules[spec.name]
-            raise
-    except KaratError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise BadArgument(f"cannot import {name}: {type(error).__name__}: {error}") from error
-    return module
-
-
-def add(commands: Any) -> None:
-    """Declare the command."""
-    evaluate = commands.add_parser(
-        "eval", aliases=["evaluate"], help="evaluate a file of samples, or a run against its gold"
-    )
-    evaluate.add_argument(
-        "file",
-        metavar="FILE",
+@command(
+    "eval",
+    "evaluate a file of samples, or rankings with their gold",
+    argument(
+        "file", metavar="FILE",
         help="JSONL, JSON, CSV, Parquet, Arrow, TREC; .gz, .zst; a folder, a pattern, s3://…; - for standard input",
-    )
-    evaluate.add_argument("metrics", metavar="METRICS", nargs="?", help='such as "recall@1,5,10 ndcg@10 rr"')
-    evaluate.add_argument("--gold", metavar="FILE", help="the gold, if FILE holds only what was retrieved")
-    evaluate.add_argument(
-        "--judge", default="auto", help='how items are compared, such as "fuzzy(0.8)"; karat judges lists them'
-    )
-    evaluate.add_argument("--at", choices=("item", "doc"), default="item", help="doc: compare documents, not chunks")
-    evaluate.add_argument(
-        "--tokens", metavar="FILE:NAME", help="the function that counts tokens for recall@500t (default: words)"
-    )
-    evaluate.add_argument("--convention", default="standard", help="whose definitions (default: %(default)s)")
-    evaluate.add_argument("--by", metavar="FIELD", help="also show the means for each value of a field")
-    evaluate.add_argument("-o", "--output", metavar="RUN", help="save the run as a Parquet file")
-    evaluate.add_argument(
-        "--format", choices=("table", "json", "csv", "markdown"), default="table", help="csv: one row per query"
-    )
-    add_models(evaluate)
-    add_engine(evaluate)
-    add_import(evaluate)
-    evaluate.add_argument(
-        "--memory", metavar="SIZE", default="1GiB", help="larger files are read in pieces (default: %(default)s)"
-    )
-    evaluate.add_argument(
-        "--skip-bad-rows", action="store_true", help="leave out rows that cannot be read, and count them"
-    )
-    evaluate.set_defaults(command=_eval, takes_metrics=True)
-
-
+    ),
+    argument("metrics", metavar="METRICS", nargs="*", help='such as "recall@1,5,10 ndcg@10 rr"'),
+    argument("--gold", metavar="FILE", help="the gold, if FILE has only the retrieved items"),
+    argument("--judge", default="auto", help='how items are matched, such as "fuzzy(0.8)"; karat judges lists them'),
+    argument("--at", choices=("item", "doc"), default="item", help="doc: compare documents, not chunks"),
+    argument("--tokens", metavar="FILE:NAME", help="the function that counts tokens for recall@500t (default: words)"),
+    argument("--convention", default="standard", help="whose definitions of the metrics (default: %(default)s)"),
+    _BY,
+    argument("-o", "--output", metavar="RUN", help="save the run as a Parquet file"),
+    _FORMAT,
+    argument("--model", metavar="NAME", group=_MODELS, help="the model; the key is read from OPENAI_API_KEY"),
+    argument("--base-url", metavar="URL", group=_MODELS, help="an OpenAI-compatible endpoint"),
+    argument("--repeats", metavar="N", type=int, group=_MODELS, help="judge N times and take the majority"),
+    argument("--concurrency", metavar="N", type=int, group=_MODELS, help="most calls at a time (default: 16)"),
+    argument("--max-cost", metavar="DOLLARS", type=float, group=_MODELS, help="stop before more is spent"),
+    argument("--max-tokens", metavar="N", type=int, group=_MODELS, help="stop before more tokens are used"),
+    argument("--max-calls", metavar="N", type=int, group=_MODELS, help="stop before more calls are made"),
+    argument("--cache", metavar="FILE", group=_MODELS, help='where answers are cached; "none" for no cache'),
+    argument("--yes", action="store_true", group=_MODELS, help="do not ask for confirmation of the estimated cost"),
+    argument(
+        "--jobs", metavar="N", type=int, default=1,
+        help="compare texts in N processes; the result is the same (default: %(default)s)",
+    ),
+    argument("--engine", choices=("local", "spark"), default="local", help="spark: run on a Spark cluster"),
+    argument("--master", default="local[*]", help="the Spark master, such as spark://host:7077 (default: %(default)s)"),
+    IMPORT,
+    argument("--memory", metavar="SIZE", default="1GiB", help="read larger files in pieces (default: %(default)s)"),
+    argument("--skip-bad-rows", action="store_true", help="skip rows that cannot be read, and count them"),
+    aliases=["evaluate"],
+)  # fmt: skip
 def _eval(options: Namespace) -> int:
     from karat.judges.tokens import words
     from karat.metrics import DEFAULT
@@ -171,76 +70,118 @@ def _eval(options: Namespace) -> int:
         load(name)
     if options.output and options.output.endswith((".json", ".jsonl", ".csv")):
         raise BadArgument("a run is saved as Parquet", got=options.output, hint="-o run.parquet; --format for the rest")
-    judge = judge_of(options)
-    run = evaluator(options)(
-        options.file,
-        options.metrics or DEFAULT,
+    judge = _judge(options)
+    run = _evaluate(
+        options,
+        " ".join(options.metrics) or DEFAULT,
         gold=options.gold,
         judge=judge,
         at=options.at,
-        tokens=function(options.tokens) if options.tokens else words,
+        tokens=_function(options.tokens) if options.tokens else words,
         convention=options.convention,
-        skip_bad_rows=options.skip_bad_rows,
-        memory=options.memory,
     )
-    text = shown(run, options.by, options.format)
     if options.output:
         run.save(options.output)
-    print(text, end="")
+    emit(run, options.format, by=options.by)
     if options.output and options.format == "table":
         print(f"\nSaved to {options.output}")
-    return exit_code(judge)
+    return _exit_code(judge)
 
 
-def shown(run: Run, by: str | None, form: str) -> str:
-    """The run, with its slices by a field if there is one."""
-    slices = run.by(by) if by else None
-    if form == "json":
-        import msgspec
-
-        parts = {} if slices is None else {"by": {value: part.to_dict() for value, part in slices.items()}}
-        return msgspec.json.format(msgspec.json.encode(run.to_dict() | parts), indent=2).decode() + "\n"
-    if form == "csv":
-        return (run if slices is None else slices).table.write_csv()
-    if form == "markdown":
-        from karat.report.forms import evaluation as as_markdown
-
-        return as_markdown(run, slices) + "\n"
-    from karat.report import run as terminal
-
-    return "\n\n".join([terminal.evaluation(run), *([repr(slices)] if slices else [])]) + "\n"
-
-
-def add_show(commands: Any) -> None:
-    """Declare the command."""
-    show = commands.add_parser("show", help="print the means of a saved run again")
-    show.add_argument("run", metavar="RUN", help="a run file, as karat eval -o writes it")
-    show.add_argument("--by", metavar="FIELD", help="also show the means for each value of a field")
-    show.add_argument(
-        "--format", choices=("table", "json", "csv", "markdown"), default="table", help="csv: one row per query"
-    )
-    show.set_defaults(command=_show)
-
-
+@command("show", "print the means of a saved run", RUN, _BY, _FORMAT)
 def _show(options: Namespace) -> None:
     from karat.run.file import load
 
-    print(shown(load(options.run), options.by, options.format), end="")
+    emit(load(options.run), options.format, by=options.by)
 
 
-def add_merge(commands: Any) -> None:
-    """Declare the command."""
-    merge = commands.add_parser("merge", help="put runs of some of the queries each together as one run")
-    merge.add_argument("parts", metavar="RUN", nargs="+", help="run files, as karat eval -o writes them, in any order")
-    merge.add_argument("-o", "--output", metavar="RUN", required=True, help="save the run of all queries here")
-    merge.set_defaults(command=_merge)
-
-
+@command(
+    "merge",
+    "merge runs over different queries into one run",
+    argument("parts", metavar="RUN", nargs="+", help="run files, written by karat eval -o, in any order"),
+    argument("-o", "--output", metavar="RUN", required=True, help="save the run of all queries as this file"),
+)
 def _merge(options: Namespace) -> None:
-    from karat.report import run as terminal
     from karat.run.merge import merge
 
     run = merge(options.parts)
     run.save(options.output)
-    print(terminal.evaluation(run))
+    emit(run, "table")
     print(f"\nSaved to {options.output}")
+
+
+def _evaluate(options: Namespace, metrics: Any, **settings: Any) -> Run:
+    """Evaluate here or on a cluster."""
+    if options.engine == "spark":
+        if options.skip_bad_rows or options.jobs != 1:
+            raise BadArgument("--skip-bad-rows and --jobs do not apply to --engine spark", hint="--engine local")
+        from karat.scale.spark.tables import evaluate_files
+
+        return evaluate_files(options.file, metrics, master=options.master, **settings).run
+    from karat.pipeline import evaluate
+
+    local = {"jobs": options.jobs, "memory": options.memory, "skip_bad_rows": options.skip_bad_rows}
+    return evaluate(options.file, metrics, **settings, **local)
+
+
+def _judge(options: Namespace) -> Judge:
+    """The judge, with the settings of its model."""
+    from karat.judges.model_judge import asking_judge
+
+    settings: dict[str, Any] = {name: getattr(options, name) for name in _MODEL_SETTINGS}
+    settings["cache"] = False if options.cache == "none" else options.cache
+    return asking_judge(options.judge, model=options.model, confirm=not options.yes, **settings)
+
+
+def _exit_code(judge: Judge) -> int:
+    """Print the calls and their cost to standard error; the exit code tells an interruption."""
+    asking = getattr(judge, "asking", None)
+    if asking is None or asking.spent is None:
+        return 0
+    print(asking.told(), file=sys.stderr)
+    return _INTERRUPTED if asking.interrupted else 0
+
+
+def _function(place: str) -> Any:
+    """A user's function: `file.py:name` or `module:name`."""
+    home, colon, name = place.rpartition(":")
+    function = getattr(load(home), name, None) if colon else None
+    if not callable(function):
+        raise BadArgument(f"no function {place}", hint="file.py:name, or module:name")
+    return function
+
+
+def load(name: str) -> ModuleType:
+    """Import a user's Python file or module, so that the metrics it defines are known."""
+    try:
+        return _load_file(name) if name.endswith(".py") else _load_module(name)
+    except KaratError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise BadArgument(f"cannot import {name}: {type(error).__name__}: {error}") from error
+
+
+def _load_module(name: str) -> ModuleType:
+    from importlib import import_module
+
+    sys.path.insert(0, "")
+    return import_module(name)
+
+
+def _load_file(name: str) -> ModuleType:
+    from importlib.util import module_from_spec, spec_from_file_location
+    from pathlib import Path
+
+    known = f"karat_user_{Path(name).resolve().as_posix().encode().hex()}"
+    if known in sys.modules:  # a file that is named twice is one module
+        return sys.modules[known]
+    spec = spec_from_file_location(known, name)
+    if spec is None or spec.loader is None:
+        raise ImportError(name)
+    module = sys.modules[known] = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[known]
+        raise
+    return module

@@ -83,7 +83,7 @@ class Meter:
         """One more request is done."""
         self._done += 1
         if self._bar is not None:
-            self._bar.what = self._words(self._bar.total - self._done)
+            self._bar.title = self._words(self._bar.total - self._done)
             self._bar.step()
 
     def close(self) -> None:

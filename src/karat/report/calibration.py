@@ -1,44 +1,64 @@
-"""Calibrations to read: on a terminal, in a notebook, on a page."""
+"""A calibration: the judge compared with human labels, and its mean corrected by them."""
 
 from __future__ import annotations
 
-from karat._internal.display import html_table, number, plural, sanitize, span, text_table
+from typing import Any
+
+from karat._internal.display import html_table, number, paragraph, plural, sanitize, span, text_table
+from karat._internal.output import plain
 from karat.analysis.calibrate import Calibration
-from karat.report.forms import Markdown, escape, table
+from karat.report.forms import escape, table
 from karat.stats.agreement import Figure
 
 
 def terminal(found: Calibration) -> str:
-    """What a terminal shows."""
-    lines = [_heading(found)]
-    if found.agreement is not None:
-        lines += ["", text_table(_confusion(found), right=(1, 2), gap="   ")]
+    """The confusion matrix, the agreement, the corrected mean, and the remarks."""
+    lines = [paragraph(_heading(found), "", "")]
+    if confusion := _confusion(found):
+        lines += ["", text_table(confusion, right=(1, 2), gap="   ")]
     if rows := [*_agreement(found), *_means(found)]:
         lines += ["", text_table([_header(found), *rows], right=(1,))]
-    return "\n".join([*lines, "", *(f"  {remark}" for remark in found.remarks())])
+    return "\n".join([*lines, "", *map(paragraph, found.remarks())])
 
 
-def notebook(found: Calibration) -> str:
-    """The same as HTML, everything escaped."""
+def html(found: Calibration) -> str:
+    """The same as an HTML table, for notebooks."""
     caption = " · ".join([_heading(found), *found.remarks()])
-    counts = [[name, yes, no, ""] for name, yes, no in (_confusion(found) if found.agreement is not None else [])]
+    counts = [[*row, ""] for row in _confusion(found)]
     return html_table(_header(found), [*_agreement(found), *_means(found), *counts], caption)
 
 
 def markdown(found: Calibration) -> str:
     """The same as Markdown."""
     parts: list[str] = [escape(_heading(found))]
-    if found.agreement is not None:
-        header, *rows = _confusion(found)
-        parts.append(table(header, rows, right=(1, 2)))
+    if confusion := _confusion(found):
+        parts.append(table(confusion[0], confusion[1:], right=(1, 2)))
     if rows := [*_agreement(found), *_means(found)]:
         parts.append(table(_header(found), rows, right=(1,)))
-    return Markdown("\n\n".join([*parts, *(escape(remark) for remark in found.remarks())]))
+    return "\n\n".join([*parts, *map(escape, found.remarks())])
+
+
+def data(found: Calibration) -> dict[str, Any]:
+    """Everything that is shown of a calibration, as plain values."""
+    p = found.run.provenance
+    values = {
+        "run": p.source,
+        "judge": p.judge,
+        "metric": found.metric,
+        "level": found.level,
+        "queries": len(found.run),
+        "judged": len(found.run) - len(found.run.failures),
+        "labels": {"source": found.labels.source, "of": found.labels.kind, "columns": found.labels.columns},
+        "agreement": found.agreement,
+        "corrected": found.corrected,
+        "remarks": found.remarks(),
+    }
+    return dict(plain(values))
 
 
 def _heading(found: Calibration) -> str:
     p, failed = found.run.provenance, len(found.run.failures)
-    judged = f", judged {len(found.run) - failed:,}" if failed else ""
+    judged = f", {len(found.run) - failed:,} judged" if failed else ""
     used = found.agreement.judgements if found.agreement is not None else found.corrected and found.corrected.labelled
     return sanitize(
         f"{p.source} · {plural(len(found.run), 'query', 'queries')}{judged} · judge: {p.judge} · "
@@ -51,8 +71,9 @@ def _header(found: Calibration) -> list[str]:
 
 
 def _confusion(found: Calibration) -> list[list[str]]:
-    assert found.agreement is not None
     a = found.agreement
+    if a is None:
+        return []
     return [
         ["", "people: yes", "people: no"],
         ["judge: yes", f"{a.tp:,}", f"{a.fp:,}"],
@@ -64,12 +85,12 @@ def _agreement(found: Calibration) -> list[list[str]]:
     a = found.agreement
     if a is None:
         return []
-    of = f"{a.tp + a.tn:,} of {plural(a.judgements, 'judgement', 'judgements')} in {plural(a.queries, 'query', 'queries')}"
+    all_of = f"{plural(a.judgements, 'judgement', 'judgements')} in {plural(a.queries, 'query', 'queries')}"
     return [
-        _line("agreement", a.agreement, of),
+        _line("agreement", a.agreement, f"{a.tp + a.tn:,} of {all_of}"),
         _line("Cohen's kappa", a.kappa, "agreement beyond chance"),
-        _line("sensitivity", a.sensitivity, "of people's yes, the judge says too"),
-        _line("specificity", a.specificity, "of people's no, the judge says too"),
+        _line("sensitivity", a.sensitivity, "share of people's yes that the judge finds"),
+        _line("specificity", a.specificity, "share of people's no that the judge finds"),
         _line("bias", a.bias, "judge − people, share of yes", signed=True),
     ]
 
@@ -78,18 +99,17 @@ def _means(found: Calibration) -> list[list[str]]:
     c, name = found.corrected, sanitize(found.metric)
     if c is None:
         return []
-    all_of, some = plural(c.queries, "query", "queries"), plural(c.labelled, "query", "queries")
-    weight = "" if c.weight != c.weight else f"; the judge weighs {c.weight:.2f}"
+    all_of, labelled = plural(c.queries, "query", "queries"), plural(c.labelled, "query", "queries")
+    weight = "" if c.weight != c.weight else f"; weight of the judge: {c.weight:.2f}"
     return [
-        _line(f"{name}, judge", c.judge, f"{all_of}; its errors are not in the interval"),
-        _line(f"{name}, people", c.human, some),
-        _line(f"{name}, bias", c.bias, f"judge − people, {some}", signed=True),
+        _line(f"{name}, judge", c.judge, f"{all_of}; the interval ignores its errors"),
+        _line(f"{name}, people", c.human, labelled),
+        _line(f"{name}, bias", c.bias, f"judge − people, {labelled}", signed=True),
         _line(f"{name}, corrected", c.mean, f"{all_of}, {c.labelled:,} of them labelled{weight}"),
     ]
 
 
 def _line(name: str, figure: Figure, about: str, *, signed: bool = False) -> list[str]:
-    if not signed or figure.value != figure.value:
-        return [name, number(figure.value), span(figure.low, figure.high), about]
-    ends = "" if figure.low != figure.low else f"[{figure.low:+.2f}, {figure.high:+.2f}]"
-    return [name, f"{figure.value:+.3f}", ends, about]
+    sign = "+" if signed else ""
+    value = f"{figure.value:+.3f}" if signed and figure.value == figure.value else number(figure.value)
+    return [name, value, span(figure.low, figure.high, sign=sign), about]

@@ -1,37 +1,49 @@
-"""Comparisons to read: on a terminal, in a notebook, in a pull request, in a paper."""
+"""A comparison: a table of two runs, or a matrix of several, and the queries that moved most."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from karat._internal.display import html_table, number, plural, sanitize, text_table
+from karat._internal.display import (
+    cell_width,
+    html_table,
+    number,
+    p_value,
+    paragraph,
+    plural,
+    sanitize,
+    span,
+    text_table,
+)
+from karat._internal.output import plain
 from karat.analysis.changes import Move
 from karat.analysis.compare import LETTERS, Comparison, Moved, Row
-from karat.report.forms import Latex, Markdown, code, escape, table_latex
-from karat.report.forms import table as markdown_table
+from karat.report.forms import Latex, Markdown, code, escape, latex_table, table
 
 _SUPERSCRIPT = dict(zip(LETTERS, "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", strict=True))
 _NAME, _QUERY, _LABEL, _GOLD = 32, 40, 30, 3
-_UP, _DOWN = "▲", "▼"
+_NUMBERS = (1, 2, 3, 5, 6)
+_MOVED = "ranks of its gold"
 
 
 def terminal(comparison: Comparison) -> str:
-    """The whole screen: who is better, what could not be seen, and where to look."""
+    """The table, what it cannot show, and the queries that moved most."""
     if len(comparison.names) > 2:
-        header = ["", "", *_metrics(comparison)]
-        shown = text_table([header, *_matrix(comparison, _superscript)], gap="   ")
+        shown = text_table([["", "", *_metrics(comparison)], *_matrix(comparison, _superscript)], gap="   ")
     else:
-        shown = text_table([_header(comparison), *map(_line, comparison.rows)], right=(1, 2, 3, 5, 6), gap="  ")
-    lines = [_caption(comparison), "", shown, *(f"  {line}" for line in _footnotes(comparison))]
-    moved = comparison.moved() if len(comparison.names) == 2 else []
-    if moved:
-        rows = [["  Moved most", "", moved[0].metric, "where its gold went"], *map(_moved_line, moved)]
+        shown = text_table([_header(comparison), *map(_line, comparison.rows)], right=_NUMBERS)
+    lines = [paragraph(_caption(comparison), "", ""), "", shown, *map(paragraph, _footnotes(comparison))]
+    if moved := _moved(comparison):
+        rows = [["  Moved most", "", moved[0].metric, _MOVED]]
+        for mark, query_id, text, scores, gold in map(_moved_cells, moved):
+            rows.append([f"{mark} {query_id}", f'"{text}"' if text else "", scores, gold])
         lines += ["", text_table(rows)]
     return "\n".join(lines)
 
 
-def notebook(comparison: Comparison) -> str:
-    """The table as HTML, everything escaped."""
+def html(comparison: Comparison) -> str:
+    """The table as HTML, for notebooks."""
     caption = " · ".join([_caption(comparison), *_footnotes(comparison)])
     if len(comparison.names) > 2:
         return html_table(["", "run", *_metrics(comparison)], _matrix(comparison, _superscript), caption)
@@ -39,33 +51,48 @@ def notebook(comparison: Comparison) -> str:
 
 
 def markdown(comparison: Comparison) -> str:
-    """The same for a pull request: escaped, so that nothing from the data links, calls or runs."""
+    """The table and the queries that moved most, for a pull request."""
+    notes = map(escape, _footnotes(comparison))
     if len(comparison.names) > 2:
         header = ["", "run", *map(code, _metrics(comparison))]
-        rows = [[a, code(name), *cells] for a, name, *cells in _matrix(comparison, "<sup>{}</sup>".format)]
-        table = markdown_table(header, [[a, b, *map(Markdown, cells)] for a, b, *cells in rows], range(2, len(header)))
-        return "\n\n".join([table, *map(escape, _footnotes(comparison))])
+        matrix = _matrix(comparison, "<sup>{}</sup>".format)
+        rows = [[letter, code(name), *map(Markdown, cells)] for letter, name, *cells in matrix]
+        return "\n\n".join([table(header, rows, range(2, len(header))), *notes])
     _, a, b, *header = _header(comparison)
     rows = [[code(metric), *cells] for metric, *cells in map(_line, comparison.rows)]
-    table = markdown_table(["metric", code(a), code(b), *header], rows, right=(1, 2, 3, 5, 6))
-    parts = [table, *map(escape, _footnotes(comparison))]
-    if moved := comparison.moved():
+    parts = [table(["metric", code(a), code(b), *header], rows, right=_NUMBERS), *notes]
+    if moved := _moved(comparison):
         lines = [[mark, code(query), *cells] for mark, query, *cells in map(_moved_cells, moved)]
-        parts.append(markdown_table(["", "query", "text", moved[0].metric, "where its gold went"], lines))
+        parts.append(table(["", "query", "text", moved[0].metric, _MOVED], lines))
     return "\n\n".join(parts)
 
 
 def latex(comparison: Comparison) -> str:
     """The table for a paper."""
     if len(comparison.names) > 2:
-        rows = [[a, name, *map(Latex, cells)] for a, name, *cells in _matrix(comparison, "$^{{{}}}$".format)]
-        return table_latex(["", "run", *_metrics(comparison)], rows, left=2)
-    _, a, b, difference, ends, p, counts, _ = _header(comparison)
+        rows = [[letter, name, *map(Latex, cells)] for letter, name, *cells in _matrix(comparison, "$^{{{}}}$".format)]
+        return latex_table(["", "run", *_metrics(comparison)], rows, left=2)
     rows = []
     for row in comparison.rows:
-        metric, first, second, *signed, chance, won, _ = _line(row)
-        rows.append([metric, first, second, *map(_math, signed), _math(chance), won])
-    return table_latex(["metric", a, b, difference, ends, p, counts], rows)
+        metric, first, second, difference, ends, p, counts, _ = _line(row)
+        rows.append([metric, first, second, _math(difference), _math(ends), _math(p), counts])
+    return latex_table(["metric", *_header(comparison)[1:-1]], rows)
+
+
+def csv(comparison: Comparison) -> str:
+    """One row for each metric and pair of runs."""
+    return comparison.table.write_csv()
+
+
+def data(comparison: Comparison) -> dict[str, Any]:
+    """Everything that is shown of a comparison, as plain values."""
+    names, rows = comparison.names, []
+    for row in comparison.rows:
+        pairs = [{"first": names[pair.first], "second": names[pair.second], **pair.numbers()} for pair in row.pairs]
+        means = dict(zip(names, row.means, strict=True))
+        rows.append({**row._asdict(), "means": means, "verdict": row.verdict, "pairs": pairs})
+    values = {"names": names, "queries": len(comparison), "rows": rows, "moved": comparison.moved()}
+    return dict(plain(values | {"remarks": comparison.remarks()}))
 
 
 def _caption(comparison: Comparison) -> str:
@@ -85,13 +112,13 @@ def _header(comparison: Comparison) -> list[str]:
 def _line(row: Row) -> list[str]:
     """One metric of two runs."""
     counts = f"{row.won:,} / {row.tied:,} / {row.lost:,}"
-    ends = "" if row.low != row.low else f"[{row.low:+.3f}, {row.high:+.3f}]"
     difference = "–" if row.difference != row.difference else f"{row.difference:+.3f}"
-    return [row.metric, *map(number, row.means), difference, ends, _chance(row.p), counts, row.verdict]
+    ends = span(row.low, row.high, 3, "+")
+    return [row.metric, *map(number, row.means), difference, ends, p_value(row.p), counts, row.verdict]
 
 
 def _matrix(comparison: Comparison, raised: Callable[[str], str]) -> list[list[str]]:
-    """One row for each run: its letter, its name, its means with the letters of those it beats."""
+    """One row for each run: its letter, its name, its means with the letters of the runs it beats."""
     lines = []
     for run, name in enumerate(comparison.names):
         cells = []
@@ -111,61 +138,52 @@ def _metrics(comparison: Comparison) -> list[str]:
 
 
 def _footnotes(comparison: Comparison) -> list[str]:
-    """What stands behind the table."""
+    """How the runs were tested, what the table cannot show, and the remarks."""
+    rows, notes = comparison.rows, []
     if len(comparison.names) > 2:
-        pairs = len(comparison.rows[0].pairs)
-        said = [
-            "A raised letter: significantly better than that run "  # noqa: ISC004
-            f"(sign-flip test, p < 0.05, Holm over the {pairs} pairs of a metric)."
-        ]
+        test = f"sign-flip test, p < 0.05, Holm correction over the {len(rows[0].pairs)} pairs of a metric"
+        notes.append(f"A raised letter: significantly better than that run ({test}).")
     else:
-        rows = len(comparison.rows)
-        said = [f"p is corrected for {rows} metrics (Holm), the intervals are not."] if rows > 1 else []
-        said += _unseen(comparison.rows)
-    return [*said, *comparison.remarks()]
+        if len(rows) > 1:
+            notes.append(f"p is corrected for {len(rows)} metrics (Holm); the intervals are not.")
+        notes += _detectable(rows)
+    return [*notes, *comparison.remarks()]
 
 
-def _unseen(rows: list[Row]) -> list[str]:
-    """What difference so many queries would mostly not show."""
+def _detectable(rows: list[Row]) -> list[str]:
+    """The differences that this number of queries can detect."""
     known = [row for row in rows if row.detectable == row.detectable]
     known = [row for row in known if row.verdict == "cannot tell"] or known[:1]
     if not known:
         return []
-    each = ", ".join(f"{row.metric} {row.detectable:.3f}" for row in known)
+    each = ", ".join(f"{row.detectable:.3f} in {row.metric}" for row in known)
     counts = {row.n for row in known}
-    over = plural(max(counts), "query", "queries") if len(counts) == 1 else "so many queries"
-    return [f"With {over} a smaller true difference would often go unseen (80 % power): {each}."]
+    queries = f"{plural(max(counts), 'query', 'queries')} can" if len(counts) == 1 else "These queries can"
+    return [f"{queries} detect a difference of {each} (80 % power); smaller ones may be missed."]
 
 
-def _moved_line(moved: Moved) -> list[str]:
-    mark, query_id, text, scores, gold = _moved_cells(moved)
-    return [f"{mark} {query_id}", f'"{text}"' if text else "", scores, gold]
+def _moved(comparison: Comparison) -> list[Moved]:
+    return comparison.moved() if len(comparison.names) == 2 else []
 
 
 def _moved_cells(moved: Moved) -> list[str]:
     """A query that moved: up or down, its id, its text, its scores, its gold."""
-    mark = _UP if moved.after > moved.before else _DOWN
-    text = sanitize(moved.query or "", _QUERY)
-    gold = [f"{sanitize(move.label, _LABEL)}: {_way(move)}" for move in moved.gold[:_GOLD]]
+    gold = [f"{sanitize(move.label, _LABEL)}: {_ranks(move)}" for move in moved.gold[:_GOLD]]
     more = [f"and {len(moved.gold) - _GOLD} more"] if len(moved.gold) > _GOLD else []
     return [
-        mark,
-        sanitize(moved.query_id, _NAME),
-        text,
+        "▲" if moved.after > moved.before else "▼",
+        sanitize(moved.query_id, cell_width(_NAME)),
+        sanitize(moved.query or "", cell_width(_QUERY)),
         f"{moved.before:.2f} → {moved.after:.2f}",
         " · ".join(gold + more),
     ]
 
 
-def _way(move: Move) -> str:
+def _ranks(move: Move) -> str:
     before, after = ("not retrieved" if rank is None else str(rank) for rank in (move.before, move.after))
     return f"{before} → {after}" if before != after else f"stays {before}"
 
 
-def _chance(p: float) -> str:
-    return "–" if p != p else "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
 def _math(text: str) -> str:
-    """Numbers with signs, as mathematics has them."""
+    """Numbers with signs in LaTeX's math mode."""
     return Latex(f"${text}$") if text and text != "–" else text

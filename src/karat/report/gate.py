@@ -1,16 +1,17 @@
-"""A gate on the terminal, as a comment on a pull request, and as test results."""
+"""A gate: on the terminal, as a comment on a pull request, and as JUnit test results."""
 
 from __future__ import annotations
 
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
-from karat._internal.display import number, plural, sanitize, text_table
+from karat._internal.display import cell_width, html_table, number, paragraph, plural, sanitize, text_table
+from karat._internal.output import plain
 from karat.analysis.gate import Gate, Worst
 from karat.analysis.rules import Check
 from karat.errors import KaratError
-from karat.report.forms import Markdown, code, escape, table, unfold
+from karat.report.forms import Markdown, bullets, code, details, escape, table
 
 _SHOWN = 10
 _MARKS = {"PASS": "✅ pass", "FAIL": "❌ fail", "SMALL": "⚠️ too small"}
@@ -19,113 +20,141 @@ _MARKS = {"PASS": "✅ pass", "FAIL": "❌ fail", "SMALL": "⚠️ too small"}
 class _Row(NamedTuple):
     state: str
     rule: str
-    what: str
+    subject: str
     """The slice or the query, which come from the data."""
     text: str
 
 
 def terminal(gate: Gate) -> str:
-    """The checks, and how many of them failed."""
-    return f"{checks(gate)}\n  {summary(gate)}"
-
-
-def checks(gate: Gate) -> str:
-    """Each check on a line: what came of it, and what was measured; then what could not be seen."""
-    rows = [[row.state, ", ".join(filter(None, (row.rule, sanitize(row.what, 40)))), row.text] for row in _rows(gate)]
-    return "\n".join([text_table(rows), *(f"  {remark}" for remark in gate.remarks())])
-
-
-def worst_queries(gate: Gate, count: int) -> str:
-    """The worst queries for the terminal, each with where its gold items went; nothing if there are none."""
-    rows = []
-    for one in gate.worst(count):
-        query = f'"{sanitize(one.query, 40)}"' if one.query else ""
-        rows.append(
-            [sanitize(one.query_id, 30), query, f"{one.metric} {_scores(one)}", sanitize("; ".join(_moves(one)), 80)]
-        )
-    return "\n".join(["Worst queries", text_table(rows)]) if rows else ""
-
-
-def summary(gate: Gate) -> str:
-    """How many checks failed, in a few words."""
-    failed, small = sum(not check.passed for check in gate.checks), sum(check.unsure for check in gate.checks)
-    count = plural(len(gate.checks), "check", "checks")
-    said = f"{failed} of {count} failed" if failed else f"{count} passed"
-    return f"{said}, {small} too small to tell" if small else said
+    """The heading, the checks, the summary and the exit code."""
+    lines = [paragraph(_heading(gate), "", ""), "", checks(gate), f"  {summary(gate)} · exit {gate.exit_code}"]
+    return "\n".join(lines)
 
 
 def markdown(gate: Gate) -> str:
-    """A line, a table, what could not be seen, and the worst queries to unfold."""
+    """The summary, a table of the checks, the remarks, and the worst queries to unfold."""
     verdict = "passed" if gate.passed else "failed"
     mark = _MARKS["PASS" if gate.passed else "FAIL"].partition(" ")[0]
     rows = [
-        [_MARKS[row.state], code(row.rule), code(row.what, 80) if row.what else "", row.text] for row in _rows(gate)
+        [_MARKS[row.state], code(row.rule), code(row.subject, 80) if row.subject else "", row.text]
+        for row in _rows(gate)
     ]
     parts = [
         f"### {mark} karat gate {verdict}: {summary(gate)}",
         table(("", "rule", "slice or query", "measured"), rows),
-        "\n".join(f"- {escape(remark)}" for remark in gate.remarks()),
-        _unfolded(gate),
+        bullets(gate.remarks()),
+        _worst_details(gate),
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def undecided_markdown(error: KaratError) -> str:
-    """The same place in a comment, where nothing could be decided."""
-    told = " ".join(escape(line) for line in str(error).splitlines())
-    return f"### ⚠️ karat gate could not decide\n\n{told}\n"
+def html(gate: Gate) -> str:
+    """The checks as an HTML table, for notebooks."""
+    caption = " · ".join([_heading(gate), summary(gate), *gate.remarks()])
+    return html_table(["", "rule", "slice or query", "measured"], _rows(gate), caption)
 
 
 def junit(gate: Gate) -> str:
-    """One case for each check; one that is too small to tell counts as skipped."""
+    """One test case for each check; a check that is too small to tell counts as skipped."""
     cases = []
     for check in gate.checks:
         about = [check.rule, check.slice if check.query is None else check.query]
         case = ET.Element("testcase", classname="karat.gate", name=sanitize(", ".join(filter(None, about))))
-        if not check.passed:
-            ET.SubElement(case, "failure", message=sanitize(check.text))
-        elif check.unsure:
-            ET.SubElement(case, "skipped", message=sanitize(check.text))
-        else:
+        state = _state(check)
+        if state == "PASS":
             ET.SubElement(case, "system-out").text = sanitize(check.text)
+        else:
+            ET.SubElement(case, "failure" if state == "FAIL" else "skipped", message=sanitize(check.text))
         cases.append(case)
     return _suite(cases)
 
 
+def data(gate: Gate) -> dict[str, Any]:
+    """Everything that is shown of a gate, as plain values."""
+    values = {
+        "passed": gate.passed,
+        "checks": gate.checks,
+        "by": gate.by,
+        "baseline": None if gate.baseline is None else gate.baseline.name,
+        "alpha": gate.terms.alpha,
+        "worst": gate.worst(),
+        "remarks": gate.remarks(),
+    }
+    return dict(plain(values))
+
+
+def undecided_markdown(error: KaratError) -> str:
+    """The comment if the gate could not be decided."""
+    return f"### ⚠️ karat gate could not decide\n\n{' '.join(map(escape, str(error).splitlines()))}\n"
+
+
 def undecided_junit(error: KaratError) -> str:
-    """One case, in error."""
+    """The test results if the gate could not be decided: one case, in error."""
     case = ET.Element("testcase", classname="karat.gate", name="karat gate")
     ET.SubElement(case, "error", message=sanitize(str(error)))
     return _suite([case])
 
 
+def checks(gate: Gate) -> str:
+    """One line for each check, then the remarks."""
+    rows = [
+        [row.state, ", ".join(filter(None, (row.rule, sanitize(row.subject, cell_width(40))))), row.text]
+        for row in _rows(gate)
+    ]
+    return "\n".join([text_table(rows), *map(paragraph, gate.remarks())])
+
+
+def worst_queries(gate: Gate, count: int) -> str:
+    """The worst queries with the ranks of their gold, for the terminal; empty if there are none."""
+    rows = []
+    for one in gate.worst(count):
+        query = f'"{sanitize(one.query, cell_width(40))}"' if one.query else ""
+        scores, ranks = f"{one.metric} {_scores(one)}", sanitize("; ".join(_moves(one)), 80)
+        rows.append([sanitize(one.query_id, cell_width(30)), query, scores, ranks])
+    return "\n".join(["Worst queries", text_table(rows)]) if rows else ""
+
+
+def summary(gate: Gate) -> str:
+    """The number of checks that failed, or that are too small to tell."""
+    failed, small = sum(not check.passed for check in gate.checks), sum(check.unsure for check in gate.checks)
+    count = plural(len(gate.checks), "check", "checks")
+    text = f"{failed} of {count} failed" if failed else f"{count} passed"
+    return f"{text}, {small} too small to tell" if small else text
+
+
+def _heading(gate: Gate) -> str:
+    p, base = gate.run.provenance, gate.baseline
+    compared = "" if base is None else f" · baseline: {base.name}"
+    size = plural(len(gate.run), "query", "queries")
+    return sanitize(f"{p.source} · {size} · judge: {p.judge} · convention: {gate.run.convention.name}{compared}")
+
+
 def _suite(cases: list[ET.Element]) -> str:
     counts = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
-    suite = ET.Element("testsuite", name="karat gate")
+    suites = ET.Element("testsuites")
+    suite = ET.SubElement(suites, "testsuite", name="karat gate")
     suite.extend(cases)
     for name, tag in counts.items():
         suite.set(name, str(len(list(suite.iter(tag)))))
-    suites = ET.Element("testsuites")
-    suites.append(suite)
     ET.indent(suites)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suites, encoding="unicode") + "\n"
 
 
 def _rows(gate: Gate) -> list[_Row]:
-    """What is worth a line each, then how many others there are of the kind."""
+    """The checks worth a line each, then the number of the others by state."""
     rows: list[_Row] = []
     for (rule, single), group in groupby(gate.checks, key=lambda c: (c.rule, c.slice is None and c.query is None)):
-        alike = list(group)
+        same = list(group)
         if single:
-            rows += [_row(check) for check in alike]
+            rows += [_row(check) for check in same]
             continue
-        loud = sorted((check for check in alike if not check.passed or _fell(check)), key=_loudness)[:_SHOWN]
-        rows += [_row(check) for check in loud]
+        shown = sorted((check for check in same if not check.passed or _fell(check)), key=_severity)[:_SHOWN]
+        rows += [_row(check) for check in shown]
         for state in _MARKS:
-            count = sum(_state(check) == state for check in alike) - sum(_state(check) == state for check in loud)
+            count = sum(_state(check) == state for check in same) - sum(_state(check) == state for check in shown)
             if count:
                 few = ": too few queries to tell" if state == "SMALL" else ""
-                rows.append(_Row(state, rule, "", _others(count, alike[0], gate) + few))
+                rows.append(_Row(state, rule, "", _others(count, same[0], gate) + few))
     return rows
 
 
@@ -144,36 +173,33 @@ def _state(check: Check) -> str:
 
 
 def _fell(check: Check) -> bool:
-    """Whether a slice that is too small to tell has at least fallen."""
+    """True if a slice is too small to tell, but its mean fell."""
     return check.unsure and check.figures.get("difference", 0.0) < 0
 
 
-def _loudness(check: Check) -> tuple[bool, float]:
+def _severity(check: Check) -> tuple[bool, float]:
     return check.passed, check.figures.get("difference", 0.0)
 
 
-def _unfolded(gate: Gate) -> Markdown | None:
-    """The worst queries, with where their gold items stood and stand."""
-    rows = [
-        [code(one.query_id, 60), code(one.query, 100) if one.query else "", code(one.metric), _scores(one), _golds(one)]
-        for one in gate.worst(_SHOWN)
-    ]
+def _worst_details(gate: Gate) -> Markdown | None:
+    """The worst queries with the ranks of their gold, to unfold."""
+    rows = []
+    for one in gate.worst(_SHOWN):
+        query = code(one.query, 100) if one.query else ""
+        ranks = Markdown("<br>".join(code(move, 100) for move in _moves(one)))
+        rows.append([code(one.query_id, 60), query, code(one.metric), _scores(one), ranks])
     if not rows:
         return None
     title = "The queries that lost most" if gate.baseline else "The queries with the lowest scores"
-    return unfold(title, table(("query", "", "metric", "score", "ranks of its gold"), rows))
+    return details(title, table(("query", "", "metric", "score", "ranks of its gold"), rows))
 
 
 def _scores(one: Worst) -> str:
     return number(one.after) if one.before is None else f"{number(one.before)} → {number(one.after)}"
 
 
-def _golds(one: Worst) -> Markdown:
-    return Markdown("<br>".join(code(move, 100) for move in _moves(one)))
-
-
 def _moves(one: Worst) -> list[str]:
-    """Where the first gold items went."""
+    """The ranks of the first gold items, in the baseline and now."""
     moves = []
     for label, before, after in one.gold[:_SHOWN]:
         ranks = [rank or "not retrieved" for rank in ((after,) if one.before is None else (before, after))]

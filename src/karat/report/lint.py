@@ -1,24 +1,72 @@
-"""What lint found, as a table for the terminal, as Markdown and as CSV."""
+"""The problems of a test set, the most serious first."""
 
 from __future__ import annotations
 
-from karat._internal.display import plural, sanitize, valid_utf8
+from typing import Any
+
+from karat._internal.display import html_table, paragraph, plural, sanitize, valid_utf8
+from karat._internal.output import plain
 from karat.analysis.lint import Lint
-from karat.report.forms import Markdown, code, escape, table
+from karat.analysis.lint.test_set import Problem
+from karat.report.forms import Markdown, bullets, code, escape, table
+
+_MARGIN = " " * 11
 
 
-def show(found: Lint) -> str:
-    """What a terminal shows."""
-    lines = [_heading(found), ""]
+def terminal(found: Lint) -> str:
+    """Each problem with a few examples, and what was not checked."""
+    lines = [paragraph(_heading(found), "", ""), ""]
     for problem in found.problems:
-        lines.append(f"  {'PROBLEM' if problem.serious else 'remark '}  {sanitize(problem.text)}")
-        lines += [f"             {sanitize(example)}" for example in problem.examples]
+        lines.append(paragraph(sanitize(problem.text), _MARGIN, f"  {_severity(problem):<7}  "))
+        lines += [paragraph(sanitize(example), f"{_MARGIN}    ", f"{_MARGIN}  ") for example in problem.examples]
         if problem.count > len(problem.examples) > 0:
-            lines.append(f"             … {problem.count - len(problem.examples):,} more")
+            lines.append(f"{_MARGIN}  … {problem.count - len(problem.examples):,} more")
     if not found.problems:
         lines.append("  no problems")
-    lines += [f"  {sanitize(note)}" for note in _notes(found)]
-    return "\n".join(lines)
+    return "\n".join([*lines, *(paragraph(sanitize(note)) for note in _notes(found))])
+
+
+def markdown(found: Lint) -> str:
+    """The same as a Markdown table."""
+    parts: list[str] = [escape(_heading(found))]
+    rows = []
+    for problem in found.problems:
+        examples = Markdown("<br>".join(map(code, problem.examples)))
+        rows.append([_severity(problem).lower(), problem.kind, f"{problem.count:,}", problem.text, examples])
+    if rows:
+        parts.append(table(("", "kind", "count", "problem", "examples"), rows, right=(2,)))
+    return "\n\n".join([*parts, bullets(_notes(found))])
+
+
+def html(found: Lint) -> str:
+    """The same as an HTML table, for notebooks."""
+    rows = [
+        [_severity(problem).lower(), problem.kind, f"{problem.count:,}", problem.text, " · ".join(problem.examples)]
+        for problem in found.problems
+    ]
+    return html_table(["", "kind", "count", "problem", "examples"], rows, " · ".join([_heading(found), *_notes(found)]))
+
+
+def csv(found: Lint) -> str:
+    """One row for each problem."""
+    import polars as pl
+
+    rows = [
+        (p.kind, p.serious, p.count, *valid_utf8([sanitize(p.text), sanitize(" | ".join(p.examples))]))
+        for p in found.problems
+    ]
+    columns = {"kind": pl.String, "serious": pl.Boolean, "count": pl.Int64, "text": pl.String, "examples": pl.String}
+    return pl.DataFrame(rows, schema=columns, orient="row").write_csv()
+
+
+def data(found: Lint) -> dict[str, Any]:
+    """Everything that is shown of a test set, as plain values."""
+    names = ("source", "sound", "queries", "gold", "problems", "strength", "notes")
+    return {name: plain(getattr(found, name)) for name in names}
+
+
+def _severity(problem: Problem) -> str:
+    return "PROBLEM" if problem.serious else "remark"
 
 
 def _heading(found: Lint) -> str:
@@ -29,42 +77,6 @@ def _heading(found: Lint) -> str:
 
 
 def _notes(found: Lint) -> list[str]:
-    """What the test set can show, unless that is among the problems, and what was not looked at."""
+    """The power of the test set, unless it is among the problems, and what was not checked."""
     small = found.strength is None or any(problem.kind == "small" for problem in found.problems)
     return found.notes if small or found.strength is None else [found.strength.told(), *found.notes]
-
-
-def markdown(found: Lint) -> str:
-    """The same as Markdown."""
-    parts: list[str] = [escape(_heading(found))]
-    rows = [
-        [
-            escape("problem" if problem.serious else "remark"),
-            escape(problem.kind),
-            f"{problem.count:,}",
-            escape(problem.text),
-            Markdown("<br>".join(map(code, problem.examples))),
-        ]
-        for problem in found.problems
-    ]
-    if rows:
-        parts.append(table(("", "kind", "count", "what", "for example"), rows, right=(2,)))
-    return "\n\n".join([*parts, "\n".join(f"- {escape(note)}" for note in _notes(found))])
-
-
-def csv(found: Lint) -> str:
-    """One line for each problem."""
-    import polars as pl
-
-    problems = found.problems
-    frame = pl.DataFrame(
-        {
-            "kind": [problem.kind for problem in problems],
-            "serious": [problem.serious for problem in problems],
-            "count": [problem.count for problem in problems],
-            "text": valid_utf8([sanitize(problem.text) for problem in problems]),
-            "examples": valid_utf8([sanitize(" | ".join(problem.examples)) for problem in problems]),
-        },
-        schema={"kind": pl.String, "serious": pl.Boolean, "count": pl.Int64, "text": pl.String, "examples": pl.String},
-    )
-    return frame.write_csv()

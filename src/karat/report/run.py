@@ -1,110 +1,113 @@
-"""Runs on the terminal: what a user wants to know first, how sure it is, and what to do next."""
+"""A run: its means with their intervals, what is not in them, and its slices by a field."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from typing import Any
 
 import numpy as np
 
-from karat._internal.display import folded, number, plural, sanitize, span, text_table
-from karat._internal.grammar import write
-from karat.judges import all_judges
-from karat.metrics import METRICS, Metric
+from karat._internal.display import html_table, number, paragraph, plural, sanitize, span, text_table
+from karat.metrics import Metric
+from karat.report import slices as by_slice
+from karat.report.forms import code, escape, table
+from karat.report.notes import remarks
 from karat.run import Run
 
-_RATHER_LOW = 0.95
+_NOTABLE = 0.95
+"""A highest possible precision below this is worth a remark."""
 
 
-def evaluation(run: Run) -> str:
-    """One run: where it came from, the means with their intervals, and what stands behind them."""
-    lines = [_heading(run), "", _means({"": run}), *_footnotes(run)]
-    return "\n".join(lines)
+def terminal(run: Run, by: str | None = None) -> str:
+    """The heading, the means with their intervals, and the footnotes; then the slices by a field."""
+    ends, comments = run.interval(), metric_comments(run)
+    rows = [[name, f"{number(mean)}  {span(*ends[name])}", comments.get(name, "")] for name, mean in run.mean.items()]
+    lines = [paragraph(_heading(run), "", ""), "", text_table(rows, gap="   "), *footnotes(run)]
+    return "\n".join(lines if by is None else [*lines, "", by_slice.terminal(run.by(by))])
 
 
-def side_by_side(runs: Mapping[str, Run]) -> str:
-    """Several runs over the same queries, one column each."""
-    first = next(iter(runs.values()))
-    return "\n".join([_means(runs), *_footnotes(first)])
+def markdown(run: Run, by: str | None = None) -> str:
+    """The means with their intervals, the remarks, and the slices by a field."""
+    p, ends = run.provenance, run.interval()
+    about = f"{plural(len(run), 'query', 'queries')} · judge: {p.judge} · convention: {run.convention.name}"
+    rows = [[code(name), number(value), span(*ends[name])] for name, value in run.mean.items()]
+    parts = [
+        f"{code(p.source, 80)} · {escape(about)}",
+        table(("metric", "mean", "95 % interval"), rows, right=(1,)),
+        *map(escape, remarks(run)),
+    ]
+    return "\n\n".join(parts if by is None else [*parts, by_slice.markdown(run.by(by))])
 
 
-def metric_list() -> str:
-    """Every metric: its name, what it says, what may be set."""
-    rows = []
-    for name, d in METRICS.items():
-        settings = ", ".join(f"{s}={'' if v is None else v}" for s, v in d.settings.items())
-        call = f"{name}({settings})" if settings else name
-        also = f" Also: {', '.join(d.aliases)}." if d.aliases else ""
-        rows.append([call + ("@k" if d.cutoff else ""), d.help + also])
-    about = (
-        "@k: any cutoff, such as recall@1,5,10, or a budget of tokens, recall@500t. rel: the least grade that counts."
-    )
-    return f"{folded(rows)}\n\n  {about}"
+def html(run: Run) -> str:
+    """The means as an HTML table, for notebooks."""
+    ends = run.interval()
+    rows = [[name, number(value), span(*ends[name])] for name, value in run.mean.items()]
+    return html_table(("metric", "mean", "95 % interval"), rows, " · ".join([_heading(run), *remarks(run)]))
 
 
-def judge_list() -> str:
-    """Every judge: its name, what may be set, what it takes for a match."""
-    from inspect import Parameter, signature
+def data(run: Run, by: str | None = None) -> dict[str, Any]:
+    """Everything that is shown of a run, as plain values."""
+    values = {
+        "mean": run.mean,
+        "interval": {name: list(ends) for name, ends in run.interval().items()},
+        "undefined": run.undefined,
+        "failures": run.failures,
+        "bounds": {name: list(ends) for name, ends in run.bounds().items()} if run.failures else {},
+        "pooled": run.pooled,
+        "queries": len(run),
+        "gold_size": run.gold_size,
+        "provenance": run.provenance.to_dict(),
+    }
+    return values if by is None else values | {"by": by_slice.data(run.by(by))}
 
-    rows = []
-    for name, maker in all_judges().items():
-        given = signature(maker).parameters.values()
-        settings = ", ".join(p.name if p.default is Parameter.empty else f"{p.name}={write(p.default)}" for p in given)
-        rows.append([f"{name}({settings})" if settings else name, (maker.__doc__ or "").partition("\n")[0]])
-    return folded(rows)
+
+def csv(run: Run, by: str | None = None) -> str:
+    """One row per query, or per slice."""
+    return (run if by is None else run.by(by)).table.write_csv()
+
+
+def report(run: Run, path: str | os.PathLike[str], **options: Any) -> None:
+    """Write the run as one HTML page."""
+    from karat.report.html import report
+
+    report(run, path, **options)
 
 
 def _heading(run: Run) -> str:
     p = run.provenance
     why = f" (chosen: {p.judge_reason})" if p.judge_reason else ""
-    return (
-        f"{sanitize(p.source)} · {plural(len(run), 'query', 'queries')} · "
-        f"judge: {p.judge}{why} · convention: {run.convention.name}{f' · tokens: {p.tokens}' if p.tokens else ''}"
-    )
+    tokens = f" · tokens: {p.tokens}" if p.tokens else ""
+    size = plural(len(run), "query", "queries")
+    return sanitize(f"{p.source} · {size} · judge: {p.judge}{why} · convention: {run.convention.name}{tokens}")
 
 
-def _means(runs: Mapping[str, Run]) -> str:
-    """A row for each metric, with mean and interval of each run."""
-    all_ends = [run.interval() for run in runs.values()]
-    first = next(iter(runs.values()))
-    beside = _beside(first)
-    rows = []
-    if list(runs) != [""]:
-        rows.append(["", *(sanitize(name, 20) for name in runs), ""])
-    for name in first.mean:
-        means = [
-            f"{number(run.mean[name])}  {span(*ends[name])}" for run, ends in zip(runs.values(), all_ends, strict=True)
-        ]
-        rows.append([name, *means, beside.get(name, "")])
-    return text_table(rows, gap="   ")
-
-
-def _beside(run: Run) -> dict[str, str]:
-    """What to know beside a mean: the size of the gold, and what precision could be at best."""
-    said: dict[str, str] = {}
-    size, size_said = run.gold_size, None
+def metric_comments(run: Run) -> dict[str, str]:
+    """A comment next to some means: the number of gold items, and the highest possible precision."""
+    comments: dict[str, str] = {}
+    recall = next((metric.columns[0][0] for metric in run.metrics if metric.name == "recall"), None)
+    if recall is not None and run.gold_size == run.gold_size:
+        comments[recall] = f"{run.gold_size:.1f} gold items per query"
     for metric in run.metrics:
-        name, _ = metric.columns[0]
-        if metric.name == "recall" and size == size and size_said is None:
-            said[name] = size_said = f"{size:.1f} gold items per query"
         if metric.name == "precision":
-            said |= _ceilings(run, metric)
-    return said
+            comments |= _highest_precision(run, metric)
+    return comments
 
 
-def _ceilings(run: Run, metric: Metric) -> dict[str, str]:
-    """What precision could be at best, where queries have fewer gold items than k."""
+def _highest_precision(run: Run, metric: Metric) -> dict[str, str]:
+    """The highest possible precision, if queries have fewer gold items than k."""
     if run.convention.precision_over != "k" or not run.all_hits.one_to_one:
         return {}
     gold = run.all_hits.gold_count(metric.settings.get("rel"))
     gold = gold[gold > 0]
     ranks = [(name, k) for name, k in metric.columns if isinstance(k, int) and len(gold)]
     best = {name: float(np.minimum(gold / k, 1).mean()) for name, k in ranks}
-    return {name: f"at best {value:.3f}" for name, value in best.items() if value < _RATHER_LOW}
+    return {name: f"at best {value:.3f}" for name, value in best.items() if value < _NOTABLE}
 
 
-def _footnotes(run: Run) -> list[str]:
-    """How sure the means are, and what is not in them."""
+def footnotes(run: Run) -> list[str]:
+    """How the intervals were computed, then the remarks."""
     defined = {len(run) - count for count in run.undefined.values()}
     over = plural(max(defined), "query", "queries") if len(defined) == 1 else "the queries that are defined"
-    first = "95 % intervals: bootstrap over " + over if max(defined) > 1 else "no intervals: too few queries"
-    return [f"  {line}" for line in (f"{first}.", *run.remarks())]
+    first = f"95 % intervals: bootstrap over {over}." if max(defined) > 1 else "No intervals: too few queries."
+    return [paragraph(line) for line in (first, *remarks(run))]

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from karat._internal.arrays import Floats, Ints, mean_defined
-from karat._internal.display import html_table, number, plural, sanitize, span, text_table, valid_utf8
+from karat._internal.display import valid_utf8
+from karat._internal.result import Result
 from karat.conventions import Convention
 from karat.errors import BadArgument, KaratError, UnknownName, unknown
 from karat.hits import Hits
@@ -38,7 +39,7 @@ class Means(dict[str, float]):
         raise unknown("metric in this run", name, self, "one of: " + ", ".join(self))
 
 
-class Slices(Mapping[str, "Run"]):
+class Slices(Result, Mapping[str, "Run"]):
     """Runs by the value of a field."""
 
     def __init__(self, field: str, runs: Mapping[str, Run]) -> None:
@@ -66,20 +67,8 @@ class Slices(Mapping[str, "Run"]):
         field = f"meta.{self.field}" if self.field in columns else self.field
         return pl.DataFrame([{field: value, "queries": len(run), **run.mean} for value, run in self._runs.items()])
 
-    def _lines(self) -> list[list[str]]:
-        return [[sanitize(v, 40), str(len(run)), *map(number, run.mean.values())] for v, run in self._runs.items()]
 
-    def _header(self) -> list[str]:
-        return [sanitize(self.field), "queries", *next(iter(self._runs.values())).mean]
-
-    def __repr__(self) -> str:
-        return text_table([self._header(), *self._lines()], right=range(1, len(self._header())))
-
-    def _repr_html_(self) -> str:
-        return html_table(self._header(), self._lines(), f"by {self.field}")
-
-
-class Run:
+class Run(Result):
     """The result of an evaluation."""
 
     def __init__(
@@ -183,20 +172,6 @@ class Run:
 
         return pd.DataFrame({"query_id": list(self.ids), **self.scores})
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything that is shown of a run, as plain values."""
-        return {
-            "mean": self.mean,
-            "interval": {name: list(ends) for name, ends in self.interval().items()},
-            "undefined": self.undefined,
-            "failures": self.failures,
-            "bounds": {name: list(ends) for name, ends in self.bounds().items()} if self._hits.failed else {},
-            "pooled": self.pooled,
-            "queries": len(self),
-            "gold_size": self.gold_size,
-            "provenance": self.provenance.to_dict(),
-        }
-
     def interval(self, level: float = 0.95) -> dict[str, Interval]:
         """The confidence interval of each mean, by a seeded bootstrap over the queries."""
         if level not in self._intervals:
@@ -284,9 +259,7 @@ class Run:
         self, path: str | PathLike[str], baseline: Run | str | PathLike[str] | None = None, *, allow: bool = False
     ) -> None:
         """Write the run as one HTML page, compared with a baseline if there is one."""
-        from karat.report.html import report
-
-        report(self, path, baseline=baseline, allow=allow)
+        self._render("report", path=path, baseline=baseline, allow=allow)
 
     @property
     def all_hits(self) -> Hits:
@@ -311,29 +284,7 @@ class Run:
 
     def remarks(self) -> list[str]:
         """What a reader of the means should know: what is not in them, and how the data were read."""
-        from karat.report.notes import remarks
-
-        return remarks(self)
-
-    def _lines(self) -> list[list[str]]:
-        ends = self.interval()
-        return [[name, number(value), span(*ends[name])] for name, value in self.mean.items()]
-
-    def __repr__(self) -> str:
-        remarks = [f"  {remark}" for remark in self.remarks()]
-        return "\n".join([self._caption(), text_table(self._lines(), right=(1,)), *remarks])
-
-    def _repr_html_(self) -> str:
-        caption = " · ".join([self._caption(), *self.remarks()])
-        return html_table(("metric", "mean", "95 % interval"), self._lines(), caption)
-
-    def _caption(self) -> str:
-        p = self.provenance
-        size = "–" if self.gold_size != self.gold_size else f"{self.gold_size:.1f}"
-        return (
-            f"Run · {plural(len(self), 'query', 'queries')} · {size} gold items per query · "
-            f"judge: {p.judge} · convention: {self.convention.name}"
-        )
+        return list(self._render("remarks"))
 
 
 def _take_items(run: Run, rows: Ints) -> StoredItems | None:

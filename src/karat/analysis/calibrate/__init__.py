@@ -10,6 +10,7 @@ import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints
 from karat._internal.display import plural, sanitize
+from karat._internal.result import Result
 from karat.analysis.calibrate.human_scores import Settled, settle
 from karat.analysis.calibrate.labels import Labels, Matched, match, read_labels, said
 from karat.errors import BadArgument, KaratError, unknown
@@ -118,7 +119,7 @@ _STRANGE = 3
 """Standard errors beyond which labelled queries are not taken for a random draw."""
 
 
-class Calibration:
+class Calibration(Result):
     """What a judge says beside what people say."""
 
     def __init__(
@@ -145,38 +146,6 @@ class Calibration:
     def remarks(self) -> list[str]:
         """How the labels were understood, what was not used, and what the numbers rest on."""
         return [sanitize(note) for note in self._notes]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything that is shown, as plain values."""
-        p = self.run.provenance
-        return {
-            "run": p.source,
-            "judge": p.judge,
-            "metric": self.metric,
-            "level": self.level,
-            "queries": len(self.run),
-            "judged": len(self.run) - len(self.run.failures),
-            "labels": {"source": self.labels.source, "of": self.labels.kind, "columns": self.labels.columns},
-            "agreement": _plain(self.agreement),
-            "corrected": _plain(self.corrected),
-            "remarks": self.remarks(),
-        }
-
-    def to_markdown(self) -> str:
-        """The calibration for a page."""
-        from karat.report.calibration import markdown
-
-        return markdown(self)
-
-    def __repr__(self) -> str:
-        from karat.report.calibration import terminal
-
-        return terminal(self)
-
-    def _repr_html_(self) -> str:
-        from karat.report.calibration import notebook
-
-        return notebook(self)
 
 
 def calibrate(
@@ -324,10 +293,3 @@ def _cutoff(name: str) -> float:
     """The cutoff of a metric; budgets of tokens come after all ranks."""
     k = name.partition("@")[2]
     return inf if not k else float(k.removesuffix("t")) * (1 if k.isdecimal() else 1e-9)
-
-
-def _plain(record: Any) -> Any:
-    """A record as a dict, its figures as dicts too."""
-    if record is None:
-        return None
-    return {name: value._asdict() if isinstance(value, Figure) else value for name, value in record._asdict().items()}

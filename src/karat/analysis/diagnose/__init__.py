@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from os import PathLike
-from typing import Any
 
 from karat._internal.arrays import Ints
+from karat._internal.result import Result
 from karat.analysis.changes import check_comparable
 from karat.analysis.diagnose.advice import advise
 from karat.analysis.diagnose.causes import Causes
@@ -15,7 +15,7 @@ from karat.run import Run
 from karat.run.file import as_run
 
 
-class Diagnosis:
+class Diagnosis(Result):
     """Why gold items were missed: each miss with its cause, the causes counted, and what follows."""
 
     def __init__(
@@ -48,31 +48,6 @@ class Diagnosis:
         """How many misses have each cause, the most frequent first."""
         counts = {cause: sum(miss.cause == cause for miss in self.misses) for cause in CAUSES}
         return {cause: n for cause, n in sorted(counts.items(), key=lambda pair: -pair[1]) if n}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values."""
-        told: dict[str, Any] = {
-            "k": self.k,
-            "query_id": self.query_id,
-            "recall": self.recall,
-            "gold": self.gold,
-            "missed": len(self.misses),
-            "causes": dict(self.causes),
-            "advice": self.advice,
-            "notes": self.notes,
-            "misses": [miss._asdict() for miss in self.misses],
-        }
-        items = None if self.query_id is None else self.run.items(self.query_id)
-        if self.query_id is None:
-            return told
-        told["hits"] = [hit._asdict() for hit in self.run.hits(self.query_id)]
-        told["retrieved"] = None if items is None else [item._asdict() for item in items.retrieved]
-        return told
-
-    def __repr__(self) -> str:
-        from karat.report.diagnosis import show
-
-        return show(self)
 
 
 def diagnose(

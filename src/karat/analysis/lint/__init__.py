@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from os import PathLike
 from typing import Any, get_args
 
+from karat._internal.result import Result
 from karat.analysis.lint.checks import (
     Documents,
     Strength,
@@ -24,7 +24,7 @@ from karat.run.file import load
 from karat.samples import read_samples, read_test_set
 
 
-class Lint:
+class Lint(Result):
     """What is wrong with a test set, the worst first."""
 
     def __init__(
@@ -44,23 +44,6 @@ class Lint:
     def sound(self) -> bool:
         """Whether no problem is serious."""
         return not any(problem.serious for problem in self.problems)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values."""
-        return {
-            "source": self.source,
-            "sound": self.sound,
-            "queries": self.queries,
-            "gold": self.gold,
-            "problems": [asdict(problem) for problem in self.problems],
-            "strength": None if self.strength is None else self.strength._asdict(),
-            "notes": self.notes,
-        }
-
-    def __repr__(self) -> str:
-        from karat.report.lint import show
-
-        return show(self)
 
 
 def lint(

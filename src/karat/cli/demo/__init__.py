@@ -1,24 +1,21 @@
-"""`karat demo`: see it work, no data needed."""
+"""`karat demo`: two retrievers over a bundled example, evaluated and compared."""
 
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import Any
 
-from karat.cli import program
+from karat.cli import argument, command, program
 from karat.errors import BadArgument
 
 
-def add(commands: Any) -> None:
-    """Declare the command."""
-    demo = commands.add_parser("demo", help="evaluate and compare two retrievers on the bundled example")
-    demo.add_argument(
+@command(
+    "demo",
+    "evaluate and compare two retrievers on the bundled example",
+    argument(
         "-o", "--output", metavar="FOLDER", default="karat-demo",
-        help="where the samples, both runs and the report go (default: %(default)s)",
-    )  # fmt: skip
-    demo.set_defaults(command=_demo)
-
-
+        help="the folder for the samples, both runs and the report (default: %(default)s)",
+    ),
+)  # fmt: skip
 def _demo(options: Namespace) -> None:
     from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What `karat demo` shows: two retrievers over the bundled example, and where the better one fails."""
+"""The screen of `karat demo`: two retrievers over the bundled example, and where the better one fails."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Any
 
 import msgspec
 
-from karat._internal.display import sanitize, span, text_table
+from karat._internal.display import cell_width, p_value, paragraph, sanitize, span, text_table
 from karat.analysis.compare import compare
 from karat.analysis.diagnose import diagnose
 from karat.analysis.diagnose.miss import Miss
 from karat.cli.demo.example import RETRIEVERS, corpus, queries
 from karat.pipeline import evaluate
-from karat.report.run import side_by_side
+from karat.report.run import footnotes, metric_comments
+from karat.report.slices import side_by_side
 from karat.run import Run
 
 _DEPTH, _K, _SHOWN = 10, 5, 3
@@ -44,29 +45,23 @@ def runs() -> dict[str, Run]:
 
 
 def show(program: str = "karat", folder: Path = Path("karat-demo")) -> str:
-    """The whole screen; the commands at its end begin with the program as it was called."""
+    """The whole screen; the commands at its end begin with `program`."""
     found = runs()
     name, best = next(iter(found.items()))
     p = best.provenance
-    return "\n".join(
-        [
-            f"karat demo · {len(best)} queries over {len(corpus())} short documents · "  # noqa: ISC004
-            f"two retrievers, run just now · judge: {p.judge} · convention: {p.convention}",
-            "",
-            side_by_side(found),
-            "",
-            *_verdict(found),
-            "",
-            f"Three misses of {name} at {_K}, and why",
-            text_table([[m.query_id, f'"{sanitize(m.query or "", 46)}"', m.gold, m.text] for m in misses(best)]),
-            "",
-            _next(program, folder),
-        ]
-    )
+    about = f"karat demo · {len(best)} queries over {len(corpus())} short documents · two retrievers, run just now"
+    missed = [
+        [m.query_id, f'"{sanitize(m.query or "", cell_width(46))}"', sanitize(m.gold, cell_width(40)), m.text]
+        for m in misses(best)
+    ]
+    lines = [paragraph(f"{about} · judge: {p.judge} · convention: {p.convention}", "", ""), ""]
+    lines += [side_by_side(found, metric_comments(best)), *footnotes(best), "", *map(paragraph, _verdict(found)), ""]
+    lines += [f"Three misses of {name} at {_K}, and why", text_table(missed), "", _next(program, folder)]
+    return "\n".join(lines)
 
 
 def write(folder: Path) -> None:
-    """Put the samples, both runs and the report of the first, beside the second, into a folder."""
+    """Write the samples, both runs, and the report of the first compared with the second, into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     found = runs()
     for name, run in found.items():
@@ -78,7 +73,7 @@ def write(folder: Path) -> None:
 
 
 def misses(run: Run) -> list[Miss]:
-    """Some gold items that the top k lack, of different causes where there are any."""
+    """A few gold items that are not in the top k, with different causes if there are several."""
     by_cause: dict[str, list[Miss]] = {}
     for miss in diagnose(run, k=_K).misses:
         by_cause.setdefault(miss.cause, []).append(miss)
@@ -91,18 +86,19 @@ def _verdict(found: dict[str, Run]) -> list[str]:
     """Which of the two is better, and how sure that is."""
     (name, best), (other, worse) = found.items()
     row = next(row for row in compare(worse, best, names=(other, name)).rows if row.metric == f"recall@{_K}")
-    sure = f"{row.difference:+.3f} {span(row.low, row.high)}, p = {row.p:.3f}"
+    p = p_value(row.p)
+    sure = f"{row.difference:+.3f} {span(row.low, row.high)}, p {p if p.startswith('<') else f'= {p}'}"
     return [
-        f"  {name} against {other} on {row.metric}: {sure} · {row.won} won, {row.tied} tied, {row.lost} lost",
-        "  p: by paired sign flips, corrected for the number of metrics (Holm)",
+        f"{name} compared with {other} on {row.metric}: {sure} · {row.won} won, {row.tied} tied, {row.lost} lost",
+        "p: paired sign-flip test, corrected for the number of metrics (Holm).",
     ]
 
 
 def _next(program: str, folder: Path) -> str:
     rows = [
         [f"open {folder / 'report.html'}", "the report: curves, slices, misses, and each query with its texts"],
-        [f"{program} compare {folder / 'first-words'}.parquet {folder / 'bm25'}.parquet", "who moved?"],
-        [f"{program} diagnose {folder / 'bm25'}.parquet q01", "one query, opened"],
+        [f"{program} compare {folder / 'first-words'}.parquet {folder / 'bm25'}.parquet", "which queries moved"],
+        [f"{program} diagnose {folder / 'bm25'}.parquet q01", "one query in full"],
         [f'{program} eval your.jsonl "recall@5 ndcg@10"', '{"query": …, "retrieved": […], "gold": […]} per line'],
         [f"{program} init", "a commented starter and a workflow for CI"],
     ]

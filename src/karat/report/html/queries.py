@@ -188,8 +188,8 @@ class Queries:
         caption += f" Change: in {self._names[0]}, against the baseline." if self._changes is not None else ""
         without = None
         if self._bodies.without:
-            said = f"{plural(self._bodies.without, 'query is', 'queries are')} shown without texts, to keep the page small."
-            without = h("p.note", said)
+            count = plural(self._bodies.without, "query is", "queries are")
+            without = h("p.note", f"{count} shown without texts, to keep the page small.")
         return h(
             "section",
             h("h2", "All queries"),

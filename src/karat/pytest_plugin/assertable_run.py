@@ -1,4 +1,4 @@
-"""Runs that can be asserted in a test: the gate's rules, raised as an AssertionError that shows what failed."""
+"""A run that a test can assert; separate from the hooks, because pytest loads those at every start, and this NumPy."""
 
 from __future__ import annotations
 
@@ -14,26 +14,34 @@ from karat.run import Run
 _WORST = 3
 
 
-class TestedRun(Run):
-    """A run that can be asserted; in all else it is the run that it was made of."""
-
-    __test__ = False  # not a class of tests, whatever its name
+class AssertableRun(Run):
+    """A run with `assert_that`: the rules of the gate, raised as an AssertionError that shows which failed."""
 
     def __init__(self, run: Run, baseline: Path | None) -> None:
-        self.__dict__.update(run.__dict__)
+        super().__init__(
+            ids=run.ids,
+            hits=run.all_hits,
+            metrics=run.metrics,
+            convention=run.convention,
+            scores=run.scores,
+            provenance=run.provenance,
+            query=run.query,
+            meta=run.meta,
+            items=lambda: run.stored_items,
+        )
         self._baseline = baseline
 
     def assert_that(self, *rules: str, **options: Any) -> None:
-        """Fail the test unless the rules hold; they and the options are those of karat.gate."""
+        """Fail the test unless the rules hold. The rules and options are those of `karat.gate`."""
         __tracebackhide__ = True
-        options.setdefault("baseline", self._found(rules))
-        judged = gate(self, *rules, **options)
-        if not judged.passed:
-            parts = [f"{summary(judged)}\n{checks(judged)}", repr(self), worst_queries(judged, _WORST)]
+        options.setdefault("baseline", self._baseline_of(rules))
+        found = gate(self, *rules, **options)
+        if not found.passed:
+            parts = [f"{summary(found)}\n{checks(found)}", repr(self), worst_queries(found, _WORST)]
             raise AssertionError("\n\n".join(filter(None, parts)))
 
-    def _found(self, rules: tuple[str, ...]) -> Path | None:
-        """The baseline; a test that needs one and has none is told how to get it."""
+    def _baseline_of(self, rules: tuple[str, ...]) -> Path | None:
+        """The baseline, if it exists; an error if a rule needs it and it does not."""
         __tracebackhide__ = True
         path = self._baseline
         if path is not None and path.is_file():
