@@ -57,7 +57,7 @@ def convention_list() -> str:
     rows = []
     for c in CONVENTIONS.values():
         said = ", ".join(_short(choice, c) for choice in differing(c))
-        more = [f"{name} means {other}" for name, other in c.calls.items()]
+        more = [f"{name} means {other}" for name, other in c.renames.items()]
         more += [f"for {names} {', '.join(_value(k, v) for k, v in s.items())}" for names, s in _alike(c).items()]
         rows += [[c.name if i == 0 else "", line] for i, line in enumerate(_fold("; ".join([said or "–", *more])))]
     return text_table(rows)
@@ -69,7 +69,7 @@ def convention(c: Convention) -> str:
     at = f", at k = {', '.join(map(str, c.cutoffs))} alone" if c.cutoffs else ""
     lines = [f"{c.name}: {c.about}.", "", *_fold(f"It has {has}{at}.", 0), ""]
     own = [sentence(choice, c, {"metrics": ", ".join(c.per_rank)}) for choice in differing(c)]
-    own += [f"what it calls {name} is {other}: {METRICS[other].help}" for name, other in c.calls.items()]
+    own += [f"what it calls {name} is {other}: {METRICS[other].help}" for name, other in c.renames.items()]
     for choice in c.refuses:
         if choice in {"empty_gold", "empty_retrieved"} and choice not in differing(c):
             own.append(sentence(choice, c))

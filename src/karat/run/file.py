@@ -36,12 +36,15 @@ if TYPE_CHECKING:
     import polars as pl
 
 _NAN = "nan"
+_STORED_AS = {"renames": "calls"}
+"""Fields of a convention that run files store under another name."""
 _RETRIEVED, _GOLD = "retrieved", "gold_items"
 
 
 def write_choices(convention: Convention) -> dict[str, Any]:
     """The record as JSON can hold it, whichever choices there are."""
-    return {field.name: _written(getattr(convention, field.name)) for field in fields(convention)}
+    names = [field.name for field in fields(convention)]
+    return {_STORED_AS.get(name, name): _written(getattr(convention, name)) for name in names}
 
 
 def _written(value: Any) -> Any:
@@ -55,7 +58,9 @@ def _written(value: Any) -> Any:
 def read_choices(written: Mapping[str, Any]) -> Convention:
     """The record that was written; a choice that the file does not know is made as in the standard."""
     hints = get_type_hints(Convention)
-    return Convention(**{name: _read(value, hints.get(name)) for name, value in written.items()})
+    fields_of = {stored: name for name, stored in _STORED_AS.items()}
+    named = {fields_of.get(name, name): value for name, value in written.items()}
+    return Convention(**{name: _read(value, hints.get(name)) for name, value in named.items()})
 
 
 def _read(value: Any, hint: Any = float) -> Any:

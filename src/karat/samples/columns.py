@@ -92,12 +92,12 @@ class Rankings(Protocol):
     """The rankings of all queries, in the order of the samples."""
 
     @property
-    def fields(self) -> frozenset[Field]:
+    def all_fields(self) -> frozenset[Field]:
         """What every item is known by."""
         ...
 
     @property
-    def some(self) -> frozenset[Field]:
+    def any_fields(self) -> frozenset[Field]:
         """What at least one item is known by."""
         ...
 
@@ -144,7 +144,7 @@ class GoldItems(NamedTuple):
     """The fields that every item has, if some have fewer than others."""
 
     @property
-    def fields(self) -> frozenset[Field]:
+    def all_fields(self) -> frozenset[Field]:
         """What every item is known by."""
         return frozenset(self.columns) if self.complete is None else self.complete
 
@@ -181,7 +181,7 @@ class GoldItems(NamedTuple):
     def keys(self, field: Field) -> Keys:
         """What the items are compared by; a gold item that names no document is one itself."""
         column = self.columns[field if field in self.columns else "id"]
-        if field == "doc" and field not in self.fields:
+        if field == "doc" and field not in self.all_fields:
             column = [i if doc is None else doc for doc, i in zip(column, self.columns["id"], strict=True)]
         key: list[str]
         if self.look.strings:
@@ -192,27 +192,27 @@ class GoldItems(NamedTuple):
         return Keys(key, self.start, numbers=self.look.numbers, distinct=distinct)
 
 
-def gold_of_maps(maps: Sequence[Mapping[Any, float]], ids: Sequence[str]) -> GoldItems:
+def gold_of_dicts(dicts: Sequence[Mapping[Any, float]], ids: Sequence[str]) -> GoldItems:
     """Gold from dicts, item to grade."""
-    flat = list(chain.from_iterable(maps))
-    size = np.fromiter(map(len, maps), np.int64, len(maps))
-    values: list[Any] = [gold.values() for gold in maps]
+    flat = list(chain.from_iterable(dicts))
+    size = np.fromiter(map(len, dicts), np.int64, len(dicts))
+    values: list[Any] = [gold.values() for gold in dicts]
     try:
         grade = np.frombuffer(bytes(chain.from_iterable(values)), np.uint8).astype(float)
     except (TypeError, ValueError):  # not all of them are small whole numbers
         try:
             grade = np.frombuffer(struct.pack(f"{len(flat)}d", *chain.from_iterable(values)), float)
         except (struct.error, OverflowError) as error:
-            raise _explain(maps, ids) from error
+            raise _explain(dicts, ids) from error
         if not np.isfinite(grade).all():
-            raise _explain(maps, ids) from None
+            raise _explain(dicts, ids) from None
     columns: dict[Field, list[Any]] = {"id": flat, "text": flat}
     return GoldItems(columns, grade, starts(size), plain=True, distinct=True, look=look_at(flat))
 
 
-def _explain(maps: Sequence[Mapping[Any, float]], ids: Sequence[str]) -> InputError:
+def _explain(dicts: Sequence[Mapping[Any, float]], ids: Sequence[str]) -> InputError:
     """Find the grade that is none."""
-    for query, gold in zip(ids, maps, strict=True):
+    for query, gold in zip(ids, dicts, strict=True):
         for item, grade in gold.items():
             try:
                 good = not isinstance(grade, str) and isfinite(grade)

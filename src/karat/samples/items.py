@@ -12,9 +12,9 @@ import numpy as np
 
 from karat._internal.arrays import starts
 from karat.errors import InputError, nearest, shorten
-from karat.samples.columns import Field, GoldItems, Rankings, gold_of_maps
+from karat.samples.columns import Field, GoldItems, Rankings, gold_of_dicts
 from karat.samples.keys import is_id, look_at
-from karat.samples.rankings.dicts import Maps
+from karat.samples.rankings.dicts import Dicts
 from karat.samples.rankings.lists import Lists
 
 Where = Callable[[int], str]
@@ -164,7 +164,7 @@ def rankings_of(column: list[Any], ids: Sequence[str], where: Where, texts: list
     """Rankings from a column of lists (of strings, records or pairs) or of dicts of scores."""
     if _all_mappings(column):
         _check_kinds((next(iter(scored)) for scored in column[:_LOOKED_AT] if scored), column, where, "retrieved")
-        return Maps(column, ids)
+        return Dicts(column, ids)
     lists = _lists(column, where, "retrieved")
     if texts is not None:
         _check_kinds(chain.from_iterable(lists), lists, where, "retrieved_ids")
@@ -189,7 +189,7 @@ def gold_of(column: list[Any], ids: Sequence[str], where: Where, texts: list[Any
         for row, given in enumerate(column[:_LOOKED_AT]):
             if "id" in given and ("grade" in given or "text" in given):
                 raise InputError(f"{where(row)}: gold is a record; wanted a list of records", got=given, hint="[{…}]")
-        gold = gold_of_maps(column, ids)
+        gold = gold_of_dicts(column, ids)
         if not gold.look.strings:
             _check_each(column, where, "gold")
         return gold

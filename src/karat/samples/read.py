@@ -62,7 +62,7 @@ def _without_bad_rows(read: Nested) -> Nested:
         try:
             samples = _samples(alone, alone.ids())
             # What judges of equality would do.
-            for field in samples.retrieved.fields & samples.gold.fields & {"id", "text"}:
+            for field in samples.retrieved.all_fields & samples.gold.all_fields & {"id", "text"}:
                 samples.retrieved.find(field, samples.gold.keys(field).once(), STANDARD)
         except InputError:
             bad.add(row)

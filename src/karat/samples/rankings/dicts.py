@@ -45,36 +45,36 @@ class _Block(NamedTuple):
     own: ScoreArray
 
 
-class Maps:
+class Dicts:
     """Rankings as dicts of scores; the dicts are the caller's, and are only read."""
 
-    fields: frozenset[Field] = frozenset(("id", "text"))
-    some = fields
+    all_fields: frozenset[Field] = frozenset(("id", "text"))
+    any_fields = all_fields
     plain = True
 
-    def __init__(self, maps: list[Scored], ids: Sequence[str]) -> None:
-        self.maps = maps
+    def __init__(self, dicts: list[Scored], ids: Sequence[str]) -> None:
+        self.dicts = dicts
         self.ids = ids
 
     def __len__(self) -> int:
-        return len(self.maps)
+        return len(self.dicts)
 
-    def take(self, rows: Sequence[int | None]) -> Maps:
+    def take(self, rows: Sequence[int | None]) -> Dicts:
         """The rankings in another order; None stands for one that is missing."""
-        maps: list[Scored] = [{} if row is None else self.maps[row] for row in rows]
-        return Maps(maps, ["" if row is None else self.ids[row] for row in rows])
+        dicts: list[Scored] = [{} if row is None else self.dicts[row] for row in rows]
+        return Dicts(dicts, ["" if row is None else self.ids[row] for row in rows])
 
-    def without(self, ids: Sequence[str]) -> Maps:
+    def without(self, ids: Sequence[str]) -> Dicts:
         """The rankings, each without the item of this id."""
-        maps: list[Scored] = [
+        dicts: list[Scored] = [
             {item: score for item, score in scored.items() if as_id(item) != own}
-            for scored, own in zip(self.maps, ids, strict=True)
+            for scored, own in zip(self.dicts, ids, strict=True)
         ]
-        return Maps(maps, self.ids)
+        return Dicts(dicts, self.ids)
 
     def sorted_scores(self, c: Convention) -> Iterator[Sequence[float]]:
         """The scores of each query, best first."""
-        return (sorted(scored.values(), reverse=True) for scored in self.maps)
+        return (sorted(scored.values(), reverse=True) for scored in self.dicts)
 
     def each(self, field: Field, c: Convention) -> Iterator[list[str]]:
         """The items of each query, best first."""
@@ -85,7 +85,7 @@ class Maps:
     def find(self, field: Field, keys: Keys, c: Convention) -> Found:
         """Look the gold keys up, then count the greater scores."""
         keys.check()
-        depth = np.fromiter(map(len, self.maps), np.int64, len(self.maps))
+        depth = np.fromiter(map(len, self.dicts), np.int64, len(self.dicts))
         found: list[Found] = []
         waiting: tuple[_Block, Callable[[], None]] | None = None
         with Background(worth_a_thread=int(depth.sum()) >= _WORTH_A_THREAD) as background:
@@ -115,7 +115,7 @@ class Maps:
         begin = keys.start[first : last + 1].tolist()
         size, pack = -1, struct.Struct("").pack
         try:
-            for i, scored in enumerate(self.maps[first:last]):
+            for i, scored in enumerate(self.dicts[first:last]):
                 if len(scored) != size:
                     size = len(scored)
                     pack = _packer(letter, size)
@@ -136,11 +136,11 @@ class Maps:
         for i in range(len(own)):
             number = number_of(keys.key[begin + i])
             query = keys.query[begin + i]
-            if number is None or number not in self.maps[query]:
+            if number is None or number not in self.dicts[query]:
                 continue
             if own[i] == own[i]:
                 raise InputError(f'query "{self.ids[query]}": {number} and "{number}" are the same id, retrieved twice')
-            own[i] = self.maps[query][number]
+            own[i] = self.dicts[query][number]
 
     def _rank(self, block: _Block, sorted_now: Callable[[], None], keys: Keys, depth: Ints, c: Convention) -> Found:
         """Turn the scores of the gold keys into ranks."""
@@ -155,12 +155,12 @@ class Maps:
 
     def _items(self, query: int) -> tuple[list[str], Floats]:
         """The ids and the scores of one ranking, as given."""
-        scored = self.maps[query]
+        scored = self.dicts[query]
         return [as_id(item) for item in scored], np.fromiter(scored.values(), float, len(scored))
 
     def _explain(self, first: int, last: int) -> InputError:
         """Find the score that is none."""
-        for query, scored in zip(self.ids[first:last], self.maps[first:last], strict=True):
+        for query, scored in zip(self.ids[first:last], self.dicts[first:last], strict=True):
             if not isinstance(scored, Mapping):
                 return InputError(
                     f'query "{query}": retrieved is a {type(scored).__name__}; wanted a dict of scores',

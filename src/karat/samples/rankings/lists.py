@@ -32,8 +32,8 @@ class Lists:
         complete: frozenset[Field] | None = None,
     ) -> None:
         self.columns = columns
-        self.fields = frozenset(columns) if complete is None else complete
-        self.some = frozenset(columns)
+        self.all_fields = frozenset(columns) if complete is None else complete
+        self.any_fields = frozenset(columns)
         self.ids = ids
         self.scores = scores
         self.plain = plain
@@ -47,7 +47,7 @@ class Lists:
         columns = {field: _take(column, rows) for field, column in self.columns.items()}
         ids = ["" if row is None else self.ids[row] for row in rows]
         scores = None if self.scores is None else _take(self.scores, rows)
-        return Lists(columns, ids, scores=scores, plain=self.plain, complete=self.fields)
+        return Lists(columns, ids, scores=scores, plain=self.plain, complete=self.all_fields)
 
     def without(self, ids: Sequence[str]) -> Lists:
         """The rankings, each without the item of this id."""
@@ -59,7 +59,7 @@ class Lists:
         ]
         columns = {field: _pick(column, kept) for field, column in self.columns.items()}
         scores = None if self.scores is None else _pick(self.scores, kept)
-        return Lists(columns, self.ids, scores=scores, plain=self.plain, complete=self.fields)
+        return Lists(columns, self.ids, scores=scores, plain=self.plain, complete=self.all_fields)
 
     def sorted_scores(self, c: Convention) -> Iterator[Sequence[float]] | None:
         """The scores of each query, best first, if there are any."""
@@ -125,7 +125,7 @@ class Lists:
         last = c.duplicates == "last"
         key = (c.ties, c.scores, last)
         if key not in self._orders:
-            by = next((self.columns[field] for field in ("id", "text") if field in self.fields), None)
+            by = next((self.columns[field] for field in ("id", "text") if field in self.all_fields), None)
             c = c if by is not None else replace(c, ties="given")
             names = by or [[""] * len(scores) for scores in self.scores or ()]
             pairs = zip(self.scores or (), names, strict=True)

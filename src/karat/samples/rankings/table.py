@@ -125,8 +125,8 @@ _ROWS = 1 << 18
 class Table:
     """Rankings as a column of items; in rank order, or with scores."""
 
-    fields: frozenset[Field] = frozenset(("id", "text"))
-    some = fields
+    all_fields: frozenset[Field] = frozenset(("id", "text"))
+    any_fields = all_fields
     plain = True
 
     def __init__(self, item: pl.Series, start: Ints, scores: Floats | None) -> None:
