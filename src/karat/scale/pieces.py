@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from karat._internal.progress import Progress
 from karat.errors import BadArgument, InputError, Unavailable, first_line
 from karat.samples.dialects import is_long
-from karat.samples.files import decode_lines, form_of, scan, told
-from karat.samples.frames import first_rows, ids_of
-from karat.samples.long import has_records
+from karat.samples.files import decode_lines, form_of, read_errors, scan
+from karat.samples.long import first_rows, has_records, ids_of
 from karat.samples.sources import STANDARD_INPUT, Source, find_source
 from karat.samples.trec import Irregular, checked, parse_lines, scan_regular
 
@@ -63,7 +62,7 @@ def need_of(source: Source, enough: int = 0) -> float:
 
     if source.is_table:
         frame = scan(source)
-        with told(source):
+        with read_errors(source):
             names = frame.collect_schema().names()
             rows = int(frame.select(pl.len()).collect().item())
             long = is_long(names) and not has_records(names)
@@ -120,7 +119,7 @@ def _of_table(source: Source, side: str | None, budget: int, bar: Progress) -> I
     import polars as pl
 
     frame = scan(source, side)
-    with told(source):
+    with read_errors(source):
         head = frame.head(_LOOKED_AT).collect()
         rows = int(frame.select(pl.len()).collect().item()) if source.is_table else 0
     width = width_of(head) * (_IN_OBJECTS if any(dtype.is_nested() for dtype in head.dtypes) else 1)
@@ -131,7 +130,7 @@ def _of_table(source: Source, side: str | None, budget: int, bar: Progress) -> I
 def _batches(source: Source, frame: pl.LazyFrame, budget: int, width: float, step: Any) -> Iterator[pl.DataFrame]:
     """The batches of a scan, in order; Polars reads ahead while the caller works."""
     size = min(max(int(budget / max(width, 1)), _FEWEST), _MOST)
-    with told(source):
+    with read_errors(source):
         for piece in frame.collect_batches(chunk_size=size, maintain_order=True, lazy=True):
             if len(piece):
                 yield piece
@@ -184,7 +183,7 @@ def _lines(source: Source, budget: int, bar: Progress) -> Iterator[tuple[int, pl
     import polars as pl
 
     frame, first = pl.scan_lines(source.files[0], glob=False), 1
-    with told(source):
+    with read_errors(source):
         width = width_of(frame.head(_LOOKED_AT).collect())
     for piece in _batches(source, frame, budget, width, lambda piece: None):
         lines = piece["line"]
