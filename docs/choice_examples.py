@@ -79,7 +79,7 @@ def who(choice: str, value: Any) -> list[str]:
     """The conventions that choose so, with the metrics for which they do if it is not for all."""
     makers = []
     for c in CONVENTIONS.values():
-        own = set(c.metrics) - set(c.calls)
+        own = set(c.metrics) - set(c.renames)
         if c.metrics and choice in CONCERNS and not own & CONCERNS[choice]:
             continue
         if same(choice, c, value):

@@ -77,7 +77,7 @@ def conventions() -> str:
     rows = ["| convention | how it is taken | metrics | run beside it |", "|---|---|---|---|"]
     for c in CONVENTIONS.values():
         if c.metrics:
-            metrics = ", ".join(f"{m} (there: {c.calls[m]})" if m in c.calls else m for m in c.metrics)
+            metrics = ", ".join(f"{m} (there: {c.renames[m]})" if m in c.renames else m for m in c.metrics)
             rows.append(f"| `{c.name}` | {c.about} | {metrics} | {_oracle(c.name)} |")
     return "\n".join(rows)
 

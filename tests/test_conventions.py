@@ -118,7 +118,7 @@ def test_of_two_grades_the_better_counts():
 
 
 def test_every_choice_answers_a_question():
-    about = {"name", "about", "metrics", "cutoffs", "refuses", "calls", "exceptions"}
+    about = {"name", "about", "metrics", "cutoffs", "refuses", "renames", "exceptions"}
     assert set(questions()) == {f.name for f in fields(Convention)} - about
     assert all("?" in question for question in questions().values())
     assert all(name == c.name for name, c in CONVENTIONS.items())

@@ -154,7 +154,7 @@ def test_every_convention_is_explained(c):
     assert "{" not in said
     assert all(word not in said for word in ("None", "nan"))
     assert set(c.metrics) <= set(karat.metrics.METRICS)
-    assert set(c.calls.values()) <= set(karat.metrics.METRICS)
+    assert set(c.renames.values()) <= set(karat.metrics.METRICS)
 
 
 def test_general_words_are_for_every_sentence():
@@ -184,7 +184,7 @@ def test_every_choice_and_every_answer_is_documented():
 
 
 def test_the_record_says_nothing_twice():
-    about = {"name", "about", "metrics", "cutoffs", "refuses", "calls", "exceptions"}
+    about = {"name", "about", "metrics", "cutoffs", "refuses", "renames", "exceptions"}
     assert set(questions()) == {f.name for f in fields(Convention)} - about
 
 

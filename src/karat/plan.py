@@ -171,7 +171,7 @@ class Judgements:
 
     def hits(self, c: Convention) -> Hits:
         """The hits under a convention as a metric sees it."""
-        key = (*c.before, _needs_scores(c), c.precision_over == "different")
+        key = (*c.ranking_choices, _needs_scores(c), c.precision_over == "different")
         if key not in self._known:
             self._known[key] = self._judge(c)
         return self._known[key]
@@ -285,7 +285,7 @@ def _token_counts(samples: Samples, hits: Hits, judge: Judge, counter: Counter, 
     if not callable(counter):
         raise BadArgument("tokens= must be a function of a text", got=counter, hint="lambda text: len(…)")
     only_ids = samples.retrieved.plain and isinstance(judge, Ids) and bool(hits.depth.any())
-    if "text" not in samples.retrieved.fields or only_ids:
+    if "text" not in samples.retrieved.all_fields or only_ids:
         raise InputError(
             "a token budget needs the text of every retrieved item",
             hint='a "text" in each record of retrieved, or a cutoff in ranks, such as recall@5',

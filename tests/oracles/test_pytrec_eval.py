@@ -9,7 +9,7 @@ import pytrec_eval
 
 import karat
 from karat._internal import threads as background
-from karat.samples.rankings import dicts as maps
+from karat.samples.rankings import dicts
 from support.data import random_run_and_gold
 
 KS = (1, 3, 5, 10, 20, 100)
@@ -96,7 +96,7 @@ def test_the_second_thread_changes_nothing(monkeypatch):
     alone = karat.evaluate(retrieved=run, gold=gold, metrics="rr ap ndcg@10,100")
     started = []
     start = background.Background.start
-    monkeypatch.setattr(maps, "_WORTH_A_THREAD", 0)
+    monkeypatch.setattr(dicts, "_WORTH_A_THREAD", 0)
     monkeypatch.setattr(background.Background, "start", lambda self, *a: started.append(self._pool) or start(self, *a))
     assert karat.evaluate(retrieved=run, gold=gold, metrics="rr ap ndcg@10,100").table.equals(alone.table)
     assert len(started) > 1

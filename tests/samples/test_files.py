@@ -95,7 +95,7 @@ def test_addresses_are_left_to_polars(address):
 
 
 def test_an_address_that_tells_no_form():
-    with pytest.raises(karat.InputError, match="form of the files"):
+    with pytest.raises(karat.InputError, match="unknown file format"):
         find_source("s3://bucket/run/")
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import karat
+from karat.report.notes import remarks
 from support.data import random_run_and_gold
 
 METRICS = "recall@1,3,10 precision@3 ndcg@5 rr ap bpref judged@5"
@@ -190,8 +191,8 @@ def test_other_tools_names_are_recognised_and_said():
     )
     assert ragas.mean["rr"] == 0.5
     assert ragas.provenance.judge == "exact"
-    assert "read as ragas" in ragas.provenance.notes[0]
-    assert "reference → answer" in ragas.provenance.notes[0]
+    assert "columns read as ragas: " in remarks(ragas)[0]
+    assert "reference → answer" in remarks(ragas)[0]
     by_id = {"retrieved_context_ids": [1, 2], "reference_context_ids": ["2"]}
     assert karat.evaluate([by_id], "rr").mean["rr"] == 0.5
     both = by_id | {"retrieved_contexts": ["p", "q"], "reference_contexts": ["q"]}
@@ -199,10 +200,10 @@ def test_other_tools_names_are_recognised_and_said():
     assert karat.evaluate([both], "rr", judge="exact").mean["rr"] == 0.5
     agi = karat.evaluate([{"hypothesis": json.dumps(["b", "a"]), "reference": json.dumps(["a"])}], "rr")
     assert agi.mean["rr"] == 0.5
-    assert "Future AGI" in agi.provenance.notes[0]
+    assert "columns read as Future AGI: " in remarks(agi)[0]
     remem = karat.evaluate([{"gold_docs": ["a"], "retrieved_chunks": ["b", "a"]}], "rr")
     assert remem.mean["rr"] == 0.5
-    assert "REMem" in remem.provenance.notes[0]
+    assert "columns read as REMem: " in remarks(remem)[0]
 
 
 @pytest.mark.parametrize("gold", [[1, "2"], ["1", 2], [1.0, 2], {1: 1, "2": 1}, {"1": 1, 2: 1}])

@@ -28,12 +28,12 @@ def test_count_above_equals_counting(depth, seed, search):
     wanted = [(int((each[r] > o).sum()), int((each[r] == o).sum()) > 1) for r, o in zip(row, own, strict=True)]
     pieces = as_rows(flat.copy(), size)
     sort_rows(pieces)
-    little = scores._LITTLE
+    little = scores._FEW
     try:
-        scores._LITTLE = -1 if search else 1 << 40
+        scores._FEW = -1 if search else 1 << 40
         above, tied = count_above(pieces, row, own)
     finally:
-        scores._LITTLE = little
+        scores._FEW = little
     assert above.tolist() == [count for count, _ in wanted]
     # Filling is -inf too: it may call an item of that score tied, which is then resolved by looking.
     assert all(t or not w for t, (_, w) in zip(tied.tolist(), wanted, strict=True))

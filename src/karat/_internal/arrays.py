@@ -19,6 +19,12 @@ def starts(size: Ints) -> Ints:
     return start
 
 
+def group_number(start: Ints) -> Ints:
+    """The group of each flat row, counted from 0."""
+    number: Ints = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    return number
+
+
 def row_number(start: Ints) -> Ints:
     """The number of each flat row within its group, counted from 0."""
     number: Ints = np.arange(int(start[-1])) - np.repeat(start[:-1], np.diff(start))

@@ -160,7 +160,7 @@ class _Teller:
         """The choices without which a column would be another; if none is so alone, those that change STANDARD."""
         own = self.seen_by(name, c)
         metric, _ = self.columns[name]
-        choices = [*differing(own), *(["calls"] if metric.name in own.calls else [])]
+        choices = [*differing(own), *(["renames"] if metric.name in own.renames else [])]
         theirs, ours = self.scores(name, c), self.scores(name, STANDARD)
         here = ~_close(theirs, ours)
 
@@ -178,9 +178,9 @@ class _Teller:
         told = []
         for name in names:
             own = self.seen_by(name, c)
-            if choice == "calls":
+            if choice == "renames":
                 metric = self.columns[name][0].name
-                meant = METRICS[own.calls[metric]]
+                meant = METRICS[own.renames[metric]]
                 told.append((f"what is called {metric} is {meant.name}: {_lower(meant.help)}", name))
                 continue
             words = {} if len(cutoffs) > 1 else self._numbers(next(iter(cutoffs), None))

@@ -93,7 +93,7 @@ class Convention:
         "zero", "Does a gold query that the run lacks score 0, or is it left out?"
     )
     rounding: int | None = _choice(None, "To how many decimal places are means rounded?")
-    calls: Mapping[str, str] = _mapping()
+    renames: Mapping[str, str] = _mapping()
     """Names under which the library computes another metric of karat's: its `recall` may be our `hit`."""
     exceptions: Mapping[str, Mapping[str, Any]] = _mapping()
     """Metrics for which it chooses otherwise; "rr@k" is rr with a cutoff."""
@@ -130,7 +130,7 @@ class Convention:
         return replace(self, **special, exceptions={}, refuses=refuses)
 
     @property
-    def before(self) -> tuple[object, ...]:
+    def ranking_choices(self) -> tuple[object, ...]:
         """The choices that act before a metric is asked, on the rankings themselves."""
         return (self.ties, self.scores, self.duplicates, self.own_id)
 
@@ -140,7 +140,7 @@ class Convention:
 
     def choices(self) -> dict[str, Any]:
         """Everything that decides a number, by its name."""
-        return {name: getattr(self, name) for name in (*questions(), "calls", "exceptions")}
+        return {name: getattr(self, name) for name in (*questions(), "renames", "exceptions")}
 
     def __str__(self) -> str:
         return self.name

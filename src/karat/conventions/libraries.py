@@ -132,7 +132,7 @@ HAYSTACK = Convention(
     ties="given",
     scores="double",
     empty_gold=0.0,
-    calls={"recall": "hit"},
+    renames={"recall": "hit"},
     metrics=("recall", "rr", "ap", "ndcg"),
 )
 
@@ -188,7 +188,7 @@ AUTORAG = Convention(
     ties="given",
     scores="double",
     empty_retrieved=nan,
-    calls={"rr": "rr_each", "ap": "ap_each"},
+    renames={"rr": "rr_each", "ap": "ap_each"},
     metrics=("precision", "recall", "f1", "rr", "ap", "ndcg"),
 )
 

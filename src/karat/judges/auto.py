@@ -27,7 +27,7 @@ class Choice(NamedTuple):
 
 def choose(samples: Samples) -> Choice:
     """The cheapest judge that fits the items of both sides."""
-    both = samples.retrieved.fields & samples.gold.fields
+    both = samples.retrieved.all_fields & samples.gold.all_fields
     if "id" not in both and both >= {"doc", "start", "end"}:
         return Choice(find_judge("spans"), "both sides have ranges")
     if not both & {"id", "text"} and "doc" in both:
@@ -36,8 +36,8 @@ def choose(samples: Samples) -> Choice:
     if not both:
         raise InputError(
             "the items of retrieved and gold have nothing in common to be compared by",
-            got=f"retrieved: {', '.join(sorted(samples.retrieved.fields))}; "
-            f"gold: {', '.join(sorted(samples.gold.fields))}",
+            got=f"retrieved: {', '.join(sorted(samples.retrieved.all_fields))}; "
+            f"gold: {', '.join(sorted(samples.gold.all_fields))}",
             hint="give both sides ids, or both texts",
         )
     if both == {"text"}:
@@ -81,7 +81,7 @@ def nothing_matched(samples: Samples, judge: Judge, c: Convention) -> tuple[Note
 
 
 def _share_documents(samples: Samples, c: Convention) -> int:
-    if "doc" not in samples.retrieved.some or "id" not in samples.gold.fields:
+    if "doc" not in samples.retrieved.any_fields or "id" not in samples.gold.all_fields:
         return 0
     rankings = _first(samples.retrieved.each("doc", c))
     gold = list(samples.gold.keys("id").each())
@@ -90,7 +90,7 @@ def _share_documents(samples: Samples, c: Convention) -> int:
 
 def _quotes_inside(samples: Samples, c: Convention) -> tuple[int, int]:
     """How many gold texts lie in a chunk of their query, and how many were looked at."""
-    if "text" not in samples.retrieved.fields & samples.gold.fields:
+    if "text" not in samples.retrieved.all_fields & samples.gold.all_fields:
         return 0, 0
     texts = [fold_space(str(text)) for text in samples.gold.columns["text"]]
     inside = looked = 0

@@ -100,7 +100,7 @@ class Claims(JudgeBase):
         """Whose claims are looked for; the answer's before the gold, which may be passages."""
         texts = {"answer": samples.answer, "response": samples.response}
         if self.of == "gold" or (self.of == "auto" and not any(samples.answer or ()) and len(samples.gold.grade)):
-            if "text" not in samples.gold.fields or not len(samples.gold.grade):
+            if "text" not in samples.gold.all_fields or not len(samples.gold.grade):
                 raise InputError(f'the judge "{self.name}" takes gold items for claims, but they have no texts')
             return "gold"
         of = "answer" if self.of == "auto" else self.of

@@ -65,9 +65,9 @@ class Ids(_Equality):
     def _check(self, samples: Samples) -> None:
         if self.field != "doc":
             return super()._check(samples)
-        if "doc" not in samples.retrieved.fields:
+        if "doc" not in samples.retrieved.all_fields:
             need(samples, "doc", self.name)
-        if not {"doc", "id"} & samples.gold.fields:
+        if not {"doc", "id"} & samples.gold.all_fields:
             raise InputError('at="doc" compares documents, but not every gold item has a "doc" or an "id"')
         return None
 

@@ -29,7 +29,7 @@ class Texts(NamedTuple):
 
 def need(samples: Samples, field: Field, judge: str) -> None:
     """Refuse samples in which an item lacks a field that the judge compares by."""
-    for side, fields in (("retrieved", samples.retrieved.fields), ("gold", samples.gold.fields)):
+    for side, fields in (("retrieved", samples.retrieved.all_fields), ("gold", samples.gold.all_fields)):
         if field not in fields:
             raise _lacking(samples, field, side, judge)
 
@@ -63,18 +63,18 @@ def _first_without(samples: Samples, field: Field, side: str) -> str:
         flat = samples.gold.columns[field]
         bounds = samples.gold.start.tolist()
         rows = [flat[bounds[i] : bounds[i + 1]] for i in range(len(samples))]
-    elif side == "retrieved" and field in samples.retrieved.some:
+    elif side == "retrieved" and field in samples.retrieved.any_fields:
         rows = list(samples.retrieved.each(field, STANDARD))
     for query, row in zip(samples.ids, rows, strict=False):
         if None in row:
             return f'item {list(row).index(None) + 1} of {side} in query "{query}" has no "{field}"'
-    have = samples.retrieved.fields if side == "retrieved" else samples.gold.fields
+    have = samples.retrieved.all_fields if side == "retrieved" else samples.gold.all_fields
     return f'the items of {side}, in query "{samples.ids[0]}" for one, have only: {", ".join(sorted(have))}'
 
 
 def _works(samples: Samples) -> str | None:
     """A judge that these samples have everything for."""
-    both = samples.retrieved.fields & samples.gold.fields
+    both = samples.retrieved.all_fields & samples.gold.all_fields
     if "id" in both:
         return "ids"
     if {"doc", "start", "end"} <= both:

@@ -88,8 +88,8 @@ class Contexts:
     """What came back for each query, as texts."""
 
     def __init__(self, samples: Samples, c: Convention, judge: str, *, by_sentence: bool = False) -> None:
-        if "text" not in samples.retrieved.fields:
-            have = ", ".join(sorted(samples.retrieved.fields)) or "nothing"
+        if "text" not in samples.retrieved.all_fields:
+            have = ", ".join(sorted(samples.retrieved.all_fields)) or "nothing"
             raise InputError(f'the judge "{judge}" reads the texts of what was retrieved; every item has only: {have}')
         self.by_sentence = by_sentence
         self.rankings = [

@@ -127,7 +127,7 @@ class Metric:
 
     def _meant(self, c: Convention) -> Definition:
         """What the convention understands by the name."""
-        return find_metric(c.calls[self.name]) if self.name in c.calls else self.definition
+        return find_metric(c.renames[self.name]) if self.name in c.renames else self.definition
 
     def _at_edges(self, values: Floats, hits: Hits, c: Convention, rel: float | None) -> Floats:
         """What the convention gives where there is nothing to measure."""

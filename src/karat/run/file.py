@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 _NAN = "nan"
+_STORED_AS = {"renames": "calls"}
+"""Fields of a convention that run files store under another name."""
 _RETRIEVED, _GOLD = "retrieved", "gold_items"
 _FORMAT = 1
 _KEY = "karat"

@@ -18,7 +18,7 @@ from karat.judges import Judge
 from karat.metrics import Metric
 from karat.samples import Field, Rankings, Samples
 from karat.samples.keys import as_id, as_ids, as_text, without_copies
-from karat.samples.rankings.dicts import Maps
+from karat.samples.rankings.dicts import Dicts
 from karat.samples.rankings.score_order import order, precision_of
 from karat.samples.rankings.table import Table
 
@@ -131,7 +131,7 @@ class StoredItems:
         """The top ranks of each ranking, and the gold. Bare strings are ids or texts, as the judge compares them."""
         compared: Field = "id" if judge.compares == "id" else "doc" if judge.compares == "doc" else "text"
         bare: Field = "text" if compared == "text" else "id"
-        fields = (bare,) if samples.retrieved.plain else tuple(f for f in _FIELDS if f in samples.retrieved.some)
+        fields = (bare,) if samples.retrieved.plain else tuple(f for f in _FIELDS if f in samples.retrieved.any_fields)
         if c.duplicates == "once":
             columns = _best(samples.retrieved, fields, c, ranks)
         else:
@@ -236,8 +236,8 @@ def _best(rankings: Rankings, fields: Sequence[Field], c: Convention, ranks: int
 
 def _by_score(rankings: Maps | Table, c: Convention, ranks: int) -> Iterator[tuple[list[Any], list[float]]]:
     given: Iterator[tuple[list[Any], Floats]]
-    if isinstance(rankings, Maps):
-        given = ((list(scored), np.fromiter(scored.values(), float, len(scored))) for scored in rankings.maps)
+    if isinstance(rankings, Dicts):
+        given = ((list(scored), np.fromiter(scored.values(), float, len(scored))) for scored in rankings.dicts)
     else:
         assert rankings.scores is not None
         item, all_scores = rankings.item, rankings.scores
@@ -261,7 +261,7 @@ def _order(scores: Floats, names: Sequence[Any], c: Convention, ranks: int) -> l
 def identities(samples: Samples, judge: Judge, c: Convention) -> Iterator[list[tuple[str | None, ...]]]:
     """What tells the items of each query apart: the fields that the judge compares, in their normal form."""
     rankings = samples.retrieved
-    keys = [rankings.each(field, c) for field in judge.fields if field in rankings.some]
+    keys = [rankings.each(field, c) for field in judge.fields if field in rankings.any_fields]
     for columns in zip(*keys, strict=True):
         yield [
             tuple(None if v is None else judge.same(as_text(v)) for v in item) for item in zip(*columns, strict=True)
@@ -321,6 +321,6 @@ def _whole(rankings: Rankings, field: Field) -> Sequence[Any]:
     """Every item of every ranking, in any order."""
     if isinstance(rankings, Table):
         return [rankings.item]
-    if isinstance(rankings, Maps):
-        return rankings.maps
+    if isinstance(rankings, Dicts):
+        return rankings.dicts
     return list(rankings.each(field, STANDARD))

@@ -1,4 +1,4 @@
-"""Samples: files, frames, lists and dicts, read into columns. Nothing is copied that need not be."""
+"""Samples: files, frames, lists and dicts → columns. Data is copied only where needed."""
 
 from __future__ import annotations
 
@@ -6,14 +6,6 @@ from karat.samples.columns import Field, Found, GoldItems, Keys, Rankings, Readi
 from karat.samples.read import read_samples, read_test_set
 
 __all__ = [
-    "Field",
-    "Found",
-    "GoldItems",
-    "Keys",
-    "Rankings",
-    "Reading",
-    "RepeatedKey",
-    "Samples",
-    "read_samples",
+    "Field", "Found", "GoldItems", "Keys", "Rankings", "Reading", "RepeatedKey", "Samples", "read_samples",
     "read_test_set",
-]
+]  # fmt: skip

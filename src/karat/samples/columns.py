@@ -1,4 +1,4 @@
-"""Samples as columns: all queries of a test set, whatever they were read from."""
+"""Samples as columns: rankings and gold of all queries, whatever they were read from."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from karat._internal.arrays import Bools, Floats, Ints, starts
+from karat._internal.arrays import Bools, Floats, Ints, group_number, starts, take_ragged
 from karat.conventions import Convention
 from karat.errors import InputError
-from karat.samples.keys import Look, as_id, look_at
+from karat.samples.keys import KeyTypes, as_id, key_types
 from karat.samples.notes import Note
 
 Field = Literal["id", "text", "doc", "start", "end", "group"]
-"""What an item may be known by: its id, its text, its document and its place there. Gold items may stand in a group."""
+"""The fields of an item: id, text, document and character range; gold items may belong to a group."""
 
 
 class RepeatedKey(Exception):
-    """A query has a gold key twice. Whoever looks the keys up notices; nobody searches for it before."""
+    """A query has the same gold key twice; `Rankings.find` notices it during the lookup."""
 
 
 class Keys:
-    """The gold keys of all queries, one query after the other."""
+    """The gold keys of all queries as one flat list."""
 
     def __init__(self, key: list[str], start: Ints, *, numbers: bool = True, distinct: bool = False) -> None:
         self.key = key
         self.start = start
-        """Where each query's keys begin, and after the last query where they end."""
+        """The offset of each query's keys, and the end of the last."""
         self.numbers = numbers
-        """Whether some of them might stand in a ranking as numbers."""
+        """True if rankings may contain some of the keys as integers."""
         self.distinct = distinct
-        """Whether it is known that no query has a key twice."""
+        """True if no query is known to have a key twice."""
         self._query: Ints | None = None
 
     @property
     def query(self) -> Ints:
-        """The query of each key."""
+        """The query number of each key."""
         if self._query is None:
-            self._query = np.repeat(np.arange(len(self.start) - 1), self.start[1:] - self.start[:-1])
+            self._query = group_number(self.start)
         return self._query
 
     def each(self) -> Iterator[list[str]]:
@@ -50,114 +50,109 @@ class Keys:
         return (self.key[begin:end] for begin, end in pairwise(self.start.tolist()))
 
     def part(self, first: int, last: int) -> Keys:
-        """The keys of some queries that follow each other."""
+        """The keys of the queries from `first` to `last`, exclusive."""
         begin, end = self.start[first], self.start[last]
         start = self.start[first : last + 1] - begin
         return Keys(self.key[begin:end], start, numbers=self.numbers, distinct=self.distinct)
 
     def check(self) -> None:
-        """Notice a key that a query has twice."""
+        """Raise RepeatedKey if a query has a key twice."""
         if not self.distinct and sum(map(len, map(set, self.each()))) < len(self.key):
             raise RepeatedKey
 
     def once(self) -> Keys:
-        """Each key of a query once."""
+        """The keys without repetitions within a query."""
         each = [list(dict.fromkeys(own)) for own in self.each()]
         size = np.fromiter(map(len, each), np.int64, len(each))
         return Keys(list(chain.from_iterable(each)), starts(size), numbers=self.numbers, distinct=True)
 
 
 class Found(NamedTuple):
-    """Where gold keys stand in the rankings, and how deep each ranking is."""
+    """The ranks at which gold keys were retrieved, and the depth of each ranking."""
 
     query: Ints
     rank: Ints
     gold: Ints
     depth: Ints
     rounded: int = 0
-    """How many ranks were decided by an id because scores differ beyond single precision only."""
+    """The number of ranks decided by a tie that exists only in single precision."""
+
+    @classmethod
+    def concat(cls, parts: Sequence[Found], depth: Ints) -> Found:
+        """The matches of consecutive queries as one; `depth` is that of all rankings."""
+        if len(parts) == 1:
+            return parts[0]
+        query, rank, gold = (np.concatenate([np.zeros(0, np.int64), *(p[i] for p in parts)]) for i in range(3))
+        return cls(query, rank, gold, depth, sum(part.rounded for part in parts))
 
     def spread(self, once: Keys, keys: Keys) -> Found:
-        """What was found of keys that each occur once, for all that are equal to them."""
+        """Matches of keys without repetitions, expanded to all keys."""
         numbers: dict[tuple[int, str], list[int]] = {}
         for i, name in enumerate(zip(keys.query.tolist(), keys.key, strict=True)):
             numbers.setdefault(name, []).append(i)
         same = [numbers[q, once.key[g]] for q, g in zip(self.query.tolist(), self.gold.tolist(), strict=True)]
-        times = [len(several) for several in same]
-        gold = np.array([i for several in same for i in several], np.int64)
+        times = list(map(len, same))
+        gold = np.array(list(chain.from_iterable(same)), np.int64)
         return self._replace(query=np.repeat(self.query, times), rank=np.repeat(self.rank, times), gold=gold)
 
 
 class Rankings(Protocol):
     """The rankings of all queries, in the order of the samples."""
 
-    @property
-    def fields(self) -> frozenset[Field]:
-        """What every item is known by."""
-        ...
-
-    @property
-    def some(self) -> frozenset[Field]:
-        """What at least one item is known by."""
-        ...
-
-    @property
-    def plain(self) -> bool:
-        """Whether the items are bare strings, which may be ids or texts."""
-        ...
+    all_fields: frozenset[Field]
+    """The fields that every item has."""
+    any_fields: frozenset[Field]
+    """The fields that at least one item has."""
+    plain: bool
+    """True if the items are bare strings, which may be ids or texts."""
 
     def __len__(self) -> int: ...
 
     def take(self, rows: Sequence[int | None]) -> Rankings:
-        """The rankings in another order; None stands for one that is missing."""
-        ...
+        """The rankings of these rows, in this order; None is a missing ranking."""
 
     def without(self, ids: Sequence[str]) -> Rankings:
-        """The rankings, each without the item of this id."""
-        ...
+        """The rankings, each without the item of the given id."""
 
     def sorted_scores(self, c: Convention) -> Iterator[Sequence[float]] | None:
-        """The scores of each query, best first, if there are any."""
-        ...
+        """The scores of each query, best first; None if there are no scores."""
 
     def each(self, field: Field, c: Convention) -> Iterator[Sequence[Any]]:
-        """The items of each query, best first, for judges that must look at every one."""
-        ...
+        """One field of all items of each query, best first."""
 
     def find(self, field: Field, keys: Keys, c: Convention) -> Found:
-        """Where the gold keys stand, every time that they occur; raises RepeatedKey."""
-        ...
+        """Every occurrence of the gold keys; raises RepeatedKey."""
 
 
 class GoldItems(NamedTuple):
-    """The gold of all queries as flat columns; `start` says where each query's items begin."""
+    """The gold of all queries as flat columns; `start` holds the offset of each query."""
 
     columns: Mapping[Field, Sequence[Any]]
     grade: Floats
     start: Ints
     plain: bool = False
-    """Whether the items are bare strings, which may be ids or texts."""
+    """True if the items are bare strings, which may be ids or texts."""
     distinct: bool = False
-    """Whether no item can occur twice, as in a dict."""
-    look: Look = Look(strings=False, numbers=True)
+    """True if no item can occur twice, as in a dict."""
+    types: KeyTypes = KeyTypes(strings=False, numbers=True)
     complete: frozenset[Field] | None = None
-    """The fields that every item has, if some have fewer than others."""
+    """The fields that every item has, if not all columns are complete."""
 
     @property
-    def fields(self) -> frozenset[Field]:
-        """What every item is known by."""
+    def all_fields(self) -> frozenset[Field]:
+        """The fields that every item has."""
         return frozenset(self.columns) if self.complete is None else self.complete
 
     @property
     def query(self) -> Ints:
-        """The query of each item."""
-        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+        """The query number of each item."""
+        return group_number(self.start)
 
     def units(self, keys: Iterable[Hashable]) -> Ints | None:
-        """Which items are one, by number: those of a query that share a group, or the key; None if all differ."""
+        """A number per item, equal for items of a query with the same group or key; None if all items differ."""
         group = self.columns.get("group")
         if group is None and np.diff(self.start).max(initial=0) < 2:
-            return None  # and nobody need make the keys
+            return None  # without computing the keys
         key = list(keys)
         if group is None and len(set(zip(self.query.tolist(), key, strict=True))) == len(key):
             return None
@@ -179,62 +174,65 @@ class GoldItems(NamedTuple):
         )
 
     def take(self, rows: Ints) -> GoldItems:
-        """The gold of some queries, in this order."""
-        size = np.diff(self.start)[rows]
-        flat = (np.arange(int(size.sum())) + np.repeat(self.start[rows] - (np.cumsum(size) - size), size)).tolist()
-        # One list may stand under two names; it stays one.
-        taken = {id(column): [column[i] for i in flat] for column in self.columns.values()}
+        """The gold of these queries, in this order."""
+        flat, start = take_ragged(self.start, rows)
+        items = flat.tolist()
+        # Two fields may share one list: take it once.
+        taken = {id(column): [column[i] for i in items] for column in self.columns.values()}
         columns = {field: taken[id(column)] for field, column in self.columns.items()}
-        return self._replace(columns=columns, grade=self.grade[flat], start=starts(size))
+        return self._replace(columns=columns, grade=self.grade[flat], start=start)
 
     def keys(self, field: Field) -> Keys:
-        """What the items are compared by; a gold item that names no document is one itself."""
+        """The keys to look up; a gold item without a document counts as a document itself."""
         column = self.columns[field if field in self.columns else "id"]
-        if field == "doc" and field not in self.fields:
+        if field == "doc" and field not in self.all_fields:
             column = [i if doc is None else doc for doc, i in zip(column, self.columns["id"], strict=True)]
         key: list[str]
-        if self.look.strings:
+        if self.types.strings:
             key = column if isinstance(column, list) else list(column)
         else:
             key = [as_id(item) if field != "text" or not isinstance(item, str) else item for item in column]
-        distinct = self.distinct and self.look.strings
-        return Keys(key, self.start, numbers=self.look.numbers, distinct=distinct)
+        return Keys(key, self.start, numbers=self.types.numbers, distinct=self.distinct and self.types.strings)
 
 
-def gold_of_maps(maps: Sequence[Mapping[Any, float]], ids: Sequence[str]) -> GoldItems:
-    """Gold from dicts, item to grade."""
-    flat = list(chain.from_iterable(maps))
-    size = np.fromiter(map(len, maps), np.int64, len(maps))
-    values: list[Any] = [gold.values() for gold in maps]
+def gold_of_dicts(dicts: Sequence[Mapping[Any, float]], ids: Sequence[str]) -> GoldItems:
+    """Gold from dicts of grades, one per query."""
+    flat = list(chain.from_iterable(dicts))
+    size = np.fromiter(map(len, dicts), np.int64, len(dicts))
+    values: list[Any] = [gold.values() for gold in dicts]
     try:
         grade = np.frombuffer(bytes(chain.from_iterable(values)), np.uint8).astype(float)
-    except (TypeError, ValueError):  # not all of them are small whole numbers
+    except (TypeError, ValueError):  # not all grades are small integers
         try:
             grade = np.frombuffer(struct.pack(f"{len(flat)}d", *chain.from_iterable(values)), float)
         except (struct.error, OverflowError) as error:
-            raise _explain(maps, ids) from error
+            raise bad_number(dicts, ids, "grade") from error
         if not np.isfinite(grade).all():
-            raise _explain(maps, ids) from None
+            raise bad_number(dicts, ids, "grade") from None
     columns: dict[Field, list[Any]] = {"id": flat, "text": flat}
-    return GoldItems(columns, grade, starts(size), plain=True, distinct=True, look=look_at(flat))
+    return GoldItems(columns, grade, starts(size), plain=True, distinct=True, types=key_types(flat))
 
 
-def _explain(maps: Sequence[Mapping[Any, float]], ids: Sequence[str]) -> InputError:
-    """Find the grade that is none."""
-    for query, gold in zip(ids, maps, strict=True):
-        for item, grade in gold.items():
+def bad_number(dicts: Sequence[Any], ids: Sequence[str], kind: Literal["score", "grade"]) -> InputError:
+    """The error for the first score or grade that is not a number."""
+    for query, values in zip(ids, dicts, strict=True):
+        if not isinstance(values, Mapping):
+            problem = f'query "{query}": retrieved is a {type(values).__name__}; expected a dict of scores'
+            return InputError(problem, got=values, hint='{"doc-4": 12.5, "doc-9": 11.0}')
+        for item, value in values.items():
             try:
-                good = not isinstance(grade, str) and isfinite(grade)
-            except (TypeError, OverflowError):
-                good = False
-            if not good:
-                return InputError(f'query "{query}": the grade of {as_id(item)!r} is not a finite number', got=grade)
-    return InputError("a grade is not a number")
+                number = nan if isinstance(value, str) else float(value)
+            except (TypeError, ValueError, OverflowError):
+                number = nan
+            if number != number or (kind == "grade" and isinf(number)):
+                finite = "finite " if kind == "grade" else ""
+                return InputError(f'query "{query}": the {kind} of {item!r} is not a {finite}number', got=value)
+    return InputError(f"a {kind} is not a number, or too large")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """How the data was read."""
+    """The source of the samples, and what happened when they were read."""
 
     source: str = "data"
     notes: tuple[Note, ...] = ()
@@ -258,7 +256,7 @@ class Samples:
     response: Sequence[str | None] | None = None
     meta: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     missing: Bools | None = None
-    """Which gold queries the run lacks, if any."""
+    """Flags the gold queries that are not in the results, if there are any."""
     reading: Reading = field(default_factory=Reading)
 
     def __len__(self) -> int:
@@ -285,8 +283,21 @@ class Samples:
         )
 
 
+class Side(NamedTuple):
+    """The rankings or the gold alone, before the two are joined."""
+
+    ids: list[str] | None
+    """The query ids; None if the queries are given by position."""
+    data: Any
+    source: str
+    notes: tuple[Note, ...] = ()
+    texts: Mapping[str, list[str | None]] = {}
+    """The query, answer and response of each query, as far as given."""
+    meta: Mapping[str, list[Any]] = {}
+
+
 def rows_of(gold_ids: list[str], ids: list[str]) -> list[int | None]:
-    """For each query of the gold, the row of its ranking, or None if the run lacks it."""
+    """The row of each gold query in the results, or None if it is missing there."""
     at = dict(zip(ids, range(len(ids)), strict=True))
     rows = [at.get(query) for query in gold_ids]
     if all(row is None for row in rows):
@@ -295,44 +306,40 @@ def rows_of(gold_ids: list[str], ids: list[str]) -> list[int | None]:
 
 
 def check_ids(ids: Sequence[str], source: str) -> None:
-    """Refuse two samples with one id."""
+    """Refuse two samples with the same id."""
     if len(set(ids)) == len(ids):
         return
     seen: dict[str, int] = {}
     for row, query in enumerate(ids, 1):
         if query in seen:
-            raise InputError(
-                f'{source}: samples {seen[query]} and {row} have the same id "{query}"',
-                hint="give each its own id, or leave the ids out",
-            )
+            problem = f'{source}: samples {seen[query]} and {row} have the same id "{query}"'
+            raise InputError(problem, hint="give each its own id, or leave the ids out")
         seen[query] = row
 
 
-def _nothing_shared(run: Sequence[str], gold: Sequence[str]) -> InputError:
-    """Say which ids either side has, and the likeliest reason that they differ."""
-    if not run:
-        return InputError("the run is empty: it has no query")
+def _nothing_shared(results: Sequence[str], gold: Sequence[str]) -> InputError:
+    """The error with ids of both sides and the likeliest reason why they differ."""
+    if not results:
+        return InputError("the results are empty: no query")
 
     def few(ids: Sequence[str]) -> str:
         return ", ".join(f'"{query}"' for query in ids[:2]) + (", …" if len(ids) > 2 else "")
 
-    both = f"Run: {few(run)}  Gold: {few(gold)}"
-    return InputError(f"the run and the gold share no query id. {both}", hint=_likely(run, gold))
+    both = f"Results: {few(results)}  Gold: {few(gold)}"
+    return InputError(f"the results and the gold share no query id. {both}", hint=_likely_cause(results, gold))
 
 
-def _likely(run: Sequence[str], gold: Sequence[str]) -> str:
-    wanted = set(gold)
+def _likely_cause(results: Sequence[str], gold: Sequence[str]) -> str:
     folds: dict[str, Callable[[str], str]] = {
         "upper and lower case": str.casefold,
-        "white space": lambda s: "".join(s.split()),
-        "leading zeros": lambda s: s.lstrip("0"),
+        "white space": lambda text: "".join(text.split()),
+        "leading zeros": lambda text: text.lstrip("0"),
     }
-    for name, fold in folds.items():
-        if {fold(query) for query in run} & {fold(query) for query in wanted}:
-            return f"the ids differ by {name}; check how one of the two was written"
-    for query in run[:50]:
-        for other in gold[:50]:
-            long, short = sorted((query, other), key=len, reverse=True)
-            if short and (long.endswith(short) or long.startswith(short)):
-                return "the ids differ by a prefix or suffix; check how one of the two was written"
+    causes = [name for name, fold in folds.items() if not {*map(fold, results)}.isdisjoint(map(fold, gold))]
+    for pair in product(results[:50], gold[:50]):
+        short, long = sorted(pair, key=len)
+        if short and (long.endswith(short) or long.startswith(short)):
+            causes.append("a prefix or suffix")
+    if causes:
+        return f"the ids differ by {causes[0]}; check how one of the two was written"
     return "check that both belong to the same queries, and that the two were not swapped"

@@ -1,6 +1,6 @@
-"""Names of columns: karat's own, and those of the tools that people come from.
+"""Column names of karat and of other tools.
 
-A dialect is one record here. The first whose mark is among the columns is taken, and said.
+To support another tool, add a record to DIALECTS. The first dialect with a marker among the columns is used.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from karat.errors import InputError, nearest
 
 
 class Dialect(NamedTuple):
-    """How one tool names the fields of a sample."""
+    """The column names of one tool."""
 
     name: str
-    mark: frozenset[str]
-    """Columns by which it is recognised; any one is enough."""
+    markers: frozenset[str]
+    """Columns that identify the tool; any one is enough."""
     fields: Mapping[str, str]
-    """The tool's name of a column, to karat's."""
+    """The tool's column names, each with karat's name for it."""
 
 
 KARAT = Dialect(
@@ -58,13 +58,13 @@ DIALECTS = (
     ),
 )  # fmt: skip
 
-_MARKS = {name: dialect for dialect in DIALECTS for name in sorted(dialect.mark)}
+_MARKERS = {name: dialect for dialect in DIALECTS for name in sorted(dialect.markers)}
 
 SIDE_NAMES = {
     side: [theirs for d in DIALECTS for theirs, ours in d.fields.items() if ours in (side, f"{side}_ids")]
     for side in ("retrieved", "gold")
 }
-"""What the rankings, and the gold, are called by anybody."""
+"""All known names of the columns with rankings and with gold."""
 
 LONG = {
     "query": ("query_id", "qid", "query", "question_id", "query-id"),
@@ -74,22 +74,22 @@ LONG = {
     "rank": ("rank", "position"),
     "grade": ("grade", "relevance", "rel", "label", "judgement", "judgment", "rating", "gain"),
 }  # fmt: skip
-"""The columns of long tables, one row for each item, by the names they go under."""
+"""Roles of the columns of long tables (one row per item), each with its known names, the preferred one first."""
 
 
 def dialect_of(columns: Container[str]) -> Dialect | None:
-    """Whose names these columns are, if anybody's."""
-    return next((dialect for name, dialect in _MARKS.items() if name in columns), None)
+    """The dialect of these columns, if it is known."""
+    return next((dialect for name, dialect in _MARKERS.items() if name in columns), None)
 
 
 def long_column(columns: Sequence[str], role: str) -> str | None:
-    """The column that plays this role in a long table, in upper or lower case."""
+    """The column with this role in a long table, ignoring case."""
     folded = {str(name).lower(): name for name in reversed(columns)}
     return next((folded[name] for name in LONG[role] if name in folded), None)
 
 
 def misnamed(columns: Sequence[str], *roles: str) -> tuple[str, str] | None:
-    """A column whose name nobody knows but which looks like that of a role, and the name that it should have."""
+    """A column whose unknown name resembles that of a role, and the name it should have."""
     known = {name for names in LONG.values() for name in names}
     for column in columns:
         if column.lower() not in known and (close := nearest(column, [n for role in roles for n in LONG[role]])):
@@ -98,16 +98,20 @@ def misnamed(columns: Sequence[str], *roles: str) -> tuple[str, str] | None:
 
 
 def is_long(columns: Sequence[str]) -> bool:
-    """Whether a table with these columns has one row for each item rather than for each query."""
+    """True if a table with these columns has one row per item rather than per query."""
     return dialect_of(columns) is None and long_column(columns, "item") is not None
 
 
-def no_column(wanted: str, columns: Sequence[str], place: str) -> InputError:
-    """The error for a table that lacks a column, naming the one that looks most like it."""
-    if wanted in columns:
-        return InputError(f'{place}: column "{wanted}" is empty in every row', hint="[] where there is nothing")
-    known = [wanted, *SIDE_NAMES.get(wanted, ()), *(n for names in LONG.values() if wanted in names for n in names)]
-    taken = {name for d in DIALECTS for name in d.fields}  # a right name is no slip
+def no_column(expected: str, columns: Sequence[str], place: str) -> InputError:
+    """The error for a missing column, which suggests the column with the most similar name."""
+    if expected in columns:
+        return InputError(f'{place}: column "{expected}" is empty in every row', hint="[] where there is nothing")
+    known = [
+        expected,
+        *SIDE_NAMES.get(expected, ()),
+        *(n for names in LONG.values() if expected in names for n in names),
+    ]
+    taken = {name for d in DIALECTS for name in d.fields}  # a known name is not a typo
     close = next((name for name in columns if name not in taken for k in known if nearest(name, [k])), None)
-    hint = f'rename "{close}" to "{wanted}"' if close else f'a column "{wanted}"'
-    return InputError(f'{place}: no column "{wanted}"', got=list(columns), hint=hint)
+    hint = f'rename "{close}" to "{expected}"' if close else f'a column "{expected}"'
+    return InputError(f'{place}: no column "{expected}"', got=list(columns), hint=hint)

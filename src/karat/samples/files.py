@@ -1,4 +1,4 @@
-"""Files: by the ending of their name, compressed or not."""
+"""Files: Parquet, Arrow, CSV, JSON, JSONL and TREC, compressed or not."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def told(source: Source) -> Iterator[None]:
-    """Turn what Polars and the system say of a file into an error that names it."""
+def read_errors(source: Source) -> Iterator[None]:
+    """Turn errors of Polars and the operating system into an InputError that names the file."""
     import polars as pl
 
     try:
@@ -34,23 +34,22 @@ def told(source: Source) -> Iterator[None]:
 
 
 def scan(source: Source, side: str | None = None) -> pl.LazyFrame:
-    """The table, of which only the columns that are needed will be read."""
-    with told(source):
+    """The table, lazily, with only the columns that are needed."""
+    with read_errors(source):
         frame = _scan(source)
-        names = frame.collect_schema().names()
-        wanted = needed(names, side)
+        columns = needed(frame.collect_schema().names(), side)
         if source.is_table and len(source.files) > 1:
-            _check_columns(source, wanted)
-    return frame.select(wanted)
+            _check_columns(source, columns)
+    return frame.select(columns)
 
 
 def needed(columns: Sequence[str], side: str | None = None) -> list[str]:
-    """The columns of a long table that play a part; all columns if there is more to an item than its id."""
+    """The columns of a long table that have a role; all columns if items have more than an id."""
     if not is_long(columns) or has_records(columns):
         return list(columns)
     found = {role: name for role in LONG if (name := long_column(columns, role)) is not None}
     if not found.keys() & {"score", "rank", "grade"}:
-        return list(columns)  # whoever reads it looks for a column that is misnamed
+        return list(columns)  # a column may be misnamed, which the reader reports
     if side == "retrieved" and "score" in found:
         found = {role: found[role] for role in ("query", "item", "score") if role in found}
     return list(dict.fromkeys(found.values()))
@@ -68,65 +67,65 @@ def _scan(source: Source) -> pl.LazyFrame:
     if source.kind == ".arrow":
         return pl.scan_ipc(files, hive_partitioning=source.hive, **options)
     separator = "\t" if source.kind == ".tsv" else ","
-    # Cells as text; only what is a list is read further, by whoever wants one.
+    # Cells are text; lists are parsed later, where they are needed.
     frame = pl.scan_csv(files, separator=separator, infer_schema=False, encoding="utf8", **options)
     return frame.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
 
 
-def _check_columns(source: Source, wanted: Sequence[str]) -> None:
-    """Refuse a file whose columns are of other types than those of the first, naming both."""
+def _check_columns(source: Source, columns: Sequence[str]) -> None:
+    """Refuse a file whose column types differ from those of the first file."""
     import polars as pl
 
     first: dict[str, Any] | None = None
     for file in source.files:
-        with told(source._replace(name=file)):
+        with read_errors(source._replace(name=file)):
             own = pl.read_parquet_schema(file) if source.kind == ".parquet" else pl.read_ipc_schema(file)
-        types = {name: own[name] for name in wanted if name in own}
+        types = {name: own[name] for name in columns if name in own}
         first = types if first is None else first
-        for name in [name for name in wanted if types.get(name) != first.get(name)]:
+        for name in [name for name in columns if types.get(name) != first.get(name)]:
             mine, theirs = (str(known.get(name, "missing")) for known in (types, first))
             raise InputError(f'{file}: column "{name}" is {mine}, but {theirs} in {source.files[0]}')
 
 
-_BEGINNING = 1000
-"""The lines among which the first that is not blank tells what the others are."""
+_HEAD = 1000
+"""The number of lines searched for the first that is not blank, which decides the format."""
 
 
 class Rows(NamedTuple):
-    """Samples as dicts, with the line on which each stands."""
+    """Samples as dicts, with their line numbers."""
 
     rows: list[Any]
     lines: list[int]
     skipped: int = 0
     files: Sequence[str] = ()
-    """The file of each row, if there are several."""
+    """The file of each row, if there are several files."""
 
     def place(self, row: int, source: str) -> str:
-        """Where a row stands."""
+        """The file and line of a row, for messages."""
         return f"{self.files[row] if self.files else source}, line {self.lines[row]}"
 
 
 def read_file(path: str | PathLike[str]) -> Rows | pl.DataFrame | Any:
-    """What a path stands for."""
+    """The contents of a file, a folder or a pattern."""
     return read_files(find_source(path))
 
 
 def read_files(source: Source, side: str | None = None, *, skip_bad_rows: bool = False) -> Rows | pl.DataFrame | Any:
-    """What files hold: rows, a table, or whatever their JSON is; of a long table, what is needed of one side."""
+    """The contents of files: rows, a frame or a JSON value; of a long table only the columns that `side` needs."""
     kind = source.kind
     if source.files[0] == STANDARD_INPUT or not (source.remote or all(Path(file).is_file() for file in source.files)):
         return _read_pipe(source, skip_bad_rows=skip_bad_rows)
     if source.is_table or kind == ".csv":
-        with told(source):
+        with read_errors(source):
             return scan(source, side).collect()
     parts = [_read_text(one, one.files[0], side, skip_bad_rows=skip_bad_rows) for one in source.each()]
-    return parts[0] if len(parts) == 1 else _together(source, parts)
+    return parts[0] if len(parts) == 1 else _concat(source, parts)
 
 
 def form_of(source: Source, content: str | bytes) -> tuple[str, str]:
-    """What a text file holds, "rows", "json", "table" or "trec", and its first line; its ending tells, or that line."""
-    with told(source):
-        head = _beginning(source, content)
+    """The format of a text file, "rows", "json", "table" or "trec", by its ending or first line; and that line."""
+    with read_errors(source):
+        head = _head(source, content)
     begin = next((line.lstrip("\ufeff").strip() for line in head if line.strip()), "")
     if source.kind == ".jsonl" or (source.kind != ".json" and begin.startswith("{")):
         return "rows", begin
@@ -135,22 +134,21 @@ def form_of(source: Source, content: str | bytes) -> tuple[str, str]:
     return ("table" if source.kind == ".tsv" and not looks_like_trec(begin) else "trec"), begin
 
 
-def _beginning(source: Source, content: str | bytes) -> Sequence[str]:
-    """The first lines."""
+def _head(source: Source, content: str | bytes) -> Sequence[str]:
     import polars as pl
 
     if isinstance(content, str) and not (source.compressed or source.remote):
         with Path(content).open(encoding="utf-8", errors="replace", newline="\n") as file:
-            return list(islice(file, _BEGINNING))
-    return pl.read_lines(content, n_rows=_BEGINNING, glob=False)["line"].to_list()
+            return list(islice(file, _HEAD))
+    return pl.read_lines(content, n_rows=_HEAD, glob=False)["line"].to_list()
 
 
 def _read_text(source: Source, content: str | bytes, side: str | None, *, skip_bad_rows: bool) -> Any:
-    """One file of text: JSON, rows of it, cells between tabs, or a TREC file."""
+    """One text file: JSON, JSONL, TSV or TREC."""
     import polars as pl
 
     form, begin = form_of(source, content)
-    with told(source):
+    with read_errors(source):
         if form == "table":
             return scan(source, side).collect()
         if form == "trec":
@@ -162,10 +160,10 @@ def _read_text(source: Source, content: str | bytes, side: str | None, *, skip_b
 
 
 def _read_pipe(source: Source, *, skip_bad_rows: bool) -> Any:
-    """What cannot be read twice: standard input, a pipe; it is held as bytes."""
+    """Standard input or a pipe, which can be read only once: it is loaded into memory."""
     import polars as pl
 
-    with told(source):
+    with read_errors(source):
         name = source.files[0]
         content = sys.stdin.buffer.read() if name == STANDARD_INPUT else Path(name).read_bytes()
         if source.kind == ".parquet":
@@ -177,15 +175,15 @@ def _read_pipe(source: Source, *, skip_bad_rows: bool) -> Any:
     return _read_text(source, content, None, skip_bad_rows=skip_bad_rows)
 
 
-def _together(source: Source, parts: list[Any]) -> Any:
-    """The contents of several files of text as one."""
+def _concat(source: Source, parts: list[Any]) -> Any:
+    """The contents of several text files as one."""
     import polars as pl
 
     if all(isinstance(part, pl.DataFrame) for part in parts):
-        with told(source):
+        with read_errors(source):
             return pl.concat(parts)
     if not all(isinstance(part, Rows) for part in parts):
-        raise InputError(f"{source.name}: several JSON files; wanted one, or JSONL files")
+        raise InputError(f"{source.name}: several JSON files; expected one, or JSONL files")
     return Rows(
         [row for part in parts for row in part.rows],
         [line for part in parts for line in part.lines],
@@ -195,7 +193,7 @@ def _together(source: Source, parts: list[Any]) -> Any:
 
 
 def decode_lines(path: str, lines: pl.Series, *, skip_bad_rows: bool = False, first: int | None = None) -> Rows:
-    """Samples from lines of JSON: all of a file, or a piece of it whose first line has this number."""
+    """Rows from lines of JSON: a whole file, or a piece that starts at line `first`."""
     rows: list[Any] = []
     numbers: list[int] = []
     skipped = 0
@@ -205,7 +203,7 @@ def decode_lines(path: str, lines: pl.Series, *, skip_bad_rows: bool = False, fi
         try:
             row = _json(line.removeprefix("\ufeff"))
             if not isinstance(row, dict):
-                raise ValueError("wanted an object")  # noqa: TRY004
+                raise ValueError("expected an object")  # noqa: TRY004
         except ValueError as error:
             if skip_bad_rows:
                 skipped += 1
@@ -230,7 +228,7 @@ def _decode(path: str, lines: pl.Series) -> Any:
 
 
 def _json(text: str) -> Any:
-    """Decode JSON; the slower decoder of the standard library takes lone surrogates, and tells the line."""
+    """Decode JSON; on errors with the standard library, which accepts lone surrogates and reports the line."""
     import msgspec
 
     try:

@@ -1,4 +1,4 @@
-"""Ids: 1 and "1" are the same one, wherever either stands."""
+"""Ids and keys: 1, 1.0 and "1" are the same id in every layout."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Any, NamedTuple, TypeVar
 from karat.errors import InputError, shorten
 
 T = TypeVar("T")
-_DIGITS = 4000
-_TOO_LONG = 10**_DIGITS
+Where = Callable[[int], str]
+"""Names a row in an error: `query "q7"`, or `samples.jsonl, line 17`."""
+_MAX_DIGITS = 4000
 
 
 def as_id(value: object) -> str:
-    """The id as text: 1, 1.0 and "1" are one id (a column of numbers with gaps turns 1 into 1.0)."""
+    """The id as text. Floats are accepted because a column of integers with gaps turns 1 into 1.0."""
     if isinstance(value, str):
         return str(value)
-    if isinstance(value, Integral) and not isinstance(value, bool) and abs(int(value)) < _TOO_LONG:
+    if isinstance(value, Integral) and not isinstance(value, bool) and abs(int(value)) < 10**_MAX_DIGITS:
         return str(int(value))
     if isinstance(value, Real) and not isinstance(value, Integral) and float(value).is_integer():
         return str(int(float(value)))
@@ -25,12 +26,12 @@ def as_id(value: object) -> str:
 
 
 def as_text(value: object) -> str:
-    """A text; a number is written as an id is."""
+    """A text; a number is written like an id."""
     return value if isinstance(value, str) else as_id(value)
 
 
 def is_id(value: object) -> bool:
-    """Whether this can be an id."""
+    """True if the value can be an id."""
     try:
         as_id(value)
     except InputError:
@@ -39,27 +40,42 @@ def is_id(value: object) -> bool:
 
 
 def as_ids(values: Sequence[object]) -> list[str]:
-    """Each id as text; a list that holds nothing else is returned as it is."""
+    """All ids as text; a list of strings is returned unchanged."""
     if isinstance(values, list) and set(map(type, values)) <= {str}:
         return values
     return [as_id(value) for value in values]
 
 
 def numbered(size: int) -> list[str]:
-    """Ids for queries that have none: 1, 2, 3 and so on."""
+    """Default ids of queries: 1, 2, 3, …."""
     return [str(number) for number in range(1, size + 1)]
 
 
 def number_of(key: str) -> int | None:
-    """The whole number that is the same id as this text, if there is one."""
-    if len(key) > _DIGITS or not key.removeprefix("-").isdecimal() or not key.isascii():
+    """The integer that is the same id as this text, if there is one."""
+    if len(key) > _MAX_DIGITS or not key.removeprefix("-").isdecimal() or not key.isascii():
         return None
     number = int(key)
     return number if str(number) == key else None
 
 
+def by_id(ids: Sequence[str]) -> Where:
+    """Name a row by the id of its query."""
+    return lambda row: f'query "{ids[row]}"'
+
+
+def check_items(column: Sequence[Iterable[Any]], where: Where, field: str) -> None:
+    """Refuse the first item that is neither an id nor a text."""
+    for row, items in enumerate(column):
+        for number, item in enumerate(items, 1):
+            if not is_id(item):
+                kind = "null" if item is None else f"a {type(item).__name__}"
+                expected = "a string, a whole number or a record with an id or a text"
+                raise InputError(f"{where(row)}: item {number} of {field} is {kind}; expected {expected}", got=item)
+
+
 def first_of_each(items: Iterable[T], same: Callable[[T], object]) -> list[T]:
-    """The items without copies; two are copies if `same` gives the same of both."""
+    """The items without copies; two items are copies if `same` returns equal values."""
     kept: dict[object, T] = {}
     for item in items:
         kept.setdefault(same(item), item)
@@ -67,7 +83,7 @@ def first_of_each(items: Iterable[T], same: Callable[[T], object]) -> list[T]:
 
 
 def without_copies(items: list[T], same: Callable[[T], object], duplicates: str) -> list[T]:
-    """The items of a ranking as a convention wants them: all, the first of each, or the last of each."""
+    """A ranking under a convention's `duplicates`: all items, the first of each, or the last of each."""
     if duplicates == "once":
         return items
     if duplicates == "remove":
@@ -75,21 +91,18 @@ def without_copies(items: list[T], same: Callable[[T], object], duplicates: str)
     return first_of_each(items[::-1], same)[::-1]
 
 
-class Look(NamedTuple):
-    """What a quick look at many keys tells."""
+class KeyTypes(NamedTuple):
+    """The types among many keys."""
 
     strings: bool
-    """Every one is a string."""
+    """True if every key is a string."""
     numbers: bool
-    """Some could also be written as a number (it may say so in vain)."""
+    """True if a key may be an integer written as text; False if none is."""
 
 
-def look_at(keys: Iterable[Any]) -> Look:
-    """Look at every key in one pass: the smallest tells whether any begins like a number.
-
-    "-" and the digits sort below ":", letters above; what is not a string does not compare with one.
-    """
+def key_types(keys: Iterable[Any]) -> KeyTypes:
+    """Check all keys in one pass: "-" and digits sort below ":", letters above; other types do not compare."""
     try:
-        return Look(strings=True, numbers=min(keys, default="~") < ":")
+        return KeyTypes(strings=True, numbers=min(keys, default="~") < ":")
     except TypeError:
-        return Look(strings=False, numbers=True)
+        return KeyTypes(strings=False, numbers=True)

@@ -1,44 +1,226 @@
-"""Long tables that say more of an item than its id: its text, its range, its group."""
+"""Long tables: one row per retrieved or gold item."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from karat._internal.arrays import Floats, Ints, starts
+from karat._internal.threads import in_parallel
 from karat.errors import InputError
-from karat.samples.dialects import long_column
-from karat.samples.frames import query_of_rows, ranks_of
-from karat.samples.items import ALSO
+from karat.samples.columns import Field, GoldItems, Side
+from karat.samples.dialects import LONG, long_column, misnamed, no_column
+from karat.samples.items import BUILD, SYNONYMS
+from karat.samples.keys import by_id, key_types
+from karat.samples.notes import Note
+from karat.samples.rankings.table import Table
 
 if TYPE_CHECKING:
     import polars as pl
 
-_MORE = {"text", "start", "end", "group"}
+_MORE_THAN_IDS = {"text", "start", "end", "group"}
 
 
 def has_records(columns: Sequence[str]) -> bool:
-    """Whether there is more than ids in a long table; a text with no id beside it is the item itself."""
+    """True if a long table has more than ids; a text column without an id column is the id itself."""
     item = long_column(columns, "item")
     names = {name.lower() for name in columns}
-    more = _MORE & {ALSO.get(name.lower(), name.lower()) for name in columns if name != item}
+    more = _MORE_THAN_IDS & {SYNONYMS.get(name.lower(), name.lower()) for name in columns if name != item}
     return bool(more) or ("chunk_id" in names and bool(names & {"doc", "doc_id", "document_id"}))
 
 
-def long_records(frame: pl.DataFrame, side: str, source: str, first: int = 0) -> dict[str, list[dict[str, Any]]]:
-    """The items of each query as records; best first, or with the scores that order them."""
-    number = "score" if side == "retrieved" else "grade"
-    query, value = long_column(frame.columns, "query"), long_column(frame.columns, number)
-    rank = long_column(frame.columns, "rank")
-    ids = query_of_rows(frame, source, first)
-    if side == "retrieved" and rank is not None and value is None:
-        order = ranks_of(frame, rank, source, first).arg_sort()  # stable
-        frame, ids = frame[order], ids[order]
-    names = {name: name.lower() for name in frame.columns if name not in (query, rank, value)}
-    names |= {value: number} if value is not None else {}
-    if len(set(names.values())) < len(names):
-        raise InputError(f"{source}: two columns have one name but for case", got=list(frame.columns))
-    records = frame.select(list(names)).rename(names).to_dicts()
-    grouped: dict[str, list[dict[str, Any]]] = {}
-    for name, record in zip(ids.to_list(), records, strict=True):
-        grouped.setdefault(name, []).append(record)
-    return grouped
+def read_long(frame: pl.DataFrame, side: str, source: str, first: int = 0) -> Side:
+    """Rankings or gold from a long table; `first` rows of the source come before it."""
+    table = LongTable(frame, source, first)
+    if has_records(frame.columns):
+        return table.records(side)
+    return table.rankings() if side == "retrieved" else table.gold()
+
+
+class LongTable(NamedTuple):
+    """A long table and its place in the source."""
+
+    frame: pl.DataFrame
+    source: str
+    first: int = 0
+    """The number of rows of the source before this table, to name rows in errors."""
+
+    def name(self, role: str) -> str | None:
+        """The name of the column with this role."""
+        return long_column(self.frame.columns, role)
+
+    def rankings(self) -> Side:
+        """One row per retrieved item, ordered by score, else by rank, else as given."""
+        score, rank = self.name("score"), self.name("rank")
+        if score is None and rank is None:
+            if self.name("grade") is not None:
+                problem = "has grades, but neither scores nor ranks: it looks like gold, not like results"
+                raise InputError(f"{self.source} {problem}")
+            self._refuse_misnamed("score", "rank")
+        item = self.ids("item")
+        grouped = _group(self._filled("query"))
+        order = grouped.order
+        scores = None
+        if score is not None:
+            scores = self._numbers(score).to_numpy()
+            scores = scores if order is None else scores[order]
+        elif rank is not None:
+            order = _by_rank(grouped, self._ranks(rank).to_numpy())
+        by = f"scores in {score}" if score else f"ranks in {rank}" if rank else "row order"
+        table = Table(item if order is None else item.gather(order), starts(grouped.size), scores)
+        return Side(grouped.ids, table, self.source, (Note("ranked_by", details={"source": self.source, "by": by}),))
+
+    def gold(self) -> Side:
+        """One row per gold item; without a grade column every item has grade 1."""
+        if self.name("rank") is not None:
+            raise InputError(f"{self.source} has ranks: it looks like results, not like gold")
+        name = self.name("grade") or self.name("score")  # BEIR stores grades as "score"
+        if name is None:
+            self._refuse_misnamed("grade", "score")
+        item = self.ids("item")
+        grouped = _group(self._filled("query"))
+        grade = self._numbers(name).to_numpy() if name else np.ones(len(self.frame))
+        if name and np.isinf(grade).any():
+            raise InputError(f'{self.source}: column "{name}" has an infinite grade')
+        if grouped.order is not None:
+            item, grade = item.gather(grouped.order), grade[grouped.order]
+        keys = item.to_list()
+        columns: dict[Field, list[Any]] = {"id": keys, "text": keys}
+        items = GoldItems(columns, grade, starts(grouped.size), plain=True, types=key_types(keys))
+        note = Note("graded_by", details={"source": self.source, "column": name})
+        return Side(grouped.ids, items, self.source, (note,))
+
+    def records(self, side: str) -> Side:
+        """Items as records with a text, a range or a group; best first, or with scores."""
+        number = "score" if side == "retrieved" else "grade"
+        query, value, rank = self.name("query"), self.name(number), self.name("rank")
+        frame, ids = self.frame, self.ids("query")
+        if side == "retrieved" and rank is not None and value is None:
+            order = self._ranks(rank).arg_sort()  # stable
+            frame, ids = frame[order], ids[order]
+        names = {name: name.lower() for name in frame.columns if name not in (query, rank, value)}
+        names |= {value: number} if value is not None else {}
+        if len(set(names.values())) < len(names):
+            raise InputError(f"{self.source}: two column names differ only in case", got=list(frame.columns))
+        grouped: dict[str, list[dict[str, Any]]] = {}
+        for name, record in zip(ids.to_list(), frame.select(list(names)).rename(names).to_dicts(), strict=True):
+            grouped.setdefault(name, []).append(record)
+        queries = list(grouped)
+        return Side(queries, BUILD[side](list(grouped.values()), queries, by_id(queries)), self.source)
+
+    def ids(self, role: str) -> pl.Series:
+        """The query or item ids as text."""
+        return ids_of(self._filled(role))
+
+    def _filled(self, role: str) -> pl.Series:
+        """The column with this role, which must exist and have no nulls."""
+        name = self.name(role)
+        if name is None:
+            raise no_column(LONG[role][0], self.frame.columns, self.source)
+        column = self.frame[name]
+        if column.null_count():
+            raise InputError(f'{self._row(column.is_null())}: column "{name}" is empty')
+        return column
+
+    def _numbers(self, name: str) -> pl.Series:
+        import polars as pl
+
+        given = self.frame[name]
+        try:
+            column = (given.str.strip_chars() if given.dtype == pl.String else given).cast(pl.Float64, strict=False)
+        except pl.exceptions.PolarsError as error:
+            raise InputError(f'{self.source}: column "{name}" has type {given.dtype}; expected numbers') from error
+        if (bad := column.is_null() | column.is_nan()).any():
+            raise InputError(f'{self._row(bad)}: "{name}" is not a number', got=given[bad.arg_max() or 0])
+        return column
+
+    def _ranks(self, name: str) -> pl.Series:
+        ranks = self._numbers(name)
+        if (bad := ranks < 0).any():
+            raise InputError(f"{self._row(bad)}: negative rank", got=self.frame[name][bad.arg_max() or 0])
+        return ranks
+
+    def _row(self, bad: pl.Series) -> str:
+        """The name of the first bad row."""
+        return f"{self.source}, row {self.first + int(bad.arg_max() or 0) + 1}"
+
+    def _refuse_misnamed(self, *roles: str) -> None:
+        """Refuse a column that is probably misnamed: ignoring it would change the scores."""
+        if (close := misnamed(self.frame.columns, *roles)) is not None:
+            raise no_column(close[1], self.frame.columns, self.source)
+        known = {self.name(role) for role in ("query", "item")}
+        for name in self.frame.columns:
+            if name not in known and self.frame[name].dtype.is_numeric():
+                raise InputError(
+                    f'{self.source}: no column "{roles[0]}", but an unknown numeric column "{name}"',
+                    hint=f'rename it to "{roles[0]}", or leave it out',
+                )
+
+
+class _Groups(NamedTuple):
+    """The queries of a long table in order of appearance."""
+
+    ids: list[str]
+    size: Ints
+    """The number of rows of each query."""
+    order: Ints | None
+    """The rows sorted by query; None if they already are."""
+
+
+def _group(query: pl.Series) -> _Groups:
+    """The rows of each query; in most files they are contiguous and stay in place."""
+    import polars as pl
+
+    ids_of(query.clear())  # refuses a column of another type
+    first = first_rows(query)
+    heads = ids_of(query.gather(first))
+    size = np.diff(first, append=len(query))
+    if heads.n_unique() == len(heads):
+        return _Groups(heads.to_list(), size, None)
+    ids = heads.unique(maintain_order=True).alias("id").to_frame().with_row_index("query")
+    block = heads.alias("id").to_frame().join(ids, on="id", how="left", maintain_order="left")["query"].to_numpy()
+    number = np.repeat(block, size)
+    order = pl.Series(number).arg_sort().to_numpy().astype(np.int64)  # stable
+    return _Groups(ids["id"].to_list(), np.bincount(number, minlength=len(ids)), order)
+
+
+def first_rows(query: pl.Series) -> Ints:
+    """The rows at which the query changes, including the first row."""
+    chunks = [chunk for chunk in query.get_chunks() if len(chunk)]
+    begin = starts(np.array([len(chunk) for chunk in chunks], np.int64))
+
+    def within(number: int) -> Ints:
+        chunk, at = chunks[number], int(begin[number])
+        rows = (chunk[1:] != chunk[:-1]).arg_true().to_numpy().astype(np.int64) + at + 1
+        return rows if at and chunk[0] == query[at - 1] else np.concatenate(([at], rows))
+
+    return np.concatenate([np.zeros(0, np.int64), *in_parallel(within, range(len(chunks)))])
+
+
+def _by_rank(grouped: _Groups, ranks: Floats) -> Ints | None:
+    """The rows of each query sorted by rank (stable); None if they already are."""
+    order = grouped.order
+    ranks = ranks if order is None else ranks[order]
+    query = np.repeat(np.arange(len(grouped.ids)), grouped.size)
+    if ((ranks[1:] >= ranks[:-1]) | (query[1:] != query[:-1])).all():
+        return order
+    by_rank = np.lexsort((ranks, query))
+    return by_rank if order is None else order[by_rank]
+
+
+def ids_of(column: pl.Series) -> pl.Series:
+    """Ids as text; 1.0 is the id "1"."""
+    import polars as pl
+
+    if column.dtype == pl.String:
+        return column
+    if column.dtype.is_float():
+        whole = column.cast(pl.Int64, strict=False)
+        if not (whole.cast(column.dtype) == column).fill_null(value=False).all():
+            raise InputError(f'column "{column.name}" has ids that are not whole numbers')
+        column = whole
+    if not (column.dtype.is_integer() or column.dtype in (pl.Categorical, pl.Enum)):
+        raise InputError(f'column "{column.name}" has type {column.dtype}; expected strings or whole numbers as ids')
+    return column.cast(pl.String)

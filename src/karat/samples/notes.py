@@ -1,6 +1,6 @@
 """Notes: facts about how data was read and judged, as records. `report/notes.py` has a sentence for each kind.
 
-Batches, processes and machines each make notes about their own queries; `merge_notes` adds the numbers up.
+Each batch, process and machine makes notes about its own queries; `merge_notes` adds up the counts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FREE_TEXT = "text"
 
 @dataclass(frozen=True)
 class Note:
-    """One fact: what it is about (`kind`), how often it occurred, and the first few examples."""
+    """One fact: its kind, how often it occurred, and the first examples."""
 
     kind: str
     count: int = 0
@@ -25,7 +25,7 @@ class Note:
     """The number of things checked, if `count` is a share of them."""
     examples: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
-    """What else the sentence needs. Notes with different details are not merged."""
+    """Other values for the sentence. Notes with different details are not merged."""
 
     def to_dict(self) -> dict[str, Any]:
         """The note as plain values, without empty fields."""
@@ -34,7 +34,7 @@ class Note:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any] | str) -> Note:
-        """The note that `to_dict` wrote; karat 0.1 wrote sentences, which stay as they are."""
+        """The note from `to_dict`; a sentence from a run file of karat 0.1 stays a sentence."""
         if isinstance(given, str):
             return cls.of_text(given)
         known = {"kind", "count", "of", "examples"}
@@ -48,7 +48,7 @@ class Note:
 
 
 class Tally:
-    """Counts occurrences of something and keeps the first few as examples."""
+    """A count of occurrences with the first of them as examples."""
 
     def __init__(self, shown: int = EXAMPLES) -> None:
         self.count = 0

@@ -1,51 +1,54 @@
-"""Samples with one row for each query: rows, tables or dicts of columns, under karat's names."""
+"""Query tables: one row per query, as dicts, a frame or columns, renamed to karat's column names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from karat.errors import InputError, shorten
+from karat.samples.columns import Side, check_ids
 from karat.samples.dialects import Dialect, dialect_of, is_long, no_column
 from karat.samples.files import Rows
 from karat.samples.frames import as_polars, is_frame
-from karat.samples.items import Where
-from karat.samples.keys import as_id, as_ids, numbered
+from karat.samples.items import BUILD
+from karat.samples.keys import Where, as_id, as_ids, numbered
 from karat.samples.notes import Note
 
-Side = TypeVar("Side")
 _KNOWN = {"id", "query", "answer", "response", "meta", "retrieved", "retrieved_ids", "gold", "gold_ids"}
+TEXTS = ("query", "answer", "response")
 
 
-class Nested(NamedTuple):
-    """Columns of samples, one value for each query."""
+class QueryTable(NamedTuple):
+    """Columns with one value per query, under karat's names."""
 
     columns: dict[str, list[Any]]
     dialect: Dialect
     given: list[str]
-    """The columns under the names that they came with."""
-    renamed: list[tuple[str, str]]
-    """Each column whose name is not karat's own, with the name it was given."""
+    """The column names as given."""
+    renamed: dict[str, str]
+    """The columns that were renamed, with karat's names."""
     size: int
     source: str
     where: Where
     skipped: int = 0
 
-    def has(self, side: str) -> bool:
-        """Whether the rankings, or the gold, are among the columns."""
-        return side in self.columns or f"{side}_ids" in self.columns
-
-    def build(self, side: str, build: Callable[..., Side], ids: Sequence[str]) -> Side:
-        """Rankings or gold from their column of items, of ids, or of both."""
-        if not self.has(side):
-            raise no_column(side, self.given, self.source)
+    def side(self, side: str, ids: Sequence[str]) -> Any:
+        """Rankings or gold from the column of items, the column of ids, or both."""
         items, item_ids = self.columns.get(side), self.columns.get(f"{side}_ids")
+        if items is None and item_ids is None:
+            raise no_column(side, self.given, self.source)
         if item_ids is None:
-            return build(items, ids, self.where)
-        return build(item_ids, ids, self.where, items)
+            return BUILD[side](items, ids, self.where)
+        return BUILD[side](item_ids, ids, self.where, items)
+
+    def read_side(self, side: str) -> Side:
+        """The rankings or the gold, with everything else that the table has on the queries."""
+        ids = self.ids()
+        data = self.side(side, ids)
+        return Side(ids if "id" in self.columns else None, data, self.source, self.notes(), self.texts(), self.meta())
 
     def ids(self) -> list[str]:
-        """The ids of the queries: given, or their numbers."""
+        """The query ids, or row numbers if there are none; refuses duplicates."""
         given = self.columns.get("id")
         if given is None:
             return numbered(self.size)
@@ -54,15 +57,17 @@ class Nested(NamedTuple):
                 as_id(value)
             except InputError as error:
                 raise InputError(f'{self.where(row)}: field "id": {error.problem}') from error
-        return as_ids(given)
+        ids = as_ids(given)
+        check_ids(ids, self.source)
+        return ids
 
-    def text(self, name: str) -> list[str | None] | None:
-        """A field that holds text, such as the query."""
-        column = self.columns.get(name)
-        return None if column is None else [None if value is None else str(value) for value in column]
+    def texts(self) -> dict[str, list[str | None]]:
+        """The query, the answer and the response, as far as there are columns for them."""
+        given = {name: self.columns[name] for name in TEXTS if name in self.columns}
+        return {name: [None if text is None else str(text) for text in column] for name, column in given.items()}
 
     def meta(self) -> dict[str, list[Any]]:
-        """Every other field, by which results can be sliced."""
+        """All other columns, by which results can be sliced."""
         meta = {name: column for name, column in self.columns.items() if name not in _KNOWN}
         given = self.columns.get("meta", [])
         names = dict.fromkeys(name for row in given if isinstance(row, Mapping) for name in row)
@@ -71,36 +76,27 @@ class Nested(NamedTuple):
         return meta
 
     def notes(self) -> tuple[Note, ...]:
-        """The columns that were renamed, if the names are not karat's own."""
-        if not self.renamed:
-            return ()
-        columns = ", ".join(f"{theirs} → {ours}" for theirs, ours in self.renamed)
+        """A note on the columns that were renamed, if any."""
+        columns = ", ".join(f"{theirs} → {ours}" for theirs, ours in self.renamed.items())
         details = {"source": self.source, "dialect": self.dialect.name, "columns": columns}
-        return (Note("columns_renamed", details=details),)
+        return (Note("columns_renamed", details=details),) if columns else ()
 
-    def row(self, row: int) -> Nested:
-        """One row by itself."""
+    def take(self, rows: Sequence[int]) -> QueryTable:
+        """Only these rows, in this order."""
         where = self.where
-        columns = {name: [column[row]] for name, column in self.columns.items()}
-        return self._replace(columns=columns, size=1, where=lambda _: where(row))
+        columns = {name: [column[row] for row in rows] for name, column in self.columns.items()}
+        return self._replace(columns=columns, size=len(rows), where=lambda row: where(rows[row]))
 
-    def without(self, bad: set[int]) -> Nested:
-        """The same without some rows, which are counted as skipped."""
+    def without(self, bad: set[int]) -> QueryTable:
+        """The table without bad rows, which are counted as skipped."""
         kept = [row for row in range(self.size) if row not in bad]
         if not kept:
             raise InputError(f"{self.source}: no row can be read")
-        columns = {name: [column[row] for row in kept] for name, column in self.columns.items()}
-        where = self.where
-        return self._replace(
-            columns=columns,
-            size=len(kept),
-            where=lambda row: where(kept[row]),
-            skipped=self.skipped + len(bad),
-        )
+        return self.take(kept)._replace(skipped=self.skipped + len(bad))
 
 
-def nested(value: Any, source: str, *, skip_bad_rows: bool = False, first: int = 0) -> Nested:
-    """Read rows, a table or a dict of columns; `first` rows stand before them."""
+def query_table(value: Any, source: str, *, skip_bad_rows: bool = False, first: int = 0) -> QueryTable:
+    """Read rows, a frame or a dict of columns; `first` rows of the source come before them."""
     if isinstance(value, Rows):
         read = _of_rows(value.rows, source, lambda row: value.place(row, source))
         return read._replace(skipped=value.skipped)
@@ -111,21 +107,19 @@ def nested(value: Any, source: str, *, skip_bad_rows: bool = False, first: int =
     if is_frame(value):
         frame = as_polars(value)
         if is_long(frame.columns):
-            hint = "give the gold as well: gold=…, on the command line --gold"
-            raise InputError(f"{source} has one row for each item and no gold", hint=hint)
-        value = {name: [_without_empty(cell) for cell in frame[name].to_list()] for name in frame.columns}
+            hint = "pass the gold as well: gold=…, on the command line --gold"
+            raise InputError(f"{source} has one row per item, but no gold", hint=hint)
+        value = {name: [_without_nulls(cell) for cell in frame[name].to_list()] for name in frame.columns}
     if isinstance(value, Mapping) and dialect_of(value) is None:
         hint = "evaluate(retrieved, gold=…), on the command line --gold"
-        raise InputError(
-            f'{source}: neither "retrieved" nor "gold" is among its columns', got=list(value)[:9], hint=hint
-        )
+        raise InputError(f'{source}: no column "retrieved" or "gold"', got=list(value)[:9], hint=hint)
     if isinstance(value, Mapping) and all(isinstance(column, Sequence) for column in value.values()):
         columns = {str(name): list(column) for name, column in value.items()}
         sizes = {name: len(column) for name, column in columns.items()}
         if len(set(sizes.values())) > 1:
             raise InputError(f"{source}: the columns have different lengths", got=sizes)
         size = next(iter(sizes.values()), 0)
-        return _named(columns, size, source, lambda row: f"{source}, row {first + row + 1}")
+        return _renamed(columns, size, source, lambda row: f"{source}, row {first + row + 1}")
     raise InputError(
         f"{source}: cannot be read as samples",
         got=f"{type(value).__name__}: {shorten(value)}",
@@ -134,46 +128,45 @@ def nested(value: Any, source: str, *, skip_bad_rows: bool = False, first: int =
 
 
 def _is_row(value: Any) -> bool:
-    """Whether this is a sample: a dict, or a Sample."""
     return isinstance(value, Mapping) or hasattr(value, "__struct_fields__")
 
 
-def _without_empty(cell: Any) -> Any:
-    """A cell of a table without the fields that its records leave empty: tables give every record all fields."""
+def _without_nulls(cell: Any) -> Any:
+    """A cell without the null fields of its records: in a frame every record has all fields."""
     if isinstance(cell, Mapping):
         return {name: value for name, value in cell.items() if value is not None}
     if isinstance(cell, list) and cell and isinstance(cell[0], Mapping):
-        return [_without_empty(item) for item in cell]
+        return [_without_nulls(item) for item in cell]
     return cell
 
 
-def _of_rows(rows: Sequence[Any], source: str, where: Where) -> Nested:
-    """Rows as columns; a field that only some rows have is None in the others."""
+def _of_rows(rows: Sequence[Any], source: str, where: Where) -> QueryTable:
+    """Rows as columns; a field that a row lacks is None."""
     dicts: list[Mapping[str, Any]] = []
     for row, value in enumerate(rows):
         if not _is_row(value):
-            raise InputError(f"{where(row)}: not a sample; wanted a dict or a Sample", got=value)
+            raise InputError(f"{where(row)}: not a sample; expected a dict or a Sample", got=value)
         struct = hasattr(value, "__struct_fields__")
         dicts.append({name: getattr(value, name) for name in value.__struct_fields__} if struct else value)
     names = list(dict.fromkeys(name for row in dicts for name in row))
-    return _named({str(n): [row.get(n) for row in dicts] for n in names}, len(dicts), source, where)
+    return _renamed({str(n): [row.get(n) for row in dicts] for n in names}, len(dicts), source, where)
 
 
-def _named(columns: dict[str, list[Any]], size: int, source: str, where: Where) -> Nested:
-    """Give the columns karat's names; those that nobody knows keep theirs."""
+def _renamed(columns: dict[str, list[Any]], size: int, source: str, where: Where) -> QueryTable:
+    """The columns under karat's names; unknown columns keep theirs, empty ones are dropped."""
     if size == 0:
         raise InputError(f"{source}: the data set is empty")
     dialect = dialect_of(columns)
     if dialect is None:
         raise no_column("retrieved", list(columns), source)
     ours: dict[str, list[Any]] = {}
-    renamed: list[tuple[str, str]] = []
+    renamed: dict[str, str] = {}
     for theirs, column in columns.items():
         name = dialect.fields.get(theirs, theirs)
         if all(value is None for value in column):
-            continue  # a field that every row leaves out
+            continue
         if name in ours:
-            raise InputError(f'{source}: two columns are both read as "{name}"', got=list(columns))
+            raise InputError(f'{source}: two columns are read as "{name}"', got=list(columns))
         ours[name] = column
-        renamed += [(theirs, name)] if theirs != name else []
-    return Nested(ours, dialect, list(columns), renamed, size, source, where)
+        renamed |= {theirs: name} if theirs != name else {}
+    return QueryTable(ours, dialect, list(columns), renamed, size, source, where)

@@ -1,4 +1,4 @@
-"""One query: what was asked, what came back, what should have come back."""
+"""The `karat.Sample` record, in a separate file because it alone needs msgspec at import."""
 
 from __future__ import annotations
 
@@ -8,10 +8,24 @@ import msgspec
 
 
 class Sample(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """One query of a test set.
+    """One query of a test set, with what was retrieved and what should have been.
 
-    An item of `retrieved` or `gold` is a string, or a record with any of
-    `id, text, doc, start, end, score, grade, group`.
+    An item of `retrieved` or `gold` is a string, or a dict with any of the fields
+    `id, text, doc, start, end, score, grade, group`. A dict of items gives scores or grades.
+
+    Args:
+        retrieved: the results, best first, or a dict of scores.
+        gold: the relevant items, or a dict of grades.
+        id: the id of the query; its row number by default.
+        query: the text of the query.
+        answer: the reference answer.
+        response: the answer of the system.
+        meta: anything else, by which results can be sliced.
+
+    Example:
+        >>> sample = karat.Sample(query="…", retrieved=["doc-4", "doc-9"], gold=["doc-9"])
+        >>> karat.evaluate([sample], "rr").mean["rr"]
+        0.5
     """
 
     retrieved: list[Any] | dict[str, float]
@@ -19,8 +33,5 @@ class Sample(msgspec.Struct, kw_only=True, omit_defaults=True):
     id: str | int | None = None
     query: str | None = None
     answer: str | None = None
-    """The reference answer."""
     response: str | None = None
-    """What the system answered."""
     meta: dict[str, Any] = {}
-    """Anything else, by which results can be sliced."""

@@ -1,4 +1,4 @@
-"""Where a table lies: a file, a folder, a pattern, the partitions of a hive, or an object store."""
+"""Sources: a file, a folder, a glob pattern, Hive partitions, or an address in an object store."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ STANDARD_INPUT = "-"
 
 
 class Source(NamedTuple):
-    """One or several files that are one table."""
+    """One or more files that form one table."""
 
     name: str
-    """What to call it."""
+    """The name for messages."""
     kind: str
-    """`.parquet`, `.arrow`, `.csv`, `.tsv`, `.jsonl`, `.json`; otherwise what the file's beginning tells."""
+    """`.parquet`, `.arrow`, `.csv`, `.tsv`, `.jsonl` or `.json`; for other endings the first line decides."""
     files: tuple[str, ...]
     size: int = 0
-    """The bytes of all files; 0 if they are not on this machine."""
+    """The size of all files in bytes; 0 if they are remote."""
     compressed: bool = False
     remote: bool = False
     hive: bool = False
 
     @property
     def is_table(self) -> bool:
-        """Whether the files know their columns and the types of these."""
+        """True if the files have a schema."""
         return self.kind in (".parquet", ".arrow")
 
     @property
     def several(self) -> bool:
-        """Whether there may be more than one file."""
+        """True if there may be more than one file."""
         return len(self.files) > 1 or self.remote
 
     def each(self) -> list[Source]:
@@ -48,13 +48,8 @@ class Source(NamedTuple):
         return [self._replace(name=file, files=(file,)) for file in self.files] if len(self.files) > 1 else [self]
 
 
-def is_path(value: object) -> bool:
-    """Whether this names files."""
-    return isinstance(value, str | PathLike)
-
-
 def find_source(value: str | PathLike[str]) -> Source:
-    """The files that a path, a folder, a pattern or an address stands for."""
+    """The files of a path, a folder, a pattern or an address."""
     name = str(value)
     if name == STANDARD_INPUT:
         return Source("standard input", "", (name,))
@@ -63,7 +58,7 @@ def find_source(value: str | PathLike[str]) -> Source:
     path = Path(name.removeprefix("file://"))
     try:
         if path.is_dir():
-            return _of_files(name, [file for file in sorted(path.rglob("*")) if _counts(file, path)], path)
+            return _of_files(name, [file for file in sorted(path.rglob("*")) if _is_data(file, path)], path)
         if not path.exists() and has_magic(name):
             found = [Path(file) for file in sorted(glob(name, recursive=True))]  # noqa: PTH207
             return _of_files(name, [file for file in found if file.is_file()], None)
@@ -80,7 +75,7 @@ def find_source(value: str | PathLike[str]) -> Source:
 
 
 def kind_of(name: str) -> str:
-    """The form that a name's ending tells: `.jsonl` for `run.ndjson.gz`."""
+    """The format by the ending of a name: `.jsonl` for `results.ndjson.gz`."""
     name = name.lower()
     for ending in _COMPRESSED:
         name = name.removesuffix(ending)
@@ -89,16 +84,14 @@ def kind_of(name: str) -> str:
 
 
 def _of_files(name: str, files: list[Path], folder: Path | None) -> Source:
-    """Several files as one table; they must be of one kind."""
+    """Several files as one table; they must have the same format."""
     if not files:
-        where = "the folder holds no file that karat reads" if folder else "no file matches"
-        raise InputError(f"{name}: {where}", hint="Parquet, Arrow, CSV, JSONL or TREC files")
+        problem = "the folder has no file that karat can read" if folder else "no file matches"
+        raise InputError(f"{name}: {problem}", hint="Parquet, Arrow, CSV, JSONL or TREC files")
     kinds = {kind_of(file.name): file for file in reversed(files)}
     if len(kinds) > 1:
         some = ", ".join(str(file) for file in list(kinds.values())[:3])
-        raise InputError(
-            f"{name}: files of several kinds, which do not make one table", got=some, hint="name/*.parquet"
-        )
+        raise InputError(f"{name}: files of different formats", got=some, hint="name/*.parquet")
     if empty := [file for file in files if file.stat().st_size == 0]:
         raise InputError(f"{empty[0]}: the file is empty")
     inside = [file.relative_to(folder).parts[:-1] if folder else file.parts[:-1] for file in files]
@@ -112,8 +105,8 @@ def _of_files(name: str, files: list[Path], folder: Path | None) -> Source:
     )
 
 
-def _counts(file: Path, folder: Path) -> bool:
-    """Whether a file of a folder is data: markers such as `_SUCCESS` and hidden files are not."""
+def _is_data(file: Path, folder: Path) -> bool:
+    """True unless a file is hidden or a marker such as `_SUCCESS`."""
     hidden = any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
     return not hidden and file.is_file()
 
@@ -121,9 +114,7 @@ def _counts(file: Path, folder: Path) -> bool:
 def _remote(name: str) -> Source:
     kind = kind_of(name.partition("?")[0].rstrip("/*"))
     if kind not in _KINDS.values():
-        raise InputError(
-            f"{name}: the name does not tell the form of the files", hint=f"{name.rstrip('/')}/**/*.parquet"
-        )
+        raise InputError(f"{name}: unknown file format", hint=f"{name.rstrip('/')}/**/*.parquet")
     return Source(name, kind, (name,), remote=True, compressed=_is_compressed(name), hive="=" in name)
 
 

@@ -1,4 +1,4 @@
-"""TREC files: runs (`query Q0 doc rank score tag`) and qrels (`query 0 doc grade`)."""
+"""TREC files: results (`query Q0 doc rank score tag`) and qrels (`query 0 doc grade`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _QRELS_FIELDS = ("query_id", "0", "doc_id", "grade")
 
 
 def looks_like_trec(line: str) -> bool:
-    """Whether a line is one of a run or of qrels rather than a header."""
+    """True if a line is data of a TREC file rather than a header."""
     parts = line.split()
     number = {4: 3, 5: 4, 6: 4}.get(len(parts))
     if number is None:
@@ -31,23 +31,23 @@ def looks_like_trec(line: str) -> bool:
 
 
 def read_trec(path: str, content: str | bytes, begin: str) -> pl.DataFrame:
-    """A run or qrels file as a long table; which of the two is told by the number of fields of its first line."""
+    """A TREC file as a long table; the number of fields in its first line decides between results and qrels."""
     import polars as pl
 
     if (regular := scan_regular(content, begin)) is not None:
         try:
             return checked(regular.collect(), begin, sure=_lacks(content, _other(begin)))
         except (Irregular, pl.exceptions.PolarsError):
-            pass  # read it line by line, which is slower, takes more, and tells the line that cannot be read
+            pass  # parse it line by line, which is slower but reports the bad line
     return parse_lines(path, pl.read_lines(content, glob=False)["line"])
 
 
 class Irregular(Exception):
-    """A file whose fields do not stand as those of its first line do."""
+    """The fields of a file are not separated as in its first line."""
 
 
 def scan_regular(content: str | bytes, begin: str) -> pl.LazyFrame | None:
-    """A file whose fields stand between single spaces, or single tabs, as its first line tells; else None."""
+    """A file with single spaces or single tabs between fields, by its first line; else None."""
     import polars as pl
 
     names = {4: _QRELS_FIELDS, 6: _RUN_FIELDS}.get(len(begin.split()))
@@ -59,20 +59,20 @@ def scan_regular(content: str | bytes, begin: str) -> pl.LazyFrame | None:
 
 
 def checked(frame: pl.DataFrame, begin: str, *, sure: bool = False) -> pl.DataFrame:
-    """A table that was read as regular, if that is what it is: no field is empty, and none holds the other gap.
+    """A table read by `scan_regular`; raises Irregular if a field is empty or contains the other separator.
 
-    Be `sure` if the file is known not to hold it.
+    With `sure` the file is known not to contain it.
     """
     import polars as pl
 
     number = "grade" if "grade" in frame.columns else "score"
     if any(frame[name].null_count() for name in frame.columns) or frame[number].is_nan().any():
         raise Irregular
-    held = pl.col("query_id", "doc_id").str.contains(_other(begin), literal=True).any()
-    if not sure and any(frame.select(held).row(0)):
+    other = pl.col("query_id", "doc_id").str.contains(_other(begin), literal=True).any()
+    if not sure and any(frame.select(other).row(0)):
         raise Irregular
     table = frame.select("query_id", "doc_id", number)
-    # The rank of a run orders nothing, as in trec_eval, but it tells a run from gold.
+    # As in trec_eval the rank is ignored, but the column marks the table as results.
     return table if number == "grade" else table.with_columns(rank=pl.lit(0))
 
 
@@ -81,24 +81,24 @@ def _separator(line: str) -> str:
 
 
 def _other(line: str) -> str:
-    """The gap that a regular file does not have."""
+    """The separator that a regular file does not contain."""
     return " " if _separator(line) == "\t" else "\t"
 
 
-def _lacks(content: str | bytes, gap: str) -> bool:
-    """Whether a file that is not compressed is known to lack a gap; to search its bytes is quicker than its fields."""
+def _lacks(content: str | bytes, separator: str) -> bool:
+    """True if an uncompressed file does not contain a separator; searching bytes is faster than searching fields."""
     if isinstance(content, bytes):
-        return gap.encode() not in content
+        return separator.encode() not in content
     if content.endswith((".gz", ".zst")):
         return False
-    with Path(content).open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as held:
-        return held.find(gap.encode()) < 0
+    with Path(content).open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as mapped:
+        return mapped.find(separator.encode()) < 0
 
 
 def parse_lines(path: str, lines: pl.Series, first: int = 1, *, run: bool | None = None) -> pl.DataFrame:
-    """The same from lines with any white space between their fields; `first` is the number of the first line.
+    """A long table from lines with any white space between fields; `first` is the number of the first line.
 
-    Whether they are those of a run is told by the first of them unless it is known.
+    With `run=None` the first line decides between results and qrels.
     """
     import polars as pl
 
@@ -109,25 +109,25 @@ def parse_lines(path: str, lines: pl.Series, first: int = 1, *, run: bool | None
         raise InputError(f"{path}: the file is empty")
     if run is None:
         run = _is_run(path, numbered["line"][0])
-    pattern, wanted = (_RUN, "query Q0 doc rank score tag") if run else (_QRELS, "query 0 doc grade")
+    pattern, expected = (_RUN, "query Q0 doc rank score tag") if run else (_QRELS, "query 0 doc grade")
     number = "score" if run else "grade"
     table = numbered.select("number", "line", pl.col("line").str.extract_groups(pattern).alias("parts")).unnest("parts")
     read = table.with_columns(pl.col(number).cast(pl.Float64, strict=False).alias("value"))
     bad = read.filter(pl.col("value").is_null() | pl.col("value").is_nan())
     if not bad.is_empty():
         line, text = bad["number"][0], bad["line"][0]
-        raise InputError(f'{path}, line {line}: wanted "{wanted}"', got=text)
+        raise InputError(f'{path}, line {line}: expected "{expected}"', got=text)
     read = read.select("query_id", "doc_id", pl.col("value").alias(number))
     return read.with_columns(rank=pl.lit(0)) if run else read
 
 
 def _is_run(path: str, line: str) -> bool:
-    """Whether a line is of a run, and not of qrels."""
+    """True for a line of results, False for a line of qrels."""
     width = len(line.split())
     if width in (4, 5, 6):
         return width != 4
     raise InputError(
-        f"{path}: not a file that karat knows",
+        f"{path}: unknown file format",
         got=line,
-        hint="JSONL, JSON, CSV, Parquet, Arrow, or TREC files: a run has 6 fields in a line, qrels have 4",
+        hint="JSONL, JSON, CSV, Parquet, Arrow, or TREC files (results: 6 fields per line, qrels: 4)",
     )

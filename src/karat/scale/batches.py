@@ -11,13 +11,14 @@ import numpy as np
 
 from karat.errors import InputError
 from karat.samples import Reading, Samples
-from karat.samples.columns import rows_of
+from karat.samples.columns import Side, rows_of
 from karat.samples.dialects import is_long, long_column
 from karat.samples.files import Rows
-from karat.samples.frames import ids_of, of_rows
+from karat.samples.frames import of_rows
 from karat.samples.keys import numbered
+from karat.samples.long import ids_of
 from karat.samples.notes import Note
-from karat.samples.read import Side, by_text, check_alike, read_whole, side_of
+from karat.samples.read import by_text, check_same_ids, samples_of, side_of
 from karat.samples.sources import Source
 from karat.scale.pieces import Cut, MemoryLimits, Piece, Pieces, Scattered, by_query, estimate_memory, whole_queries
 
@@ -84,7 +85,7 @@ class Whole:
             if isinstance(piece, Rows) and not piece.rows:
                 self._skipped += piece.skipped
                 continue
-            samples = read_whole(
+            samples = samples_of(
                 piece,
                 data.source.name,
                 skip_bad_rows=data.skip_bad_rows,
@@ -130,7 +131,7 @@ class Joined:
         self._reset()
         for piece, before in self._pieces():
             left = by_text(side_of(piece, "retrieved", self._data.source.name, before))
-            check_alike(left, self._gold)
+            check_same_ids(left, self._gold)
             if left.ids is None:
                 done = len(self._seen)
                 left = left._replace(ids=[str(number + 1) for number in range(done, done + len(left.data))])

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from karat._internal.progress import Progress
 from karat.errors import BadArgument, InputError, Unavailable, first_line
 from karat.samples.dialects import is_long
-from karat.samples.files import decode_lines, form_of, scan, told
-from karat.samples.frames import first_rows, ids_of
-from karat.samples.long import has_records
+from karat.samples.files import decode_lines, form_of, read_errors, scan
+from karat.samples.long import first_rows, has_records, ids_of
 from karat.samples.sources import STANDARD_INPUT, Source, find_source
 from karat.samples.trec import Irregular, checked, parse_lines, scan_regular
 
@@ -77,7 +76,7 @@ def estimate_memory(source: Source, enough: int = 0) -> float:
 
     if source.is_table:
         frame = scan(source)
-        with told(source):
+        with read_errors(source):
             names = frame.collect_schema().names()
             rows = int(frame.select(pl.len()).collect().item())
             long = is_long(names) and not has_records(names)

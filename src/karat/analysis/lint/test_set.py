@@ -100,7 +100,7 @@ class TestSet:
     @cached_property
     def comparable(self) -> bool:
         """Whether gold and what was retrieved have anything in common to be compared by."""
-        return bool(self.samples.retrieved.fields & self.samples.gold.fields & {"id", "text", "doc"})
+        return bool(self.samples.retrieved.all_fields & self.samples.gold.all_fields & {"id", "text", "doc"})
 
     def by_query(self) -> list[list[Entry]]:
         """The gold of each query."""
@@ -112,10 +112,10 @@ class TestSet:
     def retrieved(self) -> list[list[tuple[str | None, str]]]:
         """The id and the text of what came back for each query; nothing where there are no texts."""
         rankings = self.samples.retrieved
-        if "text" not in rankings.fields or (rankings.plain and self._bare == "id"):
+        if "text" not in rankings.all_fields or (rankings.plain and self._bare == "id"):
             return [[] for _ in self.samples.ids]
         texts = [[as_text(text) for text in own] for own in rankings.each("text", STANDARD)]
-        if rankings.plain or "id" not in rankings.fields:
+        if rankings.plain or "id" not in rankings.all_fields:
             return [[(None, text) for text in own] for own in texts]
         ids = [[as_id(one) for one in own] for own in rankings.each("id", STANDARD)]
         return [list(zip(own, of, strict=True)) for own, of in zip(ids, texts, strict=True)]

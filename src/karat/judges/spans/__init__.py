@@ -75,7 +75,7 @@ class Spans(JudgeBase):
 
     def _locate(self, samples: Samples, c: Convention) -> Located | Unlocated:
         """By ranges where they are given or can be found, else by the texts alone."""
-        ranges = samples.retrieved.fields >= _RANGE and samples.gold.fields >= _RANGE
+        ranges = samples.retrieved.all_fields >= _RANGE and samples.gold.all_fields >= _RANGE
         if self.corpus is None and not ranges:
             need(samples, "text", self.name)
             return Unlocated(samples, c, self.tokenizer, self.coverage)

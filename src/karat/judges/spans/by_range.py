@@ -202,7 +202,7 @@ class Located:
 def chunks_of(samples: Samples, c: Convention, names: Callable[[str], str] = str) -> list[list[Item]]:
     """The chunks of each query, best first; copies leave the ranking if the convention says so."""
     given = samples.retrieved
-    columns = [list(given.each(field, c)) if field in given.some else None for field in FIELDS]
+    columns = [list(given.each(field, c)) if field in given.any_fields else None for field in FIELDS]
     some = next((column for column in columns if column is not None), None) or list(given.each("id", c))
     rankings = [
         items_of([None if column is None else column[query] for column in columns], len(ranking), names)

@@ -30,7 +30,7 @@ class Unlocated:
         self._fold = folder(("space",))
         items = items_of([gold.columns.get(field) for field in FIELDS], len(gold.grade))
         self._quotes = [Quote(item.text or "") for item in items]
-        self._docs = [item.doc for item in items] if "doc" in samples.retrieved.some else None
+        self._docs = [item.doc for item in items] if "doc" in samples.retrieved.any_fields else None
         self.labels = [item.text or "" for item in items]
         self.lost = [not quote.text for quote in self._quotes]
         self.units = gold.units(item.key for item in items)
@@ -66,7 +66,7 @@ class Unlocated:
 
     def notes(self) -> tuple[Note, ...]:
         """The sides that have no ranges: without them, text that two chunks share cannot be seen."""
-        sides = (("gold", self._samples.gold.fields), ("retrieved", self._samples.retrieved.fields))
+        sides = (("gold", self._samples.gold.all_fields), ("retrieved", self._samples.retrieved.all_fields))
         which = " and ".join(side for side, fields in sides if not fields >= {"doc", "start", "end"})
         return (Note("ranges_missing", details={"sides": which}),)
 

@@ -1,4 +1,4 @@
-"""Rankings as lists: what came back, best first."""
+"""Rankings as lists of ids, texts or records, best first or with scores."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 
 from karat.conventions import Convention
-from karat.errors import InputError, shorten
+from karat.errors import InputError
 from karat.samples.columns import Field, Found, Keys, RepeatedKey
-from karat.samples.keys import as_id, is_id, number_of, without_copies
+from karat.samples.keys import as_id, by_id, check_items, number_of, without_copies
 from karat.samples.rankings.score_order import order
 
-_NOTHING = -1
+_NULL = -1
+"""The gold number of a null, to notice it among the matches."""
 
 
 class Lists:
-    """Rankings as lists, one list of ids or texts for each query; the lists are only read."""
+    """Rankings as columns of lists, one list per query; the caller's lists are only read."""
 
     def __init__(
         self,
@@ -32,8 +33,8 @@ class Lists:
         complete: frozenset[Field] | None = None,
     ) -> None:
         self.columns = columns
-        self.fields = frozenset(columns) if complete is None else complete
-        self.some = frozenset(columns)
+        self.all_fields = frozenset(columns) if complete is None else complete
+        self.any_fields = frozenset(columns)
         self.ids = ids
         self.scores = scores
         self.plain = plain
@@ -43,14 +44,14 @@ class Lists:
         return len(self.ids)
 
     def take(self, rows: Sequence[int | None]) -> Lists:
-        """The rankings in another order; None stands for one that is missing."""
+        """The rankings of these rows, in this order; None is a missing ranking."""
         columns = {field: _take(column, rows) for field, column in self.columns.items()}
         ids = ["" if row is None else self.ids[row] for row in rows]
         scores = None if self.scores is None else _take(self.scores, rows)
-        return Lists(columns, ids, scores=scores, plain=self.plain, complete=self.fields)
+        return Lists(columns, ids, scores=scores, plain=self.plain, complete=self.all_fields)
 
     def without(self, ids: Sequence[str]) -> Lists:
-        """The rankings, each without the item of this id."""
+        """The rankings, each without the item of the given id."""
         if "id" not in self.columns:
             return self
         kept = [
@@ -59,26 +60,26 @@ class Lists:
         ]
         columns = {field: _pick(column, kept) for field, column in self.columns.items()}
         scores = None if self.scores is None else _pick(self.scores, kept)
-        return Lists(columns, self.ids, scores=scores, plain=self.plain, complete=self.fields)
+        return Lists(columns, self.ids, scores=scores, plain=self.plain, complete=self.all_fields)
 
     def sorted_scores(self, c: Convention) -> Iterator[Sequence[float]] | None:
-        """The scores of each query, best first, if there are any."""
+        """The scores of each query, best first; None if there are no scores."""
         if self.scores is None:
             return None
         pairs = zip(self.scores, self._best_first(c), strict=True)
         return ([scores[i] for i in best] for scores, best in pairs)
 
     def each(self, field: Field, c: Convention) -> Iterator[Sequence[Any]]:
-        """The items of each query, best first."""
+        """One field of all items of each query, best first."""
         return iter(self._in_order(field, c))
 
     def find(self, field: Field, keys: Keys, c: Convention) -> Found:
-        """Ask of every retrieved item whether it is among the few gold keys of its query."""
+        """Look every retrieved item up among the few gold keys of its query."""
         lists = self._in_order(field, c)
         if c.duplicates != "once":
             lists = [without_copies(list(map(as_id, ranking)), str, c.duplicates) for ranking in lists]
         depth = np.fromiter(map(len, lists), np.int64, len(lists))
-        places = list(range(int(depth.max(initial=0))))  # made once: a number is an object, too
+        places = list(range(int(depth.max(initial=0))))  # made once: integers are objects, too
         key, bounds = keys.key, keys.start.tolist()
         place: list[int] = []
         gold: list[int] = []
@@ -88,64 +89,54 @@ class Lists:
                 known: dict[Any, int] = dict(zip(key[begin:end], range(begin, end)))  # noqa: B905
                 if len(known) < end - begin:
                     raise RepeatedKey
-                known[None] = _NOTHING  # to notice an item that is none
+                known[None] = _NULL
                 if keys.numbers:
                     known |= {n: g for k, g in known.items() if k and (n := number_of(k)) is not None}
                 here = list(compress(places, map(known.__contains__, ranking)))
                 place += here
                 gold += [known[ranking[i]] for i in here]
                 found.append(len(here))
-        except TypeError as error:
-            raise self._explain(lists) from error
-        if _NOTHING in gold:
-            raise self._explain(lists)
+        except TypeError:  # an item that is not hashable
+            gold.append(_NULL)
+        if _NULL in gold:
+            check_items(lists, by_id(self.ids), "retrieved")
+            raise InputError("an item of retrieved is neither a string nor a number")
         query = np.repeat(np.arange(len(lists)), found)
         rank = np.fromiter(place, np.int64, len(place)) + 1
         return Found(query, rank, np.fromiter(gold, np.int64, len(gold)), depth)
 
     @cached_property
     def reordered(self) -> int:
-        """How many rankings do not stand in the order of their scores."""
+        """The number of rankings that are not sorted by score."""
         return sum(any(low < high for low, high in pairwise(scores)) for scores in self.scores or ())
 
     @cached_property
     def tied(self) -> int:
-        """How many rankings hold items of equal score side by side."""
+        """The number of rankings with adjacent items of equal score."""
         return sum(any(one == other for one, other in pairwise(scores)) for scores in self.scores or ())
 
     def _in_order(self, field: Field, c: Convention) -> list[Sequence[Any]]:
-        """The items best first: as they stand, or by their scores."""
+        """One field of all items, best first: as given, or by score."""
         column = self.columns[field]
         if self.scores is None:
             return column
         return [[items[i] for i in best] for items, best in zip(column, self._best_first(c), strict=True)]
 
     def _best_first(self, c: Convention) -> list[Sequence[int]]:
-        """The order of each ranking, one for all its columns; equal scores stand by id, by text, or as given."""
+        """The order of each ranking, the same for all columns; ties are broken by id or text, or stay as given."""
         last = c.duplicates == "last"
         key = (c.ties, c.scores, last)
         if key not in self._orders:
-            by = next((self.columns[field] for field in ("id", "text") if field in self.fields), None)
+            by = next((self.columns[field] for field in ("id", "text") if field in self.all_fields), None)
             c = c if by is not None else replace(c, ties="given")
             names = by or [[""] * len(scores) for scores in self.scores or ()]
             pairs = zip(self.scores or (), names, strict=True)
             self._orders[key] = [_order(scores, list(map(as_id, own)), c, last=last) for scores, own in pairs]
         return self._orders[key]
 
-    def _explain(self, lists: list[Sequence[Any]]) -> InputError:
-        """Find the item that is none."""
-        for query, ranking in zip(self.ids, lists, strict=True):
-            for rank, item in enumerate(ranking, 1):
-                if not is_id(item):
-                    return InputError(
-                        f'query "{query}": item {rank} of retrieved is {_kind(item)}; wanted a string or a number',
-                        got=shorten(item),
-                    )
-        return InputError("an item of retrieved is neither a string nor a number")
-
 
 def _order(scores: Sequence[float], ids: list[str], c: Convention, *, last: bool) -> list[int]:
-    """The items from the best score to the worst; of copies, if so wanted, only the last that was given."""
+    """The items from the best score to the worst; with `last`, only the last of several copies."""
     if not last or len(set(ids)) == len(ids):
         return order(scores, ids, c)
     kept = without_copies(list(range(len(ids))), ids.__getitem__, c.duplicates)
@@ -158,7 +149,3 @@ def _pick(column: list[Sequence[Any]], kept: list[list[int]]) -> list[Sequence[A
 
 def _take(column: list[Sequence[Any]], rows: Sequence[int | None]) -> list[Sequence[Any]]:
     return [() if row is None else column[row] for row in rows]
-
-
-def _kind(item: object) -> str:
-    return "null" if item is None else f"a {type(item).__name__}"

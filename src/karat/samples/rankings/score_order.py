@@ -1,7 +1,7 @@
-"""Ranks from scores, without sorting what nobody asks for.
+"""Ranks from scores, computed for gold items only.
 
 The rank of an item is one plus the number of greater scores in its ranking. Only gold items need a
-rank, so only they are looked up; the rest are numbers in a matrix whose rows are sorted at once.
+rank, so only they are looked up; the other scores are rows of a matrix, all sorted at once.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from karat._internal.arrays import Bools, Floats, Ints
 from karat.conventions import Convention
 
 AS_GIVEN = ("given", "averaged")
-"""The choices for ties that leave items of equal score in the order in which they came."""
+"""The choices for ties that leave items of equal score in the given order."""
 CELLS = 1 << 17
-"""How many scores are ranked at a time: few enough to stay in the processor's cache."""
-
-_LITTLE = 1 << 13
+"""The number of scores ranked at a time: they have to fit into the processor's cache."""
+_FEW = 1 << 13
+"""The number of comparisons up to which comparing everything is faster than a binary search."""
 
 ScoreArray = NDArray[np.floating[Any]]
 
 
 class Matrix(NamedTuple):
-    """Rankings of similar length as a matrix: one sorted row each, filled up on the left."""
+    """Rankings of similar length as a matrix, one sorted row each, padded on the left with -inf."""
 
     first: int
     matrix: ScoreArray
 
 
 def precision_of(c: Convention) -> tuple[str, type[np.floating[Any]]]:
-    """How scores are stored while they are compared: the letter for `struct`, and the type."""
+    """The precision in which scores are compared: the `struct` format character and the NumPy type."""
     return ("f", np.float32) if c.scores == "single" else ("d", np.float64)
 
 
 def blocks(depth: Ints, cells: int = CELLS) -> Iterator[tuple[int, int]]:
-    """Cut the queries into runs of about so many scores each."""
+    """Ranges of consecutive queries with about `cells` scores each."""
     ends = depth.cumsum()
     first = 0
     if len(depth) and ends[-1] <= cells:
@@ -52,7 +52,7 @@ def blocks(depth: Ints, cells: int = CELLS) -> Iterator[tuple[int, int]]:
 
 
 def as_rows(flat: ScoreArray, depth: Ints, first: int = 0) -> list[Matrix]:
-    """Lay out the rankings, one after the other in `flat`, as matrices with little filling."""
+    """The rankings, one after the other in `flat`, as matrices with little padding."""
     widest = int(depth.max(initial=0))
     if len(depth) * widest <= 2 * len(flat):
         if widest * len(depth) == len(flat):
@@ -72,10 +72,7 @@ def sort_rows(pieces: Sequence[Matrix]) -> None:
 
 
 def count_above(pieces: Sequence[Matrix], row: Ints, own: ScoreArray) -> tuple[Ints, Bools]:
-    """For each item, how many scores of its row are greater, and whether another one equals its own.
-
-    The items come in order of their rows.
-    """
+    """The number of greater scores in each item's row, and True for a tie. Items are in row order."""
     if len(pieces) == 1:
         return _count_in(pieces[0].matrix, row, own)
     above = np.zeros(len(row), np.int64)
@@ -88,15 +85,15 @@ def count_above(pieces: Sequence[Matrix], row: Ints, own: ScoreArray) -> tuple[I
 
 
 def _count_in(matrix: ScoreArray, row: Ints, own: ScoreArray) -> tuple[Ints, Bools]:
-    """Count in sorted rows; where there is little to compare, by comparing all of it."""
-    if len(row) * matrix.shape[1] <= _LITTLE:
+    """Count in sorted rows; small inputs are compared in full."""
+    if len(row) * matrix.shape[1] <= _FEW:
         rows, column = matrix[row], own[:, None]
         return (rows > column).sum(axis=1), (rows == column).sum(axis=1) > 1
     return _search_in(matrix, row, own)
 
 
 def _search_in(matrix: ScoreArray, row: Ints, own: ScoreArray) -> tuple[Ints, Bools]:
-    """Binary search in all rows at once for the last score that is not greater than an item's own."""
+    """Binary search in all rows at once for the last score that is not greater than the item's own."""
     if len(row) == 0:
         return row, np.zeros(0, bool)
     width = matrix.shape[1]
@@ -115,7 +112,7 @@ def _search_in(matrix: ScoreArray, row: Ints, own: ScoreArray) -> tuple[Ints, Bo
 
 
 def order(scores: Sequence[float] | Floats, ids: Sequence[str], c: Convention) -> list[int]:
-    """The items of one ranking from the best score to the worst, ties by the convention."""
+    """The items of one ranking from the best score to the worst, with ties as the convention says."""
     with np.errstate(over="ignore"):
         compared = np.array(scores, float).astype(precision_of(c)[1])
     rows = list(range(len(scores)))
@@ -126,7 +123,7 @@ def order(scores: Sequence[float] | Floats, ids: Sequence[str], c: Convention) -
 
 
 class Tied(NamedTuple):
-    """Items whose scores may be shared by others: in query order, with their own scores and ids."""
+    """Items that may be tied with others: in query order, with their scores and keys."""
 
     query: Ints
     own: ScoreArray
@@ -141,9 +138,9 @@ def break_ties(
     ranking: Callable[[int], tuple[list[str], Floats]],
     c: Convention,
 ) -> int:
-    """Move each tied item down as far as the convention puts others of its score above it.
+    """Add to `above` the tied items that the convention ranks higher.
 
-    Returns for how many of them the scores were equal only because they were rounded.
+    Returns the number of ties that exist only because scores were rounded to single precision.
     """
     rounded, query, ids, exact, scores = 0, -1, [""], np.zeros(0), np.zeros(0)
     orders: dict[float, tuple[dict[str, list[int]], bool]] = {}
@@ -165,7 +162,7 @@ def break_ties(
 
 
 def _order(ids: Sequence[str], c: Convention) -> dict[str, list[int]]:
-    """How many of these items, all of one score, the convention puts above each; several numbers for copies."""
+    """The positions of each item among items of equal score; copies have several."""
     order = list(ids) if c.ties in AS_GIVEN else sorted(ids, reverse=c.ties == "id_descending")
     places: dict[str, list[int]] = {}
     for place, name in enumerate(order):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from karat._internal.arrays import Bools, Floats, Ints, starts
+from karat._internal.arrays import Bools, Floats, Ints, group_number, starts, take_ragged
 from karat._internal.display import valid_utf8
 from karat._internal.threads import in_parallel
 from karat.conventions import Convention
@@ -30,21 +31,23 @@ if TYPE_CHECKING:
     import polars as pl
 
 _BITS = range(10, 23)
-"""The tables have two to the power of so many places: no more than a processor keeps close."""
-_EMPTY = 5
-"""So many times two places for each gold key, of which most are empty then."""
-_APART = np.uint64(0x9E3779B97F4A7C15)
-"""An odd number far from every simple pattern: its multiples set the queries apart."""
+"""The size of a lookup table as a power of two: it has to fit into the processor's cache."""
+_SPARSE = 5
+"""Bits by which a table exceeds the number of gold keys, so that most of its slots are empty."""
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 divided by the golden ratio: its multiples (Fibonacci hashing) give each query its own salt."""
+_ROWS = 1 << 18
+"""The number of rows that a thread searches at a time."""
 
 Hashes = NDArray[np.uint64]
 
 
 def match(item: pl.Series, depth: Ints, keys: Keys) -> tuple[Ints, Ints]:
-    """The gold number and the row of each match, in order of the rows; raises RepeatedKey."""
+    """The gold number and the row of each match, in row order; raises RepeatedKey."""
     import polars as pl
 
     wanted = pl.Series(valid_utf8(keys.key), dtype=pl.String)
-    salt = np.arange(len(depth), dtype=np.uint64) * _APART
+    salt = np.arange(len(depth), dtype=np.uint64) * _GOLDEN
     hashes = _hashes(wanted)
     target = hashes + salt[keys.query]
     order = target.argsort()
@@ -54,7 +57,7 @@ def match(item: pl.Series, depth: Ints, keys: Keys) -> tuple[Ints, Ints]:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     if (ascending[1:] == ascending[:-1]).any():
         keys.check()
-        return _join(item, depth, keys, wanted)  # two keys of one hash, which all but never happens
+        return _join(item, depth, keys, wanted)  # a hash collision, which is extremely rare
     row, own = _likely(_hashes(item), depth, salt, hashes, target)
     place = ascending.searchsorted(own)
     place[place == len(ascending)] = 0
@@ -66,9 +69,9 @@ def match(item: pl.Series, depth: Ints, keys: Keys) -> tuple[Ints, Ints]:
 
 
 def may_repeat(item: pl.Series, depth: Ints) -> bool:
-    """Whether an item may occur twice in a ranking; if not, none does."""
+    """False if no ranking has an item twice; True if one may, judging by hashes."""
     start = starts(depth)
-    salt = np.arange(len(depth), dtype=np.uint64) * _APART
+    salt = np.arange(len(depth), dtype=np.uint64) * _GOLDEN
 
     def any_twice(part: tuple[int, int]) -> bool:
         first, last = part
@@ -84,8 +87,8 @@ def _hashes(column: pl.Series) -> Hashes:
 
 
 def _likely(hashes: Hashes, depth: Ints, salt: Hashes, wanted: Hashes, target: Hashes) -> tuple[Ints, Hashes]:
-    """The rows that may hold gold, and the number of each: by the item alone, then by the item and its query."""
-    bits = min(max(len(target).bit_length() + _EMPTY, _BITS[0]), _BITS[-1])
+    """The rows that may match a gold key, and their hashes: filtered by item, then by item and query."""
+    bits = min(max(len(target).bit_length() + _SPARSE, _BITS[0]), _BITS[-1])
     shift = np.uint64(64 - bits)
     items, numbers = np.zeros((2, 1 << bits), bool)
     items[_index(wanted, shift)] = True
@@ -98,35 +101,30 @@ def _likely(hashes: Hashes, depth: Ints, salt: Hashes, wanted: Hashes, target: H
 
 
 def _marked(table: Bools, hashes: Hashes, shift: np.uint64) -> Ints:
-    """The places of the hashes that a table has marked."""
+    """The positions of the hashes that are marked in a table."""
     return table.take(_index(hashes, shift)).nonzero()[0]
 
 
 def _index(numbers: Hashes, shift: np.uint64) -> Ints:
-    """The upper bits of each number, as a place in a table."""
+    """The upper bits of each number, as an index into a table."""
     return (numbers >> shift).view(np.int64)
 
 
 def _join(item: pl.Series, depth: Ints, keys: Keys, wanted: pl.Series) -> tuple[Ints, Ints]:
-    """The same by comparing every row as it is."""
+    """The matches by an exact join instead of hashes."""
     import polars as pl
 
-    query = np.repeat(np.arange(len(depth)), depth)
-    rows = pl.DataFrame({"query": query, "key": item}).with_row_index("row")
+    rows = pl.DataFrame({"query": group_number(starts(depth)), "key": item}).with_row_index("row")
     gold = pl.DataFrame({"query": keys.query, "key": wanted}).with_row_index("gold")
     joined = gold.join(rows, on=["query", "key"]).select("gold", "row").sort("row")
     return joined["gold"].to_numpy().astype(np.int64), joined["row"].to_numpy().astype(np.int64)
 
 
-_ROWS = 1 << 18
-"""How many rows a thread looks through at a time."""
-
-
 class Table:
-    """Rankings as a column of items; in rank order, or with scores."""
+    """Rankings as a column of items, in rank order or with scores."""
 
-    fields: frozenset[Field] = frozenset(("id", "text"))
-    some = fields
+    all_fields: frozenset[Field] = frozenset(("id", "text"))
+    any_fields = all_fields
     plain = True
 
     def __init__(self, item: pl.Series, start: Ints, scores: Floats | None) -> None:
@@ -138,46 +136,42 @@ class Table:
         return len(self.start) - 1
 
     def take(self, rows: Sequence[int | None]) -> Table:
-        """The rankings in another order; None stands for one that is missing."""
-        depth = np.diff(self.start)
-        size = np.array([0 if row is None else depth[row] for row in rows], np.int64)
-        begin = np.array([0 if row is None else self.start[row] for row in rows], np.int64)
-        flat = np.arange(int(size.sum())) + np.repeat(begin - (np.cumsum(size) - size), size)
-        return Table(self.item.gather(flat), starts(size), None if self.scores is None else self.scores[flat])
+        """The rankings of these rows, in this order; None is a missing ranking."""
+        empty = len(self)  # one more ranking, without items
+        taken = np.array([empty if row is None else row for row in rows], np.int64)
+        flat, start = take_ragged(np.append(self.start, self.start[-1]), taken)
+        return self._rows(flat, start)
 
     def without(self, ids: Sequence[str]) -> Table:
-        """The rankings, each without the item of this id."""
+        """The rankings, each without the item of the given id."""
         import polars as pl
 
-        query = np.repeat(np.arange(len(self)), np.diff(self.start))
-        own = pl.Series(valid_utf8(ids), dtype=pl.String).gather(query)
+        own = pl.Series(valid_utf8(ids), dtype=pl.String).gather(group_number(self.start))
         kept = (self.item != own).to_numpy()
-        return self if kept.all() else self._rows(kept.nonzero()[0], query)
+        return self if kept.all() else self._only(kept.nonzero()[0])
 
     def sorted_scores(self, c: Convention) -> Iterator[Sequence[float]] | None:
-        """The scores of each query, best first, if there are any."""
+        """The scores of each query, best first; None if there are no scores."""
         if self.scores is None:
             return None
         return (np.sort(own)[::-1].tolist() for own in np.split(self.scores, self.start[1:-1]))
 
     def each(self, field: Field, c: Convention) -> Iterator[list[str]]:
         """The items of each query, best first."""
-        for query in range(len(self)):
-            part = slice(int(self.start[query]), int(self.start[query + 1]))
-            ids = self.item[part].to_list()
-            yield ids if self.scores is None else [ids[i] for i in order(self.scores[part], ids, c)]
+        for begin, end in pairwise(self.start.tolist()):
+            ids = self.item[begin:end].to_list()
+            yield ids if self.scores is None else [ids[i] for i in order(self.scores[begin:end], ids, c)]
 
     def find(self, field: Field, keys: Keys, c: Convention) -> Found:
-        """Join the gold keys to the column, then count the greater scores."""
+        """Match the gold keys with the column, then count the greater scores."""
         if c.duplicates != "once":
             return self._without_repeats(c).find(field, keys, replace(c, duplicates="once"))
         depth = np.diff(self.start)
         parts = in_parallel(lambda part: self._find(*part, keys, c), list(blocks(depth, _ROWS)))
-        query, rank, gold = (np.concatenate([part[i] for part in parts]) for i in range(3))
-        return Found(query, rank, gold, depth, sum(part.rounded for part in parts))
+        return Found.concat(parts, depth)
 
     def _find(self, first: int, last: int, keys: Keys, c: Convention) -> Found:
-        """The same for some queries that follow each other."""
+        """The matches in the queries from `first` to `last`, exclusive."""
         begin, end = self.start[first], self.start[last]
         depth = np.diff(self.start[first : last + 1])
         gold, row = match(self.item[begin:end], depth, keys.part(first, last))
@@ -197,7 +191,7 @@ class Table:
     def _ranks(
         self, first: int, last: int, query: Ints, gold: Ints, row: Ints, keys: Keys, c: Convention
     ) -> tuple[Ints, int]:
-        """The ranks of some gold items, all in the queries from first to last."""
+        """The ranks of gold items in the queries from `first` to `last`, exclusive."""
         assert self.scores is not None
         begin, end = self.start[first], self.start[last]
         with np.errstate(over="ignore"):
@@ -210,27 +204,27 @@ class Table:
         return above + 1, rounded
 
     def _items(self, query: int) -> tuple[list[str], Floats]:
-        """The ids and the scores of one ranking, as given."""
+        """The ids and scores of one ranking, as given."""
         assert self.scores is not None
         part = slice(int(self.start[query]), int(self.start[query + 1]))
         return self.item[part].to_list(), self.scores[part]
 
     def _without_repeats(self, c: Convention) -> Table:
-        """Only the best of several rows for one item, or the last, as the convention says."""
+        """The table with only the best or the last row of each item, as the convention says."""
         import polars as pl
 
         if not may_repeat(self.item, np.diff(self.start)):
             return self
-        query = np.repeat(np.arange(len(self)), np.diff(self.start))
-        rows = pl.DataFrame({"query": query, "key": self.item}).with_row_index("row")
+        rows = pl.DataFrame({"query": group_number(self.start), "key": self.item}).with_row_index("row")
         if self.scores is not None and c.duplicates == "remove":
             compared = self.scores.astype(precision_of(c)[1])
             rows = rows.with_columns(pl.Series("score", compared)).sort("score", descending=True, maintain_order=True)
         keep: Literal["first", "last"] = "first" if c.duplicates == "remove" else "last"
-        kept = rows.unique(["query", "key"], keep=keep).sort("row")["row"].to_numpy()
-        return self._rows(kept, query)
+        return self._only(rows.unique(["query", "key"], keep=keep).sort("row")["row"].to_numpy())
 
-    def _rows(self, kept: Ints, query: Ints) -> Table:
-        """Some of the rows, in order; `query` is that of every row."""
-        size = np.bincount(query[kept], minlength=len(self))
-        return Table(self.item.gather(kept), starts(size), None if self.scores is None else self.scores[kept])
+    def _only(self, kept: Ints) -> Table:
+        """The table with only these rows, given in ascending order."""
+        return self._rows(kept, kept.searchsorted(self.start))
+
+    def _rows(self, rows: Ints, start: Ints) -> Table:
+        return Table(self.item.gather(rows), start, None if self.scores is None else self.scores[rows])

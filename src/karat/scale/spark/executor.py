@@ -20,8 +20,8 @@ from karat.run import Run
 from karat.run.stored_items import Extent, StoredItems
 from karat.samples import Reading, Samples, read_samples
 from karat.samples.items import rankings_of
-from karat.samples.keys import as_text
-from karat.samples.read import by_id, side_of
+from karat.samples.keys import as_text, by_id
+from karat.samples.read import side_of
 
 if TYPE_CHECKING:
     import polars as pl

@@ -11,7 +11,7 @@ from karat.errors import BadArgument, InputError, KaratError
 from karat.samples import Samples
 from karat.samples.dialects import dialect_of, is_long, long_column, no_column
 from karat.samples.long import has_records
-from karat.samples.read import read_whole, side_of
+from karat.samples.read import samples_of, side_of
 from karat.scale.spark import Evaluated, evaluate, spark_errors
 from karat.scale.spark.executor import GOLD, HASH, KEY, ROW, RUN
 from karat.scale.spark.session import session
@@ -63,7 +63,7 @@ def look(prepared: Prepared) -> Samples:
     """Some samples from which a judge can be chosen: the first rows of each side, of any query."""
     heads = [_head(table) for table in prepared.sides]
     if len(heads) == 1:
-        return _first_readable(heads[0], lambda rows: read_whole(rows, "samples", need_gold=False))
+        return _first_readable(heads[0], lambda rows: samples_of(rows, "samples", need_gold=False))
     run = _first_readable(heads[0], lambda rows: side_of(rows, "retrieved", "retrieved"))
     gold = _first_readable(heads[1], lambda rows: side_of(rows, "gold", "gold"))
     return Samples(ids=gold.ids or [], retrieved=run.data, gold=gold.data)
