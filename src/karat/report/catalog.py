@@ -44,7 +44,7 @@ def convention_list() -> str:
     rows = []
     for c in CONVENTIONS.values():
         choices = ", ".join(_value(choice, getattr(c, choice)) for choice in differing(c)) or "–"
-        more = [f"{name} means {other}" for name, other in c.calls.items()]
+        more = [f"{name} means {other}" for name, other in c.renames.items()]
         more += [f"for {names} {', '.join(_value(k, v) for k, v in s.items())}" for names, s in _exceptions(c).items()]
         rows.append((c.name, "; ".join([choices, *more])))
     return definitions(rows)
@@ -68,7 +68,7 @@ def convention(c: Convention) -> str:
 
 def _differences(c: Convention) -> list[str]:
     found = [sentence(choice, c, {"metrics": ", ".join(c.per_rank)}) for choice in differing(c)]
-    found += [f"what it calls {name} is {other}: {METRICS[other].help}" for name, other in c.calls.items()]
+    found += [f"what it calls {name} is {other}: {METRICS[other].help}" for name, other in c.renames.items()]
     for choice in c.refuses:
         if choice in {"empty_gold", "empty_retrieved"} and choice not in differing(c):
             found.append(sentence(choice, c))

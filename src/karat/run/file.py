@@ -268,7 +268,8 @@ def _totals(frame: pl.DataFrame, depth: Ints) -> Totals:
 
 def write_choices(convention: Convention) -> dict[str, Any]:
     """The choices as JSON values."""
-    return {field.name: _written(getattr(convention, field.name)) for field in fields(convention)}
+    names = [field.name for field in fields(convention)]
+    return {_STORED_AS.get(name, name): _written(getattr(convention, name)) for name in names}
 
 
 def _written(value: Any) -> Any:
@@ -282,7 +283,9 @@ def _written(value: Any) -> Any:
 def read_choices(written: Mapping[str, Any]) -> Convention:
     """The convention that was written; a choice that is not in the file is that of the standard."""
     hints = get_type_hints(Convention)
-    return Convention(**{name: _read(value, hints.get(name)) for name, value in written.items()})
+    names = {stored: name for name, stored in _STORED_AS.items()}
+    choices = {names.get(name, name): value for name, value in written.items()}
+    return Convention(**{name: _read(value, hints.get(name)) for name, value in choices.items()})
 
 
 def _read(value: Any, hint: Any = float) -> Any:

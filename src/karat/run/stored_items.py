@@ -225,7 +225,7 @@ Columns = list[list[Sequence[Any]]]
 
 def _best(rankings: Rankings, fields: Sequence[Field], c: Convention, ranks: int) -> Columns:
     """The top items of each ranking; long rankings by score are not sorted completely."""
-    if isinstance(rankings, Maps) or (isinstance(rankings, Table) and rankings.scores is not None):
+    if isinstance(rankings, Dicts) or (isinstance(rankings, Table) and rankings.scores is not None):
         items, scores = zip(*_by_score(rankings, c, ranks), strict=True)
         return [*repeat(list(items), len(fields)), list(scores)]
     columns: list[Iterator[Sequence[Any]]] = [rankings.each(field, c) for field in fields]
@@ -234,7 +234,7 @@ def _best(rankings: Rankings, fields: Sequence[Field], c: Convention, ranks: int
     return [[own[:ranks] for own in column] for column in columns]
 
 
-def _by_score(rankings: Maps | Table, c: Convention, ranks: int) -> Iterator[tuple[list[Any], list[float]]]:
+def _by_score(rankings: Dicts | Table, c: Convention, ranks: int) -> Iterator[tuple[list[Any], list[float]]]:
     given: Iterator[tuple[list[Any], Floats]]
     if isinstance(rankings, Dicts):
         given = ((list(scored), np.fromiter(scored.values(), float, len(scored))) for scored in rankings.dicts)

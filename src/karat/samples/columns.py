@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, pairwise
-from math import isfinite
+from itertools import chain, pairwise, product
+from math import isinf, nan
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np

@@ -138,7 +138,7 @@ class Pieces:
         import polars as pl
 
         frame = scan(source, self._side)
-        with told(source):
+        with read_errors(source):
             head = frame.head(_SAMPLED_ROWS).collect()
             rows = int(frame.select(pl.len()).collect().item()) if source.is_table else 0
         width = row_bytes(head) * (_OBJECT_FACTOR if any(dtype.is_nested() for dtype in head.dtypes) else 1)
@@ -149,7 +149,7 @@ class Pieces:
 
     def _batches(self, source: Source, frame: pl.LazyFrame, budget: int, width: float) -> Iterator[pl.DataFrame]:
         """The batches of a scan, in order; Polars reads ahead."""
-        with told(source):
+        with read_errors(source):
             for piece in self._collect(frame, budget, width):
                 if len(piece):
                     yield piece
@@ -199,7 +199,7 @@ class Pieces:
         import polars as pl
 
         frame, first = pl.scan_lines(source.files[0], glob=False), 1
-        with told(source):
+        with read_errors(source):
             width = row_bytes(frame.head(_SAMPLED_ROWS).collect())
         for piece in self._batches(source, frame, budget, width):
             lines = piece["line"]
