@@ -7,7 +7,9 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import chdir, redirect_stdout
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,7 +20,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from choice_examples import EXAMPLES, who  # noqa: E402
 from lexical_agreement import lexical  # noqa: E402
-from source_tree import source_tree  # noqa: E402
+from source_tree import room_table, source_tree  # noqa: E402
 from speed_tables import benchmarks, machine, speed  # noqa: E402
 
 from karat.analysis.rosetta import rosetta  # noqa: E402
@@ -194,6 +196,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "benchmarks": benchmarks,
     "machine": machine,
     "tree": source_tree,
+    "rooms": room_table,
     "lexical": lexical,
 }
 
@@ -208,12 +211,34 @@ def fill(text: str) -> str:
     return text
 
 
+def fill_outputs(text: str) -> str:
+    """Put the value of an expression between `<!-- output: EXPRESSION -->` and `<!-- /output -->`.
+
+    The Python examples above it on the page are run first.
+    """
+    if "<!-- output: " not in text:
+        return text
+    names: dict[str, Any] = {"__name__": "example"}
+
+    def replaced(match: re.Match[str]) -> str:
+        example, mark, expression, end = match.groups()
+        if example is not None:
+            with redirect_stdout(StringIO()):
+                exec(example, names)  # noqa: S102
+            return match[0]
+        return f"{mark}```\n{str(eval(expression, names)).strip()}\n```\n{end}"  # noqa: S307
+
+    marks = r"```python\n(.*?)```|(<!-- output: (.+?) -->\n+).*?(<!-- /output -->)"
+    with TemporaryDirectory() as folder, chdir(folder):
+        return re.sub(marks, replaced, text, flags=re.DOTALL)
+
+
 def main() -> int:
     """Write every page again; with --check, report the pages that are out of date."""
     stale = []
     for page in [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]:
         old = page.read_text("utf-8")
-        new = fill(old)
+        new = fill_outputs(fill(old))
         if new != old:
             stale.append(page.name)
             if "--check" not in sys.argv:
