@@ -226,7 +226,7 @@ def fill_outputs(text: str) -> str:
             with redirect_stdout(StringIO()):
                 exec(example, names)  # noqa: S102
             return match[0]
-        return f"{mark}```\n{str(eval(expression, names)).strip()}\n```\n{end}"  # noqa: S307
+        return f"{mark}```\n{str(eval(expression, names)).strip(chr(10))}\n```\n{end}"  # noqa: S307
 
     marks = r"```python\n(.*?)```|(<!-- output: (.+?) -->\n+).*?(<!-- /output -->)"
     with TemporaryDirectory() as folder, chdir(folder):
