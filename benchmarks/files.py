@@ -220,9 +220,9 @@ def make_large(size: workloads.Size, folder: Path) -> Files:
         docs = random.integers(100_000, 1_000_000, (_PIECE, size.depth))
         run = pl.DataFrame({"q": query.repeat(size.depth), "d": docs.ravel(), "score": random.random(docs.size)})
         _named(run, "score").write_parquet(folder / f"part-{number:06}.parquet")
-        wanted = np.concatenate([docs[:, :_FOUND], random.integers(100_000, 1_000_000, (_PIECE, _GOLD - _FOUND))], 1)
+        relevant = np.concatenate([docs[:, :_FOUND], random.integers(100_000, 1_000_000, (_PIECE, _GOLD - _FOUND))], 1)
         gold = pl.DataFrame(
-            {"q": query.repeat(_GOLD), "d": wanted.ravel(), "grade": random.integers(0, 4, wanted.size)}
+            {"q": query.repeat(_GOLD), "d": relevant.ravel(), "grade": random.integers(0, 4, relevant.size)}
         )
         golds.append(_named(gold, "grade"))
     gold_file = folder.parent / "gold.parquet"

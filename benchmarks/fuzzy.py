@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.outcome import Outcome, read_outcomes, speedup, write_outcomes
-from benchmarks.prose import Sample, alike
+from benchmarks.prose import Sample, similar_texts
 from benchmarks.timing import Entry, best
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def measure() -> list[Outcome]:
 
 
 def _here() -> list[Outcome]:
-    samples = alike(_SAMPLES)
+    samples = similar_texts(_SAMPLES)
     ours = by_karat(samples).scores["recall"].tolist()
     for name, call in (("one by one", one_by_one), ("evaluate()", by_evaluate)):
         assert ours == call(samples), f"ragas, {name}: scores differ from karat's"

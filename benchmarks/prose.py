@@ -17,7 +17,7 @@ _A_LINE = 12  # words
 
 _GOLD = 5
 _DEPTH = 10
-_ALIKE = 500
+_SIMILAR = 500
 _REPLACED = (0.3, 0.6)
 
 _CHUNK = 1_000
@@ -50,14 +50,14 @@ def passage(random: Random, size: int) -> str:
     return text
 
 
-def alike(count: int) -> list[Sample]:
+def similar_texts(count: int) -> list[Sample]:
     """Samples with ragas' names: of five gold texts one is retrieved, three are retrieved edited, one is not."""
     random = Random(_SEED)
     samples: list[Sample] = []
     for _ in range(count):
-        gold = [passage(random, _ALIKE) for _ in range(_GOLD)]
+        gold = [passage(random, _SIMILAR) for _ in range(_GOLD)]
         retrieved = [gold[0], *(_edited(text, random) for text in gold[1:4])]
-        retrieved += [passage(random, _ALIKE) for _ in range(_DEPTH - len(retrieved))]
+        retrieved += [passage(random, _SIMILAR) for _ in range(_DEPTH - len(retrieved))]
         random.shuffle(retrieved)
         samples.append({"retrieved_contexts": retrieved, "reference_contexts": gold})
     return samples

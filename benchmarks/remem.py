@@ -153,8 +153,8 @@ def comes_from(chunk: str, document: str) -> bool:
 
 def check(data: Memory) -> None:
     """Check the results before timing: equal means, and equal scores up to rounding."""
-    for (mean, each), (wanted, by_example) in zip(by_karat(data), by_loops(data), strict=True):
-        assert mean == wanted, f"loops: {wanted}, karat: {mean}"
+    for (mean, each), (expected, by_example) in zip(by_karat(data), by_loops(data), strict=True):
+        assert mean == expected, f"loops: {expected}, karat: {mean}"
         assert any(0 < value < 1 for value in mean.values()), "every mean is 0 or 1"
         for row, other in zip(each, by_example, strict=True):
             assert list(row) == list(other), "the keys differ"

@@ -62,12 +62,12 @@ def dicts(size: Size) -> Data:
     for number in range(size.queries):
         count = random.randint(1, _MOST_GOLD)
         ids = [f"doc{i}" for i in random.sample(_IDS, count + size.depth)]
-        wanted, others = ids[:count], ids[count:]
-        found = [item for item in wanted if random.random() < _FOUND]
+        relevant, others = ids[:count], ids[count:]
+        found = [item for item in relevant if random.random() < _FOUND]
         retrieved = found + others[: size.depth - len(found)]
         random.shuffle(retrieved)
         run[f"q{number}"] = {item: random.random() for item in retrieved}
-        gold[f"q{number}"] = {item: random.choice(_GRADES) for item in wanted}
+        gold[f"q{number}"] = {item: random.choice(_GRADES) for item in relevant}
     # Loading a copy while the original is alive fills fresh memory, as after reading a file.
     return as_json(Data(run, gold)).load()
 
