@@ -139,3 +139,30 @@ def test_the_source_map_is_complete():
 def test_the_source_map_is_in_import_order():
     top = [path.removesuffix(".py") for path in documented_tree() if "/" not in path]
     assert top == ["__init__", "__main__", "py.typed", *ROOMS]
+
+
+def anchors(page):
+    """The anchors that GitHub gives the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_anchors_exist(page):
+    for target, anchor in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text("utf-8")):
+        assert anchor in anchors(page.parent / target if target else page), f"{target}#{anchor}"
+
+
+PLAIN = {
+    "anew": "again", "came back": "was retrieved", "comes back": "is retrieved", "set against": "compared with",
+    "but for": "except for", "of one's own": "custom", "of your own": "custom", "told": "reported", "stands": "is",
+    "nobody": "name the cause", "reckoned": "computed", "a million million": "the number", "once more": "again",
+}  # fmt: skip
+"""Paraphrases to avoid in hand-written pages, and what to write instead."""
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda p: p.name)
+def test_pages_use_plain_words(page):
+    written = re.sub(r"<!-- (\w+)[^>]* -->.*?<!-- /\1 -->", "", page.read_text("utf-8"), flags=re.DOTALL).lower()
+    found = [word for word in PLAIN if re.search(rf"\b{word}\b", written)]
+    assert not found, f"write {', '.join(PLAIN[word] for word in found)}"
