@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import subprocess
@@ -164,6 +165,20 @@ def printed() -> str:
     return f"```\n{done.stdout.rstrip()}\n```"
 
 
+def failing_test() -> str:
+    """The error of the first example of docs/pytest.md, on results with one miss in four queries."""
+    example = re.findall(r"```py\n(.*?)```", (DOCS / "pytest.md").read_text("utf-8"), re.DOTALL)[0]
+    rankings = (["a"], ["x", "a"], ["a", "x"], ["x"])
+    rows = [{"id": f"q{i}", "query": f"question {i}?", "retrieved": rankings[i % 4], "gold": ["a"]} for i in range(20)]
+    with TemporaryDirectory() as folder:
+        Path(folder, "golden.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+        Path(folder, "test_rag.py").write_text(example, "utf-8")
+        program = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=short"]
+        done = subprocess.run(program, cwd=folder, check=False, stdout=subprocess.PIPE, text=True)  # noqa: S603
+    error = [line.rstrip() for line in done.stdout.splitlines() if line.startswith("E ")]
+    return "\n".join(["```", *error, "```"])
+
+
 def _example(retrieved: Any, gold: Any, judge: str) -> str:
     by = "" if judge == "auto" else f", judge `{judge}`"
     return f"retrieved `{_short(retrieved)}`, gold `{_short(gold)}`{by}"
@@ -192,6 +207,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "eight_tools": eight_tools,
     "rosetta": rosetta_screen,
     "printed": printed,
+    "failing_test": failing_test,
     "speed": speed,
     "benchmarks": benchmarks,
     "machine": machine,
