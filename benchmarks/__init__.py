@@ -1,1 +1,1 @@
-"""Benchmarks: karat beside its peers, on the data and through the calls that a user has."""
+"""Benchmarks: karat and its peers on the same data, through the calls of a user."""

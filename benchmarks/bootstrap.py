@@ -1,4 +1,4 @@
-"""Intervals: the bootstrap of many metrics at once, beside scipy asked for the same."""
+"""Bootstrap intervals of many metrics at once: karat against scipy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.outcome import Outcome, faster, tell
+from benchmarks.outcome import Outcome, speedup, write_outcomes
 from benchmarks.timing import Entry, best
 
 if TYPE_CHECKING:
@@ -15,53 +15,49 @@ if TYPE_CHECKING:
 
 _METRICS, _QUERIES, _RESAMPLES = 20, 10_000, 10_000
 _REPETITIONS = 5
-_OF_SCIPY = 3
-_ASKED = 10
-# All resamples at once would take 16 GB. Which batch is quickest depends on the caches of the machine.
+_SCIPY_REPETITIONS = 3
+_TARGET = 10
+# All resamples at once would need 16 GB. The fastest batch size depends on the CPU caches.
 _BATCHES = (1, 2, 4, 16, 64)
 _TRIAL = 300
-_OF_TRIALS = 2
+_TRIALS = 2
 
 
 def measure() -> list[Outcome]:
-    """Compare karat with scipy, given the batch that is quickest here."""
+    """Compare karat with scipy at its fastest batch size."""
     scores = np.random.default_rng(1).beta(0.6, 0.4, (_METRICS, _QUERIES))
 
     def given() -> Floats:
         return scores
 
-    trials = {
-        str(batch): Entry(partial(by_scipy, batch=batch, resamples=_TRIAL), given, _OF_TRIALS) for batch in _BATCHES
-    }
+    trials = {str(batch): Entry(partial(by_scipy, batch=batch, resamples=_TRIAL), given, _TRIALS) for batch in _BATCHES}
     least = best(trials)
     batch = int(min(least, key=least.__getitem__))
     check(by_karat(scores), by_scipy(scores, batch), scores)
     least = best(
         {
             "karat": Entry(by_karat, given, _REPETITIONS),
-            "scipy": Entry(partial(by_scipy, batch=batch), given, _OF_SCIPY),
+            "scipy": Entry(partial(by_scipy, batch=batch), given, _SCIPY_REPETITIONS),
         }
     )
-    note = (
-        f"{_METRICS} metrics × {_QUERIES:,} queries × {_RESAMPLES:,} resamples; scipy in batches of {batch}, its best"
-    )
+    note = f"{_METRICS} metrics × {_QUERIES:,} queries × {_RESAMPLES:,} resamples; fastest scipy batch: {batch}"
     return [
-        faster(
-            "bootstrap", "scipy.stats.bootstrap", ours=least["karat"], theirs=least["scipy"], asked=_ASKED, note=note
+        speedup(
+            "bootstrap", "scipy.stats.bootstrap", ours=least["karat"], theirs=least["scipy"], target=_TARGET, note=note
         )
     ]
 
 
 def by_karat(scores: Floats) -> Floats:
-    """karat: the ends of all intervals."""
+    """All intervals by karat."""
     from karat.stats import intervals, resamples
 
-    assert resamples(_QUERIES) == _RESAMPLES, "karat draws another number of resamples"
+    assert resamples(_QUERIES) == _RESAMPLES, "karat uses a different number of resamples"
     return np.array(list(intervals({str(i): values for i, values in enumerate(scores)}).values()))
 
 
 def by_scipy(scores: Floats, batch: int, resamples: int = _RESAMPLES) -> Floats:
-    """scipy: the same, one call for all metrics."""
+    """All intervals by one call of scipy."""
     from scipy import stats  # type: ignore[import-untyped]
 
     found = stats.bootstrap(
@@ -71,10 +67,10 @@ def by_scipy(scores: Floats, batch: int, resamples: int = _RESAMPLES) -> Floats:
 
 
 def check(ours: Floats, theirs: Floats, scores: Floats) -> None:
-    """Refuse to time what is not the same: the ends agree within what chance moves them."""
+    """Check before timing: the limits agree within sampling error."""
     error = scores.std(axis=1) / np.sqrt(_QUERIES)
-    assert (np.abs(ours - theirs).max(axis=1) < 0.2 * error).all(), "karat and scipy give other intervals"
+    assert (np.abs(ours - theirs).max(axis=1) < 0.2 * error).all(), "karat's intervals differ from scipy's"
 
 
 if __name__ == "__main__":
-    tell(measure())
+    write_outcomes(measure())

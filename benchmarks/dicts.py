@@ -6,13 +6,13 @@ import sys
 from typing import NamedTuple
 
 from benchmarks import workloads
-from benchmarks.outcome import Outcome, faster, tell
+from benchmarks.outcome import Outcome, speedup, write_outcomes
 from benchmarks.peers import by_karat, by_pytrec_eval, by_ranx, check_agreement, warm_up_ranx
 from benchmarks.timing import Entry, best
 
 
 class Plan(NamedTuple):
-    """How often to call each, and how many times as fast karat is asked to be."""
+    """Repetitions, and the target speedups."""
 
     repetitions: int
     ranx_repetitions: int
@@ -36,12 +36,12 @@ def measure(size: str) -> list[Outcome]:
             "ranx": Entry(by_ranx, lambda: data, plan.ranx_repetitions),
         }
     )
-    asked = {"pytrec_eval": plan.over_pytrec_eval, "ranx": plan.over_ranx}
+    targets = {"pytrec_eval": plan.over_pytrec_eval, "ranx": plan.over_ranx}
     return [
-        faster(f"dicts-{size}", peer, ours=least["karat"], theirs=least[peer], asked=times)
-        for peer, times in asked.items()
+        speedup(f"dicts-{size}", peer, ours=least["karat"], theirs=least[peer], target=target)
+        for peer, target in targets.items()
     ]
 
 
 if __name__ == "__main__":
-    tell(measure(sys.argv[1]))
+    write_outcomes(measure(sys.argv[1]))

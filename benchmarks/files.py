@@ -1,4 +1,4 @@
-"""Files: the same run and gold as Parquet and as TREC text, read and evaluated by karat and by its peers."""
+"""Files: the same run and gold as Parquet and as TREC text, read and evaluated by karat and its peers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from warnings import catch_warnings, simplefilter
 
 from benchmarks import workloads
 from benchmarks.memory import resident
-from benchmarks.outcome import Outcome, faster, not_slower, tell
+from benchmarks.outcome import Outcome, slowdown, speedup, write_outcomes
 from benchmarks.peers import METRICS, PYTREC_EVAL, RANX, check_agreement, warm_up_ranx
 from benchmarks.timing import Entry, best
 from benchmarks.workloads import Data
@@ -33,14 +33,14 @@ _GOLD, _FOUND = 10, 6
 
 
 class Files(NamedTuple):
-    """A run and its gold."""
+    """The files of a run and of its gold."""
 
     run: Path
     gold: Path
 
 
 class Plan(NamedTuple):
-    """How often to call each, and how many times as fast karat is asked to be."""
+    """Repetitions, and the target speedups."""
 
     repetitions: int
     others: int
@@ -51,12 +51,12 @@ class Plan(NamedTuple):
 PLANS = {"W2": Plan(7, 3, 10, 25), "W3": Plan(5, 1, 25, 50)}
 
 
-def measure(asked_for: str) -> list[Outcome]:
-    """Compare on Parquet files of a size, on TREC files, or measure a hundred million rows."""
+def measure(workload: str) -> list[Outcome]:
+    """Compare on Parquet files of one size, compare on TREC files, or measure 100 million rows."""
     with TemporaryDirectory() as folder:
-        if asked_for == "trec":
+        if workload == "trec":
             return _measure_trec(Path(folder))
-        return _measure_large(Path(folder)) if asked_for == "100M" else _measure_parquet(asked_for, Path(folder))
+        return _measure_large(Path(folder)) if workload == "100M" else _measure_parquet(workload, Path(folder))
 
 
 def _measure_parquet(size: str, folder: Path) -> list[Outcome]:
@@ -69,9 +69,9 @@ def _measure_parquet(size: str, folder: Path) -> list[Outcome]:
     )
     ours = least["karat"]
     return [
-        faster(case, "pytrec_eval", ours=ours, theirs=least["pytrec_eval"], asked=plan.over_pytrec_eval),
-        faster(case, "ranx", ours=ours, theirs=least["ranx"], asked=plan.over_ranx),
-        *([not_slower(case, "reading", ours=ours, theirs=least["reading"], asked=2)] if size == "W3" else []),
+        speedup(case, "pytrec_eval", ours=ours, theirs=least["pytrec_eval"], target=plan.over_pytrec_eval),
+        speedup(case, "ranx", ours=ours, theirs=least["ranx"], target=plan.over_ranx),
+        *([slowdown(case, "reading", ours=ours, theirs=least["reading"], target=2)] if size == "W3" else []),
     ]
 
 
@@ -84,22 +84,22 @@ def _measure_trec(folder: Path) -> list[Outcome]:
     if program is not None:
         others["trec_eval"] = lambda files: by_trec_eval(program, files)
     least = _least({"karat": by_karat}, others, files, plan)
-    outcomes = [faster(case, peer, ours=least["karat"], theirs=least[peer], asked=6) for peer in others]
+    outcomes = [speedup(case, peer, ours=least["karat"], theirs=least[peer], target=6) for peer in others]
     if program is None:
-        outcomes.append(Outcome(case=case, peer="trec_eval", asked="≥ 6", note="skipped: there is no trec_eval here"))
+        outcomes.append(Outcome(case=case, peer="trec_eval", target="≥ 6", note="skipped: trec_eval is not installed"))
     return outcomes
 
 
 def _measure_large(folder: Path) -> list[Outcome]:
-    """A hundred million rows beside W3, each in a process that has done nothing else."""
+    """Compare 100 million rows with W3, each in a new process."""
     case = "files-100M"
     small = _alone(as_parquet(workloads.dicts(workloads.SIZES["W3"]), folder / "W3"), workloads.SIZES["W3"])
     large = _alone(make_large(_LARGE, folder / "large"), _LARGE)
-    note = f"{large['seconds']:.1f} s, {large['peak'] / _GIB:.2f} GiB at most, files of {large['bytes'] / 1e9:.2f} GB"
+    note = f"{large['seconds']:.1f} s, {large['peak'] / _GIB:.2f} GiB peak, files of {large['bytes'] / 1e9:.2f} GB"
     share = large["peak"] / _GIB
     return [
-        not_slower(case, "a row of W3", ours=large["row"], theirs=small["row"], asked=1.5, note=note),
-        Outcome(case=case, peer="GiB", ratio=share, asked="≤ 2", met=share <= 2),
+        slowdown(case, "a row of W3", ours=large["row"], theirs=small["row"], target=1.5, note=note),
+        Outcome(case=case, peer="GiB", ratio=share, target="≤ 2", met=share <= 2),
     ]
 
 
@@ -112,21 +112,21 @@ def _least(
 
 
 def by_karat(files: Files) -> Run:
-    """karat, from the files to the scores of every query."""
+    """Evaluate with karat, from the files to the scores of every query."""
     import karat
 
     return karat.evaluate(files.run, METRICS, gold=files.gold)
 
 
 def by_reading(files: Files) -> pl.DataFrame:
-    """Nothing but the reading of the columns that are needed."""
+    """Only read the columns that are needed."""
     import polars as pl
 
     return pl.read_parquet(files.run, columns=["query_id", "doc_id", "score"])
 
 
 def by_pytrec_eval(files: Files) -> dict[str, dict[str, float]]:
-    """Polars to read, dicts of what it has read, pytrec_eval to evaluate."""
+    """Read with Polars, convert to dicts, evaluate with pytrec_eval."""
     import pytrec_eval
 
     gold = _dicts(files.gold, "grade")
@@ -146,20 +146,20 @@ def _dicts(path: Path, value: str) -> dict[str, dict[str, Any]]:
 
 
 def by_ranx(files: Files) -> Any:
-    """ranx, which reads both files itself."""
+    """Read and evaluate with ranx."""
     import pandas as pd
     import ranx
 
     with catch_warnings():
         simplefilter("ignore")
-        pd.set_option("future.infer_string", False)  # ranx takes no other strings than those of pandas 2
+        pd.set_option("future.infer_string", False)  # ranx requires the strings of pandas 2
     columns = {"q_id_col": "query_id", "doc_id_col": "doc_id"}
     run = ranx.Run.from_parquet(str(files.run), score_col="score", **columns)
     return ranx.evaluate(ranx.Qrels.from_parquet(str(files.gold), score_col="grade", **columns), run, RANX)
 
 
 def trec_by_pytrec_eval(files: Files) -> dict[str, dict[str, float]]:
-    """pytrec_eval with its own parser."""
+    """Parse and evaluate with pytrec_eval."""
     import pytrec_eval
 
     with files.run.open() as run, files.gold.open() as gold:
@@ -169,14 +169,14 @@ def trec_by_pytrec_eval(files: Files) -> dict[str, dict[str, float]]:
 
 
 def by_trec_eval(program: str, files: Files) -> None:
-    """The program in C, its output thrown away."""
+    """Run the C program and discard its output."""
     measures = [word for measure in _TREC_EVAL for word in ("-m", measure)]
     command = [program, "-q", "-c", *measures, str(files.gold), str(files.run)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
 def as_parquet(data: Data, folder: Path) -> Files:
-    """A row for each item."""
+    """Write Parquet files with one row per item."""
     folder.mkdir(exist_ok=True)
     files = Files(folder / "run.parquet", folder / "gold.parquet")
     _long(data.run, "score").write_parquet(files.run)
@@ -197,7 +197,7 @@ def _long(by_query: dict[str, dict[str, Any]], value: str) -> pl.DataFrame:
 
 
 def as_trec(data: Data, folder: Path) -> Files:
-    """A line for each item."""
+    """Write TREC files with one line per item."""
     files = Files(folder / "run.trec", folder / "gold.qrels")
     with files.run.open("w") as run, files.gold.open("w") as gold:
         for query, items in data.run.items():
@@ -208,7 +208,7 @@ def as_trec(data: Data, folder: Path) -> Files:
 
 
 def make_large(size: workloads.Size, folder: Path) -> Files:
-    """A run in pieces of some queries each, never held as a whole, and gold of which a part is retrieved."""
+    """Write a large run in pieces, never all in memory, and gold of which a part is retrieved."""
     import numpy as np
     import polars as pl
 
@@ -220,9 +220,9 @@ def make_large(size: workloads.Size, folder: Path) -> Files:
         docs = random.integers(100_000, 1_000_000, (_PIECE, size.depth))
         run = pl.DataFrame({"q": query.repeat(size.depth), "d": docs.ravel(), "score": random.random(docs.size)})
         _named(run, "score").write_parquet(folder / f"part-{number:06}.parquet")
-        wanted = np.concatenate([docs[:, :_FOUND], random.integers(100_000, 1_000_000, (_PIECE, _GOLD - _FOUND))], 1)
+        relevant = np.concatenate([docs[:, :_FOUND], random.integers(100_000, 1_000_000, (_PIECE, _GOLD - _FOUND))], 1)
         gold = pl.DataFrame(
-            {"q": query.repeat(_GOLD), "d": wanted.ravel(), "grade": random.integers(0, 4, wanted.size)}
+            {"q": query.repeat(_GOLD), "d": relevant.ravel(), "grade": random.integers(0, 4, relevant.size)}
         )
         golds.append(_named(gold, "grade"))
     gold_file = folder.parent / "gold.parquet"
@@ -239,7 +239,7 @@ def _named(frame: pl.DataFrame, value: str) -> pl.DataFrame:
 
 
 def _alone(files: Files, size: workloads.Size) -> dict[str, float]:
-    """The seconds of an evaluation, those of a row, and the most memory that its process had."""
+    """Time per evaluation and per row, and the peak memory of the process."""
     command = [sys.executable, "-m", "benchmarks.files", str(files.run), str(files.gold)]
     done = [subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout for _ in range(2)]
     seconds, peak = min(json.loads(printed) for printed in done)
@@ -249,7 +249,7 @@ def _alone(files: Files, size: workloads.Size) -> dict[str, float]:
 
 
 def _evaluate(run: str, gold: str) -> tuple[float, int]:
-    import polars  # noqa: F401, ICN001  # loaded first: the library is no part of the evaluation
+    import polars  # noqa: F401, ICN001  # loaded before the clock starts
 
     start = perf_counter()
     by_karat(Files(Path(run), Path(gold)))
@@ -260,5 +260,5 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case [run, gold]:
             print(json.dumps(_evaluate(run, gold)))
-        case [asked_for]:
-            tell(measure(asked_for))
+        case [workload]:
+            write_outcomes(measure(workload))

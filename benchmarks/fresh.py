@@ -1,4 +1,4 @@
-"""A fresh process: the first call in it, import included, with the data loaded already."""
+"""A new process: the first call, import included, with the data already in memory."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks import workloads
-from benchmarks.outcome import Outcome, not_slower, tell
+from benchmarks.outcome import Outcome, slowdown, write_outcomes
 from benchmarks.peers import METRICS, PYTREC_EVAL, by_karat, by_pytrec_eval, check_agreement
 
-# Programs of their own, which load json and time only: whatever else this package imports
-# would be loaded before the clock starts, and be missing from the import that is timed.
+# Standalone programs that import only json, sys and time: anything this package imports would be loaded before the
+# clock starts and would not be part of the timed import.
 _PROGRAM = """
 import json, sys, time
 run, gold = (json.load(open(path)) for path in sys.argv[1:])
@@ -25,11 +25,11 @@ _CALLS = {
     "pytrec_eval": (f"import pytrec_eval; pytrec_eval.RelevanceEvaluator(gold, {PYTREC_EVAL!r}).evaluate(run)"),
 }
 _PROCESSES = 11
-_ASKED = 2
+_TARGET = 2
 
 
 def measure(size: str) -> list[Outcome]:
-    """Compare karat with pytrec_eval, the best of several processes each, taking turns."""
+    """Compare karat with pytrec_eval: the best of several processes each, interleaved."""
     data = workloads.dicts(workloads.SIZES[size])
     check_agreement(by_karat(data), by_pytrec_eval(data), data.gold)
     taken: dict[str, list[float]] = {name: [] for name in _CALLS}
@@ -39,7 +39,7 @@ def measure(size: str) -> list[Outcome]:
             for name, times in taken.items():
                 times.append(_in_a_process(_CALLS[name], files))
     ours, theirs = min(taken["karat"]), min(taken["pytrec_eval"])
-    return [not_slower(f"fresh-{size}", "pytrec_eval", ours=ours, theirs=theirs, asked=_ASKED)]
+    return [slowdown(f"fresh-{size}", "pytrec_eval", ours=ours, theirs=theirs, target=_TARGET)]
 
 
 def _in_a_process(call: str, files: tuple[Path, Path]) -> float:
@@ -48,4 +48,4 @@ def _in_a_process(call: str, files: tuple[Path, Path]) -> float:
 
 
 if __name__ == "__main__":
-    tell(measure(sys.argv[1]))
+    write_outcomes(measure(sys.argv[1]))

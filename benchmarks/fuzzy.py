@@ -1,4 +1,4 @@
-"""Texts that are alike: karat beside ragas, to the same scores, in the environment that ragas has for itself."""
+"""Similar texts: karat against ragas with equal scores, in the environment of ragas."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.outcome import Outcome, faster, hear, tell
-from benchmarks.prose import Sample, alike
+from benchmarks.outcome import Outcome, read_outcomes, speedup, write_outcomes
+from benchmarks.prose import Sample, similar_texts
 from benchmarks.timing import Entry, best
 
 if TYPE_CHECKING:
     from karat import Run
 
 _PYTHON = Path(__file__).parents[1] / ".oracles" / "ragas" / "bin" / "python"
-_QUIET = {"RAGAS_DO_NOT_TRACK": "true", "LANGSMITH_TRACING": "false"}  # nothing is sent to anybody
+_QUIET = {"RAGAS_DO_NOT_TRACK": "true", "LANGSMITH_TRACING": "false"}  # no telemetry
 
-# What ragas does by default: more alike than a half.
+# The default of ragas: a similarity above 0.5.
 _JUDGE = "fuzzy(0.5, levenshtein, strict=True)"
 _SAMPLES = 1_000
 _REPETITIONS = 9
 _OF_RAGAS = 3
-_ASKED = {"ragas, one by one": 10, "ragas, evaluate()": 20}
+_TARGETS = {"ragas, one by one": 10, "ragas, evaluate()": 20}
 
 
 def measure() -> list[Outcome]:
-    """Compare karat with ragas, both in one process of the other environment."""
+    """Compare karat with ragas, both in one process of ragas' environment."""
     if not _PYTHON.exists():
-        raise FileNotFoundError(f"there is no {_PYTHON}: `make bench` installs ragas there")
+        raise FileNotFoundError(f"{_PYTHON} does not exist: `make bench` installs ragas there")
     command = [str(_PYTHON), "-m", "benchmarks.fuzzy", "here"]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=os.environ | _QUIET)
-    return hear(done.stdout)
+    return read_outcomes(done.stdout)
 
 
 def _here() -> list[Outcome]:
-    samples = alike(_SAMPLES)
+    samples = similar_texts(_SAMPLES)
     ours = by_karat(samples).scores["recall"].tolist()
     for name, call in (("one by one", one_by_one), ("evaluate()", by_evaluate)):
-        assert ours == call(samples), f"ragas, {name}, gives other scores than karat"
+        assert ours == call(samples), f"ragas, {name}: scores differ from karat's"
     least = best(
         {
             "karat": Entry(by_karat, lambda: samples, _REPETITIONS),
@@ -48,20 +48,20 @@ def _here() -> list[Outcome]:
         }
     )
     return [
-        faster("fuzzy-ragas", peer, ours=least["karat"], theirs=least[peer], asked=times, note="equal scores")
-        for peer, times in _ASKED.items()
+        speedup("fuzzy-ragas", peer, ours=least["karat"], theirs=least[peer], target=target, note="equal scores")
+        for peer, target in _TARGETS.items()
     ]
 
 
 def by_karat(samples: list[Sample]) -> Run:
-    """karat, from the samples to the scores of every query."""
+    """Evaluate with karat, from the samples to the scores of every query."""
     import karat
 
     return karat.evaluate(samples, "recall", judge=_JUDGE)
 
 
 def one_by_one(samples: list[Sample]) -> list[float]:
-    """The metric of ragas, called for each sample."""
+    """Call the metric of ragas for each sample."""
     from ragas import SingleTurnSample
     from ragas.metrics import NonLLMContextRecall
 
@@ -70,7 +70,7 @@ def one_by_one(samples: list[Sample]) -> list[float]:
 
 
 def by_evaluate(samples: list[Sample]) -> list[float]:
-    """The same metric through the front door of ragas."""
+    """Call ragas.evaluate() with the same metric."""
     from ragas import EvaluationDataset, evaluate
     from ragas.metrics import NonLLMContextRecall
 
@@ -81,4 +81,4 @@ def by_evaluate(samples: list[Sample]) -> list[float]:
 
 
 if __name__ == "__main__":
-    tell(_here() if sys.argv[1:] == ["here"] else measure())
+    write_outcomes(_here() if sys.argv[1:] == ["here"] else measure())

@@ -1,4 +1,4 @@
-"""Asking a model: the engine with the real client, against a server on loopback that is told how to behave."""
+"""LLM requests: the engine with the real client against a scripted server on localhost."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.request import urlopen
 
-from benchmarks.outcome import Outcome, not_slower, tell
+from benchmarks.outcome import Outcome, slowdown, write_outcomes
 
 _SERVER = Path(__file__).parents[1] / "tests" / "llm" / "server.py"
 _SAMPLES, _LATENCY, _CONCURRENCY = 1_000, 0.05, 32
 _REPETITIONS = 5
-_ASKED = 1.3
+_TARGET = 1.3
 _FAULTS = 0.2
 _FEW, _MANY = 1_000, 5_000
 _MEGABYTE = 1e6
-_TEXT = "A context of about the length that contexts have, so that a request kept too long would be seen. " * 200
+_TEXT = "A context of typical length, so that a request that stays in memory too long is noticed. " * 200
 _SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"said": {"type": "string"}},
@@ -34,41 +34,41 @@ _SCHEMA: dict[str, Any] = {
 
 
 def measure() -> list[Outcome]:
-    """Time a run, repeat it, kill one, disturb one, and weigh one."""
+    """Measure speed, a cached second run, a killed run, a faulty server, and memory."""
     with TemporaryDirectory() as folder:
-        return [*_speed(Path(folder)), _killed(Path(folder)), _disturbed(Path(folder)), _weighed(Path(folder))]
+        return [*_speed(Path(folder)), _killed(Path(folder)), _faults(Path(folder)), _memory(Path(folder))]
 
 
 def _speed(folder: Path) -> list[Outcome]:
     ideal = _SAMPLES * _LATENCY / _CONCURRENCY
     least = float("inf")
     with _server(_LATENCY, 0.0) as port:
-        _asked(port, None, _CONCURRENCY)  # the client is imported and the connections' first time is over
+        _ask(port, None, _CONCURRENCY)  # warm-up: imports the client and opens the connections
         for repetition in range(_REPETITIONS):
             cache = folder / f"speed{repetition}.sqlite"
             began = time.perf_counter()
-            failed = _asked(port, cache, _SAMPLES)["failed"]
+            failed = _ask(port, cache, _SAMPLES)["failed"]
             least = min(least, time.perf_counter() - began)
-            assert not failed, "a request failed where nothing disturbs"
+            assert not failed, "a request failed without any fault"
         before = _count(port)
-        found = _asked(port, cache, _SAMPLES)
+        found = _ask(port, cache, _SAMPLES)
         again = _count(port) - before
-    note = f"{_SAMPLES:,} requests of {_LATENCY * 1e3:.0f} ms, {_CONCURRENCY} at once; ideal: no overhead at all"
+    note = f"{_SAMPLES:,} requests of {_LATENCY * 1e3:.0f} ms, {_CONCURRENCY} concurrent; ideal: no overhead"
     return [
-        not_slower("llm", "ideal", ours=least, theirs=ideal, asked=_ASKED, note=note),
+        slowdown("llm", "ideal", ours=least, theirs=ideal, target=_TARGET, note=note),
         Outcome(
             case="llm",
             peer="second run: calls",
             ratio=float(again),
-            asked="≤ 0",
+            target="≤ 0",
             met=again == 0 and found["cached"] == _SAMPLES,
-            note=f"a second run made {again} calls and found {found['cached']:,} answers in the cache",
+            note=f"the second run made {again} calls; {found['cached']:,} answers came from the cache",
         ),
     ]
 
 
 def _killed(folder: Path) -> Outcome:
-    """Kill a run in its middle, run it again, and count the calls of both."""
+    """Kill a run half-way, run it again, and count the calls of both."""
     cache = folder / "killed.sqlite"
     with _server(_LATENCY, 0.0) as port:
         running = subprocess.Popen(_command("ask", port, cache, _SAMPLES), stdout=subprocess.DEVNULL)
@@ -78,57 +78,57 @@ def _killed(folder: Path) -> Outcome:
         running.wait()
         time.sleep(4 * _LATENCY)
         answered = _count(port)
-        rest = _asked(port, cache, _SAMPLES)
+        rest = _ask(port, cache, _SAMPLES)
         calls = _count(port)
     lost = calls - _SAMPLES
     note = (
-        f"killed after {answered} calls, the second run made {calls - answered} for the rest: {lost} were made twice, "
-        f"of at most {_CONCURRENCY} under way; {rest['failed']} failed"
+        f"killed after {answered} calls; the second run made {calls - answered}: {lost} calls were repeated, "
+        f"at most {_CONCURRENCY} were in flight; {rest['failed']} failed"
     )
     share = lost / _CONCURRENCY
     return Outcome(
         case="llm",
         peer="kill -9: lost ÷ in flight",
         ratio=share,
-        asked="≤ 1",
+        target="≤ 1",
         met=share <= 1 and not rest["failed"],
         note=note,
     )
 
 
-def _disturbed(folder: Path) -> Outcome:
+def _faults(folder: Path) -> Outcome:
     with _server(_LATENCY / 10, _FAULTS) as port:
-        done = _asked(port, folder / "disturbed.sqlite", _SAMPLES)
+        done = _ask(port, folder / "faults.sqlite", _SAMPLES)
         calls = _count(port)
     lost = _SAMPLES - done["right"] - done["explained"]
     note = (
-        f"{_FAULTS:.0%} of the calls met a fault: {calls:,} calls, {done['right']:,} of {_SAMPLES:,} answered rightly, "
+        f"{_FAULTS:.0%} of the calls met a fault: {calls:,} calls, {done['right']:,} of {_SAMPLES:,} correct, "
         f"{done['explained']} failed with a cause, {lost} lost"
     )
-    return Outcome(case="llm", peer="20 % faults: lost", ratio=float(lost), asked="≤ 0", met=lost == 0, note=note)
+    return Outcome(case="llm", peer="20 % faults: lost", ratio=float(lost), target="≤ 0", met=lost == 0, note=note)
 
 
-def _weighed(folder: Path) -> Outcome:
-    """The peak of a long run beside that of a short one; requests are made when they are needed."""
+def _memory(folder: Path) -> Outcome:
+    """Compare the peak memory of a long run with that of a short one; requests are created lazily."""
     with _server(0.0, 0.0) as port:
         peaks = {
-            samples: json.loads(_printed("weigh", port, folder / f"weighed{samples}.sqlite", samples))
+            samples: json.loads(_printed("memory", port, folder / f"memory{samples}.sqlite", samples))
             for samples in (_FEW, _MANY)
         }
     grown = (peaks[_MANY] - peaks[_FEW]) / _MEGABYTE
     prompts = (_MANY - _FEW) * len(_TEXT) / _MEGABYTE
     share = grown / prompts
     note = (
-        f"the peak grew by {grown:.1f} MB from {_FEW:,} to {_MANY:,} requests of {len(_TEXT) / 1e3:.0f} kB, "
-        f"{prompts:.0f} MB of prompts more"
+        f"peak memory grew by {grown:.1f} MB from {_FEW:,} to {_MANY:,} requests of {len(_TEXT) / 1e3:.0f} kB, "
+        f"{prompts:.0f} MB more prompts"
     )
     return Outcome(
-        case="llm", peer="memory: growth ÷ prompts", ratio=share, asked="≤ 0.05", met=share <= 0.05, note=note
+        case="llm", peer="memory: growth ÷ prompts", ratio=share, target="≤ 0.05", met=share <= 0.05, note=note
     )
 
 
 class _Requests(Sequence[Any]):
-    """Requests that are made as they are asked for."""
+    """Requests that are created on access."""
 
     def __init__(self, count: int, text: str) -> None:
         self._count, self._text = count, text
@@ -145,7 +145,7 @@ class _Requests(Sequence[Any]):
         return Request(messages, _SCHEMA, lambda answer: answer["said"], "bench-1")
 
 
-def _asked(port: int, cache: Path | None, samples: int, text: str = "") -> dict[str, int]:
+def _ask(port: int, cache: Path | None, samples: int, text: str = "") -> dict[str, int]:
     from karat.llm import Answer, Engine
 
     engine = Engine(
@@ -163,7 +163,7 @@ def _asked(port: int, cache: Path | None, samples: int, text: str = "") -> dict[
 
 @contextmanager
 def _server(latency: float, faults: float) -> Iterator[int]:
-    """The scripted server in a process of its own; its port."""
+    """Run the scripted server in another process; yields its port."""
     command = [sys.executable, str(_SERVER), str(latency), str(faults)]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
@@ -191,7 +191,7 @@ def _printed(what: str, port: int, cache: Path, samples: int) -> str:
 def _peak(port: str, cache: str, samples: str) -> int:
     import resource
 
-    assert not _asked(int(port), Path(cache), int(samples), _TEXT)["failed"]
+    assert not _ask(int(port), Path(cache), int(samples), _TEXT)["failed"]
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
@@ -199,8 +199,8 @@ if __name__ == "__main__":
     os.environ.pop("OPENAI_API_KEY", None)
     match sys.argv[1:]:
         case ["ask", port, cache, samples]:
-            _asked(int(port), Path(cache), int(samples))
-        case ["weigh", port, cache, samples]:
+            _ask(int(port), Path(cache), int(samples))
+        case ["memory", port, cache, samples]:
             print(_peak(port, cache, samples))
         case _:
-            tell(measure())
+            write_outcomes(measure())

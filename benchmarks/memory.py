@@ -1,4 +1,4 @@
-"""Memory: how far the call rises above its input, as a share of the input's own size."""
+"""Memory: the peak allocation of the call divided by the size of its input."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks import workloads
-from benchmarks.outcome import Outcome, tell
+from benchmarks.outcome import Outcome, write_outcomes
 from benchmarks.peers import by_karat
 
 _STATUS = Path("/proc/self/status")
 _CLEAR = Path("/proc/self/clear_refs")
 _SIZE = "W3"
-_ASKED = 0.5
+_TARGET = 0.5
 _MEGABYTE = 1e6
 
 
 def measure(form: str) -> list[Outcome]:
-    """Measure karat on dicts or on lists, in a process that has held nothing but the input."""
+    """Measure karat on dicts or lists, in a process that holds only the input."""
     case = f"memory-{form}"
     if not _CLEAR.exists():
-        return [Outcome(case=case, peer="the input", note="skipped: needs the /proc of Linux")]
+        return [Outcome(case=case, peer="the input", note="skipped: needs /proc (Linux)")]
     data = workloads.dicts(workloads.SIZES[_SIZE])
     if form == "lists":
         data = workloads.lists(data)
@@ -36,18 +36,18 @@ def measure(form: str) -> list[Outcome]:
     size, above = json.loads(printed)
     share = above / size
     note = f"{_SIZE}: {above / _MEGABYTE:.0f} MB above an input of {size / _MEGABYTE:.0f} MB"
-    return [Outcome(case=case, peer="the input", ratio=share, asked=f"≤ {_ASKED:g}", met=share <= _ASKED, note=note)]
+    return [Outcome(case=case, peer="the input", ratio=share, target=f"≤ {_TARGET:g}", met=share <= _TARGET, note=note)]
 
 
 def _sizes(run: str, gold: str) -> tuple[int, int]:
-    """The bytes of the input, and by how many the call goes beyond them."""
-    import karat  # noqa: F401  # loaded first: the library is no part of the input
+    """The size of the input and the peak allocation above it, in bytes."""
+    import karat  # noqa: F401  # loaded first: the library is not part of the input
 
     before = resident("VmRSS")
     data = workloads.Data(_load(run), _load(gold))
     gc.collect()
     after = resident("VmRSS")
-    _CLEAR.write_text("5", encoding="ascii")  # the peak starts anew from what is resident now
+    _CLEAR.write_text("5", encoding="ascii")  # resets the peak to the current resident size
     result = by_karat(data)
     peak = resident("VmHWM")
     del result
@@ -60,7 +60,7 @@ def _load(path: str) -> dict[str, Any]:
 
 
 def resident(field: str) -> int:
-    """What the system says of the memory of this process, in bytes."""
+    """A memory figure of this process from /proc, in bytes."""
     for line in _STATUS.read_text(encoding="ascii").splitlines():
         name, _, value = line.partition(":")
         if name == field:
@@ -73,4 +73,4 @@ if __name__ == "__main__":
         case [run, gold]:
             print(json.dumps(_sizes(run, gold)))
         case [form]:
-            tell(measure(form))
+            write_outcomes(measure(form))

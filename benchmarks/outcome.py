@@ -1,4 +1,4 @@
-"""Outcomes: what was measured, what was asked for, and whether the one meets the other."""
+"""Outcomes: one measurement each, with its target and whether the target was met."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from dataclasses import asdict, dataclass, replace
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """One line of the table; None stands where there is nothing to say."""
+    """One row of the table; None if there is no value."""
 
     case: str
     peer: str = ""
     karat_ms: float | None = None
     peer_ms: float | None = None
     ratio: float | None = None
-    asked: str = ""
+    target: str = ""
     met: bool | None = None
     note: str = ""
 
 
-def faster(case: str, peer: str, *, ours: float, theirs: float, asked: float, note: str = "") -> Outcome:
-    """How many times as long as karat the peer takes, in seconds each; so many are asked for."""
+def speedup(case: str, peer: str, *, ours: float, theirs: float, target: float, note: str = "") -> Outcome:
+    """The peer's time divided by karat's; higher is better. Times are in seconds."""
     outcome = _timed(case, peer, ours, theirs, theirs / ours, note)
-    return replace(outcome, asked=f"≥ {asked:g}", met=theirs / ours >= asked)
+    return replace(outcome, target=f"≥ {target:g}", met=theirs / ours >= target)
 
 
-def not_slower(case: str, peer: str, *, ours: float, theirs: float, asked: float, note: str = "") -> Outcome:
-    """How many times as long as the peer karat takes, where it may take no more than so many."""
+def slowdown(case: str, peer: str, *, ours: float, theirs: float, target: float, note: str = "") -> Outcome:
+    """The time of karat divided by the peer's; lower is better. Times are in seconds."""
     outcome = _timed(case, peer, ours, theirs, ours / theirs, note)
-    return replace(outcome, asked=f"≤ {asked:g}", met=ours / theirs <= asked)
+    return replace(outcome, target=f"≤ {target:g}", met=ours / theirs <= target)
 
 
 def _timed(case: str, peer: str, ours: float, theirs: float, ratio: float, note: str) -> Outcome:
     return Outcome(case=case, peer=peer, karat_ms=ours * 1e3, peer_ms=theirs * 1e3, ratio=ratio, note=note)
 
 
-def tell(outcomes: Sequence[Outcome]) -> None:
-    """Hand the outcomes to the process that asked for them, as the last line printed."""
+def write_outcomes(outcomes: Sequence[Outcome]) -> None:
+    """Print the outcomes as the last line, for the process that started this one."""
     print(json.dumps([asdict(outcome) for outcome in outcomes]))
 
 
-def hear(printed: str) -> list[Outcome]:
-    """The outcomes that another process told."""
-    return [Outcome(**told) for told in json.loads(printed.splitlines()[-1])]
+def read_outcomes(printed: str) -> list[Outcome]:
+    """The outcomes that another process printed."""
+    return [Outcome(**values) for values in json.loads(printed.splitlines()[-1])]

@@ -1,7 +1,7 @@
-"""The same measurement by karat and by its peers, written as a user of each would write it.
+"""The same evaluation by karat and by its peers, written as a user of each would write it.
 
-Each function takes the same data and converts them within the call. A peer is imported only when it
-is called, so that no case carries the memory and the threads of a library that it does not measure.
+Each function converts the data within the call. A peer is imported only when it is called, so that
+no case carries the memory and threads of a library it does not measure.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _CUTOFFS = (1, 5, 10, 20, 100)
 RANX = [f"{name}@{k}" for name in ("recall", "precision") for k in _CUTOFFS]
 RANX += ["ndcg@10", "ndcg@100", "mrr", "map"]
 
-# ranx falls back to one thread, and stays there, once it has seen fewer than 10 queries.
+# ranx switches to one thread permanently once it has seen fewer than 10 queries.
 _WARM_UP = Size(20, 50)
 
 
 def by_karat(data: Data) -> Run:
-    """karat, from the data to the scores of every query."""
+    """Evaluate with karat, from the data to the scores of every query."""
     import karat
 
     return karat.evaluate(retrieved=data.run, gold=data.gold, metrics=METRICS)
 
 
 def by_pytrec_eval(data: Data) -> dict[str, dict[str, float]]:
-    """pytrec_eval, from the data to the scores of every query."""
+    """Evaluate with pytrec_eval, from the data to the scores of every query."""
     import pytrec_eval
 
     scores: dict[str, dict[str, float]] = pytrec_eval.RelevanceEvaluator(data.gold, PYTREC_EVAL).evaluate(data.run)
@@ -43,22 +43,21 @@ def by_pytrec_eval(data: Data) -> dict[str, dict[str, float]]:
 
 
 def by_ranx(data: Data) -> Any:
-    """ranx, from the data to the means; the scores of every query are kept in its run."""
+    """Evaluate with ranx, from the data to the means; its run stores the scores of every query."""
     import ranx
 
     return ranx.evaluate(ranx.Qrels(data.gold), ranx.Run(data.run), RANX)
 
 
 def warm_up_ranx() -> None:
-    """Have ranx compile what it will need, ids of the same length included."""
+    """Let ranx compile its code for ids of this length."""
     by_ranx(dicts(_WARM_UP))
 
 
 def check_agreement(ours: Run, theirs: dict[str, dict[str, float]], gold: dict[str, Any]) -> None:
-    """Refuse to time what is not right: both means are equal over the queries with relevant gold.
+    """Check before timing: both means are equal over the queries with relevant gold.
 
-    The others score 0 in pytrec_eval, or are left out if they have no gold at all; in karat they
-    are undefined.
+    The other queries score 0 in pytrec_eval, or are dropped if they have no gold at all. In karat they are undefined.
     """
     counted = [query for query, items in gold.items() if _has_relevant(items)]
     assert set(ours.undefined.values()) == {len(gold) - len(counted)}

@@ -1,4 +1,4 @@
-"""Conversations as REMem evaluates them: karat beside nested loops over its definitions, to the same scores."""
+"""REMem's metrics on conversations: karat against nested loops over the definitions, with equal scores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import log2
 from random import Random
 from typing import Any, NamedTuple
 
-from benchmarks.outcome import Outcome, faster, tell
+from benchmarks.outcome import Outcome, speedup, write_outcomes
 from benchmarks.prose import passage
 from benchmarks.timing import Entry, best
 
@@ -23,40 +23,40 @@ _PLAIN = 5
 _KS = [1, 5, 10, 20]
 
 _REPETITIONS = 5
-_OF_THE_LOOPS = 2
-_ASKED = 10
+_LOOP_REPETITIONS = 2
+_TARGET = 10
 
 Scores = dict[str, float]
 Metric = Callable[[list[str], list[str], int], float]
 
 
 class Memory(NamedTuple):
-    """What was asked for and what came back, a list for each example."""
+    """Gold documents and retrieved chunks, one list per example."""
 
     gold: list[list[str]]
     retrieved: list[list[str]]
 
 
 def measure() -> list[Outcome]:
-    """Compare the three metrics of REMem, all of them in one call."""
+    """Compare the three metrics of REMem."""
     text = json.dumps(memories(_EXAMPLES))
 
     def load() -> Memory:
-        """A copy that nobody has touched: Python keeps the hash of a string once it was asked for."""
+        """A fresh copy: Python caches the hash of a string."""
         return Memory(*json.loads(text))
 
     check(load())
-    entries = {"karat": Entry(by_karat, load, _REPETITIONS), "loops": Entry(by_loops, load, _OF_THE_LOOPS)}
+    entries = {"karat": Entry(by_karat, load, _REPETITIONS), "loops": Entry(by_loops, load, _LOOP_REPETITIONS)}
     least = best(entries)
     ours, theirs = least["karat"], least["loops"]
-    return [faster("remem", "nested loops", ours=ours, theirs=theirs, asked=_ASKED, note="equal scores")]
+    return [speedup("remem", "nested loops", ours=ours, theirs=theirs, target=_TARGET, note="equal scores")]
 
 
 def memories(count: int) -> Memory:
-    """Examples of two gold documents, of which up to three chunks each came back, among others.
+    """Examples with two gold documents, of which up to three chunks each were retrieved among others.
 
-    A document is a conversation, written as JSON as REMem keeps it, a chunk one message of it under date and speaker.
-    In every fifth example documents are plain texts that came back as they are.
+    A document is a conversation as JSON, as REMem stores it. A chunk is one message with date and speaker.
+    In every fifth example documents are plain texts, retrieved whole.
     """
     random = Random(_SEED)
     pool = passage(random, _POOL)
@@ -93,13 +93,13 @@ def _among_others(random: Random, pool: str, chunks: list[str]) -> list[str]:
 
 
 def _cut(random: Random, pool: str, size: int) -> str:
-    """So many characters from anywhere; a colon would cut what the speaker said short."""
+    """A random part of the pool without colons, which would end the speaker's text early."""
     begin = random.randrange(len(pool) - size)
     return pool[begin : begin + size].replace(": ", ", ")
 
 
 def by_karat(data: Memory) -> list[Any]:
-    """Karat under the names of REMem."""
+    """Evaluate with karat.compat.remem."""
     from karat.compat.remem import RetrievalNDCGAny, RetrievalRecall, RetrievalRecallAll
 
     metrics = (RetrievalRecall(), RetrievalRecallAll(), RetrievalNDCGAny())
@@ -107,7 +107,7 @@ def by_karat(data: Memory) -> list[Any]:
 
 
 def by_loops(data: Memory) -> list[Any]:
-    """Each definition as it stands, for each example and each k."""
+    """Evaluate each definition literally, for each example and each k."""
     metrics: dict[str, Metric] = {"Recall": recall, "Recall_all": recall_all, "NDCG_any": ndcg_any}
     return [_pooled(name, metric, data) for name, metric in metrics.items()]
 
@@ -143,7 +143,7 @@ def _dcg(relevant: list[int]) -> float:
 
 
 def comes_from(chunk: str, document: str) -> bool:
-    """REMem's rule: without the date line, and of a speaker's line up to the next colon; as it is or as JSON."""
+    """True by REMem's rule: without the date line, a speaker's line up to the next colon, as it is or as JSON."""
     if chunk.startswith("Date: "):
         chunk = "\n".join(chunk.split("\n")[1:])
     if chunk.startswith(("user: ", "assistant: ")):
@@ -152,14 +152,14 @@ def comes_from(chunk: str, document: str) -> bool:
 
 
 def check(data: Memory) -> None:
-    """Refuse to time what is not right: the means are equal, and so is each score but for its last digits."""
-    for (mean, each), (wanted, by_example) in zip(by_karat(data), by_loops(data), strict=True):
-        assert mean == wanted, f"the loops give {wanted}, karat {mean}"
-        assert any(0 < value < 1 for value in mean.values()), "there is nothing to find, or nothing to miss"
+    """Check the results before timing: equal means, and equal scores up to rounding."""
+    for (mean, each), (expected, by_example) in zip(by_karat(data), by_loops(data), strict=True):
+        assert mean == expected, f"loops: {expected}, karat: {mean}"
+        assert any(0 < value < 1 for value in mean.values()), "every mean is 0 or 1"
         for row, other in zip(each, by_example, strict=True):
             assert list(row) == list(other), "the keys differ"
-            assert all(abs(row[key] - other[key]) < 1e-12 for key in row), f"the loops give {other}, karat {row}"
+            assert all(abs(row[key] - other[key]) < 1e-12 for key in row), f"loops: {other}, karat: {row}"
 
 
 if __name__ == "__main__":
-    tell(measure())
+    write_outcomes(measure())

@@ -1,4 +1,4 @@
-"""Spark: the same data on a local cluster and in memory; the same scores, and what the way there costs."""
+"""Spark: the same data on a local cluster and in memory, with equal scores; measures the overhead."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks import workloads
-from benchmarks.outcome import Outcome, tell
+from benchmarks.outcome import Outcome, write_outcomes
 from benchmarks.peers import METRICS
 from benchmarks.timing import Entry, best
 
@@ -27,7 +27,7 @@ class _Files(NamedTuple):
 
 
 def measure() -> list[Outcome]:
-    """Compare the call on a local Spark with the call in memory, both from the same Parquet files."""
+    """Compare the call on a local Spark with the call in memory, from the same Parquet files."""
     try:
         import pyspark  # noqa: F401
     except ImportError:
@@ -47,7 +47,7 @@ def measure() -> list[Outcome]:
         )
     spark.stop()
     ours, theirs = least["spark"], least["memory"]
-    note = f"{_SIZE} from Parquet, local[2], session started before: equal scores of every query; the overhead, stated"
+    note = f"{_SIZE} from Parquet, local[2], session already started; equal scores for every query"
     return [
         Outcome(
             case="spark", peer="in memory", karat_ms=ours * 1e3, peer_ms=theirs * 1e3, ratio=ours / theirs, note=note
@@ -91,16 +91,16 @@ def _in_memory(files: _Files) -> object:
 
 
 def _check(files: _Files, spark: SparkSession) -> None:
-    """Equal to the last bit, query by query; this also starts what Spark starts only once."""
+    """Check that all scores are equal to the last bit; also warms up Spark."""
     from karat import Run
 
     found, memory = _on_spark(files, spark), _in_memory(files)
     assert isinstance(found, Run)
     assert isinstance(memory, Run)
     assert found.ids == memory.ids
-    assert found.table.equals(memory.table), "Spark gives other scores than memory"
+    assert found.table.equals(memory.table), "scores on Spark differ from those in memory"
 
 
 if __name__ == "__main__":
-    tell(measure())
+    write_outcomes(measure())
     sys.exit()

@@ -1,4 +1,4 @@
-"""The table: one line for each outcome, under what was measured with."""
+"""The results table: one row per outcome, below the versions and the machine."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from pathlib import Path
 from benchmarks.outcome import Outcome
 
 _PACKAGES = ("karat", "pytrec-eval-terrier", "ranx", "numpy", "polars", "rapidfuzz")
-_OF_RAGAS = Path(__file__).parents[1] / ".oracles" / "ragas"
-_HEADER = ("case", "peer", "karat ms", "peer ms", "ratio", "asked", "")
+_RAGAS_ENVIRONMENT = Path(__file__).parents[1] / ".oracles" / "ragas"
+_HEADER = ("case", "peer", "karat ms", "peer ms", "ratio", "target", "")
 _LEFT = {0, 1, 6}
 
 LEGEND = """\
-Times are wall times of the whole call, conversion included, best of several (median for start-up).
-ratio: where at least (≥) so much is asked, peer ÷ karat; where at most (≤), karat ÷ peer;
-for memory, the peak above the input ÷ the size of the input.
-ranx is called once before on a small set with ids of the same length, so that its compiling is not counted;
-on W3 it is timed once. In ranked lists pytrec_eval is given the same data as dicts.
-W1 is 1,000 queries × 100 items, W2 10,000 × 100, W3 10,000 × 1,000, tiny 10 × 20.
-fuzzy: 1,000 samples of 5 gold × 10 retrieved texts of 500 characters, karat's threads on all cores.
-quotes: 1,000 queries of a quote of 200 characters × 10 chunks of 1,000, loaded a moment ago; the bare loop is
-`quote in chunk`, which knows nothing of white space, ranks and metrics.
-remem: 10,000 examples of 20 chunks of 1,000 characters and 2 gold documents, the three metrics of REMem at four k;
-the nested loops are its definitions, for each example and each k."""
+Times are wall-clock times of the whole call, conversion included: the best of several calls (start-up: the median).
+ratio: the peer's time divided by karat's (≥ targets, higher is better) or the inverse (≤ targets, lower is better).
+Memory is peak allocation divided by input size.
+ranx is warmed up on a small set with ids of the same length, so its compilation is not timed; on W3 it is timed once.
+For ranked lists, pytrec_eval gets the same data as dicts.
+W1: 1,000 queries × 100 items; W2: 10,000 × 100; W3: 10,000 × 1,000; tiny: 10 × 20.
+fuzzy: 1,000 samples of 5 gold × 10 retrieved texts of 500 characters; karat uses all cores.
+quotes: 1,000 queries with a quote of 200 characters × 10 chunks of 1,000, freshly loaded; the plain Python loop is
+`quote in chunk`, without white-space folding, ranks or metrics.
+remem: 10,000 examples of 20 chunks of 1,000 characters and 2 gold documents, REMem's three metrics at four k;
+the nested loops apply its definitions for each example and each k."""
 
 
 def setting() -> dict[str, str | int]:
-    """The versions and the machine, without anything that tells whose it is."""
+    """Versions and machine, without anything that identifies the owner."""
     packages: dict[str, str | int] = {name: version(name) for name in _PACKAGES}
     return {
         **packages,
@@ -42,20 +42,20 @@ def setting() -> dict[str, str | int]:
 
 
 def _ragas() -> str:
-    """The version of ragas in the environment that it has for itself."""
-    folders = [str(folder) for folder in _OF_RAGAS.glob("lib/python*/site-packages")]
+    """The version of ragas in its own environment."""
+    folders = [str(folder) for folder in _RAGAS_ENVIRONMENT.glob("lib/python*/site-packages")]
     return next((found.version for found in distributions(name="ragas", path=folders)), "none")
 
 
 def cores() -> int:
-    """How many cores this process may use, where the system tells; otherwise how many there are."""
+    """The number of cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def render(outcomes: Sequence[Outcome]) -> str:
-    """The outcomes as aligned text, with their notes below."""
+    """The outcomes as an aligned table, with notes below."""
     lines = [_HEADER, *map(_cells, outcomes)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     rows = ["  ".join(_align(line, widths)).rstrip() for line in lines]
@@ -79,7 +79,7 @@ def _cells(outcome: Outcome) -> tuple[str, ...]:
         _number(outcome.karat_ms),
         _number(outcome.peer_ms),
         _number(outcome.ratio),
-        outcome.asked or "–",
+        outcome.target or "–",
         met,
     )
 

@@ -1,4 +1,4 @@
-"""Timing: the best of several calls, karat and its peers taking turns."""
+"""Timing: the best of several calls, karat and its peers interleaved."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 
 class Entry(NamedTuple):
-    """A call to be timed, and where its data come from; getting them is not timed."""
+    """A call to time, and a function that returns its data (not timed)."""
 
     call: Callable[[Any], object]
     data: Callable[[], Any]
@@ -17,10 +17,10 @@ class Entry(NamedTuple):
 
 
 def best(entries: Mapping[str, Entry], *, collect: bool = True) -> dict[str, float]:
-    """The least seconds of each entry.
+    """The shortest time of each entry, in seconds.
 
-    They take turns, so that a slow moment of the machine meets all of them. Unless told otherwise,
-    what one call leaves to the garbage collector is collected before the next.
+    Calls are interleaved, so that a slow phase of the machine affects all entries.
+    Garbage is collected before each call, unless `collect` is False.
     """
     least = dict.fromkeys(entries, float("inf"))
     for turn in range(max(entry.repetitions for entry in entries.values())):
@@ -38,5 +38,5 @@ def _seconds(call: Callable[[Any], object], data: Any) -> float:
     start = perf_counter()
     result = call(data)
     taken = perf_counter() - start
-    del result  # kept until here: to free it is not part of the call
+    del result  # freed after the clock stops
     return taken

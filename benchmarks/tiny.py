@@ -1,4 +1,4 @@
-"""Ten queries of twenty ids: what a call costs when there is next to nothing to measure."""
+"""Ten queries with twenty ids each: the fixed cost of a call."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import sys
 from statistics import median
 
 from benchmarks import workloads
-from benchmarks.outcome import Outcome, not_slower, tell
+from benchmarks.outcome import Outcome, slowdown, write_outcomes
 from benchmarks.peers import by_karat, by_pytrec_eval, check_agreement
 from benchmarks.timing import Entry, best
 
-# pytrec_eval searches a set of its measures for each name asked for. How far it has to go depends on
-# the order of the set, so on the hash seed of the process, and makes up to half of its time here.
+# pytrec_eval searches a set of its measures for each requested name. The search time depends on the order of the set,
+# so on the hash seed of the process, and is up to half of the total here.
 _SEEDS = range(1, 16)
 _REPETITIONS = 1_000
-_ASKED = 2
+_TARGET = 2
 
 
 def measure() -> list[Outcome]:
-    """Compare karat with pytrec_eval, the median over hash seeds of the best call under each."""
+    """Compare karat with pytrec_eval: the median over hash seeds of the best call."""
     least = [_in_a_process(seed) for seed in _SEEDS]
     ours = median(times["karat"] for times in least)
     theirs = median(times["pytrec_eval"] for times in least)
     ratios = sorted(times["karat"] / times["pytrec_eval"] for times in least)
-    note = f"ratios from {ratios[0]:.2f} to {ratios[-1]:.2f}, by the hash seed of the process"
-    return [not_slower("tiny", "pytrec_eval", ours=ours, theirs=theirs, asked=_ASKED, note=note)]
+    note = f"{ratios[0]:.2f} to {ratios[-1]:.2f}, depending on the hash seed of the process"
+    return [slowdown("tiny", "pytrec_eval", ours=ours, theirs=theirs, target=_TARGET, note=note)]
 
 
 def _in_a_process(seed: int) -> dict[str, float]:
@@ -39,7 +39,7 @@ def _in_a_process(seed: int) -> dict[str, float]:
 
 
 def _one_seed() -> dict[str, float]:
-    """The best call of each, both loaded and called before."""
+    """The best call of each, after a warm-up."""
     data = workloads.dicts(workloads.SIZES["tiny"])
     check_agreement(by_karat(data), by_pytrec_eval(data), data.gold)
     return best(
@@ -47,7 +47,7 @@ def _one_seed() -> dict[str, float]:
             "karat": Entry(by_karat, lambda: data, _REPETITIONS),
             "pytrec_eval": Entry(by_pytrec_eval, lambda: data, _REPETITIONS),
         },
-        collect=False,  # a collection takes longer than the call, and leaves the processor's caches cold
+        collect=False,  # collecting takes longer than the call and empties the CPU caches
     )
 
 
@@ -55,4 +55,4 @@ if __name__ == "__main__":
     if sys.argv[1:]:
         print(json.dumps(_one_seed()))
     else:
-        tell(measure())
+        write_outcomes(measure())

@@ -1,4 +1,4 @@
-"""Workloads: seeded runs and gold, lying in memory as after loading a file."""
+"""Workloads: seeded results and gold, in memory as after loading a file."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from random import Random
 from typing import Any, NamedTuple
 
 _SEED = 20
-_IDS = range(100_000, 1_000_000)  # one length for all ids: ranx compiles anew for each length
+_IDS = range(100_000, 1_000_000)  # all ids have one length: ranx compiles again for each length
 _MOST_GOLD = 20
 _FOUND = 0.6
 _GRADES = range(4)
 
 
 class Size(NamedTuple):
-    """How many queries, and how many items are retrieved for each."""
+    """The number of queries, and of retrieved items per query."""
 
     queries: int
     depth: int
@@ -30,24 +30,24 @@ SIZES = {
 
 
 class Data(NamedTuple):
-    """A run and its gold by query: dicts of scores and of grades, or lists of ids."""
+    """Results and gold by query: dicts of scores and grades, or lists of ids."""
 
     run: dict[str, Any]
     gold: dict[str, Any]
 
 
 class Texts(NamedTuple):
-    """The same as JSON, to be loaded again and again."""
+    """The data as JSON, to load fresh copies."""
 
     run: str
     gold: str
 
     def load(self) -> Data:
-        """A copy that nobody has touched: Python keeps the hash of a string once it was asked for."""
+        """A fresh copy: Python caches the hash of a string."""
         return Data(json.loads(self.run), json.loads(self.gold))
 
     def save(self, folder: Path) -> tuple[Path, Path]:
-        """Write each to a file, for another process to load."""
+        """Write both files for another process."""
         run, gold = folder / "run.json", folder / "gold.json"
         run.write_text(self.run, encoding="ascii")
         gold.write_text(self.gold, encoding="ascii")
@@ -55,32 +55,32 @@ class Texts(NamedTuple):
 
 
 def dicts(size: Size) -> Data:
-    """Each query with items and scores in no order, and up to 20 gold items with grades from 0 to 3."""
+    """Unordered items with scores, and up to 20 gold items with grades from 0 to 3 per query."""
     random = Random(_SEED)
     run: dict[str, dict[str, float]] = {}
     gold: dict[str, dict[str, int]] = {}
     for number in range(size.queries):
         count = random.randint(1, _MOST_GOLD)
         ids = [f"doc{i}" for i in random.sample(_IDS, count + size.depth)]
-        wanted, others = ids[:count], ids[count:]
-        found = [item for item in wanted if random.random() < _FOUND]
+        relevant, others = ids[:count], ids[count:]
+        found = [item for item in relevant if random.random() < _FOUND]
         retrieved = found + others[: size.depth - len(found)]
         random.shuffle(retrieved)
         run[f"q{number}"] = {item: random.random() for item in retrieved}
-        gold[f"q{number}"] = {item: random.choice(_GRADES) for item in wanted}
-    # Made data outlive the loaded ones, which therefore fill fresh memory, as they do after reading a file.
+        gold[f"q{number}"] = {item: random.choice(_GRADES) for item in relevant}
+    # Loading a copy while the original is alive fills fresh memory, as after reading a file.
     return as_json(Data(run, gold)).load()
 
 
 def lists(scored: Data) -> Data:
-    """The same data as people without scores have them: items best first, and the relevant ones."""
+    """The same data without scores: items best first, and the relevant items."""
     run = {query: sorted(items, key=items.__getitem__, reverse=True) for query, items in scored.run.items()}
     gold = {query: [item for item, grade in items.items() if grade] for query, items in scored.gold.items()}
     return as_json(Data(run, gold)).load()
 
 
 def with_scores(ranked: Data) -> Data:
-    """Ranked lists as dicts, for those who take nothing else: the higher the better, every gold item 1."""
+    """Ranked lists as dicts for peers that accept nothing else: descending scores, grade 1."""
     run = {
         query: {item: float(len(items) - rank) for rank, item in enumerate(items)}
         for query, items in ranked.run.items()
@@ -90,5 +90,5 @@ def with_scores(ranked: Data) -> Data:
 
 
 def as_json(data: Data) -> Texts:
-    """The run and the gold, each as the text of a file of its own."""
+    """Results and gold, each as JSON text."""
     return Texts(json.dumps(data.run), json.dumps(data.gold))

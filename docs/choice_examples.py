@@ -1,4 +1,4 @@
-"""For each choice of a convention a small example on which its values give different numbers."""
+"""A small example for each choice of a convention, on which its values give different scores."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from karat.conventions import CONVENTIONS, STANDARD, Convention
 
 @dataclass(frozen=True)
 class Example:
-    """One query (or two), a metric, and the values that are worth showing."""
+    """One or two queries, a metric, and the values to show."""
 
     metric: str
     retrieved: Any
     gold: Any
     values: tuple[Any, ...]
-    beside: Mapping[str, Any] = field(default_factory=dict)
+    others: Mapping[str, Any] = field(default_factory=dict)
     """Other choices that the example needs."""
 
     def score(self, choice: str, value: Any) -> float:
-        """The mean under STANDARD but for this choice."""
-        c = replace(STANDARD, name="example", **{**self.beside, choice: value})
+        """The mean under STANDARD with this choice replaced."""
+        c = replace(STANDARD, name="example", **{**self.others, choice: value})
         return karat.evaluate(
             metrics=self.metric, retrieved=self.retrieved, gold=self.gold, judge="ids", convention=c
         ).mean[self.metric]
@@ -72,26 +72,26 @@ CONCERNS = {
     "ideal": {"ndcg"},
     "unretrieved": {"ndcg"},
 }
-"""The metrics that a choice is about, where it is not about all."""
+"""The metrics that a choice affects, if not all."""
 
 
 def who(choice: str, value: Any) -> list[str]:
-    """The conventions that choose so, with the metrics for which they do if it is not for all."""
-    makers = []
+    """The conventions with this choice, and the metrics it applies to if not all."""
+    names = []
     for c in CONVENTIONS.values():
         own = set(c.metrics) - set(c.renames)
         if c.metrics and choice in CONCERNS and not own & CONCERNS[choice]:
             continue
         if same(choice, c, value):
-            makers.append(c.name)
+            names.append(c.name)
         else:
             special = [name for name in c.exceptions if same(choice, c.of(name.partition("@")[0]), value)]
-            makers += [f"{c.name} ({', '.join(special)})"] if special else []
-    return makers
+            names += [f"{c.name} ({', '.join(special)})"] if special else []
+    return names
 
 
 def same(choice: str, c: Convention, value: Any) -> bool:
-    """Whether a convention makes a choice; `per_rank` says of which metrics, so any will do."""
+    """True if a convention makes this choice; `per_rank` lists metrics, so any list is the same."""
     own = getattr(c, choice)
     if choice == "per_rank":
         return bool(own) == bool(value)

@@ -1,14 +1,18 @@
-"""Writes the parts of the documentation that the code knows: run by `make docs`, checked by `make check`."""
+"""Writes the generated parts of the documentation: run by `make docs`, checked by `make check`."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
+import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import chdir, redirect_stdout
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 DOCS = Path(__file__).parent
@@ -17,20 +21,21 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from choice_examples import EXAMPLES, who  # noqa: E402
 from lexical_agreement import lexical  # noqa: E402
+from source_tree import room_table, source_tree  # noqa: E402
+from speed_tables import benchmarks, machine, speed  # noqa: E402
 
 from karat.analysis.rosetta import rosetta  # noqa: E402
-from karat.cli.demo import screen as demo  # noqa: E402
 from karat.conventions import CONVENTIONS, STANDARD, questions  # noqa: E402
 from karat.conventions.explain import sentence  # noqa: E402
 from karat.metrics import METRICS  # noqa: E402
 
 EIGHT = ("trec_eval", "mlflow", "trulens", "llamaindex", "haystack", "autorag", "continuous-eval", "phoenix")
 CASES: dict[str, tuple[dict[str, Any], str]] = {
-    "A": ({"retrieved": [["A", "A", "X"]], "gold": [["A", "B", "C"]]}, "precision@5 recall@5 ndcg@5 rr ap"),
-    "B": ({"retrieved": [["A"]], "gold": [["A", "B", "C"]]}, "precision@5 ndcg@5"),
-    "C": ({"retrieved": [["A", "B"]], "gold": [["A", "B", "C"]]}, "ndcg@2"),
+    "①": ({"retrieved": [["A", "A", "X"]], "gold": [["A", "B", "C"]]}, "precision@5 recall@5 ndcg@5 rr ap"),
+    "②": ({"retrieved": [["A"]], "gold": [["A", "B", "C"]]}, "precision@5 ndcg@5"),
+    "③": ({"retrieved": [["A", "B"]], "gold": [["A", "B", "C"]]}, "ndcg@2"),
 }
-"""One query each: a copy and a miss; a short list; more gold than k."""
+"""One query each: a copy and a miss; a short ranking; more gold than k."""
 PACKAGES = {
     "trec_eval": ("dev", "pytrec-eval-terrier"),
     "ir-measures": ("dev", "ir-measures"),
@@ -50,12 +55,12 @@ PACKAGES = {
     "evidently": ("oracles/evidently", "evidently"),
     "azure": ("oracles/azure", "azure-ai-evaluation"),
 }
-"""The package of each convention that the tests run, and the lock file that pins it."""
+"""The package of each convention that the tests run, and the lock file with its version."""
 
 
 def metrics() -> str:
     """A row for every metric in the registry."""
-    rows = ["| metric | | what it says | settings | also called |", "|---|---|---|---|---|"]
+    rows = ["| metric | symbol | definition | settings | aliases |", "|---|---|---|---|---|"]
     for name, d in METRICS.items():
         settings = ", ".join(f"`{s}`" + ("" if v is None else f" ({v:g})") for s, v in d.settings.items())
         cutoff = "@k" if d.cutoff else ""
@@ -66,15 +71,14 @@ def metrics() -> str:
 
 
 def choices() -> str:
-    """The choices of the standard convention, with the question that each answers."""
+    """The choices of the standard convention, with the question each answers."""
     rows = ["| question | standard |", "|---|---|"]
-    asked = questions()
-    return "\n".join(rows + [f"| {question} | `{getattr(STANDARD, name)}` |" for name, question in asked.items()])
+    return "\n".join(rows + [f"| {text} | `{getattr(STANDARD, name)}` |" for name, text in questions().items()])
 
 
 def conventions() -> str:
     """A row for every convention of another library."""
-    rows = ["| convention | how it is taken | metrics | run beside it |", "|---|---|---|---|"]
+    rows = ["| convention | definition | metrics | tested against |", "|---|---|---|---|"]
     for c in CONVENTIONS.values():
         if c.metrics:
             metrics = ", ".join(f"{m} (there: {c.renames[m]})" if m in c.renames else m for m in c.metrics)
@@ -83,13 +87,13 @@ def conventions() -> str:
 
 
 def every_choice() -> str:
-    """For each choice: the question, what each answer does to an example, and who gives it."""
-    asked, parts = questions(), []
+    """Each choice: the question, the score of an example for each answer, and the libraries that give it."""
+    parts: list[str] = []
     for name, example in EXAMPLES.items():
         choice = name.partition(",")[0]
         if name == choice:
-            parts.append(f"### `{choice}`\n\n{asked[choice]}")
-        rows = [f"{example}", "", "| answer | score | in words | whose |", "|---|---|---|---|"]
+            parts.append(f"### `{choice}`\n\n{questions()[choice]}")
+        rows = [f"{example}", "", "| answer | score | meaning | libraries |", "|---|---|---|---|"]
         for value in example.values:
             score = example.score(choice, value)
             c = replace(STANDARD, name="example", **{choice: value})
@@ -101,18 +105,18 @@ def every_choice() -> str:
 
 
 def eight_tools() -> str:
-    """The same three queries in the tools that people use, as `karat rosetta` gives them."""
-    head = [f"{case}: {name}" for case, (_, names) in CASES.items() for name in names.split()]
+    """The same three queries in eight common tools, as `karat rosetta` computes them."""
+    head = [f"{case} {name}" for case, (_, names) in CASES.items() for name in names.split()]
     rows = [f"| | {' | '.join(head)} |", "|---" * (len(head) + 1) + "|"]
-    told = [rosetta(metrics=names, **case, conventions=EIGHT) for case, names in CASES.values()]
-    for dialects in zip(*(t.dialects for t in told), strict=True):
+    tables = [rosetta(metrics=names, **case, conventions=EIGHT) for case, names in CASES.values()]
+    for dialects in zip(*(table.dialects for table in tables), strict=True):
         cells = [_cell(d, name) for d in dialects for name in d.means]
         rows.append(f"| {dialects[0].convention} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
 
 def rosetta_screen() -> str:
-    """What `karat rosetta` prints."""
+    """The output of `karat rosetta`."""
     return f"```\n{rosetta()!r}\n```"
 
 
@@ -132,7 +136,7 @@ def _oracle(name: str) -> str:
     from oracles.written_out import FUNCTIONS  # type: ignore[import-not-found]
 
     if name in FUNCTIONS:
-        return "no: written out"
+        return "definition in the tests"
     lock, package = PACKAGES[name]
     pinned = re.search(rf"^{package}==(\S+)", (ROOT / "requirements" / f"{lock}.lock").read_text("utf-8"), re.MULTILINE)
     assert pinned, f"{package} is not in {lock}.lock"
@@ -140,10 +144,10 @@ def _oracle(name: str) -> str:
 
 
 def edges() -> str:
-    """Each edge with the scores of its example."""
+    """Each edge case with the scores of its example."""
     from support.edge_cases import EDGES, MANY  # type: ignore[import-not-found]
 
-    rows = ["| edge | what karat does | example | scores |", "|---|---|---|---|"]
+    rows = ["| edge case | what karat does | example | scores |", "|---|---|---|---|"]
     rows += [
         f"| {e.name} | {e.decision} | {_example(e.retrieved, e.gold, e.judge)} | {_scores(e.scores)} |" for e in EDGES
     ]
@@ -151,38 +155,28 @@ def edges() -> str:
     return "\n".join(rows)
 
 
-def demo_screen() -> str:
-    """What `karat demo` prints."""
-    return f"```\n{demo.show()}\n```"
+def printed() -> str:
+    """The output of the first Python example of the README, run in a folder in which `karat demo` was run."""
+    example = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)[0]
+    with TemporaryDirectory() as folder:
+        for command in (["-m", "karat", "demo"], ["-c", example]):
+            program = [sys.executable, *command]
+            done = subprocess.run(program, cwd=folder, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603
+    return f"```\n{done.stdout.rstrip()}\n```"
 
 
-def speed() -> str:
-    """What `make bench` measured last."""
-    told = json.loads((ROOT / "benchmarks" / "results.json").read_text("utf-8"))
-    s = told["setting"]
-    rows = ["| case | beside | ratio | asked |", "|---|---|---|---|"]
-    for o in told["outcomes"]:
-        if o["ratio"] is None:
-            continue  # a peer that is not here
-        if o["case"].startswith("startup"):
-            ratio = f"{o['karat_ms']:.0f} ms"
-        elif o["case"] == "llm" and o["peer"] != "ideal":
-            ratio = f"{o['ratio']:.2g}"
-        else:
-            ratio = f"{o['ratio']:.2g}×" if o["ratio"] < 10 else f"{o['ratio']:.0f}×"
-        name = o["case"] + (f" ({o['note']})" if o["case"].startswith("lists") else "")
-        rows.append(f"| {name} | {o['peer']} | {ratio} | {o['asked']}{'' if o['met'] else ', not met'} |")
-    about = (
-        f"karat {s['karat']}, pytrec_eval {s['pytrec-eval-terrier']}, ranx {s['ranx']}, ragas {s['ragas']}, "
-        f"Python {s['Python']}, {s['cores']} cores; W1 is 1,000 queries × 100 items, W2 10,000 × 100, "
-        "W3 10,000 × 1,000, tiny 10 × 20; fuzzy 1,000 samples of 5 gold × 10 retrieved texts of 500 characters, "
-        "to equal scores; quotes 1,000 quotes of 200 characters in 10 chunks of 1,000 each, and ten times as many; "
-        "the bare loop is `quote in chunk`; remem 10,000 examples of 20 chunks of 1,000 characters and 2 gold "
-        "documents, three metrics at four k, to equal scores; the nested loops are the definitions, written out; "
-        "files long Parquet and TREC files of W2 and W3, read and evaluated; llm 1,000 requests of 50 ms, 32 at once, "
-        "to a server beside it."
-    )
-    return "\n".join([*rows, "", about])
+def failing_test() -> str:
+    """The error of the first example of docs/pytest.md, on results with one miss in four queries."""
+    example = re.findall(r"```py\n(.*?)```", (DOCS / "pytest.md").read_text("utf-8"), re.DOTALL)[0]
+    rankings = (["a"], ["x", "a"], ["a", "x"], ["x"])
+    rows = [{"id": f"q{i}", "query": f"question {i}?", "retrieved": rankings[i % 4], "gold": ["a"]} for i in range(20)]
+    with TemporaryDirectory() as folder:
+        Path(folder, "golden.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+        Path(folder, "test_rag.py").write_text(example, "utf-8")
+        program = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=short"]
+        done = subprocess.run(program, cwd=folder, check=False, stdout=subprocess.PIPE, text=True)  # noqa: S603
+    error = [line.rstrip() for line in done.stdout.splitlines() if line.startswith("E ")]
+    return "\n".join(["```", *error, "```"])
 
 
 def _example(retrieved: Any, gold: Any, judge: str) -> str:
@@ -196,7 +190,7 @@ def _short(by_query: dict[str, Any]) -> str:
 
 
 def _matches(edge: Any) -> str:
-    parts = [f"chunk {i + 1} holds gold {', '.join(str(g + 1) for g in edge.satisfies[i])}" for i in edge.ranking]
+    parts = [f"chunk {i + 1} contains gold {', '.join(str(g + 1) for g in edge.satisfies[i])}" for i in edge.ranking]
     return f"{'; '.join(parts)}; {edge.gold} gold items"
 
 
@@ -212,28 +206,55 @@ PARTS: dict[str, Callable[[], str]] = {
     "every_choice": every_choice,
     "eight_tools": eight_tools,
     "rosetta": rosetta_screen,
-    "demo": demo_screen,
+    "printed": printed,
+    "failing_test": failing_test,
     "speed": speed,
+    "benchmarks": benchmarks,
+    "machine": machine,
+    "tree": source_tree,
+    "rooms": room_table,
     "lexical": lexical,
 }
 
 
 def fill(text: str) -> str:
-    """Put each part between its marks: `<!-- metrics -->` and `<!-- /metrics -->`."""
+    """Replace each part between its comments: `<!-- metrics -->` and `<!-- /metrics -->`."""
     for name, part in PARTS.items():
-        marks = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)", re.DOTALL)
+        marks = re.compile(rf"(<!-- {name} -->\n+).*?(<!-- /{name} -->)", re.DOTALL)
         if marks.search(text):
             body = part()
-            text = marks.sub(lambda m, body=body: m[1] + body + m[2], text)  # type: ignore[misc]
+            text = marks.sub(lambda m, body=body: f"{m[1]}{body}\n{m[2]}", text)  # type: ignore[misc]
     return text
 
 
+def fill_outputs(text: str) -> str:
+    """Put the value of an expression between `<!-- output: EXPRESSION -->` and `<!-- /output -->`.
+
+    The Python examples above it on the page are run first.
+    """
+    if "<!-- output: " not in text:
+        return text
+    names: dict[str, Any] = {"__name__": "example"}
+
+    def replaced(match: re.Match[str]) -> str:
+        example, mark, expression, end = match.groups()
+        if example is not None:
+            with redirect_stdout(StringIO()):
+                exec(example, names)  # noqa: S102
+            return match[0]
+        return f"{mark}```\n{str(eval(expression, names)).strip(chr(10))}\n```\n{end}"  # noqa: S307
+
+    marks = r"```python\n(.*?)```|(<!-- output: (.+?) -->\n+).*?(<!-- /output -->)"
+    with TemporaryDirectory() as folder, chdir(folder):
+        return re.sub(marks, replaced, text, flags=re.DOTALL)
+
+
 def main() -> int:
-    """Write every page anew, or say which is out of date."""
+    """Write every page again; with --check, report the pages that are out of date."""
     stale = []
     for page in [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]:
         old = page.read_text("utf-8")
-        new = fill(old)
+        new = fill_outputs(fill(old))
         if new != old:
             stale.append(page.name)
             if "--check" not in sys.argv:

@@ -1,35 +1,37 @@
-"""How well `claims(lexical)` agrees with the hand-labelled claims, as a table of the docs."""
+"""The agreement of `claims(lexical)` with hand-labelled claims, as tables for docs/judges.md."""
 
 from __future__ import annotations
 
-_SAID = {
-    "verbatim": "said in the same words",
-    "paraphrase": "said in other words",
-    "joint": "said by two contexts together",
-    "number": "another number",
-    "entity": "another name or thing",
-    "negation": "the contrary",
-    "partial": "true in parts",
-    "unsupported": "said nowhere",
+_KINDS = {
+    "verbatim": "stated in the same words",
+    "paraphrase": "paraphrased",
+    "joint": "stated by two contexts together",
+    "number": "stated with another number",
+    "entity": "stated about another name or thing",
+    "negation": "contradicted",
+    "partial": "partially true",
+    "unsupported": "not stated",
 }
 
 
 def lexical() -> str:
-    """The figures over all claims, and for each kind how many are judged as the person did."""
+    """The agreement over all claims, and for each kind of claim."""
     from support.hand_labelled import agreement  # type: ignore[import-not-found]
 
-    told = agreement()
-    share = [f"{value:.0%}".replace("%", " %") for value in (told.accuracy, told.precision, told.recall, told.contexts)]
+    found = agreement()
+    share = [
+        f"{value:.0%}".replace("%", " %") for value in (found.accuracy, found.precision, found.recall, found.contexts)
+    ]
     rows = [
-        "| claims | judged alike | Cohen's kappa | precision of support | recall of support | same contexts named |",
+        "| claims | agreement | Cohen's kappa | precision of support | recall of support | same contexts named |",
         "|---|---|---|---|---|---|",
-        f"| {told.claims} | {share[0]} | {told.kappa:.2f} | {share[1]} | {share[2]} | {share[3]} |",
+        f"| {found.claims} | {share[0]} | {found.kappa:.2f} | {share[1]} | {share[2]} | {share[3]} |",
         "",
-        "| the claim is | supported | judged alike |",
+        "| the claim is | supported | agreement |",
         "|---|---|---|",
     ]
-    for kind, said in _SAID.items():
-        right, size = told.kinds[kind]
+    for kind, label in _KINDS.items():
+        right, size = found.kinds[kind]
         yes = "yes" if kind in {"verbatim", "paraphrase", "joint"} else "no"
-        rows.append(f"| {said} | {yes} | {right} of {size} |")
+        rows.append(f"| {label} | {yes} | {right} of {size} |")
     return "\n".join(rows)

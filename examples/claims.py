@@ -1,7 +1,7 @@
-"""Which claims of an answer does what was retrieved support, and at which rank? Without a model, by words.
+"""The claims of a reference answer: which retrieved chunks support them, and at which rank.
 
-python examples/claims.py                  a heuristic: no key, no network
-python examples/claims.py gpt-4o-mini      the same by a model, with the key in OPENAI_API_KEY
+python examples/claims.py                  a heuristic that compares words: no key, no network
+python examples/claims.py gpt-4o-mini      an LLM, with the key in OPENAI_API_KEY
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SAMPLES = [
 
 
 def main() -> None:
-    """Print the means, and for each claim the rank at which it is supported."""
+    """Print the means, and the rank at which each claim is supported."""
     model = sys.argv[1] if len(sys.argv) > 1 else "lexical"
     run = karat.evaluate(SAMPLES, "recall@1,2,3 context_recall context_precision", judge=karat.Claims(model))
     print(run)

@@ -1,4 +1,4 @@
-"""Code as it is written for Future AGI, with the import changed; it needs no key, no account and no network.
+"""Code for Future AGI with the import changed: no key, no account, no network.
 
     python examples/from_futureagi.py
 
@@ -28,12 +28,12 @@ RELEVANT = [
 BATCH = [
     (RETRIEVED, RELEVANT),
     (["The sky is blue.", "Water is wet."], ["Water is wet."]),
-    ([], ["Nothing came back for this one."]),
+    ([], ["Nothing was retrieved for this one."]),
 ]
 
 
 def main() -> None:
-    """Print one query under several metrics, then a batch, then several k."""
+    """Print one query with several metrics, then a batch, then several k."""
     evaluator = Evaluator()
     inputs = {"hypothesis": json.dumps(RETRIEVED), "reference": json.dumps(RELEVANT)}
     for template in ("recall_at_k", "precision_at_k", "ndcg_at_k", "mrr", "hit_rate"):
@@ -48,7 +48,7 @@ def main() -> None:
     for one in evaluator.evaluate("recall_at_k", batch, eval_config={"k": 3}).eval_results:
         print(one.output, one.reason, sep="  ")
 
-    print("\nSeveral k, and the definitions of the server")
+    print("\nSeveral k, with the definitions of the server")
     server = Evaluator(convention="futureagi-server")
     for one in server.evaluate("recall_at_k", inputs, eval_config={"k": [1, 3, 5]}).eval_results:
         print(one.reason)

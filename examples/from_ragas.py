@@ -1,4 +1,4 @@
-"""Code as it is written for ragas, with the imports changed.
+"""Code for ragas with the imports changed.
 
     python examples/from_ragas.py
 
@@ -58,7 +58,7 @@ SAMPLES = [
 
 
 async def one_by_one() -> None:
-    """Single samples, awaited."""
+    """Score single samples asynchronously."""
     recall = NonLLMContextRecall(threshold=0.7)
     recall.distance_measure = DistanceMeasure.JARO_WINKLER
     for fields in SAMPLES:

@@ -1,4 +1,4 @@
-"""Code as it is written for REMem, with the import changed.
+"""Code for REMem with the import changed.
 
     python examples/from_remem.py
 
@@ -39,14 +39,14 @@ RETRIEVED_CHUNKS = [
 
 
 def main() -> None:
-    """Print the means of each metric, then the single examples."""
+    """Print the means of each metric, then the scores of each example."""
     for metric in (RetrievalRecall(), RetrievalRecallAll(), RetrievalNDCGAny()):
         pooled, each = metric.calculate_metric_scores(GOLD_DOCS, RETRIEVED_CHUNKS, k_list=[1, 2, 3])
         print(f"{metric.metric_name}  {pooled}")
         for scores in each:
             print(f"  {scores}")
-    told = "is" if is_chunk_from_original(RETRIEVED_CHUNKS[0][1], GOLD_DOCS[0][0]) else "is not"
-    print(f"\nThe second chunk of the first example {told} from its first document.")
+    verb = "is" if is_chunk_from_original(RETRIEVED_CHUNKS[0][1], GOLD_DOCS[0][0]) else "is not"
+    print(f"\nThe second chunk of the first example {verb} from its first document.")
 
 
 if __name__ == "__main__":
