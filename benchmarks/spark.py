@@ -33,7 +33,7 @@ def measure() -> list[Outcome]:
     except ImportError:
         return [Outcome(case="spark", peer="in memory", note="skipped: pyspark is not installed")]
     warnings.simplefilter("ignore")
-    from karat.scale.spark.session import session
+    from karat.scale.spark.tables import session
 
     spark = session("local[2]", **{"spark.ui.enabled": "false", "spark.log.level": "OFF", "spark.driver.memory": "4g"})
     with TemporaryDirectory() as folder:

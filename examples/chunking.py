@@ -1,13 +1,14 @@
-"""Which way to cut documents is best? Three chunkers, measured with one gold set that no chunker has made.
+"""Compare three chunkers with one gold set that does not depend on any of them.
 
-    python examples/chunking.py FOLDER
+    python examples/chunking.py            # the sample in examples/chunking_sample
+    python examples/chunking.py FOLDER     # your own documents and questions
 
-The gold are quotes with their places in the documents, not ids of chunks. So it stays the same however the
-documents are cut, and the judge `spans` says how much of each quote the retrieved chunks cover.
+The gold items are quotes with their character offsets in the documents, not chunk ids. They stay the same however the
+documents are chunked, and the judge `spans` measures how much of each quote the retrieved chunks cover.
 
-FOLDER holds documents, `finance.md` and so on, and `questions.csv` with the columns `question`, `references` (a
-JSON list of `content`, `start_index`, `end_index`) and `corpus_id`, the name of a document. The data of the project
-chunking_evaluation (Brandon Smith, 2024) look like this: its `corpora/*.md` and its `questions_df.csv`.
+FOLDER contains the documents, `finance.md` and so on, and `questions.csv` with the columns `question`, `references` (a
+JSON list of `content`, `start_index`, `end_index`) and `corpus_id`, the name of a document. The project
+chunking_evaluation (Brandon Smith, 2024) uses this layout: its `corpora/*.md` and its `questions_df.csv`.
 """
 
 from __future__ import annotations
@@ -28,20 +29,21 @@ import karat
 TOP = 10
 METRICS = "recall@5 recall@400t span_recall@5 span_precision@5 span_iou@5"
 TEXT_JUDGES = {"exact": "exact", "contains": "contains(direction=gold_in_chunk)"}
+SAMPLE = Path(__file__).with_name("chunking_sample")
 HOW_TO_READ = """
-A quote is found when the top 5 cover half of it or more, in one chunk or in several: that is recall@5. How much else
-one has to read for it says span_precision@5, the share of the text in the top 5 that is gold. recall@400t gives all
-the same room: reading stops before the chunk that would make it more than 400 words.
-The last two columns compare the same gold as text. `exact` finds a quote only where a chunk happens to be cut like it,
-which tells nothing of the search; `contains` loses each quote that a cut goes through, and takes the same words
-elsewhere for the quote."""
+recall@5: a quote is found if the top 5 chunks together cover at least half of it.
+span_precision@5: the share of the text in the top 5 that is gold; low means that much else has to be read.
+recall@400t: the same token budget for every chunker; chunks count until they would exceed 400 words.
+recall@5 by exact and by contains: the same gold compared as text. `exact` finds a quote only if a chunk happens to be
+cut like it, so it measures the chunker and not the search. `contains` loses every quote that is cut in two, and
+accepts the same words at another place."""
 
 Range: TypeAlias = tuple[int, int]
 Cut: TypeAlias = Callable[[str], Iterator[Range]]
 
 
 class Chunk(TypedDict):
-    """A piece of a document, and where it stands in it."""
+    """A chunk of a document and its character offsets."""
 
     id: str
     doc: str
@@ -51,7 +53,7 @@ class Chunk(TypedDict):
 
 
 class Quote(TypedDict):
-    """A gold item: a piece of a document too, but cut by whoever asked the question."""
+    """A gold item: a passage that answers a question, and its character offsets."""
 
     doc: str
     start: int
@@ -74,23 +76,23 @@ class Data(NamedTuple):
 
 
 def load(folder: Path) -> Data:
-    """Read the documents and the questions; what is not as it should be is a ValueError that says so."""
+    """Read the documents and the questions; raise ValueError if they are not valid."""
     if not folder.is_dir():
         raise ValueError(f"there is no folder {folder}")
     documents = {path.stem: _read(path) for path in sorted(folder.glob("*.md"))}
     table = folder / "questions.csv"
     if not documents or not table.is_file():
-        raise ValueError(f"{folder} does not hold documents (*.md) and questions.csv")
+        raise ValueError(f"{folder} must contain documents (*.md) and questions.csv")
     with table.open(encoding="utf-8", newline="") as file:
         rows = enumerate(csv.DictReader(file), 1)
         questions = [_question(row, documents, f"{table}, question {number}") for number, row in rows]
     if not questions:
-        raise ValueError(f"{table} holds no questions")
+        raise ValueError(f"{table} has no questions")
     return Data(documents, questions)
 
 
 def _read(path: Path) -> str:
-    """The text with its line endings as they are: to change them would move every place after them."""
+    """Read a text with its line endings unchanged: converting them would shift every offset after them."""
     with path.open(encoding="utf-8", newline="") as file:
         return file.read()
 
@@ -100,43 +102,43 @@ def _question(row: Mapping[str, str], documents: Mapping[str, str], where: str) 
         query, doc, references = row["question"], row["corpus_id"], json.loads(row["references"])
         gold = [Quote(doc=doc, start=r["start_index"], end=r["end_index"], text=r["content"]) for r in references]
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{where}: wanted question, corpus_id and references, got {row}") from error
+        raise ValueError(f"{where}: expected question, corpus_id and references, got {row}") from error
     if doc not in documents:
         raise ValueError(f"{where} is about {doc}, but there is no {doc}.md")
     for quote in gold:
         if documents[doc][quote["start"] : quote["end"]] != quote["text"]:
-            raise ValueError(f"{where}: {doc}.md holds another text at {quote['start']}, wanted {quote['text']!r}")
+            raise ValueError(f"{where}: expected {quote['text']!r} at offset {quote['start']} of {doc}.md")
     return Question(query, gold)
 
 
 def by_words(text: str, size: int = 200) -> Iterator[Range]:
-    """So many words, then the next so many."""
+    """Cut after every `size` words."""
     words = [match.span() for match in re.finditer(r"\S+", text)]
     for first in range(0, len(words), size):
-        some = words[first : first + size]
-        yield some[0][0], some[-1][1]
+        taken = words[first : first + size]
+        yield taken[0][0], taken[-1][1]
 
 
 def by_characters(text: str, size: int = 800, overlap: int = 200) -> Iterator[Range]:
-    """So many characters, the first of which the chunk before has too."""
+    """Cut into windows of `size` characters that overlap."""
     for start in range(0, max(len(text) - overlap, 1), size - overlap):
         yield start, min(start + size, len(text))
 
 
 def by_paragraphs(text: str) -> Iterator[Range]:
-    """Every line that is not blank: these documents do not break lines inside a paragraph."""
+    """One chunk per non-blank line: these documents have no line breaks inside a paragraph."""
     return (match.span() for match in re.finditer(r"\S.*", text))
 
 
 chunkers: dict[str, Cut] = {
     "200 words": by_words,
-    "800 characters, 200 shared": by_characters,
+    "800 characters, overlap 200": by_characters,
     "paragraphs": by_paragraphs,
 }
 
 
 def chunks_of(documents: Mapping[str, str], cut: Cut) -> list[Chunk]:
-    """Every chunk of every document."""
+    """Return every chunk of every document."""
     return [
         Chunk(id=f"{doc}-{number}", doc=doc, start=start, end=end, text=text[start:end])
         for doc, text in documents.items()
@@ -145,30 +147,30 @@ def chunks_of(documents: Mapping[str, str], cut: Cut) -> list[Chunk]:
 
 
 class BM25:
-    """Okapi BM25 over all chunks; of equals the one that stands first comes first."""
+    """Okapi BM25 over all chunks; ties are broken by document order."""
 
     def __init__(self, chunks: Sequence[Chunk], k1: float = 1.2, b: float = 0.75) -> None:
         self._chunks = chunks
-        self._holding: dict[str, tuple[list[int], list[int]]] = {}
+        self._postings: dict[str, tuple[list[int], list[int]]] = {}
         lengths = np.zeros(len(chunks))
         for number, chunk in enumerate(chunks):
             bag = Counter(_words(chunk["text"]))
             lengths[number] = bag.total()
-            for word, often in bag.items():
-                numbers, counts = self._holding.setdefault(word, ([], []))
+            for word, count in bag.items():
+                numbers, counts = self._postings.setdefault(word, ([], []))
                 numbers.append(number)
-                counts.append(often)
+                counts.append(count)
         self._k1 = k1
         self._damping = k1 * (1 - b + b * lengths / lengths.mean())
 
     def top(self, query: str, depth: int) -> list[Chunk]:
-        """The best chunks, best first; only such as share a word with the query."""
+        """Return the best chunks, best first; a chunk must share a word with the query."""
         scores = np.zeros(len(self._chunks))
         for word in dict.fromkeys(_words(query)):
-            if word in self._holding:
-                numbers, counts = map(np.array, self._holding[word])
-                rarity = np.log(1 + (len(scores) - len(numbers) + 0.5) / (len(numbers) + 0.5))
-                scores[numbers] += rarity * counts * (self._k1 + 1) / (counts + self._damping[numbers])
+            if word in self._postings:
+                numbers, counts = map(np.array, self._postings[word])
+                idf = np.log(1 + (len(scores) - len(numbers) + 0.5) / (len(numbers) + 0.5))
+                scores[numbers] += idf * counts * (self._k1 + 1) / (counts + self._damping[numbers])
         best = np.argsort(-scores, kind="stable")[:depth]
         return [self._chunks[number] for number in best if scores[number] > 0]
 
@@ -178,13 +180,13 @@ def _words(text: str) -> list[str]:
 
 
 def retrieve(chunks: Sequence[Chunk], questions: Sequence[Question]) -> list[list[Chunk]]:
-    """The top chunks for each question; put your own retriever here."""
+    """Return the top chunks for each question; replace this with your own retriever."""
     index = BM25(chunks)
     return [index.top(question.query, TOP) for question in questions]
 
 
 def samples(questions: Sequence[Question], rankings: Sequence[Sequence[Chunk]]) -> list[dict[str, Any]]:
-    """What karat takes: for each question what came back, and what should have."""
+    """Build karat's input: for each question the retrieved chunks and the gold quotes."""
     return [
         {"query": question.query, "retrieved": ranking, "gold": question.gold}
         for question, ranking in zip(questions, rankings, strict=True)
@@ -192,36 +194,36 @@ def samples(questions: Sequence[Question], rankings: Sequence[Sequence[Chunk]]) 
 
 
 def measure(judged: Sequence[Mapping[str, Any]]) -> dict[str, karat.Run]:
-    """The same samples by each judge: by places, and by texts alone."""
+    """Evaluate the same samples with each judge: by offsets, and by text alone."""
     runs = {"spans": karat.evaluate(judged, METRICS, judge="spans")}
     return runs | {name: karat.evaluate(judged, "recall@5", judge=judge) for name, judge in TEXT_JUDGES.items()}
 
 
 def words_read(judged: Sequence[Mapping[str, Any]], depth: int = 5) -> float:
-    """How many words the top chunks have, on average over the questions."""
+    """Return the mean number of words in the top chunks."""
     texts = (chunk["text"] for sample in judged for chunk in sample["retrieved"][:depth])
     return sum(len(text.split()) for text in texts) / len(judged)
 
 
 def table(judged: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
-    """One line for each chunker, given the samples that came of it."""
+    """Format one line per chunker."""
     names = [name.partition("@") for name in METRICS.split()]
     lines = [
         ["", "words in", *(metric for metric, _, _ in names), *("recall@5" for _ in TEXT_JUDGES)],
         ["chunker", "the top 5", *(f"@{k}" for _, _, k in names), *(f"by {judge}" for judge in TEXT_JUDGES)],
     ]
-    for chunker, own in judged.items():
-        means = [mean for run in measure(own).values() for mean in run.mean.values()]
-        lines.append([chunker, f"{words_read(own):.0f}", *(f"{mean:.3f}" for mean in means)])
+    for chunker, rows in judged.items():
+        means = [mean for run in measure(rows).values() for mean in run.mean.values()]
+        lines.append([chunker, f"{words_read(rows):.0f}", *(f"{mean:.3f}" for mean in means)])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     cells = ([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])] for line in lines)
     return "\n".join("  " + "  ".join(line).rstrip() for line in cells)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Cut, retrieve, evaluate, print."""
-    parser = argparse.ArgumentParser(description="Three ways to cut documents, measured with one gold set.")
-    parser.add_argument("folder", type=Path, help="holds the documents (*.md) and questions.csv")
+    """Chunk, retrieve, evaluate, print."""
+    parser = argparse.ArgumentParser(description="Compare three chunkers with one gold set.")
+    parser.add_argument("folder", type=Path, nargs="?", default=SAMPLE, help="documents (*.md) and questions.csv")
     try:
         data = load(parser.parse_args(arguments).folder)
     except ValueError as error:
@@ -230,8 +232,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name, cut in chunkers.items():
         judged[name] = samples(data.questions, retrieve(chunks_of(data.documents, cut), data.questions))
     quotes = sum(len(question.gold) for question in data.questions)
-    asked = f"{len(data.questions)} questions, their answers {quotes} quotes from {len(data.documents)} documents"
-    print(f"{asked} · cut in {len(judged)} ways, each searched by BM25\n")
+    print(f"{len(data.questions)} questions · {quotes} gold quotes · {len(data.documents)} documents · BM25\n")
     print(table(judged))
     print(HOW_TO_READ)
 

@@ -1,33 +1,100 @@
-"""A run file is never half a file: killing karat at any moment leaves the old one, or the new one."""
+"""Files are written atomically: a failure between write and rename leaves the old file and no temporary one."""
 
 from __future__ import annotations
 
-import json
+import signal
 import subprocess
 import sys
-import time
+from pathlib import Path
+
+import pytest
 
 import karat
+from karat._internal.output import write_text
 
-KILLS = 8
+KILLED = """
+import os, pathlib, signal, sys
+pathlib.Path.replace = lambda self, target: os.kill(os.getpid(), signal.SIGKILL)
+from karat.cli import main
+main(sys.argv[1:])
+"""
 
 
-def test_killed_while_saving(tmp_path):
-    samples, run = tmp_path / "samples.jsonl", tmp_path / "run.parquet"
-    row = {"retrieved": [f"chunk {i}" for i in range(40)], "gold": ["chunk 7"]}
-    samples.write_text("\n".join([json.dumps(row)] * 3000))
-    command = [sys.executable, "-m", "karat", "eval", str(samples), "rr", "-o", str(run)]
-    karat.evaluate(retrieved=[["a"]], gold=[["a"]], metrics="rr").save(run)
-    started = time.monotonic()
-    subprocess.run([*command[:-1], str(tmp_path / "whole.parquet")], check=True, capture_output=True)
-    whole = time.monotonic() - started
-    for number in range(1, KILLS + 1):
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:  # the later kills fall where the file is written
-            process.wait(whole * (0.5 + 0.5 * number / KILLS))
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        assert len(karat.load(run)) in {1, 3000}
+def run_of(queries):
+    return karat.evaluate(retrieved=[["a"]] * queries, gold=[["a"]] * queries, metrics="rr")
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """The file of a run with one query, in a folder of its own."""
+    path = tmp_path / "run.parquet"
+    run_of(1).save(path)
+    return path
+
+
+def fail_to_rename(monkeypatch, error):
+    """Raise the error where the temporary file, written in full, would replace the target."""
+    sizes = []
+
+    def replace(self, target):
+        sizes.append(self.stat().st_size)
+        raise error
+
+    monkeypatch.setattr(Path, "replace", replace)
+    return sizes
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=["full", "Ctrl-C"])
+def test_a_run_file_that_cannot_be_renamed(saved, monkeypatch, error):
+    before = saved.read_bytes()
+    sizes = fail_to_rename(monkeypatch, error)
+    with pytest.raises((karat.KaratError, KeyboardInterrupt)):
+        run_of(3).save(saved)
+    assert [size > 0 for size in sizes] == [True]
+    assert saved.read_bytes() == before
+    assert list(saved.parent.iterdir()) == [saved]
+    monkeypatch.undo()
+    run_of(3).save(saved)
+    assert len(karat.load(saved)) == 3
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=["full", "Ctrl-C"])
+def test_a_text_file_that_cannot_be_renamed(tmp_path, monkeypatch, error):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    fail_to_rename(monkeypatch, error)
+    with pytest.raises((karat.KaratError, KeyboardInterrupt)):
+        write_text(path, "new")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_run_file_that_cannot_be_written_in_full(saved, monkeypatch):
+    import polars as pl
+
+    def half(self, file, *args, **options):
+        Path(file).write_bytes(b"PAR1 and no more")
+        raise OSError(28, "No space left on device")
+
+    before = saved.read_bytes()
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", half)
+    with pytest.raises(karat.KaratError, match="No space left"):
+        run_of(3).save(saved)
+    assert saved.read_bytes() == before
+    assert list(saved.parent.iterdir()) == [saved]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+def test_killed_between_write_and_rename(saved, tmp_path):
+    """A killed process cannot clean up, but the file that it was about to replace is intact."""
+    samples = tmp_path / "samples.jsonl"
+    samples.write_text('{"retrieved": ["a"], "gold": ["a"]}\n' * 3)
+    before = saved.read_bytes()
+    command = [sys.executable, "-c", KILLED, "eval", str(samples), "rr", "-o", str(saved)]
+    assert subprocess.run(command, check=False, capture_output=True).returncode == -signal.SIGKILL
+    assert saved.read_bytes() == before
+    left = set(tmp_path.iterdir()) - {saved, samples}
+    assert [path.name.startswith(".run.parquet.") for path in left] == [True]
+    command = [sys.executable, "-m", "karat", *command[3:]]
     assert subprocess.run(command, check=False, capture_output=True).returncode == 0
-    assert len(karat.load(run)) == 3000
+    assert len(karat.load(saved)) == 3

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from random import Random
 
 import numpy as np
@@ -134,6 +136,17 @@ def test_tables_of_other_libraries(name):
     check(TABLES[name](LONG))
     gold = pl.DataFrame([{"query_id": q, "doc_id": d, "grade": g} for q, own in GOLD.items() for d, g in own.items()])
     check(LONG, gold=TABLES[name](gold))
+
+
+def test_duckdb_leaves_nothing_on_stderr():
+    """A DuckDB type that is alive at exit would print a page of "nanobind: leaked" lines."""
+    pytest.importorskip("duckdb")
+    code = (
+        "import duckdb, karat; rows = duckdb.sql(\"select 'q' query_id, 'a' doc_id, 1.0 score\");"
+        "print(karat.evaluate(retrieved=rows, gold={'q': ['a']}, metrics='rr').mean['rr'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("1.0\n", "")
 
 
 def test_tables_are_not_copied():

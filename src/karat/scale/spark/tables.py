@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from karat.errors import BadArgument, InputError, KaratError
+from karat.errors import BadArgument, InputError, KaratError, Unavailable, first_line
 from karat.samples import Samples
 from karat.samples.dialects import dialect_of, is_long, long_column, no_column
 from karat.samples.long import has_records
 from karat.samples.read import samples_of, side_of
 from karat.scale.spark import Evaluated, evaluate, spark_errors
 from karat.scale.spark.executor import GOLD, HASH, KEY, ROW, RUN
-from karat.scale.spark.session import session
 
 if TYPE_CHECKING:
     import polars as pl
@@ -200,6 +202,26 @@ def _record(table: DataFrame, query: str, columns: list[str] | None = None) -> C
 def _named(table: DataFrame, column: str) -> Column:
     """A column by its name, which may contain dots."""
     return table["`" + column.replace("`", "``") + "`"]
+
+
+def session(master: str, **settings: str) -> SparkSession:
+    """Start a Spark session, or return the active one, at a master such as `local[4]` or `spark://host:7077`."""
+    need_spark()
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
+        raise Unavailable("Spark needs Java 17 or newer, and none was found", hint="export JAVA_HOME=/path/to/jdk")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = SparkSession.builder.master(master).appName("karat").config("spark.ui.showConsoleProgress", "false")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except (PySparkException, RuntimeError) as error:
+        raise BadArgument(f"Spark did not start at {master}: {first_line(error)}", hint="--master local[4]") from error
 
 
 def evaluate_files(
