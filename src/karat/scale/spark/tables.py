@@ -15,7 +15,7 @@ from karat.samples import Samples
 from karat.samples.dialects import dialect_of, is_long, long_column, no_column
 from karat.samples.long import has_records
 from karat.samples.read import samples_of, side_of
-from karat.scale.spark import Evaluated, evaluate, spark_errors
+from karat.scale.spark import Evaluated, evaluate, need_spark, spark_errors
 from karat.scale.spark.executor import GOLD, HASH, KEY, ROW, RUN
 
 if TYPE_CHECKING:
