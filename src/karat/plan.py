@@ -68,7 +68,7 @@ class Plan:
         judging = _judge_at(find_judge(judge), at)
         if not judging.complete_gold and (names := [m.name for m in wanted if m.definition.needs_all_gold]):
             raise BadArgument(
-                f"{', '.join(names)} needs the complete gold, but judge {judging.name!r} only grades what was retrieved",
+                f'{", ".join(names)} needs the complete gold, but "{judging.name}" only grades what was retrieved',
                 hint='precision, ndcg, rr, hit, err or rbp; or judge="claims(…)" with answers',
             )
         budget = any(metric.has_budget for metric in wanted)

@@ -31,7 +31,7 @@ def test_options_that_are_not_for_a_cluster(capsys):
     from karat.cli import main
 
     assert main(["eval", "run.parquet", "--engine", "spark", "--jobs", "2"]) == 2
-    assert "not for a cluster" in capsys.readouterr().err
+    assert "do not apply to --engine spark" in capsys.readouterr().err
 
 
 @pytest.fixture
