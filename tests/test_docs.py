@@ -13,6 +13,8 @@ import pytest
 
 import karat
 from karat.conventions import CONVENTIONS
+from karat.judges import all_judges
+from karat.judges.protocol import JUDGES
 from karat.metrics import METRICS
 from karat.metrics.registry import _ALIASES
 from test_package import ROOMS
@@ -27,11 +29,13 @@ def code_blocks(text, language):
 
 
 @pytest.fixture(autouse=True)
-def isolated_metrics():
-    """Remove the metrics that an example defines."""
-    before = dict(METRICS), dict(_ALIASES)
+def isolated_registries():
+    """Remove the metrics and judges that an example defines."""
+    all_judges()  # loads the built-in judges, which register themselves only once
+    registries = METRICS, _ALIASES, JUDGES
+    before = [dict(registry) for registry in registries]
     yield
-    for registry, old in zip((METRICS, _ALIASES), before, strict=True):
+    for registry, old in zip(registries, before, strict=True):
         registry.clear()
         registry.update(old)
 
