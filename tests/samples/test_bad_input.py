@@ -64,7 +64,7 @@ NAN, INF = math.nan, math.inf
         ({"retrieved": {"abc": ["a"]}, "gold": {"xyz": ["a"]}}, ["share no query", "swapped"]),
         ({"samples": [GOOD], "judge": "idz"}, ['no judge "idz"', "ids"]),
         ({"samples": [GOOD], "judge": "ids(3)"}, ["has no name", "ids(at=…)"]),
-        ({"samples": [GOOD], "judge": 5}, ["a judge has a name"]),
+        ({"samples": [GOOD], "judge": 5}, ["expected a judge"]),
         ({"samples": [GOOD], "convention": "standrad"}, ["Did you mean standard?"]),
         ({"samples": [{"retrieved": [{"id": "a"}], "gold": [{"text": "a"}]}]}, ["nothing in common"]),
         ({"samples": [{"retrieved": [{"id": "a"}], "gold": ["a"]}], "judge": "exact"}, ["compares by text", "ids"]),

@@ -104,10 +104,10 @@ def test_what_cannot_be_handed_over_is_told():
 
 def test_a_judge_of_all_queries_is_not_split(tmp_path):
     samples = [{"id": "1", "answer": "Gold is heavy.", "retrieved": ["Gold is heavy."], "gold": []}]
-    with pytest.raises(BadArgument, match="looks at all queries together"):
+    with pytest.raises(BadArgument, match="cannot run in parallel"):
         karat.evaluate(samples, "recall", judge="claims(lexical)", jobs=2)
     (tmp_path / "a.txt").write_text("Gold is heavy.")
-    with pytest.raises(BadArgument, match="looks at all queries together"):
+    with pytest.raises(BadArgument, match="cannot run in parallel"):
         karat.evaluate(made(3), "recall", judge=karat.Spans(corpus=str(tmp_path)), jobs=2)
 
 

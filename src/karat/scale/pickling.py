@@ -14,8 +14,7 @@ import sys
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from karat.errors import BadArgument, KaratError, first_line
-from karat.judges import Judge, find_judge
+from karat.errors import BadArgument, first_line
 from karat.plan import Plan
 
 
@@ -49,36 +48,19 @@ def pack(plan: Plan) -> Parcel:
 
 
 class _Pickler(pickle.Pickler):
-    """Notes which modules are named, and lets karat's own judges travel as their text."""
+    """Notes the user-defined modules that are named."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.modules: set[str] = set()
 
     def reducer_override(self, thing: Any) -> Any:
-        """How a thing travels; most as pickle has it."""
+        """Note the module of a class or function; it is pickled by name as usual."""
         if isinstance(thing, type | FunctionType):
             home = thing.__module__
             if home.partition(".")[0] not in {"karat", "builtins", "numpy", *sys.stdlib_module_names}:
                 self.modules.add(home)
-        elif type(thing).__module__.startswith("karat.judges.") and isinstance(thing, Judge) and _is_its_text(thing):
-            return find_judge, (thing.name,)
         return NotImplemented
-
-
-def _is_its_text(judge: Judge) -> bool:
-    """Whether the text of a judge says all of it; a function of the user's in it is not in the text."""
-    try:
-        same = find_judge(judge.name)
-    except KaratError:
-        return False
-    ours, theirs = vars(judge), vars(same)
-    return type(same) is type(judge) and all(_is_equal(ours[name], theirs.get(name)) for name in ours)
-
-
-def _is_equal(a: Any, b: Any) -> bool:
-    ours = isinstance(a, FunctionType) and isinstance(b, FunctionType) and a.__module__.startswith("karat.")
-    return bool(a == b) or (ours and a.__qualname__ == b.__qualname__)
 
 
 def _file(name: str) -> str | None:
