@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import karat
-from karat.judges import JudgeBase, find_judge
+from karat.judges import find_judge
 from karat.judges.protocol import JUDGES
 
 REMOVE = karat.Convention(name="remove", duplicates="remove")
@@ -195,7 +195,7 @@ def test_a_registered_function_has_settings(registry):
 
 def test_a_registered_class(registry):
     @karat.judge("shouting")
-    class Shouting(JudgeBase):
+    class Shouting(karat.Judge):
         """Everything in upper case."""
 
         needs_gold = False

@@ -66,7 +66,7 @@ NAN, INF = math.nan, math.inf
         ({"samples": [GOOD], "judge": "ids(3)"}, ["has no name", "ids(at=…)"]),
         ({"samples": [GOOD], "judge": 5}, ["expected a judge"]),
         ({"samples": [GOOD], "convention": "standrad"}, ["Did you mean standard?"]),
-        ({"samples": [{"retrieved": [{"id": "a"}], "gold": [{"text": "a"}]}]}, ["nothing in common"]),
+        ({"samples": [{"retrieved": [{"id": "a"}], "gold": [{"text": "a"}]}]}, ["no field in common"]),
         ({"samples": [{"retrieved": [{"id": "a"}], "gold": ["a"]}], "judge": "exact"}, ["compares by text", "ids"]),
         ({"samples": {"retrieved": [["a"]], "gold": [["a"], ["b"]]}}, ["different lengths"]),
         ({"samples": [{"retrieved_ids": [1, 2], "retrieved": ["a"], "gold": ["b"]}]}, ["2 ids, but 1 texts"]),

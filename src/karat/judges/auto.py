@@ -10,7 +10,7 @@ from karat.conventions import Convention
 from karat.errors import InputError
 from karat.hits import Hits
 from karat.judges.ids import Exact, Ids
-from karat.judges.protocol import CustomJudge, Judge, JudgeBase, find_judge, judge
+from karat.judges.protocol import CustomJudge, Judge, find_judge, judge
 from karat.samples import Field, Samples
 from karat.samples.notes import Note
 
@@ -63,7 +63,7 @@ def fit(judge: Judge, samples: Samples) -> Choice:
 
 
 @judge("auto")
-class Auto(JudgeBase):
+class Auto(Judge):
     """Chooses `ids`, `exact` or `spans` from the fields of the data."""
 
     name = "auto"

@@ -21,7 +21,7 @@ from karat.conventions import Convention
 from karat.errors import BadArgument, unknown
 from karat.hits import Hits
 from karat.judges.matches import Matches, texts_of
-from karat.judges.protocol import JudgeBase, check_names, judge
+from karat.judges.protocol import Judge, check_names, judge
 from karat.judges.text import fold_names, folder
 from karat.samples import Samples
 
@@ -91,7 +91,7 @@ _END = 64
 
 
 @judge("contains")
-class Contains(JudgeBase):
+class Contains(Judge):
     """A gold quote occurs in the chunk, or the chunk in a gold document; white space may differ."""
 
     compares = "quote"

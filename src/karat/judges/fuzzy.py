@@ -17,7 +17,7 @@ from karat.conventions import Convention
 from karat.errors import BadArgument, InputError, unknown
 from karat.hits import Hits
 from karat.judges.matches import Matches, Texts, texts_of
-from karat.judges.protocol import JudgeBase, check_bool, judge, share_of_one
+from karat.judges.protocol import Judge, check_bool, judge, share_of_one
 from karat.samples import Samples
 
 _WORTH_THREADS = 50_000_000
@@ -177,7 +177,7 @@ def _batches(texts: Texts) -> Iterator[_Pairs]:
 
 
 @judge("fuzzy")
-class Fuzzy(JudgeBase):
+class Fuzzy(Judge):
     """A similarity at or above the threshold; `strict`: above it; `graded` multiplies the grade by the similarity."""
 
     def __init__(

@@ -10,12 +10,12 @@ from karat.errors import BadArgument, InputError
 from karat.hits import Gold, Hits
 from karat.hits.combine import unite
 from karat.judges.matches import need
-from karat.judges.protocol import JudgeBase, judge
+from karat.judges.protocol import Judge, judge
 from karat.samples import Field, RepeatedKey, Samples
 from karat.samples.notes import Note
 
 
-class _Equality(JudgeBase):
+class _Equality(Judge):
     """Matches items that are equal in one field."""
 
     name: str

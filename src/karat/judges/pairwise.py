@@ -24,6 +24,7 @@ from karat.samples.keys import as_text, without_copies
 Item: TypeAlias = str | dict[str, Any]
 """An item as the function sees it: a string if the items of its side are bare, else a record of its fields."""
 _FIELDS: tuple[Field, ...] = ("id", "text", "doc", "start", "end")
+_STRINGS = frozenset(("id", "text", "doc", "group"))
 
 
 class PairwiseJudge(CustomJudge):
@@ -62,7 +63,7 @@ class PairwiseJudge(CustomJudge):
 
     def __call__(self, samples: Samples, convention: Convention) -> Hits:
         """Compare every pair of a query."""
-        gold = list(_gold(samples))
+        gold = _gold(samples)
         names: list[list[Hashable]] = []
         matches = Matches(samples, [_label(item) for item in gold], names, map(_key, gold))
         similarity: list[float] = []
@@ -84,20 +85,17 @@ class PairwiseJudge(CustomJudge):
         try:
             result = self._function(gold, item, **self.settings)
         except Exception as error:
-            raise self._error(gold, item, query, f"raised {type(error).__name__}: {error}") from error
+            where = f'(query "{query}", gold {shorten(gold)}, item {shorten(item)})'
+            raise BadArgument(f'judge "{self.name}" raised {type(error).__name__}: {error} {where}') from error
         try:
             value = -1.0 if isinstance(result, str | bytes) else float(result)
         except (TypeError, ValueError, OverflowError):
             value = -1.0
         if not 0 <= value <= 1:
-            problem = "must return True, False or a similarity from 0 to 1"
-            raise self._error(gold, item, query, f"{problem}, not {shorten(result)}")
+            where = f'(query "{query}", gold {shorten(gold)}, item {shorten(item)})'
+            expected = f"True, False or a similarity from 0 to 1, not {shorten(result)}"
+            raise BadArgument(f'judge "{self.name}" must return {expected} {where}')
         return value
-
-    def _error(self, gold: Item, item: Item, query: str, problem: str) -> BadArgument:
-        return BadArgument(
-            f'judge "{self.name}" {problem} (query "{query}", gold {shorten(gold)}, item {shorten(item)})'
-        )
 
 
 def pairwise_maker(name: str, function: Callable[..., Any]) -> Callable[..., PairwiseJudge]:
@@ -121,13 +119,13 @@ def _name(function: Callable[..., Any]) -> str:
     return "lambda" if name == "<lambda>" else name
 
 
-def _gold(samples: Samples) -> Iterator[Item]:
+def _gold(samples: Samples) -> list[Item]:
+    """The gold items of all queries."""
     gold = samples.gold
     if gold.plain:
-        return map(as_text, gold.columns["text" if "text" in gold.columns else "id"])
-    fields = [field for field in (*_FIELDS, "group") if field in gold.columns]
-    columns = [gold.columns[field] for field in fields]
-    return map(_records([*fields, "grade"]), zip(*columns, gold.grade.tolist(), strict=True))
+        return list(map(as_text, gold.columns["text" if "text" in gold.columns else "id"]))
+    columns = {field: gold.columns[field] for field in (*_FIELDS, "group") if field in gold.columns}
+    return _records(columns | {"grade": gold.grade.tolist()})
 
 
 def _rankings(samples: Samples, c: Convention) -> Iterator[list[Item]]:
@@ -135,23 +133,20 @@ def _rankings(samples: Samples, c: Convention) -> Iterator[list[Item]]:
     given = samples.retrieved
     if given.plain:
         return (list(map(as_text, items)) for items in given.each("text" if "text" in given.some else "id", c))
-    fields: list[str] = [field for field in _FIELDS if field in given.some]
-    columns = [given.each(field, c) for field in fields]  # type: ignore[arg-type]
+    columns: dict[str, Iterator[Sequence[Any]]] = {
+        field: given.each(field, c) for field in _FIELDS if field in given.some
+    }
     if (scores := given.sorted_scores(c)) is not None:
-        columns.append(scores)
-        fields.append("score")
-    record = _records(fields)
-    return (list(map(record, zip(*own, strict=True))) for own in zip(*columns, strict=True))
+        columns["score"] = scores
+    return (_records(dict(zip(columns, own, strict=True))) for own in zip(*columns.values(), strict=True))
 
 
-def _records(fields: Sequence[str]) -> Callable[[Sequence[Any]], Item]:
-    """A function that makes a record of values, without those that are missing; ids are strings."""
-
-    def record(values: Sequence[Any]) -> Item:
-        given = {field: value for field, value in zip(fields, values, strict=True) if value is not None}
-        return {f: as_text(v) if f in {"id", "text", "doc", "group"} else v for f, v in given.items()}
-
-    return record
+def _records(columns: Mapping[str, Sequence[Any]]) -> list[Item]:
+    """Records from columns, without missing values; ids are strings."""
+    return [
+        {name: as_text(v) if name in _STRINGS else v for name, v in zip(columns, row, strict=True) if v is not None}
+        for row in zip(*columns.values(), strict=True)
+    ]
 
 
 def _key(gold: Item) -> Hashable:

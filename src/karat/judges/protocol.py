@@ -1,4 +1,4 @@
-"""The judge protocol, the registry of judges by name, and the checks of their settings."""
+"""The protocol of judges, the registry of judges by name, and the checks of their settings."""
 
 from __future__ import annotations
 
@@ -21,73 +21,42 @@ Compares = Literal["id", "doc", "text", "quote", "span", "claim"]
 """What a judge compares: ids, documents, whole texts, texts inside texts, ranges of documents, or claims."""
 
 
-@runtime_checkable
-class Judge(Protocol):
-    """Decides for all samples which retrieved item satisfies which gold item."""
+class Judge:
+    """Decides for all samples which retrieved item satisfies which gold item.
 
-    @property
-    def name(self) -> str:
-        """The judge as it is written: `ids`, or `fuzzy(threshold=0.8)`."""
+    The base class of all judges, with the defaults: a custom judge needs only `name` and `__call__`.
+    """
 
-    @property
-    def compares(self) -> Compares:
-        """What is compared."""
-
-    @property
-    def fields(self) -> tuple[Field, ...]:
-        """The fields that identify an item: two items of a ranking that agree in all of them are copies."""
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """The settings as plain JSON values, stored with a run."""
-
-    @property
-    def needs_gold(self) -> bool:
-        """True if samples must have gold items."""
-
-    @property
-    def makes_gold(self) -> bool:
-        """True if the judge creates the gold items, such as the claims of an answer."""
-
-    @property
-    def complete_gold(self) -> bool:
-        """True if the gold is complete, so that recall is defined."""
-
-    @property
-    def parallel(self) -> bool:
-        """True if queries may be judged in batches, by several processes or machines."""
-
-    @property
-    def model(self) -> Any:
-        """The settings of the language model; None if the judge calls no model."""
+    name: str
+    """The judge as it is written: `ids`, or `fuzzy(threshold=0.8)`."""
+    compares: Compares = "text"
+    fields: tuple[Field, ...] = ("text",)
+    """The fields that identify an item: two items of a ranking that agree in all of them are copies."""
+    settings: Mapping[str, Any] = {}
+    """The settings as plain JSON values, stored with a run."""
+    needs_gold: bool = True
+    """True if samples must have gold items."""
+    makes_gold: bool = False
+    """True if the judge creates the gold items, such as the claims of an answer."""
+    complete_gold: bool = True
+    """True if the gold is complete, so that recall is defined."""
+    parallel: bool = True
+    """True if queries may be judged in batches, by several processes or machines."""
+    model: Any = None
+    """The settings of the language model; None if the judge calls no model."""
 
     def same(self, text: str) -> str:
-        """The normal form of a field: fields with the same form are equal, so their items may be copies."""
+        """The normal form of a field: two items whose fields have the same forms are copies."""
+        return text
 
     def __call__(self, samples: Samples, convention: Convention) -> Hits:
         """Judge every sample."""
-
-
-class JudgeBase:
-    """The defaults of the protocol: a judge derived from it needs only `name` and `__call__`."""
-
-    compares: Compares = "text"
-    fields: tuple[Field, ...] = ("text",)
-    settings: Mapping[str, Any] = {}
-    needs_gold = True
-    makes_gold = False
-    complete_gold = True
-    parallel = True
-    model: Any = None
-
-    def same(self, text: str) -> str:
-        """The text itself: only equal texts are copies."""
-        return text
+        raise NotImplementedError
 
 
 @runtime_checkable
 class BareJudge(Protocol):
-    """A custom judge that declares nothing but its name."""
+    """A custom judge that is not derived from `Judge`, and declares nothing but its name."""
 
     name: str
 
@@ -95,8 +64,8 @@ class BareJudge(Protocol):
         """Judge every sample."""
 
 
-class CustomJudge(JudgeBase):
-    """A bare judge with the defaults of the protocol; `like` fits these to the data."""
+class CustomJudge(Judge):
+    """A bare judge with the defaults; `like` fits these to the data."""
 
     def __init__(self, judge: BareJudge) -> None:
         self.name = judge.name
@@ -178,9 +147,9 @@ def find_judge(wanted: Any) -> Judge:
     """The judge with this name and settings, or a judge made of an object with a name, or of a pairwise function."""
     if isinstance(wanted, str):
         return _by_name(wanted)
+    if isinstance(wanted, Judge):
+        return wanted
     if not isinstance(wanted, type):
-        if isinstance(wanted, Judge):
-            return wanted
         if isinstance(wanted, BareJudge) and isinstance(wanted.name, str):
             return CustomJudge(wanted)
         if callable(wanted):

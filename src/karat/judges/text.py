@@ -16,7 +16,7 @@ from karat._internal.progress import track
 from karat.conventions import Convention
 from karat.hits import Hits
 from karat.judges.matches import Matches, texts_of
-from karat.judges.protocol import JudgeBase, check_names, judge
+from karat.judges.protocol import Judge, check_names, judge
 from karat.samples import Samples
 
 _WORD = re.compile(r"\S+")
@@ -98,7 +98,7 @@ def folder(names: Iterable[str]) -> Callable[[str], str]:
 
 
 @judge("text")
-class Text(JudgeBase):
+class Text(Judge):
     """The same text except for Unicode form, case, white space and punctuation; `fold` selects some of these."""
 
     def __init__(self, fold: Any = ALL) -> None:

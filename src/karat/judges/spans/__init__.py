@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from karat._internal.arrays import starts
@@ -14,7 +16,7 @@ from karat.hits.combine import unite
 from karat.hits.totals import Totals
 from karat.judges.corpus import Corpus, CorpusLike
 from karat.judges.matches import need
-from karat.judges.protocol import JudgeBase, check_bool, judge, share_of_one
+from karat.judges.protocol import Judge, check_bool, judge, share_of_one
 from karat.judges.spans.by_range import FIELDS, CoverageByRange
 from karat.judges.spans.by_text import CoverageByText
 from karat.judges.spans.cover import Lengths, QueryCoverage
@@ -26,7 +28,7 @@ _RANGE = {"doc", "start", "end"}
 
 
 @judge("spans")
-class Spans(JudgeBase):
+class Spans(Judge):
     """A gold range or quote is found when the top k together cover enough of it; `corpus` has the documents."""
 
     compares = "span"
@@ -61,9 +63,7 @@ class Spans(JudgeBase):
     def __call__(self, samples: Samples, convention: Convention) -> Hits:
         """Find the places of gold and chunks, then go down each ranking."""
         queries = self._coverage(samples, convention)
-        columns = _HitColumns()
-        for query, own in enumerate(track(queries, len(samples), self.name)):
-            columns.add(query, own)
+        each = list(track(queries, len(samples), self.name))
         grade = np.where(queries.not_found, -1.0, samples.gold.grade)  # a quote without a place cannot be judged
         if (samples.gold.grade > 0).any() and not (grade > 0).any():
             raise InputError(
@@ -71,7 +71,7 @@ class Spans(JudgeBase):
                 got=queries.labels[0],
                 hint="another corpus, or the quotes word for word",
             )
-        hits = columns.hits(Gold(queries.labels, samples.gold.start, grade), queries.notes(), graded=self.graded)
+        hits = _hits(each, Gold(queries.labels, samples.gold.start, grade), queries.notes(), graded=self.graded)
         return hits if queries.units is None else unite(hits, queries.units)
 
     def _coverage(self, samples: Samples, c: Convention) -> CoverageByRange | CoverageByText:
@@ -88,57 +88,35 @@ class Spans(JudgeBase):
         return self.corpus[doc].text
 
 
-class _HitColumns:
-    """The hits of all queries so far, as columns."""
-
-    def __init__(self) -> None:
-        self.matches: list[tuple[int, int, int, bool, bool]] = []
-        """Query, rank, gold item, copy, part."""
-        self.share: list[float] = []
-        self.why: list[str] = []
-        self.depth: list[int] = []
-        self.read: list[float] = []
-        self.amounts: list[tuple[int, float, float]] = []
-        self.alone: list[tuple[int, float]] = []
-        self.sizes: list[float] = []
-
-    def add(self, query: int, own: QueryCoverage) -> None:
-        """Add the next query."""
-        begin = len(self.read) - 1  # ranks count from 1
-        for rank, item, share, part, why in own.covered.matches:
-            copy = own.chunks.index(own.chunks[rank - 1]) < rank - 1
-            self.matches.append((query, rank, item, copy, part))
-            self.share.append(min(share, 1.0))
-            self.why.append(why)
-        self.depth.append(len(own.read))
-        self.read += own.read
-        self.amounts += [(begin + rank, covered, gold) for rank, covered, gold in own.covered.amounts]
-        self.alone += [(begin + rank, amount) for rank, amount in own.alone.items()]
-        self.sizes.append(own.covered.size)
-
-    def hits(self, gold_items: Gold, notes: tuple[Note, ...], *, graded: bool) -> Hits:
-        """The hits, with the text read and the gold covered at each rank."""
-        depth = np.array(self.depth, np.int64)
-        covered, gold_read = np.zeros((2, int(starts(depth)[-1])))
-        ranks = [rank for rank, _, _ in self.amounts]
-        np.add.at(covered, ranks, [amount for _, amount, _ in self.amounts])
-        np.add.at(gold_read, ranks, [amount for _, _, amount in self.amounts])
-        gold_read[[rank for rank, _ in self.alone]] = [amount for _, amount in self.alone]
-        totals = Totals(depth, {}, {"gold": np.array(self.sizes)})
-        for name, amounts in (("covered", covered), ("gold_read", gold_read), ("read", np.array(self.read))):
-            totals = totals.with_amounts(name, amounts)
-        query, rank, gold, copy, part = np.array(self.matches, np.int64).reshape(-1, 5).T
-        grade = gold_items.grade[gold]
-        return Hits(
-            query,
-            rank,
-            gold,
-            depth=depth,
-            gold_items=gold_items,
-            grade=np.where(grade > 0, grade * np.array(self.share), grade) if graded else grade,
-            repeated=copy.astype(bool),
-            part=part.astype(bool),
-            why=self.why,
-            totals=totals,
-            notes=notes,
-        )
+def _hits(queries: Sequence[QueryCoverage], gold_items: Gold, notes: tuple[Note, ...], *, graded: bool) -> Hits:
+    """The hits of all queries, with the text read and the gold covered at each rank."""
+    depth = np.array([len(own.read) for own in queries], np.int64)
+    pairs = list(zip((starts(depth) - 1).tolist(), queries, strict=False))  # ranks count from 1
+    covered, gold_read = np.zeros((2, int(depth.sum())))
+    amounts = [(at + rank, *own) for at, query in pairs for rank, *own in query.covered.amounts]
+    alone = [(at + rank, own) for at, query in pairs for rank, own in query.alone.items()]
+    np.add.at(covered, [row[0] for row in amounts], [row[1] for row in amounts])
+    np.add.at(gold_read, [row[0] for row in amounts], [row[2] for row in amounts])
+    gold_read[[row[0] for row in alone]] = [row[1] for row in alone]
+    read = np.array([size for own in queries for size in own.read])
+    totals = Totals(depth, {}, {"gold": np.array([own.covered.size for own in queries])})
+    for name, values in (("covered", covered), ("gold_read", gold_read), ("read", read)):
+        totals = totals.with_amounts(name, values)
+    matches = [(query, own, match) for query, own in enumerate(queries) for match in own.covered.matches]
+    copies = [own.chunks.index(own.chunks[match.rank - 1]) < match.rank - 1 for _, own, match in matches]
+    gold = np.array([match.item for _, _, match in matches], np.int64)
+    grade = gold_items.grade[gold]
+    share = np.array([min(match.share, 1.0) for _, _, match in matches])
+    return Hits(
+        np.array([query for query, _, _ in matches], np.int64),
+        np.array([match.rank for _, _, match in matches], np.int64),
+        gold,
+        depth=depth,
+        gold_items=gold_items,
+        grade=np.where(grade > 0, grade * share, grade) if graded else grade,
+        repeated=np.array(copies, bool),
+        part=np.array([match.part for _, _, match in matches], bool),
+        why=[match.why for _, _, match in matches],
+        totals=totals,
+        notes=notes,
+    )
