@@ -128,7 +128,7 @@ def test_shown():
     assert "<td>recall@5</td><td>0.750</td>" in html
     plain = RUN.to_dict()
     assert plain["mean"] == RUN.mean
-    assert plain["provenance"]["judge_reason"] == "the items read like ids"
+    assert plain["provenance"]["judge_reason"] == "the items look like ids"
 
 
 def test_intervals_are_seeded_and_hold_the_mean():
