@@ -30,7 +30,7 @@ def test_reading(text, call):
 
 @pytest.mark.parametrize("text", ["", "5", "a(", "a)", "a(1))", "a((1)", "a('1)", "a b(1)", "a(1]", "a(1)b"])
 def test_what_cannot_be_read(text):
-    with pytest.raises(karat.BadArgument, match="name with settings"):
+    with pytest.raises(karat.BadArgument, match=r"expected name or name\(setting=value\)"):
         parse_call(text)
 
 

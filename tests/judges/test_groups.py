@@ -109,5 +109,5 @@ def test_against_the_plain_definition(ranking, items):
 
 @pytest.mark.parametrize("group", [1.5, ["a"], {"x": 1}])
 def test_a_group_has_a_name(group):
-    with pytest.raises(karat.InputError, match='"group" of a record of gold'):
+    with pytest.raises(karat.InputError, match='"group" of a gold record'):
         karat.evaluate([{"retrieved": ["a"], "gold": [{"id": "a", "group": group}]}])
