@@ -1,6 +1,6 @@
-"""Every edge, decided once: an example of each, what karat does, and the scores that follow.
+"""Edge cases: an example of each, what karat does, and the expected scores.
 
-The tests check the scores; the page docs/edge-cases.md is written from the same table.
+The tests check the scores; docs/edge-cases.md is generated from the same table.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 
 class Edge(NamedTuple):
-    """One decision, with an example that shows it."""
+    """One decision with an example."""
 
     name: str
     decision: str
@@ -25,42 +25,42 @@ DISCOUNT = [1 / log2(rank + 1) for rank in range(1, 10)]
 EDGES = [
     Edge(
         "empty gold",
-        "Undefined in every metric that needs gold; counted in `run.undefined`, not in the mean.",
+        "Undefined in every metric that needs gold; counted in `run.undefined` and excluded from the mean.",
         {"q": ["A", "B"]},
         {"q": []},
         {"recall@5": nan, "precision@5": nan, "ndcg@5": nan, "rr": nan, "judged@5": 0.0},
     ),
     Edge(
         "nothing retrieved",
-        "0: the retriever failed. How much of nothing is judged is undefined.",
+        "0: the retriever failed. `judged@k` is undefined.",
         {"q": []},
         {"q": ["A"]},
         {"recall@5": 0.0, "precision@5": 0.0, "ndcg@5": 0.0, "rr": 0.0, "judged@5": nan},
     ),
     Edge(
         "both empty",
-        "Undefined: there was nothing to find. Never a silent 1.",
+        "Undefined: there was nothing to find. It is not scored 1.",
         {"q": []},
         {"q": []},
         {"recall@5": nan, "precision@5": nan, "ndcg@5": nan, "rr": nan},
     ),
     Edge(
-        "k greater than what came back",
-        "Precision still divides by k; the missing places count as irrelevant. Without k it divides by what came back.",
+        "k greater than the number of retrieved items",
+        "Precision still divides by k; missing items count as irrelevant. Without k it divides by the number of items.",
         {"q": ["A"]},
         {"q": ["A", "B", "C"]},
         {"recall@5": 1 / 3, "precision@5": 0.2, "precision": 1.0, "ndcg@5": 1 / sum(DISCOUNT[:3])},
     ),
     Edge(
         "k smaller than the gold",
-        "Recall divides by all gold; nDCG's ideal is cut at k; `recall_capped` divides by what k places can hold.",
+        "Recall divides by all gold; the ideal ranking of nDCG is cut at k; `recall_capped` divides by at most k.",
         {"q": ["A", "B"]},
         {"q": ["A", "B", "C"]},
         {"recall@2": 2 / 3, "ndcg@2": 1.0, "recall_capped@2": 1.0, "recall_all@2": 0.0},
     ),
     Edge(
         "duplicate retrieved",
-        "Keeps its rank and earns nothing the second time.",
+        "Keeps its rank and counts nothing the second time.",
         {"q": ["A", "A", "B"]},
         {"q": ["A", "B", "C"]},
         {
@@ -73,27 +73,27 @@ EDGES = [
     ),
     Edge(
         "duplicate gold",
-        "One gold item; of two grades the better counts.",
+        "One gold item; the better of two grades counts.",
         {"q": ["A"]},
         {"q": [{"id": "A", "grade": 1}, {"id": "A", "grade": 3}]},
         {"recall@1": 1.0, "precision@1": 1.0, "ndcg@1": 1.0},
     ),
     Edge(
         "ties",
-        "By id, descending, as trec_eval; scores are compared in single precision, as trec_eval does.",
+        "By id, descending, with scores in single precision, as in trec_eval.",
         {"q": {"A": 1.0, "B": 1.0, "C": 1.0}},
         {"q": ["B"]},
         {"rr": 0.5, "recall@1": 0.0, "recall@2": 1.0},
     ),
     Edge(
-        "a query missing from the run",
-        "0, and counted in `run.provenance.missing`: leaving it out would raise the mean.",
+        "a query missing from the results",
+        "0, and counted in `run.provenance.missing`: excluding it would raise the mean.",
         {"q": ["A"]},
         {"q": ["A"], "lost": ["B"]},
         {"recall@1": 0.5, "rr": 0.5},
     ),
     Edge(
-        "an extra query in the run",
+        "a query without gold in the results",
         "Ignored, and counted in `run.provenance.extra`.",
         {"q": ["A"], "more": ["B"]},
         {"q": ["A"]},
@@ -101,7 +101,7 @@ EDGES = [
     ),
     Edge(
         "grades of 0 and below",
-        "Not relevant. 0 is judged irrelevant, which bpref uses; below 0 bpref passes over, nDCG gains nothing.",
+        "Not relevant. Grade 0 is judged irrelevant, which bpref uses; negative grades are ignored by bpref; no gain.",
         {"q": ["Z", "N", "A"]},
         {"q": {"A": 1, "Z": 0, "N": -1}},
         {
@@ -115,21 +115,21 @@ EDGES = [
     ),
     Edge(
         "unjudged items",
-        "Count as irrelevant in every metric but bpref, which passes over them; `judged@k` says how many there are.",
+        "Count as irrelevant in every metric except bpref, which ignores them; `judged@k` is the judged share.",
         {"q": ["X", "A", "Y", "Z"]},
         {"q": {"A": 1, "Z": 0}},
         {"precision@2": 0.5, "rr": 0.5, "bpref": 1.0, "judged@4": 0.5},
     ),
     Edge(
         "alternatives in the gold",
-        "Any one of a group satisfies; recall counts the group once, precision every rank that holds a member.",
+        "One item of a group is enough; recall counts the group once, precision every rank with a member.",
         {"q": ["B", "A", "X"]},
         {"q": [{"id": "A", "group": 1}, {"id": "B", "group": 1}, {"id": "C"}]},
         {"recall@1": 0.5, "recall@3": 0.5, "precision@3": 2 / 3, "rr": 1.0},
     ),
     Edge(
         "several chunks of one document",
-        "With `at=doc` the document is found at its first chunk; the others keep their ranks and earn nothing.",
+        "With `at=doc` the document is found at its first chunk; the others keep their ranks and count nothing.",
         {"q": [{"id": "A1", "doc": "A"}, {"id": "A2", "doc": "A"}, {"id": "B1", "doc": "B"}]},
         {"q": ["A", "B"]},
         {"recall@2": 0.5, "recall@3": 1.0, "precision@3": 2 / 3},
@@ -137,23 +137,23 @@ EDGES = [
     ),
     Edge(
         "a blank text",
-        "Equal to another blank text alone; it is contained in nothing, and similar to nothing.",
+        "Equal only to another blank text; not contained in any text, and not similar to any.",
         {"q": ["", "one"]},
         {"q": ["one", "two"]},
         {"recall@1": 0.0, "recall@2": 0.5},
         "contains",
     ),
     Edge(
-        "a quote over two chunks",
-        "Found at the rank that completes enough of it; both ranks are relevant.",
+        "a quote across two chunks",
+        "Found at the rank at which enough of it is covered; both ranks are relevant.",
         {"q": [{"doc": "A", "start": 0, "end": 40}, {"doc": "A", "start": 40, "end": 80}]},
         {"q": [{"doc": "A", "start": 0, "end": 100}]},
         {"recall@1": 0.0, "recall@2": 1.0, "precision@2": 1.0, "span_recall@1": 0.4, "span_precision@2": 1.0},
         "spans",
     ),
     Edge(
-        "chunks that overlap, or come twice",
-        "What they share is read once and covered once.",
+        "overlapping or repeated chunks",
+        "The overlap is counted once.",
         {"q": [{"doc": "A", "start": 0, "end": 10}, {"doc": "A", "start": 5, "end": 15}]},
         {"q": [{"doc": "A", "start": 0, "end": 30}]},
         {"span_recall@2": 0.5, "span_precision@2": 1.0, "span_iou@2": 0.5, "recall@2": 1.0},
@@ -161,7 +161,7 @@ EDGES = [
     ),
     Edge(
         "a budget below the first item",
-        "Nothing fits, so nothing was retrieved: 0.",
+        "Nothing fits, so nothing is retrieved: 0.",
         {"q": ["one two three", "four"]},
         {"q": ["four"]},
         {"recall@2t": 0.0, "precision@2t": 0.0, "recall@4t": 1.0, "precision@4t": 0.5},
@@ -171,7 +171,7 @@ EDGES = [
 
 
 class Many(NamedTuple):
-    """A decision on matches that are not one to one, which judges of text and spans make."""
+    """A decision on matches that are not one to one, as text and span judges produce them."""
 
     name: str
     decision: str
@@ -192,8 +192,8 @@ MANY = [
     ),
     Many(
         "one chunk on two gold items",
-        "Recall counts both; precision one rank; AP and nDCG give the second the next place, so a chunk that "
-        "holds everything is perfect and nothing exceeds 1.",
+        "Recall counts both; precision counts one rank; AP and nDCG give the second the next place, so that a chunk "
+        "with all the gold is perfect and no score exceeds 1.",
         [0],
         {0: {0, 1}},
         2,
