@@ -9,6 +9,7 @@ import pytrec_eval
 
 import karat
 from karat._internal import threads as background
+from karat.report.notes import remarks
 from karat.samples.rankings import dicts
 from support.data import random_results_and_gold
 
@@ -82,7 +83,7 @@ def test_equals_pytrec_eval_where_scores_differ_beyond_single_precision():
     assert compare(run, gold, SAME_NAME, 1)
     result = karat.evaluate(retrieved=run, gold=gold, metrics="rr")
     assert result.mean["rr"] == 0.5
-    assert "single precision" in result.provenance.notes[0]
+    assert "single precision" in remarks(result)[0]
 
 
 def test_equals_pytrec_eval_on_long_rankings():
