@@ -69,7 +69,7 @@ def test_other_tools_names():
         ({"retrieved": ["x"], "gold": ["y"]}, {"at": "doc"}, ["compares by doc", "retrieved"]),
         ({"retrieved": [*CHUNKS, {"id": "w"}], "gold": ["y"]}, {"at": "doc"}, ['item 5 of retrieved in query "1"']),
         ({"retrieved": CHUNKS, "gold": [{"text": "y"}]}, {"at": "doc"}, ["gold", '"doc"']),
-        ({"retrieved": [{"id": "x", "doc": 1.5}], "gold": ["y"]}, {"at": "doc"}, ['"doc" of a record']),
+        ({"retrieved": [{"id": "x", "doc": 1.5}], "gold": ["y"]}, {"at": "doc"}, ['"doc" of a retrieved record']),
     ],
 )
 def test_unusable_arguments_and_data_are_refused(samples, how, said):

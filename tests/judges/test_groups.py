@@ -110,7 +110,7 @@ def test_groups_equal_their_definition(ranking, items):
 
 @pytest.mark.parametrize("group", [1.5, ["a"], {"x": 1}])
 def test_invalid_group_names_are_refused(group):
-    with pytest.raises(karat.InputError, match='"group" of a record of gold'):
+    with pytest.raises(karat.InputError, match='"group" of a gold record'):
         karat.evaluate([{"retrieved": ["a"], "gold": [{"id": "a", "group": group}]}])
 
 

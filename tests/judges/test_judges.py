@@ -9,7 +9,7 @@ import pytest
 import karat
 from karat.judges import all_judges, find_judge
 from karat.samples import read_samples
-from support.data import random_run_and_gold
+from support.data import random_results_and_gold
 from support.ranges import part
 
 
@@ -91,7 +91,7 @@ def test_a_custom_judge_of_samples():
 @pytest.mark.parametrize("ties", ["id_descending", "id_ascending", "given"])
 def test_every_layout_has_the_same_rankings(ties):
     c = karat.Convention(name="test", ties=ties)
-    run, gold = random_run_and_gold(3, queries=20)
+    run, gold = random_results_and_gold(3, queries=20)
     run = {q: run.get(q, {}) for q in gold}
     rows = [(q, d, s) for q, r in run.items() for d, s in r.items()]
     layouts = [
