@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import karat
-from karat.judges import find_judge
+from karat.judges import all_judges, find_judge
 from karat.judges.protocol import JUDGES
 
 REMOVE = karat.Convention(name="remove", duplicates="remove")
@@ -32,6 +32,7 @@ def word_overlap(gold, item):
 @pytest.fixture
 def registry(monkeypatch):
     """A registry in which judges may be registered for one test."""
+    all_judges()  # so that none is imported, and registers, while the registry is replaced
     monkeypatch.setattr("karat.judges.protocol.JUDGES", dict(JUDGES))
 
 
@@ -238,6 +239,8 @@ def test_a_name_can_be_registered_again(registry):
         lambda: karat.judge("two words")(same_initial),
         lambda: karat.judge("f(x)")(same_initial),
         lambda: karat.judge("mine")(5),
+        lambda: karat.judge(5),
+        lambda: karat.judge(lambda gold, item: True),
         lambda: karat.judge("mine")(lambda gold: True),
         lambda: karat.judge("mine")(lambda gold, item, *, size: True),
     ],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from karat.judges.auto import Auto, Choice, choose, fit
 from karat.judges.ids import Exact, Ids
-from karat.judges.protocol import Judge, all_judges, find_judge, judge
+from karat.judges.protocol import Judge, JudgeLike, all_judges, find_judge, judge
 
 if TYPE_CHECKING:
     from karat.judges.claims import Claims as Claims
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from karat.judges.spans import Spans as Spans
     from karat.judges.text import Text as Text
 
-__all__ = ["Auto", "Choice", "Exact", "Ids", "Judge", "all_judges", "choose", "find_judge", "fit", "judge"]
+__all__ = ["Auto", "Choice", "Exact", "Ids", "Judge", "JudgeLike", "all_judges", "choose", "find_judge", "fit", "judge"]
 
 
 def __getattr__(name: str) -> Any:

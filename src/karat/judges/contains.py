@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import cache
 from itertools import filterfalse, islice, pairwise
 from json import dumps
 from typing import Any, Literal, get_args
@@ -120,12 +120,11 @@ class Contains(Judge):
         early = bool(self.fold) and not late
         characters = CharacterFilter(texts.chunks)
         substrings = None if self.fold else SubstringFilter(texts.chunks)  # compares texts that are not folded
-        forms_of = partial(self._forms, fold=fold if early else None)
         matches = Matches.of_texts(samples, texts, fold)
         rows = zip(texts.chunks, pairwise(texts.start), strict=True)
         for query, (chunks, (begin, end)) in enumerate(track(rows, len(samples), self.name)):
             compared = list(map(fold, chunks)) if early else chunks
-            forms = _Forms(chunks, forms_of)
+            forms = cache(lambda rank, chunks=chunks: self._forms(chunks[rank - 1], fold if early else None))
             first = [] if substrings is None else [self._first_substring(chunk, substrings) for chunk in chunks]
             for gold in range(begin, end):
                 text = fold(texts.gold[gold]) if early else texts.gold[gold]
@@ -167,7 +166,7 @@ class Contains(Judge):
         gold: str,
         chunks: Sequence[str],
         likely: Iterable[int],
-        forms: _Forms,
+        forms: Callable[[int], list[str]],
         characters: CharacterFilter,
         fold: Fold | None,
     ) -> list[tuple[int, str]]:
@@ -181,7 +180,7 @@ class Contains(Judge):
                     found[rank] = "exact" if _equal(gold, chunks[rank - 1], fold) else "contains 100 %"
         if self.direction != "gold_in_chunk":
             for rank in likely:
-                if rank not in found and (text := _form_in_gold(forms[rank], gold, fold)):
+                if rank not in found and (text := _form_in_gold(forms(rank), gold, fold)):
                     share = percent(min(len(text.strip()) / len(gold.strip()), 1.0))
                     found[rank] = "exact" if _equal(gold, text, fold) else f"is in the gold, {share} of it"
         return sorted(found.items())
@@ -230,16 +229,3 @@ def _stripped(chunk: str, head: re.Match[str], *, as_json: bool) -> tuple[str, .
         return (text,)
     escaped = dumps(text)
     return text, escaped if not head[1] else escaped[1:-1] if colon else escaped[1:]
-
-
-class _Forms(dict[int, list[str]]):
-    """The forms of each chunk by rank, computed when needed."""
-
-    def __init__(self, chunks: Sequence[str], forms_of: Callable[[str], list[str]]) -> None:
-        super().__init__()
-        self._chunks = chunks
-        self._forms_of = forms_of
-
-    def __missing__(self, rank: int) -> list[str]:
-        self[rank] = forms = self._forms_of(self._chunks[rank - 1])
-        return forms

@@ -9,7 +9,7 @@ from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any, Literal, Protocol, Self, TypeVar, overload, runtime_checkable
+from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar, overload, runtime_checkable
 
 from karat._internal.grammar import Call, parse_call
 from karat.conventions import Convention
@@ -82,6 +82,8 @@ class CustomJudge(Judge):
         return fitted
 
 
+JudgeLike: TypeAlias = str | Judge | Callable[[Any, Any], Any]
+"""A judge, its name, an object with a name that is called with samples and a convention, or a pairwise function."""
 JUDGES: dict[str, Callable[..., Any]] = {}
 """The registered judges by name. A built-in judge registers when its module is imported."""
 T = TypeVar("T", bound=Callable[..., Any])
@@ -104,7 +106,7 @@ def judge(given: Any, /) -> Any:
         def first_letters(gold, item, *, size=3):
             return gold[:size] == item[:size]
     """
-    return partial(_register, given) if isinstance(given, str) else _register(given.__name__, given)
+    return partial(_register, given) if isinstance(given, str) else _register(getattr(given, "__name__", ""), given)
 
 
 def _register(name: str, given: T) -> T:
@@ -143,7 +145,7 @@ def _import(name: str) -> None:
         import_module(f"karat.judges.{name}")
 
 
-def find_judge(wanted: Any) -> Judge:
+def find_judge(wanted: JudgeLike) -> Judge:
     """The judge with this name and settings, or a judge made of an object with a name, or of a pairwise function."""
     if isinstance(wanted, str):
         return _by_name(wanted)
