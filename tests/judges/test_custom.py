@@ -168,7 +168,7 @@ def test_worker_processes_judge_with_a_pairwise_function():
     samples = [{"id": f"q{i}", "retrieved": [f"b{i}", f"a{i}"], "gold": ["a0"]} for i in range(6)]
     one, two = (karat.evaluate(samples, "rr recall@1", judge=same_initial, jobs=jobs) for jobs in (1, 2))
     assert one.mean == two.mean == {"rr": 0.5, "recall@1": 0.0}
-    with pytest.raises(karat.BadArgument, match="another process"):
+    with pytest.raises(karat.BadArgument, match="cannot be sent to a worker process"):
         karat.evaluate(samples, "rr", judge=lambda gold, item: True, jobs=2)
 
 

@@ -33,6 +33,6 @@ def test_a_token_budget_records_the_counter():
         karat.evaluate(retrieved=[["doc-1"]], gold=[["doc-1"]], metrics="recall@5t")
     with pytest.raises(karat.BadArgument, match="the token counter failed: ZeroDivisionError"):
         karat.score("recall@5t", ["a b"], ["a b"], tokens=lambda text: 1 // 0)
-    with pytest.raises(karat.BadArgument, match="budget of tokens") as error:
+    with pytest.raises(karat.BadArgument, match="token budget") as error:
         karat.parse("recall@300T")
     assert "recall@300t" in str(error.value)
