@@ -29,9 +29,10 @@ def code_blocks(text, language):
 @pytest.fixture(autouse=True)
 def isolated_metrics():
     """Remove the metrics that an example defines."""
-    before = dict(METRICS), dict(_ALIASES)
+    registries: list[dict] = [METRICS, _ALIASES]
+    before = list(map(dict, registries))
     yield
-    for registry, old in zip((METRICS, _ALIASES), before, strict=True):
+    for registry, old in zip(registries, before, strict=True):
         registry.clear()
         registry.update(old)
 

@@ -15,7 +15,7 @@ import pytest
 
 import karat
 from karat.errors import BadArgument, InputError, Unavailable
-from karat.judges import find_judge
+from karat.judges import Fuzzy, find_judge
 from karat.metrics import parse_all
 from karat.scale import large_files
 from karat.scale import processes as split
@@ -119,7 +119,9 @@ def test_a_users_function_inside_a_judge_of_ours_travels():
     judge = karat.Fuzzy(0.5, scorer=ratio)
     parcel = pickle_plan(Plan(parse_all("recall"), judge, karat.STANDARD))
     assert ratio.__module__ in parcel.modules
-    assert parcel.load().judge.scorer is ratio
+    loaded = parcel.load().judge
+    assert isinstance(loaded, Fuzzy)
+    assert loaded.scorer is ratio
     assert pickle_plan(Plan(parse_all("recall"), find_judge("text"), karat.STANDARD)).modules == {}
 
 
@@ -207,7 +209,7 @@ def test_of_two_that_fail_the_first_is_told(of_size):
 SLOW = """
 import sys, time
 import karat
-from karat.judges import find_judge
+from karat.judges import Fuzzy, find_judge
 
 class Slow:
     name = "slow"
