@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import subprocess
 import sys
@@ -251,6 +252,7 @@ def fill_outputs(text: str) -> str:
 
 def main() -> int:
     """Write every page again; with --check, report the pages that are out of date."""
+    os.environ["COLUMNS"] = "120"  # tables are fitted to the width of the terminal
     stale = []
     for page in [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]:
         old = page.read_text("utf-8")

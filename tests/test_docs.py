@@ -13,6 +13,8 @@ import pytest
 
 import karat
 from karat.conventions import CONVENTIONS
+from karat.judges import all_judges
+from karat.judges.protocol import JUDGES
 from karat.metrics import METRICS
 from karat.metrics.registry import _ALIASES
 from test_package import ROOMS
@@ -27,10 +29,11 @@ def code_blocks(text, language):
 
 
 @pytest.fixture(autouse=True)
-def isolated_metrics():
-    """Remove the metrics that an example defines."""
-    registries: list[dict] = [METRICS, _ALIASES]
-    before = list(map(dict, registries))
+def isolated_registries():
+    """Remove the metrics and judges that an example defines."""
+    all_judges()  # loads the built-in judges, which register themselves only once
+    registries: list[dict] = [METRICS, _ALIASES, JUDGES]
+    before = [dict(registry) for registry in registries]
     yield
     for registry, old in zip(registries, before, strict=True):
         registry.clear()

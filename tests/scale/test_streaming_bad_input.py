@@ -158,7 +158,7 @@ def test_a_partition_with_one_more_column(tmp_path, tiny):
 def test_files_of_two_kinds(tmp_path, tiny):
     RUN.write_parquet(tmp_path / "part-1.parquet")
     RUN.write_csv(tmp_path / "part-2.csv")
-    assert "several kinds" in refused(tmp_path, tiny)
+    assert "files of different formats" in refused(tmp_path, tiny)
 
 
 @pytest.mark.parametrize("column", ["query_id", "doc_id", "score"])

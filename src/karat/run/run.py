@@ -1,4 +1,4 @@
-"""A run: one row of scores per query, what matched what, and where it all came from."""
+"""Run: the result of an evaluation. One row of scores per query, the hits, and the provenance."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Means(dict[str, float]):
-    """Values by the names of the metrics; another spelling, such as "mrr", finds them too."""
+    """Means by metric name; aliases such as "mrr" work too."""
 
     def __missing__(self, name: str) -> float:
         try:
@@ -40,7 +40,7 @@ class Means(dict[str, float]):
 
 
 class Slices(Result, Mapping[str, "Run"]):
-    """Runs by the value of a field."""
+    """The runs of the slices of a run, by the value of a field."""
 
     def __init__(self, field: str, runs: Mapping[str, Run]) -> None:
         self.field = field
@@ -60,7 +60,7 @@ class Slices(Result, Mapping[str, "Run"]):
 
     @cached_property
     def table(self) -> pl.DataFrame:
-        """One row per value: how many queries it has, and the mean of each metric."""
+        """One row per value: the number of queries, and the mean of each metric."""
         import polars as pl
 
         columns = {"queries", *next(iter(self._runs.values())).mean}
@@ -69,7 +69,7 @@ class Slices(Result, Mapping[str, "Run"]):
 
 
 class Run(Result):
-    """The result of an evaluation."""
+    """The result of an evaluation, as `karat.evaluate` returns it and `karat.load` loads it."""
 
     def __init__(
         self,
@@ -110,11 +110,11 @@ class Run(Result):
 
     @property
     def failures(self) -> dict[str, str]:
-        """The queries that could not be judged, and why; they are in no mean, and not 0."""
+        """The queries that could not be judged, with the reason. They are excluded from the means, not scored 0."""
         return {self.ids[row]: why for row, why in self._hits.failed.items()}
 
     def bounds(self) -> dict[str, Interval]:
-        """What each mean would be if every query that could not be judged scored 0, and if it scored 1."""
+        """The bounds of each mean: if every query that could not be judged scored 0, and if it scored 1."""
         failed, ends = len(self._hits.failed), {}
         for name, values in self.scores.items():
             defined = values[~np.isnan(values)]
@@ -124,14 +124,14 @@ class Run(Result):
 
     @cached_property
     def undefined(self) -> dict[str, int]:
-        """For how many queries each metric is undefined, and so not in its mean."""
+        """The number of queries for which each metric is undefined, and so not in its mean."""
         return {name: int(np.isnan(values).sum()) for name, values in self.scores.items()}
 
     @cached_property
     def pooled(self) -> dict[str, float]:
-        """Micro averages: every gold item (or rank) counts the same, whichever query it belongs to.
+        """Micro averages: every gold item (or rank) has the same weight, whichever query it belongs to.
 
-        Only metrics that are a share of something have one.
+        Only metrics that are a ratio of counts have one.
         """
         found: dict[str, float] = {}
         for metric in self.metrics:
@@ -146,40 +146,40 @@ class Run(Result):
 
     @property
     def gold_size(self) -> float:
-        """How many relevant gold items a query has, on average over those that have any."""
+        """The mean number of relevant gold items per query, over the queries that have any."""
         counts = self._hits.gold_count()
         return mean_defined(np.where(counts > 0, counts, np.nan))
 
     @property
     def gold_hash(self) -> str:
-        """A digest of the queries and their gold; two runs with the same one had the same task."""
+        """A digest of the queries and their gold; runs with the same digest had the same test set."""
         return gold_digest(self.ids, self._hits.gold_items)
 
     @cached_property
     def table(self) -> pl.DataFrame:
-        """One row per query, in the order given: its id, then each metric under its name."""
+        """One row per query, in input order: its id, then each metric under its name."""
         import polars as pl
 
         return pl.DataFrame({"query_id": valid_utf8(self.ids), **self.scores})
 
     def to_polars(self) -> pl.DataFrame:
-        """The table of per-query scores."""
+        """The table of per-query scores as a Polars DataFrame."""
         return self.table
 
     def to_pandas(self) -> pd.DataFrame:
-        """The table of per-query scores, for pandas."""
+        """The table of per-query scores as a pandas DataFrame."""
         import pandas as pd
 
         return pd.DataFrame({"query_id": list(self.ids), **self.scores})
 
     def interval(self, level: float = 0.95) -> dict[str, Interval]:
-        """The confidence interval of each mean, by a seeded bootstrap over the queries."""
+        """The confidence interval of each mean: a seeded bootstrap over the queries."""
         if level not in self._intervals:
             self._intervals[level] = intervals(self.scores, level)
         return dict(self._intervals[level])
 
     def hits(self, query_id: str | int) -> list[Hit]:
-        """What matched what in one query, best rank first."""
+        """The matches of one query, best rank first."""
         row, h = self.row(query_id), self._hits
         found = self._hits_of(row)
         why = h.why
@@ -194,7 +194,7 @@ class Run(Result):
         ]
 
     def gold(self, query_id: str | int) -> list[GoldItem]:
-        """The gold items of one query, each with the rank at which it was found."""
+        """The gold items of one query, each with the rank at which it was found, or None."""
         row, h, of = self.row(query_id), self._hits, self._hits.gold_items
         first, last = int(of.start[row]), int(of.start[row + 1])
         ranks: dict[int, int] = {}
@@ -204,7 +204,7 @@ class Run(Result):
         return [GoldItem(of.label[i], float(of.grade[i]), ranks.get(i)) for i in range(first, last)]
 
     def items(self, query_id: str | int) -> Items | None:
-        """What came back for one query and its gold, with their texts; None in files of runs that kept no items."""
+        """The retrieved items of one query and its gold, with texts; None if the run stores no items."""
         row = self.row(query_id)
         return None if self.stored_items is None else self.stored_items.items(row)
 
@@ -214,7 +214,7 @@ class Run(Result):
         return None if self._items is None else self._items()
 
     def by(self, field: str) -> Slices:
-        """A run for each value of a field of the samples."""
+        """One run per value of a field of the samples, such as a topic."""
         if not isinstance(field, str) or field not in self.meta:
             fields = ", ".join(self.meta)
             raise unknown("field", str(field), self.meta, f"one of: {fields}" if fields else None)
@@ -224,9 +224,9 @@ class Run(Result):
         return Slices(field, {value: self.take(rows[value]) for value in sorted(rows)})
 
     def take(self, rows: Sequence[int]) -> Run:
-        """The run of some of its queries, in this order; its provenance is that of the whole."""
+        """The run of some of the queries, in this order, with the provenance of the whole run."""
         if len(set(rows)) < len(rows) or not all(0 <= row < len(self) for row in rows):
-            raise BadArgument("rows are different numbers, from 0 to the number of queries", got=rows)
+            raise BadArgument("rows must be distinct row numbers, from 0", got=rows)
         index = np.array(rows, np.int64)
         return Run(
             ids=[self.ids[row] for row in rows],
@@ -250,7 +250,7 @@ class Run(Result):
         return Run(**(own | changes))
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the run as one Parquet file, its provenance inside."""
+        """Write the run to one Parquet file, with its provenance."""
         from karat.run.file import save
 
         save(self, path)
@@ -258,7 +258,7 @@ class Run(Result):
     def report(
         self, path: str | PathLike[str], baseline: Run | str | PathLike[str] | None = None, *, allow: bool = False
     ) -> None:
-        """Write the run as one HTML page, compared with a baseline if there is one."""
+        """Write the run as one HTML page, compared with a baseline if one is given."""
         self._render("report", path=path, baseline=baseline, allow=allow)
 
     @property
@@ -271,19 +271,19 @@ class Run(Result):
         return {query: row for row, query in enumerate(self.ids)}
 
     def _hits_of(self, row: int) -> range:
-        """The rows of a query's hits, which stand in order."""
+        """The rows of the hits of a query."""
         first, last = np.searchsorted(self._hits.query, (row, row + 1)).tolist()
         return range(first, last)
 
     def row(self, query_id: str | int) -> int:
-        """The place of a query among the ids."""
+        """The row number of a query."""
         row = self._rows.get(str(query_id))
         if row is None:
             raise unknown("query", str(query_id), self.ids[:10_000], "run.table lists the queries")
         return row
 
     def remarks(self) -> list[str]:
-        """What a reader of the means should know: what is not in them, and how the data were read."""
+        """Sentences that a reader of the means should know: what is excluded, and how the data was read."""
         return list(self._render("remarks"))
 
 

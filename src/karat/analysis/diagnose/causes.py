@@ -13,7 +13,7 @@ from karat._internal.display import plural, sanitize
 from karat._internal.grammar import parse_call
 from karat.analysis.diagnose.miss import Finding, Missed
 from karat.analysis.diagnose.similar import held, nearest, ruler
-from karat.judges.text import FOLDS, SAID, folder
+from karat.judges.text import FOLD_LABELS, FOLDS, folder
 from karat.run import Run
 from karat.run.stored_items import GoldText, Items, Retrieved, without_mark
 
@@ -254,7 +254,7 @@ def _same_but(one: str | None, other: str | None, rank: int) -> Finding:
 
 def _form(one: str, other: str) -> str:
     alone = next((name for name in ("case", "space", "unicode") if FOLDS[name](one) == FOLDS[name](other)), None)
-    return "case and white space" if alone is None else SAID[alone]
+    return "case and white space" if alone is None else FOLD_LABELS[alone]
 
 
 def _next_cutoff(rank: int) -> int:

@@ -50,7 +50,7 @@ def ruler(judge: str) -> Ruler:
     except KaratError:
         return usual
     scorer, threshold = SCORERS.get(str(settings.get("scorer"))), settings.get("threshold")
-    if scorer is None or scorer.dear > _DEAR or not isinstance(threshold, int | float):
+    if scorer is None or scorer.cost > _DEAR or not isinstance(threshold, int | float):
         return usual
     return Ruler(scorer, min(_NEAR, _OF_THRESHOLD * threshold), float(threshold))
 

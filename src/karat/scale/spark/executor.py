@@ -200,7 +200,7 @@ def _all_missing(gold: pl.DataFrame) -> Samples:
 
 
 def _sampled(part: Run, share: float) -> Run:
-    """The queries that the run keeps: chosen by a digest of the id, so that runs over the same queries keep the same."""
+    """The queries that the run holds: chosen by a digest of the id, the same in every run over the same queries."""
     if share >= 1:
         return part
     taken = part.take(sampled_rows(part.ids, share))
