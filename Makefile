@@ -1,28 +1,29 @@
-# Two commands do all the set-up: `make demo` and `make test`. Everything lives in .venv, but for the libraries
-# whose numbers karat gives under their names: each of them has an environment in .oracles, if it is asked for.
+# `make demo` and `make test` do all the set-up, in .venv. The peer libraries that karat is compared with are optional:
+# each has its own environment in .oracles.
 PYTHON  ?= python3
 VENV    := .venv
 BIN     := $(VENV)/bin
 ORACLES := autorag azure continuous-eval evidently haystack llamaindex mlflow phoenix ragas ranx sklearn torch trulens
 LOCK    := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url --no-annotate --upgrade
 
-.PHONY: demo test chromium check fix docs bench spark oracles $(ORACLES:%=oracle-%) lock clean
+.PHONY: demo test chromium check fix docs wheel bench spark oracles $(ORACLES:%=oracle-%) lock clean
 
 demo: $(VENV)/runtime.stamp
 	@$(BIN)/karat demo
 
-# What is skipped, it says at the end, and how to have it.
+# Skipped tests are listed at the end, each with the command that installs what it needs.
+# The floor of the coverage, and the folders that it is measured for, are in pyproject.toml.
 test: $(VENV)/dev.stamp chromium
-	@$(BIN)/python -m pytest -rs -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -rs -n 2 --dist loadfile --cov --cov-report=
 
-# The report is tested in a browser: found, or installed by root; otherwise those tests are skipped and say how to have it.
+# The HTML report is tested in a browser. Root installs one if there is none; otherwise those tests are skipped.
 chromium:
 	@for name in chromium chromium-browser google-chrome google-chrome-stable; do \
 	  command -v $$name > /dev/null && exit 0; done; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
-	  echo "Installing chromium, in which the report is tested …"; \
+	  echo "Installing chromium for the tests of the HTML report …"; \
 	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium fonts-dejavu-core; } \
-	    > /dev/null 2>&1 || echo "chromium could not be installed: the tests of the report in a browser are skipped."; fi
+	    > /dev/null 2>&1 || echo "chromium could not be installed: the browser tests are skipped."; fi
 
 check: $(VENV)/dev.stamp
 	@$(BIN)/ruff check .
@@ -37,19 +38,26 @@ fix: $(VENV)/dev.stamp
 docs: $(VENV)/dev.stamp
 	@$(BIN)/python docs/generate.py
 
+# sdist and wheel in dist/; the wheel is then installed in a fresh environment and tried outside of this folder.
+wheel: $(VENV)/dev.stamp
+	@rm -rf dist
+	@$(BIN)/uv build --quiet --python $(BIN)/python --out-dir dist
+	@$(BIN)/python .ci/check_wheel.py dist
+	@ls dist/*
+
 bench: $(VENV)/bench.stamp oracle-ragas
 	@$(BIN)/python -m benchmarks
 
-# Spark with a Java of its own, 600 MB: the tests on a cluster run if it is there.
+# Spark and a Java, 600 MB: `make test` then includes the tests on a cluster.
 spark: $(VENV)/spark.stamp
 
-# Every library beside which karat is tested: 10 GB, of which 6 are torch. `make test` runs beside those that are there.
+# Every peer library: 10 GB, of which torch is 6. `make test` compares with those that are installed.
 oracles: $(ORACLES:%=oracle-%)
 	@$(BIN)/python -m pytest -rs tests/oracles
 
 $(ORACLES:%=oracle-%): oracle-%: .oracles/%/ready.stamp
 
-# What the lock files pin, written anew from pyproject.toml.
+# Pin the dependencies of pyproject.toml again.
 lock: $(VENV)/dev.stamp
 	@$(LOCK) pyproject.toml -o requirements/runtime.lock
 	@for group in dev bench spark oracles/ragas; do \
@@ -69,12 +77,12 @@ $(VENV)/runtime.stamp: $(VENV)/python.stamp pyproject.toml requirements/runtime.
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/runtime.stamp requirements/dev.lock
-	@echo "Installing what the tests need …"
+	@echo "Installing the tools for tests and checks …"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.lock
 	@touch $@
 
 $(VENV)/bench.stamp: $(VENV)/runtime.stamp requirements/bench.lock
-	@echo "Installing what the benchmarks need …"
+	@echo "Installing the peers of the benchmarks …"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/bench.lock
 	@touch $@
 
@@ -83,7 +91,7 @@ $(VENV)/spark.stamp: $(VENV)/dev.stamp requirements/spark.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python -r requirements/spark.lock
 	@touch $@
 
-# karat too where ragas is, so that both are timed in one process.
+# karat is installed next to ragas, so that the benchmarks time both in one process.
 .oracles/%/ready.stamp: requirements/oracles/%.lock | $(VENV)/dev.stamp
 	@echo "Installing $* into .oracles …"
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .oracles/$*
@@ -92,4 +100,4 @@ $(VENV)/spark.stamp: $(VENV)/dev.stamp requirements/spark.lock
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .oracles .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) .oracles .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* build dist

@@ -58,7 +58,7 @@ def by_karat(scores: Floats) -> Floats:
 
 def by_scipy(scores: Floats, batch: int, resamples: int = _RESAMPLES) -> Floats:
     """All intervals by one call of scipy."""
-    from scipy import stats  # type: ignore[import-untyped]
+    from scipy import stats
 
     found = stats.bootstrap(
         (scores,), np.mean, axis=-1, n_resamples=resamples, batch=batch, vectorized=True, method="percentile", rng=1

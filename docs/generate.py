@@ -134,7 +134,7 @@ def _written(value: Any) -> str:
 
 
 def _oracle(name: str) -> str:
-    from oracles.written_out import FUNCTIONS  # type: ignore[import-not-found]
+    from oracles.written_out import FUNCTIONS
 
     if name in FUNCTIONS:
         return "definition in the tests"
@@ -146,7 +146,7 @@ def _oracle(name: str) -> str:
 
 def edges() -> str:
     """Each edge case with the scores of its example."""
-    from support.edge_cases import EDGES, MANY  # type: ignore[import-not-found]
+    from support.edge_cases import EDGES, MANY
 
     rows = ["| edge case | what karat does | example | scores |", "|---|---|---|---|"]
     rows += [

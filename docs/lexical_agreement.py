@@ -16,7 +16,7 @@ _KINDS = {
 
 def lexical() -> str:
     """The agreement over all claims, and for each kind of claim."""
-    from support.hand_labelled import agreement  # type: ignore[import-not-found]
+    from support.hand_labelled import agreement
 
     found = agreement()
     share = [

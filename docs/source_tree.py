@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from test_package import ROOMS  # type: ignore[import-not-found]
+from test_package import ROOMS
 
 SOURCE = Path(__file__).parents[1] / "src" / "karat"
 _WIDTH = 26

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import sqrt
+from typing import Any
 
 import numpy as np
 import pytest
@@ -172,7 +173,7 @@ def test_student(freedom, level):
     assert student(level, freedom) == pytest.approx(stats.t.ppf((1 + level) / 2, freedom), rel=1e-5)
 
 
-def judgements(rng, queries=60, each=4):
+def judgements(rng, queries=60, each=4) -> tuple[Any, Any, Any]:
     """Judgements whose truth and errors go together within a query."""
     query = np.repeat(np.arange(queries), each)
     human = rng.random(queries * each) < np.repeat(rng.beta(1, 1, queries), each)

@@ -68,7 +68,8 @@ def within(chunks, budget):
     """Whole chunks from the top that fit into the token budget."""
     read = []
     for chunk in chunks:
-        if sum(len(one["text"].split()) for one in [*read, chunk]) > budget:
+        words = [len(one["text"].split()) for one in [*read, chunk]]
+        if sum(words) > budget:
             break
         read.append(chunk)
     return read

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import karat
-from karat.analysis.diagnose import CAUSES
+from karat.analysis.diagnose.miss import CAUSES
 from karat.analysis.diagnose.similar import Passage, held, passages
 from karat.run.stored_items import StorageLimits
 from support.limits import evaluate_within

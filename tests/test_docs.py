@@ -32,7 +32,7 @@ def code_blocks(text, language):
 def isolated_registries():
     """Remove the metrics and judges that an example defines."""
     all_judges()  # loads the built-in judges, which register themselves only once
-    registries = METRICS, _ALIASES, JUDGES
+    registries: list[dict] = [METRICS, _ALIASES, JUDGES]
     before = [dict(registry) for registry in registries]
     yield
     for registry, old in zip(registries, before, strict=True):

@@ -32,5 +32,5 @@ def test_many_to_many(edge):
 
 def test_every_edge_is_documented():
     page = (Path(__file__).parents[1] / "docs" / "edge-cases.md").read_text("utf-8")
-    for edge in [*EDGES, *MANY]:
-        assert edge.decision in page
+    for decision in [*(edge.decision for edge in EDGES), *(edge.decision for edge in MANY)]:
+        assert decision in page

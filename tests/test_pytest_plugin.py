@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import karat
-from karat.pytest_plugin import place
+from karat.pytest_plugin import run_path
 
 pytest_plugins = "pytester"
 
@@ -178,13 +178,13 @@ def test_different_tests_have_different_files():
         "t.py::a[%2F]",
         "t.py::a[/]",
     ]
-    assert len({place(name, None) for name in names}) == len(names)
-    assert place("../x.py::t[../../y]", None) == Path("%2E%2E/x/t[..%2F..%2Fy].parquet")
-    assert place("t.py::t@group", None) == place("t.py::t", None)
-    long = [place(f"t.py::t[{'x' * 300}{end}]", None) for end in "ab"]
+    assert len({run_path(name, None) for name in names}) == len(names)
+    assert run_path("../x.py::t[../../y]", None) == Path("%2E%2E/x/t[..%2F..%2Fy].parquet")
+    assert run_path("t.py::t@group", None) == run_path("t.py::t", None)
+    long = [run_path(f"t.py::t[{'x' * 300}{end}]", None) for end in "ab"]
     assert len(set(long)) == 2
     assert len(long[0].name) < 200
-    assert place("t.py::t[\x00é\n]", "b/c") == Path("t/t[%00%C3%A9%0A]~b%2Fc.parquet")
+    assert run_path("t.py::t[\x00é\n]", "b/c") == Path("t/t[%00%C3%A9%0A]~b%2Fc.parquet")
 
 
 def test_a_start_of_pytest_loads_nothing_heavy(tmp_path):

@@ -61,7 +61,7 @@ def dcg(relevant):
     return sum(gain if i == 0 else gain / log2(i + 1) for i, gain in enumerate(relevant))
 
 
-TWINS = dict(zip(METRICS, (recall, recall_all, recall_any, ndcg_any), strict=True))
+TWINS: dict = dict(zip(METRICS, (recall, recall_all, recall_any, ndcg_any), strict=True))
 
 
 # ---- random conversations -------------------------------------------------------------------------------------------

@@ -188,7 +188,7 @@ def test_a_registered_function_has_settings(registry):
         find_judge("first-letters(sise=2)")
 
     @karat.judge
-    def first_letters(gold, item):
+    def first_letters(gold, item):  # type: ignore[no-redef]
         return True
 
     assert find_judge("first_letters").name == "first_letters"

@@ -67,7 +67,7 @@ def test_every_metric_is_either_refused_or_in_no_need_of_unknown_gold():
     """Adding an item to the gold that nobody retrieved must not change what is allowed."""
     known = {"retrieved": [["a", "b", "c"]], "gold": [{"a": 1, "c": 2}]}
     more = {"retrieved": [["a", "b", "c"]], "gold": [{"a": 1, "c": 2, "unseen": 1}]}
-    for name in METRICS.keys() - karat.Relevance.cannot_measure:
+    for name in (name for name, definition in METRICS.items() if not definition.needs_all_gold):
         if name != "ndcg" and not name.startswith("chunk_"):  # nDCG's ideal is what came back, and the run says so
             assert karat.evaluate(**known, metrics=name).mean == karat.evaluate(**more, metrics=name).mean, name
 

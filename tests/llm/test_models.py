@@ -139,7 +139,7 @@ def test_a_function_is_known_by_its_code():
     async def named(messages, schema):
         return {}
 
-    named.name = "my-model-1"
+    named.name = "my-model-1"  # type: ignore[attr-defined]
     assert find_model(named).name == "function(my-model-1)"
 
     class Callable:
@@ -149,7 +149,7 @@ def test_a_function_is_known_by_its_code():
     with pytest.raises(BadArgument, match="needs a name"):
         find_model(Callable())
     called = Callable()
-    called.name = "x"
+    called.name = "x"  # type: ignore[attr-defined]
     assert values(Engine(called, cache=None).ask([request("a")])) == ["good"]
 
 

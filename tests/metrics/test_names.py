@@ -106,9 +106,10 @@ def test_errors_are_also_builtin_errors():
 @pytest.fixture
 def custom_metric():
     """Define metrics for one test only."""
-    before = dict(METRICS), dict(_ALIASES)
+    registries: list[dict] = [METRICS, _ALIASES]
+    before = list(map(dict, registries))
     yield karat.metric
-    for registry, old in zip((METRICS, _ALIASES), before, strict=True):
+    for registry, old in zip(registries, before, strict=True):
         registry.clear()
         registry.update(old)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import karat
+from karat.report.html import markup
 from support import example, hostile
 
 KARAT = str(Path(sys.executable).with_name("karat"))
@@ -69,7 +70,7 @@ def test_everything_is_on_it(page):
         assert name in page
         assert f"{value:.3f}" in page
     for query in run.query:
-        assert karat.report.html.markup.write(query) in page
+        assert markup.write(query) in page
 
 
 def test_the_same_run_gives_the_same_page(page, tmp_path):

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import warnings
-from time import monotonic, sleep
+from time import sleep
 
 import numpy as np
 import polars as pl
@@ -20,6 +20,7 @@ from karat.judges import find_judge
 from karat.metrics import registry
 from support.java import find_java
 from support.split_samples import made, saved
+from support.waiting import wait_until
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: the group spark")
 with warnings.catch_warnings():
@@ -290,9 +291,7 @@ def test_killing_an_executor_changes_nothing(spark, tmp_path):
     killed = threading.Event()
 
     def kill():
-        wanted = monotonic() + 120
-        while len(list(tmp_path.iterdir())) < 2 and monotonic() < wanted:
-            sleep(0.02)
+        wait_until(lambda: len(list(tmp_path.iterdir())) >= 2)
         os.kill(min(before), signal.SIGKILL)
         killed.set()
 

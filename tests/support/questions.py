@@ -31,7 +31,7 @@ def questions(count: int) -> list[Request]:
     return [request(f"q{place}") for place in range(count)]
 
 
-def values(results) -> list[object]:
+def values(results) -> list[Any]:
     return [result.value if isinstance(result, Answer) else result.cause for result in results]
 
 

@@ -25,7 +25,7 @@ from karat.samples.read import side_of
 
 if TYPE_CHECKING:
     import polars as pl
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
 KEY, HASH, ROW, RUN, GOLD, PART = "karat_key", "karat_hash", "karat_row", "karat_run", "karat_gold", "karat_part"
 QUERY, FAILURE = "query_id", "failure"
