@@ -41,9 +41,24 @@ def as_polars(value: Any) -> pl.DataFrame:
             return value.collect()
         if _library(value) == "pandas":
             return _of_pandas(value)
-        return pl.DataFrame(value)  # through Arrow, mostly without copying
+        table = value if _library(value) in _LIBRARIES else _ArrowStream(value)
+        return pl.DataFrame(table)  # through Arrow, mostly without copying
     except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
         raise InputError(f"the table cannot be read: {first_line(error)}", got=type(value).__name__) from error
+
+
+class _ArrowStream:
+    """A table of another library, reduced to its Arrow stream.
+
+    Polars caches the type of whatever it is given. A type of DuckDB in that cache is still alive when Python exits,
+    and DuckDB then prints a page of "nanobind: leaked" warnings.
+    """
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
 
 
 def of_rows(rows: Sequence[Mapping[str, Any]], source: str) -> pl.DataFrame:
