@@ -187,8 +187,8 @@ def test_a_registered_function_has_settings(registry):
     with pytest.raises(karat.BadArgument, match=r'no setting "sise"\. Did you mean size\?'):
         find_judge("first-letters(sise=2)")
 
-    @karat.judge
-    def first_letters(gold, item):  # type: ignore[no-redef]
+    @karat.judge  # type: ignore[no-redef]
+    def first_letters(gold, item):
         return True
 
     assert find_judge("first_letters").name == "first_letters"
@@ -239,7 +239,7 @@ def test_a_name_can_be_registered_again(registry):
         lambda: karat.judge("two words")(same_initial),
         lambda: karat.judge("f(x)")(same_initial),
         lambda: karat.judge("mine")(5),
-        lambda: karat.judge(5),
+        lambda: karat.judge(5),  # type: ignore[call-overload]
         lambda: karat.judge(lambda gold, item: True),
         lambda: karat.judge("mine")(lambda gold: True),
         lambda: karat.judge("mine")(lambda gold, item, *, size: True),
