@@ -47,7 +47,7 @@ def test_missing_texts_are_explained(judge, sample, said):
 
 @pytest.mark.parametrize("text", [b"bytes", 1.5, ["a"], {"x": 1}, True])
 def test_values_that_are_no_text_are_refused(text):
-    with pytest.raises(karat.InputError, match='"text" of a (retrieved|gold) record'):
+    with pytest.raises(karat.InputError, match=r'"text" of a (retrieved|gold) record'):
         karat.evaluate([{"retrieved": [{"id": "a", "text": text}], "gold": ["a"]}], "recall", judge="contains")
 
 
