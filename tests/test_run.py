@@ -120,8 +120,9 @@ def test_slices():
 
 def test_shown():
     text = repr(RUN)
-    assert "3 queries · 1.5 gold items per query · judge: ids · convention: standard" in text
-    assert "recall@5     0.750  [0.50, 1.00]" in text
+    assert "· 3 queries · judge: ids (chosen: the items read like ids) · convention: standard\n" in text
+    assert "1.5 gold items per query" in text
+    assert "recall@5      0.750  [0.50, 1.00]" in text
     assert "1 query is undefined: no relevant gold, not in the mean." in text
     html = RUN._repr_html_()
     assert "<td>recall@5</td><td>0.750</td>" in html
