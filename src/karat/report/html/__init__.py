@@ -22,11 +22,7 @@ from karat.run import Run
 
 
 def report(
-    run: Run,
-    path: str | os.PathLike[str],
-    *,
-    baseline: Run | str | os.PathLike[str] | None = None,
-    allow: bool = False,
+    run: Run, path: str | os.PathLike[str], *, baseline: Run | str | os.PathLike[str] | None = None, allow: bool = False
 ) -> None:
     """Write the page.
 
