@@ -68,7 +68,7 @@ def test_matrix(three):
     assert lines[2].split() == ["recall@5", "ndcg@10", "rr"]
     assert lines[5].split()[:2] == ["c", "best"]
     assert lines[5].split()[2] == f"{three.rows[0].means[2]:.3f}ᵃᵇ"
-    assert "Holm over the 3 pairs of a metric" in lines[6]
+    assert "Holm correction over the 3 pairs of a metric" in lines[6]
     assert f"{three.rows[0].means[2]:.3f}<sup>ab</sup>" in three.to_markdown()
     assert f"& best & {three.rows[0].means[2]:.3f}$^{{ab}}$ &" in three.to_latex()
     assert "ᵃᵇ</td>" in three._repr_html_()

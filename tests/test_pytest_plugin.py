@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import karat
-from karat.pytest_plugin import place
+from karat.pytest_plugin import run_path
 
 pytest_plugins = "pytester"
 
@@ -80,7 +80,7 @@ def test_rag(karat):
         "AssertionError: 1 of 2 checks failed",
         "FAIL  recall@5 >= 0.80  0.500 [",
         "PASS  rr >= 0.10",
-        "Run · 10 queries",
+        "· 10 queries · judge: ids",
         "Worst queries",
         'q5  "what is 5?"  recall@5 0.000  g: not retrieved',
         'q7  "what is 7?"',
@@ -158,7 +158,7 @@ def test_each_run_has_a_file_of_its_own(tests, workers):
     [
         (["--karat-update-baseline"], "needs --karat-baseline DIR"),
         (["--karat-update-baseline", "--karat-baseline", "main.parquet"], "needs --karat-baseline DIR"),
-        (["--karat-save", "test_rag.py"], "wanted a folder"),
+        (["--karat-save", "test_rag.py"], "expected a folder"),
     ],
 )
 def test_options_that_do_not_fit(tests, options, said):
@@ -178,13 +178,13 @@ def test_different_tests_have_different_files():
         "t.py::a[%2F]",
         "t.py::a[/]",
     ]
-    assert len({place(name, None) for name in names}) == len(names)
-    assert place("../x.py::t[../../y]", None) == Path("%2E%2E/x/t[..%2F..%2Fy].parquet")
-    assert place("t.py::t@group", None) == place("t.py::t", None)
-    long = [place(f"t.py::t[{'x' * 300}{end}]", None) for end in "ab"]
+    assert len({run_path(name, None) for name in names}) == len(names)
+    assert run_path("../x.py::t[../../y]", None) == Path("%2E%2E/x/t[..%2F..%2Fy].parquet")
+    assert run_path("t.py::t@group", None) == run_path("t.py::t", None)
+    long = [run_path(f"t.py::t[{'x' * 300}{end}]", None) for end in "ab"]
     assert len(set(long)) == 2
     assert len(long[0].name) < 200
-    assert place("t.py::t[\x00é\n]", "b/c") == Path("t/t[%00%C3%A9%0A]~b%2Fc.parquet")
+    assert run_path("t.py::t[\x00é\n]", "b/c") == Path("t/t[%00%C3%A9%0A]~b%2Fc.parquet")
 
 
 def test_a_start_of_pytest_loads_nothing_heavy(tmp_path):

@@ -16,7 +16,7 @@ import pytest
 import karat
 from karat.conventions import CONVENTIONS, STANDARD, Convention, questions
 from karat.conventions.explain import GENERAL, WORDS, differing, sentence
-from karat.report import rosetta as report
+from karat.report import catalog
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
 from choice_examples import EXAMPLES, same
@@ -147,7 +147,7 @@ def test_there_is_a_sentence_for_every_value():
 
 @pytest.mark.parametrize("c", CONVENTIONS.values(), ids=str)
 def test_every_convention_is_explained(c):
-    said = report.convention(c)
+    said = catalog.convention(c)
     for choice in differing(c):
         assert sentence(choice, c, {"metrics": ", ".join(c.per_rank)})[:40] in said
     assert c.about
@@ -203,7 +203,7 @@ def test_a_run_names_its_convention_and_keeps_it(c, tmp_path):
 
 def test_what_a_library_does_not_have_is_said():
     run = karat.evaluate(retrieved=[["A"]], gold=[["A"]], metrics="rr precision@5", convention="mlflow")
-    assert "mlflow itself has no rr: its choices, applied to karat's definition" in run.provenance.notes
+    assert "mlflow has no rr: its choices are applied to karat's definition." in run.remarks()
     assert not karat.evaluate(retrieved=[["A"]], gold=[["A"]], metrics="rr").provenance.notes
 
 

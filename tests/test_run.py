@@ -121,6 +121,7 @@ def test_slices():
 def test_shown():
     text = repr(RUN)
     assert text.startswith("samples · 3 queries · judge: ids (chosen: the items read like ids)")
+    assert "· 3 queries · judge: ids (chosen: the items read like ids) · convention: standard\n" in text
     assert "1.5 gold items per query" in text
     assert "recall@5      0.750  [0.50, 1.00]" in text
     assert "1 query is undefined: no relevant gold, not in the mean." in text

@@ -60,8 +60,8 @@ def test_the_page_is_whole_and_needs_nothing(page):
 
 def test_everything_is_on_it(page):
     for heading in (
-        "Scores", "Against the baseline", "Recall and precision over k", "Slices", "Missed gold", "All queries",
-        "How this was made",
+        "Scores", "Compared with the baseline", "Recall and precision over k", "Slices", "Missed gold", "All queries",
+        "Provenance",
     ):  # fmt: skip
         assert f"<h2>{heading}</h2>" in page
     run = example.run()
