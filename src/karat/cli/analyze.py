@@ -24,7 +24,7 @@ def add(commands: Any) -> None:
 def _compare(options: Namespace) -> None:
     from karat.analysis.compare import compare
 
-    found = compare(options.first, *options.others, metrics=options.metrics, allow=options.allow)
+    found = compare(options.first, *options.others, metrics=options.metrics, allow_mismatch=options.allow)
     if options.format == "json":
         from karat.report.forms import json_text
 
@@ -174,7 +174,9 @@ def add_calibrate(commands: Any) -> None:
 def _calibrate(options: Namespace) -> None:
     from karat.analysis.calibrate import calibrate
 
-    found = calibrate(options.run, options.labels, metric=options.metric, level=options.level, seen=options.seen)
+    found = calibrate(
+        options.run, options.labels, metric=options.metric, level=options.level, labelled_depth=options.seen
+    )
     if options.format == "json":
         from karat.report.forms import json_text
 
@@ -223,5 +225,5 @@ def add_report(commands: Any) -> None:
 def _report(options: Namespace) -> None:
     from karat.run.file import load
 
-    load(options.run).report(options.output, baseline=options.baseline, allow=options.allow)
+    load(options.run).report(options.output, baseline=options.baseline, allow_mismatch=options.allow)
     print(f"Saved to {options.output}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from karat._internal.display import html_table, number, plural, sanitize, span, text_table
 from karat.analysis.calibrate import Calibration
 from karat.report.forms import Markdown, escape, table
-from karat.stats.agreement import Figure
+from karat.stats.agreement import Estimate
 
 
 def terminal(found: Calibration) -> str:
@@ -88,8 +88,8 @@ def _means(found: Calibration) -> list[list[str]]:
     ]
 
 
-def _line(name: str, figure: Figure, about: str, *, signed: bool = False) -> list[str]:
-    if not signed or figure.value != figure.value:
-        return [name, number(figure.value), span(figure.low, figure.high), about]
-    ends = "" if figure.low != figure.low else f"[{figure.low:+.2f}, {figure.high:+.2f}]"
-    return [name, f"{figure.value:+.3f}", ends, about]
+def _line(name: str, estimate: Estimate, about: str, *, signed: bool = False) -> list[str]:
+    if not signed or estimate.value != estimate.value:
+        return [name, number(estimate.value), span(estimate.low, estimate.high), about]
+    ends = "" if estimate.low != estimate.low else f"[{estimate.low:+.2f}, {estimate.high:+.2f}]"
+    return [name, f"{estimate.value:+.3f}", ends, about]

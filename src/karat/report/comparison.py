@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from karat._internal.display import html_table, number, plural, sanitize, text_table
-from karat.analysis.changes import Move
-from karat.analysis.compare import LETTERS, Comparison, Moved, Row
+from karat.analysis.changes import Move, QueryChange
+from karat.analysis.compare import LETTERS, Comparison, Row
 from karat.report.forms import Latex, Markdown, code, escape, table_latex
 from karat.report.forms import table as markdown_table
 
@@ -137,12 +137,12 @@ def _unseen(rows: list[Row]) -> list[str]:
     return [f"With {over} a smaller true difference would often go unseen (80 % power): {each}."]
 
 
-def _moved_line(moved: Moved) -> list[str]:
+def _moved_line(moved: QueryChange) -> list[str]:
     mark, query_id, text, scores, gold = _moved_cells(moved)
     return [f"{mark} {query_id}", f'"{text}"' if text else "", scores, gold]
 
 
-def _moved_cells(moved: Moved) -> list[str]:
+def _moved_cells(moved: QueryChange) -> list[str]:
     """A query that moved: up or down, its id, its text, its scores, its gold."""
     mark = _UP if moved.after > moved.before else _DOWN
     text = sanitize(moved.query or "", _QUERY)

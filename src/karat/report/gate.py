@@ -7,7 +7,8 @@ from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 from karat._internal.display import number, plural, sanitize, text_table
-from karat.analysis.gate import Gate, Worst
+from karat.analysis.changes import QueryChange
+from karat.analysis.gate import Gate
 from karat.analysis.rules import Check
 from karat.errors import KaratError
 from karat.report.forms import Markdown, code, escape, table, unfold
@@ -164,18 +165,18 @@ def _unfolded(gate: Gate) -> Markdown | None:
     return unfold(title, table(("query", "", "metric", "score", "ranks of its gold"), rows))
 
 
-def _scores(one: Worst) -> str:
-    return number(one.after) if one.before is None else f"{number(one.before)} → {number(one.after)}"
+def _scores(one: QueryChange) -> str:
+    return number(one.after) if one.before != one.before else f"{number(one.before)} → {number(one.after)}"
 
 
-def _golds(one: Worst) -> Markdown:
+def _golds(one: QueryChange) -> Markdown:
     return Markdown("<br>".join(code(move, 100) for move in _moves(one)))
 
 
-def _moves(one: Worst) -> list[str]:
+def _moves(one: QueryChange) -> list[str]:
     """Where the first gold items went."""
     moves = []
     for label, before, after in one.gold[:_SHOWN]:
-        ranks = [rank or "not retrieved" for rank in ((after,) if one.before is None else (before, after))]
+        ranks = [rank or "not retrieved" for rank in ((after,) if one.before != one.before else (before, after))]
         moves.append(f"{sanitize(label, 60)}: {' → '.join(map(str, ranks))}")
     return moves if len(one.gold) <= _SHOWN else [*moves, f"{len(one.gold) - _SHOWN} more"]

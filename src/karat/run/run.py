@@ -281,12 +281,16 @@ class Run:
         save(self, path)
 
     def report(
-        self, path: str | PathLike[str], baseline: Run | str | PathLike[str] | None = None, *, allow: bool = False
+        self,
+        path: str | PathLike[str],
+        baseline: Run | str | PathLike[str] | None = None,
+        *,
+        allow_mismatch: bool = False,
     ) -> None:
         """Write the run as one HTML page, compared with a baseline if there is one."""
         from karat.report.html import report
 
-        report(self, path, baseline=baseline, allow=allow)
+        report(self, path, baseline=baseline, allow_mismatch=allow_mismatch)
 
     @property
     def all_hits(self) -> Hits:

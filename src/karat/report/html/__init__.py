@@ -26,11 +26,11 @@ def report(
     path: str | os.PathLike[str],
     *,
     baseline: Run | str | os.PathLike[str] | None = None,
-    allow: bool = False,
+    allow_mismatch: bool = False,
 ) -> None:
     """Write the page.
 
-    A baseline of another task is refused, as by `karat.compare`; with `allow` the queries that both have are compared.
+    A baseline of another task is refused, as by `karat.compare`; `allow_mismatch` compares the shared queries.
     """
     from karat._internal.output import write_text
     from karat.analysis.compare import compare
@@ -41,7 +41,7 @@ def report(
     comparison = None
     if baseline is not None:
         name = "baseline" if isinstance(baseline, Run) else Path(baseline).stem
-        comparison = compare(baseline, run, names=(name, "this run"), allow=allow)
+        comparison = compare(baseline, run, names=(name, "this run"), allow_mismatch=allow_mismatch)
     write_text(path, page(run, diagnose(run), comparison))
 
 
