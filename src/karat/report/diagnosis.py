@@ -95,7 +95,7 @@ def show(found: Diagnosis, *, width: int = _WIDTH, bold: bool = False, program: 
 
 def _heading(found: Diagnosis) -> str:
     p = found.run.provenance
-    missed = f"{len(found.misses):,} of {plural(found.gold, 'gold item', 'gold items')}"
+    missed = f"{len(found.misses):,} of {plural(found.gold_items, 'gold item', 'gold items')}"
     said = f"{missed} not in the top {found.k}" if found.misses else f"the top {found.k} hold all gold"
     own = found.run.mean.get(f"recall@{found.k}", found.recall)
     same = abs(own - found.recall) < _SAME or own != own
