@@ -24,14 +24,14 @@ def show(found: Lint) -> str:
 def _heading(found: Lint) -> str:
     serious = sum(problem.serious for problem in found.problems)
     verdict = "sound" if found.sound else plural(serious, "serious problem", "serious problems")
-    sizes = f"{plural(found.queries, 'query', 'queries')} · {plural(found.gold, 'gold item', 'gold items')}"
+    sizes = f"{plural(found.queries, 'query', 'queries')} · {plural(found.gold_items, 'gold item', 'gold items')}"
     return f"{sanitize(found.source)} · {sizes} · {verdict}"
 
 
 def _notes(found: Lint) -> list[str]:
     """What the test set can show, unless that is among the problems, and what was not looked at."""
     small = found.strength is None or any(problem.kind == "small" for problem in found.problems)
-    return found.notes if small or found.strength is None else [found.strength.told(), *found.notes]
+    return found.notes if small or found.strength is None else [found.strength.text(), *found.notes]
 
 
 def markdown(found: Lint) -> str:

@@ -1,4 +1,4 @@
-"""Remarks on comparisons, gates and calibrations: the sentences for their notes."""
+"""Remarks on comparisons, gates, calibrations and test sets: the sentences for their notes."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from karat.analysis.calibrate import Calibration
     from karat.analysis.compare import Comparison
     from karat.analysis.gate import Gate
+    from karat.analysis.lint import Lint
 
 _IDS_SHOWN = 5
 
@@ -160,3 +161,16 @@ _CALIBRATION: dict[str, Callable[[Note], str]] = {
     "not_random": _not_random,
     "assumes_random": lambda note: "The corrected mean is valid if the labelled queries are a random sample.",
 }
+
+
+_SKIPPED = {
+    "no_corpus": "No corpus was given: gold was not checked against the documents.",
+    "no_query_texts": "The queries have no texts: repeated queries were not checked.",
+    "no_texts": "There are no retrieved texts and no corpus: near copies of gold were not checked.",
+    "no_runs": "No runs were given: saturation was not checked.",
+}
+
+
+def skipped_checks(lint: Lint) -> list[str]:
+    """The checks of a test set that were skipped."""
+    return [_SKIPPED[note.kind] for note in lint.skipped]

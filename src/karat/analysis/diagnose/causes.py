@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -255,8 +254,11 @@ def _equal_except(one: str | None, other: str | None, rank: int) -> Finding:
 
 
 def _next_cutoff(rank: int) -> int:
-    """The next round cutoff: 10, 20, 50, 100, …"""
-    return next(step * 10**power for power in count() for step in _CUTOFFS if step * 10**power >= rank)
+    """The next round cutoff, such as 10, 20, 50 or 100."""
+    scale = 1
+    while rank > _CUTOFFS[-1] * scale:
+        scale *= 10
+    return next(step * scale for step in _CUTOFFS if step * scale >= rank)
 
 
 def _listed(ranks: Iterable[int]) -> str:
