@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import karat
+from karat._internal.overlap import Passage, coverage, passages
 from karat.analysis.diagnose import CAUSES
-from karat.analysis.diagnose.similar import Passage, coverage, passages
 from karat.judges import find_judge
 
 QUOTE = "The museum is closed on Mondays and on public holidays. Tickets are sold at the door until five."

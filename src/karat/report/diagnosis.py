@@ -6,9 +6,9 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from karat._internal.display import number, plural, sanitize, text_table, valid_utf8
+from karat._internal.overlap import passages
 from karat.analysis.diagnose import Diagnosis
 from karat.analysis.diagnose.miss import Miss
-from karat.analysis.diagnose.similar import passages
 from karat.report.forms import code, escape, table
 from karat.run.stored_items import GoldItem, Hit, Retrieved
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from karat._internal.arrays import Ints
 from karat._internal.display import percent, plural, sanitize
+from karat._internal.overlap import coverage
 from karat.analysis.diagnose.miss import Finding, Missed
-from karat.analysis.diagnose.similar import coverage, judge_similarity, nearest
+from karat.analysis.diagnose.similar import judge_similarity, nearest
 from karat.judges.text import FOLDS, SAID, folder
 from karat.run import Run
 from karat.run.stored_items import GoldText, Items, Retrieved, without_mark

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import groupby
 from typing import NamedTuple
-from zlib import crc32
 
 import numpy as np
 
 from karat._internal.arrays import Floats
 from karat._internal.display import plural, sanitize
+from karat._internal.overlap import Sketches
 from karat.analysis.changes import rows_of
 from karat.analysis.diagnose.similar import NEAR_COPY, nearest
 from karat.analysis.lint.test_set import EXAMPLES, GoldRow, Problem, TestSet, problems
@@ -27,7 +27,6 @@ MAX_CHARACTERS = 20_000_000
 """The size of a corpus up to which near copies are searched; above, only equal texts."""
 _SHOWN, _ID_SHOWN = 60, 20
 _MAX_NAMES = 10_000
-_SKETCH, _WORDS = 8, 3
 _SATURATED = 0.98
 _SMALL = 0.02
 _MAX_SPREAD = 0.5
@@ -166,29 +165,6 @@ def _near_copies(candidates: Sequence[_Candidates]) -> Iterator[_Copy]:
             yield _Copy(one.gold, one.names[found.place], found.similarity)
 
 
-class _Sketches:
-    """Documents by a sketch of each (MinHash): the smallest hashes of its word trigrams, which near copies share."""
-
-    def __init__(self, texts: dict[str, str], *, near: bool) -> None:
-        self.texts = texts
-        self._near = near
-        self._names: dict[object, list[str]] = {}
-        for name, text in texts.items():
-            for mark in self._sketch(text):
-                self._names.setdefault(mark, []).append(name)
-
-    def _sketch(self, text: str) -> Sequence[object]:
-        words = text.split()
-        if not self._near or len(words) <= _WORDS:
-            return (text,)
-        trigrams = {" ".join(words[i : i + _WORDS]) for i in range(len(words) - _WORDS + 1)}
-        return (text, *sorted(crc32(words.encode("utf-8", "surrogatepass")) for words in trigrams)[:_SKETCH])
-
-    def similar(self, text: str) -> list[str]:
-        """The documents that may be near copies, in order."""
-        return list(dict.fromkeys(name for mark in self._sketch(text) for name in self._names.get(mark, ())))
-
-
 def check_alternatives(
     tests: TestSet, documents: Documents | None, *, max_characters: int = MAX_CHARACTERS
 ) -> list[Problem]:
@@ -226,7 +202,7 @@ def _retrieved_copies(tests: TestSet) -> Iterator[_Copy]:
 def _copies_in_corpus(tests: TestSet, documents: Documents, max_characters: int) -> Iterator[_Copy]:
     """Near copies of gold documents, and documents that contain a gold quote of another document."""
     corpus = documents.corpus
-    sketches = _Sketches(documents.folded, near=len(documents.everything) <= max_characters)
+    sketches = Sketches(documents.folded, near=len(documents.everything) <= max_characters)
     gold_names = [{corpus.name(gold.id or gold.doc or "") for gold in own} for own in tests.by_query]
     candidates = []
     for gold in tests.gold:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from karat._internal.grammar import parse_call
-from karat.analysis.diagnose.similar import passages
+from karat._internal.overlap import passages
 from karat.errors import KaratError
 
 _WHOLE = frozenset(("ids", "exact", "text"))
