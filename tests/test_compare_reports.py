@@ -135,7 +135,7 @@ def test_refusals_of_the_command(files, tmp_path):
     assert "--allow" in said
     allowed = command(files[0], other, "--allow")
     assert "40 queries" in allowed.splitlines()[0]
-    assert "Only the 40 queries that all have: main has 60, other has 40." in allowed
+    assert "Compared over the 40 queries in every run: main has 60, other has 40." in allowed
     assert "no run file" in command(files[0], tmp_path / "none.parquet", code=2)
     (tmp_path / "samples.jsonl").write_text("{}")
     assert "is not a run file" in command(files[0], tmp_path / "samples.jsonl", code=2)

@@ -55,7 +55,7 @@ def test_the_whole_run(run_file):
     first, *_ = out.splitlines()
     assert "2 queries · judge: exact · recall@2 0.250 · 2 of 3 gold items not in the top 2" in first
     assert "nearly equal · 1 of 2" in out
-    assert "a nearly equal text stands at rank 2 (0.98 alike)" in out
+    assert "rank 2 is nearly equal (similarity 0.98)" in out
     assert "not retrieved · 1 of 2" in out
     assert "counted as found (judge fuzzy), recall@2 would be 0.750." in out
     assert "Unknown" in out
@@ -65,7 +65,7 @@ def test_the_whole_run(run_file):
 def test_one_query_in_full(run_file):
     out = call("diagnose", run_file, "q1")
     assert 'q1 "When?" · judge: exact · top 2' in out
-    assert "missed: a nearly equal text stands at rank 2 (0.98 alike)" in out
+    assert "missed: rank 2 is nearly equal (similarity 0.98)" in out
     assert "compared with rank 2" in out
     left, right = zip(*(line.split(" │ ") for line in out.splitlines() if " │ " in line), strict=True)
     for column, end in ((left, "five."), (right, "nine.")):
@@ -80,7 +80,7 @@ def test_one_query_in_full(run_file):
 def test_what_was_found_is_shown_too(run_file):
     out = call("diagnose", run_file, "q2")
     assert "at rank 1" in out
-    assert "missed: the one retrieved item is another" in out
+    assert "missed: the only retrieved item is another one" in out
     assert "← exact: The museum" in out
 
 
@@ -89,7 +89,7 @@ def test_formats(run_file):
     assert told["causes"] == {"nearly equal": 1, "not retrieved": 1}
     assert told["misses"][0]["ranks"] == [2]
     one = json.loads(call("diagnose", run_file, "q2", "--format", "json"))
-    assert (one["gold"], one["recall"]) == (2, 0.5)
+    assert (one["gold_items"], one["recall"]) == (2, 0.5)
     assert one["hits"] == [{"rank": 1, "gold": QUOTE, "grade": 1.0, "why": "exact"}]
     rows = list(csv.DictReader(io.StringIO(call("diagnose", run_file, "--format", "csv"))))
     assert [row["cause"] for row in rows] == ["nearly equal", "not retrieved"]
@@ -103,7 +103,7 @@ def test_k_and_a_second_run(run_file, tmp_path):
     karat.evaluate(found, "recall@2", judge="exact").save(other)
     out = call("diagnose", run_file, "--with", other, "--k", "1")
     assert "not in the top 1" in out
-    assert "have a recall of 0.750, alone 0.250 and 0.750: the other finds 1 of the 2 missed gold items." in out
+    assert "have a recall of 0.750; alone 0.250 and 0.750. The other run finds 1 of the 2 missed gold items." in out
 
 
 def test_nothing_missed(tmp_path):

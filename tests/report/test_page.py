@@ -132,4 +132,4 @@ def test_the_command(tmp_path):
     karat.evaluate(example.help_centre()[:9], "rr", judge="exact").save(tmp_path / "other.parquet")
     assert "cannot be compared" in report("main.parquet", "--baseline", "other.parquet", code=2)
     report("main.parquet", "--baseline", "other.parquet", "--allow")
-    assert "Only the 9 queries that all have" in (tmp_path / "report.html").read_text("utf-8")
+    assert "Compared over the 9 queries in every run" in (tmp_path / "report.html").read_text("utf-8")

@@ -22,11 +22,15 @@ from karat.run import Run
 
 
 def report(
-    run: Run, path: str | os.PathLike[str], *, baseline: Run | str | os.PathLike[str] | None = None, allow: bool = False
+    run: Run,
+    path: str | os.PathLike[str],
+    *,
+    baseline: Run | str | os.PathLike[str] | None = None,
+    allow_mismatch: bool = False,
 ) -> None:
     """Write the page.
 
-    A baseline with other queries, gold or settings is refused, unless `allow`: then the shared queries are compared.
+    A baseline with other queries, gold or settings is refused; `allow_mismatch` compares the shared queries.
     """
     from karat._internal.output import write_text
     from karat.analysis.compare import compare
@@ -37,7 +41,7 @@ def report(
     comparison = None
     if baseline is not None:
         name = "baseline" if isinstance(baseline, Run) else Path(baseline).stem
-        comparison = compare(baseline, run, names=(name, "this run"), allow=allow)
+        comparison = compare(baseline, run, names=(name, "this run"), allow_mismatch=allow_mismatch)
     write_text(path, page(run, diagnose(run), comparison))
 
 

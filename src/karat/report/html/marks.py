@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from karat.analysis.diagnose.similar import passages
+from karat._internal.overlap import passages
 
 _LEAST = 12
 """A shared passage must have this many characters to count as a part of a quote."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from karat._internal.display import number, p_value, percent, plural
-from karat.analysis.changes import Moved
+from karat.analysis.changes import QueryChange
 from karat.analysis.compare import Comparison
 from karat.analysis.diagnose import Diagnosis
 from karat.report.html.markup import Child, Element, data, h
@@ -59,7 +59,7 @@ def against(comparison: Comparison, place: Mapping[str, int], metric: str) -> El
     )
 
 
-def _moved(moved: list[Moved], place: Mapping[str, int]) -> Element:
+def _moved(moved: list[QueryChange], place: Mapping[str, int]) -> Element:
     rows = []
     for one in moved:
         link = h("a", data(one.query_id, "bdi.id"), href=f"#row-{place[one.query_id]}")
