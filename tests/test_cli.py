@@ -66,7 +66,7 @@ def test_demo_samples_can_be_evaluated(tmp_path):
 
 def test_eval(samples):
     out = run("eval", samples, "recall@1,5 precision@2 ndcg@10")
-    assert f"{samples} · 2 queries · judge: ids (chosen: the items read like ids) · convention: standard" in out
+    assert f"{samples} · 2 queries · judge: ids (chosen: the items look like ids) · convention: standard" in out
     assert "recall@5 0.750" in words(out)
     assert "1.5 gold items per query" in out
     assert "at best 0.750" in out

@@ -1,4 +1,4 @@
-"""Choices that act before a metric is asked: ties, duplicates, precision of scores, missing queries."""
+"""Choices that apply before a metric is computed: ties, duplicates, precision of scores, missing queries."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_precision_of_scores(layout):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_infinite_and_negative_scores_are_scores(layout):
+def test_infinite_and_negative_scores_are_valid(layout):
     scores = {"a": float("-inf"), "b": -5.0, "c": 0.0, "d": float("inf")}
     assert [rank_of(doc, layout, scores) for doc in "dcba"] == [1, 2, 3, 4]
 
@@ -63,12 +63,12 @@ def test_duplicates(choice, frame):
         metrics="precision@2 precision recall@2",
         convention=c,
     )
-    wanted = {
+    expected = {
         "once": {"precision@2": 1 / 2, "precision": 2 / 3, "recall@2": 1 / 3},
         "remove": {"precision@2": 1.0, "precision": 1.0, "recall@2": 2 / 3},
         "count": {"precision@2": 1.0, "precision": 1.0, "recall@2": 2 / 3},
     }[choice]
-    assert run.mean == pytest.approx(wanted)
+    assert run.mean == pytest.approx(expected)
 
 
 def test_missing_queries_may_be_dropped():
@@ -77,7 +77,7 @@ def test_missing_queries_may_be_dropped():
     assert (run.mean["rr"], run.undefined["rr"]) == (1.0, 1)
 
 
-def test_empty_gold_may_count():
+def test_empty_gold_may_score_zero():
     c = replace(karat.STANDARD, name="test", empty_gold=0.0)
     run = karat.evaluate(retrieved=[["x"], ["y"]], gold=[[], ["y"]], metrics="rr", convention=c)
     assert (run.mean["rr"], run.undefined["rr"]) == (0.5, 0)
@@ -88,30 +88,30 @@ def test_means_may_be_rounded():
     assert karat.evaluate(retrieved=[["x", "y", "z"]], gold=[["z"]], metrics="rr", convention=c).mean == {"rr": 0.33}
 
 
-def test_a_choice_is_one_of_those_there_are():
-    with pytest.raises(karat.BadArgument, match="duplicates is one of once, remove"):
+def test_unknown_choice_is_refused():
+    with pytest.raises(karat.BadArgument, match="duplicates of a convention must be one of once, remove"):
         replace(karat.STANDARD, duplicates="twice")
 
 
-def test_a_convention_with_other_choices_has_another_name():
+def test_changed_convention_needs_a_new_name():
     with pytest.raises(karat.BadArgument, match="name of another convention"):
         karat.score("rr", ["a"], ["a"], convention=replace(karat.STANDARD, gain="binary"))
 
 
-def test_ties_of_records_are_broken_by_id_also_where_texts_are_compared():
+def test_ties_of_records_are_broken_by_id_even_if_texts_are_compared():
     items = [{"id": "a", "text": "z", "score": 1}, {"id": "b", "text": "y", "score": 1}]
     run = karat.evaluate([{"retrieved": items, "gold": [{"text": "z"}]}], "rr", judge="exact")
     assert run.mean["rr"] == 0.5
 
 
-def test_of_a_duplicate_the_best_score_counts():
+def test_best_score_of_a_duplicate_counts():
     c = replace(karat.STANDARD, name="test", duplicates="remove")
     frame = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": ["a", "b", "a"], "score": [1, 2, 3]})
     for choice in (c, karat.STANDARD):
         assert karat.evaluate(frame, "rr", gold={"q": ["a"]}, convention=choice).mean["rr"] == 1
 
 
-def test_of_two_grades_the_better_counts():
+def test_better_of_two_grades_counts():
     for grades in ((1, 3), (3, 1)):
         gold = [{"id": "a", "grade": grades[0]}, {"id": "b", "grade": 2}, {"id": "a", "grade": grades[1]}]
         assert karat.score("ndcg@1", ["a"], gold) == 1

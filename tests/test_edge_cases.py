@@ -1,4 +1,4 @@
-"""The table of edge cases is true, and the documentation shows it."""
+"""The table of edge cases is correct and documented."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names with settings: what is read, and what is written reads back."""
+"""Names with settings: parsing and writing."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from karat._internal.grammar import Call, parse_call, write, write_call
         ("name(a==b)", Call("name", ("a==b",), {})),
     ],
 )
-def test_reading(text, call):
+def test_parsing(text, call):
     assert parse_call(text) == call
 
 
 @pytest.mark.parametrize("text", ["", "5", "a(", "a)", "a(1))", "a((1)", "a('1)", "a b(1)", "a(1]", "a(1)b"])
-def test_what_cannot_be_read(text):
-    with pytest.raises(karat.BadArgument, match="name with settings"):
+def test_invalid_calls_are_refused(text):
+    with pytest.raises(karat.BadArgument, match=r"expected name or name\(setting=value\)"):
         parse_call(text)
 
 
@@ -39,9 +39,9 @@ values = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, 
 
 
 @given(value=values | st.lists(words, max_size=3).map(tuple))
-def test_what_is_written_reads_back(value):
+def test_written_values_parse_back(value):
     assert parse_call(write_call("name", setting=value)).named["setting"] == value
 
 
-def test_numbers_are_written_short():
+def test_numbers_are_written_in_short_form():
     assert [write(v) for v in (0.80, 2.0, "a b", ("a", "b"))] == ["0.8", "2", "'a b'", "(a, b)"]

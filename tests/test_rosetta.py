@@ -70,7 +70,7 @@ def test_scores_of_the_libraries(name):
 def test_the_example_names_every_difference_with_its_numbers():
     said = texts(karat.rosetta())
     assert "llamaindex, ragas: precision is divided by the 2 different retrieved items, not by k = 5" in said
-    assert "haystack: what is called recall is hit: 1 if the top k hold at least one gold item" in said
+    assert "haystack: what is called recall is hit: 1 if the top k contain at least one gold item" in said
     assert "llamaindex: every copy of a relevant item counts again in ndcg@5, ap" in said
     assert any(line.startswith("mlflow, ") and "divided by the 3 retrieved items" in line for line in said)
     assert not any("grade" in line or "ties" in line or "equal score" in line for line in said)
@@ -115,10 +115,14 @@ def test_above_one_is_marked():
 def test_refused_and_dropped_queries_are_counted():
     said = texts(karat.rosetta(**MIXED, metrics="recall@5 precision@5 ndcg@5"))
     assert any(re.match(r"llamaindex.*: a query without relevant gold raises an error.*\(1 query\)", s) for s in said)
-    assert any(re.match(r".*llamaindex.*: a query for which nothing came back raises .*\(2 queries\)", s) for s in said)
-    assert any(s.startswith("trec_eval, beir, mteb: a query that the run lacks is left out") for s in said)
     assert any(
-        re.match(r"evidently: a query of whose gold nothing .*is undefined, and not in the mean", s) for s in said
+        re.match(r".*llamaindex.*: a query for which nothing was retrieved raises .*\(2 queries\)", s) for s in said
+    )
+    assert any(
+        s.startswith("trec_eval, beir, mteb: a query that is missing from the results is excluded") for s in said
+    )
+    assert any(
+        re.match(r"evidently: a query none of whose gold .*is undefined and excluded from the mean", s) for s in said
     )
 
 
@@ -131,7 +135,7 @@ def test_several_queries_are_described_by_their_mean():
 
 def test_several_cutoffs_share_a_general_sentence():
     told = karat.rosetta(retrieved=[["A"]], gold=[["A"]], metrics="precision@2,5", conventions=["mlflow"])
-    assert texts(told) == ["mlflow: precision is divided by the number of items that came back, not by k"]
+    assert texts(told) == ["mlflow: precision is divided by the number of items retrieved, not by k"]
 
 
 # ---- the words ------------------------------------------------------------------------------------------------------
@@ -208,11 +212,11 @@ def test_metrics_that_a_library_lacks_are_reported():
 
 
 def test_a_bad_exception_is_refused():
-    with pytest.raises(karat.BadArgument, match="made of choices"):
+    with pytest.raises(karat.BadArgument, match="exceptions of a convention must be choices"):
         Convention(name="x", exceptions={"rr": {"tie": "given"}})
-    with pytest.raises(karat.BadArgument, match="both_empty is a number"):
+    with pytest.raises(karat.BadArgument, match="both_empty of a convention must be a number"):
         Convention(name="x", both_empty="zero")
-    with pytest.raises(karat.BadArgument, match="none_found is a number"):
+    with pytest.raises(karat.BadArgument, match="none_found of a convention must be a number"):
         Convention(name="x", none_found=None)
 
 
@@ -266,7 +270,7 @@ def test_the_counts_in_sentences_leave_out_what_another_choice_decides():
         retrieved=[["a"]] * 3, gold=[{"a": 0}, {}, {"a": 1}], metrics="recall@5", conventions=["trec_eval"]
     )
     assert [d.text for d in told.differences] == [
-        "a query without relevant gold scores 0.0, and is in the mean (1 query)"
+        "a query without relevant gold scores 0.0, included in the mean (1 query)"
     ]
 
 
@@ -335,7 +339,7 @@ def test_conventions_on_the_command_line():
     out = run("conventions")
     assert all(re.search(rf"^  {re.escape(name)} ", out, re.MULTILINE) for name in CONVENTIONS)
     one = run("conventions", "llamaindex")
-    assert "precision is divided by the number of different items that came back, not by k" in one
+    assert "precision is divided by the number of distinct items retrieved, not by k" in one
     assert "a query without relevant gold raises an error" in one
     assert "llamaindex" in run("conventions", "lamaindex", code=2)
     told = json.loads(run("conventions", "haystack", "--format", "json"))

@@ -18,7 +18,7 @@ import pytest
 import karat
 from karat.conventions import CONVENTIONS
 from karat.run.file import read_choices, write_choices
-from support.data import random_run_and_gold
+from support.data import random_results_and_gold
 
 SAMPLES = [
     {"id": "a", "query": "first?", "retrieved": ["x", "g", "x"], "gold": ["g", "h"], "topic": "one"},
@@ -62,7 +62,7 @@ def test_pooled_counts_gold_items_not_queries():
 
 
 def test_pooled_over_many():
-    run, gold = random_run_and_gold(4)
+    run, gold = random_results_and_gold(4)
     result = karat.evaluate(retrieved=run, gold=gold, metrics="recall@5 precision judged@10 rr f1@5")
     found = sum(1 for q in gold for item in result.gold(q) if item.grade > 0 and (item.rank or 99) <= 5)
     size = sum(grade > 0 for g in gold.values() for grade in g.values())
@@ -129,11 +129,11 @@ def test_shown():
     assert "<td>recall@5</td><td>0.750</td>" in html
     plain = RUN.to_dict()
     assert plain["mean"] == RUN.mean
-    assert plain["provenance"]["judge_reason"] == "the items read like ids"
+    assert plain["provenance"]["judge_reason"] == "the items look like ids"
 
 
 def test_intervals_are_seeded_and_hold_the_mean():
-    run, gold = random_run_and_gold(8, queries=80)
+    run, gold = random_results_and_gold(8, queries=80)
     result = karat.evaluate(retrieved=run, gold=gold, metrics="recall@5,10 ndcg@10 judged@5")
     once, again = result.interval(), result.interval()
     assert once == again
@@ -149,7 +149,7 @@ def test_intervals_are_seeded_and_hold_the_mean():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_files_bring_a_run_back_whole(tmp_path, seed):
-    run, gold = random_run_and_gold(seed)
+    run, gold = random_results_and_gold(seed)
     result = karat.evaluate(retrieved=run, gold=gold, metrics="recall@1,5 f(beta=2)@5 ndcg ap bpref")
     path = tmp_path / "run.parquet"
     result.save(path)

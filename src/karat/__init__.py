@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from karat.errors import InputError as InputError
     from karat.errors import KaratError as KaratError
     from karat.errors import RunFileError as RunFileError
+    from karat.errors import Unavailable as Unavailable
     from karat.errors import UnknownName as UnknownName
     from karat.hits import Gold as Gold
     from karat.hits import Hits as Hits
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from karat.judges import Relevance as Relevance
     from karat.judges import Spans as Spans
     from karat.judges import Text as Text
+    from karat.judges import judge as judge
     from karat.metrics import Metric as Metric
     from karat.metrics import metric as metric
     from karat.metrics import parse as parse
@@ -66,6 +68,7 @@ _HOMES = {
     "InputError": "errors",
     "KaratError": "errors",
     "RunFileError": "errors",
+    "Unavailable": "errors",
     "UnknownName": "errors",
     "evaluate": "pipeline",
     "score": "pipeline",
@@ -80,6 +83,7 @@ _HOMES = {
     "Fuzzy": "judges",
     "Ids": "judges",
     "Judge": "judges",
+    "judge": "judges",
     "Relevance": "judges",
     "Spans": "judges",
     "Text": "judges",

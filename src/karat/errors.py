@@ -1,11 +1,11 @@
-"""Every error karat raises on purpose, and the words it is told in.
+"""The errors that karat raises, and how they are printed.
 
 KaratError
 ├── InputError      (ValueError)    the data cannot be read as samples
 ├── UnknownName     (LookupError)   no such metric, judge, convention or column
-├── BadArgument     (ValueError)    a setting is outside of what it may be
+├── BadArgument     (ValueError)    an argument or setting is invalid
 ├── RunFileError    (OSError)       a run file cannot be written or read
-└── Unavailable     (RuntimeError)  this version of karat cannot do it
+└── Unavailable     (RuntimeError)  a feature or dependency is not available
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SHOWN = 120
 
 
 class KaratError(Exception):
-    """An error that says what was wanted, what came, and the nearest right thing."""
+    """An error with the problem, the value that was given, and what to try."""
 
     def __init__(self, problem: str, *, got: object = None, hint: str | None = None) -> None:
         self.problem = problem
@@ -42,7 +42,7 @@ class UnknownName(KaratError, KeyError):
 
 
 class BadArgument(KaratError, ValueError):
-    """A setting is outside of what it may be."""
+    """An argument or setting is invalid."""
 
 
 class RunFileError(KaratError, OSError):
@@ -50,21 +50,21 @@ class RunFileError(KaratError, OSError):
 
 
 class Unavailable(KaratError, RuntimeError):
-    """This version of karat cannot do it."""
+    """A feature or dependency is not available."""
 
 
 def shorten(value: object) -> str:
-    """The value as Python writes it, cut to one short line."""
+    """The `repr` of a value, cut to one short line."""
     try:
         text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
-    except ValueError:  # a number of thousands of digits has no text
+    except ValueError:  # an integer with thousands of digits
         text = f"a very long {type(value).__name__}"
     text = " ".join(text.split())
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The known name that looks most like this one, if any does."""
+    """The most similar known name, if any is similar."""
     from difflib import get_close_matches
 
     found = get_close_matches(name.lower(), list(known), n=1, cutoff=cutoff)
@@ -72,7 +72,7 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
 
 
 def unknown(kind: str, name: str, known: Iterable[str], where: str | None) -> UnknownName:
-    """The error for a name that nothing has, with the name that was probably meant."""
+    """The error for an unknown name, with the most similar known name."""
     names = list(known)
     close = nearest(name, names)
     meant = f" Did you mean {close}?" if close else ""
@@ -80,5 +80,5 @@ def unknown(kind: str, name: str, known: Iterable[str], where: str | None) -> Un
 
 
 def first_line(error: BaseException) -> str:
-    """What another library's error says first; the rest is for its own users."""
+    """The first line of another library's error message."""
     return str(error).strip().partition("\n")[0]

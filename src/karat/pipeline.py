@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from karat.conventions import Convention
 from karat.errors import BadArgument
-from karat.judges import Judge
+from karat.judges import JudgeLike
 from karat.judges.tokens import Counter, words
 from karat.metrics import DEFAULT, Metric, parse_all
 from karat.plan import Plan
@@ -22,7 +22,7 @@ def evaluate(
     *,
     retrieved: Any = None,
     gold: Any = None,
-    judge: str | Judge = "auto",
+    judge: JudgeLike = "auto",
     at: Literal["item", "doc"] = "item",
     tokens: Counter = words,
     convention: str | Convention = "standard",
@@ -81,7 +81,7 @@ def score(
     retrieved: Any,
     gold: Any,
     *,
-    judge: str | Judge = "auto",
+    judge: JudgeLike = "auto",
     at: Literal["item", "doc"] = "item",
     tokens: Counter = words,
     convention: str | Convention = "standard",

@@ -20,14 +20,15 @@ from karat._internal.arrays import Floats
 from karat.conventions import Convention, find_convention
 from karat.errors import BadArgument, InputError, UnknownName
 from karat.hits import Hits
-from karat.judges import Auto, Exact, Ids, Judge, choose, find_judge
+from karat.judges import Auto, Exact, Ids, Judge, find_judge, fit
 from karat.judges.auto import nothing_matched
+from karat.judges.matches import identities
 from karat.judges.tokens import Counter, count, words
 from karat.metrics import Metric, parse_all
 from karat.metrics.registry import register_all
 from karat.run import Run
 from karat.run.provenance import Provenance
-from karat.run.stored_items import LIMITS, StorageLimits, StoredItems, identities, stored_ranks
+from karat.run.stored_items import LIMITS, StorageLimits, StoredItems, stored_ranks
 from karat.samples import GoldItems, Reading, Samples
 from karat.samples.keys import as_text, without_copies
 from karat.samples.notes import Note
@@ -75,10 +76,8 @@ class Plan:
         return cls(wanted, judging, find_convention(convention), at, tokens if budget else None)
 
     def with_judge_for(self, samples: Samples) -> Plan:
-        """The same plan; judge "auto" is replaced by the one that fits the samples."""
-        if not isinstance(self.judge, Auto):
-            return self
-        judge, reason = choose(samples)
+        """The same plan; judge "auto" is replaced by the one that fits the samples, and custom judges are fitted."""
+        judge, reason = fit(self.judge, samples)
         return replace(self, judge=judge, judge_reason=reason)
 
     def evaluate(self, samples: Samples) -> Run:

@@ -1,4 +1,4 @@
-"""The small parts of the judge `spans`: pieces of quotes, alternatives, weights; each edge from both sides."""
+"""The parts of the judge `spans`: unions of ranges, shared texts, alternatives, lengths; each edge from both sides."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import karat
-from karat.judges.spans.cover import Union
+from karat.judges.spans.cover import RangeUnion
 from karat.judges.spans.quotes import Quote
 from support.ranges import part, sample
 
@@ -21,7 +21,7 @@ def score(metric, retrieved, gold, judge="spans", **how):
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 10)), max_size=12))
 def test_a_union_is_a_set(ranges):
-    union, seen = Union(), set()
+    union, seen = RangeUnion(), set()
     for start, size in ranges:
         new = {i for a, b in union.add(start, start + size) for i in range(a, b)}
         assert new == set(range(start, start + size)) - seen
@@ -30,20 +30,20 @@ def test_a_union_is_a_set(ranges):
 
 
 @pytest.mark.parametrize(("size", "found"), [(39, False), (40, True), (41, True)])
-def test_pieces_are_noticed_from_forty_characters_on(size, found):
+def test_shared_text_counts_from_40_characters_on(size, found):
     assert bool(Quote(LONG).shared("xx " + LONG[:size])) == found
     assert bool(Quote(LONG).shared(LONG[-size:] + " xx")) == found
     assert bool(Quote(LONG).shared(LONG[100 : 100 + size])) == found
 
 
 @pytest.mark.parametrize(("size", "found"), [(9, False), (10, True)])
-def test_or_from_a_quarter_of_a_short_quote_on(size, found):
+def test_shared_text_counts_from_a_quarter_of_a_short_quote_on(size, found):
     quote = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN"
     assert bool(Quote(quote).shared("__" + quote[:size])) == found
     assert bool(Quote(quote).shared(quote[-size:] + "__")) == found
 
 
-def test_the_longest_piece_is_taken():
+def test_the_longest_shared_text_is_found():
     quote = "ab ab ab ab ab cd"
     (head,) = Quote(quote).shared("xx ab ab ab ab")
     assert (head.start, head.end) == (0, 11)
@@ -80,18 +80,18 @@ texts = st.lists(words, min_size=1, max_size=9).map(" ".join)
 
 @settings(max_examples=200, deadline=None)
 @given(chunks=st.lists(texts, max_size=4), gold=st.lists(texts, min_size=1, max_size=3))
-def test_texts_alone_against_a_slow_twin(chunks, gold):
+def test_coverage_by_text_equals_a_slow_definition(chunks, gold):
     run = karat.evaluate(sample(chunks, gold), "span_recall span_precision span_iou recall", judge="spans")
     assert run.mean["span_recall"] == pytest.approx(slow(chunks, gold))
     assert all(0 <= value <= 1 for value in run.mean.values())
 
 
-def test_a_group_weighs_what_its_first_member_does():
+def test_a_group_has_the_length_of_its_first_member():
     gold = [part("a", 0, 10, group=1), part("b", 0, 100, group=1), part("c", 0, 10)]
     assert score("span_recall", [part("b", 0, 50)], gold) == 5 / 20
 
 
-def test_of_two_places_in_one_chunk_the_better_match_is_told():
+def test_the_better_of_two_places_in_one_chunk_is_the_reason():
     docs = {"d": "one two three. one two three."}
     for chunk in (part("d", 0, 20), part("d", 9, 29)):
         run = karat.evaluate(
@@ -101,7 +101,7 @@ def test_of_two_places_in_one_chunk_the_better_match_is_told():
 
 
 @pytest.mark.parametrize("coverage", [0.1, 0.2, 0.3, 0.6, 0.7, 0.9])
-def test_enough_is_enough_to_the_character(coverage):
+def test_the_coverage_threshold_is_exact_to_the_character(coverage):
     size = round(coverage * 10)
     assert score("recall", [part("a", 0, size)], [part("a", 0, 10)], karat.Spans(coverage)) == 1.0
     assert score("recall", [part("a", 0, size - 1)], [part("a", 0, 10)], karat.Spans(coverage)) == 0.0
@@ -117,7 +117,7 @@ def test_gold_that_is_not_relevant_has_no_size():
     assert np.isnan(score("recall", [part("a", 0, 10)], [part("a", 0, 10, grade=0)]))
 
 
-def test_nearly_all_is_not_all():
+def test_99_9_percent_is_not_shown_as_100():
     (hit,) = karat.evaluate(sample([part("a", 0, 999)], [part("a", 0, 1000)]), "recall", judge="spans").hits(1)
     assert hit.why == "covers 99 % of the quote"
     near = "a" * 499 + "b"
@@ -125,13 +125,13 @@ def test_nearly_all_is_not_all():
     assert hit.why == "similar 0.99"
 
 
-def test_text_that_comes_twice_is_read_once():
+def test_text_retrieved_twice_is_read_once():
     chunks = [{"text": LONG}, {"text": LONG}, {"text": "x" * 81}]
     assert score("span_precision@2", chunks, [LONG[:100]]) == pytest.approx(100 / 319, abs=0.01)
     assert score("span_precision@3", chunks, [LONG[:100]]) == pytest.approx(0.25, abs=0.01)
 
 
-def test_a_chunk_is_looked_up_in_its_own_document():
+def test_a_chunk_is_searched_in_its_own_document():
     docs = {"a": "same words here", "b": "same words here"}
     judge = karat.Spans(corpus=docs)
     assert score("recall", [{"doc": "b", "text": "same words"}], [part("a", 0, 10)], judge) == 0.0
@@ -145,7 +145,7 @@ def test_a_whole_match_of_a_lesser_member_finds_the_group():
     assert run.mean["recall"] == 1.0
 
 
-def test_a_batch_changes_no_digit_of_fractions():
+def test_batches_do_not_change_fractions():
     gold = [part("a", 0, 7, group=1), part("b", 0, 3, group=1)]
     chunks = [part("b", 0, 1), part("b", 0, 2), part("a", 0, 5)]
     alone = karat.evaluate(sample(chunks, gold), "span_recall@1,2,3", judge="spans").scores
@@ -167,22 +167,35 @@ def test_tokens_are_found_one_after_the_other_and_gold_within_one_is_undefined()
     assert np.isnan(score("span_recall", [part("d", 0, 2)], [part("d", 1, 2)], judge))
 
 
-def test_empty_texts_are_not_shown_to_a_scorer_and_percents_are_exact():
+def test_empty_texts_are_not_passed_to_a_scorer():
     assert score("recall", ["a"], [""], karat.Fuzzy(0.5, lambda a, b: 1.0)) == 0.0
     assert score("recall", ["a b"], ["a c"], "fuzzy(0.6666666666666666, token_sort)") == 1.0
 
 
-def test_own_names_come_before_others_and_ids_before_ranges():
+def test_field_names_of_karat_have_priority_and_ids_before_ranges():
     assert score("recall", [{"text": "x", "content": "y"}], ["x"], "exact") == 1.0
     both = [part("a", 0, 9, id="p")]
     run = karat.evaluate(sample(both, both), "recall")
     assert run.provenance.judge == "ids"
 
 
-def test_folding_once_more_after_the_case():
+def test_unicode_is_folded_again_after_case():
     assert score("recall", ["ͅα"], ["ͅΑ"], "text") == 1.0
     from karat.judges.text import FOLDS, folder
 
     fold = folder(FOLDS)
     for code in range(0x250, 0x2000):
         assert fold(fold(chr(code))) == fold(chr(code))
+
+
+QUOTE = "the quick brown fox jumps over the lazy dog"
+QUOTE_DOCS = {"a": f"Intro. {QUOTE} Outro and more.", "b": "zzz"}
+
+
+def test_overlaps_by_text_and_by_range_are_united_in_either_order():
+    x, y = {"doc": "a", "text": f"Heading: {QUOTE}"}, {"doc": "a", "text": QUOTE}
+    judge = karat.Spans(corpus=QUOTE_DOCS)
+    values = [score("span_precision", order, [{"doc": "a", "text": QUOTE}], judge) for order in ([x, y], [y, x])]
+    assert values[0] == values[1] == pytest.approx(43 / 52)
+    assert score("span_precision", [x, x], [{"doc": "a", "text": QUOTE}], judge) == pytest.approx(43 / 52)
+    assert score("recall", [{"doc": "b", "text": f"H: {QUOTE}"}], [{"doc": "a", "text": QUOTE}], judge) == 0.0

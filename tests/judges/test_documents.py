@@ -64,15 +64,15 @@ def test_other_tools_names():
 @pytest.mark.parametrize(
     ("samples", "how", "said"),
     [
-        ({"retrieved": CHUNKS, "gold": ["y"]}, {"at": "doc", "judge": "fuzzy"}, ["documents by their ids", "ids"]),
-        ({"retrieved": CHUNKS, "gold": ["y"]}, {"at": "docs"}, ['at="doc"']),
+        ({"retrieved": CHUNKS, "gold": ["y"]}, {"at": "doc", "judge": "fuzzy"}, ["compares documents by id", "ids"]),
+        ({"retrieved": CHUNKS, "gold": ["y"]}, {"at": "docs"}, ['at must be "item" or "doc"']),
         ({"retrieved": ["x"], "gold": ["y"]}, {"at": "doc"}, ["compares by doc", "retrieved"]),
         ({"retrieved": [*CHUNKS, {"id": "w"}], "gold": ["y"]}, {"at": "doc"}, ['item 5 of retrieved in query "1"']),
         ({"retrieved": CHUNKS, "gold": [{"text": "y"}]}, {"at": "doc"}, ["gold", '"doc"']),
-        ({"retrieved": [{"id": "x", "doc": 1.5}], "gold": ["y"]}, {"at": "doc"}, ['"doc" of a record']),
+        ({"retrieved": [{"id": "x", "doc": 1.5}], "gold": ["y"]}, {"at": "doc"}, ['"doc" of a retrieved record']),
     ],
 )
-def test_mistakes(samples, how, said):
+def test_unusable_arguments_and_data_are_refused(samples, how, said):
     with pytest.raises(karat.KaratError) as error:
         karat.evaluate([samples], "rr", **how)
     for words in said:

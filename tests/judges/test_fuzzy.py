@@ -46,14 +46,14 @@ def texts(seed, count):
     return base + ["".join(c for c in text if rng.random() < 0.9) for text in base]
 
 
-def test_every_scorer_has_a_plain_twin():
+def test_every_scorer_has_a_reference_implementation():
     assert PLAIN.keys() == SCORERS.keys()
 
 
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("threshold", [0.0, 0.3, 0.5, 0.8, 1.0])
 @pytest.mark.parametrize("name", SCORERS)
-def test_scorers(name, threshold, strict):
+def test_scorers_equal_their_reference_implementation(name, threshold, strict):
     retrieved, gold = texts(1, 6), list(dict.fromkeys(texts(2, 3) + texts(1, 2)))
     run = karat.evaluate(
         retrieved=[retrieved], gold=[gold], metrics="recall", judge=karat.Fuzzy(threshold, name, strict=strict)
@@ -69,7 +69,7 @@ def test_scorers(name, threshold, strict):
 
 
 @pytest.mark.parametrize("tenths", range(1, 10))
-def test_a_threshold_is_meant_as_it_is_written(tenths):
+def test_thresholds_are_exact_in_decimal(tenths):
     same = "0123456789"[:tenths] + "x" * (10 - tenths)
     for text in (same, "0123456789"[:tenths]):
         for strict in (False, True):
@@ -77,13 +77,13 @@ def test_a_threshold_is_meant_as_it_is_written(tenths):
             assert karat.score("recall", [text], ["0123456789"], judge=judge) == (not strict)
 
 
-def test_strict_or_not_at_the_very_threshold():
+def test_strict_excludes_the_threshold_itself():
     for strict, recall in ((False, 1.0), (True, 0.0)):
         judge = karat.Fuzzy(0.5, "levenshtein", strict=strict)
         assert karat.score("recall", ["abcd"], ["abxy"], judge=judge) == recall
 
 
-def test_a_scorer_of_ones_own():
+def test_a_custom_scorer():
     def same_length(a, b):
         return 1.0 if len(a) == len(b) else 0.25
 
@@ -95,13 +95,13 @@ def test_a_scorer_of_ones_own():
 
 
 @pytest.mark.parametrize("value", [1.5, -0.1, float("nan"), "high", None])
-def test_a_scorer_that_gives_no_similarity_is_told(value):
+def test_a_custom_scorer_must_return_a_similarity(value):
     with pytest.raises(karat.BadArgument, match="scorer"):
         karat.score("recall", ["a"], ["b"], judge=karat.Fuzzy(0.5, lambda a, b: value))
 
 
 @pytest.mark.parametrize("threshold", [-0.1, 1.1, 80, float("nan"), "0.8", True, None])
-def test_thresholds_outside_of_their_range(threshold):
+def test_invalid_thresholds_are_refused(threshold):
     with pytest.raises(karat.BadArgument, match="between 0 and 1"):
         karat.Fuzzy(threshold)
 
@@ -112,7 +112,7 @@ def test_unknown_scorer():
 
 
 @pytest.mark.parametrize("name", SCORERS)
-def test_empty_texts_are_handled_alike_on_both_sides(name):
+def test_empty_texts_are_symmetric(name):
     judge = karat.Fuzzy(0.1, name)
     assert karat.score("recall", [""], [""], judge=judge) == 1
     assert karat.score("recall", ["a b"], [""], judge=judge) == 0
@@ -123,7 +123,7 @@ def test_texts_without_a_word_have_no_words_in_common():
     assert karat.score("recall", ["..."], ["!?"], judge="fuzzy(0.1, rouge_l)") == 0
 
 
-def test_a_graded_match_earns_its_similarity():
+def test_a_graded_match_earns_grade_times_similarity():
     run = karat.evaluate(
         retrieved=[["abcd"]], gold=[{"abcx": 2}], metrics="ndcg recall", judge="fuzzy(0.5, levenshtein, graded=True)"
     )
@@ -131,13 +131,13 @@ def test_a_graded_match_earns_its_similarity():
     assert run.hits(1)[0].grade == 1.5
 
 
-def test_duplicates_earn_once():
+def test_duplicates_count_once():
     run = karat.evaluate(retrieved=[["abcd", "abcd", "abce"]], gold=[["abcx", "abcx"]], metrics="precision@3 recall@1",
                          judge="fuzzy(0.7)")  # fmt: skip
     assert run.mean == {"precision@3": pytest.approx(2 / 3), "recall@1": 1.0}
 
 
-def test_enormous_texts_are_refused_with_a_judge_that_can():
+def test_very_long_texts_are_refused_with_a_hint():
     with pytest.raises(karat.InputError, match='query "1", item 2 of retrieved: texts of 200,000 and') as error:
         karat.score("recall", ["b", "ab" * 100_000], ["a" * 200_000], judge="fuzzy(0.4)")
     assert "contains" in str(error.value)
@@ -147,7 +147,7 @@ def test_enormous_texts_are_refused_with_a_judge_that_can():
 
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 1000), at_once=st.integers(1, 50))
-def test_how_many_pairs_at_once_does_not_matter(seed, at_once):
+def test_the_batch_size_changes_nothing(seed, at_once):
     rng = random.Random(seed)
     retrieved = [texts(rng.random(), rng.randint(0, 4)) for _ in range(4)]
     gold = [texts(rng.random(), rng.randint(0, 2)) for _ in range(4)]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import karat
 from karat.judges import all_judges
+from support.ranges import sample
 
 FACT = ["Rain fell all day in Leeds.", "It rained in Leeds the whole day.", "Leeds saw rain from dawn to dusk."]
 OTHER = "The museum is closed on Mondays."
@@ -22,7 +23,7 @@ def gold(**more):
 
 
 @pytest.mark.parametrize("judge", JUDGED_BY_TEXT)
-def test_any_one_satisfies(judge):
+def test_any_member_satisfies_the_group(judge):
     samples = [{"retrieved": [{"text": chunk} for chunk in CHUNKS], "gold": gold()}]
     run = karat.evaluate(samples, "recall@1,2,3 recall_all@3 precision@4 ap ndcg hit@2", judge=judge)
     assert run.mean == pytest.approx(
@@ -36,7 +37,7 @@ def test_any_one_satisfies(judge):
     assert run.hits(1)[0].why.endswith(FACT[1])
 
 
-def test_ids():
+def test_groups_of_ids():
     items = [{"id": "a", "group": 1}, {"id": "b", "group": 1}, {"id": "c", "group": 2}, {"id": "d"}]
     run = karat.evaluate(retrieved=[["x", "b", "a", "d"]], gold=[items], metrics="recall@2,4 precision@4 ndcg")
     assert run.mean["recall@2"] == pytest.approx(1 / 3)
@@ -59,7 +60,7 @@ def test_the_best_grade_of_a_group_counts():
     assert karat.score("recall(rel=3)", ["a", "c"], items) == 0.0
 
 
-def test_groups_are_those_of_their_own_query():
+def test_groups_are_separate_per_query():
     rows = [
         {"retrieved": ["a"], "gold": [{"id": "a", "group": "g"}]},
         {"retrieved": ["x"], "gold": [{"id": "b", "group": "g"}]},
@@ -67,7 +68,7 @@ def test_groups_are_those_of_their_own_query():
     assert karat.evaluate(rows, "recall").scores["recall"].tolist() == [1.0, 0.0]
 
 
-def test_spans_of_a_group_are_measured_by_the_one_that_is_covered_best():
+def test_the_best_covered_member_of_a_group_counts():
     items = [
         {"doc": "a", "start": 0, "end": 100, "group": 1},
         {"doc": "b", "start": 0, "end": 10, "group": 1},
@@ -91,7 +92,7 @@ def test_spans_of_a_group_are_measured_by_the_one_that_is_covered_best():
     ranking=st.lists(st.sampled_from("abcdef"), max_size=8),
     items=st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from([None, 1, 2]), st.integers(0, 3)), max_size=7),
 )
-def test_against_the_plain_definition(ranking, items):
+def test_groups_equal_their_definition(ranking, items):
     """A group is found where the first of its members is; an item without one is a group by itself."""
     gold = [{"id": i, "grade": grade} | ({} if group is None else {"group": group}) for i, group, grade in items]
     groups: dict[object, list[tuple[str, int]]] = {}
@@ -108,6 +109,36 @@ def test_against_the_plain_definition(ranking, items):
 
 
 @pytest.mark.parametrize("group", [1.5, ["a"], {"x": 1}])
-def test_a_group_has_a_name(group):
-    with pytest.raises(karat.InputError, match='"group" of a record of gold'):
+def test_invalid_group_names_are_refused(group):
+    with pytest.raises(karat.InputError, match='"group" of a gold record'):
         karat.evaluate([{"retrieved": ["a"], "gold": [{"id": "a", "group": group}]}])
+
+
+def score(metric, retrieved, gold, judge="spans", **how):
+    return karat.score(metric, retrieved, gold, judge=judge, **how)
+
+
+def test_an_irrelevant_member_does_not_hide_a_relevant_one():
+    gold = [{"id": "A", "group": 1, "grade": 1}, {"id": "B", "group": 1, "grade": 0}]
+    for ranking in (["B", "A"], ["A", "B"]):
+        assert score("bpref", ranking, gold, "ids") == 1.0
+        assert score("recall@2", ranking, gold, "ids") == 1.0
+
+
+@pytest.mark.parametrize("judge", ["text", "contains", "spans"])
+def test_gold_items_that_the_judge_finds_equal_count_once(judge):
+    assert score("recall", ["a b"], ["a b", "a  b", "c"], judge) == 0.5
+
+
+def test_different_gold_items_are_not_united():
+    gold = [{"text": "a: b c"}, {"doc": "a", "text": "b c"}]
+    assert karat.evaluate(sample(["b c"], gold), "recall", judge="spans").gold_size == 2
+    gold = [{"id": "x", "group": "a"}, {"id": "a"}]
+    assert score("recall", ["a"], gold, "ids") == 0.5
+
+
+def test_groups_with_lone_surrogates_can_be_saved(tmp_path):
+    gold = [{"text": "\ud800 x", "group": 1}, {"text": "y", "group": 1}]
+    run = karat.evaluate(sample(["\ud800 x"], gold), "recall", judge="exact")
+    run.save(tmp_path / "run.parquet")
+    assert karat.load(tmp_path / "run.parquet").mean == run.mean

@@ -1,4 +1,4 @@
-"""Judges: what each compares, what `auto` takes and why, and a judge of one's own."""
+"""The judges `ids` and `exact`, the choice of `auto`, the judge protocol, and custom judges."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 import karat
 from karat.judges import all_judges, find_judge
 from karat.samples import read_samples
-from support.data import random_run_and_gold
+from support.data import random_results_and_gold
+from support.ranges import part
 
 
 def judged(samples, **kwargs):
@@ -20,28 +21,28 @@ def judged(samples, **kwargs):
 @pytest.mark.parametrize(
     ("sample", "wanted"),
     [
-        ({"retrieved": ["b", "a"], "gold": ["a"]}, ("ids", "the items read like ids", 0.5)),
-        ({"retrieved": ["a b", "b c"], "gold": ["b c"]}, ("exact", "the items read like texts", 0.5)),
+        ({"retrieved": ["b", "a"], "gold": ["a"]}, ("ids", "the items look like ids", 0.5)),
+        ({"retrieved": ["a b", "b c"], "gold": ["b c"]}, ("exact", "the items look like texts", 0.5)),
         (
             {"retrieved": [{"text": "b"}, {"text": "a"}], "gold": [{"text": "a"}]},
             ("exact", "not both sides have ids", 0.5),
         ),
         ({"retrieved": [{"id": 2}, {"id": 1}], "gold": [{"id": 1}]}, ("ids", "both sides have ids", 0.5)),
-        ({"retrieved": [{"id": 1, "text": "a b"}], "gold": ["a b"]}, ("exact", "the items read like texts", 1.0)),
-        ({"retrieved": [{"id": "x", "text": "a b"}], "gold": ["x"]}, ("ids", "the items read like ids", 1.0)),
+        ({"retrieved": [{"id": 1, "text": "a b"}], "gold": ["a b"]}, ("exact", "the items look like texts", 1.0)),
+        ({"retrieved": [{"id": "x", "text": "a b"}], "gold": ["x"]}, ("ids", "the items look like ids", 1.0)),
     ],
 )
-def test_auto_takes_what_fits_and_says_why(sample, wanted):
+def test_auto_chooses_a_judge_with_a_reason(sample, wanted):
     assert judged([sample]) == wanted
 
 
-def test_a_judge_that_is_named_needs_no_reason():
+def test_a_judge_given_by_name_has_no_reason():
     sample = {"retrieved": [{"id": 1, "text": "p"}, {"id": 2, "text": "q"}], "gold": [{"id": 1, "text": "q"}]}
     assert judged([sample], judge="ids") == ("ids", "", 1.0)
     assert judged([sample], judge="exact") == ("exact", "", 0.5)
 
 
-def test_texts_are_equal_to_the_letter():
+def test_exact_compares_every_character():
     for other in ("A b", "a  b", "a b ", "a b\u200b"):
         assert karat.score("rr", [other], ["a b"], judge="exact") == 0
     assert karat.score("rr", ["a b"], ["a b"], judge="exact") == 1
@@ -55,7 +56,7 @@ def test_judges_are_found_by_name(name):
 
 
 class FirstLetter:
-    """Takes items for equal that begin alike."""
+    """Items with the same first letter are equal."""
 
     name = "first-letter"
 
@@ -78,7 +79,7 @@ class FirstLetter:
         )  # fmt: skip
 
 
-def test_a_judge_of_ones_own():
+def test_a_custom_judge_of_samples():
     run = karat.evaluate(
         retrieved=[["x1", "a1", "a2"]], gold=[["a9", "b9"]], metrics="recall@3 precision@3 rr", judge=FirstLetter()
     )
@@ -88,9 +89,9 @@ def test_a_judge_of_ones_own():
 
 
 @pytest.mark.parametrize("ties", ["id_descending", "id_ascending", "given"])
-def test_every_layout_shows_the_same_rankings(ties):
+def test_every_layout_has_the_same_rankings(ties):
     c = karat.Convention(name="test", ties=ties)
-    run, gold = random_run_and_gold(3, queries=20)
+    run, gold = random_results_and_gold(3, queries=20)
     run = {q: run.get(q, {}) for q in gold}
     rows = [(q, d, s) for q, r in run.items() for d, s in r.items()]
     layouts = [
@@ -100,3 +101,56 @@ def test_every_layout_shows_the_same_rankings(ties):
     ]
     each = [list(map(list, read_samples(one, gold=gold).retrieved.each("id", c))) for one in layouts]
     assert each[0] == each[1] == each[2]
+
+
+def score(metric, retrieved, gold, judge="spans", **how):
+    return karat.score(metric, retrieved, gold, judge=judge, **how)
+
+
+def test_copies_are_removed_by_the_fields_the_judge_compares():
+    c = karat.Convention(name="r", duplicates="remove")
+    assert score("recall@2", ["A!", "a", "b"], ["a", "b"], "text", convention=c) == 1.0
+    assert score("recall@2t", ["A!", "a", "b"], ["a", "b"], "text", convention=c) == 1.0
+    ids = [{"id": 1, "text": "x"}, {"id": "1", "text": "x"}, {"id": 2, "text": "y"}]
+    assert score("recall@2t", ids, ["2"], "ids", convention=c) == 1.0
+    chunks = [{"doc": "d", "text": "one"}, {"doc": "d", "text": "two three four"}, {"doc": "e", "text": "five"}]
+    assert score("recall@2t", chunks, ["e"], "ids", at="doc", convention=c) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("judge", "retrieved", "gold", "why"),
+    [
+        ("contains", "xx a b", "a    b", "contains 100 %"),
+        ("contains(chunk_in_gold)", "a b", "a b", "exact"),
+        ("contains(chunk_in_gold)", "a  b", " a b", "exact"),
+        ("spans", "xx a b", "a    b", "covers 100 % of the quote"),
+        ("spans", " a  b", "a b ", "exact"),
+    ],
+)
+def test_only_equal_texts_are_called_exact(judge, retrieved, gold, why):
+    assert karat.evaluate(retrieved=[[retrieved]], gold=[[gold]], metrics="recall", judge=judge).hits(1)[0].why == why
+
+
+QUOTE = "the quick brown fox jumps over the lazy dog"
+QUOTE_DOCS = {"a": f"Intro. {QUOTE} Outro and more.", "b": "zzz"}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: score("recall", [{"id": "1"}], [{"doc": "a", "text": "x"}], karat.Spans(corpus={"a": "x y"})),
+        lambda: score("recall", ["a"], ["a"], "fuzzy({[]})"),
+        lambda: score("recall", ["a"], ["a"], "fuzzy(threshold=0.5, threshold=0.8)"),
+        lambda: karat.Contains(strip=5),
+        lambda: karat.Text(fold=[["x"]]),
+        lambda: score("recall", [part("a", 10**400, 10**400 + 1)], [part("a", 0, 1)]),
+        lambda: score("recall", [part("a", 0, 2**70)], [part("a", 0, 1)]),
+        lambda: score(
+            "span_recall", [part("a", 0, 3)], [part("a", 0, 3)], karat.Spans(corpus=QUOTE_DOCS, tokenizer=print)
+        ),
+        lambda: score("recall@5t", ["a b"], ["a b"], tokens=lambda text: float("inf")),
+    ],
+)
+def test_bad_arguments_raise_karat_errors(wrong):
+    with pytest.raises(karat.KaratError):
+        wrong()

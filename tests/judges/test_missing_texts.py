@@ -1,4 +1,4 @@
-"""What a text judge needs and does not get: the query, the field, and a judge that would work."""
+"""Items without the field a judge compares: the error names query, field, and a judge that works; odd texts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WITH_IDS = [{"id": "a", "text": "x"}, {"id": "b"}]
         ),
         (
             {"retrieved": [{"id": "a"}], "gold": [{"id": "a"}]},
-            ['the items of retrieved, in query "q1" for one, have only: id', 'judge="ids"'],
+            ['the items of retrieved, in query "q1" for example, have only: id', 'judge="ids"'],
         ),
         (
             {"retrieved": [{"id": "a"}], "gold": [{"text": "a"}]},
@@ -38,7 +38,7 @@ WITH_IDS = [{"id": "a", "text": "x"}, {"id": "b"}]
         ),
     ],
 )
-def test_texts_that_are_not_there(judge, sample, said):
+def test_missing_texts_are_explained(judge, sample, said):
     with pytest.raises(karat.InputError) as error:
         karat.evaluate([{"id": "q1"} | sample], "recall", judge=judge)
     for words in said:
@@ -46,8 +46,8 @@ def test_texts_that_are_not_there(judge, sample, said):
 
 
 @pytest.mark.parametrize("text", [b"bytes", 1.5, ["a"], {"x": 1}, True])
-def test_what_is_no_text(text):
-    with pytest.raises(karat.InputError, match='"text" of a record'):
+def test_values_that_are_no_text_are_refused(text):
+    with pytest.raises(karat.InputError, match=r'"text" of a (retrieved|gold) record'):
         karat.evaluate([{"retrieved": [{"id": "a", "text": text}], "gold": ["a"]}], "recall", judge="contains")
 
 
@@ -61,7 +61,7 @@ def test_any_string_is_a_text(judge, text, tmp_path):
 
 
 @pytest.mark.parametrize("judge", ["text", "contains", "spans"])
-def test_enormous_texts(judge):
+def test_very_long_texts_are_compared(judge):
     text = "lorem ipsum dolor sit amet " * 200_000
     assert karat.score("recall", ["x", text + "tail" if judge != "text" else text.upper()], [text], judge=judge) == 1.0
 
@@ -74,8 +74,8 @@ def test_nothing_retrieved_is_zero_and_no_gold_is_undefined(judge):
 
 
 @pytest.mark.parametrize("judge", TEXT_JUDGES)
-def test_every_layout(judge):
-    """Lists, records, dicts of scores, frames, with numbers for texts: the same."""
+def test_every_layout_gives_the_same_scores(judge):
+    """Lists, records, dicts of scores, frames, and numbers for texts."""
     text = {"a": "some text of a", "b": "other words in b", "c": "and c is there"}
     layouts = [
         {"retrieved": [[text["b"], text["a"]]], "gold": [[text["a"], text["c"]]]},
@@ -99,7 +99,7 @@ def test_scores_order_the_chunks():
 
 
 @pytest.mark.parametrize("judge", sorted(set(all_judges()) - {"relevance"}))  # which asks a model
-def test_on_the_command_line(judge, tmp_path):
+def test_every_judge_works_on_the_command_line(judge, tmp_path):
     path = tmp_path / "samples.jsonl"
     path.write_text('{"retrieved": ["a b c", "d e f"], "gold": ["d e f"]}\n')
     command = [sys.executable, "-m", "karat", "eval", str(path), "rr", "--judge", judge, "--format", "json"]
@@ -107,7 +107,7 @@ def test_on_the_command_line(judge, tmp_path):
     assert '"rr": 0.5' in done.stdout
 
 
-def test_settings_on_the_command_line(tmp_path):
+def test_judge_settings_on_the_command_line(tmp_path):
     path, documents = tmp_path / "samples.jsonl", tmp_path / "docs"
     documents.mkdir()
     (documents / "d.txt").write_text("A cat sat on the mat. A dog did not.")
@@ -117,7 +117,7 @@ def test_settings_on_the_command_line(tmp_path):
     command = [sys.executable, "-m", "karat", "eval", str(path), "recall span_precision@20t"]
     command += ["--judge", f"spans(0.5, corpus={documents})", "--tokens", "builtins:len"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert "a budget of tokens needs the texts" in done.stderr
+    assert "a token budget needs the text of every retrieved item" in done.stderr
     assert done.returncode == 2
     command[5] = "recall span_precision"
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -127,7 +127,7 @@ def test_settings_on_the_command_line(tmp_path):
 
 
 @pytest.mark.parametrize("place", ["nowhere:len", "builtins:nothing", "builtins", "x.py:f"])
-def test_a_counter_that_is_not_there(place, tmp_path):
+def test_a_missing_token_counter_is_an_error(place, tmp_path):
     path = tmp_path / "samples.jsonl"
     path.write_text('{"retrieved": ["a b c"], "gold": ["d e f"]}\n')
     command = [sys.executable, "-m", "karat", "eval", str(path), "recall@5t", "--tokens", place]

@@ -52,7 +52,7 @@ def test_against_sets_of_characters(retrieved, gold, coverage):
 
 @settings(max_examples=100, deadline=None)
 @given(retrieved=ranges(), gold=ranges(4).filter(bool), groups=st.lists(st.sampled_from([None, 1, 2]), min_size=4))
-def test_what_stands_below_k_changes_no_digit(retrieved, gold, groups):
+def test_lower_ranks_change_nothing_above_them(retrieved, gold, groups):
     gold = [item | ({} if group is None else {"group": group}) for item, group in zip(gold, groups, strict=False)]
     metrics = "recall@2 precision@2 ap@2 ndcg@2 span_recall@2 span_precision@2 span_iou@2 span_f1@2"
     whole, cut = (karat.evaluate(sample(r, gold), metrics, judge="spans").scores for r in (retrieved, retrieved[:2]))
@@ -64,7 +64,7 @@ def test_what_stands_below_k_changes_no_digit(retrieved, gold, groups):
 
 @settings(max_examples=100, deadline=None)
 @given(retrieved=ranges(), gold=ranges(4).filter(bool), coverage=st.sampled_from([0.25, 0.5, 1.0]))
-def test_nothing_leaves_its_bounds(retrieved, gold, coverage):
+def test_scores_stay_within_bounds(retrieved, gold, coverage):
     metrics = "precision@1,2,3 ap ndcg ndcg@2 rr err rbp f1@3 recall_all@2 hit@1 judged@3 span_f1 span_iou"
     for judge in (karat.Spans(coverage), karat.Spans(coverage, graded=True)):
         run = karat.evaluate(retrieved=[retrieved], gold=[gold], metrics=metrics, judge=judge)
@@ -76,7 +76,7 @@ def why(run):
     return [(hit.rank, hit.why) for hit in run.hits(1)]
 
 
-def test_found_by_the_union_at_the_rank_that_completes_it():
+def test_gold_is_found_at_the_rank_where_the_union_covers_enough():
     chunks = [part("a", 0, 30), part("b", 0, 9), part("a", 30, 40), part("a", 35, 60), part("a", 0, 30)]
     run = karat.evaluate(
         sample(chunks, [part("a", 20, 60)]), "recall@1,3,4 precision@1,4 precision@5", judge="spans(0.6)"
@@ -92,7 +92,7 @@ def test_found_by_the_union_at_the_rank_that_completes_it():
     assert why(run) == [(3, "covers 25 % of the quote, not enough alone"), (4, "covers 62 % of the quote")]
     assert run.gold(1) == [("a[20:60]", 1.0, 4)]
     run = karat.evaluate(sample(chunks, [part("a", 20, 60)]), "recall@3,4", judge="spans(0.9)")
-    assert why(run)[-1] == (4, "covers 62 % of the quote, together with rank 1, 3 100 % of the quote")
+    assert why(run)[-1] == (4, "covers 62 % of the quote, 100 % together with rank 1, 3")
 
 
 def test_a_chunk_inside_the_gold_is_relevant_though_it_takes_several_to_find_it():
@@ -125,7 +125,7 @@ def test_tokens_in_place_of_characters():
 
 
 @pytest.mark.parametrize("tokenizer", [lambda text: [5, 7], lambda text: ["nowhere"], len])
-def test_a_tokenizer_whose_tokens_have_no_place(tokenizer):
+def test_a_tokenizer_whose_tokens_are_not_in_the_text_is_refused(tokenizer):
     with pytest.raises((karat.BadArgument, TypeError)):
         karat.evaluate(
             sample(cut("a", 20, 10), GOLD), "span_recall", judge=karat.Spans(corpus=DOCS, tokenizer=tokenizer)
@@ -140,7 +140,7 @@ def test_tokens_need_the_text():
 
 
 @pytest.mark.parametrize("coverage", [0, -0.1, 1.1, "half", None])
-def test_coverage_lies_between_0_and_1(coverage):
+def test_coverage_must_be_between_0_and_1(coverage):
     with pytest.raises(karat.BadArgument, match="coverage"):
         karat.Spans(coverage)
 
@@ -151,7 +151,7 @@ def test_span_metrics_need_the_judge():
     assert 'judge="spans"' in str(error.value)
 
 
-def test_runs_keep_what_was_measured(tmp_path):
+def test_saved_runs_have_the_same_scores(tmp_path):
     run = karat.evaluate(sample(cut("a", 20, 10), GOLD), ALL + " recall@9t", judge=karat.Spans(corpus=DOCS))
     run.save(tmp_path / "run.parquet")
     again = karat.load(tmp_path / "run.parquet")
@@ -159,3 +159,29 @@ def test_runs_keep_what_was_measured(tmp_path):
     assert again.gold(1) == run.gold(1)
     assert again.hits(1) == run.hits(1)
     assert again.take([0]).pooled == run.pooled
+
+
+def score(metric, retrieved, gold, judge="spans", **how):
+    return karat.score(metric, retrieved, gold, judge=judge, **how)
+
+
+def test_sorting_by_score_keeps_the_fields_of_a_record_together():
+    chunks = [part("b", 0, 50, score=1.0), part("a", 100, 150, score=1.0)]
+    assert score("recall@1", chunks, [part("b", 0, 50)]) == 1.0
+    mixed = [part("a", 0, 9, score=1.0, text="x"), part("b", 0, 9, score=1.0)]
+    assert score("recall@2", mixed, [part("b", 0, 9)]) == 1.0
+    texts = [{"doc": "b", "text": "a", "score": 1.0}, {"doc": "a", "text": "z z z z", "score": 1.0}]
+    assert score("recall@4t", texts, ["a"], "ids", at="doc") == 1.0
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint64, np.int32, float])
+def test_offsets_may_be_any_number_type(kind):
+    chunk = {"doc": "a", "start": kind(0), "end": kind(10)}
+    assert score("recall", [chunk], [{"doc": "a", "start": kind(20), "end": kind(60)}]) == 0.0
+    assert score("recall", [{"doc": "a", "start": kind(250), "text": "x" * 20}], [part("a", 250, 270)]) == 1.0
+
+
+def test_the_same_text_in_another_document_is_not_a_copy():
+    chunks = [{"doc": "d", "text": "Opening hours"}, {"doc": "e", "text": "Opening hours"}]
+    assert score("recall@2", chunks, [{"doc": "e", "text": "Opening hours"}]) == 1.0
+    assert score("precision@2", [*chunks, chunks[1]], [{"doc": "e", "text": "Opening hours"}]) == 0.5

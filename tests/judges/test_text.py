@@ -17,19 +17,19 @@ def hits(retrieved, gold, judge="text"):
     ("other", "why"),
     [
         ("The cat sat.", "exact"),
-        ("the CAT sat.", "same but for case"),
-        ("The  cat\n\tsat.", "same but for white space"),
-        ("The cat – sat!", "same but for punctuation"),
-        ("Ｔｈｅ cat sat.", "same but for Unicode form"),
+        ("the CAT sat.", "same except for case"),
+        ("The  cat\n\tsat.", "same except for white space"),
+        ("The cat – sat!", "same except for punctuation"),
+        ("Ｔｈｅ cat sat.", "same except for Unicode form"),
         ("the… ﹙cat﹚ SAT", "same when folded"),
     ],
 )
-def test_what_is_folded(other, why):
+def test_texts_equal_when_folded(other, why):
     assert hits([other], ["The cat sat."]) == [(1, why)]
 
 
 @pytest.mark.parametrize("other", ["The cats sat.", "The cat", "Thecat sat.", "", " ", "cat The sat."])
-def test_what_is_not_the_same(other):
+def test_texts_different_when_folded(other):
     assert hits([other], ["The cat sat."]) == []
 
 
@@ -44,12 +44,12 @@ def test_what_is_not_the_same(other):
         ("()", "a b", "a b "),
     ],
 )
-def test_what_is_folded_is_settable(fold, same, different):
+def test_fold_selects_the_folds(fold, same, different):
     assert len(hits([same, different], ["a b"], f"text(fold={fold})")) == 1
     assert hits([same], ["a b"], f"text(fold={fold})")
 
 
-def test_the_name_says_what_is_folded():
+def test_the_name_of_the_judge_has_its_folds():
     assert karat.Text().name == "text"
     assert karat.Text(["space", "case"]).name == "text(fold=(case, space))"
     assert karat.Text(None).name == "text(fold=())"
@@ -62,13 +62,13 @@ def test_folding_twice_changes_nothing(text):
     assert fold(text.upper()) == fold(text.lower()) or text == "İ"
 
 
-def test_a_text_of_punctuation_alone_is_not_every_other():
+def test_texts_of_punctuation_alone_differ():
     assert hits(["???"], ["!!!"]) == []
     assert hits(["!!!"], ["!!!"]) == [(1, "exact")]
     assert hits(["!"], [""]) == []
 
 
-def test_gold_that_folds_to_one_counts_once_and_so_do_copies():
+def test_gold_equal_when_folded_counts_once_and_so_do_copies():
     run = karat.evaluate(
         retrieved=[["A b", "a b.", "c"]], gold=[["a B", "A  B", "c"]], metrics="recall@1 precision@3", judge="text"
     )
@@ -77,6 +77,6 @@ def test_gold_that_folds_to_one_counts_once_and_so_do_copies():
 
 
 @pytest.mark.parametrize("fold", ["cases", 3, ["case", "x"]])
-def test_an_unknown_fold_is_told(fold):
+def test_an_unknown_fold_is_refused(fold):
     with pytest.raises(karat.KaratError, match="fold"):
         karat.Text(fold)

@@ -21,9 +21,9 @@ NAMES += [name for name, d in METRICS.items() if d.cutoff]
 NAMES += ["f(beta=2)@3", "rbp(p=0.5)@3", "precision(rel=2)@3", "err(max_grade=1)@3"]
 WHOLE = [name for name, d in METRICS.items() if d.cutoff]
 ONE_BY_ONE = {"rr_each", "ap_each"}
-"""Only one gold item can stand first."""
+"""Only one gold item can be at rank 1."""
 BELOW_ONE = {"err", "rbp"}
-"""Even the best ranking leaves these below 1: a reader may go on for ever, or be hard to please."""
+"""Metrics below 1 even for the best ranking: the reader model has no certain stop."""
 many = st.lists(cases(), min_size=1, max_size=5)
 few = settings(max_examples=60, deadline=None)
 
@@ -50,7 +50,7 @@ def test_bounded(name, queries):
 @pytest.mark.parametrize("name", METRICS)
 @pytest.mark.parametrize("grades", [[1.0], [1.0] * 5, [3.0, 2.0, 2.0, 1.0], [0.3, 0.2, 0.1]])
 def test_perfect_is_one(name, grades):
-    """The gold, all of it, best first, and nothing else: exactly 1 at its own size."""
+    """All gold items, best first, and nothing else score exactly 1 at k = their number."""
     size = len(grades)
     case = Case(list(range(size)), {i: {i} for i in range(size)}, grades)
     metric = f"{name}@{size}" if METRICS[name].cutoff else name
@@ -58,7 +58,7 @@ def test_perfect_is_one(name, grades):
     assert value[0] < 1 if name in BELOW_ONE or (name in ONE_BY_ONE and size > 1) else value[0] == 1.0
 
 
-def test_one_item_that_holds_all_the_gold_is_perfect():
+def test_one_item_with_all_the_gold_is_perfect():
     case = Case([0], {0: {0, 1, 2}}, [1.0, 3.0, 2.0])
     for name in (
         "recall@1",
@@ -77,8 +77,8 @@ def test_one_item_that_holds_all_the_gold_is_perfect():
 @pytest.mark.parametrize("name", NAMES)
 @few
 @given(queries=many, data=st.data())
-def test_neither_batches_nor_order_matter(name, queries, data):
-    """To the last digit: a query scores the same alone, in a batch, and anywhere in it."""
+def test_score_does_not_depend_on_batches_or_order(name, queries, data):
+    """A query has exactly the same score alone, in a batch, and at any position in it."""
     order = data.draw(st.permutations(range(len(queries))))
     together = scores(name, queries)
     alone = [scores(name, [q]) for q in queries]
@@ -91,7 +91,7 @@ def test_neither_batches_nor_order_matter(name, queries, data):
 @pytest.mark.parametrize("name", WHOLE)
 @few
 @given(queries=many)
-def test_other_cutoffs_change_no_digit(name, queries):
+def test_score_does_not_depend_on_other_cutoffs(name, queries):
     together = scores(f"{name}@20,1,5,3", queries)
     for column in together:
         np.testing.assert_array_equal(together[column], scores(column, queries)[column])
@@ -100,7 +100,7 @@ def test_other_cutoffs_change_no_digit(name, queries):
 @pytest.mark.parametrize("name", WHOLE)
 @few
 @given(queries=many, k=st.integers(1, 6))
-def test_what_stands_below_k_changes_no_digit(name, queries, k):
+def test_score_does_not_depend_on_items_below_k(name, queries, k):
     cut = [Case(q.ranking[:k], q.satisfies, q.grades) for q in queries]
     same(scores(f"{name}@{k}", queries), scores(f"{name}@{k}", cut))
 
@@ -108,22 +108,22 @@ def test_what_stands_below_k_changes_no_digit(name, queries, k):
 @pytest.mark.parametrize("name", ["recall", "hit", "recall_all", "rr", "ap", "err", "rbp"])
 @few
 @given(queries=many)
-def test_never_falls_with_k(name, queries):
+def test_monotone_in_k(name, queries):
     columns = list(scores(f"{name}@1,2,3,5,20", queries).values())
     for smaller, larger in pairwise(columns):
         assert (np.isnan(larger) | (larger >= smaller)).all()
 
 
 NOT_READ_TWICE = ("span_precision@", "span_iou@", "span_f1@", "context_precision@")
-"""Text is read once: a copy in the place of something worse leaves less to read within k. And ragas' precision divides
-by what was found: a copy that pushes a hit out of the top k takes its low precision out of the mean."""
+"""Overlapping text counts once, so that a copy instead of a worse item leaves less text within k. ragas' precision
+divides by what was found: a copy that pushes a hit out of the top k removes its low precision from the mean."""
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith(NOT_READ_TWICE)])
 @few
 @given(q=cases(one_to_one=True), data=st.data())
 def test_duplicates_never_help(name, q, data):
-    """Returning an item again, further down, raises nothing."""
+    """Retrieving an item again at a lower rank does not raise any score."""
     if not q.ranking:
         return
     again = data.draw(st.sampled_from(q.ranking))
@@ -154,7 +154,7 @@ def test_no_gold_is_undefined_and_nothing_retrieved_is_zero(name):
 
 @few
 @given(queries=many)
-def test_a_part_of_a_run_is_the_run_of_that_part(queries):
+def test_part_of_a_run_equals_the_run_of_that_part(queries):
     metrics = "recall@1,3 ndcg@3 ap bpref judged"
     hits = hits_of(queries)
     rows = np.arange(len(queries))[::-1]

@@ -1,4 +1,4 @@
-"""Token budgets: `recall@500t` is recall at as many items as hold no more than 500 tokens."""
+"""Token budgets: `recall@500t` is recall over the longest prefix of the ranking with at most 500 tokens."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_names_round_trip(text):
     assert str(parse(text)) == text
 
 
-def test_reading():
+def test_parsing():
     assert parse("recall@5,500t").ks == (5, Budget(500))
     assert parse("recall_at_500t") == parse("recall@500t")
     assert [str(m) for m in parse_all("recall@5, 500t, rr ndcg@10t")] == ["recall@5,500t", "rr", "ndcg@10t"]
@@ -29,7 +29,7 @@ def test_reading():
     "text",
     ["recall@t", "recall@5T", "recall@0t", "recall@-5t", "recall@5.5t", "recall@5tt", "recall@5 t", "r_precision@5t"],
 )
-def test_what_is_no_budget(text):
+def test_invalid_budgets_are_refused(text):
     with pytest.raises(karat.KaratError):
         parse_all(text)
 
@@ -43,8 +43,8 @@ TEXTS = {"a": "one two three", "b": "one two", "c": "one", "d": "one two three f
     gold=st.lists(st.sampled_from("abcde"), min_size=1, unique=True),
     tokens=st.integers(1, 12),
 )
-def test_as_many_items_as_fit(ranking, gold, tokens):
-    """At every budget what the metric gives at that many ranks; none at all is 0."""
+def test_budget_equals_the_number_of_items_that_fit(ranking, gold, tokens):
+    """A budget scores like the rank cutoff at the number of items that fit; 0 if none fits."""
     fits, used = 0, 0
     for item in ranking:
         used += len(TEXTS[item].split())
@@ -58,14 +58,14 @@ def test_as_many_items_as_fit(ranking, gold, tokens):
         base = name.partition("@")[0]
         if fits:
             samples_of_one = [samples[0]]
-            wanted = karat.evaluate(samples_of_one, f"{base}@{fits}", judge="ids").scores[f"{base}@{fits}"][0]
+            expected = karat.evaluate(samples_of_one, f"{base}@{fits}", judge="ids").scores[f"{base}@{fits}"][0]
         else:
-            wanted = np.nan if base == "judged" else 0.0
+            expected = np.nan if base == "judged" else 0.0
         assert values[0] == values[1] or np.isnan(values[0])
-        assert values[0] == pytest.approx(wanted, nan_ok=True), name
+        assert values[0] == pytest.approx(expected, nan_ok=True), name
 
 
-def test_beside_ranks_and_in_files(tmp_path):
+def test_budgets_together_with_ranks_and_in_run_files(tmp_path):
     samples = [{"retrieved": ["one two", "three", "four five six"], "gold": ["three", "four five six"]}]
     run = karat.evaluate(samples, "recall@1,2t,3t,2 precision@3t,100t", judge="exact")
     assert run.mean == {
@@ -78,7 +78,7 @@ def test_beside_ranks_and_in_files(tmp_path):
     assert again.pooled == run.pooled
 
 
-def test_counters_of_ones_own():
+def test_custom_token_counters():
     samples = {"retrieved": [["abc", "de"]], "gold": [["de"]]}
     assert karat.evaluate(**samples, metrics="recall@4t", judge="exact", tokens=len).mean["recall@4t"] == 0
     assert karat.evaluate(**samples, metrics="recall@5t", judge="exact", tokens=list).mean["recall@5t"] == 1
@@ -86,20 +86,20 @@ def test_counters_of_ones_own():
 
 
 @pytest.mark.parametrize("counter", [lambda text: -1, lambda text: 1.5, lambda text: None, lambda text: "3", 5])
-def test_counters_that_do_not_count(counter):
+def test_invalid_token_counters_are_refused(counter):
     with pytest.raises(karat.BadArgument, match="token"):
         karat.score("recall@5t", ["a b"], ["a b"], tokens=counter)
 
 
 def test_budgets_need_texts():
-    with pytest.raises(karat.InputError, match="needs the texts"):
+    with pytest.raises(karat.InputError, match="needs the text of every retrieved item"):
         karat.evaluate([{"retrieved": [{"id": "a"}], "gold": ["a"]}], "recall@5t")
     uncounted = karat.evaluate(retrieved=[["a"]], gold=[["a"]], metrics="recall@1").all_hits
-    with pytest.raises(karat.BadArgument, match="nobody has counted"):
+    with pytest.raises(karat.BadArgument, match="these hits have no token counts"):
         parse("recall@5t").scores(uncounted, karat.STANDARD)
 
 
-def test_a_convention_that_removes_copies():
+def test_budgets_with_a_convention_that_removes_copies():
     c = karat.Convention(name="removes", duplicates="remove")
     items = [{"id": "a", "text": "one two"}, {"id": "a", "text": "one two"}, {"id": "b", "text": "three"}]
     run = karat.evaluate([{"retrieved": items, "gold": ["b"]}], "recall@3t", convention=c)

@@ -1,4 +1,4 @@
-"""Every metric equals its slow twin, under every choice that a convention can make."""
+"""Every metric equals its slow twin under every choice of a convention."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_equals_its_twin(name, choice, data):
 
 
 def test_duplicates_counted_each_time():
-    """Only other libraries' conventions do this; the values leave [0, 1] as theirs do."""
+    """Only conventions of other libraries count copies; scores can exceed 1, as in those libraries."""
     c = replace(STANDARD, name="test", per_rank=("precision", "recall", "ndcg"))
     case = Case([0, 0, 7], {0: {0}}, [1.0, 1.0, 1.0], c)
     hits = hits_of([case])

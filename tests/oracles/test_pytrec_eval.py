@@ -9,8 +9,9 @@ import pytrec_eval
 
 import karat
 from karat._internal import threads as background
+from karat.report.notes import remarks
 from karat.samples.rankings import dicts
-from support.data import random_run_and_gold
+from support.data import random_results_and_gold
 
 KS = (1, 3, 5, 10, 20, 100)
 CUT = ",".join(map(str, KS))
@@ -72,7 +73,7 @@ def compare(run, gold, names, level):
 @pytest.mark.parametrize("names", [SAME_NAME, GRADED], ids=["binary", "graded"])
 @pytest.mark.parametrize("seed", range(8))
 def test_equals_pytrec_eval(seed, names, level):
-    run, gold = random_run_and_gold(seed)
+    run, gold = random_results_and_gold(seed)
     assert compare(run, gold, names, level) > 150
 
 
@@ -82,17 +83,17 @@ def test_equals_pytrec_eval_where_scores_differ_beyond_single_precision():
     assert compare(run, gold, SAME_NAME, 1)
     result = karat.evaluate(retrieved=run, gold=gold, metrics="rr")
     assert result.mean["rr"] == 0.5
-    assert "single precision" in result.provenance.notes[0]
+    assert "single precision" in remarks(result)[0]
 
 
 def test_equals_pytrec_eval_on_long_rankings():
     """Long enough for several blocks, deep enough for ties in single precision."""
-    run, gold = random_run_and_gold(99, queries=300, depth=3000)
+    run, gold = random_results_and_gold(99, queries=300, depth=3000)
     assert compare(run, gold, SAME_NAME, 1) > 1000
 
 
 def test_the_second_thread_changes_nothing(monkeypatch):
-    run, gold = random_run_and_gold(98, queries=300, depth=3000)
+    run, gold = random_results_and_gold(98, queries=300, depth=3000)
     alone = karat.evaluate(retrieved=run, gold=gold, metrics="rr ap ndcg@10,100")
     started = []
     start = background.Background.start
@@ -107,7 +108,7 @@ def test_the_second_thread_changes_nothing(monkeypatch):
 
 
 def test_ranked_lists_give_what_the_scores_give():
-    run, gold = random_run_and_gold(5)
+    run, gold = random_results_and_gold(5)
     lists = {q: sorted(r, key=lambda d, r=r: (r[d], d), reverse=True) for q, r in run.items()}
     metrics = "recall@1,5,20 precision@5 ndcg@3,10 rr ap bpref"
     by_score = karat.evaluate(retrieved=run, gold=gold, metrics=metrics)

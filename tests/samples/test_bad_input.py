@@ -1,4 +1,4 @@
-"""Bad input: each mistake is told in karat's own words, with the place and the nearest right thing."""
+"""Bad input: every error message names the place, the problem and a fix."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAN, INF = math.nan, math.inf
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "messages"),
     [
         ({}, ["nothing to evaluate"]),
         ({"retrieved": [["a"]]}, ["give gold="]),
@@ -64,24 +64,24 @@ NAN, INF = math.nan, math.inf
         ({"retrieved": {"abc": ["a"]}, "gold": {"xyz": ["a"]}}, ["share no query", "swapped"]),
         ({"samples": [GOOD], "judge": "idz"}, ['no judge "idz"', "ids"]),
         ({"samples": [GOOD], "judge": "ids(3)"}, ["has no name", "ids(at=…)"]),
-        ({"samples": [GOOD], "judge": 5}, ["a judge has a name"]),
+        ({"samples": [GOOD], "judge": 5}, ["expected a judge"]),
         ({"samples": [GOOD], "convention": "standrad"}, ["Did you mean standard?"]),
-        ({"samples": [{"retrieved": [{"id": "a"}], "gold": [{"text": "a"}]}]}, ["nothing in common"]),
+        ({"samples": [{"retrieved": [{"id": "a"}], "gold": [{"text": "a"}]}]}, ["no field in common"]),
         ({"samples": [{"retrieved": [{"id": "a"}], "gold": ["a"]}], "judge": "exact"}, ["compares by text", "ids"]),
         ({"samples": {"retrieved": [["a"]], "gold": [["a"], ["b"]]}}, ["different lengths"]),
         ({"samples": [{"retrieved_ids": [1, 2], "retrieved": ["a"], "gold": ["b"]}]}, ["2 ids, but 1 texts"]),
         ({"samples": pl.DataFrame({"query_id": [1], "doc_id": [1]})}, ["one row per item", "gold="]),
     ],
 )  # fmt: skip
-def test_mistakes_are_explained(arguments, said):
+def test_error_messages(arguments, messages):
     with pytest.raises(karat.KaratError) as error:
         karat.evaluate(**arguments)
-    for words in said:
+    for words in messages:
         assert words in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"),
+    ("columns", "messages"),
     [
         ({"query_id": ["q"], "doc_id": ["a"], "score": [NAN]}, ["row 1", '"score"']),
         ({"query_id": ["q"], "doc_id": ["a"], "score": ["x"]}, ["row 1", '"score"', "x"]),
@@ -92,15 +92,15 @@ def test_mistakes_are_explained(arguments, said):
         ({"query_id": ["q"], "doc_id": [1.5]}, ["not whole numbers"]),
     ],
 )
-def test_mistakes_in_long_frames(columns, said):
+def test_error_messages_for_long_frames(columns, messages):
     with pytest.raises(karat.InputError) as error:
         karat.evaluate(pl.DataFrame(columns), gold={"q": ["a"]})
-    for words in said:
+    for words in messages:
         assert words in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "messages"),
     [
         ("a.jsonl", '{"retrieved": ["a"], "gold": ["a"]}\n{"retr', ["line 2", "JSON"]),
         ("a.jsonl", '{"retrieved": ["a"], "gold": ["a"]}\n[1]', ["line 2", "object"]),
@@ -122,12 +122,12 @@ def test_mistakes_in_long_frames(columns, said):
         ("a.jsonl.gz", "not compressed at all", ["a.jsonl.gz"]),
     ],
 )
-def test_mistakes_in_files(tmp_path, name, content, said):
+def test_error_messages_for_files(tmp_path, name, content, messages):
     path = tmp_path / name
     path.write_text(content)
     with pytest.raises(karat.InputError) as error:
         karat.evaluate(path, gold={"q": ["d"]} if name.endswith((".run", ".qrels")) else None)
-    for words in said:
+    for words in messages:
         assert words in str(error.value)
 
 
@@ -142,7 +142,7 @@ def test_files_that_cannot_be_opened(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["run.parquet", "run.jsonl.gz", "run.jsonl.zst"])
-def test_a_file_that_ends_in_the_middle(tmp_path, name):
+def test_truncated_file(tmp_path, name):
     import gzip
 
     import pyarrow as pa
@@ -161,7 +161,7 @@ def test_a_file_that_ends_in_the_middle(tmp_path, name):
         karat.evaluate(path)
 
 
-def test_bad_rows_are_skipped_on_request_and_counted(tmp_path):
+def test_skip_bad_rows_counts_skipped_rows(tmp_path):
     path = tmp_path / "samples.jsonl"
     rows = [json.dumps(GOOD), "{broken", json.dumps({"retrieved": "a", "gold": ["a"]}), json.dumps(GOOD)]
     path.write_text("\n".join(rows))
@@ -169,7 +169,7 @@ def test_bad_rows_are_skipped_on_request_and_counted(tmp_path):
     assert (len(run), run.provenance.skipped) == (2, 2)
 
 
-def test_a_missing_query_is_zero_and_an_extra_one_is_ignored():
+def test_missing_query_scores_zero_and_query_without_gold_is_ignored():
     run = karat.evaluate(
         retrieved={"c": ["x"], "a": ["x"]},
         gold={"a": ["x"], "b": ["x"]},
@@ -187,7 +187,7 @@ def test_score_takes_one_metric():
         karat.score("recall@1,5", ["a"], ["a"])
 
 
-def test_large_and_odd_input_is_ordinary():
+def test_long_rankings_and_unusual_strings():
     million = [f"d{i}" for i in range(1_000_000)]
     run = karat.evaluate(retrieved=[million], gold=[["d999999", "nowhere"]], metrics="recall@1000000 rr")
     assert run.mean == {"recall@1000000": 0.5, "rr": 1e-6}
@@ -199,7 +199,7 @@ def test_large_and_odd_input_is_ordinary():
         assert run.mean == {"recall": 1.0, "ndcg": 1.0}
 
 
-def test_a_hundred_thousand_queries():
+def test_hundred_thousand_queries():
     gold = {f"q{i}": [f"d{i}", "d0"] for i in range(100_000)}
     run = karat.evaluate(retrieved={q: list(reversed(g)) for q, g in gold.items()}, gold=gold, metrics="recall@1 rr")
     assert run.mean["rr"] == 1.0

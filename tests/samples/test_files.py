@@ -1,4 +1,4 @@
-"""Files and tables that fit into memory: folders, patterns, partitions, Arrow, TREC text however it is spaced."""
+"""Files and tables that fit into memory: folders, patterns, partitions, Arrow, TREC files."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from karat.samples.frames import as_polars
 from karat.samples.rankings import table as matching
 from karat.samples.sources import find_source
 from karat.samples.trec import parse_lines, read_trec
-from support.data import random_run_and_gold
+from support.data import random_results_and_gold
 
 METRICS = "recall@1,3,10 precision@3 ndcg@5 rr ap"
-MAPS, GOLD = random_run_and_gold(5, queries=40, depth=15)
+MAPS, GOLD = random_results_and_gold(5, queries=40, depth=15)
 MAPS = {query: MAPS[query] for query in GOLD if MAPS.get(query)}
 LONG = pl.DataFrame([{"query_id": q, "doc_id": d, "score": s} for q, own in MAPS.items() for d, s in own.items()])
 WANTED = karat.evaluate(MAPS, METRICS, gold=GOLD).table
@@ -61,7 +61,7 @@ def test_folders_and_patterns(tmp_path, ending):
     check(f"file://{tmp_path}/run")
 
 
-def test_a_name_with_brackets_is_a_name(tmp_path):
+def test_file_name_with_brackets(tmp_path):
     LONG.write_parquet(tmp_path / "run[1].parquet")
     check(tmp_path / "run[1].parquet")
 
@@ -73,7 +73,7 @@ def test_hive_partitions(tmp_path):
     check(tmp_path)
 
 
-def test_folders_of_samples_tell_the_file_and_the_line(tmp_path):
+def test_errors_in_folders_name_file_and_line(tmp_path):
     good = json.dumps({"id": "a", "retrieved": ["x"], "gold": ["x"]})
     (tmp_path / "1.jsonl").write_text(good)
     (tmp_path / "2.jsonl").write_text(good.replace('"a"', '"b"') + "\n" + '{"id": "c", "retrieved": "x", "gold": []}')
@@ -83,20 +83,20 @@ def test_folders_of_samples_tell_the_file_and_the_line(tmp_path):
     assert karat.evaluate(tmp_path, METRICS).ids == ["a", "b"]
 
 
-def test_only_columns_that_are_needed_are_read(tmp_path):
+def test_only_needed_columns_are_read(tmp_path):
     LONG.with_columns(embedding=pl.lit([0.1, 0.2]), rank=pl.lit("none")).write_parquet(tmp_path / "run.parquet")
     check(tmp_path / "run.parquet")
 
 
 @pytest.mark.parametrize("address", ["s3://bucket/run/*.parquet", "gs://bucket/run.parquet", "hf://datasets/a/b.csv"])
-def test_addresses_are_left_to_polars(address):
+def test_remote_addresses_are_passed_to_polars(address):
     source = find_source(address)
     assert source.remote
     assert source.files == (address,)
     assert source.kind == "." + address.rpartition(".")[2]
 
 
-def test_an_address_that_tells_no_form():
+def test_address_without_a_known_ending():
     with pytest.raises(karat.InputError, match="unknown file format"):
         find_source("s3://bucket/run/")
 
@@ -109,7 +109,7 @@ def duck(frame):
 
 
 class Stream:
-    """Something that is known by its Arrow stream alone."""
+    """An object that only exports an Arrow stream."""
 
     def __init__(self, frame):
         self._frame = frame
@@ -172,8 +172,8 @@ LINES = [
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_trec_text_is_read_the_same_in_strides_and_by_lines(tmp_path, seed):
-    """Mostly regular files with anything else among their lines."""
+def test_fast_and_slow_trec_parsers_agree(tmp_path, seed):
+    """Mostly regular files with some irregular lines."""
     random = Random(seed)
     first = random.choice(LINES[:2])
     regular = [first.replace("d1", f"d{i}").replace("0.5", repr(random.random())) for i in range(50)]
@@ -188,7 +188,7 @@ def test_trec_text_is_read_the_same_in_strides_and_by_lines(tmp_path, seed):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_items_are_matched_by_hash_as_by_comparison(seed):
+def test_hash_matching_equals_exact_join(seed):
     random = Random(seed)
     depth = np.array([random.randrange(0, 40) for _ in range(12)])
     item = pl.Series([f"d{random.randrange(60)}" for _ in range(int(depth.sum()))], dtype=pl.String)
@@ -202,14 +202,14 @@ def test_items_are_matched_by_hash_as_by_comparison(seed):
     assert matching.may_repeat(item, depth) == any(repeats)
 
 
-def test_two_items_of_one_hash_are_told_apart(monkeypatch):
+def test_hash_collisions_are_resolved(monkeypatch):
     monkeypatch.setattr(matching, "_hashes", lambda column: np.full(len(column), 7, np.uint64))
     check(LONG)
 
 
 @pytest.mark.parametrize("convention", ["standard", "trec_eval", "ir-measures", "ranx", "azure"])
 @pytest.mark.parametrize("seed", range(8))
-def test_copies_in_long_tables_are_treated_as_in_lists(convention, seed):
+def test_copies_in_long_tables_and_lists_score_the_same(convention, seed):
     random = Random(seed)
     run = {
         f"q{number}": [(f"d{random.randrange(9)}", random.choice((0.5, 1.0, 2.0))) for _ in range(12)]
@@ -224,7 +224,7 @@ def test_copies_in_long_tables_are_treated_as_in_lists(convention, seed):
     assert found.all_hits.depth.tolist() == wanted.all_hits.depth.tolist()
 
 
-def test_a_gold_key_that_a_query_has_twice():
+def test_repeated_gold_key():
     keys = Keys(["a", "a"], np.array([0, 2]))
     with pytest.raises(RepeatedKey):
         matching.match(pl.Series(["a"]), np.array([1]), keys)

@@ -1,4 +1,4 @@
-"""One data set in every layout that people have it in: the same table each time."""
+"""One data set in every supported layout: the scores are the same."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pytest
 
 import karat
 from karat.report.notes import remarks
-from support.data import random_run_and_gold
+from support.data import random_results_and_gold
 
 METRICS = "recall@1,3,10 precision@3 ndcg@5 rr ap bpref judged@5"
-RUN, GOLD = random_run_and_gold(11, queries=30, depth=12)
+RUN, GOLD = random_results_and_gold(11, queries=30, depth=12)
 RUN = {q: RUN.get(q, {}) for q in GOLD}
 WANTED = karat.evaluate(retrieved=RUN, gold=GOLD, metrics=METRICS).table
 
@@ -44,7 +44,7 @@ def check(*args, **kwargs):
 
 
 def write(path, text):
-    """Write text, compressed as the name says."""
+    """Write text, compressed according to the ending."""
     if path.suffix == ".gz":
         path.write_bytes(gzip.compress(text.encode()))
     elif path.suffix == ".zst":
@@ -97,7 +97,7 @@ def test_long_frames(convert):
     assert run.provenance.missing == sum(not r for r in RUN.values())
 
 
-def test_long_frames_by_rank_or_as_they_stand():
+def test_long_frames_by_rank_or_row_order():
     rows = [{"qid": q, "docno": d, "rank": i} for q, r in RUN.items() for i, d in enumerate(best_first(r))]
     assert karat.evaluate(pl.DataFrame(rows), gold=GOLD, metrics=METRICS).table.equals(WANTED)
     shuffled = pl.DataFrame(rows).sample(fraction=1, shuffle=True, seed=2)
@@ -170,14 +170,14 @@ def test_trec(tmp_path, ending, gap):
     check(write(tmp_path / f"my.run{ending}", run), gold=write(tmp_path / f"my.qrels{ending}", gold))
 
 
-def test_gold_and_run_may_be_of_different_kinds(tmp_path):
+def test_results_and_gold_may_have_different_formats(tmp_path):
     check(LONG_RUN, gold=GOLD)
     check(RUN, gold=LONG_GOLD)
     path = write(tmp_path / "gold.jsonl", "\n".join(json.dumps({"id": q, "gold": g}) for q, g in GOLD.items()))
     check(RUN, gold=path)
 
 
-def test_other_tools_names_are_recognised_and_said():
+def test_column_names_of_other_tools_are_recognised_and_noted():
     ragas = karat.evaluate(
         [
             {
@@ -211,24 +211,24 @@ def test_other_tools_names_are_recognised_and_said():
     "retrieved",
     [["x", 1, "2"], ["x", "1", 2], {"x": 3.0, 1: 2.0, "2": 1.0}, [{"id": "x"}, {"id": 1}, {"id": "2"}]],
 )
-def test_numbers_and_strings_are_one_id(gold, retrieved):
+def test_numbers_and_strings_are_the_same_id(gold, retrieved):
     run = karat.evaluate(retrieved={7: retrieved}, gold={"7": gold}, metrics="recall@3 rr")
     assert run.mean == {"recall@3": 1.0, "rr": 0.5}
 
 
-def test_numbers_in_frames_are_ids_too():
+def test_numbers_in_frames_are_ids():
     frame = pl.DataFrame({"query_id": [1, 1], "doc_id": [10.0, 11.0], "score": [1, 2]})
     assert karat.evaluate(frame, gold={"1": {"10": 1}}, metrics="rr").mean["rr"] == 0.5
 
 
-def test_nothing_of_the_callers_is_changed():
+def test_input_is_not_modified():
     before = json.dumps([RUN, GOLD, NESTED])
     karat.evaluate(retrieved=RUN, gold=GOLD)
     karat.evaluate(NESTED)
     assert json.dumps([RUN, GOLD, NESTED]) == before
 
 
-def test_meta_is_what_nobody_knows():
+def test_unknown_columns_become_meta():
     run = karat.evaluate([{"retrieved": ["a"], "gold": ["a"], "topic": "x", "meta": {"hop": 2}}])
     assert dict(run.meta) == {"topic": ["x"], "hop": [2]}
 
@@ -253,14 +253,14 @@ GOLD_ROWS = {"query_id": ["p", "q"]}
 )  # fmt: skip
 @pytest.mark.parametrize("kind", [pl.DataFrame, pd.DataFrame])
 def test_long_tables_with_more_than_ids(run, gold, judge, kind):
-    """In q the right item stands at rank 2, in p at rank 1."""
+    """The relevant item is at rank 2 for q and at rank 1 for p."""
     result = karat.evaluate(kind(RANKED_ROWS | run), gold=kind(GOLD_ROWS | gold), metrics="rr", judge=judge)
     assert dict(zip(result.ids, result.scores["rr"].tolist(), strict=True)) == {"p": 1.0, "q": 0.5}
     scored = {"query_id": RANKED_ROWS["query_id"], "score": [0.1, 0.9, 0.5]} | run
     assert karat.evaluate(kind(scored), gold=kind(GOLD_ROWS | gold), metrics="rr", judge=judge).mean["rr"] == 0.75
 
 
-def test_scores_come_before_ranks_in_a_long_table_of_texts():
+def test_scores_take_precedence_over_ranks_in_long_tables_of_texts():
     run = pl.DataFrame(
         {"query_id": ["q"] * 2, "text": ["a b", "c d"], "doc": ["x", "y"], "rank": [1, 2], "score": [1, 2]}
     )

@@ -1,4 +1,4 @@
-"""Ranks from scores: the quick way against sorting everything."""
+"""Ranks from scores: counting compared with sorting."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_count_above_equals_counting(depth, seed, search):
     assert all(t == w for t, (_, w), o in zip(tied.tolist(), wanted, own, strict=True) if o > -np.inf)
 
 
-def test_rows_of_very_different_length_waste_little():
+def test_rows_of_different_lengths_need_little_padding():
     depth = np.array([3] * 500 + [100_000] + [2] * 500)
     pieces = as_rows(np.zeros(int(depth.sum()), np.float32), depth)
     cells = sum(piece.matrix.size for piece in pieces)

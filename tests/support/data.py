@@ -8,8 +8,8 @@ Run = dict[str, dict[str, float]]
 Gold = dict[str, dict[str, int]]
 
 
-def random_run_and_gold(seed: int, queries: int = 60, depth: int = 40) -> tuple[Run, Gold]:
-    """A run and its gold over a small pool, so that much is shared and much is tied."""
+def random_results_and_gold(seed: int, queries: int = 60, depth: int = 40) -> tuple[Run, Gold]:
+    """Results and gold over a small pool, with many shared items and ties."""
     rng = random.Random(seed)
     pool = [f"doc{i}" for i in range(depth * 2)] + ["é", "Ä", "10", "9", "z z"]
     run: Run = {}

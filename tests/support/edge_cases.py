@@ -1,4 +1,4 @@
-"""Edge cases: what karat does in each, with an example and its scores.
+"""Edge cases: an example of each, what karat does, and the expected scores.
 
 The tests check the scores; docs/edge-cases.md is generated from the same table.
 """
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 
 class Edge(NamedTuple):
-    """One edge case with an example."""
+    """One decision with an example."""
 
     name: str
     decision: str
@@ -25,34 +25,34 @@ DISCOUNT = [1 / log2(rank + 1) for rank in range(1, 10)]
 EDGES = [
     Edge(
         "empty gold",
-        "Undefined in every metric that needs gold: counted in `run.undefined`, excluded from the mean.",
+        "Undefined in every metric that needs gold; counted in `run.undefined` and excluded from the mean.",
         {"q": ["A", "B"]},
         {"q": []},
         {"recall@5": nan, "precision@5": nan, "ndcg@5": nan, "rr": nan, "judged@5": 0.0},
     ),
     Edge(
         "nothing retrieved",
-        "0: the retriever failed. `judged@k`, a share of the results, is undefined.",
+        "0: the retriever failed. `judged@k` is undefined.",
         {"q": []},
         {"q": ["A"]},
         {"recall@5": 0.0, "precision@5": 0.0, "ndcg@5": 0.0, "rr": 0.0, "judged@5": nan},
     ),
     Edge(
         "both empty",
-        "Undefined, not 1: there was nothing to find.",
+        "Undefined: there was nothing to find. It is not scored 1.",
         {"q": []},
         {"q": []},
         {"recall@5": nan, "precision@5": nan, "ndcg@5": nan, "rr": nan},
     ),
     Edge(
-        "fewer results than k",
-        "Precision@k divides by k: missing results count as irrelevant. Without k it divides by the number of results.",
+        "k greater than the number of retrieved items",
+        "Precision still divides by k; missing items count as irrelevant. Without k it divides by the number of items.",
         {"q": ["A"]},
         {"q": ["A", "B", "C"]},
         {"recall@5": 1 / 3, "precision@5": 0.2, "precision": 1.0, "ndcg@5": 1 / sum(DISCOUNT[:3])},
     ),
     Edge(
-        "more gold than k",
+        "k smaller than the gold",
         "Recall divides by all gold; the ideal ranking of nDCG is cut at k; `recall_capped` divides by at most k.",
         {"q": ["A", "B"]},
         {"q": ["A", "B", "C"]},
@@ -60,7 +60,7 @@ EDGES = [
     ),
     Edge(
         "duplicate retrieved",
-        "The copy keeps its rank and earns nothing.",
+        "Keeps its rank and counts nothing the second time.",
         {"q": ["A", "A", "B"]},
         {"q": ["A", "B", "C"]},
         {
@@ -73,35 +73,35 @@ EDGES = [
     ),
     Edge(
         "duplicate gold",
-        "Counts as one gold item with the higher grade.",
+        "One gold item; the better of two grades counts.",
         {"q": ["A"]},
         {"q": [{"id": "A", "grade": 1}, {"id": "A", "grade": 3}]},
         {"recall@1": 1.0, "precision@1": 1.0, "ndcg@1": 1.0},
     ),
     Edge(
         "ties",
-        "Ranked by id, descending; scores are compared in single precision. Both as in trec_eval.",
+        "By id, descending, with scores in single precision, as in trec_eval.",
         {"q": {"A": 1.0, "B": 1.0, "C": 1.0}},
         {"q": ["B"]},
         {"rr": 0.5, "recall@1": 0.0, "recall@2": 1.0},
     ),
     Edge(
-        "a gold query without results",
-        "Scores 0 and is counted in `run.provenance.missing`: excluding it would raise the mean.",
+        "a query missing from the results",
+        "0, and counted in `run.provenance.missing`: excluding it would raise the mean.",
         {"q": ["A"]},
         {"q": ["A"], "lost": ["B"]},
         {"recall@1": 0.5, "rr": 0.5},
     ),
     Edge(
-        "a query without gold",
-        "Ignored and counted in `run.provenance.extra`.",
+        "a query without gold in the results",
+        "Ignored, and counted in `run.provenance.extra`.",
         {"q": ["A"], "more": ["B"]},
         {"q": ["A"]},
         {"recall@1": 1.0, "rr": 1.0},
     ),
     Edge(
         "grades of 0 and below",
-        "Not relevant, no gain in nDCG. Grade 0 is judged irrelevant, which bpref uses; bpref skips grades below 0.",
+        "Not relevant. Grade 0 is judged irrelevant, which bpref uses; negative grades are ignored by bpref; no gain.",
         {"q": ["Z", "N", "A"]},
         {"q": {"A": 1, "Z": 0, "N": -1}},
         {
@@ -115,21 +115,21 @@ EDGES = [
     ),
     Edge(
         "unjudged items",
-        "Irrelevant in every metric except bpref, which skips them; `judged@k` is the share of judged results.",
+        "Count as irrelevant in every metric except bpref, which ignores them; `judged@k` is the judged share.",
         {"q": ["X", "A", "Y", "Z"]},
         {"q": {"A": 1, "Z": 0}},
         {"precision@2": 0.5, "rr": 0.5, "bpref": 1.0, "judged@4": 0.5},
     ),
     Edge(
         "alternatives in the gold",
-        "Any item of a group is enough: recall counts the group once, precision counts every rank with a member.",
+        "One item of a group is enough; recall counts the group once, precision every rank with a member.",
         {"q": ["B", "A", "X"]},
         {"q": [{"id": "A", "group": 1}, {"id": "B", "group": 1}, {"id": "C"}]},
         {"recall@1": 0.5, "recall@3": 0.5, "precision@3": 2 / 3, "rr": 1.0},
     ),
     Edge(
         "several chunks of one document",
-        "With `at=doc` a document is found at its first chunk; further chunks keep their ranks and earn nothing.",
+        "With `at=doc` the document is found at its first chunk; the others keep their ranks and count nothing.",
         {"q": [{"id": "A1", "doc": "A"}, {"id": "A2", "doc": "A"}, {"id": "B1", "doc": "B"}]},
         {"q": ["A", "B"]},
         {"recall@2": 0.5, "recall@3": 1.0, "precision@3": 2 / 3},
@@ -137,14 +137,14 @@ EDGES = [
     ),
     Edge(
         "a blank text",
-        "Equal only to another blank text; contained in no text and similar to none.",
+        "Equal only to another blank text; not contained in any text, and not similar to any.",
         {"q": ["", "one"]},
         {"q": ["one", "two"]},
         {"recall@1": 0.0, "recall@2": 0.5},
         "contains",
     ),
     Edge(
-        "a quote split over two chunks",
+        "a quote across two chunks",
         "Found at the rank at which enough of it is covered; both ranks are relevant.",
         {"q": [{"doc": "A", "start": 0, "end": 40}, {"doc": "A", "start": 40, "end": 80}]},
         {"q": [{"doc": "A", "start": 0, "end": 100}]},
@@ -152,16 +152,16 @@ EDGES = [
         "spans",
     ),
     Edge(
-        "overlapping chunks",
-        "Shared text counts once, both as read and as covered.",
+        "overlapping or repeated chunks",
+        "The overlap is counted once.",
         {"q": [{"doc": "A", "start": 0, "end": 10}, {"doc": "A", "start": 5, "end": 15}]},
         {"q": [{"doc": "A", "start": 0, "end": 30}]},
         {"span_recall@2": 0.5, "span_precision@2": 1.0, "span_iou@2": 0.5, "recall@2": 1.0},
         "spans",
     ),
     Edge(
-        "a token budget smaller than the first item",
-        "Nothing fits: 0.",
+        "a budget below the first item",
+        "Nothing fits, so nothing is retrieved: 0.",
         {"q": ["one two three", "four"]},
         {"q": ["four"]},
         {"recall@2t": 0.0, "precision@2t": 0.0, "recall@4t": 1.0, "precision@4t": 0.5},
@@ -171,7 +171,7 @@ EDGES = [
 
 
 class Many(NamedTuple):
-    """An edge case of many-to-many matches, as judges of texts and spans return them."""
+    """A decision on matches that are not one to one, as text and span judges produce them."""
 
     name: str
     decision: str
@@ -183,7 +183,7 @@ class Many(NamedTuple):
 
 MANY = [
     Many(
-        "two chunks satisfy one gold item",
+        "two chunks on one gold item",
         "Precision counts both ranks; recall, AP and nDCG count the gold item once, at its first rank.",
         [0, 1],
         {0: {0}, 1: {0}},
@@ -191,9 +191,9 @@ MANY = [
         {"precision@2": 1.0, "recall@2": 0.5, "ap": 0.5, "ndcg@2": 1 / sum(DISCOUNT[:2])},
     ),
     Many(
-        "one chunk satisfies two gold items",
-        "Recall counts both, precision one rank. AP and nDCG give the second the next place, so a chunk that "
-        "contains everything is perfect and no score exceeds 1.",
+        "one chunk on two gold items",
+        "Recall counts both; precision counts one rank; AP and nDCG give the second the next place, so that a chunk "
+        "with all the gold is perfect and no score exceeds 1.",
         [0],
         {0: {0, 1}},
         2,

@@ -1,4 +1,4 @@
-"""Two short documents, and samples made of ranges of them."""
+"""Two short documents, and samples of ranges in them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def part(doc, start, end, **more):
 
 
 def cut(doc, size, step):
-    """The document in chunks."""
+    """The chunks of a document."""
     text = DOCS[doc]
     return [part(doc, i, min(i + size, len(text)), text=text[i : i + size]) for i in range(0, len(text), step)]
 

@@ -1,4 +1,4 @@
-"""Hypothesis strategies: queries in which anything may match anything, and the hits they make."""
+"""Hypothesis strategies: queries with arbitrary matches, and their hits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GRADES = st.sampled_from([-1.0, 0.0, 1.0, 1.0, 2.0, 3.0])
 
 @st.composite
 def cases(draw, c=STANDARD, most=6, *, one_to_one=False):
-    """One query; unless it is one to one, an item may satisfy several gold items and be shared."""
+    """One query; unless `one_to_one`, an item may match several gold items and a gold item several items."""
     grades = draw(st.lists(GRADES, max_size=most))
     items = list(range(most + 2))
     ranking = draw(st.lists(st.sampled_from(items), max_size=10))
@@ -31,7 +31,7 @@ def cases(draw, c=STANDARD, most=6, *, one_to_one=False):
 
 
 def hits_of(queries):
-    """The hits of some cases, as a judge would give them."""
+    """The hits of some cases, as a judge would return them."""
     rows = []
     start = [0]
     for number, q in enumerate(queries):

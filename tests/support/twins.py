@@ -1,4 +1,4 @@
-"""A slow, obvious twin of every metric, in plain Python, one query at a time."""
+"""A slow, simple twin of every metric, in plain Python, one query at a time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from karat.conventions import STANDARD, Convention
 
 @dataclass
 class Case:
-    """One query: at each rank an item, what each item satisfies, and the grades of the gold."""
+    """One query: the item at each rank, the gold items that each item matches, and the grades of the gold."""
 
     ranking: list[int]
     satisfies: dict[int, set[int]]
@@ -22,11 +22,11 @@ class Case:
         return self.grades[gold] > 0 if rel is None else self.grades[gold] >= rel
 
     def scored(self, rank):
-        """Whether an item at this rank may count at all, by its score."""
+        """True if the score of the item at this rank allows it to count."""
         return not self.c.above_zero or self.scores is None or self.scores[rank - 1] > 0
 
     def counts(self, rank):
-        """Whether the item at a rank is not a copy of one above."""
+        """True if the item at a rank is not a copy of one above."""
         return self.ranking[rank - 1] not in self.ranking[: rank - 1]
 
     def ranks(self, rel, copies=None):
@@ -39,7 +39,7 @@ class Case:
         return found
 
     def items(self, rel, of="recall"):
-        """Each found gold item: its first rank, its place, its grade; in order of the places."""
+        """Each found gold item with its first rank, place and grade, in order of the places."""
         if of in self.c.per_rank:
             return [(rank, rank, grade) for rank, grade in self.ranks(rel, copies=True).items()]
         first = {}
@@ -55,7 +55,7 @@ class Case:
         return rows
 
     def text(self, item):
-        """What an item is made of: ten characters of each gold item that it satisfies, or seven of its own."""
+        """The characters of an item: ten of each gold item that it matches, or seven of its own."""
         gold = {("gold", g, i) for g in self.satisfies.get(item, ()) for i in range(10)}
         return gold or {("own", item, i) for i in range(7)}
 
@@ -67,7 +67,7 @@ class Case:
         return set().union(*map(self.text, top))
 
     def used(self, rank):
-        """How much of the chunk at a rank is used: as much of what it holds as is relevant; of a copy, nothing."""
+        """The share of the chunk at a rank that is relevant; 0 for a copy."""
         held = [self.relevant(gold, None) for gold in self.satisfies.get(self.ranking[rank - 1], ())]
         return sum(held) / len(held) if held and self.counts(rank) else 0.0
 
@@ -78,13 +78,13 @@ class Case:
         return replace(self, c=replace(self.c, above_zero=False))
 
     def recall_size(self, rel):
-        """What recall divides by."""
+        """The denominator of recall."""
         if self.c.recall_over == "gold":
             return self.size(rel)
         return len(self.whatever_score().items(rel))
 
     def equal(self, rank):
-        """The first and the last rank of the items that have the score of this one."""
+        """The first and the last rank of the items with the same score."""
         if self.c.ties != "averaged" or self.scores is None:
             return rank, rank
         same = [r for r, score in enumerate(self.scores, 1) if score == self.scores[rank - 1]]
@@ -169,7 +169,7 @@ def ap_each(q, k, rel=None):
 
 
 def dcg_of(q, k, found):
-    """The gains found, each with the mean discount of the places that it may have."""
+    """The sum of the gains, each with the mean discount of its possible places."""
     total = 0.0
     for rank, place, grade in found:
         first, last = (end + place - rank for end in q.equal(rank))
@@ -273,7 +273,7 @@ NEEDS_NO_GOLD = {"judged"}
 
 
 def twin_score(metric, k, q, **settings):
-    """What the metric should be: undefined where it needs gold and there is none."""
+    """The expected score; undefined if the metric needs gold and there is none."""
     rel = settings.get("rel")
     if metric not in NEEDS_NO_GOLD:
         if q.size(rel) == 0:

@@ -1,4 +1,4 @@
-"""The one way to write a thing with settings, `name(setting=value)`, for metrics and judges alike."""
+"""The grammar of names with settings, `name(setting=value)`, shared by metrics, judges and models."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from karat.errors import BadArgument
 
 _CALL = re.compile(r"\s*(?P<name>[^\W\d][\w.-]*)\s*(?:\((?P<inside>.*)\))?\s*", re.DOTALL)
 _CLOSES = {"(": ")", "[": "]"}
-_TRUTH = {"true": True, "false": False}
+_BOOLEANS = {"true": True, "false": False}
 _PLAIN = re.compile(r"[^\s,()\[\]='\"]+")
 
 
@@ -23,11 +23,11 @@ class Call(NamedTuple):
 
 
 def parse_call(text: str) -> Call:
-    """Read `name` or `name(value, setting=value)`; a value may be a list, `strip=(date, json)`."""
+    """Parse `name` or `name(value, setting=value)`; a value may be a list, such as `strip=(date, json)`."""
     match = _CALL.fullmatch(text)
     parts = None if match is None else _split(match["inside"] or "")
     if match is None or parts is None:
-        raise BadArgument("cannot read this as a name with settings", got=text, hint="name(setting=value)")
+        raise BadArgument("expected name or name(setting=value)", got=text)
     positional: list[object] = []
     named: dict[str, object] = {}
     for part in parts:
@@ -42,13 +42,13 @@ def parse_call(text: str) -> Call:
 
 
 def write_call(name: str, **settings: object) -> str:
-    """The text form of a name with settings, as `parse_call` reads it."""
+    """The text form of a name with settings, which `parse_call` reads back."""
     inside = ", ".join(f"{key}={write(value)}" for key, value in settings.items())
     return f"{name}({inside})" if inside else name
 
 
 def write(value: object) -> str:
-    """A setting as it is written in a name: 0.80 becomes 0.8, 2.0 becomes 2, and a list stands in parentheses."""
+    """The text form of a value: 0.8 for 0.80, 2 for 2.0, a list in parentheses."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     if isinstance(value, list | tuple):
@@ -59,7 +59,7 @@ def write(value: object) -> str:
 
 
 def _split(text: str) -> list[str] | None:
-    """The parts between commas, but not those inside quotes or parentheses; None if these do not match."""
+    """The parts between commas outside quotes and parentheses; None if these are unbalanced."""
     parts = [""]
     open_until: list[str] = []
     escaped = False
@@ -81,9 +81,9 @@ def _split(text: str) -> list[str] | None:
 
 
 def _value(text: str) -> object:
-    """A number, a truth value, a quoted text or a list; any other word stands for itself."""
-    if text.lower() in _TRUTH:
-        return _TRUTH[text.lower()]
+    """A number, a Boolean, a quoted text or a list; any other word is a text."""
+    if text.lower() in _BOOLEANS:
+        return _BOOLEANS[text.lower()]
     try:
         return literal_eval(text)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

@@ -1,4 +1,4 @@
-"""Other threads for array work: beside the first, or in its place where the work comes in pieces."""
+"""Threads for array work, separate because `cores` is needed without NumPy: one background thread, or one per core."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 
 class Background:
-    """Starts work beside the caller's if that is worth a thread, and at once otherwise."""
+    """Runs work in a background thread if it is worth one, otherwise immediately."""
 
     def __init__(self, *, worth_a_thread: bool) -> None:
         self._pool: ThreadPoolExecutor | None = None
@@ -34,15 +34,15 @@ class Background:
             self._pool.shutdown()
 
     def start(self, work: Callable[[T], None], on: T) -> Callable[[], None]:
-        """Start the work; call what comes back to wait for its end."""
+        """Start the work and return a function that waits for its end."""
         if self._pool is None:
             work(on)
-            return _nothing
+            return lambda: None
         return self._pool.submit(work, on).result
 
 
 def in_parallel(work: Callable[[T], R], pieces: Sequence[T]) -> list[R]:
-    """What comes of each piece, in order; worked on by as many threads as there are cores."""
+    """The result for each piece, in order, computed by one thread per core."""
     threads = min(cores(), len(pieces))
     if threads < 2:
         return [work(piece) for piece in pieces]
@@ -53,9 +53,5 @@ def in_parallel(work: Callable[[T], R], pieces: Sequence[T]) -> list[R]:
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _nothing() -> None:
-    return None

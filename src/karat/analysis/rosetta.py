@@ -13,7 +13,7 @@ from karat._internal.display import plural
 from karat._internal.result import Result
 from karat.conventions import CONVENTIONS, STANDARD, Convention, find_convention
 from karat.conventions.explain import differing, sentence
-from karat.judges import Judge
+from karat.judges import JudgeLike
 from karat.metrics import METRICS, Metric
 from karat.plan import Judgements, Plan
 from karat.samples import read_samples
@@ -63,7 +63,7 @@ def rosetta(
     *,
     retrieved: Any = None,
     gold: Any = None,
-    judge: str | Judge = "auto",
+    judge: JudgeLike = "auto",
     at: Literal["item", "doc"] = "item",
     conventions: Iterable[str | Convention] | None = None,
 ) -> Rosetta:

@@ -1,4 +1,4 @@
-"""Conventions: what each known library means by a metric's name."""
+"""Conventions: how each known library defines its metrics."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ __all__ = ["CONVENTIONS", "STANDARD", "Convention", "find_convention", "question
 
 
 def find_convention(wanted: str | Convention) -> Convention:
-    """The convention of this name, or the record itself."""
+    """The convention with this name, or the record itself."""
     if isinstance(wanted, Convention):
         known = CONVENTIONS.get(wanted.name, wanted)
         if str(known.choices()) != str(wanted.choices()):
-            raise BadArgument(f'"{wanted.name}" is the name of another convention; give yours its own')
+            raise BadArgument(f'"{wanted.name}" is the name of another convention; choose another one')
         return wanted
     if isinstance(wanted, str) and (name := wanted.lower().replace("_", "-").replace("trec-", "trec_")) in CONVENTIONS:
         return CONVENTIONS[name]
-    raise unknown("convention", str(wanted), CONVENTIONS, "`karat conventions`, which lists all of them")
+    raise unknown("convention", str(wanted), CONVENTIONS, "`karat conventions` for a list")

@@ -1,4 +1,4 @@
-"""What a choice means, as a sentence about a library that makes it."""
+"""Conventions in words: a sentence for each choice."""
 
 from __future__ import annotations
 
@@ -14,89 +14,89 @@ WORDS: dict[str, dict[Any, str]] = {
         "different": "precision is divided by {different}, not by {k}",
     },
     "recall_over": {
-        "gold": "recall is divided by all the gold",
-        "retrieved": "recall is divided by the gold that was retrieved at any rank, not by all of it",
+        "gold": "recall is divided by all gold items",
+        "retrieved": "recall is divided by the gold items retrieved at any rank, not by all",
     },
     "ap_over": {
-        "gold": "average precision is divided by all the gold",
-        "retrieved": "average precision is divided by the gold that was retrieved at any rank, not by all of it",
-        "found": "average precision is divided by the gold that was found, not by all of it",
+        "gold": "average precision is divided by all gold items",
+        "retrieved": "average precision is divided by the gold items retrieved at any rank, not by all",
+        "found": "average precision is divided by the gold items found, not by all",
     },
     "gain": {
-        "linear": "an item of grade g gains g in nDCG",
-        "exponential": "an item of grade g gains 2^g - 1 in nDCG, not g",
-        "binary": "every relevant item gains 1 in nDCG, whatever its grade",
+        "linear": "grade g has gain g in nDCG",
+        "exponential": "grade g has gain 2^g - 1 in nDCG, not g",
+        "binary": "every relevant item has gain 1 in nDCG, whatever its grade",
     },
     "discount": {
-        "log2": "rank i is divided by log2(i + 1) in nDCG",
-        "log2_from_two": "ranks 1 and 2 weigh the same in nDCG",
+        "log2": "the gain at rank i is divided by log2(i + 1) in nDCG",
+        "log2_from_two": "ranks 1 and 2 have the same weight in nDCG",
     },
     "ideal": {
-        "k": "the ideal of nDCG is the gold, best first, cut at {k}",
-        "returned": "the ideal of nDCG is cut at {returned}, not at {k}",
-        "grown": "each copy is added to the gold, and the ideal of nDCG is cut at {returned}, not at {k}",
-        "all": "the ideal of nDCG holds {gold}, and is not cut at {k}",
-        "retrieved": "the ideal of nDCG is what was retrieved, relevant items first: what was missed costs nothing",
+        "k": "the ideal ranking of nDCG is the gold, best first, cut at {k}",
+        "returned": "the ideal ranking of nDCG is cut at {returned}, not at {k}",
+        "grown": "each copy is added to the gold, and the ideal ranking of nDCG is cut at {returned}, not at {k}",
+        "all": "the ideal ranking of nDCG contains {gold} and is not cut at {k}",
+        "retrieved": "the ideal ranking of nDCG is the retrieved items sorted by relevance: misses cost nothing",
     },
     "unretrieved": {
-        "absent": "gold that was not retrieved gains nothing",
-        "last": "gold that was not retrieved stands below the ranking, all tied, and gains in nDCG within {k}",
+        "absent": "gold that was not retrieved has no gain",
+        "last": "gold that was not retrieved is ranked last, all tied, and has a gain in nDCG within {k}",
     },
     "rbp_of": {
-        "rank": "a relevant rank weighs 1 in RBP",
-        "grade": "a relevant rank weighs its grade in RBP, which so may exceed 1",
+        "rank": "a relevant item weighs 1 in RBP",
+        "grade": "a relevant item weighs its grade in RBP, which can exceed 1",
     },
     "duplicates": {
-        "once": "a copy keeps its rank and earns nothing",
-        "remove": "copies leave the ranking before ranks are counted",
-        "last": "of an item that is returned again only the last place counts, and the ranks close up",
+        "once": "a copy keeps its rank and counts nothing",
+        "remove": "copies are removed before ranks are counted",
+        "last": "only the last copy of an item counts; earlier ones are removed before ranks are counted",
     },
     "per_rank": {"": "{copy} counts again in {metrics}"},
-    "clamped": {True: "a score above 1 is cut to 1", False: "scores are not cut"},
+    "clamped": {True: "scores above 1 are clamped to 1", False: "scores are not clamped"},
     "ties": {
-        "id_descending": "items of equal score stand by id, descending",
-        "id_ascending": "items of equal score stand by id, ascending, not descending",
-        "given": "items of equal score stand in the order given, not by id",
-        "averaged": "nDCG is the mean over all orders of items with equal scores; else they stand in the order given",
+        "id_descending": "ties are ordered by id, descending",
+        "id_ascending": "ties are ordered by id, ascending, not descending",
+        "given": "ties stay in the order given, not by id",
+        "averaged": "nDCG is the mean over all orders of ties; for other metrics ties stay in the order given",
     },
     "scores": {
         "single": "scores are compared in single precision",
-        "double": "scores are compared in double precision, not in single",
+        "double": "scores are compared in double precision, not single",
     },
     "above_zero": {
-        True: "an item whose score is not above 0 never counts as relevant",
-        False: "the sign of a score does not matter",
+        True: "an item with a retrieval score of 0 or less is never relevant",
+        False: "the sign of a retrieval score does not matter",
     },
     "own_id": {
-        "keep": "an item whose id is the query's own is an item like others",
-        "drop": "an item whose id is the query's own is dropped from the ranking",
+        "keep": "an item with the id of the query is treated like any other",
+        "drop": "an item with the id of the query is dropped from the ranking",
     },
     "empty_gold": {"": "a query without relevant gold {scores}"},
-    "nothing_judged": {"": "a query whose gold is empty altogether {scores}"},
-    "empty_retrieved": {"": "a query for which nothing came back {scores}"},
-    "both_empty": {"": "a query with neither gold nor anything retrieved {scores}"},
-    "none_found": {"": "a query of whose gold nothing was retrieved {scores}"},
+    "nothing_judged": {"": "a query with empty gold {scores}"},
+    "empty_retrieved": {"": "a query for which nothing was retrieved {scores}"},
+    "both_empty": {"": "a query with neither gold nor results {scores}"},
+    "none_found": {"": "a query none of whose gold was retrieved {scores}"},
     "missing": {
-        "zero": "a query that the run lacks scores 0",
-        "drop": "a query that the run lacks is left out of the mean, and not 0",
+        "zero": "a query that is missing from the results scores 0",
+        "drop": "a query that is missing from the results is excluded from the mean instead of scoring 0",
     },
     "rounding": {None: "means are not rounded", "": "means are rounded to {value} decimal places"},
 }
-"""A sentence for each value of each choice; "" stands for whatever value."""
+"""A sentence for each value of each choice; "" is any other value."""
 
 GENERAL = {
     "k": "k",
-    "returned": "the number of items that came back",
-    "different": "the number of different items that came back",
-    "gold": "all the gold",
+    "returned": "the number of items retrieved",
+    "different": "the number of distinct items retrieved",
+    "gold": "all gold items",
     "metrics": "the metrics that count ranks",
     "copy": "every copy of a relevant item",
 }
-"""What stands in a sentence that is about no data in particular."""
+"""The words for the numbers of particular data."""
 
 
 def sentence(choice: str, c: Convention, words: Mapping[str, str] = GENERAL) -> str:
-    """What a convention's choice means; `words` are the numbers of the data at hand, or general ones."""
+    """A choice of a convention as a sentence; `words` may have the numbers of particular data."""
     value = getattr(c, choice)
     known = WORDS[choice]
     about = {**GENERAL, **words, "value": value, "scores": _scores(value, refused=choice in c.refuses)}
@@ -104,16 +104,16 @@ def sentence(choice: str, c: Convention, words: Mapping[str, str] = GENERAL) -> 
 
 
 def differing(c: Convention) -> list[str]:
-    """The choices that a convention makes otherwise than STANDARD."""
+    """The choices in which a convention differs from STANDARD."""
     return [name for name in WORDS if not _same(getattr(c, name), getattr(STANDARD, name))]
 
 
 def _scores(value: Any, *, refused: bool) -> str:
     if refused:
-        return "raises an error: left out here"
+        return "raises an error: excluded here"
     if value is None:
-        return "is treated as any other"
-    return "is undefined, and not in the mean" if value != value else f"scores {value}, and is in the mean"
+        return "is treated like any other"
+    return "is undefined and excluded from the mean" if value != value else f"scores {value}, included in the mean"
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -1,6 +1,7 @@
-"""The conventions of other libraries, each as its installed version behaves: one record for each.
+"""The conventions of other libraries: one record each.
 
-What is not said is as in STANDARD. tests/oracles runs the libraries beside these records.
+To add one, define a record anywhere above CONVENTIONS. Fields that are not set are as in STANDARD. The tests in
+tests/oracles compare every record with the installed library.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _TREC = ("recall", "precision", "hit", "rr", "ap", "ndcg", "r_precision", "bpref
 
 TREC_EVAL = Convention(
     name="trec_eval",
-    about="trec_eval 9 and pytrec_eval. A ranking with duplicates is an error there; they are removed here",
+    about="trec_eval 9 and pytrec_eval. They refuse rankings with duplicates; karat removes them",
     duplicates="remove",
     empty_gold=0.0,
     nothing_judged=nan,
@@ -24,7 +25,7 @@ TREC_EVAL = Convention(
 
 RANX = Convention(
     name="ranx",
-    about="ranx, with Qrels and Run. Its order of ties is that of the run in short rankings, unspecified in long ones",
+    about="ranx, with Qrels and Run. Ties stay as given in short rankings and are unspecified in long ones",
     duplicates="remove",
     ties="given",
     scores="double",
@@ -36,7 +37,7 @@ RANX = Convention(
 IR_MEASURES = replace(
     TREC_EVAL,
     name="ir-measures",
-    about="ir-measures with its default providers; of an item that is returned twice the last score counts",
+    about="ir-measures with its default providers; the last score of a duplicate counts",
     duplicates="last",
     missing="zero",
     exceptions={"rr@k": {"ties": "id_ascending", "scores": "double"}},
@@ -61,7 +62,7 @@ BEIR = Convention(
 MTEB = replace(
     TREC_EVAL,
     name="mteb",
-    about="MTEB's retrieval tasks: pytrec_eval, and an MRR of its own",
+    about="MTEB's retrieval tasks: pytrec_eval and a custom MRR",
     rounding=5,
     exceptions={"rr": {"scores": "double", "rounding": None}},
     metrics=("recall", "precision", "hit", "rr", "ap", "ndcg"),
@@ -69,7 +70,7 @@ MTEB = replace(
 
 SKLEARN = Convention(
     name="sklearn",
-    about="scikit-learn's ndcg_score over the retrieved and the gold items, those not retrieved below all others",
+    about="scikit-learn's ndcg_score over retrieved and gold items, with items that were not retrieved last",
     ties="averaged",
     scores="double",
     unretrieved="last",
@@ -77,11 +78,11 @@ SKLEARN = Convention(
     metrics=("ndcg",),
 )
 
-_WHATEVER_SCORE = {"above_zero": False}
+_ANY_SCORE = {"above_zero": False}
 
 TORCHMETRICS = Convention(
     name="torchmetrics",
-    about="torchmetrics.retrieval, given the retrieved items; gold that was not retrieved is unknown to it",
+    about="torchmetrics.retrieval, given the retrieved items; it does not see gold that was not retrieved",
     recall_over="retrieved",
     ap_over="found",
     ideal="retrieved",
@@ -92,7 +93,7 @@ TORCHMETRICS = Convention(
     empty_retrieved=nan,
     both_empty=nan,
     refuses=("empty_retrieved", "both_empty"),
-    exceptions={"hit": _WHATEVER_SCORE, "ndcg": _WHATEVER_SCORE, "r_precision": _WHATEVER_SCORE},
+    exceptions={"hit": _ANY_SCORE, "ndcg": _ANY_SCORE, "r_precision": _ANY_SCORE},
     metrics=("recall", "precision", "hit", "rr", "ap", "ndcg", "r_precision"),
 )
 
@@ -127,7 +128,7 @@ LLAMAINDEX = Convention(
 
 HAYSTACK = Convention(
     name="haystack",
-    about="Haystack's document evaluators, given the first k documents; its recall in the default mode, single_hit",
+    about="Haystack's document evaluators, given the first k documents; recall in the default mode, single_hit",
     ideal="all",
     ties="given",
     scores="double",
@@ -138,7 +139,7 @@ HAYSTACK = Convention(
 
 TRULENS = Convention(
     name="trulens",
-    about="TruLens' GroundTruthAgreement, given chunks in order, without scores; without a k, their number is k",
+    about="TruLens' GroundTruthAgreement, given chunks in order, without scores; k defaults to their number",
     precision_over="returned",
     per_rank=("precision",),
     ties="given",
@@ -180,7 +181,7 @@ CONTINUOUS_EVAL = Convention(
 
 AUTORAG = Convention(
     name="autorag",
-    about="AutoRAG's retrieval metrics, given the first k ids, each gold item a group of its own",
+    about="AutoRAG's retrieval metrics, given the first k ids, with one group per gold item",
     precision_over="returned",
     gain="binary",
     ideal="returned",
@@ -194,7 +195,7 @@ AUTORAG = Convention(
 
 RAGAS = Convention(
     name="ragas",
-    about="ragas without an LLM: its context recall and precision by ids, its context precision as ap",
+    about="ragas without an LLM: context recall and precision by ids; its non-LLM context precision is ap",
     precision_over="different",
     ap_over="found",
     per_rank=("ap",),
@@ -209,7 +210,7 @@ RAGAS = Convention(
 
 FUTUREAGI = Convention(
     name="futureagi",
-    about="Future AGI's templates as they are documented; without a k, the length of the list is k",
+    about="Future AGI's templates as documented; k defaults to the length of the list",
     gain="binary",
     exceptions={"ndcg": {"ideal": "returned"}, "ndcg@k": {"ideal": "k"}},
     metrics=("recall", "precision", "hit", "rr", "ap", "ndcg"),
@@ -218,7 +219,7 @@ FUTUREAGI = Convention(
 FUTUREAGI_SERVER = replace(
     FUTUREAGI,
     name="futureagi-server",
-    about="Future AGI's templates as their server computes them in 2026",
+    about="Future AGI's templates as the server computed them in 2026",
     precision_over="returned",
     ideal="returned",
     per_rank=("precision", "ap", "ndcg"),
@@ -253,7 +254,7 @@ LONGMEMEVAL = Convention(
 
 EVIDENTLY = Convention(
     name="evidently",
-    about="Evidently's ranking metrics, given the retrieved items; it leaves out queries of which nothing was found",
+    about="Evidently's ranking metrics, given the retrieved items; it excludes queries without a retrieved gold item",
     precision_over="returned",
     recall_over="retrieved",
     ap_over="retrieved",
@@ -267,7 +268,7 @@ EVIDENTLY = Convention(
 
 AZURE = Convention(
     name="azure",
-    about="Azure AI Evaluation's DocumentRetrievalEvaluator, labels from 0 to 4; it knows k = 3 alone",
+    about="Azure AI Evaluation's DocumentRetrievalEvaluator, with labels from 0 to 4 and only k = 3",
     gain="exponential",
     duplicates="last",
     ties="given",
@@ -279,17 +280,8 @@ AZURE = Convention(
     cutoffs=(3,),
 )
 
-CONVENTIONS: dict[str, Convention] = {
-    c.name: c
-    for c in (
-        STANDARD, TREC_EVAL, RANX, IR_MEASURES, BEIR, MTEB, SKLEARN, TORCHMETRICS, MLFLOW, LLAMAINDEX, HAYSTACK,
-        TRULENS, PHOENIX, CONTINUOUS_EVAL, AUTORAG, RAGAS, FUTUREAGI, FUTUREAGI_SERVER, REMEM, LONGMEMEVAL,
-        EVIDENTLY, AZURE,
-    )
-}  # fmt: skip
+CONVENTIONS = {c.name: c for c in [STANDARD, *globals().values()] if isinstance(c, Convention)}
+"""All conventions of this file by name, in the order of definition."""
 
-
-_RAGAS = CONVENTIONS["ragas"]
-
-WITHOUT_LLM = replace(_RAGAS, name="ragas-compat", exceptions={"precision": _RAGAS.exceptions["precision"]})
-"""Without references and without anything retrieved ragas' context precision is 0, all its other metrics undefined."""
+RAGAS_WITHOUT_LLM = replace(RAGAS, name="ragas-compat", exceptions={"precision": RAGAS.exceptions["precision"]})
+"""The convention of ragas' own classes in `compat/`, not listed: with both sides empty only precision is defined."""

@@ -1,28 +1,28 @@
-"""Choosing a judge by what the data have, and saying why."""
+"""The judge `auto`: a judge chosen from the fields of the data, with the reason; and hints if nothing matched."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
 from karat.conventions import Convention
 from karat.errors import InputError
 from karat.hits import Hits
 from karat.judges.ids import Exact, Ids
-from karat.judges.protocol import Judge, JudgeBase, find_judge, judge
-from karat.judges.text import fold_space
-from karat.samples import Samples
+from karat.judges.protocol import CustomJudge, Judge, find_judge, judge
+from karat.samples import Field, Samples
 from karat.samples.notes import Note
 
-_LOOKED_AT = 50
+_ITEMS_CHECKED = 50
+_QUERIES_CHECKED = 200
 
 
 class Choice(NamedTuple):
-    """A judge, and the reason that it was taken."""
+    """A judge, and the reason for it if it was chosen from the data."""
 
     judge: Judge
-    reason: str
+    reason: str = ""
 
 
 def choose(samples: Samples) -> Choice:
@@ -34,80 +34,83 @@ def choose(samples: Samples) -> Choice:
         return Choice(Ids(at="doc"), "both sides name documents")
     both &= {"id", "text"}
     if not both:
+        sides = (("retrieved", samples.retrieved.all_fields), ("gold", samples.gold.all_fields))
         raise InputError(
-            "the items of retrieved and gold have nothing in common to be compared by",
-            got=f"retrieved: {', '.join(sorted(samples.retrieved.all_fields))}; "
-            f"gold: {', '.join(sorted(samples.gold.all_fields))}",
+            "retrieved and gold items have no field in common that could be compared",
+            got="; ".join(f"{side}: {', '.join(sorted(fields))}" for side, fields in sides),
             hint="give both sides ids, or both texts",
         )
     if both == {"text"}:
         return Choice(Exact(), "not both sides have ids")
     if both == {"id"} or not (samples.retrieved.plain or samples.gold.plain):
         return Choice(Ids(), "both sides have ids")
-    items = list(map(str, samples.gold.columns["text"][:_LOOKED_AT]))
-    # Ids hold no white space; a sentence does.
-    if " " in "".join(items) and sum(" " in item for item in items) > len(items) / 2:
-        return Choice(Exact(), "the items read like texts")
-    return Choice(Ids(), "the items read like ids")
+    items = list(map(str, samples.gold.columns["text"][:_ITEMS_CHECKED]))
+    if sum(" " in item for item in items) > len(items) / 2:  # ids contain no white space, sentences do
+        return Choice(Exact(), "the items look like texts")
+    return Choice(Ids(), "the items look like ids")
+
+
+def fit(judge: Judge, samples: Samples) -> Choice:
+    """The judge for these samples: `auto` becomes the judge it chooses, a custom judge compares what that one does."""
+    if isinstance(judge, Auto):
+        return choose(samples)
+    if isinstance(judge, CustomJudge):
+        try:
+            return Choice(judge.like(choose(samples).judge))
+        except InputError:  # a custom judge may know how to compare items without a common field
+            return Choice(judge)
+    return Choice(judge)
 
 
 @judge("auto")
-class Auto(JudgeBase):
-    """Takes `ids`, `exact` or `spans`, by what the data have."""
+class Auto(Judge):
+    """Chooses `ids`, `exact` or `spans` from the fields of the data."""
 
     name = "auto"
 
     def __call__(self, samples: Samples, convention: Convention) -> Hits:
-        """Judge with whichever judge fits."""
+        """Judge with the judge that fits."""
         return choose(samples).judge(samples, convention)
 
 
-_LOOKED_AT_hints = 200
-
-
 def nothing_matched(samples: Samples, judge: Judge, c: Convention) -> tuple[Note, ...]:
-    """What to try if nothing matched, by a quick look at the first queries."""
-    if isinstance(judge, Ids):
-        documents = _share_documents(samples, c) if judge.name == "ids" else 0
-        if documents:
-            return (Note("nothing_matched", documents, details={"hint": "documents"}),)
-    inside, looked = _quotes_inside(samples, c)
-    if inside and not judge.name.startswith("contains"):
-        return (Note("nothing_matched", inside, looked, details={"hint": "contains"}),)
-    if isinstance(judge, Ids):
+    """A hint at what to try if nothing matched, from a quick check of the first queries."""
+    if isinstance(judge, CustomJudge):
+        return ()
+    if judge.compares == "id" and (documents := _gold_documents(samples, c)):
+        return (Note("nothing_matched", documents, details={"hint": "documents"}),)
+    inside, checked = _quotes_inside(samples, c)
+    if inside and judge.compares != "quote":
+        return (Note("nothing_matched", inside, checked, details={"hint": "contains"}),)
+    if judge.compares in ("id", "doc"):
         return (Note("nothing_matched", details={"hint": "ids"}),)
-    looks_like_ids = samples.gold.plain and not _some_words(samples)
-    return (Note("nothing_matched", details={"hint": "texts"}),) if looks_like_ids else ()
+    gold_texts = samples.gold.columns.get("text", ())[:_QUERIES_CHECKED]
+    like_ids = samples.gold.plain and not any(" " in str(text).strip() for text in gold_texts)
+    return (Note("nothing_matched", details={"hint": "texts"}),) if like_ids else ()
 
 
-def _share_documents(samples: Samples, c: Convention) -> int:
+def _gold_documents(samples: Samples, c: Convention) -> int:
+    """The number of gold ids that are documents of chunks of their query."""
     if "doc" not in samples.retrieved.any_fields or "id" not in samples.gold.all_fields:
         return 0
-    rankings = _first(samples.retrieved.each("doc", c))
-    gold = list(samples.gold.keys("id").each())
-    return sum(key in {str(doc) for doc in docs} for docs, keys in zip(rankings, gold, strict=False) for key in keys)
+    rankings = zip(_first(samples, "doc", c), samples.gold.keys("id").each(), strict=False)
+    return sum(key in set(map(str, docs)) for docs, keys in rankings for key in keys)
 
 
 def _quotes_inside(samples: Samples, c: Convention) -> tuple[int, int]:
-    """How many gold texts lie in a chunk of their query, and how many were looked at."""
+    """The number of gold texts that are in a chunk of their query, and the number checked."""
     if "text" not in samples.retrieved.all_fields & samples.gold.all_fields:
         return 0, 0
+    from karat.judges.text import fold_space
+
     texts = [fold_space(str(text)) for text in samples.gold.columns["text"]]
-    inside = looked = 0
-    for chunks, (begin, end) in zip(
-        _first(samples.retrieved.each("text", c)), pairwise(samples.gold.start.tolist()), strict=False
-    ):
+    inside = checked = 0
+    for chunks, (begin, end) in zip(_first(samples, "text", c), pairwise(samples.gold.start.tolist()), strict=False):
         folded = [fold_space(str(chunk)) for chunk in chunks]
-        for text in texts[begin:end]:
-            looked += 1
-            inside += " " in text and any(text in chunk for chunk in folded)
-    return inside, looked
+        checked += end - begin
+        inside += sum(" " in text and any(text in chunk for chunk in folded) for text in texts[begin:end])
+    return inside, checked
 
 
-def _some_words(samples: Samples) -> bool:
-    """Whether any of the first gold items is more than one word."""
-    return any(" " in str(text).strip() for text in samples.gold.columns.get("text", ())[:_LOOKED_AT_hints])
-
-
-def _first(rankings: Any) -> list[Sequence[Any]]:
-    return [ranking for ranking, _ in zip(rankings, range(_LOOKED_AT_hints), strict=False)]
+def _first(samples: Samples, field: Field, c: Convention) -> Iterator[Sequence[Any]]:
+    return islice(samples.retrieved.each(field, c), _QUERIES_CHECKED)

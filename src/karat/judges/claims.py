@@ -14,7 +14,7 @@ from karat.judges.attribution import Task, attributed, extracted
 from karat.judges.lexical import THRESHOLD, Words
 from karat.judges.matches import as_texts
 from karat.judges.model_judge import Asking, agreement_note
-from karat.judges.protocol import JudgeBase, judge, share_of_one
+from karat.judges.protocol import Judge, judge, share_of_one
 from karat.judges.support import Contexts, Support, Supported
 from karat.judges.tokens import sentences
 from karat.llm import Failure
@@ -26,7 +26,7 @@ Split = Literal["model", "sentences"]
 
 
 @judge("claims")
-class Claims(JudgeBase):
+class Claims(Judge):
     """Claims of the answer as gold, each found where a context supports it: by words, or by a language model."""
 
     compares = "claim"
@@ -66,7 +66,7 @@ class Claims(JudgeBase):
             raise BadArgument("claims(lexical) asks no model: no repeats, no address", got=self.asking.written)
 
     @property
-    def name(self) -> str:
+    def name(self) -> str:  # type: ignore[override]
         """The judge with every setting that may change its word."""
         written = self.asking.written
         settings: dict[str, object] = {"of": self.of} if self.of != "auto" else {}

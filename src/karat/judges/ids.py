@@ -1,4 +1,4 @@
-"""Judges of equality: the same id, the same document, the very same text."""
+"""The judges `ids` and `exact`: equal ids, equal documents, equal texts."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from karat.errors import BadArgument, InputError
 from karat.hits import Gold, Hits
 from karat.hits.combine import unite
 from karat.judges.matches import need
-from karat.judges.protocol import JudgeBase, judge
+from karat.judges.protocol import Judge, judge
 from karat.samples import Field, RepeatedKey, Samples
 from karat.samples.notes import Note
 
 
-class _Equality(JudgeBase):
+class _Equality(Judge):
     """Matches items that are equal in one field."""
 
     name: str
@@ -51,14 +51,14 @@ class _Equality(JudgeBase):
 
 @judge("ids")
 class Ids(_Equality):
-    """The same id; 1 and "1" are the same. With at="doc" the same document: a chunk counts as the one it is from."""
+    """The same id; 1 and "1" are equal. With at="doc", the same document: a chunk counts as its document."""
 
     def __init__(self, *, at: Literal["item", "doc"] = "item") -> None:
         if at not in ("item", "doc"):
-            raise BadArgument('items are compared at="item", or their documents at="doc"', got=at)
-        self.field = "doc" if at == "doc" else "id"
+            raise BadArgument('at must be "item" or "doc"', got=at)
+        self.field = self.compares = "doc" if at == "doc" else "id"
         self.fields = (self.field,)
-        self.compares = self.field
+        self.settings = {"at": at}
         self.name = write_call("ids", at=at) if at == "doc" else "ids"
         self.why = "same document" if at == "doc" else "same id"
 
@@ -74,8 +74,8 @@ class Ids(_Equality):
 
 @judge("exact")
 class Exact(_Equality):
-    """The same text, to the letter."""
+    """The same text, character by character."""
 
-    name: str = "exact"
+    name = "exact"
     field: Field = "text"
     why = "exact"

@@ -1,9 +1,9 @@
-"""Gathering what matches, query by query, and making hits of it."""
+"""Items in, hits out: the texts that judges compare, the identity of items, and the matches found so far."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,67 +13,50 @@ from karat.conventions import STANDARD, Convention
 from karat.errors import InputError
 from karat.hits import Gold, Hits
 from karat.hits.combine import unite
+from karat.judges.protocol import Judge
 from karat.samples import Field, Samples
 from karat.samples.keys import as_text, without_copies
 
 
 class Texts(NamedTuple):
-    """The texts of both sides: the gold of all queries in one list, the chunks of each query in one of its own."""
+    """The texts of both sides."""
 
     gold: list[str]
+    """The gold texts of all queries, one query after the other."""
     start: list[int]
-    """Where each query's gold begins, and after the last query where it ends."""
+    """The offset of each query's first gold text; the last value is the number of gold texts."""
     chunks: list[list[str]]
-    """What came back, best first."""
+    """The retrieved texts of each query, best first."""
 
 
 def need(samples: Samples, field: Field, judge: str) -> None:
-    """Refuse samples in which an item lacks a field that the judge compares by."""
+    """Refuse samples in which an item lacks a field that the judge compares."""
     for side, fields in (("retrieved", samples.retrieved.all_fields), ("gold", samples.gold.all_fields)):
         if field not in fields:
-            raise _lacking(samples, field, side, judge)
-
-
-def texts_of(samples: Samples, judge: str, c: Convention, same: Callable[[str], str] = str) -> Texts:
-    """The texts of both sides; copies, which `same` makes equal, leave the ranking if the convention says so."""
-    need(samples, "text", judge)
-    chunks = [without_copies(as_texts(texts), same, c.duplicates) for texts in samples.retrieved.each("text", c)]
-    return Texts(as_texts(samples.gold.columns["text"]), samples.gold.start.tolist(), chunks)
-
-
-def as_texts(items: Sequence[Any]) -> list[str]:
-    """The items as texts, numbers among them too; a list that holds nothing else is returned as it is."""
-    if isinstance(items, list) and set(map(type, items)) <= {str}:
-        return items
-    return list(map(as_text, items))
-
-
-def _lacking(samples: Samples, field: Field, side: str, judge: str) -> InputError:
-    """Name the first item that lacks the field, and a judge that could do without."""
-    works = _works(samples)
-    return InputError(
-        f'the judge "{judge}" compares by {field}, but {_first_without(samples, field, side)}',
-        hint=f'judge="{works}"' if works else f"give every item of both sides its {field}",
-    )
+            works = _usable_judge(samples)
+            raise InputError(
+                f'judge "{judge}" compares by {field}, but {_first_without(samples, field, side)}',
+                hint=f'judge="{works}"' if works else f"give every item of both sides its {field}",
+            )
 
 
 def _first_without(samples: Samples, field: Field, side: str) -> str:
-    rows: list[Sequence[Any]] = []
+    """The first item that lacks a field, for an error message."""
+    rows: Iterable[Sequence[Any]] = ()
     if side == "gold" and field in samples.gold.columns:
-        flat = samples.gold.columns[field]
-        bounds = samples.gold.start.tolist()
-        rows = [flat[bounds[i] : bounds[i + 1]] for i in range(len(samples))]
+        flat, start = samples.gold.columns[field], samples.gold.start.tolist()
+        rows = (flat[start[i] : start[i + 1]] for i in range(len(samples)))
     elif side == "retrieved" and field in samples.retrieved.any_fields:
-        rows = list(samples.retrieved.each(field, STANDARD))
+        rows = samples.retrieved.each(field, STANDARD)
     for query, row in zip(samples.ids, rows, strict=False):
         if None in row:
             return f'item {list(row).index(None) + 1} of {side} in query "{query}" has no "{field}"'
     have = samples.retrieved.all_fields if side == "retrieved" else samples.gold.all_fields
-    return f'the items of {side}, in query "{samples.ids[0]}" for one, have only: {", ".join(sorted(have))}'
+    return f'the items of {side}, in query "{samples.ids[0]}" for example, have only: {", ".join(sorted(have))}'
 
 
-def _works(samples: Samples) -> str | None:
-    """A judge that these samples have everything for."""
+def _usable_judge(samples: Samples) -> str | None:
+    """A judge for which these samples have all fields."""
     both = samples.retrieved.all_fields & samples.gold.all_fields
     if "id" in both:
         return "ids"
@@ -82,50 +65,80 @@ def _works(samples: Samples) -> str | None:
     return "exact" if "text" in both else "ids(at=doc)" if "doc" in both else None
 
 
-class Matches:
-    """Matches of texts as they are found; those of one gold item with ascending ranks."""
+def texts_of(samples: Samples, judge: str, c: Convention, same: Callable[[str], str] = str) -> Texts:
+    """The texts of both sides, without the copies that the convention removes; copies have the same normal form."""
+    need(samples, "text", judge)
+    chunks = [without_copies(as_texts(texts), same, c.duplicates) for texts in samples.retrieved.each("text", c)]
+    return Texts(as_texts(samples.gold.columns["text"]), samples.gold.start.tolist(), chunks)
 
-    def __init__(self, samples: Samples, texts: Texts, same: Callable[[str], str] = str) -> None:
-        """`same` gives two texts the same form if they count as one."""
-        self._samples = samples
-        self._texts = texts
-        self._same = same
-        self.query: list[int] = []
-        self.rank: list[int] = []
-        self.gold: list[int] = []
-        self.why: list[str] = []
+
+def as_texts(items: Sequence[Any]) -> list[str]:
+    """The items as strings; a list of strings is returned as it is."""
+    if isinstance(items, list) and set(map(type, items)) <= {str}:
+        return items
+    return list(map(as_text, items))
+
+
+def identities(samples: Samples, judge: Judge, c: Convention) -> Iterator[list[tuple[str | None, ...]]]:
+    """The identity of each retrieved item, query by query: two items of a ranking with the same one are copies."""
+    rankings = samples.retrieved
+    columns = [rankings.each(field, c) for field in judge.fields if field in rankings.any_fields]
+    for own in zip(*columns, strict=True):
+        yield [tuple(None if v is None else judge.same(as_text(v)) for v in item) for item in zip(*own, strict=True)]
+
+
+class Matches:
+    """Matches as they are found; those of one gold item are added by ascending rank."""
+
+    def __init__(
+        self,
+        samples: Samples,
+        labels: Sequence[str],
+        items: Sequence[Sequence[Any]],
+        keys: Iterable[Hashable],
+        same: Callable[[Any], Hashable] | None = None,
+    ) -> None:
+        """`items` are the rankings, in which `same` makes copies equal; gold items with equal `keys` count once."""
+        self._gold, self._labels, self._items = samples.gold, labels, items
+        self._keys, self._same = keys, same
+        self._rows: list[tuple[int, int, int]] = []
+        self._why: list[str] = []
+
+    @classmethod
+    def of_texts(cls, samples: Samples, texts: Texts, same: Callable[[str], str] = str) -> Matches:
+        """Matches of texts."""
+        return cls(samples, texts.gold, texts.chunks, map(same, texts.gold), same)
 
     def add(self, query: int, rank: int, gold: int, why: str) -> None:
-        """The chunk at this rank of the query satisfies this gold item, counted through all queries."""
-        self.query.append(query)
-        self.rank.append(rank)
-        self.gold.append(gold)
-        self.why.append(why)
+        """Add a match: the item at this rank satisfies this gold item, counted through all queries."""
+        self._rows.append((query, rank, gold))
+        self._why.append(why)
 
     def hits(self, share: Floats | None = None) -> Hits:
-        """Hits on the gold, in which equal texts count once; `share` is how much of its grade each match earns."""
-        chunks, gold = self._texts.chunks, self._samples.gold
-        grade = gold.grade[np.array(self.gold, np.int64)]
+        """The hits; `share` is the share of its grade that each match earns."""
+        query, rank, gold = np.array(self._rows, np.int64).reshape(-1, 3).T
+        grade = self._gold.grade[gold]
         hits = Hits(
-            np.array(self.query, np.int64),
-            np.array(self.rank, np.int64),
-            np.array(self.gold, np.int64),
-            depth=np.fromiter(map(len, chunks), np.int64, len(chunks)),
-            gold_items=Gold(self._texts.gold, gold.start, gold.grade),
+            query,
+            rank,
+            gold,
+            depth=np.fromiter(map(len, self._items), np.int64, len(self._items)),
+            gold_items=Gold(self._labels, self._gold.start, self._gold.grade),
             grade=grade if share is None else np.where(grade > 0, grade * share, grade),
-            repeated=np.array(self._copies(), bool),
-            why=self.why,
+            repeated=np.array(self._repeated(), bool),
+            why=self._why,
         )
-        units = gold.units(map(self._same, self._texts.gold))
+        units = self._gold.units(self._keys)
         return hits if units is None else unite(hits, units)
 
-    def _copies(self) -> list[bool]:
-        """Which matches are of a text that stood higher in the same ranking already."""
-        times = Counter(self.gold)
-        first: dict[tuple[int, str], int] = {}
-        copies = [False] * len(self.gold)
-        for row, (query, rank, gold) in enumerate(zip(self.query, self.rank, self.gold, strict=True)):
+    def _repeated(self) -> list[bool]:
+        """For each match: True if its item is a copy of one ranked higher."""
+        times = Counter(gold for _, _, gold in self._rows)
+        first: dict[tuple[int, Hashable], int] = {}
+        repeated = [False] * len(self._rows)
+        for row, (query, rank, gold) in enumerate(self._rows):
             if times[gold] > 1:  # ranks ascend for each gold item
-                name = gold, self._same(self._texts.chunks[query][rank - 1])
-                copies[row] = first.setdefault(name, rank) < rank
-        return copies
+                item = self._items[query][rank - 1]
+                key = gold, item if self._same is None else self._same(item)
+                repeated[row] = first.setdefault(key, rank) < rank
+        return repeated

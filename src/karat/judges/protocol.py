@@ -1,11 +1,15 @@
-"""What a judge is, and how one is found by its name."""
+"""The protocol of judges, the registry of judges by name, and the checks of their settings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
+from functools import partial
 from importlib import import_module
 from inspect import signature
-from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar, overload, runtime_checkable
 
 from karat._internal.grammar import Call, parse_call
 from karat.conventions import Convention
@@ -17,166 +21,196 @@ Compares = Literal["id", "doc", "text", "quote", "span", "claim"]
 """What a judge compares: ids, documents, whole texts, texts inside texts, ranges of documents, or claims."""
 
 
-@runtime_checkable
-class Judge(Protocol):
-    """Decides for all samples which retrieved item satisfies which gold item."""
+class Judge:
+    """Decides for all samples which retrieved item satisfies which gold item.
 
-    @property
-    def name(self) -> str:
-        """The judge as it is written: `ids`, or `fuzzy(threshold=0.8)`."""
-        ...
+    The base class of all judges, with the defaults: a custom judge needs only `name` and `__call__`.
+    """
 
-    @property
-    def compares(self) -> Compares:
-        """What is compared."""
-        ...
-
-    @property
-    def fields(self) -> tuple[Field, ...]:
-        """The fields by which two items of a ranking are told apart."""
-        ...
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """The settings as plain values, stored with a run."""
-        ...
-
-    @property
-    def needs_gold(self) -> bool:
-        """True if samples must have gold items."""
-        ...
-
-    @property
-    def makes_gold(self) -> bool:
-        """True if the judge makes gold items itself, such as the claims of an answer."""
-        ...
-
-    @property
-    def complete_gold(self) -> bool:
-        """True if the gold is complete, so that recall is defined."""
-        ...
-
-    @property
-    def parallel(self) -> bool:
-        """True if queries may be judged in batches, by several processes or machines."""
-        ...
+    name: str
+    """The judge as it is written: `ids`, or `fuzzy(threshold=0.8)`."""
+    compares: Compares = "text"
+    fields: tuple[Field, ...] = ("text",)
+    """The fields that identify an item: two items of a ranking that agree in all of them are copies."""
+    settings: Mapping[str, Any] = {}
+    """The settings as plain JSON values, stored with a run."""
+    needs_gold: bool = True
+    """True if samples must have gold items."""
+    makes_gold: bool = False
+    """True if the judge creates the gold items, such as the claims of an answer."""
+    complete_gold: bool = True
+    """True if the gold is complete, so that recall is defined."""
+    parallel: bool = True
+    """True if queries may be judged in batches, by several processes or machines."""
+    model: Any = None
+    """The settings of the language model; None if the judge calls no model."""
 
     def same(self, text: str) -> str:
-        """The normal form of a text: two items with the same form are copies."""
-        ...
+        """The normal form of a field: two items whose fields have the same forms are copies."""
+        return text
 
     def __call__(self, samples: Samples, convention: Convention) -> Hits:
         """Judge every sample."""
-        ...
+        raise NotImplementedError
 
 
-class JudgeBase:
-    """The defaults of the protocol. A judge derived from it needs a `name` and `__call__`."""
+@runtime_checkable
+class BareJudge(Protocol):
+    """A custom judge that is not derived from `Judge`, and declares nothing but its name."""
 
-    compares: Compares = "text"
-    fields: tuple[Field, ...] = ("text",)
-    settings: Mapping[str, Any] = {}
-    needs_gold = True
-    makes_gold = False
-    complete_gold = True
-    parallel = True
+    name: str
 
-    def same(self, text: str) -> str:
-        """The text itself: only equal texts are copies."""
-        return text
+    def __call__(self, samples: Samples, convention: Convention) -> Hits:
+        """Judge every sample."""
 
 
-class CustomJudge(JudgeBase):
-    """A custom judge that has only a name and a call, with the defaults of the protocol."""
+class CustomJudge(Judge):
+    """A bare judge with the defaults; `like` fits these to the data."""
 
-    def __init__(self, judge: Any) -> None:
-        self.name: str = judge.name
+    def __init__(self, judge: BareJudge) -> None:
+        self.name = judge.name
         self._judge = judge
 
     def __call__(self, samples: Samples, convention: Convention) -> Hits:
-        """Let the custom judge decide."""
-        hits: Hits = self._judge(samples, convention)
-        return hits
+        """Call the custom judge."""
+        return self._judge(samples, convention)
+
+    def like(self, other: Judge) -> Self:
+        """The same judge, which compares what another judge does."""
+        fitted = copy(self)
+        fitted.compares, fitted.fields = other.compares, other.fields
+        return fitted
 
 
-JUDGES: dict[str, Callable[..., Judge]] = {}
-_LATER = ("text", "contains", "fuzzy", "spans", "claims", "relevance")
-"""Judges of texts live in a module of their name, which is loaded when one of them is first wanted."""
-
-J = TypeVar("J", bound=Callable[..., Judge])
-
-
-def judge(name: str) -> Callable[[J], J]:
-    """Enter a class of judges under this name; its arguments are the judge's settings."""
-
-    def enter(maker: J) -> J:
-        JUDGES[name] = maker
-        return maker
-
-    return enter
+JudgeLike: TypeAlias = str | Judge | Callable[[Any, Any], Any]
+"""A judge, its name, an object with a name that is called with samples and a convention, or a pairwise function."""
+JUDGES: dict[str, Callable[..., Any]] = {}
+"""The registered judges by name. A built-in judge registers when its module is imported."""
+T = TypeVar("T", bound=Callable[..., Any])
 
 
-def all_judges() -> dict[str, Callable[..., Judge]]:
-    """Every judge by its name."""
-    for name in _LATER:
+@overload
+def judge(name: str, /) -> Callable[[T], T]: ...
+@overload
+def judge(given: T, /) -> T: ...
+def judge(given: Any, /) -> Any:
+    """Register a judge by name: `@karat.judge("name")`, or `@karat.judge` to use the name of the function or class.
+
+    A function compares one gold item with one retrieved item, `(gold, item) -> bool or similarity`; its
+    keyword-only arguments are the settings. A class has a `name` and is called with all samples and a
+    convention; the arguments of its constructor are the settings. Then `judge="name(setting=value)"`
+    finds it, also on the command line with `--import file.py`. A name can be registered again, except
+    those of karat's own judges.
+
+        @karat.judge("first-letters")
+        def first_letters(gold, item, *, size=3):
+            return gold[:size] == item[:size]
+    """
+    return partial(_register, given) if isinstance(given, str) else _register(getattr(given, "__name__", ""), given)
+
+
+def _register(name: str, given: T) -> T:
+    if not callable(given) or parse_call(name) != Call(name, (), {}):
+        raise BadArgument("expected a name and a function or class", got=(name, given), hint='@karat.judge("my-judge")')
+    _import(name)
+    if name in JUDGES and _built_in(JUDGES[name]) and not _built_in(given):
+        raise BadArgument(f'karat has a judge "{name}"; choose another name')
+    if isinstance(given, type):
+        JUDGES[name] = given
+    else:
+        from karat.judges.pairwise import pairwise_maker
+
+        JUDGES[name] = pairwise_maker(name, given)
+    return given
+
+
+def _built_in(maker: Callable[..., Any]) -> bool:
+    return maker.__module__.startswith("karat.judges.")
+
+
+def all_judges() -> dict[str, Callable[..., Any]]:
+    """The constructors of all judges by name."""
+    for module in _modules():
+        import_module(f"karat.judges.{module}")
+    return dict(sorted(JUDGES.items()))
+
+
+def _modules() -> list[str]:
+    return [module.name for module in iter_modules([str(Path(__file__).parent)])]
+
+
+def _import(name: str) -> None:
+    """Import the module that has the name of a judge, if there is one."""
+    if name not in JUDGES and name in _modules():
         import_module(f"karat.judges.{name}")
-    return JUDGES
 
 
-def find_judge(wanted: str | Judge) -> Judge:
-    """The judge of this name with these settings, or the object itself."""
-    if not isinstance(wanted, str):
-        if isinstance(wanted, Judge) and not isinstance(wanted, type):
-            return wanted
-        if callable(wanted) and not isinstance(wanted, type) and isinstance(getattr(wanted, "name", None), str):
+def find_judge(wanted: JudgeLike) -> Judge:
+    """The judge with this name and settings, or a judge made of an object with a name, or of a pairwise function."""
+    if isinstance(wanted, str):
+        return _by_name(wanted)
+    if isinstance(wanted, Judge):
+        return wanted
+    if not isinstance(wanted, type):
+        if isinstance(wanted, BareJudge) and isinstance(wanted.name, str):
             return CustomJudge(wanted)
-        raise BadArgument(
-            "a judge has a name and is called with samples and a convention", got=wanted, hint='judge="ids"'
-        )
-    if wanted in JUDGES:
-        return JUDGES[wanted]()
+        if callable(wanted):
+            from karat.judges.pairwise import PairwiseJudge
+
+            return PairwiseJudge(wanted)
+    raise BadArgument(
+        "expected a judge: its name, an object with a name that is called with samples and a convention, "
+        "or a function of a gold item and a retrieved item",
+        got=wanted,
+        hint='judge="ids"',
+    )
+
+
+def _by_name(wanted: str) -> Judge:
     call = parse_call(wanted)
-    if call.name in _LATER:
-        import_module(f"karat.judges.{call.name}")
+    _import(call.name)
     if call.name not in JUDGES:
         names = sorted(all_judges())
-        raise unknown("judge", call.name, names, "one of: " + ", ".join(names))
+        if call.name not in names:
+            raise unknown("judge", call.name, names, "one of: " + ", ".join(names))
     maker = JUDGES[call.name]
     _check_settings(maker, call)
-    return maker(*call.positional, **call.named)
+    made = maker(*call.positional, **call.named)
+    if not isinstance(made, BareJudge):
+        raise BadArgument(f'judge "{call.name}" needs an attribute `name` and a method `__call__`', got=made)
+    return find_judge(made)
 
 
-def _check_settings(maker: Callable[..., Judge], call: Call) -> None:
-    """Refuse settings that the judge does not have, naming those that it has."""
+def _check_settings(maker: Callable[..., Any], call: Call) -> None:
+    """Refuse settings that the judge does not have; the error lists those that it has."""
     settings = signature(maker).parameters
-    unnamed = [name for name, p in settings.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
-    takes = f"{call.name}({', '.join(f'{name}=…' for name in settings)})" if settings else call.name
+    positional = [name for name, p in settings.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
+    usage = f"{call.name}({', '.join(f'{name}=…' for name in settings)})" if settings else call.name
     for name in call.named:
         if name not in settings:
             close = nearest(name, settings)
             meant = f" Did you mean {close}?" if close else ""
-            raise BadArgument(f'the judge "{call.name}" has no setting "{name}".{meant}', hint=takes)
-    if len(call.positional) > len(unnamed):
-        value = call.positional[len(unnamed)]
-        raise BadArgument(f'a setting of the judge "{call.name}" has no name', got=value, hint=takes)
-    for name in unnamed[: len(call.positional)]:
+            raise BadArgument(f'judge "{call.name}" has no setting "{name}".{meant}', hint=usage)
+    if len(call.positional) > len(positional):
+        value = call.positional[len(positional)]
+        raise BadArgument(f'judge "{call.name}": a setting has no name', got=value, hint=usage)
+    for name in positional[: len(call.positional)]:
         if name in call.named:
-            raise BadArgument(f'{name} of the judge "{call.name}" is given twice', hint=takes)
+            raise BadArgument(f'judge "{call.name}": {name} is given twice', hint=usage)
 
 
 def share_of_one(name: str, value: object) -> float:
-    """A setting that lies between 0 and 1."""
+    """A setting between 0 and 1."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadArgument(f"{name} is a number between 0 and 1", got=value)
+        raise BadArgument(f"{name} must be a number between 0 and 1", got=value)
     if not 0 <= value <= 1:
-        raise BadArgument(
-            f"{name} lies between 0 and 1", got=value, hint=f"{value / 100:g}" if 1 < value <= 100 else None
-        )
+        hint = f"{value / 100:g}" if 1 < value <= 100 else None
+        raise BadArgument(f"{name} must be between 0 and 1", got=value, hint=hint)
     return float(value)
 
 
-def names_of(kind: str, given: object, known: Iterable[str], hint: str) -> tuple[str, ...]:
-    """A setting that is some of several names; one may stand alone, and None is none."""
+def check_names(kind: str, given: object, known: Iterable[str], hint: str) -> tuple[str, ...]:
+    """A setting of several names; a single name may be given alone, and None means none."""
     if given is None:
         return ()
     if not isinstance(given, str | list | tuple | set | frozenset):
@@ -188,8 +222,8 @@ def names_of(kind: str, given: object, known: Iterable[str], hint: str) -> tuple
     return names
 
 
-def truth(name: str, value: object) -> bool:
-    """A setting that is on or off."""
+def check_bool(name: str, value: object) -> bool:
+    """A setting that is True or False."""
     if not isinstance(value, bool):
-        raise BadArgument(f"{name} is True or False", got=value)
+        raise BadArgument(f"{name} must be True or False", got=value)
     return value

@@ -16,7 +16,7 @@ from karat.hits import Gold, Hits
 from karat.judges.attribution import Piece, packed, pieces_of
 from karat.judges.model_judge import Asking, agreement_note
 from karat.judges.prompts import Grade, grade
-from karat.judges.protocol import JudgeBase, judge
+from karat.judges.protocol import Judge, judge
 from karat.judges.support import Contexts, Ranking
 from karat.llm import Answer, Failure, Request
 from karat.samples import Samples
@@ -30,7 +30,7 @@ _MANY = 10
 
 
 @judge("relevance")
-class Relevance(JudgeBase):
+class Relevance(Judge):
     """Grades from 0 to 3 by a language model, for data without gold; for precision, nDCG, RR, not for recall."""
 
     compares = "claim"
@@ -66,7 +66,7 @@ class Relevance(JudgeBase):
         )  # fmt: skip
 
     @property
-    def name(self) -> str:
+    def name(self) -> str:  # type: ignore[override]
         """The judge with every setting that may change its word."""
         written = self.asking.written
         settings: dict[str, object] = {"to": self.to} if self.to != "query" else {}

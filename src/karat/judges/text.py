@@ -1,23 +1,29 @@
-"""The judge `text`: the same text but for what is folded."""
+"""Folding of texts (Unicode form, case, punctuation, white space), and the judge `text`: equal when folded."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Any
 from unicodedata import category, normalize
 
+import numpy as np
+
+from karat._internal.arrays import Ints
 from karat._internal.grammar import write_call
 from karat._internal.progress import track
 from karat.conventions import Convention
 from karat.hits import Hits
 from karat.judges.matches import Matches, texts_of
-from karat.judges.protocol import JudgeBase, judge, names_of
+from karat.judges.protocol import Judge, check_names, judge
 from karat.samples import Samples
+
+_WORD = re.compile(r"\S+")
 
 
 class _Blanks(dict[int, str]):
-    """Maps punctuation to a space and everything else to itself; each character is looked up once."""
+    """A cache for `str.translate` that maps punctuation to a space and any other character to itself."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -29,51 +35,54 @@ _BLANKS = _Blanks()
 
 
 def fold_space(text: str) -> str:
-    """Every run of white space as one space, none at the ends."""
-    # Most texts are folded already, and to see that is quicker: of white space only the space is printable.
+    """The text with single spaces for white space, and none at the ends."""
+    # Most texts are folded already, and this check is faster: the space is the only printable white space.
     if text.isprintable() and "  " not in text and text[:1] != " " and text[-1:] != " ":
         return text
     return " ".join(text.split())
 
 
+def fold_space_with_origins(text: str) -> tuple[str, Ints]:
+    """The text with folded white space, and the offset in the original text of each of its characters."""
+    # The space after a word has the offset at which the word ends.
+    origins = [np.arange(word.start(), word.end() + 1) for word in _WORD.finditer(text)]
+    return fold_space(text), np.concatenate(origins) if origins else np.zeros(0, np.int64)
+
+
 def _fold_punctuation(text: str) -> str:
-    """Punctuation as white space; a text of nothing else stays what it is."""
+    """Punctuation as white space; a text of punctuation alone stays as it is."""
     folded = fold_space(text.translate(_BLANKS))
     return folded or fold_space(text)
-
-
-def _fold_case(text: str) -> str:
-    return text.casefold()
 
 
 def _fold_unicode(text: str) -> str:
     return normalize("NFKC", text)
 
 
-# In the order in which they are applied. Folding the case can leave a text in another form, hence unicode once more.
 FOLDS: dict[str, Callable[[str], str]] = {
     "unicode": _fold_unicode,
-    "case": _fold_case,
+    "case": str.casefold,
     "punctuation": _fold_punctuation,
     "space": fold_space,
 }
+"""The folds in the order in which they are applied."""
 ALL = tuple(FOLDS)
-SAID = {"unicode": "Unicode form", "case": "case", "punctuation": "punctuation", "space": "white space"}
+FOLD_LABELS = {"unicode": "Unicode form", "case": "case", "punctuation": "punctuation", "space": "white space"}
 
 
 def fold_names(given: Any) -> tuple[str, ...]:
     """The names of folds in the order in which they are applied."""
-    names = names_of("fold", given, FOLDS, f"one or several of: {', '.join(FOLDS)}")
+    names = check_names("fold", given, FOLDS, f"one or several of: {', '.join(FOLDS)}")
     return tuple(name for name in FOLDS if name in names)
 
 
 def folder(names: Iterable[str]) -> Callable[[str], str]:
-    """A function that folds a text, and remembers what it folded."""
+    """A function that folds a text, with a cache."""
     steps = [FOLDS[name] for name in names]
     if not steps:
         return str
     if "case" in names and "unicode" in names:
-        steps.insert(2, _fold_unicode)
+        steps.insert(2, _fold_unicode)  # case folding can change the Unicode form
     known: dict[str, str] = {}
 
     def fold(text: str) -> str:
@@ -89,23 +98,23 @@ def folder(names: Iterable[str]) -> Callable[[str], str]:
 
 
 @judge("text")
-class Text(JudgeBase):
-    """The same text but for Unicode form, case, white space and punctuation; `fold` says which of them."""
+class Text(Judge):
+    """The same text except for Unicode form, case, white space and punctuation; `fold` selects some of these."""
 
     def __init__(self, fold: Any = ALL) -> None:
         self.fold = fold_names(fold)
-        self._normal = folder(self.fold)
+        self.settings = {"fold": list(self.fold)}
         self.name = "text" if self.fold == ALL else write_call("text", fold=self.fold)
 
     def same(self, text: str) -> str:
         """The folded text."""
-        return self._normal(text)
+        return folder(self.fold)(text)
 
     def __call__(self, samples: Samples, convention: Convention) -> Hits:
-        """Look every folded chunk up among the folded gold of its query."""
+        """Look up every folded chunk among the folded gold texts of its query."""
         fold = folder(self.fold)
         texts = texts_of(samples, self.name, convention, fold)
-        matches = Matches(samples, texts, fold)
+        matches = Matches.of_texts(samples, texts, fold)
         rows = zip(texts.chunks, pairwise(texts.start), strict=True)
         for query, (chunks, (begin, end)) in enumerate(track(rows, len(samples), self.name)):
             wanted: dict[str, list[int]] = {}
@@ -119,6 +128,6 @@ class Text(JudgeBase):
     def _why(self, chunk: str, gold: str) -> str:
         if chunk == gold:
             return "exact"
-        tried = [name for name in ("space", "case", "unicode", "punctuation") if name in self.fold]
-        one = next((name for name in tried if FOLDS[name](chunk) == FOLDS[name](gold)), None)
-        return f"same but for {SAID[one]}" if one else "same when folded"
+        folds = [name for name in ("space", "case", "unicode", "punctuation") if name in self.fold]
+        one = next((name for name in folds if FOLDS[name](chunk) == FOLDS[name](gold)), None)
+        return f"same except for {FOLD_LABELS[one]}" if one else "same when folded"

@@ -17,21 +17,20 @@ from karat._internal.grammar import parse_call, write
 from karat.conventions import Convention
 from karat.errors import BadArgument, KaratError, nearest
 from karat.hits import Cutoffs, Hits
-from karat.metrics.registry import PARSED, Definition, find_metric
+from karat.metrics.registry import Definition, cached, find_metric
 
 DEFAULT = "recall@1,3,5,10 precision@5 ndcg@10 rr"
 
-# Names are separated by white space; a comma does too, unless it stands between two cutoffs.
+# Names are separated by white space, semicolons, or commas that are not between two cutoffs.
 _SEPARATOR = re.compile(r"[\s;]+|,(?!\s*\d)(?![^()]*\))")
 _SPACE_INSIDE = re.compile(r"(?<=[,(=@])\s+(?=[\w.+-]+)|\s+(?=[@)=])|\s+(?=,\s*\d)|(?<=\d,)\s+(?=\d)")
-_MOST = 10**12
-_REMEMBERED = 256
+_MAX = 10**12
 _AT = re.compile(r"(?P<name>.+?)_(?:at_|cut_)?(?P<k>\d+t?)")
 
 
 @dataclass(frozen=True)
 class Budget:
-    """A cutoff in tokens: as many items from the top as hold no more than these. Written `500t`."""
+    """A token budget as a cutoff, written `500t`: the longest prefix of the ranking that fits."""
 
     tokens: int
 
@@ -44,7 +43,17 @@ Cutoff: TypeAlias = int | Budget
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric with its settings and cutoffs; its text form reads back as the same metric."""
+    """A metric with its settings and cutoffs. `str(metric)` parses back to the same metric.
+
+    Args:
+        name: the name of a registered metric.
+        ks: cutoffs, in ranks or as token budgets; empty for no cutoff.
+        settings: settings of the metric, such as `{"beta": 2.0}`; None is the default.
+
+    Example:
+        >>> str(karat.Metric("f", (5, 10), {"beta": 2.0}))
+        'f(beta=2)@5,10'
+    """
 
     name: str
     ks: tuple[Cutoff, ...] = ()
@@ -54,14 +63,14 @@ class Metric:
         given = {name: value for name, value in sorted(self.settings.items()) if value is not None}
         object.__setattr__(self, "settings", MappingProxyType(given))
         if not isinstance(self.ks, tuple) or not all(map(_is_cutoff, self.ks)):
-            raise BadArgument("cutoffs are whole numbers, at least 1", got=self.ks, hint="(1, 5, 10)")
+            raise BadArgument("cutoffs must be whole numbers from 1 on", got=self.ks, hint="(1, 5, 10)")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Metric, (self.name, self.ks, dict(self.settings))
 
     @property
     def definition(self) -> Definition:
-        """What the registry knows of it."""
+        """The registered metric."""
         return find_metric(self.name)
 
     @property
@@ -82,90 +91,66 @@ class Metric:
 
     @cached_property
     def columns(self) -> tuple[tuple[str, Cutoff | None], ...]:
-        """Each cutoff's own name, with the cutoff."""
+        """The full name for each cutoff, with the cutoff."""
         return tuple((f"{self.base}@{k}", k) for k in self.ks) or ((self.base, None),)
 
     @cached_property
-    def _keywords(self) -> dict[str, float | None]:
-        return dict(self.settings)
-
-    @cached_property
     def names(self) -> tuple[str, ...]:
-        """Each cutoff's own name."""
+        """The full name for each cutoff, such as `recall@5`."""
         return tuple(name for name, _ in self.columns)
 
     @cached_property
     def has_budget(self) -> bool:
-        """Whether a cutoff is given in tokens."""
+        """True if a cutoff is a token budget."""
         return any(isinstance(k, Budget) for k in self.ks)
 
     @cached_property
     def _ranks(self) -> Cutoffs:
         cutoffs = np.array([[inf if k is None else k] for _, k in self.columns], float)
-        cutoffs.setflags(write=False)  # every formula gets this very array
+        cutoffs.setflags(write=False)  # all formulas share this array
         return cutoffs
 
     def cutoffs(self, hits: Hits) -> Cutoffs:
-        """The cutoffs as formulas take them, in ranks; how many ranks a budget reaches is each query's own."""
+        """The cutoffs in ranks; a token budget has a rank per query."""
         if not self.has_budget:
             return self._ranks
         return np.array([_reach(k, hits) for k in self.ks])
 
     def scores(self, hits: Hits, c: Convention) -> dict[str, Floats]:
-        """At each cutoff, one number per query; what lacks gold gets the convention's value for that."""
+        """One number per query at each cutoff; queries without gold get the value of the convention."""
         c = c.of(self.name, cut=bool(self.ks)) if c.exceptions else c
-        definition, settings = self._meant(c), self._keywords
+        definition = self._renamed(c)
         values = self._values(definition, hits, c)
-        rows = (len(self.columns), hits.queries)
-        if values.shape != rows:
-            values = self._spread(values, rows)
         if definition.needs_gold:
-            values = self._at_edges(values, hits, c, settings.get("rel"))
+            values = _edge_cases(values, hits, c, self.settings.get("rel"))
         if c.clamped:
             values = np.minimum(values, 1.0)
         return dict(zip(self.names, values, strict=True))
 
-    def _meant(self, c: Convention) -> Definition:
-        """What the convention understands by the name."""
+    def _renamed(self, c: Convention) -> Definition:
+        """The metric that the convention computes under this name."""
         return find_metric(c.renames[self.name]) if self.name in c.renames else self.definition
 
-    def _at_edges(self, values: Floats, hits: Hits, c: Convention, rel: float | None) -> Floats:
-        """What the convention gives where there is nothing to measure."""
-        if c.none_found != 0:
-            values = np.where(hits.retrieved_count(c, rel) > 0, values, c.none_found)
-        if c.empty_retrieved != 0:
-            values = np.where(hits.depth > 0, values, c.empty_retrieved)
-        if (undefined := hits.without_gold(rel)) is None:
-            return values
-        values = np.where(undefined, c.empty_gold, values)
-        if c.nothing_judged is not None:
-            values = np.where(hits.judged_nothing(), c.nothing_judged, values)
-        if c.both_empty is not None:
-            values = np.where(undefined & (hits.depth == 0), c.both_empty, values)
-        return values
-
     def _values(self, definition: Definition, hits: Hits, c: Convention) -> Floats:
-        """What the formula gives; its own mistakes are told with its name."""
+        """The result of the formula, one row per cutoff."""
         try:
-            return np.asarray(definition.formula(hits, self.cutoffs(hits), c, **self._keywords), float)
+            values = np.asarray(definition.formula(hits, self.cutoffs(hits), c, **self.settings), float)
         except KaratError:
             raise
         except Exception as error:
             raise BadArgument(f"the metric {self.name} failed: {type(error).__name__}: {error}") from error
-
-    def _spread(self, values: Floats, rows: tuple[int, int]) -> Floats:
-        """One row for each cutoff, where the formula gave one for all."""
-        if values.shape in ((rows[1],), (1, rows[1])):
-            return np.broadcast_to(values, rows)
-        raise BadArgument(
-            f"the metric {self.name} gave an array of shape {values.shape}; "
-            f"wanted one number for each of the {rows[1]} queries"
-        )
+        rows, queries = len(self.columns), hits.queries
+        if values.shape in ((queries,), (1, queries)):
+            values = np.broadcast_to(values, (rows, queries))
+        if values.shape != (rows, queries):
+            problem = f"the metric {self.name} returned an array of shape {values.shape}"
+            raise BadArgument(f"{problem}; expected {queries} numbers, one per query")
+        return values
 
     def weights(self, hits: Hits, c: Convention) -> dict[str, Floats]:
-        """What each query weighs in the pooled score, at each cutoff; nothing if it cannot be pooled."""
+        """The weight of each query in the pooled score at each cutoff; empty if the metric cannot be pooled."""
         c = c.of(self.name, cut=bool(self.ks)) if c.exceptions else c
-        pool = self._meant(c).pool
+        pool = self._renamed(c).pool
         if pool is None:
             return {}
         rel = {name: value for name, value in self.settings.items() if name == "rel"}
@@ -173,8 +158,36 @@ class Metric:
         return dict(zip(self.names, values, strict=True))
 
 
+def _edge_cases(values: Floats, hits: Hits, c: Convention, rel: float | None) -> Floats:
+    """The scores with the convention's values where there is no gold, or nothing was retrieved or found."""
+    if c.none_found != 0:
+        values = np.where(hits.retrieved_count(c, rel) > 0, values, c.none_found)
+    if c.empty_retrieved != 0:
+        values = np.where(hits.depth > 0, values, c.empty_retrieved)
+    if (undefined := hits.without_gold(rel)) is None:
+        return values
+    values = np.where(undefined, c.empty_gold, values)
+    if c.nothing_judged is not None:
+        values = np.where(hits.judged_nothing(), c.nothing_judged, values)
+    if c.both_empty is not None:
+        values = np.where(undefined & (hits.depth == 0), c.both_empty, values)
+    return values
+
+
 def parse(text: str) -> Metric:
-    """Read one metric: `ndcg@10`, `f(beta=2)@5`, or a common other name such as `mrr` or `recall_at_5`."""
+    """Parse one metric.
+
+    Args:
+        text: a name with optional settings and cutoffs, such as `ndcg@10` or `f(beta=2)@5,10`, or an alias such as
+            `mrr` or `recall_at_5`.
+
+    Returns:
+        The `Metric`; raises `UnknownName` or `BadArgument` if the text is not one.
+
+    Example:
+        >>> karat.parse("recall_at_5") == karat.Metric("recall", (5,))
+        True
+    """
     whole = text.strip()
     call_text, at, cutoffs = whole.partition("@")
     if (other := _AT.fullmatch(call_text)) and not at:
@@ -182,8 +195,8 @@ def parse(text: str) -> Metric:
     call = parse_call(call_text)
     definition = find_metric(call.name)
     if call.positional:
-        wanted = next(iter(definition.settings), None)
-        hint = f"{definition.name}({wanted}={write(call.positional[0])})" if wanted else definition.name
+        first = next(iter(definition.settings), None)
+        hint = f"{definition.name}({first}={write(call.positional[0])})" if first else definition.name
         raise BadArgument(f'a setting of "{whole}" has no name', hint=hint)
     ks = _cutoffs(cutoffs, whole) if at else ()
     if ks and not definition.cutoff:
@@ -192,7 +205,7 @@ def parse(text: str) -> Metric:
 
 
 def parse_stored(text: str) -> Metric:
-    """Read a metric's own text form, also of a metric that is not defined here."""
+    """Parse the text form of a metric that may not be registered here."""
     base, _, cutoffs = text.partition("@")
     call = parse_call(base)
     settings = {name: value for name, value in call.named.items() if isinstance(value, int | float)}
@@ -200,29 +213,25 @@ def parse_stored(text: str) -> Metric:
 
 
 def parse_all(metrics: str | Metric | Iterable[str | Metric]) -> tuple[Metric, ...]:
-    """Read several metrics, from one text or from a list."""
+    """Parse several metrics, from one text or from a list."""
     if isinstance(metrics, str):
         return _parse_text(metrics)
     if isinstance(metrics, Metric):
         return (parse(str(metrics)),)
     if not isinstance(metrics, Iterable) or isinstance(metrics, Mapping):
-        raise BadArgument("metrics are given by their names", got=metrics, hint="gold=… if this is the gold")
+        raise BadArgument("expected metric names", got=metrics, hint="gold=… if this is the gold")
     read: list[Metric] = []
     for one in metrics:
         if not isinstance(one, str | Metric):
-            raise BadArgument("a metric is given by its name", got=one, hint='"recall@5"')
+            raise BadArgument("expected a metric name", got=one, hint='"recall@5"')
         read += (parse(str(one)),) if isinstance(one, Metric) else _parse_text(one)
     if not read:
-        raise BadArgument("no metric was asked for", hint=f'"{DEFAULT}"')
+        raise BadArgument("no metric was requested", hint=f'"{DEFAULT}"')
     return tuple(read)
 
 
 def _parse_text(text: str) -> tuple[Metric, ...]:
-    if text not in PARSED:
-        if len(PARSED) > _REMEMBERED:
-            PARSED.clear()
-        PARSED[text] = _parse_several(text)
-    read: tuple[Metric, ...] = PARSED[text]
+    read: tuple[Metric, ...] = cached(_parse_several, text)
     return read
 
 
@@ -230,21 +239,21 @@ def _parse_several(text: str) -> tuple[Metric, ...]:
     joined = _SPACE_INSIDE.sub("", text.strip())
     read = tuple(parse(part) for part in _SEPARATOR.split(joined) if part)
     if not read:
-        raise BadArgument("no metric was asked for", hint=f'"{DEFAULT}"')
+        raise BadArgument("no metric was requested", hint=f'"{DEFAULT}"')
     return read
 
 
 def _is_cutoff(k: object) -> bool:
     number = k.tokens if isinstance(k, Budget) else k
-    return type(number) is int and 1 <= number <= _MOST
+    return type(number) is int and 1 <= number <= _MAX
 
 
 def _reach(k: Cutoff, hits: Hits) -> Floats:
-    """How many ranks of each query lie within a cutoff."""
+    """The number of ranks of each query within a cutoff."""
     if not isinstance(k, Budget):
         return np.full(hits.queries, float(k))
     if "tokens" not in hits.totals.at_rank:
-        raise BadArgument(f"@{k} is a budget of tokens, and nobody has counted them", hint="karat.evaluate counts")
+        raise BadArgument(f"@{k} is a token budget, but these hits have no token counts", hint="karat.evaluate(…)")
     return hits.totals.ranks_within("tokens", k.tokens)
 
 
@@ -254,12 +263,12 @@ def _cutoffs(text: str, whole: str) -> tuple[Cutoff, ...]:
     for part in text.split(","):
         digits = part.strip().removesuffix("t")
         if not (digits.isascii() and digits.removeprefix("-").isdecimal()):
-            problem = "a cutoff k is a whole number, or a budget of tokens such as 500t"
+            problem = "a cutoff is a whole number, or a token budget such as 500t"
             budget = re.fullmatch(r"(\d+)\s*(?:T|tok|tokens?)", part.strip())
             base = whole.partition("@")[0]
             raise BadArgument(problem, got=whole, hint=f"{base}@{budget[1]}t" if budget else hint)
-        if len(digits) > len(str(_MOST)) or not 1 <= int(digits) <= _MOST:
-            raise BadArgument("a cutoff k is at least 1, and no more than a million million", got=whole, hint=hint)
+        if len(digits) > len(str(_MAX)) or not 1 <= int(digits) <= _MAX:
+            raise BadArgument("a cutoff is at least 1 and at most 10^12", got=whole, hint=hint)
         ks.append(Budget(int(digits)) if part.strip().endswith("t") else int(digits))
     return tuple(dict.fromkeys(ks))
 
@@ -272,7 +281,7 @@ def _settings(named: dict[str, object], definition: Definition, whole: str) -> d
             takes = ", ".join(definition.settings) or "none"
             meant = f" Did you mean {close}?" if close else ""
             raise BadArgument(f'{definition.name} has no setting "{name}".{meant} It takes: {takes}')
-        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _MOST:
-            raise BadArgument(f'"{name}" in "{whole}" is a number', got=value)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _MAX:
+            raise BadArgument(f'"{name}" in "{whole}" must be a number', got=value)
         settings[name] = float(value)
     return settings

@@ -1,4 +1,4 @@
-"""Metrics for which it matters where in the ranking the gold stands."""
+"""Metrics of the ranks at which gold items are found."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from itertools import pairwise
 
 import numpy as np
 
-from karat._internal.arrays import Bools, Floats, Ints, starts
+from karat._internal.arrays import Bools, Floats, Ints, is_relevant, starts
 from karat.conventions import Convention
 from karat.errors import BadArgument
 from karat.hits import Cutoffs, Hits
 from karat.hits.views import View, best_ranking, number_in_query
 from karat.metrics.registry import metric
-from karat.metrics.sets import gold_items
+from karat.metrics.sets import gold_items, share
 
 
 def gained(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
-    """What the ranking gains within k."""
+    """The discounted cumulative gain (DCG) of the ranking within k."""
     view = hits.items(c, of="ndcg")
     if c.ties == "averaged" and (score := hits.totals.at_rank.get("score")) is not None:
         return _mean_over_orders(hits, view, score, k, c) + _below(hits, k, c)
@@ -25,14 +25,14 @@ def gained(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
 
 
 def ideal(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
-    """What the best ranking of the gold would gain, summed in the same order as the ranking itself."""
+    """The DCG of the ideal ranking, summed in the same order as that of the ranking."""
     if c.ideal == "grown":
         return np.concatenate([_with_copies(hits, cutoffs, c) for cutoffs in k])
     view = hits.items(c, of="ndcg")
     best = hits.best_order if c.ideal != "retrieved" else best_ranking(view.query, view.grade, hits.queries)
     worth = _worth(hits, best, c)
     if c.ideal == "returned":
-        # An item that satisfies two gold items fills two places, so these may reach below what came back.
+        # An item that matches two gold items takes two places, which may exceed the number of retrieved items.
         reach = hits.depth.copy()
         np.maximum.at(reach, view.query, view.place)
         worth = np.where(best.place <= reach[best.query], worth, 0.0)
@@ -40,9 +40,9 @@ def ideal(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
 
 
 def _with_copies(hits: Hits, k: Floats, c: Convention) -> Floats:
-    """The ideal of a gold that has grown by every copy within k, cut at what came back."""
+    """The ideal DCG if every copy within k is added to the gold, cut at the number of retrieved items."""
     copies = hits.copies(c)
-    within = copies.rank <= (k[copies.query] if len(k) > 1 else k[0])
+    within = copies.rank <= _of_query(k, copies.query)
     gold = hits.best_order
     query = np.concatenate([gold.query, copies.query[within]])
     grade = np.concatenate([gold.grade, copies.grade[within]])
@@ -53,19 +53,19 @@ def _with_copies(hits: Hits, k: Floats, c: Convention) -> Floats:
 
 
 def _mean_over_orders(hits: Hits, view: View, score: Floats, k: Cutoffs, c: Convention) -> Floats:
-    """What is gained on average over all orders of items with equal scores: each gets the mean of their discounts."""
+    """The mean DCG over all orders of tied items: each item gets the mean discount of its tie."""
     first, last = _ties(hits, view, score)
     gain, count = _gain(view.grade, c), last - first + 1
     sums = []
     for cutoffs in k:
-        cut = cutoffs[view.query] if len(cutoffs) > 1 else np.full(len(view.query), cutoffs[0])
+        cut = np.broadcast_to(_of_query(cutoffs, view.query), view.query.shape)
         share = (_discounted(np.minimum(last, cut), c) - _discounted(np.minimum(first - 1, cut), c)) / count
         sums.append(np.bincount(view.query, gain * share, hits.queries))
     return np.array(sums)
 
 
 def _ties(hits: Hits, view: View, score: Floats) -> tuple[Ints, Ints]:
-    """The first and the last rank at which an item stands whose score is that of each row."""
+    """The first and the last rank of the items with the same score as each row."""
     start = starts(hits.depth)
     begins = np.zeros(len(score) + 1, bool)
     begins[1:-1] = score[1:] != score[:-1]
@@ -76,8 +76,14 @@ def _ties(hits: Hits, view: View, score: Floats) -> tuple[Ints, Ints]:
     return first, first + at[group + 1] - at[group] - 1
 
 
+def _of_query(cutoffs: Floats, query: Ints) -> Floats:
+    """The cutoff of each row's query; `cutoffs` has one value, or one per query."""
+    own: Floats = cutoffs[query] if len(cutoffs) > 1 else cutoffs[0]
+    return own
+
+
 def _below(hits: Hits, k: Cutoffs, c: Convention) -> Floats | float:
-    """What judged items gain that were not retrieved, if they are taken to stand below the ranking, all tied."""
+    """The gain of gold items that were not retrieved, if the convention ranks them last, all tied."""
     if c.unretrieved == "absent":
         return 0.0
     found = hits.items(c, 0.0)
@@ -99,7 +105,7 @@ def _discounted(place: Floats, c: Convention) -> Floats:
 
 
 def _worth(hits: Hits, view: View, c: Convention) -> Floats:
-    """What each item gains at its place."""
+    """The discounted gain of each item."""
     key = (id(view), c.gain, c.discount)
     return hits.once(key, lambda: _gain(view.grade, c) * _discount(view.place, c), view)
 
@@ -117,7 +123,7 @@ def _discount(place: Ints, c: Convention) -> Floats:
 
 @lru_cache(maxsize=64)
 def _discounts(discount: str, size: int) -> Floats:
-    """The discount of every place below a size: few places, many items, so look them up."""
+    """The discounts of all places below `size`, as a lookup table."""
     place: Floats = np.arange(size, dtype=float)
     discounts: Floats = 1.0 / np.log2(np.maximum(place + 1 if discount == "log2" else place, 2.0))
     return discounts
@@ -126,36 +132,35 @@ def _discounts(discount: str, size: int) -> Floats:
 @metric(symbol="RR", aliases=("mrr", "reciprocal_rank", "recip_rank"))
 def rr(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """One over the rank of the first relevant item."""
-    return 1.0 / hits.first_rank(k, c, rel)  # never found: the rank is infinite, the score is 0
+    return 1.0 / hits.first_rank(k, c, rel)  # if nothing is found, the rank is infinite and the score 0
 
 
 @metric(
     symbol="AP", aliases=("map", "average_precision", "mean_average_precision"), pool=gold_items, needs_all_gold=True
 )
 def ap(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
-    """Mean, over the gold items, of the precision at the rank where each is found."""
+    """Mean precision at the ranks of the gold items; an item that is not found counts as 0."""
     view = hits.items(c, rel, of="ap")
     whole = {
         "gold": lambda: hits.gold_count(rel),
         "retrieved": lambda: hits.retrieved_count(c, rel, of="ap"),
         "found": lambda: hits.count(view, k),
     }[c.ap_over]()
-    precision_there = (number_in_query(view.query) + 1.0) / view.place
-    return hits.total(view, precision_there, view.place, k) / np.maximum(whole, 1.0)
+    return share(hits.total(view, (number_in_query(view.query) + 1.0) / view.place, view.place, k), whole)
 
 
 @metric(symbol="nDCG", aliases=("ndcg_at_k",))
 def ndcg(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
-    """Gold found, by grade and discounted by rank, against the best possible ranking of the gold."""
+    """Gain of the gold found, discounted by rank, divided by that of the ideal ranking."""
     best = ideal(hits, k, c)
     return gained(hits, k, c) / np.where(best > 0, best, 1.0)
 
 
 @metric(symbol="ERR")
 def err(hits: Hits, k: Cutoffs, c: Convention, *, max_grade: float = 4.0) -> Floats:
-    """One over the rank at which a reader is expected to stop, the better the grade the likelier."""
+    """Expected reciprocal rank at which a reader stops; better grades make stopping more likely."""
     if not 0 < max_grade <= 60:
-        raise BadArgument("max_grade lies between 0 and 60", got=max_grade)
+        raise BadArgument("max_grade must be between 0 and 60", got=max_grade)
     view = hits.ranks(c)
     stop = (np.exp2(np.minimum(view.grade, max_grade)) - 1) / np.exp2(max_grade)
     still_reading = np.ones_like(stop)
@@ -166,28 +171,28 @@ def err(hits: Hits, k: Cutoffs, c: Convention, *, max_grade: float = 4.0) -> Flo
 
 @metric(symbol="RBP")
 def rbp(hits: Hits, k: Cutoffs, c: Convention, *, p: float = 0.8, rel: float | None = None) -> Floats:
-    """Share of what is read that is relevant, by a reader who goes on to the next rank with chance p."""
+    """Expected share of relevant items for a reader who goes on to the next rank with probability p."""
     if not 0 < p < 1:
-        raise BadArgument("p lies between 0 and 1", got=p)
+        raise BadArgument("p must be between 0 and 1", got=p)
     view = hits.ranks(c, rel)
     weight = view.grade if c.rbp_of == "grade" else 1.0
     sums = (1 - p) * hits.total(view, weight * np.power(p, view.rank - 1.0), view.rank, k)
-    return sums if c.rbp_of == "grade" else np.minimum(sums, 1.0)  # a sum of very many terms may be rounded up
+    return sums if c.rbp_of == "grade" else np.minimum(sums, 1.0)  # rounding errors of long sums
 
 
 @metric(symbol="bpref", cutoff=False, needs_all_gold=True)
 def bpref(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
-    """Share of pairs, relevant and judged irrelevant, that stand in the right order."""
+    """Share of pairs of a relevant and a judged irrelevant item that are in the right order."""
     view, size = hits.items(c, 0.0), hits.gold_count(rel)
-    good = view.grade > 0 if rel is None else view.grade >= rel
-    worse = np.minimum(hits.gold_count(0.0) - size, size)  # judged irrelevant, as many as count
+    good = is_relevant(view.grade, rel)
+    worse = np.minimum(hits.gold_count(0.0) - size, size)  # judged irrelevant, at most as many as relevant
     above = np.minimum(number_in_query(view.query) - _earlier(good, view.query), size[view.query])
     penalty = above / np.maximum(worse, 1.0)[view.query]
-    return hits.total(view, np.where(good, 1.0 - penalty, 0.0), view.rank, k) / np.maximum(size, 1.0)
+    return share(hits.total(view, np.where(good, 1.0 - penalty, 0.0), view.rank, k), size)
 
 
 def _earlier(good: Bools, query: Ints) -> Ints:
-    """How many good rows stand above each row of the same query."""
+    """The number of good rows above each row of the same query."""
     so_far: Ints = np.cumsum(good) - good
     before_query: Ints = so_far[np.arange(len(query)) - number_in_query(query)]
     return so_far - before_query
@@ -201,14 +206,14 @@ def _bounds(view: View) -> list[tuple[int, int]]:
 
 @metric(symbol="RR-each", pool=gold_items, needs_all_gold=True)
 def rr_each(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
-    """Mean, over the gold items, of one over the rank where each is found."""
+    """Mean reciprocal rank of the gold items, each searched for alone."""
     view = hits.items(c, rel)
-    return hits.total(view, 1.0 / view.rank, view.rank, k) / np.maximum(hits.gold_count(rel), 1.0)
+    return share(hits.total(view, 1.0 / view.rank, view.rank, k), hits.gold_count(rel))
 
 
 @metric(symbol="AP-each", pool=gold_items, needs_all_gold=True)
 def ap_each(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
-    """Mean, over the gold items, of the average precision of a search for that one alone."""
+    """Mean average precision of the gold items, each searched for alone."""
     rows = hits.matches(c, rel)
     rows = rows[np.lexsort((hits.rank[rows], hits.gold[rows]))]
     query, rank, gold = hits.query[rows], hits.rank[rows], hits.gold[rows]
@@ -216,8 +221,8 @@ def ap_each(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) 
     size = len(hits.gold_items.grade)
     means = []
     for cutoffs in k:
-        within = rank <= (cutoffs[query] if len(cutoffs) > 1 else cutoffs[0])
+        within = rank <= _of_query(cutoffs, query)
         count = np.bincount(gold[within], minlength=size)
-        each = np.bincount(gold[within], precision[within], size) / np.maximum(count, 1)
+        each: Floats = np.bincount(gold[within], precision[within], size) / np.maximum(count, 1)
         means.append(np.bincount(hits.gold_query, each, hits.queries))
-    return np.array(means) / np.maximum(hits.gold_count(rel), 1.0)
+    return share(np.array(means, float), hits.gold_count(rel))

@@ -1,61 +1,74 @@
-"""How a function becomes a metric: its name, its settings and what it needs, told once."""
+"""The metric registry: `@metric` turns a function into a metric."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, overload
+from functools import lru_cache
+from typing import Protocol, TypeVar, overload
 
 from karat._internal.arrays import Floats
 from karat.conventions import Convention
 from karat.errors import BadArgument, unknown
 from karat.hits import Cutoffs, Hits
 
+T = TypeVar("T")
 _RESERVED = frozenset(("query_id", "query", "depth", "failed", "gold", "gold_items", "hits", "queries", "retrieved"))
-"""Other columns of run files and tables."""
+"""Names of other columns in run files and tables."""
 
 
 class Formula(Protocol):
-    """A metric's function: hits in, one number per query out; settings are keyword-only."""
+    """The function of a metric; settings are keyword-only."""
 
     def __call__(self, hits: Hits, k: Cutoffs, c: Convention, /, **settings: float | None) -> Floats:
-        """One number per query, in a row for each cutoff."""
-        ...
+        """One number per query, in one row per cutoff."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """A metric as the registry knows it."""
+    """A registered metric."""
 
     name: str
     formula: Formula
     symbol: str
     cutoff: bool
-    """Whether `@k` may be asked of it."""
+    """True if the metric takes a cutoff `@k`."""
     needs_gold: bool
-    """Whether a query without relevant gold is undefined."""
+    """True if the metric is undefined for queries without relevant gold."""
     needs_all_gold: bool
-    """True if the metric asks how much of all gold was found, so that the gold must be complete."""
+    """True if the metric needs the complete gold, as recall does."""
     pool: Formula | None
-    """What a query weighs when queries are pooled: the denominator of the metric, if it has one."""
+    """The weight of a query in pooled scores: the denominator of the metric, if it has one."""
     aliases: tuple[str, ...] = ()
     settings: Mapping[str, float | None] = field(default_factory=dict)
 
     @property
     def built_in(self) -> bool:
-        """True if karat defines it."""
+        """True if the metric is karat's own."""
         return self.formula.__module__.startswith("karat.")
 
     @property
     def help(self) -> str:
-        """The first line of the function's own description."""
+        """The first line of the docstring."""
         return (self.formula.__doc__ or "").strip().partition("\n")[0]
 
 
 METRICS: dict[str, Definition] = {}
 _ALIASES: dict[str, str] = {}
-PARSED: dict[str, Any] = {}
-"""Texts that were read before; forgotten when a metric is defined."""
+
+
+@lru_cache(maxsize=256)
+def cached(parse: Callable[[str], T], text: str) -> T:
+    """`parse(text)`, cached until another metric is registered."""
+    return parse(text)
+
+
+def register_all(definitions: Mapping[str, Definition]) -> None:
+    """Register metrics, here or from another process."""
+    if any(METRICS.get(name) is not own for name, own in definitions.items()):
+        METRICS.update(definitions)
+        _ALIASES.update({alias: name for name, own in definitions.items() for alias in own.aliases})
+        cached.cache_clear()
 
 
 @overload
@@ -81,17 +94,40 @@ def metric(
     needs_all_gold: bool = False,
     pool: Callable[..., Floats] | None = None,
 ) -> Callable[..., Floats] | Callable[[Callable[..., Floats]], Callable[..., Floats]]:
-    """Make a metric of a function `(hits, k, convention, *, settings…) → one number per query`.
+    """Register a function as a metric.
 
-    Its name is the function's, its settings are the keyword-only arguments, and its help is the
-    docstring. Defining a name again replaces it, so that a notebook's cell may run twice; karat's
-    own names are not replaced.
+    The function is called with `(hits, k, convention)`, computes all queries and cutoffs at once, and returns one
+    number per query (or a row of them per cutoff). Its name is the metric's name, its keyword-only arguments are
+    the settings, and the first line of its docstring is the help. Registering a custom name again replaces the
+    metric, so that a notebook cell can run twice; karat's own metrics cannot be replaced.
+
+    Args:
+        formula: the function, if the decorator is used without arguments.
+        symbol: a short name for tables; the name by default.
+        aliases: other names under which the metric can be requested.
+        cutoff: False if the metric takes no `@k`.
+        needs_gold: False if the metric is defined for queries without relevant gold.
+        needs_all_gold: True if the metric needs the complete gold, as recall does. Judges that only grade what was
+            retrieved refuse such metrics.
+        pool: the denominator of the metric as a function with the same arguments, used as the weight of a query
+            in pooled (micro-averaged) scores; None if the metric cannot be pooled.
+
+    Returns:
+        The function, unchanged.
+
+    Example:
+        >>> @karat.metric
+        ... def at_least(hits, k, c, *, n=2.0):
+        ...     '''1 if the top k contain at least n gold items.'''
+        ...     return (hits.found(k, c) >= n).astype(float)
+        >>> karat.score("at_least(n=1)@5", ["a", "b"], ["b"])
+        1.0
     """
 
     def register(formula: Callable[..., Floats]) -> Callable[..., Floats]:
         name = getattr(formula, "__name__", "")
         _check(name, aliases, formula)
-        METRICS[name] = Definition(
+        definition = Definition(
             name=name,
             formula=formula,
             symbol=symbol or name,
@@ -102,18 +138,10 @@ def metric(
             aliases=aliases,
             settings=dict(getattr(formula, "__kwdefaults__", None) or {}),
         )
-        _ALIASES.update(dict.fromkeys(aliases, name))
-        PARSED.clear()
+        register_all({name: definition})
         return formula
 
     return register if formula is None else register(formula)
-
-
-def register_all(definitions: Mapping[str, Definition]) -> None:
-    """Register metrics that another process defined."""
-    if any(METRICS.get(name) is not own for name, own in definitions.items()):
-        METRICS.update(definitions)
-        PARSED.clear()
 
 
 def find_metric(name: str) -> Definition:
@@ -122,11 +150,11 @@ def find_metric(name: str) -> Definition:
         known = spelling if spelling in METRICS else _ALIASES.get(spelling, "")
         if known in METRICS:
             return METRICS[known]
-    raise unknown("metric", name, [*METRICS, *_ALIASES], "`karat metrics`, which lists all of them")
+    raise unknown("metric", name, [*METRICS, *_ALIASES], "`karat metrics` for a list")
 
 
 def _check(name: str, aliases: tuple[str, ...], formula: Callable[..., Floats]) -> None:
-    """Refuse a metric that would hide another, or a column of the run file, or that cannot be called."""
+    """Refuse a metric that hides another or a column of run files, or whose settings lack defaults."""
     home = getattr(formula, "__module__", None)
     for wanted in (name, *aliases):
         old = METRICS.get(_ALIASES.get(wanted, wanted))
@@ -134,7 +162,7 @@ def _check(name: str, aliases: tuple[str, ...], formula: Callable[..., Floats]) 
         replaces_ours = theirs != home and str(theirs).startswith("karat.")
         hides_another = wanted in METRICS and wanted != name
         if replaces_ours or hides_another or wanted in _RESERVED:
-            raise BadArgument(f'karat uses the name "{wanted}" already; give your metric another one')
+            raise BadArgument(f'the name "{wanted}" is already used by karat; choose another one')
     needed = getattr(getattr(formula, "__code__", None), "co_kwonlyargcount", 0)
     if needed > len(getattr(formula, "__kwdefaults__", None) or {}):
         raise BadArgument(f'every setting of the metric "{name}" needs a default value')

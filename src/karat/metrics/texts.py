@@ -1,4 +1,4 @@
-"""Metrics over ranges of text: how much of the gold was read, and how much of what was read is gold."""
+"""Metrics of texts: overlap of character ranges, support of claims, use of chunks by a response."""
 
 from __future__ import annotations
 
@@ -10,94 +10,89 @@ from karat.errors import BadArgument
 from karat.hits import Cutoffs, Hits
 from karat.hits.views import number_in_query
 from karat.metrics.registry import metric
+from karat.metrics.sets import share
 
 
 def gold_size(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
-    """How much gold there is, in characters or tokens."""
+    """The size of the gold, in characters or tokens."""
     if "gold" not in hits.totals.sizes:
-        raise BadArgument("span metrics measure ranges of text, which this judge does not know", hint='judge="spans"')
+        raise BadArgument("span metrics need a judge that compares ranges of text", hint='judge="spans"')
     return hits.totals.sizes["gold"]
 
 
 def read_size(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
-    """How much was read, what overlaps once."""
+    """The size of the text in the top k, counting overlaps once."""
     gold_size(hits, k, c)
     return hits.totals.at("read", k)
 
 
-def _share(part: Floats, whole: Floats, size: Floats) -> Floats:
-    """The part over the whole; undefined if there is gold but it has no size, as a piece of a token has none."""
-    return np.where(size > 0, np.minimum(part / np.maximum(whole, 1.0), 1.0), np.nan)
+def _span_share(part: Floats, whole: Floats, size: Floats) -> Floats:
+    """Part divided by whole; undefined where the gold has no size, such as a range within one token."""
+    return np.where(size > 0, np.minimum(share(part, whole), 1.0), np.nan)
 
 
 @metric(symbol="span-R", pool=gold_size, needs_all_gold=True)
 def span_recall(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """Share of the gold text that the top k cover."""
     size = gold_size(hits, k, c)
-    return _share(hits.totals.at("covered", k), size, size)
+    return _span_share(hits.totals.at("covered", k), size, size)
 
 
 @metric(symbol="span-P", pool=read_size, needs_all_gold=True)
 def span_precision(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """Share of the text in the top k that is gold."""
     size, read = gold_size(hits, k, c), read_size(hits, k, c)
-    return _share(hits.totals.at("gold_read", k), read, size)
+    return _span_share(hits.totals.at("gold_read", k), read, size)
 
 
 @metric(symbol="span-IoU", needs_all_gold=True)
 def span_iou(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
-    """Gold text in the top k, over all text that is either gold or read."""
+    """Gold text in the top k, divided by the union of gold and retrieved text."""
     size, read, both = gold_size(hits, k, c), read_size(hits, k, c), _both(hits, k)
-    return _share(both, size + read - both, size)
+    return _span_share(both, size + read - both, size)
 
 
 @metric(symbol="span-F1", needs_all_gold=True)
 def span_f1(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """Harmonic mean of span_precision and span_recall."""
     size, read = gold_size(hits, k, c), read_size(hits, k, c)
-    return _share(2 * _both(hits, k), size + read, size)
+    return _span_share(2 * _both(hits, k), size + read, size)
 
 
 def _both(hits: Hits, k: Cutoffs) -> Floats:
-    """How much of the text is gold and was read."""
+    """The size of the text that is both gold and in the top k."""
     return np.minimum(hits.totals.at("covered", k), hits.totals.at("gold_read", k))
 
 
-def _claims(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
-    return hits.gold_count(rel)
-
-
-@metric(symbol="CR", pool=_claims, needs_all_gold=True)
+@metric(symbol="CR", pool=lambda hits, k, c, rel=None: hits.gold_count(rel), needs_all_gold=True)
 def context_recall(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
-    """Share of the claims that a context of the top k supports, as in ragas."""
-    return np.minimum(hits.found(k, c, rel) / np.maximum(hits.gold_count(rel), 1.0), 1.0)
+    """Share of the claims that are supported by a context in the top k, as in ragas."""
+    return np.minimum(share(hits.found(k, c, rel), hits.gold_count(rel)), 1.0)
 
 
 @metric(symbol="CP")
 def context_precision(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
-    """Mean, over the relevant contexts of the top k, of the precision at each, as in ragas: what was missed is free."""
+    """Mean precision at the ranks of the relevant contexts in the top k, as in ragas: misses cost nothing."""
     view = hits.items(c, rel, of="ap") if "ap" in c.per_rank else hits.ranks(c, rel)
     precision_there = (number_in_query(view.query) + 1.0) / view.rank
-    return hits.total(view, precision_there, view.rank, k) / np.maximum(hits.count(view, k), 1.0)
+    return share(hits.total(view, precision_there, view.rank, k), hits.count(view, k))
 
 
 @metric(symbol="CA", pool=lambda hits, k, c: hits.returned(k))
 def chunk_attribution(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
-    """Share of the chunks in the top k that the response makes use of."""
-    _of_response(hits)
-    return hits.relevant(k, c) / np.maximum(hits.returned(k), 1.0)
+    """Share of the chunks in the top k that the response uses."""
+    _check_response(hits)
+    return share(hits.relevant(k, c), hits.returned(k))
 
 
 @metric(symbol="CU", pool=lambda hits, k, c: hits.returned(k))
 def chunk_utilization(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
-    """How much of a chunk in the top k the response makes use of, on average over these chunks."""
-    _of_response(hits)
-    return hits.totals.at("used", k) / np.maximum(hits.returned(k), 1.0)
+    """Mean share of the text of a chunk in the top k that the response uses."""
+    _check_response(hits)
+    return share(hits.totals.at("used", k), hits.returned(k))
 
 
-def _of_response(hits: Hits) -> None:
+def _check_response(hits: Hits) -> None:
     if hits.totals.at_rank.get("used") is None:
-        raise BadArgument(
-            "how chunks are used is told by a response, which this judge does not look at",
-            hint='judge="claims(lexical, of=response)", or a model in the place of lexical',
-        )
+        problem = "chunk_attribution and chunk_utilization need a judge that reads the response"
+        raise BadArgument(problem, hint='judge="claims(lexical, of=response)", or a model instead of lexical')

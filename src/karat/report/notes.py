@@ -242,7 +242,8 @@ def _nothing_matched(note: Note, run: Run) -> str:
     if len(run.all_hits):
         return ""
     hints = {
-        "documents": f'{plural(note.count, "gold id is", "gold ids are")} documents of retrieved chunks: try at="doc"',
+        "documents": plural(note.count, "gold id is a document", "gold ids are documents")
+        + ' of retrieved chunks: try at="doc"',
         "contains": f"{note.count:,} of {note.of:,} gold texts are inside retrieved texts: try the judge contains",
         "ids": "no gold id was retrieved for its query. If the corpus was chunked again, the chunk ids changed; "
         "gold given as texts or documents survives that (docs/judges.md)",

@@ -15,6 +15,7 @@ from karat._internal.arrays import Floats, Ints, row_number, starts, take_ragged
 from karat.conventions import STANDARD, Convention
 from karat.hits import Gold, Hits
 from karat.judges import Judge
+from karat.judges.matches import identities
 from karat.metrics import Metric
 from karat.samples import Field, Rankings, Samples
 from karat.samples.keys import as_id, as_ids, as_text, without_copies
@@ -256,16 +257,6 @@ def _order(scores: Floats, names: Sequence[Any], c: Convention, ranks: int) -> l
         likely = np.flatnonzero(compared >= np.partition(compared, len(scores) - ranks)[len(scores) - ranks])
     rows = likely.tolist()
     return [rows[i] for i in order(scores[likely], [as_id(names[i]) for i in rows], c)[:ranks]]
-
-
-def identities(samples: Samples, judge: Judge, c: Convention) -> Iterator[list[tuple[str | None, ...]]]:
-    """What tells the items of each query apart: the fields that the judge compares, in their normal form."""
-    rankings = samples.retrieved
-    keys = [rankings.each(field, c) for field in judge.fields if field in rankings.any_fields]
-    for columns in zip(*keys, strict=True):
-        yield [
-            tuple(None if v is None else judge.same(as_text(v)) for v in item) for item in zip(*columns, strict=True)
-        ]
 
 
 def _without_copies(samples: Samples, fields: Sequence[Field], c: Convention, judge: Judge, ranks: int) -> Columns:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain, pairwise, product
 from math import isinf, nan
 from typing import Any, Literal, NamedTuple, Protocol
@@ -25,25 +26,22 @@ class RepeatedKey(Exception):
     """A query has the same gold key twice; `Rankings.find` notices it during the lookup."""
 
 
+@dataclass
 class Keys:
     """The gold keys of all queries as one flat list."""
 
-    def __init__(self, key: list[str], start: Ints, *, numbers: bool = True, distinct: bool = False) -> None:
-        self.key = key
-        self.start = start
-        """The offset of each query's keys, and the end of the last."""
-        self.numbers = numbers
-        """True if rankings may contain some of the keys as integers."""
-        self.distinct = distinct
-        """True if no query is known to have a key twice."""
-        self._query: Ints | None = None
+    key: list[str]
+    start: Ints
+    """The offset of each query's keys, and the end of the last."""
+    numbers: bool = True
+    """True if rankings may contain some of the keys as integers."""
+    distinct: bool = False
+    """True if no query is known to have a key twice."""
 
-    @property
+    @cached_property
     def query(self) -> Ints:
         """The query number of each key."""
-        if self._query is None:
-            self._query = group_number(self.start)
-        return self._query
+        return group_number(self.start)
 
     def each(self) -> Iterator[list[str]]:
         """The keys of each query."""

@@ -38,11 +38,6 @@ class Source(NamedTuple):
         """True if the files have a schema."""
         return self.kind in (".parquet", ".arrow")
 
-    @property
-    def several(self) -> bool:
-        """True if there may be more than one file."""
-        return len(self.files) > 1 or self.remote
-
     def each(self) -> list[Source]:
         """The files one by one, as far as they are known."""
         return [self._replace(name=file, files=(file,)) for file in self.files] if len(self.files) > 1 else [self]

@@ -13,8 +13,7 @@ import sys
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from karat.errors import BadArgument, KaratError, first_line
-from karat.judges import Judge, find_judge
+from karat.errors import BadArgument, first_line
 from karat.plan import Plan
 
 
@@ -48,36 +47,19 @@ def pickle_plan(plan: Plan) -> PickledPlan:
 
 
 class _Pickler(pickle.Pickler):
-    """A pickler that collects the user's modules, and sends karat's own judges as their text."""
+    """A pickler that collects the modules of custom code."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.modules: set[str] = set()
 
     def reducer_override(self, thing: Any) -> Any:
-        """How an object is pickled; most as usual."""
+        """Note the module of a class or function; it is pickled by name as usual."""
         if isinstance(thing, type | FunctionType):
             home = thing.__module__
             if home.partition(".")[0] not in {"karat", "builtins", "numpy", *sys.stdlib_module_names}:
                 self.modules.add(home)
-        elif type(thing).__module__.startswith("karat.judges.") and isinstance(thing, Judge) and _is_its_text(thing):
-            return find_judge, (thing.name,)
         return NotImplemented
-
-
-def _is_its_text(judge: Judge) -> bool:
-    """True if the text of a judge says all of it; a custom function in it is not in the text."""
-    try:
-        same = find_judge(judge.name)
-    except KaratError:
-        return False
-    ours, theirs = vars(judge), vars(same)
-    return type(same) is type(judge) and all(_is_equal(ours[name], theirs.get(name)) for name in ours)
-
-
-def _is_equal(a: Any, b: Any) -> bool:
-    ours = isinstance(a, FunctionType) and isinstance(b, FunctionType) and a.__module__.startswith("karat.")
-    return bool(a == b) or (ours and a.__qualname__ == b.__qualname__)
 
 
 def _file(name: str) -> str | None:

@@ -13,7 +13,7 @@ from karat._internal.display import percent, plural, sanitize
 from karat._internal.overlap import coverage
 from karat.analysis.diagnose.miss import Finding, Missed
 from karat.analysis.diagnose.similar import judge_similarity, nearest
-from karat.judges.text import FOLDS, SAID, folder
+from karat.judges.text import FOLD_LABELS, FOLDS, folder
 from karat.run import Run
 from karat.run.stored_items import GoldText, Items, Retrieved, without_mark
 
@@ -250,7 +250,7 @@ def _equal_except(one: str | None, other: str | None, rank: int) -> Finding:
     """Two ids or texts that are equal after normalization."""
     names = ("case", "space", "unicode")
     single = next((name for name in names if FOLDS[name](one or "") == FOLDS[name](other or "")), None)
-    form = "case and white space" if single is None else SAID[single]
+    form = "case and white space" if single is None else FOLD_LABELS[single]
     return Finding("case or white space", f"rank {rank} is equal except for {form}", (rank,))
 
 

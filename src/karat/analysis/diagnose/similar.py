@@ -41,7 +41,7 @@ class Nearest(NamedTuple):
 def judge_similarity(compares: str, settings: Mapping[str, Any]) -> Similarity:
     """The measure of a judge that compares texts by similarity; else the ratio of common characters."""
     scorer, threshold = SCORERS.get(str(settings.get("scorer"))), settings.get("threshold")
-    if compares != "text" or scorer is None or scorer.dear > _MAX_COST or not isinstance(threshold, int | float):
+    if compares != "text" or scorer is None or scorer.cost > _MAX_COST or not isinstance(threshold, int | float):
         return Similarity(SCORERS["ratio"], _NEAR)
     return Similarity(scorer, min(_NEAR, _OF_THRESHOLD * threshold), float(threshold))
 

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from karat.compat.futureagi.inputs import BY_RESPONSE, Failed, Judged, Row, cutoffs, rows_of
 from karat.conventions import Convention, find_convention
-from karat.conventions.libraries import WITHOUT_LLM
+from karat.conventions.libraries import RAGAS_WITHOUT_LLM
 from karat.errors import BadArgument, unknown
 from karat.judges import Judge
 from karat.pipeline import evaluate as _evaluate
@@ -48,11 +48,11 @@ TEMPLATES = {
         ),
         Template(
             "non_llm_context_precision", 192, "Non LLM Context Precision", "ap", "Average precision of similar texts.",
-            judge="fuzzy(0.5, levenshtein)", convention=WITHOUT_LLM, whole_list=True,
+            judge="fuzzy(0.5, levenshtein)", convention=RAGAS_WITHOUT_LLM, whole_list=True,
         ),
         Template(
             "non_llm_context_recall", 193, "Non LLM Context Recall", "recall", "Share of the reference found alike.",
-            judge="fuzzy(0.5, levenshtein, strict=True)", convention=WITHOUT_LLM, whole_list=True,
+            judge="fuzzy(0.5, levenshtein, strict=True)", convention=RAGAS_WITHOUT_LLM, whole_list=True,
         ),
     )
 }  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 
 from karat.compat.ragas.dataset import MetricResult, SingleTurnSample, fields_of, items_of
 from karat.conventions import Convention
-from karat.conventions.libraries import WITHOUT_LLM
+from karat.conventions.libraries import RAGAS_WITHOUT_LLM
 from karat.errors import InputError
 from karat.judges import Ids, Judge
 from karat.pipeline import evaluate
@@ -26,7 +26,7 @@ class Metric:
     retrieved: str
     reference: str
     metric: str
-    convention: Convention = WITHOUT_LLM
+    convention: Convention = RAGAS_WITHOUT_LLM
     undefined = "undefined: there are no reference items"
 
     def __init__(self, name: str | None = None) -> None:

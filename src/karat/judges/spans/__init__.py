@@ -1,6 +1,8 @@
-"""The judge `spans`: gold as ranges or quotes, found as soon as enough of it is covered, however it was cut."""
+"""The judge `spans`: gold ranges or quotes, found when enough of them is covered, for any chunking."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,11 +16,10 @@ from karat.hits.combine import unite
 from karat.hits.totals import Totals
 from karat.judges.corpus import Corpus, CorpusLike
 from karat.judges.matches import need
-from karat.judges.protocol import JudgeBase, judge, share_of_one, truth
-from karat.judges.spans.by_range import FIELDS, Located
-from karat.judges.spans.by_text import Unlocated
-from karat.judges.spans.cover import Row
-from karat.judges.spans.quotes import Measures, Seen
+from karat.judges.protocol import Judge, check_bool, judge, share_of_one
+from karat.judges.spans.by_range import FIELDS, CoverageByRange
+from karat.judges.spans.by_text import CoverageByText
+from karat.judges.spans.cover import Lengths, QueryCoverage
 from karat.judges.tokens import Tokenizer
 from karat.samples import Samples
 from karat.samples.notes import Note
@@ -27,8 +28,8 @@ _RANGE = {"doc", "start", "end"}
 
 
 @judge("spans")
-class Spans(JudgeBase):
-    """A gold range or quote is found when the top k together cover enough of it; `corpus` holds the documents."""
+class Spans(Judge):
+    """A gold range or quote is found when the top k together cover enough of it; `corpus` has the documents."""
 
     compares = "span"
     fields = FIELDS
@@ -43,43 +44,43 @@ class Spans(JudgeBase):
     ) -> None:
         self.coverage = share_of_one("coverage", coverage)
         if self.coverage == 0:
-            raise BadArgument("coverage is greater than 0", got=coverage)
+            raise BadArgument("coverage must be greater than 0", got=coverage)
         if tokenizer is not None and not callable(tokenizer):
             raise BadArgument("a tokenizer is a function of a text", got=tokenizer)
         self.corpus = None if corpus is None else Corpus(corpus)
         self.tokenizer = tokenizer
-        self.graded = truth("graded", graded)
-        settings: dict[str, object] = {"coverage": coverage}
-        settings |= {} if self.corpus is None else {"corpus": self.corpus.told}
-        settings |= {} if tokenizer is None else {"tokenizer": getattr(tokenizer, "__name__", "function")}
-        settings |= {"graded": True} if self.graded else {}
-        self.name = write_call("spans", **settings)
-        self.settings = {"coverage": self.coverage}
-        self.parallel = corpus is None  # of all quotes at least one must be in the corpus
+        self.graded = check_bool("graded", graded)
+        self.settings = {
+            "coverage": coverage,
+            "corpus": None if self.corpus is None else self.corpus.label,
+            "tokenizer": None if tokenizer is None else getattr(tokenizer, "__name__", "function"),
+            "graded": graded,
+        }
+        given = {name: value for name, value in self.settings.items() if value is not None and value is not False}
+        self.name = write_call("spans", **given)
+        self.parallel = corpus is None  # at least one of all quotes must be in the corpus
 
     def __call__(self, samples: Samples, convention: Convention) -> Hits:
-        """Locate gold and chunks, then go down each ranking."""
-        located = self._locate(samples, convention)
-        gathered = _Gathered()
-        for query, seen in enumerate(track(located, len(samples), self.name)):
-            gathered.add(query, seen)
-        grade = np.where(located.lost, -1.0, samples.gold.grade)  # a quote that is nowhere cannot be judged
+        """Find the places of gold and chunks, then go down each ranking."""
+        queries = self._coverage(samples, convention)
+        each = list(track(queries, len(samples), self.name))
+        grade = np.where(queries.not_found, -1.0, samples.gold.grade)  # a quote without a place cannot be judged
         if (samples.gold.grade > 0).any() and not (grade > 0).any():
             raise InputError(
-                "not one gold quote occurs in its document, of which only the white space may differ",
-                got=located.labels[0],
+                "no gold quote occurs in its document (only white space may differ)",
+                got=queries.labels[0],
                 hint="another corpus, or the quotes word for word",
             )
-        hits = gathered.hits(Gold(located.labels, samples.gold.start, grade), located.notes(), graded=self.graded)
-        return hits if located.units is None else unite(hits, located.units)
+        hits = _hits(each, Gold(queries.labels, samples.gold.start, grade), queries.notes(), graded=self.graded)
+        return hits if queries.units is None else unite(hits, queries.units)
 
-    def _locate(self, samples: Samples, c: Convention) -> Located | Unlocated:
-        """By ranges where they are given or can be found, else by the texts alone."""
+    def _coverage(self, samples: Samples, c: Convention) -> CoverageByRange | CoverageByText:
+        """By range if ranges are given or can be found, else by text."""
         ranges = samples.retrieved.all_fields >= _RANGE and samples.gold.all_fields >= _RANGE
         if self.corpus is None and not ranges:
             need(samples, "text", self.name)
-            return Unlocated(samples, c, self.tokenizer, self.coverage)
-        return Located(samples, c, self.corpus, Measures(self.tokenizer, self._text_of), self.coverage)
+            return CoverageByText(samples, c, self.tokenizer, self.coverage)
+        return CoverageByRange(samples, c, self.corpus, Lengths(self.tokenizer, self._text_of), self.coverage)
 
     def _text_of(self, doc: str) -> str:
         if self.corpus is None or doc not in self.corpus:
@@ -87,56 +88,35 @@ class Spans(JudgeBase):
         return self.corpus[doc].text
 
 
-class _Gathered:
-    """What was found in all queries so far."""
-
-    def __init__(self) -> None:
-        self.query: list[int] = []
-        self.rows: list[Row] = []
-        self.repeated: list[bool] = []
-        self.depth: list[int] = []
-        self.read: list[float] = []
-        self.amounts: list[tuple[int, float, float]] = []
-        self.alone: list[tuple[int, float]] = []
-        self.sizes: list[float] = []
-
-    def add(self, query: int, seen: Seen) -> None:
-        """The next query."""
-        begin = len(self.read) - 1  # ranks count from 1
-        covered = seen.covered
-        self.query += [query] * len(covered.rows)
-        self.rows += covered.rows
-        self.repeated += [seen.chunks.index(seen.chunks[row.rank - 1]) < row.rank - 1 for row in covered.rows]
-        self.depth.append(len(seen.read))
-        self.read += seen.read
-        self.amounts += [(begin + rank, gold, text) for rank, gold, text in covered.amounts]
-        self.alone += [(begin + rank, amount) for rank, amount in seen.alone.items()]
-        self.sizes.append(covered.size)
-
-    def hits(self, of: Gold, notes: tuple[Note, ...], *, graded: bool) -> Hits:
-        """All of it as hits, with what is read and what is covered on the way down."""
-        depth = np.array(self.depth, np.int64)
-        covered, gold_read = np.zeros((2, int(starts(depth)[-1])))
-        ranks = [rank for rank, _, _ in self.amounts]
-        np.add.at(covered, ranks, [amount for _, amount, _ in self.amounts])
-        np.add.at(gold_read, ranks, [amount for _, _, amount in self.amounts])
-        gold_read[[rank for rank, _ in self.alone]] = [amount for _, amount in self.alone]
-        totals = Totals(depth, {}, {"gold": np.array(self.sizes)})
-        for name, amounts in (("covered", covered), ("gold_read", gold_read), ("read", np.array(self.read))):
-            totals = totals.with_amounts(name, amounts)
-        gold = np.array([row.item for row in self.rows], np.int64)
-        grade = of.grade[gold]
-        share = np.array([min(row.share, 1.0) for row in self.rows])
-        return Hits(
-            np.array(self.query, np.int64),
-            np.array([row.rank for row in self.rows], np.int64),
-            gold,
-            depth=depth,
-            gold_items=of,
-            grade=np.where(grade > 0, grade * share, grade) if graded else grade,
-            repeated=np.array(self.repeated, bool),
-            part=np.array([row.part for row in self.rows], bool),
-            why=[row.why for row in self.rows],
-            totals=totals,
-            notes=notes,
-        )
+def _hits(queries: Sequence[QueryCoverage], gold_items: Gold, notes: tuple[Note, ...], *, graded: bool) -> Hits:
+    """The hits of all queries, with the text read and the gold covered at each rank."""
+    depth = np.array([len(own.read) for own in queries], np.int64)
+    pairs = list(zip((starts(depth) - 1).tolist(), queries, strict=False))  # ranks count from 1
+    covered, gold_read = np.zeros((2, int(depth.sum())))
+    amounts = [(at + rank, *own) for at, query in pairs for rank, *own in query.covered.amounts]
+    alone = [(at + rank, own) for at, query in pairs for rank, own in query.alone.items()]
+    np.add.at(covered, [row[0] for row in amounts], [row[1] for row in amounts])
+    np.add.at(gold_read, [row[0] for row in amounts], [row[2] for row in amounts])
+    gold_read[[row[0] for row in alone]] = [row[1] for row in alone]
+    read = np.array([size for own in queries for size in own.read])
+    totals = Totals(depth, {}, {"gold": np.array([own.covered.size for own in queries])})
+    for name, values in (("covered", covered), ("gold_read", gold_read), ("read", read)):
+        totals = totals.with_amounts(name, values)
+    matches = [(query, own, match) for query, own in enumerate(queries) for match in own.covered.matches]
+    copies = [own.chunks.index(own.chunks[match.rank - 1]) < match.rank - 1 for _, own, match in matches]
+    gold = np.array([match.item for _, _, match in matches], np.int64)
+    grade = gold_items.grade[gold]
+    share = np.array([min(match.share, 1.0) for _, _, match in matches])
+    return Hits(
+        np.array([query for query, _, _ in matches], np.int64),
+        np.array([match.rank for _, _, match in matches], np.int64),
+        gold,
+        depth=depth,
+        gold_items=gold_items,
+        grade=np.where(grade > 0, grade * share, grade) if graded else grade,
+        repeated=np.array(copies, bool),
+        part=np.array([match.part for _, _, match in matches], bool),
+        why=[match.why for _, _, match in matches],
+        totals=totals,
+        notes=notes,
+    )

@@ -1,46 +1,43 @@
-"""Covering gold with what was retrieved: ranges are united, never summed."""
+"""Coverage of gold by retrieved chunks: overlapping ranges are united, never summed."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from karat._internal.display import percent
+from karat.judges.tokens import Tokenizer, TokenOffsets
+
 Measure = Callable[[str, int, int], float]
-"""How much a range of a document weighs: its characters, or its tokens."""
+"""The length of a range of a document, in characters or tokens."""
 _EPSILON = 1e-9
 
 
-class Goal(NamedTuple):
-    """A place at which a gold item can be found; several goals of one unit are alternatives."""
+class GoldInterval(NamedTuple):
+    """A place at which a gold item can be found; several intervals of one unit are alternatives."""
 
     item: int
     unit: int
     doc: str
     start: int
     end: int
-    counts: bool
-    """Whether the item is relevant at all."""
-
-    @property
-    def size(self) -> int:
-        """Its characters."""
-        return self.end - self.start
+    relevant: bool
 
 
-class Touch(NamedTuple):
-    """A chunk covers part of a document that has gold."""
+class Overlap(NamedTuple):
+    """The part of a document that a chunk covers."""
 
     rank: int
     doc: str
     start: int
     end: int
     chunk: int
-    """The characters of the whole chunk."""
+    """The length of the whole chunk, in characters."""
 
 
-class Row(NamedTuple):
-    """A chunk covers enough of a gold item, or is part of it."""
+class Match(NamedTuple):
+    """A chunk that covers enough of a gold item, or a part of it."""
 
     rank: int
     item: int
@@ -49,171 +46,194 @@ class Row(NamedTuple):
     why: str
 
 
-class Union:
-    """Ranges of one document, apart from each other and in order."""
+class Coverage(NamedTuple):
+    """The gold of one query that its chunks cover."""
 
-    def __init__(self) -> None:
+    matches: list[Match]
+    amounts: list[tuple[int, float, float]]
+    """Per rank: the gold covered for the first time, and the new text that is gold."""
+    size: float
+    """The length of all gold."""
+
+
+class QueryCoverage(NamedTuple):
+    """One query: the gold that is covered, and the text there is to read."""
+
+    covered: Coverage
+    read: Sequence[float]
+    """The length of the text that each chunk adds to those above it."""
+    alone: Mapping[int, float]
+    """For ranks whose chunk has no place in a document: the length of the gold in the chunk."""
+    chunks: Sequence[Hashable]
+    """The identity of each chunk, to recognize copies."""
+
+
+class Lengths:
+    """The lengths of ranges and texts, in characters or tokens."""
+
+    def __init__(self, tokenizer: Tokenizer | None, text_of: Callable[[str], str]) -> None:
+        self._tokens = tokens = None if tokenizer is None else TokenOffsets(tokenizer)
+        self._text_of = text_of
+        self.whole: Callable[[str], float] = len if tokens is None else lambda text: len(tokens.offsets(text))
+        """The length of a text."""
+
+    def between(self, doc: str, start: int, end: int) -> float:
+        """The length of a range of a document."""
+        if self._tokens is None:
+            return end - start
+        return self._tokens.between(doc, self._text_of(doc), start, end)
+
+
+class RangeUnion:
+    """A union of ranges: disjoint ranges in order. Ranges that touch become one."""
+
+    def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
         self._starts: list[int] = []
         self._ends: list[int] = []
+        for start, end in ranges:
+            self.add(start, end)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return zip(self._starts, self._ends, strict=True)
 
     def add(self, start: int, end: int) -> list[tuple[int, int]]:
-        """Add a range; what comes back are the parts of it that were not there before."""
+        """Add a range, and return the parts of it that are new."""
         if start >= end:
             return []
         first, last = bisect_left(self._ends, start), bisect_right(self._starts, end)
-        fresh, at = [], start
+        new, at = [], start
         for begin, stop in zip(self._starts[first:last], self._ends[first:last], strict=True):
             if at < begin:
-                fresh.append((at, begin))
+                new.append((at, begin))
             at = max(at, stop)
         if at < end:
-            fresh.append((at, end))
+            new.append((at, end))
         if first < last:
             start, end = min(start, self._starts[first]), max(end, self._ends[last - 1])
         self._starts[first:last], self._ends[first:last] = [start], [end]
-        return fresh
+        return new
 
-    def within(self, start: int, end: int) -> Iterable[tuple[int, int]]:
-        """The parts of a range that are there."""
+    def within(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """The parts of a range that are in the union."""
         first, last = bisect_right(self._ends, start), bisect_left(self._starts, end)
         for begin, stop in zip(self._starts[first:last], self._ends[first:last], strict=True):
             yield max(begin, start), min(stop, end)
 
 
-class Covered(NamedTuple):
-    """What some chunks cover of the gold of one query."""
-
-    rows: list[Row]
-    amounts: list[tuple[int, float, float]]
-    """At a rank: how much of the gold is covered for the first time, and how much new text is gold."""
-    size: float
-    """How much gold there is."""
-
-
-def cover(goals: Sequence[Goal], touches: Iterable[Touch], measure: Measure, coverage: float) -> Covered:
+def cover(gold: Sequence[GoldInterval], overlaps: Iterable[Overlap], measure: Measure, coverage: float) -> Coverage:
     """Go down the ranking; a gold item is found at the rank where enough of it is covered.
 
-    Nothing at a rank depends on what stands below: of alternatives the one counts that is covered best so far,
-    and it weighs what the first of them does.
+    Nothing at a rank depends on lower ranks. Of alternatives, the one covered best so far counts, and it has the
+    length of the first of them.
     """
-    of_doc: dict[str, list[int]] = {}
-    for number, goal in enumerate(goals):
-        of_doc.setdefault(goal.doc, []).append(number)
-    got = [0] * len(goals)
-    helped: list[list[int]] = [[] for _ in goals]
-    unions: dict[str, Union] = {doc: Union() for doc in of_doc}
-    rows: dict[tuple[int, int], Row] = {}
-    gold = _Weights(goals, measure)
+    by_doc: dict[str, list[int]] = {}
+    for number, interval in enumerate(gold):
+        by_doc.setdefault(interval.doc, []).append(number)
+    covered = [0] * len(gold)
+    ranks: list[list[int]] = [[] for _ in gold]
+    unions = {doc: RangeUnion() for doc in by_doc}
+    matches: dict[tuple[int, int], Match] = {}
+    lengths = _GoldLengths(gold, measure)
     amounts: list[tuple[int, float, float]] = []
-    for touch in touches:
-        pieces = unions[touch.doc].add(touch.start, touch.end)
-        amounts.append((touch.rank, *gold.add(touch.doc, pieces)))
-        for number in of_doc[touch.doc]:
-            goal, before = goals[number], got[number]
-            own = _shared(touch.start, touch.end, goal)
+    for overlap in overlaps:
+        new = unions[overlap.doc].add(overlap.start, overlap.end)
+        amounts.append((overlap.rank, *lengths.add(overlap.doc, new)))
+        for number in by_doc[overlap.doc]:
+            interval, before = gold[number], covered[number]
+            own = shared(overlap.start, overlap.end, interval)
             if own == 0:
                 continue
-            got[number] += sum(_shared(start, end, goal) for start, end in pieces)
-            row = _row(touch, goal, own, before, got[number], coverage, helped[number])
-            helped[number].append(touch.rank)
-            if row is not None and _better(row, rows.get((row.rank, row.item))):
-                rows[row.rank, row.item] = row
-    return Covered(list(rows.values()), amounts, gold.size)
+            covered[number] += sum(shared(start, end, interval) for start, end in new)
+            match = _match(overlap, interval, own, before, covered[number], coverage, ranks[number])
+            ranks[number].append(overlap.rank)
+            if match is not None and _better(match, matches.get((match.rank, match.item))):
+                matches[match.rank, match.item] = match
+    return Coverage(list(matches.values()), amounts, lengths.size)
 
 
-class _Weights:
-    """The relevant gold of a query, weighed in characters or tokens, and how much of it is covered."""
+class _GoldLengths:
+    """The relevant gold of a query, and the length of it that is covered."""
 
-    def __init__(self, goals: Sequence[Goal], measure: Measure) -> None:
+    def __init__(self, gold: Sequence[GoldInterval], measure: Measure) -> None:
         self._measure = measure
-        units: dict[int, dict[tuple[str, int, int], Goal]] = {}
-        for goal in goals:
-            if goal.counts:
-                units.setdefault(goal.unit, {}).setdefault((goal.doc, goal.start, goal.end), goal)
+        units: dict[int, dict[tuple[str, int, int], GoldInterval]] = {}
+        for interval in gold:
+            if interval.relevant:
+                place = interval.doc, interval.start, interval.end
+                units.setdefault(interval.unit, {}).setdefault(place, interval)
         places = [list(unit.values()) for unit in units.values()]
-        alone = [unit[0] for unit in places if len(unit) == 1]
-        self._any = _united(goal for unit in places for goal in unit)
-        self._alone = _united(alone)
-        self._several = [_Several(unit, measure) for unit in places if len(unit) > 1]
-        self.size = sum(several.size for several in self._several)
-        for doc, union in self._alone.items():
-            self.size += self._weigh(union, doc, 0, max(goal.end for goal in alone))
+        single = [unit[0] for unit in places if len(unit) == 1]
+        self._any = _unions(interval for unit in places for interval in unit)
+        self._single = _unions(single)
+        self._alternatives = [_Alternatives(unit, measure) for unit in places if len(unit) > 1]
+        self.size = sum(unit.size for unit in self._alternatives)
+        for doc in self._single:
+            self.size += self._length(self._single, doc, 0, max(interval.end for interval in single))
 
-    def add(self, doc: str, pieces: Sequence[tuple[int, int]]) -> tuple[float, float]:
-        """What new pieces of a document cover of the gold, and how much of them is gold."""
-        covered = sum(several.add(doc, pieces) for several in self._several)
-        text = 0.0
-        for start, end in pieces:
-            covered += self._weigh(self._alone.get(doc), doc, start, end)
-            text += self._weigh(self._any.get(doc), doc, start, end)
-        return covered, text
+    def add(self, doc: str, new: Sequence[tuple[int, int]]) -> tuple[float, float]:
+        """The gold that new ranges of a document cover, and the length of the gold in them."""
+        covered = sum(unit.add(doc, new) for unit in self._alternatives)
+        gold = 0.0
+        for start, end in new:
+            covered += self._length(self._single, doc, start, end)
+            gold += self._length(self._any, doc, start, end)
+        return covered, gold
 
-    def _weigh(self, union: Union | None, doc: str, start: int, end: int) -> float:
-        return 0.0 if union is None else sum(self._measure(doc, a, b) for a, b in union.within(start, end))
+    def _length(self, unions: Mapping[str, RangeUnion], doc: str, start: int, end: int) -> float:
+        return sum(self._measure(doc, a, b) for a, b in unions[doc].within(start, end)) if doc in unions else 0.0
 
 
-class _Several:
-    """Alternatives: as much is covered as of the one that is covered best."""
+class _Alternatives:
+    """Several places of one unit: the one that is covered best counts."""
 
-    def __init__(self, goals: Sequence[Goal], measure: Measure) -> None:
-        self._goals = goals
+    def __init__(self, places: Sequence[GoldInterval], measure: Measure) -> None:
+        self._places = places
         self._measure = measure
-        self._sizes = [measure(goal.doc, goal.start, goal.end) for goal in goals]
-        self._got = [0.0] * len(goals)
+        self._sizes = [measure(place.doc, place.start, place.end) for place in places]
+        self._covered = [0.0] * len(places)
         self._best = 0.0
         self.size = self._sizes[0]
 
-    def add(self, doc: str, pieces: Sequence[tuple[int, int]]) -> float:
-        """How much more is covered with these pieces."""
-        for number, goal in enumerate(self._goals):
-            if goal.doc == doc:
-                for start, end in pieces:
-                    low, high = max(start, goal.start), min(end, goal.end)
-                    self._got[number] += self._measure(doc, low, high) if low < high else 0.0
-        shares = (got / size for got, size in zip(self._got, self._sizes, strict=True) if size)
+    def add(self, doc: str, new: Sequence[tuple[int, int]]) -> float:
+        """The length by which new ranges of a document increase the coverage."""
+        for number, place in enumerate(self._places):
+            if place.doc == doc:
+                for start, end in new:
+                    low, high = max(start, place.start), min(end, place.end)
+                    self._covered[number] += self._measure(doc, low, high) if low < high else 0.0
+        shares = (covered / size for covered, size in zip(self._covered, self._sizes, strict=True) if size)
         before, self._best = self._best, max(shares, default=0.0) * self.size
         return self._best - before
 
 
-def _united(goals: Iterable[Goal]) -> dict[str, Union]:
-    union: dict[str, Union] = {}
-    for goal in goals:
-        union.setdefault(goal.doc, Union()).add(goal.start, goal.end)
-    return union
+def _unions(gold: Iterable[GoldInterval]) -> dict[str, RangeUnion]:
+    unions: dict[str, RangeUnion] = {}
+    for interval in gold:
+        unions.setdefault(interval.doc, RangeUnion()).add(interval.start, interval.end)
+    return unions
 
 
-def _row(
-    touch: Touch,
-    goal: Goal,
-    own: int,
-    before: int,
-    after: int,
-    coverage: float,
-    helped: list[int],
-) -> Row | None:
-    """What a chunk is to a gold item: it has enough of it, it completes it, it is part of it, or nothing much."""
-    size = goal.size
+def _match(
+    overlap: Overlap, gold: GoldInterval, own: int, before: int, after: int, coverage: float, ranks: list[int]
+) -> Match | None:
+    """A chunk covers enough of a gold item, or completes it, or is a part of it; else None."""
+    size = gold.end - gold.start
     enough = coverage * size - _EPSILON
+    why = f"covers {percent(own / size)} of the quote"
     if own >= enough:
-        why = "exact" if own == size == touch.chunk else f"covers {percent(own / size)}"
-        return Row(touch.rank, goal.item, own / size, False, why)
+        return Match(overlap.rank, gold.item, own / size, False, "exact" if own == size == overlap.chunk else why)
     if before < enough <= after:
-        with_ranks = ", ".join(map(str, dict.fromkeys(helped)))
-        why = f"covers {percent(own / size)}, together with rank {with_ranks} {percent(after / size)}"
-        return Row(touch.rank, goal.item, after / size, False, why)
-    if own >= coverage * min(touch.chunk, size) - _EPSILON:
-        return Row(touch.rank, goal.item, own / size, True, f"covers {percent(own / size)}, not enough alone")
+        why += f", {percent(after / size)} together with rank {', '.join(map(str, dict.fromkeys(ranks)))}"
+        return Match(overlap.rank, gold.item, after / size, False, why)
+    if own >= coverage * min(overlap.chunk, size) - _EPSILON:
+        return Match(overlap.rank, gold.item, own / size, True, f"{why}, not enough alone")
     return None
 
 
-def _better(row: Row, old: Row | None) -> bool:
-    return old is None or (not row.part, row.share) > (not old.part, old.share)
+def _better(match: Match, old: Match | None) -> bool:
+    return old is None or (not match.part, match.share) > (not old.part, old.share)
 
 
-def percent(share: float) -> str:
-    """In full per cents, and 100 only for all of it."""
-    return f"{min(round(share * 100), 100 if share >= 1 else 99)} % of the quote"
-
-
-def _shared(start: int, end: int, goal: Goal) -> int:
-    return max(min(end, goal.end) - max(start, goal.start), 0)
+def shared(start: int, end: int, gold: GoldInterval) -> int:
+    """The number of characters that a range of the document has in common with a gold interval."""
+    return max(min(end, gold.end) - max(start, gold.start), 0)

@@ -1,21 +1,19 @@
-"""Quotes found in the texts of chunks themselves, where nobody knows the documents."""
+"""Quotes in chunks, by their texts alone: a chunk may contain all of a quote, lie in it, or be cut off inside it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from math import ceil
 from typing import NamedTuple
 
-from karat.judges.contains import Letters
-from karat.judges.spans.cover import Covered
+from karat.judges.contains import CharacterFilter
 from karat.judges.text import fold_space
-from karat.judges.tokens import Tokenizer, TokenStarts
 
-_NOTICED = 40
+_MIN_SHARED = 40
 
 
-class Shared(NamedTuple):
-    """What a chunk has of a quote: a range of the folded quote, and where that stands in the folded chunk."""
+class SharedText(NamedTuple):
+    """A text that a chunk and a quote share: a range of the folded quote, and its offset in the folded chunk."""
 
     start: int
     end: int
@@ -23,30 +21,29 @@ class Shared(NamedTuple):
 
 
 class Quote:
-    """A text that is searched in chunks; a chunk may hold all of it, lie in it, or be cut off inside it.
+    """A text that is searched in chunks.
 
-    White space is folded. A chunk that has only a piece of the quote is noticed from 40 characters
-    on, or a quarter of a shorter quote: less is as likely by chance. One that lies in the quote is
-    noticed unless more than half of it is white space.
+    White space is folded. Shared text counts from 40 characters on, or a quarter of a shorter quote: less is as
+    likely by chance. A chunk inside the quote counts unless more than half of it is white space.
     """
 
     def __init__(self, text: str) -> None:
         self.raw = text.strip()
         self.text = fold_space(text)
-        self.noticed = min(_NOTICED, ceil(len(self.text) / 4))
-        # Whoever has a piece of the quote that reaches its begin has these words, and so for its end.
-        self._head = _longest_first(self.text[: self.noticed])
-        self._tail = _longest_first(self.text[-self.noticed :])
-        self._inside = 2 * len(self.text)
+        self.min_shared = min(_MIN_SHARED, ceil(len(self.text) / 4))
+        # A chunk that shares the begin of the quote has these words, and so for the end.
+        self._head = _longest_first(self.text[: self.min_shared])
+        self._tail = _longest_first(self.text[-self.min_shared :])
+        self._max_inside = 2 * len(self.text)
 
-    def likely(self, chunks: Sequence[str], letters: Letters) -> list[int]:
-        """Which chunks may have a piece of the quote.
+    def candidates(self, chunks: Sequence[str], characters: CharacterFilter) -> list[int]:
+        """The numbers of the chunks that may share text with the quote.
 
-        Letters and then words of either end are asked for, in the raw texts: to fold a chunk takes far longer.
+        Compares rare characters and long words of both ends in the raw texts: to fold a chunk is far slower.
         """
-        a, b, c = letters.rare(self.text[: self.noticed])
-        x, y, z = letters.rare(self.text[-self.noticed :])
-        head, tail, inside = self._head[0], self._tail[0], self._inside
+        a, b, c = characters.rare(self.text[: self.min_shared])
+        x, y, z = characters.rare(self.text[-self.min_shared :])
+        head, tail, inside = self._head[0], self._tail[0], self._max_inside
         head_too, tail_too = self._head[1 % len(self._head)], self._tail[1 % len(self._tail)]
         return [
             i
@@ -56,32 +53,31 @@ class Quote:
             or len(chunk) <= inside
         ]
 
-    def has_an_end(self, chunk: str) -> bool:
-        """Whether all words of either end stand in a raw text, or it is so short that it may lie in the quote."""
-        if len(chunk) <= self._inside or all(word in chunk for word in self._head):
+    def may_share(self, chunk: str) -> bool:
+        """True if a raw text has all words of one end of the quote, or is so short that it may lie in it."""
+        if len(chunk) <= self._max_inside or all(word in chunk for word in self._head):
             return True
         return all(word in chunk for word in self._tail)
 
-    def shared(self, folded: str) -> list[Shared]:
-        """What a chunk, its white space folded, has of the quote."""
+    def shared(self, folded: str) -> list[SharedText]:
+        """The texts that the quote shares with a folded chunk."""
         quote, size = self.text, len(folded)
         if (at := folded.find(quote)) >= 0:
-            return [Shared(0, len(quote), at)]
-        if size < self.noticed:
+            return [SharedText(0, len(quote), at)]
+        if size < self.min_shared:
             return []
         if (start := quote.find(folded)) >= 0:
-            return [Shared(start, start + size, 0)]
+            return [SharedText(start, start + size, 0)]
         found = []
-        if length := self._longest(folded, ends_chunk=True):
-            found.append(Shared(0, length, size - length))
-        if length := self._longest(folded, ends_chunk=False):
-            found.append(Shared(len(quote) - length, len(quote), 0))
+        if length := self._common_end(folded, quote):
+            found.append(SharedText(0, length, size - length))
+        if length := self._common_end(quote, folded):
+            found.append(SharedText(len(quote) - length, len(quote), 0))
         return found
 
-    def _longest(self, folded: str, *, ends_chunk: bool) -> int:
-        """How much the end of the chunk and the begin of the quote share, or the other way round."""
-        left, right = (folded, self.text) if ends_chunk else (self.text, folded)
-        anchor = right[: self.noticed]
+    def _common_end(self, left: str, right: str) -> int:
+        """The length of the longest text that ends the left and begins the right."""
+        anchor = right[: self.min_shared]
         at = left.find(anchor, max(len(left) - len(right), 0))
         while at >= 0:
             if right.startswith(left[at:]):
@@ -91,39 +87,5 @@ class Quote:
 
 
 def _longest_first(text: str) -> list[str]:
-    """The words of a text, first those that most other texts lack."""
+    """The words of a text, the longest first: most other texts lack them."""
     return sorted(text.split(), key=len, reverse=True) or [""]
-
-
-class Seen(NamedTuple):
-    """One query: what its chunks cover of the gold, and what there is to read."""
-
-    covered: Covered
-    read: Sequence[float]
-    """How much each chunk adds to what was read above it."""
-    alone: Mapping[int, float]
-    """For ranks whose chunk stands in no document: how much of the chunk is gold."""
-    chunks: Sequence[Hashable]
-    """The chunks themselves, to tell copies."""
-
-
-class Measures:
-    """Weighs ranges and texts: in characters, or in tokens."""
-
-    def __init__(self, tokenizer: Tokenizer | None, text_of: Callable[[str], str]) -> None:
-        self._tokens = None if tokenizer is None else TokenStarts(tokenizer)
-        self._text_of = text_of
-
-    def between(self, doc: str, start: int, end: int) -> float:
-        """What a range of a document weighs."""
-        if self._tokens is None:
-            return end - start
-        return self._tokens.between(doc, self._text_of(doc), start, end)
-
-    def each(self, texts: Sequence[str]) -> list[float]:
-        """What several texts weigh."""
-        return list(map(len if self._tokens is None else self.whole, texts))
-
-    def whole(self, text: str) -> float:
-        """What a text by itself weighs."""
-        return len(text) if self._tokens is None else len(self._tokens.of(text))

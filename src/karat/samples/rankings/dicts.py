@@ -23,10 +23,9 @@ from karat.samples.rankings.score_order import (
     Tied,
     as_rows,
     blocks,
-    break_ties,
-    count_above,
     order,
     precision_of,
+    ranks,
     sort_rows,
 )
 
@@ -141,9 +140,8 @@ class Dicts:
         query = keys.query[gold]
         own = block.own[found]
         sorted_now()
-        above, tied = count_above(block.rows, query - block.first, own)
-        rounded = break_ties(above, tied.nonzero()[0], Tied(query, own, gold, keys.key), self._items, c)
-        return Found(query, above + 1, gold, depth, rounded)
+        rank, rounded = ranks(block.rows, block.first, Tied(query, own, gold, keys.key), self._items, c)
+        return Found(query, rank, gold, depth, rounded)
 
     def _items(self, query: int) -> tuple[list[str], Floats]:
         """The ids and scores of one ranking, as given."""

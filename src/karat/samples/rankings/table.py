@@ -15,17 +15,7 @@ from karat._internal.display import valid_utf8
 from karat._internal.threads import in_parallel
 from karat.conventions import Convention
 from karat.samples.columns import Field, Found, Keys
-from karat.samples.rankings.score_order import (
-    CELLS,
-    Tied,
-    as_rows,
-    blocks,
-    break_ties,
-    count_above,
-    order,
-    precision_of,
-    sort_rows,
-)
+from karat.samples.rankings.score_order import CELLS, Tied, as_rows, blocks, order, precision_of, ranks, sort_rows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -199,9 +189,7 @@ class Table:
         own = flat[row - begin]
         rows = as_rows(flat, np.diff(self.start[first : last + 1]))
         sort_rows(rows)
-        above, tied = count_above(rows, query - first, own)
-        rounded = break_ties(above, np.flatnonzero(tied), Tied(query, own, gold, keys.key), self._items, c)
-        return above + 1, rounded
+        return ranks(rows, first, Tied(query, own, gold, keys.key), self._items, c)
 
     def _items(self, query: int) -> tuple[list[str], Floats]:
         """The ids and scores of one ranking, as given."""

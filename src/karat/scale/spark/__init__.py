@@ -16,7 +16,7 @@ import numpy as np
 
 from karat.conventions import Convention
 from karat.errors import InputError, Unavailable, first_line
-from karat.judges import Judge
+from karat.judges import JudgeLike
 from karat.judges.tokens import Counter, words
 from karat.metrics import DEFAULT, Metric
 from karat.plan import Plan
@@ -49,7 +49,7 @@ def evaluate(
     metrics: str | Metric | Iterable[str | Metric] = DEFAULT,
     *,
     gold: Any = None,
-    judge: str | Judge = "auto",
+    judge: JudgeLike = "auto",
     at: Literal["item", "doc"] = "item",
     tokens: Counter = words,
     convention: str | Convention = "standard",
