@@ -359,7 +359,7 @@ def test_what_failed_is_missing_and_said():
     assert got.corrected.judge.value == pytest.approx(np.nanmean(run.scores["recall@4"]))
     assert "6 labels are of queries that could not be judged: not used." in got.remarks()
     assert "Judged 57 of 60 queries: the means are over these, and say nothing of the others." in got.remarks()
-    assert "60 queries, judged 57" in repr(got)
+    assert "60 queries, 57 judged" in repr(got)
     with pytest.raises(karat.InputError, match="could not be judged"):
         karat.calibrate(run, labels_of(samples, people, "gold", 2))
 
