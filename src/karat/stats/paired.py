@@ -21,7 +21,7 @@ POWER = 0.8
 """The probability with which a minimum detectable difference is found significant."""
 FLIPS = 10_000
 """The number of random sign flips of a test that does not enumerate all of them."""
-_ENUMERATED = 14  # up to so many changed queries all flips are tried: 2 to the 14th are few more than are drawn
+_ENUMERATED = 14  # changed queries up to which all flips are tried: 2 to the 14th is little more than FLIPS
 _AT_ONCE = 4_000_000
 _SIGNS = np.array(list(product((-1.0, 1.0), repeat=8)))
 _EQUAL = 1e-9  # sums that differ only by rounding are equal
