@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -121,6 +121,11 @@ class QueryChange(NamedTuple):
     """NaN without a baseline."""
     after: float
     gold: list[Move]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The change as plain values."""
+        before = None if self.before != self.before else self.before
+        return self._asdict() | {"before": before, "gold": [move._asdict() for move in self.gold]}
 
 
 def query_change(before: Run | None, after: Run, query_id: str, metric: str) -> QueryChange:

@@ -164,7 +164,7 @@ class Comparison:
             ]
             means = dict(zip(self.names, row.means, strict=True))
             rows.append({**row._asdict(), "means": means, "verdict": row.verdict, "pairs": pairs})
-        moved = [{**one._asdict(), "gold": [move._asdict() for move in one.gold]} for one in self.moved()]
+        moved = [one.to_dict() for one in self.moved()]
         return {"names": self.names, "queries": len(self), "rows": rows, "moved": moved, "remarks": self.remarks()}
 
     def to_markdown(self) -> str:

@@ -119,14 +119,7 @@ class Gate:
             "by": self.by,
             "baseline": None if self.baseline is None else self.baseline.name,
             "alpha": self.limits.alpha,
-            "worst": [
-                {
-                    **one._asdict(),
-                    "before": None if one.before != one.before else one.before,
-                    "gold": [move._asdict() for move in one.gold],
-                }
-                for one in self.worst()
-            ],
+            "worst": [one.to_dict() for one in self.worst()],
             "remarks": self.remarks(),
         }
 
