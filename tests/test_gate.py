@@ -175,7 +175,7 @@ def test_too_few_queries_to_decide():
     assert not karat.gate(made([0] * 5), "recall@1 no-drop", baseline=made([1] * 5)).passed
 
 
-def test_what_cannot_be_decided():
+def test_gates_that_cannot_be_decided():
     other = karat.evaluate([{"id": f"q{i}", "retrieved": ["g"], "gold": ["h"]} for i in range(40)], "recall@1")
     with pytest.raises(karat.BadArgument, match="their gold differs") as caught:
         karat.gate(GOOD, "recall@1 no-drop", baseline=other)

@@ -128,3 +128,11 @@ def test_false_alarms_of_karat_gate():
         rules = ("recall@3 no-drop", "ndcg@5 no-drop", "rr no-drop")
         failed += not karat.gate(runs[1], *rules, baseline=runs[0], by="t", alpha=alpha).passed
     assert abs(failed / times - alpha) < 3 * np.sqrt(alpha * (1 - alpha) / times)
+
+
+@pytest.mark.parametrize("queries", [9, 40])
+def test_many_columns_have_the_same_p_values_as_few(queries):
+    """Many columns are summed by a matrix product, few by a table."""
+    change = np.random.default_rng(4).normal(-1, 1, (queries, 3))
+    unchanged = np.zeros((queries, 100))
+    assert maxt_p_values(np.hstack([change, unchanged]))[:3] == pytest.approx(maxt_p_values(change), abs=1e-12)

@@ -187,7 +187,7 @@ def test_every_choice_and_every_answer_is_documented():
     assert made <= shown
 
 
-def test_the_record_says_nothing_twice():
+def test_every_field_of_a_convention_is_a_choice_or_described():
     about = {"name", "about", "metrics", "cutoffs", "refuses", "renames", "exceptions"}
     assert set(questions()) == {f.name for f in fields(Convention)} - about
 
@@ -265,7 +265,7 @@ def test_copies_of_equal_score_have_ranks_of_their_own():
         assert found[0] == pytest.approx(found[1], nan_ok=True), name
 
 
-def test_the_counts_in_sentences_leave_out_what_another_choice_decides():
+def test_counts_exclude_queries_decided_by_a_more_specific_choice():
     told = karat.rosetta(
         retrieved=[["a"]] * 3, gold=[{"a": 0}, {}, {"a": 1}], metrics="recall@5", conventions=["trec_eval"]
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from math import nan
@@ -87,24 +88,18 @@ class Row(NamedTuple):
         return sorted(ahead + [pair.second for pair in significant if pair.first == run and pair.difference < 0])
 
 
+@dataclass(repr=False, eq=False)
 class Comparison(Result):
     """The result of `karat.compare`."""
 
-    def __init__(
-        self,
-        names: Sequence[str],
-        runs: Sequence[Run],
-        ids: Sequence[str],
-        scores: Sequence[Mapping[str, Floats]],
-        notes: Sequence[Note],
-    ) -> None:
-        self.names = list(names)
-        self.runs = list(runs)
-        self.ids = ids
-        """The queries in every run."""
-        self.notes = tuple(notes)
-        """How the runs differ, and what was excluded, as records; `remarks()` has the sentences."""
-        self._scores = scores
+    names: list[str]
+    runs: list[Run]
+    ids: list[str]
+    """The queries in every run."""
+    scores: Sequence[Mapping[str, Floats]]
+    """The scores of each run over these queries; NaN in all runs if undefined in one."""
+    notes: tuple[Note, ...]
+    """Differences between the runs, and what was excluded; `remarks()` has the sentences."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -112,11 +107,11 @@ class Comparison(Result):
     @cached_property
     def rows(self) -> list[Row]:
         """One row per metric."""
-        pairs = list(combinations(range(len(self._scores)), 2))
-        tests = {(i, j): paired_tests(self._scores[i], self._scores[j]) for i, j in pairs}
-        by_metric = {metric: [tests[pair][metric] for pair in pairs] for metric in self._scores[0]}
+        pairs = list(combinations(range(len(self.scores)), 2))
+        tests = {(i, j): paired_tests(self.scores[i], self.scores[j]) for i, j in pairs}
+        by_metric = {metric: [tests[pair][metric] for pair in pairs] for metric in self.scores[0]}
         return [
-            _row(metric, [scores[metric] for scores in self._scores], dict(zip(pairs, corrected, strict=True)))
+            _row(metric, [scores[metric] for scores in self.scores], dict(zip(pairs, corrected, strict=True)))
             for metric, corrected in _holm_corrected(by_metric).items()
         ]
 
@@ -124,7 +119,7 @@ class Comparison(Result):
         """The queries whose score changed most between the first two runs, in a metric or the first that changed."""
         if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
             raise BadArgument("limit is a number of queries", got=limit, hint="10")
-        before, after = self._scores[:2]
+        before, after = self.scores[:2]
         changes = {name: after[name] - values for name, values in before.items()}
         if metric is None:
             metric = next((row.metric for row in self.rows if row.won or row.lost), self.rows[0].metric)
@@ -210,7 +205,7 @@ def compare(
         raise BadArgument("no query is in every run", got=sizes)
     if len(ids) < max(sizes.values()):
         notes.append(Note("shared_queries", len(ids), details={"sizes": sizes}))
-    return Comparison(labels, runs, ids, _aligned(runs, ids, columns), [*notes, *not_shared])
+    return Comparison(labels, runs, ids, _aligned(runs, ids, columns), (*notes, *not_shared))
 
 
 def _names(given: Sequence[object], names: Sequence[str] | None) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
@@ -44,19 +45,16 @@ class Power(NamedTuple):
     drop: float
 
 
+@dataclass(repr=False, eq=False, kw_only=True)
 class Gate(Result):
     """The result of `karat.gate`: every check, passed or failed."""
 
-    def __init__(
-        self, run: Run, rules: Sequence[Rule], checks: list[Check], *, baseline: Baseline | None, by: str | None,
-        limits: DropLimits,
-    ) -> None:  # fmt: skip
-        self.run = run
-        self.rules = rules
-        self.checks = checks
-        self.baseline = baseline
-        self.by = by
-        self.limits = limits
+    run: Run
+    rules: list[Rule]
+    checks: list[Check]
+    baseline: Baseline | None
+    by: str | None
+    limits: DropLimits
 
     @property
     def passed(self) -> bool:
@@ -172,7 +170,7 @@ def gate(
     base = None if baseline is None else _baseline(checked, baseline, read)
     checks = _check_rules(checked, base, read, _slices(checked, by), limits)
     checks += check_must_pass(checked, base, [rule.metric for rule in read], _must_pass_ids(must_pass))
-    return Gate(checked, read, checks, baseline=base, by=by, limits=limits)
+    return Gate(run=checked, rules=read, checks=checks, baseline=base, by=by, limits=limits)
 
 
 def _check_rules(

@@ -105,12 +105,12 @@ def data(found: Diagnosis) -> dict[str, Any]:
 
 
 def advice(found: Diagnosis) -> list[str]:
-    """What would raise recall or precision, one sentence each."""
+    """Ways to raise recall or precision, one sentence each."""
     return sentences(found.advice_notes)
 
 
 def notes(found: Diagnosis) -> list[str]:
-    """What could not be checked, one sentence each."""
+    """The checks that were not possible, one sentence each."""
     return sentences(found.limits)
 
 

@@ -21,8 +21,9 @@ POWER = 0.8
 """The probability with which a minimum detectable difference is found significant."""
 FLIPS = 10_000
 """The number of random sign flips of a test that does not enumerate all of them."""
-_ENUMERATED = 14  # up to so many changed queries all flips are tried: 2 to the 14th are few more than are drawn
+_ENUMERATED = 14  # changed queries up to which all flips are tried: 2 to the 14th is little more than FLIPS
 _AT_ONCE = 4_000_000
+_FEW_COLUMNS = 64
 _SIGNS = np.array(list(product((-1.0, 1.0), repeat=8)))
 _EQUAL = 1e-9  # sums that differ only by rounding are equal
 
@@ -71,8 +72,8 @@ def sign_flip(
 def _flipped_sums(moved: Floats, flips: int, seed: int) -> Iterator[Floats]:
     """The column sums under sign flips, one row per flip, a block at a time to bound the memory.
 
-    Eight queries have 256 sums under all signs. They are computed once, and a byte per flip picks one of them: a
-    random byte, or for an enumeration the next bits of the number of the flip.
+    A byte gives the signs of eight queries: a random byte, or for an enumeration the next bits of the number of the
+    flip. For few columns the 256 possible sums of eight queries are computed once, and the byte picks one of them.
     """
     queries, columns = moved.shape
     eights = np.zeros((-(-queries // 8), 8, columns))
@@ -81,13 +82,20 @@ def _flipped_sums(moved: Floats, flips: int, seed: int) -> Iterator[Floats]:
     exact = queries <= _ENUMERATED
     signs = _SIGNS[:, ::-1] if exact else _SIGNS  # in an enumeration the lowest bit is the sign of the first query
     total = 2**queries if exact else flips
-    step = max(1, _AT_ONCE // columns)
+    wide = columns > _FEW_COLUMNS
+    step = max(1, _AT_ONCE // max(columns, queries if wide else 1))
     for first in range(0, total, step):
         flip = np.arange(first, min(first + step, total))
+        picks = (
+            flip >> 8 * place & 255 if exact else rng.integers(0, 256, len(flip), dtype=np.uint8)
+            for place in range(len(eights))
+        )
+        if wide:
+            yield signs[np.column_stack(list(picks))].reshape(len(flip), -1) @ eights.reshape(-1, columns)
+            continue
         sums = np.zeros((len(flip), columns))
-        for place, eight in enumerate(eights):
-            byte = flip >> 8 * place & 255 if exact else rng.integers(0, 256, len(flip), dtype=np.uint8)
-            sums += (signs @ eight)[byte]
+        for pick, eight in zip(picks, eights, strict=True):
+            sums += (signs @ eight)[pick]
         yield sums
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import inf
 from os import PathLike
 from typing import Any, NamedTuple
@@ -25,30 +26,20 @@ _MAX_SHIFT = 3
 """Standard errors beyond which the labelled queries are not a random sample."""
 
 
+@dataclass(repr=False, eq=False, kw_only=True)
 class Calibration(Result):
     """The result of `karat.calibrate`."""
 
-    def __init__(
-        self,
-        run: Run,
-        labels: Labels,
-        metric: str,
-        level: float,
-        *,
-        agreement: Agreement | None,
-        corrected: Corrected | None,
-        notes: list[Note],
-    ) -> None:
-        self.run = run
-        self.labels = labels
-        self.metric = metric
-        self.level = level
-        self.agreement = agreement
-        """Judgement by judgement; None if the labels are scores other than 0 and 1."""
-        self.corrected = corrected
-        """The corrected mean of the metric; None if the labels do not determine the score of any query."""
-        self.notes = tuple(notes)
-        """How the labels were read and which were not used, as records; `remarks()` has the sentences."""
+    run: Run
+    labels: Labels
+    metric: str
+    level: float
+    agreement: Agreement | None
+    """Judgement by judgement; None if the labels are scores other than 0 and 1."""
+    corrected: Corrected | None
+    """The corrected mean of the metric; None if the labels do not determine the score of any query."""
+    notes: tuple[Note, ...]
+    """The interpretation of the labels, and labels that were not used; `remarks()` has the sentences."""
 
     def remarks(self) -> list[str]:
         """One sentence per note: how the labels were read, which were not used, what the numbers assume."""
@@ -101,9 +92,18 @@ def calibrate(
     corrected = _corrected(judged, labelled, level)
     kind = read.kind if read.kind in {"score", matched.kind} else "rank"
     details = {"kind": kind, "metric": labelled.metric, "depth": depth, "columns": read.columns}
-    notes = [Note("labels_read", details=details), *matched.notes, *labelled.notes]
-    notes += _warnings(judged, labelled, corrected)
-    return Calibration(judged, read, labelled.metric, level, agreement=agreement, corrected=corrected, notes=notes)
+    return Calibration(
+        run=judged,
+        labels=read,
+        metric=labelled.metric,
+        level=level,
+        agreement=agreement,
+        corrected=corrected,
+        notes=(
+            Note("labels_read", details=details), *matched.notes, *labelled.notes,
+            *_warnings(judged, labelled, corrected),
+        ),
+    )  # fmt: skip
 
 
 class _Labelled(NamedTuple):

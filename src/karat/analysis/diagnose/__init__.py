@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from os import PathLike
 
 from karat._internal.arrays import Ints
@@ -16,33 +17,22 @@ from karat.run.file import as_run
 from karat.samples.notes import Note
 
 
+@dataclass(repr=False, eq=False, kw_only=True)
 class Diagnosis(Result):
     """The result of `karat.diagnose`: each miss with its cause, the causes counted, and advice."""
 
-    def __init__(
-        self,
-        run: Run,
-        k: int,
-        misses: list[Miss],
-        *,
-        query_id: str | None,
-        recall: float,
-        gold_items: int,
-        advice_notes: tuple[Note, ...],
-        limits: tuple[Note, ...],
-    ) -> None:
-        self.run = run
-        self.k = k
-        self.query_id = query_id
-        """The query, if only one was diagnosed."""
-        self.recall = recall
-        """The mean recall in the top k."""
-        self.gold_items = gold_items
-        """The number of relevant gold items."""
-        self.misses = misses
-        self.advice_notes = advice_notes
-        self.limits = limits
-        """What could not be checked."""
+    run: Run
+    k: int
+    query_id: str | None
+    """The query, if only one was diagnosed."""
+    recall: float
+    """The mean recall in the top k."""
+    gold_items: int
+    """The number of relevant gold items."""
+    misses: list[Miss]
+    advice_notes: tuple[Note, ...]
+    limits: tuple[Note, ...]
+    """Checks that were not possible."""
 
     @property
     def causes(self) -> dict[Cause, int]:
@@ -52,12 +42,12 @@ class Diagnosis(Result):
 
     @property
     def advice(self) -> list[str]:
-        """What would raise recall or precision, one sentence each."""
+        """Ways to raise recall or precision, one sentence each."""
         return list(self._render("advice"))
 
     @property
     def notes(self) -> list[str]:
-        """What could not be checked, one sentence each."""
+        """The checks that were not possible, one sentence each."""
         return list(self._render("notes"))
 
 
@@ -96,9 +86,9 @@ def diagnose(
     findings = causes.find(numbers)
     second = None if other is None else _comparable(run, as_run(other))
     return Diagnosis(
-        run,
-        cutoff,
-        _misses(run, missed, numbers, findings),
+        run=run,
+        k=cutoff,
+        misses=_misses(run, missed, numbers, findings),
         query_id=None if row is None else run.ids[row],
         recall=missed.recall(missed.found, row),
         gold_items=int(gold.sum()),
@@ -135,7 +125,7 @@ def _misses(run: Run, missed: Missed, numbers: Ints, findings: dict[int, Finding
 
 
 def _limits(run: Run) -> tuple[Note, ...]:
-    """What could not be checked, because it is not stored."""
+    """The checks that were not possible, because the run does not store what they need."""
     stored = run.stored_items
     if stored is None:
         return (Note("no_items"),)

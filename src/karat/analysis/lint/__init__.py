@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any, get_args
 
@@ -25,27 +26,19 @@ from karat.samples import read_samples, read_test_set
 from karat.samples.notes import Note
 
 
+@dataclass(repr=False, eq=False, kw_only=True)
 class Lint(Result):
     """The result of `karat.lint`: the problems of a test set, the worst first."""
 
-    def __init__(
-        self,
-        source: str,
-        queries: int,
-        gold_items: int,
-        problems: list[Problem],
-        strength: Strength | None,
-        skipped: tuple[Note, ...],
-    ) -> None:
-        self.source = source
-        self.queries = queries
-        self.gold_items = gold_items
-        """The number of gold items."""
-        self.problems = problems
-        self.strength = strength
-        """The statistical power; None if fewer than two queries have gold."""
-        self.skipped = skipped
-        """The checks that were skipped."""
+    source: str
+    queries: int
+    gold_items: int
+    """The number of gold items."""
+    problems: list[Problem]
+    strength: Strength | None
+    """The statistical power; None if fewer than two queries have gold."""
+    skipped: tuple[Note, ...]
+    """The checks that were skipped."""
 
     @property
     def sound(self) -> bool:
@@ -106,5 +99,11 @@ def lint(
         "no_texts": documents is None and not any(tests.retrieved),
         "no_runs": not given,
     }
-    notes = tuple(Note(kind) for kind, applies in skipped.items() if applies)
-    return Lint(data.reading.source, len(data), len(tests.gold), problems, power, notes)
+    return Lint(
+        source=data.reading.source,
+        queries=len(data),
+        gold_items=len(tests.gold),
+        problems=problems,
+        strength=power,
+        skipped=tuple(Note(kind) for kind, applies in skipped.items() if applies),
+    )

@@ -227,7 +227,7 @@ class Strength(NamedTuple):
     spread: float
     """The standard deviation from which it was computed."""
     of: str
-    """What the standard deviation is of."""
+    """The scores that have this standard deviation."""
     detectable: float
     needed: int
 
