@@ -1,4 +1,4 @@
-"""Krippendorff's alpha, against its definition written out."""
+"""Krippendorff's alpha, compared with its definition."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RATING = st.one_of(st.just(nan), st.integers(0, 3).map(float))
 
 @pytest.mark.parametrize("kind", DISTANCES)
 @given(rows=st.lists(st.lists(RATING, max_size=4), max_size=6))
-def test_is_its_definition(kind, rows):
+def test_alpha_equals_its_definition(kind, rows):
     assert alpha(rows, kind) == pytest.approx(by_definition(rows, DISTANCES[kind]), nan_ok=True)
 
 
@@ -48,7 +48,7 @@ def test_by_hand():
 
 
 def test_by_hand_with_gaps():
-    """Three raters. The last unit has one rating and says nothing; the third has two.
+    """Three raters. The last unit has one rating and is ignored; the third has two.
 
     Six pairable ratings: 1 1 1, 0 0, and with them 1 0 0 → values 1 1 1 1 0 0 0 over units (1 1 1), (1 0), (0 0).
     Observed: unit (1 0) has 2 ordered pairs, over 2 − 1. Expected: 2 · 4 · 3 ordered pairs of 7 · 6.
@@ -63,7 +63,7 @@ def test_by_hand_interval():
     assert alpha([[1, 2], [3, 3]], "interval") == pytest.approx(1 - (2 / 4) / (22 / 12))
 
 
-def test_the_ends_of_the_scale():
+def test_perfect_and_opposite_ratings():
     assert alpha([[1, 1], [0, 0]]) == 1
     assert alpha([[1, 0], [0, 1]]) < 0
 

@@ -1,4 +1,4 @@
-"""Chance and calibration: how often the intervals hold, and how wide they are. Simulated, with fixed seeds."""
+"""Coverage and width of the intervals of a calibration, in seeded simulations."""
 
 from __future__ import annotations
 
@@ -9,39 +9,27 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from karat.analysis import calibrate as correction
-from karat.analysis.calibrate import correct
-from karat.stats.agreement import Figure, agree, share_figure, student
+from karat.stats.agreement import Estimate, agree, t_quantile, wilson_share
+from karat.stats.prediction_powered import correct
 
 LEVEL = 0.9
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """The interval of the judge alone by the normal distribution: with so many queries it is the bootstrap's."""
-
-    def normal(scores, level):
-        values = scores[""]
-        half = stats.norm.ppf((1 + level) / 2) * values.std() / sqrt(len(values))
-        return {"": (values.mean() - half, values.mean() + half)}
-
-    monkeypatch.setattr(correction, "intervals", normal)
+RESAMPLES = 100  # enough for the interval of the judge alone, which is wrong anyway
 
 
 def lenient(rng, queries, errors=0.25):
-    """Four claims in each query; the judge also sees support where there is none."""
+    """Four claims per query; the judge is lenient."""
     human = rng.binomial(4, rng.beta(2, 1, queries))
     return human / 4, (human + rng.binomial(4 - human, errors)) / 4, 2 / 3
 
 
 def seldom(rng, queries):
-    """A judge of yes or no that errs in few queries, always the same way."""
+    """A binary judge that errs in few queries, always in the same direction."""
     human = (rng.random(queries) < 0.7).astype(float)
     return human, np.where(rng.random(queries) < 0.15, 1.0, human), 0.7
 
 
 def useless(rng, queries):
-    """A judge whose scores have nothing to do with those of people."""
+    """A judge whose scores are independent of the human scores."""
     return rng.beta(2, 1, queries), rng.beta(5, 1, queries), 2 / 3
 
 
@@ -55,7 +43,7 @@ def repeated(make, *, labelled, queries, times=1500, level=LEVEL, seed=11):
     for _ in range(times):
         human, judge, truth = make(rng, queries)
         rows = rng.permutation(queries)[:labelled]
-        found.append((correct(judge, rows, human[rows], level), truth))
+        found.append((correct(judge, rows, human[rows], level, times=RESAMPLES), truth))
     return found
 
 
@@ -76,7 +64,7 @@ def chance_error(times, level=LEVEL):
 
 
 @pytest.mark.parametrize(("labelled", "queries"), [(30, 300), (100, 1000), (100, 150)])
-def test_corrected_holds_where_the_judge_alone_does_not(labelled, queries):
+def test_the_corrected_mean_covers_and_the_judge_alone_does_not(labelled, queries):
     found = repeated(lenient, labelled=labelled, queries=queries)
     assert abs(coverage(found, "mean") - LEVEL) < 3.5 * chance_error(len(found))
     assert abs(coverage(found, "human") - LEVEL) < 3.5 * chance_error(len(found))
@@ -86,22 +74,22 @@ def test_corrected_holds_where_the_judge_alone_does_not(labelled, queries):
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.95])
-def test_at_other_levels(level):
+def test_coverage_at_other_levels(level):
     found = repeated(lenient, labelled=60, queries=400, level=level)
     assert abs(coverage(found, "mean") - level) < 3.5 * chance_error(len(found), level)
 
 
-def test_bias_is_found():
+def test_the_interval_of_the_bias_covers():
     """The judge adds a quarter of what is missing: a third of a quarter."""
     rng, held = np.random.default_rng(5), 0
     for _ in range(1000):
         human, judge, _ = lenient(rng, 60)
-        bias = correct(judge, np.arange(60), human, LEVEL).bias
+        bias = correct(judge, np.arange(60), human, LEVEL, times=RESAMPLES).bias
         held += bias.low <= 1 / 12 <= bias.high
     assert abs(held / 1000 - LEVEL) < 3.5 * chance_error(1000)
 
 
-def test_a_good_judge_is_worth_many_labels():
+def test_a_good_judge_narrows_the_interval():
     found = repeated(excellent, labelled=40, queries=1000, times=400)
     assert width(found, "mean") < 0.5 * width(found, "human")
     assert error(found, "mean") < 0.5 * error(found, "human")
@@ -109,7 +97,7 @@ def test_a_good_judge_is_worth_many_labels():
 
 
 @pytest.mark.parametrize("labelled", [20, 100])
-def test_a_useless_judge_does_no_harm(labelled):
+def test_an_uninformative_judge_does_not_widen_the_interval(labelled):
     found = repeated(useless, labelled=labelled, queries=1000)
     assert abs(coverage(found, "mean") - LEVEL) < 3.5 * chance_error(len(found))
     assert width(found, "mean") < 1.05 * width(found, "human")
@@ -117,8 +105,8 @@ def test_a_useless_judge_does_no_harm(labelled):
     assert np.mean([one.weight for one, _ in found]) < 0.2
 
 
-def test_a_judge_that_has_not_erred_yet_is_not_taken_for_perfect():
-    """With 20 labels 4 in 10 draws hold no error; without the one in thought the interval would then be a point."""
+def test_a_judge_without_errors_in_the_sample_is_not_perfect():
+    """With 20 labels 4 of 10 samples have no error; without the pseudo-error the interval would be a point."""
     found = repeated(seldom, labelled=20, queries=20_000, times=300)
     assert coverage(found, "mean") > LEVEL - 3.5 * chance_error(300)
     assert coverage(found, "judge") < 0.1
@@ -143,7 +131,7 @@ def test_the_weight_by_hand():
     assert got.human.value == 0.5
 
 
-def test_all_labelled_is_the_labels_alone():
+def test_fully_labelled_runs_use_the_labels_alone():
     human, judge, _ = lenient(np.random.default_rng(1), 50)
     got = correct(judge, np.arange(50), human, 0.95)
     assert got.mean == pytest.approx(got.human)
@@ -151,7 +139,7 @@ def test_all_labelled_is_the_labels_alone():
     assert got.human == pytest.approx((human.mean(), *stats.t.interval(0.95, 49, human.mean(), stats.sem(human))))
 
 
-def test_labels_that_are_all_the_same_leave_room():
+def test_equal_labels_still_have_an_interval():
     judge = np.tile([1.0, 0.0, 1.0, 1.0], 25)
     got = correct(judge, np.arange(20), np.ones(20), 0.95)
     assert got.mean.value == 1
@@ -169,20 +157,19 @@ def test_too_few_labels(count):
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 10, 100, 10**6])
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
-def test_student(freedom, level):
-    assert student(level, freedom) == pytest.approx(stats.t.ppf((1 + level) / 2, freedom), rel=1e-5)
+def test_t_quantile(freedom, level):
+    assert t_quantile(level, freedom) == pytest.approx(stats.t.ppf((1 + level) / 2, freedom), rel=1e-5)
 
 
 def judgements(rng, queries=60, each=4) -> tuple[Any, Any, Any]:
-    """Judgements whose truth and errors go together within a query."""
+    """Judgements whose truth and errors are correlated within a query."""
     query = np.repeat(np.arange(queries), each)
     human = rng.random(queries * each) < np.repeat(rng.beta(1, 1, queries), each)
     wrong = rng.random(queries * each) < np.repeat(rng.choice([0.02, 0.35], queries), each)
     return query, human ^ wrong, human
 
 
-def test_kappa_and_shares_hold_though_judgements_come_in_queries(monkeypatch):
-    monkeypatch.setattr("karat.stats.agreement.resamples", lambda _: 500)
+def test_intervals_cover_although_judgements_of_a_query_are_correlated():
     rng, times = np.random.default_rng(8), 600
     wrong = (0.02 + 0.35) / 2
     truth = {
@@ -194,10 +181,10 @@ def test_kappa_and_shares_hold_though_judgements_come_in_queries(monkeypatch):
     }
     held = dict.fromkeys(truth, 0)
     for _ in range(times):
-        got = agree(*judgements(rng), 0.9)
+        got = agree(*judgements(rng), 0.9, times=500)
         for name, value in truth.items():
-            figure = getattr(got, name)
-            held[name] += figure.low <= value <= figure.high
+            estimate = getattr(got, name)
+            held[name] += estimate.low <= value <= estimate.high
     for name, count in held.items():
         assert 0.9 - 4 * chance_error(times) < count / times < 0.97, name
 
@@ -225,7 +212,7 @@ def test_perfect_agreement_is_not_certain():
     assert got.bias.low < 0 < got.bias.high
 
 
-def test_what_cannot_be_told():
+def test_undefined_rates_are_nan():
     yes = np.ones(10, bool)
     got = agree(np.arange(10), yes, yes, 0.95)
     assert np.isnan(got.kappa.value)
@@ -237,13 +224,13 @@ def test_what_cannot_be_told():
 
 
 def test_wilson():
-    independent = share_figure(np.repeat([1.0, 0.0], [30, 20]), np.ones(50), 0.95)
+    independent = wilson_share(np.repeat([1.0, 0.0], [30, 20]), np.ones(50), 0.95)
     wanted = stats.binomtest(30, 50).proportion_ci(0.95, method="wilson")
     assert independent == pytest.approx((0.6, wanted.low, wanted.high), abs=5e-3)
-    clustered = share_figure(np.repeat([5.0, 0.0], [6, 4]), np.full(10, 5.0), 0.95)
+    clustered = wilson_share(np.repeat([5.0, 0.0], [6, 4]), np.full(10, 5.0), 0.95)
     wanted = stats.binomtest(6, 10).proportion_ci(0.95, method="wilson")  # ten queries, not fifty judgements
     assert clustered == pytest.approx((0.6, wanted.low, wanted.high), abs=1e-9)
     wanted = stats.binomtest(10, 10).proportion_ci(0.95, method="wilson")
-    assert share_figure(np.full(10, 5.0), np.full(10, 5.0), 0.95) == pytest.approx((1, wanted.low, 1))
-    assert share_figure(np.zeros(3), np.zeros(3), 0.95)[1:] == pytest.approx((np.nan, np.nan), nan_ok=True)
-    assert Figure(1.2, 0.9, 1.4).within(0, 1) == (1, 0.9, 1)
+    assert wilson_share(np.full(10, 5.0), np.full(10, 5.0), 0.95) == pytest.approx((1, wanted.low, 1))
+    assert wilson_share(np.zeros(3), np.zeros(3), 0.95)[1:] == pytest.approx((np.nan, np.nan), nan_ok=True)
+    assert Estimate(1.2, 0.9, 1.4).within(0, 1) == (1, 0.9, 1)

@@ -1,4 +1,4 @@
-"""Labels as people bring them, and `karat calibrate` driven as a user does."""
+"""Tables of labels in every form, and `karat calibrate` on the command line."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def called(rows, **names):
     return [{names.get(name, name): value for name, value in row.items()} for row in rows]
 
 
-def test_what_labels_may_be(run, tmp_path):
-    """Rows, columns, frames, CSV, JSONL: the same comes out."""
+def test_forms_of_labels(run, tmp_path):
+    """Rows, columns, frames, CSV and JSONL give the same result."""
     wanted = karat.calibrate(run, ROWS)
     assert wanted.corrected.labelled == 8
     columns = {name: [row[name] for row in ROWS] for name in ROWS[0]}
@@ -65,10 +65,10 @@ def test_what_labels_may_be(run, tmp_path):
         {"query_id": "id", "gold": "statement", "label": "verdict"},
     ],
 )
-def test_names_of_columns(run, names):
+def test_column_names(run, names):
     got = karat.calibrate(run, called(ROWS, **names))
     assert got.agreement[:5] == karat.calibrate(run, ROWS).agreement[:5]
-    said = f'A label ("{names["label"]}" by "{names["query_id"]}", "{names["gold"]}") was taken to say'
+    said = f'Labels (column "{names["label"]}" by "{names["query_id"]}", "{names["gold"]}") were read as'
     assert any(remark.startswith(said) for remark in got.remarks())
 
 
@@ -85,18 +85,18 @@ def test_gold_by_its_number(run):
     wanted = karat.calibrate(run, ROWS)
     got = karat.calibrate(run, numbered)
     assert got.agreement == wanted.agreement
-    assert 'Column "gold" was taken for numbers of gold items, from 0.' in got.remarks()
+    assert 'Column "gold" was read as numbers of gold items, from 0.' in got.remarks()
     assert karat.calibrate(run, called(numbered, gold="claim_number")).agreement == wanted.agreement
 
 
-def test_gold_whose_names_are_numbers_goes_by_its_name():
+def test_gold_labels_that_are_numbers_are_matched_as_labels():
     samples = [{"id": f"q{i}", "retrieved": ["1"], "gold": ["1", "0"]} for i in range(4)]
     rows = [{"query_id": f"q{i}", "gold": gold, "label": int(gold == 1)} for i in range(4) for gold in (0, 1)]
     got = karat.calibrate(karat.evaluate(samples, "recall@1"), rows).agreement
     assert (got.tp, got.fp, got.fn, got.tn) == (4, 0, 0, 4)
 
 
-def test_what_matches_nothing_is_counted(run):
+def test_unused_labels_are_counted(run):
     rows = [
         *ROWS, {"query_id": "q99", "gold": "a", "label": 1}, {"query_id": "q1", "gold": "z", "label": 1},
         {"query_id": "q1", "gold": "a", "label": None}, ROWS[0],
@@ -104,14 +104,14 @@ def test_what_matches_nothing_is_counted(run):
     got = karat.calibrate(run, rows)
     assert got.agreement == karat.calibrate(run, ROWS).agreement
     for said in (
-        "1 label is of queries that the run does not have: not used.",
-        "1 label is of items that the run does not have: not used.",
-        "1 label is given twice: used once.",
+        "1 label is of queries that are not in the run: not used.",
+        "1 label is of items that are not in the run: not used.",
+        "1 label is repeated: used once.",
         "1 row has no label.",
     ):
         assert said in got.remarks()
     ranked = [{"query_id": "q1", "rank": rank, "label": 1} for rank in (1, 2, 3)]
-    assert "1 label is of items that the run does not have: not used." in karat.calibrate(run, ranked).remarks()
+    assert "1 label is of items that are not in the run: not used." in karat.calibrate(run, ranked).remarks()
 
 
 @pytest.mark.parametrize(
@@ -120,12 +120,12 @@ def test_what_matches_nothing_is_counted(run):
         ([{"query_id": "r1", "gold": "a", "label": 1}], "no label is of a query of the run"),
         ([{"query_id": "q1", "gold": "z", "label": 1}], "no label is of an item of the run"),
         ([{"query_id": "q1", "gold": "a", "label": 1}, {"query_id": "q1", "gold": "a", "label": 0}], "two labels that"),
-        ([{"query_id": "q1", "gold": "a", "label": "maybe"}], 'row 1: column "label": wanted a label, 1 or 0'),
-        ([{"query_id": "q1", "gold": "a", "label": 2}], "wanted a label, 1 or 0"),
-        ([{"query_id": "q1", "score": 4}], "wanted a score between 0 and 1"),
-        ([{"query_id": "q1", "score": "good"}], "wanted a number"),
-        ([{"query_id": "q1", "rank": 0, "label": 1}], "wanted a rank, from 1"),
-        ([{"query_id": "q1", "rank": 1.5, "label": 1}], "wanted a rank, from 1"),
+        ([{"query_id": "q1", "gold": "a", "label": "maybe"}], 'row 1: column "label": expected a label, 1 or 0'),
+        ([{"query_id": "q1", "gold": "a", "label": 2}], "expected a label, 1 or 0"),
+        ([{"query_id": "q1", "score": 4}], "expected a score between 0 and 1"),
+        ([{"query_id": "q1", "score": "good"}], "expected a number"),
+        ([{"query_id": "q1", "rank": 0, "label": 1}], "expected a rank, from 1"),
+        ([{"query_id": "q1", "rank": 1.5, "label": 1}], "expected a rank, from 1"),
         ([{"query_id": "q1", "gold_number": -1, "label": 1}], "from 0"),
         (
             [{"query_id": "q1", "rank": 1, "label": 1}, {"query_id": "q1", "rank": "", "label": 1}],
@@ -140,16 +140,16 @@ def test_what_matches_nothing_is_counted(run):
         (7, "labels are a file"),
         ([1, 2], "labels are a file"),
         ({"query_id": ["q1"], "score": [1, 0]}, "of one length"),
-        ({"query_id": ["q1"], "recall@2": [1], "precision@2": [1]}, "several metrics"),
+        ({"query_id": ["q1"], "recall@2": [1], "precision@2": [1]}, "one metric"),
         ("none.csv", "no file"),
     ],
 )
-def test_what_is_refused(run, labels, wanted):
+def test_bad_labels(run, labels, wanted):
     with pytest.raises(karat.InputError, match=wanted):
         karat.calibrate(run, labels)
 
 
-def test_a_yes_where_nothing_came_back():
+def test_a_yes_although_nothing_was_retrieved():
     run = karat.evaluate([{"id": "q", "retrieved": [], "gold": ["a"]}, *SAMPLES], "recall@2")
     with pytest.raises(karat.InputError, match='nothing was retrieved for the query "q"'):
         karat.calibrate(run, [{"query_id": "q", "gold": "a", "label": 1}])
@@ -193,7 +193,7 @@ def test_the_screen(files):
     assert "judge: no              4            4" in out
     for line in ("agreement", "Cohen's kappa", "sensitivity", "specificity", "bias", "recall@2, corrected"):
         assert f"  {line} " in out
-    assert "12 queries, 8 of them labelled; the judge weighs" in out
+    assert "12 queries, 8 of them labelled; weight of the judge: " in out
     assert "90 % interval" in call(*files, "--level", "0.9")
 
 
@@ -227,11 +227,11 @@ def test_errors_on_the_command_line(files, tmp_path):
     assert 'no metric in this run "recall@3"' in call(judged, labels, "--metric", "recall@3", code=2)
     assert "level" in call(judged, labels, "--level", "2", code=2)
     pl.DataFrame({"query_id": ["q1"], "gold": ["a"], "label": ["perhaps"]}).write_csv(labels)
-    assert 'labels.csv, row 1: column "label": wanted a label, 1 or 0' in call(judged, labels, code=2)
+    assert 'labels.csv, row 1: column "label": expected a label, 1 or 0' in call(judged, labels, code=2)
 
 
 @pytest.mark.parametrize("style", ["table", "json", "markdown"])
-def test_hostile_texts_come_out_harmless(tmp_path, style):
+def test_hostile_texts_are_sanitized(tmp_path, style):
     samples = [{"id": f"{HOSTILE}{i}", "retrieved": [HOSTILE], "gold": [HOSTILE]} for i in range(4)]
     karat.evaluate(samples, "recall@1").save(tmp_path / "judged.parquet")
     name = "claim\u202e <b>"

@@ -1,4 +1,4 @@
-"""Comparing runs: the numbers by hand, what is refused, what is left out, who beats whom."""
+"""karat.compare: the numbers, refused comparisons, excluded queries, changed queries."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import karat
-from karat.analysis.compare import check_comparable
+from karat.analysis.changes import check_comparable
 from karat.conventions import CONVENTIONS
 from karat.stats import holm, paired_test
 from support.compared import METRICS, one, rows, run
@@ -27,7 +27,7 @@ def test_two_runs():
         assert row.verdict == "better"
 
 
-def test_backwards_is_the_mirror():
+def test_reversed_order_reverses_the_verdict():
     a, b = run(0.4, seed=1), run(0.8, seed=2)
     for there, back in zip(karat.compare(a, b).rows, karat.compare(b, a).rows, strict=True):
         assert back.difference == -there.difference
@@ -36,20 +36,18 @@ def test_backwards_is_the_mirror():
         assert back.verdict == "worse"
 
 
-def test_what_cannot_be_told():
+def test_no_significant_difference():
     a, b = run(0.5, seed=1), run(0.5, seed=2)
     comparison = karat.compare(a, b)
     (row, *_) = comparison.rows
     assert row.verdict == "cannot tell"
     spread = np.std(b.scores["recall@5"] - a.scores["recall@5"], ddof=1)
     assert row.detectable == pytest.approx(2.8016 * spread / np.sqrt(60), rel=1e-4)
-    assert (
-        f"With 60 queries a smaller true difference would often go unseen (80 % power): recall@5 {row.detectable:.3f}"
-        in repr(comparison)
-    )
+    assert f"60 queries can detect a difference of {row.detectable:.3f} in recall@5, " in repr(comparison)
+    assert " (80 % power); smaller ones may be missed." in repr(comparison)
 
 
-def test_a_run_against_itself():
+def test_a_run_compared_with_itself():
     a = run()
     comparison = karat.compare(a, a)
     assert {row.verdict for row in comparison.rows} == {"same"}
@@ -68,17 +66,17 @@ def test_one_query():
     repr(comparison)
 
 
-def test_undefined_queries_are_left_out_and_counted():
+def test_undefined_queries_are_excluded_and_counted():
     made = [*rows(0.5), {"id": "none", "retrieved": ["a"], "gold": []}]
     other = [*rows(0.6, seed=3), {"id": "none", "retrieved": ["b"], "gold": []}]
     comparison = karat.compare(*(karat.evaluate(each, METRICS, judge="ids") for each in (made, other)))
     assert len(comparison) == 61
     assert {row.n for row in comparison.rows} == {60}
-    assert comparison.remarks() == ["1 query is undefined in some run: left out."]
+    assert comparison.remarks() == ["1 query is undefined in at least one run and was excluded."]
     assert all(moved.query_id != "none" for moved in comparison.moved(100))
 
 
-def test_a_query_that_is_undefined_in_one_run_is_in_no_mean():
+def test_a_query_undefined_in_one_run_is_excluded_from_both_means():
     dropping = karat.Convention(name="dropping", missing="drop")
     gold = {"q1": ["a"], "q2": ["a"], "q3": ["a"]}
     before, after = {"q1": ["a"], "q2": ["a"], "q3": ["x"]}, {"q1": ["x", "a"], "q2": ["a"]}
@@ -87,7 +85,7 @@ def test_a_query_that_is_undefined_in_one_run_is_in_no_mean():
     (row,) = comparison.rows
     assert row.means == (1.0, 0.75)
     assert (row.difference, row.n) == (-0.25, 2)
-    assert comparison.remarks() == ["1 query is undefined in some run: left out."]
+    assert comparison.remarks() == ["1 query is undefined in at least one run and was excluded."]
 
 
 def test_nothing_defined():
@@ -98,7 +96,7 @@ def test_nothing_defined():
         assert "nan" not in shown
 
 
-def test_order_of_queries_changes_nothing():
+def test_the_order_of_queries_does_not_matter():
     made = rows(0.7, seed=5)
     straight = karat.compare(run(), karat.evaluate(made, METRICS, judge="ids"))
     turned = karat.compare(run(), karat.evaluate(made[::-1], METRICS, judge="ids"))
@@ -106,7 +104,7 @@ def test_order_of_queries_changes_nothing():
     assert straight.moved() == turned.moved()
 
 
-def test_the_same_every_time():
+def test_results_are_deterministic():
     assert repr(karat.compare(run(), run(0.7, seed=5))) == repr(karat.compare(run(), run(0.7, seed=5)))
 
 
@@ -118,7 +116,7 @@ def test_other_metrics_change_only_the_correction():
     assert alone.p <= among.p
 
 
-def test_moved():
+def test_queries_that_moved_most():
     before = {"q1": ["a", "x"], "q2": ["x", "y"], "q3": ["x", "a"], "q4": ["a", "b"]}
     after = {"q1": ["x", "y"], "q2": ["a"], "q3": ["a"], "q4": ["b", "a"]}
     gold = {query: ["a", "b"] if query == "q4" else ["a"] for query in before}
@@ -160,7 +158,7 @@ def test_gold_items_that_moved_come_first():
         (lambda: run(queries=61), "1 query only in B"),
         (
             lambda: karat.evaluate([{**row, "gold": ["a", "c"]} for row in rows(0.5)], METRICS, judge="ids"),
-            'their gold differs for 60 queries that both have, such as q0 has "b" (grade 1) only in A',
+            'their gold differs for 60 shared queries, such as q0 has "b" (grade 1) only in A',
         ),
     ],
 )
@@ -170,16 +168,16 @@ def test_different_tasks_are_refused(other, said):
         karat.compare(a, b)
     assert said in caught.value.problem
     assert "--allow" in caught.value.hint
-    allowed = karat.compare(a, b, allow=True)
+    allowed = karat.compare(a, b, allow_mismatch=True)
     assert said in " ".join(allowed.remarks())
     assert len(allowed) == min(len(a), len(b))
 
 
-def test_every_difference_is_named_at_once():
+def test_all_differences_are_reported_at_once():
     b = karat.evaluate(rows(0.5, 50), METRICS, judge="exact", convention="ragas")
     with pytest.raises(karat.BadArgument, match=r"conventions.*judges.*only in"):
         check_comparable(run(), b)
-    assert len(check_comparable(run(), b, allow=True)) == 3
+    assert len(check_comparable(run(), b, allow_mismatch=True)) == 3
     assert check_comparable(run(), run()) == []
 
 
@@ -190,25 +188,25 @@ def test_a_saved_run_is_comparable_to_itself(convention, tmp_path):
     assert check_comparable(a, karat.load(tmp_path / "saved.parquet")) == []
 
 
-def test_no_query_in_common_is_refused_in_any_case():
+def test_runs_without_a_shared_query_are_always_refused():
     for allow in (False, True):
         with pytest.raises(karat.BadArgument, match="share no query"):
-            karat.compare(one(["a"], query_id="1"), one(["a"], query_id="q1"), allow=allow)
+            karat.compare(one(["a"], query_id="1"), one(["a"], query_id="q1"), allow_mismatch=allow)
 
 
 def test_tokens_counted_differently_are_refused():
     made = [{"id": "q", "retrieved": [{"id": "a", "text": "some words"}], "gold": ["a"]}]
     a, b = (karat.evaluate(made, "recall@5t", judge="ids", tokens=count) for count in (len, lambda text: 1))
-    with pytest.raises(karat.BadArgument, match="counted differently: by len"):
+    with pytest.raises(karat.BadArgument, match="token counters differ: A has len"):
         karat.compare(a, b)
 
 
-def test_metrics_that_only_one_has():
+def test_metrics_of_one_run_only():
     comparison = karat.compare(run(metrics="recall@5 rr"), run(metrics="rr ap"))
     assert [row.metric for row in comparison.rows] == ["rr"]
     assert comparison.remarks() == [
-        "Not in every run, and so not compared: recall@5 of A.",
-        "Not in every run, and so not compared: ap of B.",
+        "Not in every run and not compared: recall@5 of A.",
+        "Not in every run and not compared: ap of B.",
     ]
     with pytest.raises(karat.BadArgument, match="no metric in common"):
         karat.compare(run(metrics="rr"), run(metrics="ap"))
@@ -230,7 +228,7 @@ def test_names(tmp_path):
     for names in (["one"], ["same", "same"], "AB"):
         with pytest.raises(karat.BadArgument, match="2 different names"):
             karat.compare(run(), run(), names=names)
-    with pytest.raises(karat.BadArgument, match="wanted a run"):
+    with pytest.raises(karat.BadArgument, match="expected a run"):
         karat.compare(run(), {"q": 1})
     with pytest.raises(karat.RunFileError):
         karat.compare(run(), tmp_path / "nothing.parquet")

@@ -68,7 +68,7 @@ def test_matrix(three):
     assert lines[2].split() == ["recall@5", "ndcg@10", "rr"]
     assert lines[5].split()[:2] == ["c", "best"]
     assert lines[5].split()[2] == f"{three.rows[0].means[2]:.3f}ᵃᵇ"
-    assert "Holm over the 3 pairs of a metric" in lines[6]
+    assert "Holm correction over the 3 pairs of a metric" in lines[6]
     assert f"{three.rows[0].means[2]:.3f}<sup>ab</sup>" in three.to_markdown()
     assert f"& best & {three.rows[0].means[2]:.3f}$^{{ab}}$ &" in three.to_latex()
     assert "ᵃᵇ</td>" in three._repr_html_()
@@ -135,7 +135,7 @@ def test_refusals_of_the_command(files, tmp_path):
     assert "--allow" in said
     allowed = command(files[0], other, "--allow")
     assert "40 queries" in allowed.splitlines()[0]
-    assert "Only the 40 queries that all have: main has 60, other has 40." in allowed
+    assert "Compared over the 40 queries in every run: main has 60, other has 40." in allowed
     assert "no run file" in command(files[0], tmp_path / "none.parquet", code=2)
     (tmp_path / "samples.jsonl").write_text("{}")
     assert "is not a run file" in command(files[0], tmp_path / "samples.jsonl", code=2)

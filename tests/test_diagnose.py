@@ -1,12 +1,13 @@
-"""Diagnosis: every cause from a case made by hand, with its numbers; advice only where numbers support it."""
+"""karat.diagnose: every cause with its numbers, and advice only if numbers support it."""
 
 from __future__ import annotations
 
 import pytest
 
 import karat
-from karat.analysis.diagnose.miss import CAUSES
-from karat.analysis.diagnose.similar import Passage, held, passages
+from karat._internal.overlap import Passage, coverage, passages
+from karat.analysis.diagnose import CAUSES
+from karat.judges import find_judge
 from karat.run.stored_items import StorageLimits
 from support.limits import evaluate_within
 
@@ -15,7 +16,7 @@ OTHERS = ["Parking is free in the yard behind the church.", "Dogs must be kept o
 
 
 def one(retrieved, gold, k=2, judge="auto", more=()):
-    """The diagnosis of one query, beside others that let ids be seen elsewhere."""
+    """The diagnosis of one query; `more` are other queries of the run."""
     rows = [{"id": "q", "query": "When?", "retrieved": retrieved, "gold": gold}, *more]
     run = karat.evaluate(rows, f"recall@{k}", judge=judge)
     return karat.diagnose(run, "q")
@@ -31,15 +32,15 @@ def cause(*args, **options):
 )
 def test_below_k_names_the_next_cutoff(rank, cutoff):
     ranking = [f"d{i}" for i in range(1, 700)]
-    text = f"at rank {rank}, below 2: recall@{cutoff} would find it"
+    text = f"at rank {rank}, below k = 2: recall@{cutoff} would find it"
     assert cause(ranking, [f"d{rank}"]) == ("below k", text, ())
 
 
 def test_crowded_out_counts_the_copies_above():
-    text = "at rank 5: 3 places above it hold copies, without which it would stand at 2"
+    text = "at rank 5; without the 3 copies above it, at rank 2"
     assert cause(["a", "a", "a", "a", "g"], ["g"])[:2] == ("crowded out", text)
     assert cause(["a", "a", "b", "c", "g"], ["g"])[0] == "below k"  # without the one copy still at 4
-    text = "at rank 3: 1 place above it holds a copy, without which it would stand at 2"
+    text = "at rank 3; without the 1 copy above it, at rank 2"
     assert cause(["a", "a", "g"], ["g"])[1] == text
     same_text = [{"id": i, "text": text} for i, text in (("a", "Same  text"), ("b", "same text"), ("g", "gold"))]
     assert cause(same_text, [{"id": "g"}], judge="ids")[0] == "crowded out"
@@ -62,7 +63,7 @@ def test_crowded_out_by_chunks_of_one_document():
 )
 @pytest.mark.parametrize("judge", ["ids", "exact"])
 def test_case_or_white_space_only(gold, other, form, judge):
-    expected = ("case or white space", f"rank 2 is the same but for {form}", (2,))
+    expected = ("case or white space", f"rank 2 is equal except for {form}", (2,))
     assert cause(["x", other], [gold], judge=judge) == expected
     assert cause(["x", "y"], [gold], judge=judge)[0] != "case or white space"
 
@@ -70,26 +71,26 @@ def test_case_or_white_space_only(gold, other, form, judge):
 @pytest.mark.parametrize("judge", ["contains", "spans"])
 def test_a_quote_in_other_case_inside_a_chunk(judge):
     found = cause([OTHERS[0], f"Visit us. {QUOTE.upper()} Welcome."], [QUOTE], judge=judge)
-    assert found == ("case or white space", "rank 2 holds it but for case", (2,))
+    assert found == ("case or white space", "rank 2 contains it except for case", (2,))
 
 
 def test_nearly_equal():
     near = QUOTE.replace("Mondays", "Tuesdays")  # 3 letters less and 4 more, of 96 and 97: 1 - 7/193 = 0.964
-    expected = ("nearly equal", "a nearly equal text stands at rank 2 (0.96 alike)", (2,))
+    expected = ("nearly equal", "rank 2 is nearly equal (similarity 0.96)", (2,))
     assert cause([OTHERS[0], near], [QUOTE], judge="exact") == expected
     assert cause([near, QUOTE[:-1]], [QUOTE], judge="exact")[2] == (2,)  # the most similar, not the first
 
 
 def test_nearly_equal_names_the_threshold_of_the_judge():
     gold, other = "abcdefghij" * 4, "abcdefghij" * 3 + "abcdefg" + "XYZ"  # 37 of 40 letters in common: 0.925
-    text = "a nearly equal text stands at rank 1 (0.93 alike; the judge wants 0.95)"
+    text = "rank 1 is nearly equal (similarity 0.93; the judge requires 0.95)"
     assert cause([other], [gold], judge="fuzzy(0.95)") == ("nearly equal", text, (1,))
     half = "abcdefghij" * 2 + "x" * 20  # 20 of 40 letters: 0.5, below 0.9 of the threshold 0.6
     assert cause([half], [gold], judge="fuzzy(0.6)")[0] != "nearly equal"
     more = "abcdefghij" * 2 + "abcd" + "x" * 16  # 24 of 40 letters: 0.6, and 0.9 of 0.65 is 0.585
     assert cause([more], [gold], judge="fuzzy(0.65)")[:2] == (
         "nearly equal",
-        "a nearly equal text stands at rank 1 (0.60 alike; the judge wants 0.65)",
+        "rank 1 is nearly equal (similarity 0.60; the judge requires 0.65)",
     )
 
 
@@ -97,12 +98,12 @@ def test_near_copies_under_another_id():
     ranking = [{"id": "a", "text": OTHERS[0]}, {"id": "old", "text": QUOTE.replace("five", "nine")}]
     found = cause(ranking, [{"id": "new", "text": QUOTE}])
     assert found[0] == "nearly equal"
-    assert found[1].startswith('a nearly equal text stands at rank 2 under the id "old" (0.9')
+    assert found[1].startswith('rank 2, id "old", is nearly equal (similarity 0.9')
     same = cause([{"id": "old", "text": QUOTE}], [{"id": "new", "text": QUOTE}])
-    assert same == ("nearly equal", 'the same text stands at rank 1 under the id "old"', (1,))
+    assert same == ("nearly equal", 'rank 1, id "old", has the same text', (1,))
 
 
-def test_gold_that_is_only_named_has_the_text_that_was_retrieved_for_another_query():
+def test_gold_without_text_gets_the_text_retrieved_for_another_query():
     ranking = [{"id": "old", "text": QUOTE.replace("five", "nine")}]
     other = {"id": "r", "retrieved": [{"id": "new", "text": QUOTE}], "gold": [{"id": "new"}]}
     assert cause(ranking, [{"id": "new"}], more=[other])[0] == "nearly equal"
@@ -112,10 +113,10 @@ def test_gold_that_is_only_named_has_the_text_that_was_retrieved_for_another_que
 def test_cut_differently():
     chunk = f"{OTHERS[0]} {QUOTE} {OTHERS[1]}"
     found = cause([OTHERS[1], chunk], [QUOTE], judge="exact")
-    assert found == ("cut differently", "rank 2 holds 100 % of it, within another text", (2,))
+    assert found == ("cut differently", "rank 2 contains 100 % of it, in another chunk", (2,))
     half = QUOTE[:48] + " " + OTHERS[0] * 2  # 48 of 96 characters
     assert len(QUOTE) == 96
-    assert cause([half], [QUOTE], judge="exact")[1] == "rank 1 holds 50 % of it, within another text"
+    assert cause([half], [QUOTE], judge="exact")[1] == "rank 1 contains 50 % of it, in another chunk"
     less = QUOTE[:46] + "~" + OTHERS[0] * 2
     assert cause([less], [QUOTE], judge="exact")[0] == "not retrieved"
 
@@ -123,41 +124,41 @@ def test_cut_differently():
 def test_split_over_chunks():
     one_end, other_end = QUOTE[:50] + " " + OTHERS[0] * 2, OTHERS[1] * 2 + " " + QUOTE[-36:]  # 50 + 36 of 96: 90 %
     found = cause([OTHERS[0], one_end, OTHERS[1], other_end], [QUOTE], judge="exact")
-    assert found == ("split over chunks", "ranks 2 and 4 together hold 90 % of it", (2, 4))
+    assert found == ("split over chunks", "ranks 2 and 4 together contain 90 % of it", (2, 4))
 
 
-def test_parts_that_the_judge_found_itself():
+def test_parts_found_by_the_judge():
     chunks = [{"doc": "d", "start": 0, "end": 20}, {"doc": "d", "start": 70, "end": 80}]
     gold = [{"doc": "d", "start": 0, "end": 100}]
     found = cause(chunks, gold, judge="spans(coverage=0.8)")
     said = [f"rank {i} covers {n} % of the quote, not enough alone" for i, n in ((1, 20), (2, 10))]
-    assert found == ("split over chunks", "; ".join([*said, "the judge wants 80 %"]), (1, 2))
+    assert found == ("split over chunks", "; ".join([*said, "the judge requires 80 %"]), (1, 2))
     assert cause(chunks[:1], gold, judge="spans(coverage=0.8)")[0] == "cut differently"
 
 
 def test_right_document_wrong_chunk():
     ranking = [{"id": f"c{i}", "doc": doc} for i, doc in enumerate(["x", "d", "y", "d"])]
     gold = [{"id": "c9", "doc": "d"}]
-    assert cause(ranking, gold) == ("right document", "ranks 2 and 4 are from its document, but another chunk", (2, 4))
-    assert cause(ranking[:3], gold)[1] == "rank 2 is from its document, but another chunk"
+    assert cause(ranking, gold) == ("right document", "ranks 2 and 4 are other chunks of its document", (2, 4))
+    assert cause(ranking[:3], gold)[1] == "rank 2 is another chunk of its document"
 
 
 def test_nowhere_in_the_run():
     other = {"id": "r", "retrieved": ["b"], "gold": ["b"]}
     found = cause(["a"], ["g"], more=[other])
-    text = "its id was retrieved for no query of the run: is it in the index, under this id?"
+    text = "its id was not retrieved for any query: check that it is in the index under this id"
     assert found == ("nowhere in the run", text, ())
     assert cause(["a"], ["b"], more=[other])[:2] == (
         "not retrieved",
-        "the one retrieved item is another; retrieved for another query",
+        "the only retrieved item is another one; retrieved for another query",
     )
     assert cause(["a"], ["g"])[0] == "not retrieved"  # one query alone tells nothing
 
 
-def test_nowhere_searches_the_stored_items_of_a_very_large_run():
+def test_nowhere_checks_the_stored_items_of_a_very_large_run():
     rows = [{"id": "q", "retrieved": ["a"], "gold": ["g"]}, {"id": "r", "retrieved": ["b"], "gold": ["b"]}]
     run = evaluate_within(StorageLimits(searched=1), rows, "recall@2")
-    assert "in the top 20 of no query" in karat.diagnose(run, "q").misses[0].text
+    assert "is not in the top 20 of any query" in karat.diagnose(run, "q").misses[0].text
 
 
 def test_not_retrieved():
@@ -167,14 +168,14 @@ def test_not_retrieved():
 
 def test_any_of_several_alternatives_explains_a_miss():
     gold = [{"id": "x", "group": "g"}, {"id": "D", "group": "g"}]
-    assert cause(["a", "d"], gold, k=2)[:2] == ("case or white space", "rank 2 is the same but for case")
+    assert cause(["a", "d"], gold, k=2)[:2] == ("case or white space", "rank 2 is equal except for case")
     assert one(["x"], gold).misses == []
 
 
 def test_only_relevant_gold_is_missed():
     diagnosis = one(["a"], {"a": 1, "b": 0, "c": -1})
     assert diagnosis.misses == []
-    assert diagnosis.gold == 1
+    assert diagnosis.gold_items == 1
     assert diagnosis.recall == 1
 
 
@@ -183,17 +184,40 @@ def run_of(*rankings, gold="g", k=2, metrics=None):
     return karat.evaluate(rows, metrics or f"recall@{k}", judge="ids")
 
 
+class Contains2:
+    """A custom judge of whole texts whose name begins like that of a judge of quotes."""
+
+    name = "contains2"
+
+    def __call__(self, samples, convention):
+        return find_judge("exact")(samples, convention)
+
+
+def test_the_name_of_a_custom_judge_does_not_matter(tmp_path):
+    rows = [
+        {"id": "a", "retrieved": [f"Visit us. {QUOTE.upper()} Welcome.", "-" * 900], "gold": [QUOTE]},
+        {"id": "b", "retrieved": [QUOTE.replace("five", "nine")], "gold": [QUOTE]},
+    ]
+    run, exact = (karat.evaluate(rows, "recall@2", judge=judge) for judge in (Contains2(), "exact"))
+    assert run.provenance.judge == "contains2"
+    assert karat.diagnose(run).to_dict() == karat.diagnose(exact).to_dict()
+    contains = karat.evaluate(rows, "recall@2", judge="contains")
+    assert karat.diagnose(run).causes != karat.diagnose(contains).causes
+    run.save(tmp_path / "run.parquet")
+    assert karat.diagnose(tmp_path / "run.parquet").to_dict() == karat.diagnose(exact).to_dict()
+
+
 def test_the_whole_run():
     run = run_of(["g"], ["a", "b", "g"], ["a", "b", "c", "g"], ["a", "a", "g"], ["a"])
     found = karat.diagnose(run)
-    assert (found.k, found.gold, found.recall) == (2, 5, 0.2)
+    assert (found.k, found.gold_items, found.recall) == (2, 5, 0.2)
     assert found.causes == {"below k": 2, "crowded out": 1, "not retrieved": 1}
     assert [(miss.query_id, miss.rank) for miss in found.misses] == [("q1", 3), ("q2", 4), ("q3", 3), ("q4", None)]
     assert found.query_id is None
     assert set(found.causes) <= set(CAUSES)
     told = found.to_dict()
     assert told["causes"] == found.causes
-    assert told["misses"][0]["text"] == "at rank 3, below 2: recall@10 would find it"
+    assert told["misses"][0]["text"] == "at rank 3, below k = 2: recall@10 would find it"
 
 
 def test_the_cutoff():
@@ -212,18 +236,18 @@ def advice(run, **options):
     return karat.diagnose(run, **options).advice
 
 
-def test_advice_on_going_deeper():
+def test_advice_on_a_larger_cutoff():
     run = run_of(["g"], ["a", "b", "g"], ["a", "b", "c", "d", "g"], ["a"])
-    assert advice(run) == ["recall@4 is 0.500, recall@2 0.250: 1 missed gold item stands at ranks 3 to 4."]
+    assert advice(run) == ["recall@4 is 0.500, recall@2 is 0.250: 1 missed gold item is at ranks 3 to 4."]
     run = run_of(["a", "b", "c", "d", "g"])
-    assert advice(run) == ["recall@4 is 0.000 like recall@2: no missed gold item stands at ranks 3 to 4."]
+    assert advice(run) == ["recall@4 is 0.000, as recall@2: no missed gold item is at ranks 3 to 4."]
     assert advice(run_of(["a", "b"])) == []  # nothing is known of deeper ranks
     assert advice(run_of(["g", "b", "c"])) == []  # nothing was missed
 
 
 def test_advice_on_copies():
     run = run_of(["a", "a", "g"], ["g", "g"], ["a", "b"], k=2)
-    assert "2 of 6 places in the top 2 hold copies: without them recall@2 would be 0.667, now 0.333." in advice(run)
+    assert "2 of 6 ranks in the top 2 are copies: without them recall@2 would be 0.667 instead of 0.333." in advice(run)
     assert not any("copies" in said for said in advice(run_of(["a", "a", "b", "c", "g"])))  # no recall to be had
 
 
@@ -234,7 +258,7 @@ def test_advice_on_a_score_threshold():
     run = karat.evaluate(rows, "recall@4")
     (said,) = advice(run)
     assert said == (
-        "A score threshold of 0.9 would raise the share of the top 4 that is relevant from 0.250 to 1.000, "
+        "A score threshold of 0.9 would raise the micro-averaged precision of the top 4 from 0.250 to 1.000, "
         "and lose no gold."
     )
     found_low = [{**row, "retrieved": [("a", 0.9), ("b", 0.8), ("g", 0.1)]} for row in rows]
@@ -246,11 +270,11 @@ def test_a_threshold_keeps_all_of_one_score():
     rows = [{"id": "q", "retrieved": [("g", 0.5), ("h", 0.5), ("a", 0.25)], "gold": ["g"]}]
     (said,) = advice(karat.evaluate(rows, "recall@3"))
     assert said.startswith(
-        "A score threshold of 0.5 would raise the share of the top 3 that is relevant from 0.333 to 0.500"
+        "A score threshold of 0.5 would raise the micro-averaged precision of the top 3 from 0.333 to 0.500"
     )
 
 
-def test_advice_on_how_to_judge():
+def test_advice_on_another_judge():
     rows = [
         {"id": "a", "retrieved": [QUOTE.upper()], "gold": [QUOTE]},
         {"id": "b", "retrieved": [QUOTE.replace("five", "nine")], "gold": [QUOTE]},
@@ -261,13 +285,13 @@ def test_advice_on_how_to_judge():
     said = advice(karat.evaluate(rows, "recall@2", judge="exact"))
     would = "recall@2 would be 0.200."
     assert said[1:] == [
-        f"1 missed gold item stands in the top 2 but for case or white space: counted as found (judge text), {would}",
-        f"1 missed gold item stands in the top 2 as a nearly equal text: counted as found (judge fuzzy), {would}",
-        f"1 missed gold item stands in the top 2 cut differently: counted as found (judge spans), {would}",
-        f"1 missed gold item stands in the top 2 split over chunks: counted as found (judge spans), {would}",
+        f"1 missed gold item is in the top 2 except for case or white space: counted as found (judge text), {would}",
+        f"1 missed gold item is in the top 2 as a nearly equal text: counted as found (judge fuzzy), {would}",
+        f"1 missed gold item is in the top 2 cut differently: counted as found (judge spans), {would}",
+        f"1 missed gold item is in the top 2 split over chunks: counted as found (judge spans), {would}",
     ]
     (said,) = advice(karat.evaluate([{"retrieved": ["A"], "gold": ["a"]}], "recall@1", judge="ids"))
-    assert "(ids written the same on both sides), recall@1 would be 1.000." in said
+    assert "(the same spelling of ids on both sides), recall@1 would be 1.000." in said
 
 
 def test_advice_on_the_size_of_chunks():
@@ -275,8 +299,8 @@ def test_advice_on_the_size_of_chunks():
     rows = [{"retrieved": [chunk, "-" * 960], "gold": [QUOTE]}]
     (said,) = advice(karat.evaluate(rows, "recall@2", judge="contains"))
     assert said == (
-        "Of the characters of relevant chunks in the top 2 10.0 % are gold, of all characters there 5.0 %: "
-        "chunks are 10 times as long as what is sought in them."
+        "In the top 2, 10.0 % of the characters of relevant chunks are gold, and 5.0 % of all characters: "
+        "relevant chunks are 10 times as long as their gold."
     )
     assert (
         advice(karat.evaluate([{"retrieved": [QUOTE + "~" * 96], "gold": [QUOTE]}], "recall@2", judge="contains")) == []
@@ -287,30 +311,30 @@ def test_advice_on_a_second_run():
     a = run_of(["g"], ["a"], ["a"], ["a", "b", "g"])
     b = run_of(["a"], ["g"], ["a"], ["g"])
     assert advice(a, other=b)[-1] == (
-        "The top 2 of both runs together (up to 4 items) have a recall of 0.750, alone 0.250 and 0.500: "
-        "the other finds 2 of the 3 missed gold items."
+        "The top 2 of both runs together (up to 4 items) have a recall of 0.750; alone 0.250 and 0.500. "
+        "The other run finds 2 of the 3 missed gold items."
     )
     with pytest.raises(karat.BadArgument, match="gold differs"):
         karat.diagnose(a, other=run_of(["g"], ["a"], ["a"], ["g"], gold="h"))
 
 
-def test_what_cannot_be_told_is_said(tmp_path):
+def test_limits_are_reported(tmp_path):
     run = run_of(["a"], ["b"])
     assert [note.partition(":")[0] for note in karat.diagnose(run).notes] == [
         "The retrieved items have no texts",
-        "The items do not name their documents",
+        "The items have no documents",
     ]
     assert karat.diagnose(run_of(["g"])).notes == []  # nothing was missed
     run = run_of([f"d{i}" for i in range(50)])
-    assert "Of each ranking the top 20 were looked at." in karat.diagnose(run).notes
+    assert "Only the top 20 of each ranking were checked." in karat.diagnose(run).notes
     run = run.replace(items=None)
     run.save(tmp_path / "old.parquet")
     found = karat.diagnose(tmp_path / "old.parquet")
     assert found.causes == {"not retrieved": 1}
-    assert "keeps no items" in found.notes[0]
+    assert "has no items" in found.notes[0]
 
 
-def test_queries_left_out_of_the_mean_are_left_out_here():
+def test_queries_excluded_from_the_mean_are_excluded():
     run = karat.evaluate(
         retrieved={"q": ["g"]}, gold={"q": ["g"], "r": ["h"]}, metrics="recall@2", convention=dropping()
     )
@@ -321,7 +345,7 @@ def dropping():
     return karat.Convention(name="mine", missing="drop")
 
 
-def test_saved_runs_are_diagnosed_alike(tmp_path):
+def test_saved_runs_have_the_same_diagnosis(tmp_path):
     rows = [{"retrieved": [OTHERS[0], QUOTE.replace("five", "nine")], "gold": [QUOTE], "query": "?"}] * 3
     run = karat.evaluate(rows, "recall@2", judge="exact")
     run.save(tmp_path / "run.parquet")
@@ -336,6 +360,6 @@ def test_passages():
     assert passages(text, "zz" + text[3:28] + "zz") == [Passage(3, 2, 25)]
     assert passages(text, text[:5]) == []
     assert passages("", "x") == []
-    assert held(text, [text[15:], "none", text[:15]]) == (1.0, [0, 2])
-    assert held(text, ["none"]) == (0.0, [])
-    assert held("", [""]) == (0.0, [])
+    assert coverage(text, [text[15:], "none", text[:15]]) == (1.0, [0, 2])
+    assert coverage(text, ["none"]) == (0.0, [])
+    assert coverage("", [""]) == (0.0, [])

@@ -102,7 +102,7 @@ def test_on_the_command_line(tmp_path):
 def test_the_gate_can_demand_a_share_judged():
     made = run({1: "timed out"})
     assert karat.gate(made, "recall@1 >= 0.1", min_judged=0.75).passed
-    with pytest.raises(karat.BadArgument, match="only 3 of 4 queries were judged; wanted 80 %"):
+    with pytest.raises(karat.BadArgument, match="only 3 of 4 queries were judged; expected 80 %"):
         karat.gate(made, "recall@1 >= 0.1", min_judged=0.8)
     with pytest.raises(karat.BadArgument, match="between 0 and 1"):
         karat.gate(made, "recall@1 >= 0.1", min_judged=80)

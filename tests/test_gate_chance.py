@@ -1,4 +1,4 @@
-"""Chance and the gate: how often it fails if nothing has changed, and that it still sees what has."""
+"""The gate's significance test: its false-alarm rate, and its power."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import pytest
 
 import karat
 from karat.stats import holm
-from karat.stats.paired import chances, sign_flip, smallest
+from karat.stats.paired import maxt_p_values, min_queries, sign_flip
 
 TOPICS = 4
 
 
 def columns(change):
-    """Each metric for all queries, then for each topic, as the gate lays them out."""
+    """Each metric for all queries, then for each topic, as in the gate."""
     queries, metrics = change.shape
     topic = np.arange(queries) % TOPICS
     parts = [np.ones(queries, bool), *(topic == value for value in range(TOPICS))]
@@ -21,55 +21,57 @@ def columns(change):
 
 
 def correlated(rng, queries, metrics, shift=0.0):
-    """Metrics that resemble each other, as recall@5 and ndcg@10 do, with heavy tails and many ties."""
+    """Changes of correlated metrics, such as recall@5 and ndcg@10, with heavy tails and many ties."""
     shared = rng.standard_t(4, (queries, 1))
     change = shared + 0.5 * rng.normal(size=(queries, metrics)) - shift
     return np.where(rng.random((queries, 1)) < 0.6, 0.0, change)
 
 
-def alarms(times, metrics, monkeypatch, shift=0.0, alpha=0.05):
-    monkeypatch.setattr("karat.stats.paired._FLIPS", 399)  # exact for any number of flips, and quick
+FLIPS = 399  # the test is exact for any number of flips
+
+
+def alarms(times, metrics, shift=0.0, alpha=0.05):
     rng = np.random.default_rng(7)
     found = 0
     for seed in range(times):
         change = columns(correlated(rng, 60, metrics, shift))
-        found += chances(change, seed).min() <= alpha
+        found += maxt_p_values(change, flips=FLIPS, seed=seed).min() <= alpha
     return found / times
 
 
 @pytest.mark.parametrize("metrics", [1, 3])
 @pytest.mark.parametrize("alpha", [0.05, 0.2])
-def test_false_alarms_of_the_whole_gate_are_at_their_nominal_rate(metrics, alpha, monkeypatch):
+def test_family_wise_false_alarms_are_at_the_nominal_rate(metrics, alpha):
     times = 1200
     error = np.sqrt(alpha * (1 - alpha) / times)
-    assert abs(alarms(times, metrics, monkeypatch, alpha=alpha) - alpha) < 3 * error
+    assert abs(alarms(times, metrics, alpha=alpha) - alpha) < 3 * error
 
 
-def test_a_real_drop_is_seen(monkeypatch):
-    assert alarms(100, 3, monkeypatch, shift=1.5) > 0.9
+def test_a_real_drop_is_significant():
+    assert alarms(100, 3, shift=1.5) > 0.9
 
 
-def test_more_is_seen_than_with_holms_correction(monkeypatch):
-    """Which cannot know that the checks resemble each other."""
-    monkeypatch.setattr("karat.stats.paired._FLIPS", 399)
+def test_maxt_has_more_power_than_holm():
+    """Holm's correction ignores the correlation of the checks."""
     rng = np.random.default_rng(2)
     together = one_by_one = 0
     for seed in range(200):
         change = columns(correlated(rng, 60, 3, shift=0.6))
-        together += chances(change, seed).min() <= 0.05
-        one_by_one += min(holm([chances(column[:, None], seed)[0] for column in change.T])) <= 0.05
+        together += maxt_p_values(change, flips=FLIPS, seed=seed).min() <= 0.05
+        single = [sign_flip(np.nan_to_num(column), alternative="less", flips=FLIPS, seed=seed) for column in change.T]
+        one_by_one += min(holm(single)) <= 0.05
     assert together > 1.3 * one_by_one > 0
 
 
-def test_one_check_alone_is_the_sign_flip_test_of_one_side():
+def test_one_check_is_a_one_sided_sign_flip_test():
     rng = np.random.default_rng(3)
     few = rng.normal(-0.4, 1, 11)
-    assert chances(few[:, None])[0] == pytest.approx(sign_flip(few, 1) / 2)
+    assert maxt_p_values(few[:, None])[0] == sign_flip(few, alternative="less") == pytest.approx(sign_flip(few) / 2)
     many = rng.normal(-0.1, 1, 200)
-    assert chances(many[:, None])[0] == pytest.approx(sign_flip(many, 1) / 2, abs=0.01)
+    assert maxt_p_values(many[:, None])[0] == pytest.approx(sign_flip(many, seed=1) / 2, abs=0.01)
 
 
-def test_against_every_flip_written_out():
+def test_p_values_equal_an_enumeration_of_all_flips():
     rng = np.random.default_rng(5)
     change = columns(rng.normal(-0.3, 1, (8, 2)).round(1))
     filled = np.nan_to_num(change)
@@ -82,32 +84,32 @@ def test_against_every_flip_written_out():
         reached = [max(sum(s * x for s, x in zip(f, scaled[:, i], strict=True)) for i in left) for f in flips]
         largest = max(largest, sum(r >= drop[left[0]] - 1e-9 for r in reached) / 256)
         p[left.pop(0)] = largest
-    assert chances(change) == pytest.approx([p[i] for i in range(len(drop))])
+    assert maxt_p_values(change) == pytest.approx([p[i] for i in range(len(drop))])
 
 
-def test_rises_and_stillness_are_no_drops():
-    still = np.zeros((50, 1))
-    rise = np.full((50, 1), 0.2)
-    assert chances(np.hstack([still, rise])).tolist() == [1.0, 1.0]
-    assert chances(np.full((5, 1), np.nan)).tolist() == [1.0]
+def test_gains_and_unchanged_scores_have_p_1():
+    unchanged = np.zeros((50, 1))
+    gain = np.full((50, 1), 0.2)
+    assert maxt_p_values(np.hstack([unchanged, gain])).tolist() == [1.0, 1.0]
+    assert maxt_p_values(np.full((5, 1), np.nan)).tolist() == [1.0]
 
 
-def test_smaller_drops_are_never_surer():
+def test_p_values_are_monotone_in_the_drop():
     rng = np.random.default_rng(1)
     change = columns(rng.normal(-0.2, 1, (120, 3)))
     filled = np.nan_to_num(change)
     drop = -filled.sum(axis=0) / np.sqrt((filled**2).sum(axis=0))
-    p = chances(change)[np.argsort(-drop)]
+    p = maxt_p_values(change)[np.argsort(-drop)]
     assert (np.diff(p) >= 0).all()
 
 
-def test_the_smallest_slice_that_can_fail_alone_does():
+def test_min_queries_is_the_smallest_slice_that_can_fail():
     for checks in (1, 3, 20):
-        least = smallest(checks, 0.05)
+        least = min_queries(checks, 0.05)
         assert 2.0**-least <= 0.05 / checks < 2.0 ** -(least - 1)
 
 
-def test_false_alarms_through_the_front_door():
+def test_false_alarms_of_karat_gate():
     """Two retrievers that are equally good, and a gate with a slice for each topic."""
     rng = np.random.default_rng(11)
     times, failed, alpha = 50, 0, 0.2
@@ -126,3 +128,11 @@ def test_false_alarms_through_the_front_door():
         rules = ("recall@3 no-drop", "ndcg@5 no-drop", "rr no-drop")
         failed += not karat.gate(runs[1], *rules, baseline=runs[0], by="t", alpha=alpha).passed
     assert abs(failed / times - alpha) < 3 * np.sqrt(alpha * (1 - alpha) / times)
+
+
+@pytest.mark.parametrize("queries", [9, 40])
+def test_many_columns_have_the_same_p_values_as_few(queries):
+    """Many columns are summed by a matrix product, few by a table."""
+    change = np.random.default_rng(4).normal(-1, 1, (queries, 3))
+    unchanged = np.zeros((queries, 100))
+    assert maxt_p_values(np.hstack([change, unchanged]))[:3] == pytest.approx(maxt_p_values(change), abs=1e-12)

@@ -78,7 +78,7 @@ def test_it_never_overwrites(tmp_path):
     (tmp_path / "retrieval").mkdir()
     (tmp_path / "retrieval/golden.jsonl").write_text("mine")
     out = run(KARAT, "init", cwd=tmp_path)
-    assert "kept   retrieval/golden.jsonl  (it was there)" in out
+    assert "kept   retrieval/golden.jsonl  (exists already)" in out
     assert (tmp_path / "retrieval/golden.jsonl").read_text() == "mine"
     assert (tmp_path / "retrieval/evaluate.py").is_file()
     (tmp_path / "retrieval/evaluate.py").write_text("mine too")

@@ -1,7 +1,8 @@
-"""The bar for long work: on a terminal, after two seconds; nothing otherwise."""
+"""The progress bar: on a terminal, after two seconds; nothing otherwise."""
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 import subprocess
@@ -9,10 +10,12 @@ import sys
 
 import pytest
 
+from karat._internal.progress import Progress, track
+
 SLOW = """
 import karat, time
-from karat._internal import progress
-progress._PATIENCE = {patience}
+from karat._internal.progress import Progress
+Progress.delay = {delay}
 def similarity(a, b):
     time.sleep(0.02)
     return 0.5
@@ -23,35 +26,63 @@ print(karat.evaluate(retrieved=texts, gold=[["x"]] * 4, metrics="recall", judge=
 """
 
 
-def on_terminal(code):
-    """What a program writes to a terminal as its standard error, and to a pipe as its output."""
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+class Clock:
+    """A clock that a test moves."""
+
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_bar_is_shown_after_the_delay_and_wiped_away():
+    clock, stream = Clock(), Terminal()
+    with Progress(4, "fuzzy", stream=stream, clock=clock) as bar:
+        for clock.now in (0.5, 1.9, 2.0, 2.05):
+            bar.step()
+    assert stream.getvalue() == f"\r\x1b[Kfuzzy  {'█' * 22:·<30}   75%\r\x1b[K"
+
+
+def test_short_work_shows_nothing():
+    stream = Terminal()
+    with Progress(2, "fuzzy", stream=stream, clock=Clock()) as bar:
+        bar.step(2)
+    assert not stream.getvalue()
+
+
+def test_a_file_gets_no_bar():
+    clock, stream = Clock(), io.StringIO()
+    with Progress(2, "fuzzy", stream=stream, clock=clock) as bar:
+        clock.now = 9.0
+        bar.step()
+    assert not stream.getvalue()
+
+
+def test_track_yields_every_item():
+    assert list(track("abc", 3, "letters")) == ["a", "b", "c"]
+
+
+def test_evaluation_on_a_terminal():
+    """Standard error is a terminal, standard output a pipe."""
     master, slave = pty.openpty()
+    code = SLOW.format(delay=0.05)
     done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=slave, check=True)
     os.close(slave)
-    os.set_blocking(master, False)
-    try:
-        written = os.read(master, 100_000).decode()
-    except (BlockingIOError, OSError):
-        written = ""
+    bar = os.read(master, 100_000).decode()
     os.close(master)
-    return done.stdout.decode(), written
-
-
-def test_long_work_shows_how_far_it_is_and_cleans_up():
-    out, bar = on_terminal(SLOW.format(patience=0.05))
-    assert out == "{'recall': 0.0}\n"
+    assert done.stdout == b"{'recall': 0.0}\n"
     assert "fuzzy(threshold=0.8, scorer=similarity)" in bar
     assert "100%" in bar or " 75%" in bar
     assert bar.endswith("\r\x1b[K")
 
 
-def test_short_work_shows_nothing():
-    assert on_terminal(SLOW.format(patience=2.0)) == ("{'recall': 0.0}\n", "")
-
-
 @pytest.mark.parametrize("where", [subprocess.PIPE, subprocess.DEVNULL])
-def test_nothing_is_shown_where_nobody_looks(where):
-    done = subprocess.run(
-        [sys.executable, "-c", SLOW.format(patience=0.0)], stdout=subprocess.PIPE, stderr=where, check=True
-    )
+def test_nothing_is_shown_without_a_terminal(where):
+    code = SLOW.format(delay=0.0)
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=where, check=True)
     assert not done.stderr

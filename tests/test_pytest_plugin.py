@@ -80,7 +80,7 @@ def test_rag(karat):
         "AssertionError: 1 of 2 checks failed",
         "FAIL  recall@5 >= 0.80  0.500 [",
         "PASS  rr >= 0.10",
-        "Run · 10 queries",
+        "· 10 queries · judge: ids",
         "Worst queries",
         'q5  "what is 5?"  recall@5 0.000  g: not retrieved',
         'q7  "what is 7?"',
@@ -158,7 +158,7 @@ def test_each_run_has_a_file_of_its_own(tests, workers):
     [
         (["--karat-update-baseline"], "needs --karat-baseline DIR"),
         (["--karat-update-baseline", "--karat-baseline", "main.parquet"], "needs --karat-baseline DIR"),
-        (["--karat-save", "test_rag.py"], "wanted a folder"),
+        (["--karat-save", "test_rag.py"], "expected a folder"),
     ],
 )
 def test_options_that_do_not_fit(tests, options, said):

@@ -1,4 +1,4 @@
-"""The same data under every convention: the numbers of the field, and the reasons that occur in the data."""
+"""karat.rosetta: the scores of every library, and the reasons for the differences."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def means(told, name):
 
 
 @pytest.mark.parametrize("name", FIELD)
-def test_the_cases_of_the_field(name):
+def test_scores_of_the_libraries(name):
     found = []
     for retrieved, metrics in (
         (["A", "A", "X"], "precision@5 recall@5 ndcg@5 rr ap"),
@@ -69,14 +69,14 @@ def test_the_cases_of_the_field(name):
 
 def test_the_example_names_every_difference_with_its_numbers():
     said = texts(karat.rosetta())
-    assert "llamaindex, ragas: precision is divided by the 2 different items that came back, not by k = 5" in said
+    assert "llamaindex, ragas: precision is divided by the 2 different retrieved items, not by k = 5" in said
     assert "haystack: what is called recall is hit: 1 if the top k contain at least one gold item" in said
     assert "llamaindex: every copy of a relevant item counts again in ndcg@5, ap" in said
-    assert any(line.startswith("mlflow, ") and "divided by the 3 items that came back" in line for line in said)
+    assert any(line.startswith("mlflow, ") and "divided by the 3 retrieved items" in line for line in said)
     assert not any("grade" in line or "ties" in line or "equal score" in line for line in said)
 
 
-def test_only_what_occurs_is_said():
+def test_only_differences_that_occur_are_reported():
     told = karat.rosetta(retrieved=[["A", "B", "C", "X", "Y"]], gold=[["A", "B", "C"]], metrics="precision@5 recall@5")
     assert [d.convention for d in told.dialects if d.differs] == ["haystack"] * 0
     assert told.differences == ()
@@ -91,7 +91,7 @@ def test_every_number_that_differs_has_a_reason():
             assert all("{" not in d.text for d in reasons)
 
 
-def test_rosetta_gives_what_evaluate_gives():
+def test_rosetta_equals_evaluate():
     told = karat.rosetta(**MIXED, metrics=EVERY)
     for c in CONVENTIONS.values():
         run = karat.evaluate(**MIXED, metrics=EVERY, convention=c)
@@ -106,13 +106,13 @@ def test_above_one_is_marked():
     assert autorag.above_one["ndcg@2"] == pytest.approx(1.6309, abs=1e-4)
     assert re.search(r"autorag +1\.631 !", repr(told))
     assert (
-        "llamaindex, autorag: ndcg@2 reaches 1.63, above 1, for every copy of a relevant item counts each time"
+        "llamaindex, autorag: ndcg@2 reaches 1.63, above 1, because every copy of a relevant item counts each time"
         in texts(told)
     )
     assert not any(d.above_one for d in told.dialects if d.convention in {"standard", "futureagi-server", "mlflow"})
 
 
-def test_what_a_library_refuses_or_drops_is_said_and_counted():
+def test_refused_and_dropped_queries_are_counted():
     said = texts(karat.rosetta(**MIXED, metrics="recall@5 precision@5 ndcg@5"))
     assert any(re.match(r"llamaindex.*: a query without relevant gold raises an error.*\(1 query\)", s) for s in said)
     assert any(
@@ -126,14 +126,14 @@ def test_what_a_library_refuses_or_drops_is_said_and_counted():
     )
 
 
-def test_several_queries_are_told_by_their_mean():
+def test_several_queries_are_described_by_their_mean():
     told = karat.rosetta(
         retrieved=[["A"], ["A", "B", "C"]], gold=[["A"], ["B"]], metrics="precision@5", conventions=["mlflow"]
     )
-    assert texts(told) == ["mlflow: precision is divided by the items returned (2.0 on average), not by k = 5"]
+    assert texts(told) == ["mlflow: precision is divided by the retrieved items (2.0 on average), not by k = 5"]
 
 
-def test_several_cutoffs_are_told_in_general_words():
+def test_several_cutoffs_share_a_general_sentence():
     told = karat.rosetta(retrieved=[["A"]], gold=[["A"]], metrics="precision@2,5", conventions=["mlflow"])
     assert texts(told) == ["mlflow: precision is divided by the number of items retrieved, not by k"]
 
@@ -187,7 +187,7 @@ def test_every_choice_and_every_answer_is_documented():
     assert made <= shown
 
 
-def test_the_record_says_nothing_twice():
+def test_every_field_of_a_convention_is_a_choice_or_described():
     about = {"name", "about", "metrics", "cutoffs", "refuses", "renames", "exceptions"}
     assert set(questions()) == {f.name for f in fields(Convention)} - about
 
@@ -205,9 +205,9 @@ def test_a_run_names_its_convention_and_keeps_it(c, tmp_path):
     assert again.mean == pytest.approx(run.mean, nan_ok=True)
 
 
-def test_what_a_library_does_not_have_is_said():
+def test_metrics_that_a_library_lacks_are_reported():
     run = karat.evaluate(retrieved=[["A"]], gold=[["A"]], metrics="rr precision@5", convention="mlflow")
-    assert "mlflow itself has no rr: its choices, applied to karat's definition" in run.provenance.notes
+    assert "mlflow has no rr: its choices are applied to karat's definition." in run.remarks()
     assert not karat.evaluate(retrieved=[["A"]], gold=[["A"]], metrics="rr").provenance.notes
 
 
@@ -216,7 +216,7 @@ def test_a_bad_exception_is_refused():
         Convention(name="x", exceptions={"rr": {"tie": "given"}})
     with pytest.raises(karat.BadArgument, match="both_empty of a convention must be a number"):
         Convention(name="x", both_empty="zero")
-    with pytest.raises(karat.BadArgument, match="none_found is a number"):
+    with pytest.raises(karat.BadArgument, match="none_found of a convention must be a number"):
         Convention(name="x", none_found=None)
 
 
@@ -265,7 +265,7 @@ def test_copies_of_equal_score_have_ranks_of_their_own():
         assert found[0] == pytest.approx(found[1], nan_ok=True), name
 
 
-def test_the_counts_in_sentences_leave_out_what_another_choice_decides():
+def test_counts_exclude_queries_decided_by_a_more_specific_choice():
     told = karat.rosetta(
         retrieved=[["a"]] * 3, gold=[{"a": 0}, {}, {"a": 1}], metrics="recall@5", conventions=["trec_eval"]
     )

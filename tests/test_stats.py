@@ -1,4 +1,4 @@
-"""Intervals: against resampling written out and scipy, and over the queries that are defined."""
+"""Bootstrap intervals: compared with single draws and scipy, and over the queries that are defined."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from scipy import stats
 
 from karat import BadArgument
 from karat.stats import intervals, resamples
-from karat.stats.bootstrap import Draws
+from karat.stats.bootstrap import Resampler
 
 
 def twin(values, rng, times):
-    """The means of resamples drawn one query after the other: what the weights stand for."""
+    """The means of resamples drawn query by query: the definition of the weights."""
     return values[rng.integers(0, len(values), (times, len(values)))].mean(axis=1)
 
 
 def sampling_error(means, share):
-    """The standard error of a quantile of so many means, by the density around it."""
+    """The standard error of a quantile of these means, from the density around it."""
     low, high = np.quantile(means, [share - 0.01, share + 0.01])
     return np.sqrt(share * (1 - share) / len(means)) * (high - low) / 0.02
 
 
 @pytest.mark.parametrize("queries", [2, 5, 16, 17, 50, 300])
-def test_equals_resampling_written_out_within_sampling_error(queries):
+def test_intervals_equal_plain_resampling_within_sampling_error(queries):
     rng = np.random.default_rng(queries)
     values = rng.random(queries)
     means = twin(values, rng, 20_000)
@@ -35,7 +35,7 @@ def test_equals_resampling_written_out_within_sampling_error(queries):
         assert abs(end - np.quantile(means, share)) < 5 * error
 
 
-def test_equals_scipy_within_sampling_error():
+def test_intervals_equal_scipy_within_sampling_error():
     values = np.random.default_rng(4).beta(0.5, 0.7, 400).round(1)
     theirs = stats.bootstrap((values,), np.mean, n_resamples=10_000, batch=100, method="percentile", rng=5)
     for end, wanted in zip(intervals({"m": values})["m"], theirs.confidence_interval, strict=True):
@@ -45,7 +45,7 @@ def test_equals_scipy_within_sampling_error():
 def test_weights_are_multinomial():
     """Each row draws as many queries as there are, and single and joint frequencies are those of single draws."""
     queries, times = 40, 200_000
-    weights = Draws(queries, 1).weights(times)
+    weights = Resampler(queries, 1).weights(times)
     assert 0 <= times - len(weights) < 100
     assert (weights.sum(axis=1) == queries).all()
     chance = stats.binom(queries, 1 / queries)
@@ -63,13 +63,13 @@ def test_constant_and_single_scores():
     assert np.isnan(intervals({"m": np.array([0.5])})["m"]).all()
 
 
-def test_ends_are_means_that_can_be_drawn():
+def test_interval_ends_are_possible_means():
     """Five scores of 0 or 1: the mean of a resample is a fifth, exactly."""
     assert intervals({"m": np.array([0.0, 1.0, 1.0, 0.0, 1.0])})["m"] == (0.2, 1.0)
 
 
 @pytest.mark.parametrize("queries", [40, 700])
-def test_other_metrics_change_no_digit(queries):
+def test_an_interval_does_not_depend_on_other_metrics(queries):
     columns = np.random.default_rng(3).random((9, queries)) - 0.5
     every = intervals({str(i): column for i, column in enumerate(columns)})
     for i, column in enumerate(columns):
@@ -82,8 +82,8 @@ def test_the_same_seed_gives_the_same_digits():
     assert intervals(values, seed=1) != intervals(values, seed=2)
 
 
-def test_covers_at_its_level():
-    """Of many samples from one population, about 95 % of the intervals hold its mean."""
+def test_coverage_is_at_the_nominal_level():
+    """About 95 % of the intervals of many samples contain the mean of the population."""
     samples = np.random.default_rng(1).beta(2, 5, (600, 60))
     found = intervals({str(i): sample for i, sample in enumerate(samples)})
     holding = sum(low <= 2 / 7 <= high for low, high in found.values())
@@ -112,6 +112,6 @@ def test_memory_stays_bounded_for_many_queries():
 
 
 @pytest.mark.parametrize("level", [0, 1, 95, "high"])
-def test_levels_that_are_none(level):
+def test_bad_levels(level):
     with pytest.raises(BadArgument, match="between 0 and 1"):
         intervals({"m": np.zeros(3)}, level)

@@ -1,4 +1,4 @@
-"""Paired tests: against scipy, by enumeration written out, and at their nominal level."""
+"""Paired tests: compared with scipy and with an enumeration, and at their nominal level."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from karat.stats.paired import sign_flip
 
 
 def twin(differences):
-    """The exact p, each choice of signs written out."""
+    """The exact p-value from all sign flips."""
     flips = [sum(s * d for s, d in zip(signs, differences, strict=True)) for signs in product((-1, 1), repeat=10)]
     return np.mean([abs(flip) >= abs(sum(differences)) - 1e-12 for flip in flips])
 
 
 def changes(rng, queries, shift=0.0):
-    """Differences as rankings make them: most are 0, the others steps of a fifth."""
+    """Differences typical of rankings: most are 0, the others multiples of a fifth."""
     return np.where(rng.random(queries) < 0.4, rng.integers(-5, 6, queries) / 5 + shift, 0.0)
 
 
@@ -40,8 +40,8 @@ def test_p_equals_that_of_scipy(queries):
     assert abs(paired_test(a, b).p - wanted) < 1e-9 + (5 * np.sqrt(wanted / 9999) if queries > 13 else 0)
 
 
-def test_agrees_with_other_tests_where_they_should():
-    """On many bell-shaped differences all three tests say about the same."""
+def test_p_is_close_to_the_t_test_and_wilcoxon():
+    """On many normal differences all three tests give about the same p-value."""
     rng = np.random.default_rng(3)
     for shift in (0.0, 0.01, 0.02):
         a = rng.normal(0.5, 0.1, 300)
@@ -61,12 +61,12 @@ def test_counts_and_interval():
     assert (found.low, found.high) == intervals({"m": np.array([1.0, 0, -1.0, 0])})["m"]
 
 
-def test_rounding_wins_nothing():
+def test_rounding_is_a_tie():
     found = paired_test([0.1 + 0.2], [0.3])
     assert (found.won, found.tied, found.lost) == (0, 1, 0)
 
 
-def test_p_is_never_0_and_nothing_is_nan():
+def test_p_is_never_0_and_nan_without_queries():
     assert paired_test(np.zeros(200), np.ones(200)).p == 1 / 10_001
     nothing = paired_test([np.nan, 1.0], [1.0, np.nan])
     assert np.isnan(nothing[:4]).all()
@@ -76,21 +76,21 @@ def test_p_is_never_0_and_nothing_is_nan():
 
 
 def test_false_alarms_are_at_the_nominal_level():
-    """If neither is better, 5 % of the tests say otherwise, within what chance allows."""
+    """Without a true difference, 5 % of the tests are significant, within sampling error."""
     rng = np.random.default_rng(11)
-    alarms = sum(sign_flip(changes(rng, 60), seed) < 0.05 for seed in range(1_500))
+    alarms = sum(sign_flip(changes(rng, 60), seed=seed) < 0.05 for seed in range(1_500))
     low, high = stats.binom(1_500, 0.05).ppf([0.0005, 0.9995])
     assert low <= alarms <= high
 
 
-def test_false_alarms_of_bell_shaped_differences():
+def test_false_alarms_of_normal_differences():
     rng = np.random.default_rng(12)
-    alarms = sum(sign_flip(rng.normal(0, 0.1, 12), 0) < 0.05 for _ in range(2_000))
+    alarms = sum(sign_flip(rng.normal(0, 0.1, 12), seed=0) < 0.05 for _ in range(2_000))
     low, high = stats.binom(2_000, 0.05).ppf([0.0005, 0.9995])
     assert low <= alarms <= high
 
 
-def test_intervals_of_differences_cover_at_their_level():
+def test_intervals_of_differences_have_nominal_coverage():
     rng = np.random.default_rng(13)
     samples = {str(i): changes(rng, 150, shift=0.1) for i in range(800)}
     holding = sum(low <= 0.04 <= high for low, high in intervals(samples).values())
@@ -109,17 +109,17 @@ def test_holm():
 
 
 @pytest.mark.parametrize(("spread", "n"), [(0.2, 100), (0.35, 400)])
-def test_what_is_detectable_is_seen_in_four_of_five(spread, n):
+def test_the_detectable_difference_is_significant_with_80_percent_power(spread, n):
     difference = detectable(spread, n)
     assert needed(spread, difference) == pytest.approx(n, abs=1)
     rng = np.random.default_rng(n)
-    seen = sum(sign_flip(rng.normal(difference, spread, n), seed) < 0.05 for seed in range(400))
+    seen = sum(sign_flip(rng.normal(difference, spread, n), seed=seed) < 0.05 for seed in range(400))
     low, high = stats.binom(400, 0.8).ppf([0.0005, 0.9995])
     assert low <= seen <= high
 
 
 def test_power_of_a_known_case():
-    """The textbook's 2.8 standard errors."""
+    """2.8 standard errors, as in textbooks."""
     assert detectable(1.0, 100) == pytest.approx(0.2802, abs=1e-4)
     assert detectable(1.0, 100, power=0.9) > detectable(1.0, 100)
     assert needed(0.3, 0.02) == 1766
@@ -130,5 +130,5 @@ def test_power_of_a_known_case():
             detectable(0.3, 10, **wrong)
     with pytest.raises(BadArgument, match="above 0"):
         needed(0.3, 0)
-    with pytest.raises(BadArgument, match="not below 0"):
+    with pytest.raises(BadArgument, match="must not be below 0"):
         detectable(-1, 10)

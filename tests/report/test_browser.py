@@ -51,7 +51,7 @@ def test_search_open_and_see_the_marked_match(chromium, folder):
     chromium.open(folder / "help.html")
     search(chromium, "SEAT middle")
     assert chromium.run(NAMES) == ["q06"]
-    assert chromium.run("document.getElementById('count').textContent") == "1 of 1 queries that match, of 32"
+    assert chromium.run("document.getElementById('count').textContent") == "1 of 1 queries matching, of 32"
     assert chromium.run("document.querySelector('#all mark').checkVisibility()") is False
     chromium.click("#all summary")
     assert chromium.run("document.querySelector('#all details').open") is True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from karat.report.html.marks import Range, find, marked, takes_whole, united
+from karat.report.html.marks import Range, find, marked, united
 
 
 def seen(chunk, quote):
@@ -61,8 +61,3 @@ def test_of_a_long_text_the_part_around_the_mark_is_shown():
     assert len("".join(piece for _, piece in pieces)) == 102
     assert marked(text, [], 100) == [(False, "x" * 100 + "…")]
     assert marked(text, [Range(0, len(text))], 100) == [(True, "x" * 100), (False, "…")]
-
-
-def test_which_judges_compare_wholes():
-    assert all(map(takes_whole, ("ids", "ids(at=doc)", "exact", "text(fold=(case,space))")))
-    assert not any(map(takes_whole, ("contains(direction=either)", "fuzzy(threshold=0.8)", "spans", "my own judge")))

@@ -61,8 +61,8 @@ def test_the_page_is_whole_and_needs_nothing(page):
 
 def test_everything_is_on_it(page):
     for heading in (
-        "Scores", "Against the baseline", "Recall and precision over k", "Slices", "Missed gold", "All queries",
-        "How this was made",
+        "Scores", "Compared with the baseline", "Recall and precision over k", "Slices", "Missed gold", "All queries",
+        "Provenance",
     ):  # fmt: skip
         assert f"<h2>{heading}</h2>" in page
     run = example.run()
@@ -133,4 +133,4 @@ def test_the_command(tmp_path):
     karat.evaluate(example.help_centre()[:9], "rr", judge="exact").save(tmp_path / "other.parquet")
     assert "cannot be compared" in report("main.parquet", "--baseline", "other.parquet", code=2)
     report("main.parquet", "--baseline", "other.parquet", "--allow")
-    assert "Only the 9 queries that all have" in (tmp_path / "report.html").read_text("utf-8")
+    assert "Compared over the 9 queries in every run" in (tmp_path / "report.html").read_text("utf-8")

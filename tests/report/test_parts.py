@@ -129,18 +129,34 @@ def test_texts_are_left_out_when_the_page_is_full(run):
     assert 'bdi class="text"' not in written[-1].partition("Retrieved")[2]
 
 
-def test_items_judged_as_wholes_are_marked_as_wholes():
+@pytest.mark.parametrize(
+    ("judge", "gold", "marked"),
+    [
+        ("ids", [{"id": "a"}], "All of it, and more."),
+        ("ids(at=doc)", [{"doc": "d"}], "All of it, and more."),
+        ("exact", ["All of it, and more."], "All of it, and more."),
+        ("contains", ["All of it"], "All of it"),
+        ("fuzzy(0.5)", ["All of it, and none."], "All of it, and "),
+    ],
+)
+def test_marks_depend_on_what_the_judge_compares(judge, gold, marked):
+    chunk = {"id": "a", "doc": "d", "text": "All of it, and more."}
+    run = karat.evaluate([{"retrieved": [chunk], "gold": gold}], "rr", judge=judge)
+    assert f"<mark>{marked}</mark>" in write(Bodies(run, {}).of(0, run.gold(1)))
+
+
+def test_items_matched_by_id_are_marked_as_wholes():
     run = karat.evaluate([{"retrieved": [{"id": "a", "text": "All of it."}], "gold": ["a"]}], "rr", judge="ids")
     body = write(Bodies(run, {}).of(0, run.gold(1)))
     assert '<mark><bdi class="id">a</bdi></mark>' in body
     assert "<mark>All of it.</mark>" in body
 
 
-def test_ends_of_rankings_are_told():
+def test_rest_of_a_ranking_is_counted():
     long = [{"retrieved": [f"d{i}" for i in range(50)], "gold": ["d1"]}, {"retrieved": [], "gold": ["d1"]}]
     run = karat.evaluate(long, "rr")
-    assert "30 more came back." in write(Bodies(run, {}).of(0, run.gold(1)))
-    assert "Nothing came back." in write(Bodies(run, {}).of(1, run.gold(2)))
+    assert "30 more were retrieved." in write(Bodies(run, {}).of(0, run.gold(1)))
+    assert "Nothing was retrieved." in write(Bodies(run, {}).of(1, run.gold(2)))
 
 
 def test_what_is_judged_and_irrelevant_is_neither_gold_nor_a_match():
@@ -148,7 +164,7 @@ def test_what_is_judged_and_irrelevant_is_neither_gold_nor_a_match():
     body = write(Bodies(run, {}).of(0, run.gold(1)))
     assert body.count('class="hit"') == 1
     assert "2 items of grade 0, not relevant." in body
-    assert "not found" not in body
+    assert "not retrieved" not in body
     section, held = Queries(run, {}).section()
     assert "1 of 1" in write(section)
     assert held["keys"][0][0] == ["1", "", "b"]
@@ -167,9 +183,9 @@ def test_gold_without_end_is_cut():
     assert "480 more." in write(Bodies(run, {}).of(0, run.gold(1)))
 
 
-def test_runs_that_keep_no_items():
+def test_run_without_stored_items():
     run = karat.evaluate(retrieved=[["x", "a"]], gold=[["a"]], metrics="rr")
-    run.__dict__["kept"] = None  # as in files of an older karat
+    run = run.replace(items=None)  # as in files of karat 0.1
     body = write(Bodies(run, {}).of(0, run.gold(1)))
     assert "only the matches are known" in body
     assert "same id" in body

@@ -57,7 +57,9 @@ def span(low: float, high: float, places: int = 2, sign: str = "") -> str:
 
 
 def terminal_width(default: int = sys.maxsize) -> int:
-    """The width of the terminal, or of `COLUMNS`; the default if the output is a file or a pipe."""
+    """The width of the terminal; the default if the output is a file or a pipe, whatever `COLUMNS` is."""
+    if sys.stdout is None or not sys.stdout.isatty():
+        return default
     return get_terminal_size((default, 24)).columns
 
 

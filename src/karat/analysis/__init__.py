@@ -1,1 +1,1 @@
-"""Analysis: runs → verdicts. One public function per file, its result class beside it, no rendering."""
+"""Analysis: runs → verdicts. One public function per file or folder, with its result class; no rendering."""

@@ -30,7 +30,7 @@ def _compare(options: Namespace) -> None:
     from karat.analysis.compare import compare
 
     metrics = " ".join(options.metrics) or None
-    emit(compare(options.first, *options.others, metrics=metrics, allow=options.allow), options.format)
+    emit(compare(options.first, *options.others, metrics=metrics, allow_mismatch=options.allow), options.format)
 
 
 @command(
@@ -116,7 +116,9 @@ def _diagnose(options: Namespace) -> None:
 def _calibrate(options: Namespace) -> None:
     from karat.analysis.calibrate import calibrate
 
-    found = calibrate(options.run, options.labels, metric=options.metric, level=options.level, seen=options.seen)
+    found = calibrate(
+        options.run, options.labels, metric=options.metric, level=options.level, labelled_depth=options.seen
+    )
     emit(found, options.format)
 
 
@@ -148,5 +150,5 @@ def _lint(options: Namespace) -> int:
 def _report(options: Namespace) -> None:
     from karat.run.file import load
 
-    load(options.run).report(options.output, baseline=options.baseline, allow=options.allow)
+    load(options.run).report(options.output, baseline=options.baseline, allow_mismatch=options.allow)
     print(f"Saved to {options.output}")

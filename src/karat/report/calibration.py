@@ -8,7 +8,8 @@ from karat._internal.display import html_table, number, paragraph, plural, sanit
 from karat._internal.output import plain
 from karat.analysis.calibrate import Calibration
 from karat.report.forms import escape, table
-from karat.stats.agreement import Figure
+from karat.report.remarks import calibration_remarks as remarks
+from karat.stats.agreement import Estimate
 
 
 def terminal(found: Calibration) -> str:
@@ -18,12 +19,12 @@ def terminal(found: Calibration) -> str:
         lines += ["", text_table(confusion, right=(1, 2), gap="   ")]
     if rows := [*_agreement(found), *_means(found)]:
         lines += ["", text_table([_header(found), *rows], right=(1,))]
-    return "\n".join([*lines, "", *map(paragraph, found.remarks())])
+    return "\n".join([*lines, "", *map(paragraph, remarks(found))])
 
 
 def html(found: Calibration) -> str:
     """The same as an HTML table, for notebooks."""
-    caption = " · ".join([_heading(found), *found.remarks()])
+    caption = " · ".join([_heading(found), *remarks(found)])
     counts = [[*row, ""] for row in _confusion(found)]
     return html_table(_header(found), [*_agreement(found), *_means(found), *counts], caption)
 
@@ -35,7 +36,7 @@ def markdown(found: Calibration) -> str:
         parts.append(table(confusion[0], confusion[1:], right=(1, 2)))
     if rows := [*_agreement(found), *_means(found)]:
         parts.append(table(_header(found), rows, right=(1,)))
-    return "\n\n".join([*parts, *map(escape, found.remarks())])
+    return "\n\n".join([*parts, *map(escape, remarks(found))])
 
 
 def data(found: Calibration) -> dict[str, Any]:
@@ -51,7 +52,7 @@ def data(found: Calibration) -> dict[str, Any]:
         "labels": {"source": found.labels.source, "of": found.labels.kind, "columns": found.labels.columns},
         "agreement": found.agreement,
         "corrected": found.corrected,
-        "remarks": found.remarks(),
+        "remarks": remarks(found),
     }
     return dict(plain(values))
 
@@ -109,7 +110,7 @@ def _means(found: Calibration) -> list[list[str]]:
     ]
 
 
-def _line(name: str, figure: Figure, about: str, *, signed: bool = False) -> list[str]:
+def _line(name: str, estimate: Estimate, about: str, *, signed: bool = False) -> list[str]:
     sign = "+" if signed else ""
-    value = f"{figure.value:+.3f}" if signed and figure.value == figure.value else number(figure.value)
-    return [name, value, span(figure.low, figure.high, sign=sign), about]
+    value = f"{estimate.value:+.3f}" if signed and estimate.value == estimate.value else number(estimate.value)
+    return [name, value, span(estimate.low, estimate.high, sign=sign), about]

@@ -17,9 +17,10 @@ from karat._internal.display import (
     text_table,
 )
 from karat._internal.output import plain
-from karat.analysis.changes import Move
-from karat.analysis.compare import LETTERS, Comparison, Moved, Row
+from karat.analysis.changes import Move, QueryChange
+from karat.analysis.compare import LETTERS, Comparison, Row
 from karat.report.forms import Latex, Markdown, code, escape, latex_table, table
+from karat.report.remarks import comparison_remarks as remarks
 
 _SUPERSCRIPT = dict(zip(LETTERS, "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", strict=True))
 _NAME, _QUERY, _LABEL, _GOLD = 32, 40, 30, 3
@@ -92,7 +93,7 @@ def data(comparison: Comparison) -> dict[str, Any]:
         means = dict(zip(names, row.means, strict=True))
         rows.append({**row._asdict(), "means": means, "verdict": row.verdict, "pairs": pairs})
     values = {"names": names, "queries": len(comparison), "rows": rows, "moved": comparison.moved()}
-    return dict(plain(values | {"remarks": comparison.remarks()}))
+    return dict(plain(values | {"remarks": remarks(comparison)}))
 
 
 def _caption(comparison: Comparison) -> str:
@@ -147,7 +148,7 @@ def _footnotes(comparison: Comparison) -> list[str]:
         if len(rows) > 1:
             notes.append(f"p is corrected for {len(rows)} metrics (Holm); the intervals are not.")
         notes += _detectable(rows)
-    return [*notes, *comparison.remarks()]
+    return [*notes, *remarks(comparison)]
 
 
 def _detectable(rows: list[Row]) -> list[str]:
@@ -162,11 +163,11 @@ def _detectable(rows: list[Row]) -> list[str]:
     return [f"{queries} detect a difference of {each} (80 % power); smaller ones may be missed."]
 
 
-def _moved(comparison: Comparison) -> list[Moved]:
+def _moved(comparison: Comparison) -> list[QueryChange]:
     return comparison.moved() if len(comparison.names) == 2 else []
 
 
-def _moved_cells(moved: Moved) -> list[str]:
+def _moved_cells(moved: QueryChange) -> list[str]:
     """A query that moved: up or down, its id, its text, its scores, its gold."""
     gold = [f"{sanitize(move.label, _LABEL)}: {_ranks(move)}" for move in moved.gold[:_GOLD]]
     more = [f"and {len(moved.gold) - _GOLD} more"] if len(moved.gold) > _GOLD else []

@@ -19,9 +19,10 @@ from karat._internal.display import (
     valid_utf8,
 )
 from karat._internal.output import plain
+from karat._internal.overlap import passages
 from karat.analysis.diagnose import Diagnosis
 from karat.analysis.diagnose.miss import Miss
-from karat.analysis.diagnose.similar import passages
+from karat.report.advice import sentences
 from karat.report.forms import bullets, code, escape, table
 from karat.run.stored_items import GoldItem, Hit, Retrieved
 
@@ -42,7 +43,7 @@ def terminal(found: Diagnosis, *, bold: bool = False, program: str = "karat") ->
         some = [miss for miss in found.misses if miss.cause == cause]
         lines.append(f"  {cause} · {count:,} of {len(found.misses):,}")
         lines.append(text_table([_cells(miss) for miss in some[:_SHOWN]]))
-    lines += _section("Advice", found.advice) + _section(_UNKNOWN, found.notes)
+    lines += _section("Advice", advice(found)) + _section(_UNKNOWN, notes(found))
     if found.misses:
         lines += ["", f"Next  {program} diagnose RUN {sanitize(found.misses[0].query_id, _ID)}    one query in full"]
     return "\n".join(lines)
@@ -58,7 +59,7 @@ def markdown(found: Diagnosis) -> str:
     if rows:
         counts = [[cause, f"{count:,}"] for cause, count in found.causes.items()]
         parts.append(table(("cause", "gold items"), counts, right=(1,)))
-    parts += [bullets(lines) for lines in (found.advice, found.notes) if lines]
+    parts += [bullets(lines) for lines in (advice(found), notes(found)) if lines]
     if rows:
         parts.append(table(("query", "", "gold item", "cause", "why"), rows))
     return "\n\n".join(parts)
@@ -67,7 +68,7 @@ def markdown(found: Diagnosis) -> str:
 def html(found: Diagnosis) -> str:
     """Every miss as an HTML table, for notebooks."""
     rows = [[miss.query_id, miss.query or "", miss.gold, miss.cause, miss.text] for miss in found.misses]
-    caption = " · ".join([_heading(found), *found.advice, *found.notes])
+    caption = " · ".join([_heading(found), *advice(found), *notes(found)])
     return html_table(["query", "", "gold item", "cause", "why"], rows, caption)
 
 
@@ -90,11 +91,11 @@ def data(found: Diagnosis) -> dict[str, Any]:
         "k": found.k,
         "query_id": found.query_id,
         "recall": found.recall,
-        "gold": found.gold,
+        "gold_items": found.gold_items,
         "missed": len(found.misses),
         "causes": found.causes,
-        "advice": found.advice,
-        "notes": found.notes,
+        "advice": advice(found),
+        "notes": notes(found),
         "misses": found.misses,
     }
     if found.query_id is not None:
@@ -103,9 +104,19 @@ def data(found: Diagnosis) -> dict[str, Any]:
     return dict(plain(values))
 
 
+def advice(found: Diagnosis) -> list[str]:
+    """Ways to raise recall or precision, one sentence each."""
+    return sentences(found.advice_notes)
+
+
+def notes(found: Diagnosis) -> list[str]:
+    """The checks that were not possible, one sentence each."""
+    return sentences(found.limits)
+
+
 def _heading(found: Diagnosis) -> str:
     p = found.run.provenance
-    missed = f"{len(found.misses):,} of {plural(found.gold, 'gold item', 'gold items')} not in the top {found.k}"
+    missed = f"{len(found.misses):,} of {plural(found.gold_items, 'gold item', 'gold items')} not in the top {found.k}"
     own = found.run.mean.get(f"recall@{found.k}", found.recall)
     same = abs(own - found.recall) < _SAME or own != own
     recall = f"{f'recall@{found.k}' if same else f'share of the gold in the top {found.k}'} {number(found.recall)}"
@@ -145,7 +156,7 @@ def _one_query(found: Diagnosis, *, bold: bool) -> str:
             if texts and other.text and other.rank in _compared(item, place, found):
                 lines += ["", f"{sanitize(item.gold, _GOLD)}, compared with rank {other.rank}"]
                 lines += [f"  {line}" for line in side_by_side(texts[0], other.text, width=width - 2, bold=bold)]
-    return "\n".join([*lines, *_section(_UNKNOWN, found.notes)])
+    return "\n".join([*lines, *_section(_UNKNOWN, notes(found))])
 
 
 def _where(gold: GoldItem, item: int, found: Diagnosis) -> str:

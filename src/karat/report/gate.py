@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import groupby
 from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
 from karat._internal.display import cell_width, html_table, number, paragraph, plural, sanitize, text_table
 from karat._internal.output import plain
-from karat.analysis.gate import Gate, Worst
+from karat.analysis.changes import QueryChange
+from karat.analysis.gate import Gate
 from karat.analysis.rules import Check
 from karat.errors import KaratError
 from karat.report.forms import Markdown, bullets, code, details, escape, table
+from karat.report.remarks import gate_remarks as remarks
 
 _SHOWN = 10
 _MARKS = {"PASS": "✅ pass", "FAIL": "❌ fail", "SMALL": "⚠️ too small"}
@@ -42,7 +45,7 @@ def markdown(gate: Gate) -> str:
     parts = [
         f"### {mark} karat gate {verdict}: {summary(gate)}",
         table(("", "rule", "slice or query", "measured"), rows),
-        bullets(gate.remarks()),
+        bullets(remarks(gate)),
         _worst_details(gate),
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
@@ -50,7 +53,7 @@ def markdown(gate: Gate) -> str:
 
 def html(gate: Gate) -> str:
     """The checks as an HTML table, for notebooks."""
-    caption = " · ".join([_heading(gate), summary(gate), *gate.remarks()])
+    caption = " · ".join([_heading(gate), summary(gate), *remarks(gate)])
     return html_table(["", "rule", "slice or query", "measured"], _rows(gate), caption)
 
 
@@ -73,14 +76,19 @@ def data(gate: Gate) -> dict[str, Any]:
     """Everything that is shown of a gate, as plain values."""
     values = {
         "passed": gate.passed,
-        "checks": gate.checks,
+        "checks": [check._asdict() | {"figures": _defined(check.figures)} for check in gate.checks],
         "by": gate.by,
         "baseline": None if gate.baseline is None else gate.baseline.name,
-        "alpha": gate.terms.alpha,
-        "worst": gate.worst(),
-        "remarks": gate.remarks(),
+        "alpha": gate.limits.alpha,
+        "worst": [change._asdict() | _defined({"before": change.before}) for change in gate.worst()],
+        "remarks": remarks(gate),
     }
     return dict(plain(values))
+
+
+def _defined(values: Mapping[str, float]) -> dict[str, float | None]:
+    """The values with None for NaN."""
+    return {name: None if value != value else value for name, value in values.items()}
 
 
 def undecided_markdown(error: KaratError) -> str:
@@ -101,7 +109,7 @@ def checks(gate: Gate) -> str:
         [row.state, ", ".join(filter(None, (row.rule, sanitize(row.subject, cell_width(40))))), row.text]
         for row in _rows(gate)
     ]
-    return "\n".join([text_table(rows), *map(paragraph, gate.remarks())])
+    return "\n".join([text_table(rows), *map(paragraph, remarks(gate))])
 
 
 def worst_queries(gate: Gate, count: int) -> str:
@@ -194,14 +202,14 @@ def _worst_details(gate: Gate) -> Markdown | None:
     return details(title, table(("query", "", "metric", "score", "ranks of its gold"), rows))
 
 
-def _scores(one: Worst) -> str:
-    return number(one.after) if one.before is None else f"{number(one.before)} → {number(one.after)}"
+def _scores(one: QueryChange) -> str:
+    return number(one.after) if one.before != one.before else f"{number(one.before)} → {number(one.after)}"
 
 
-def _moves(one: Worst) -> list[str]:
+def _moves(one: QueryChange) -> list[str]:
     """The ranks of the first gold items, in the baseline and now."""
     moves = []
     for label, before, after in one.gold[:_SHOWN]:
-        ranks = [rank or "not retrieved" for rank in ((after,) if one.before is None else (before, after))]
+        ranks = [rank or "not retrieved" for rank in ((after,) if one.before != one.before else (before, after))]
         moves.append(f"{sanitize(label, 60)}: {' → '.join(map(str, ranks))}")
     return moves if len(one.gold) <= _SHOWN else [*moves, f"{len(one.gold) - _SHOWN} more"]

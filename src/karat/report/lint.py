@@ -9,6 +9,7 @@ from karat._internal.output import plain
 from karat.analysis.lint import Lint
 from karat.analysis.lint.test_set import Problem
 from karat.report.forms import Markdown, bullets, code, escape, table
+from karat.report.remarks import skipped_checks as notes
 
 _MARGIN = " " * 11
 
@@ -61,7 +62,7 @@ def csv(found: Lint) -> str:
 
 def data(found: Lint) -> dict[str, Any]:
     """Everything that is shown of a test set, as plain values."""
-    names = ("source", "sound", "queries", "gold", "problems", "strength", "notes")
+    names = ("source", "sound", "queries", "gold_items", "problems", "strength", "notes")
     return {name: plain(getattr(found, name)) for name in names}
 
 
@@ -72,11 +73,11 @@ def _severity(problem: Problem) -> str:
 def _heading(found: Lint) -> str:
     serious = sum(problem.serious for problem in found.problems)
     verdict = "sound" if found.sound else plural(serious, "serious problem", "serious problems")
-    sizes = f"{plural(found.queries, 'query', 'queries')} · {plural(found.gold, 'gold item', 'gold items')}"
+    sizes = f"{plural(found.queries, 'query', 'queries')} · {plural(found.gold_items, 'gold item', 'gold items')}"
     return f"{sanitize(found.source)} · {sizes} · {verdict}"
 
 
 def _notes(found: Lint) -> list[str]:
     """The power of the test set, unless it is among the problems, and what was not checked."""
     small = found.strength is None or any(problem.kind == "small" for problem in found.problems)
-    return found.notes if small or found.strength is None else [found.strength.told(), *found.notes]
+    return notes(found) if small or found.strength is None else [found.strength.text(), *notes(found)]

@@ -1,4 +1,7 @@
-"""Several runs side by side: the slices of a run by a field, or several retrievers over the same queries."""
+"""Several runs in one table: the slices of a run by a field, or several retrievers over the same queries.
+
+The slices have one row each, the retrievers one column each.
+"""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ import numpy as np
 from karat._internal.arrays import Ints, row_number, starts
 from karat._internal.display import valid_utf8
 from karat._internal.grammar import parse_call
+from karat._internal.output import atomic_path
 from karat.conventions import Convention
 from karat.errors import BadArgument, KaratError, RunFileError, first_line
 from karat.hits import Gold, Hits
@@ -65,12 +66,8 @@ def save(run: Run, path: str | os.PathLike[str]) -> None:
         if target.exists() and not target.is_file():
             raise RunFileError(f"cannot write the run to {target}: it is not a file")
         frame = _frame(run)
-        beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-        try:
-            frame.write_parquet(beside, compression_level=1, metadata={_KEY: msgspec.json.encode(about).decode()})
-            beside.replace(target)
-        finally:
-            beside.unlink(missing_ok=True)
+        with atomic_path(target) as place:
+            frame.write_parquet(place, compression_level=1, metadata={_KEY: msgspec.json.encode(about).decode()})
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
         if isinstance(error, RunFileError):
             raise

@@ -256,10 +256,14 @@ class Run(Result):
         save(self, path)
 
     def report(
-        self, path: str | PathLike[str], baseline: Run | str | PathLike[str] | None = None, *, allow: bool = False
+        self,
+        path: str | PathLike[str],
+        baseline: Run | str | PathLike[str] | None = None,
+        *,
+        allow_mismatch: bool = False,
     ) -> None:
         """Write the run as one HTML page, compared with a baseline if one is given."""
-        self._render("report", path=path, baseline=baseline, allow=allow)
+        self._render("report", path=path, baseline=baseline, allow_mismatch=allow_mismatch)
 
     @property
     def all_hits(self) -> Hits:

@@ -1,4 +1,4 @@
-"""Statistics: how sure a mean is, whether two differ, and what so many queries can show. All of it is seeded."""
+"""Numbers → confidence intervals, significance tests, power, agreement. All random draws are seeded."""
 
 from __future__ import annotations
 

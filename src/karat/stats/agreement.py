@@ -1,4 +1,4 @@
-"""How well raters agree beyond chance: Krippendorff's alpha, for repeated judgements and for people."""
+"""Agreement of raters: Krippendorff's alpha, Cohen's kappa; intervals of shares (Wilson) and means (Student's t)."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints
 from karat.errors import BadArgument, unknown
-from karat.stats import SEED, resamples
-from karat.stats.bootstrap import Draws
+from karat.stats.bootstrap import SEED, Resampler, resamples
 
 Kind = Literal["nominal", "interval"]
 
 
 def alpha(ratings: Sequence[Sequence[float]] | Floats, kind: Kind = "nominal") -> float:
-    """Krippendorff's alpha: 1 if raters agree wholly, 0 if no better than chance, below 0 if worse.
+    """Krippendorff's alpha: 1 for perfect agreement, 0 for agreement by chance, below 0 for less than that.
 
-    A row for each unit (what is rated), in it a number from each rater, NaN where one is missing; rows
-    may end early. Nominal ratings are the same or not, interval ratings differ by the square of their distance.
-    Units with fewer than two ratings say nothing. NaN if no unit has two, or if all ratings are the same.
+    One row per rated unit, with a number from each rater; NaN if one is missing. Rows may have different lengths.
+    Nominal ratings are equal or not; interval ratings differ by their squared distance. Units with fewer than two
+    ratings are ignored. NaN if no unit has two ratings, or if all ratings are equal.
     """
     if kind not in get_args(Kind):
         raise unknown("kind of ratings", str(kind), get_args(Kind), f"one of: {', '.join(get_args(Kind))}")
@@ -40,22 +39,22 @@ def alpha(ratings: Sequence[Sequence[float]] | Floats, kind: Kind = "nominal") -
 
 
 def _flat(ratings: Any) -> tuple[Ints, Floats]:
-    """Every rating that is there, with the number of its unit."""
-    wanted = "ratings are rows of numbers, one row for each unit, NaN where a rating is missing"
+    """All ratings that are not missing, and the unit of each."""
+    expected = "ratings are rows of numbers, one row per unit, NaN for a missing rating"
     try:
         rows = [list(row) for row in ratings]
         value = np.array(list(chain.from_iterable(rows)), float)
     except (TypeError, ValueError) as error:
-        raise BadArgument(wanted, got=ratings, hint="[[1, 1, 0], [0, 0, nan]]") from error
+        raise BadArgument(expected, got=ratings, hint="[[1, 1, 0], [0, 0, nan]]") from error
     if value.ndim != 1 or np.isinf(value).any():
-        raise BadArgument(wanted, got=ratings, hint="[[1, 1, 0], [0, 0, nan]]")
+        raise BadArgument(expected, got=ratings, hint="[[1, 1, 0], [0, 0, nan]]")
     unit = np.array(list(chain.from_iterable(repeat(i, len(row)) for i, row in enumerate(rows))), np.int64)
-    there = ~np.isnan(value)
-    return unit[there], value[there]
+    defined = ~np.isnan(value)
+    return unit[defined], value[defined]
 
 
 def _unequal(group: Ints, value: Floats) -> Floats:
-    """In each group, how many ordered pairs of ratings are not the same."""
+    """The number of ordered pairs of different ratings in each group."""
     levels, level = np.unique(value, return_inverse=True)
     times = np.bincount(group * len(levels) + level, minlength=(int(group.max()) + 1) * len(levels))
     table = times.reshape(-1, len(levels)).astype(float)
@@ -64,48 +63,48 @@ def _unequal(group: Ints, value: Floats) -> Floats:
 
 
 def _squares(group: Ints, value: Floats) -> Floats:
-    """In each group, the sum over ordered pairs of ratings of their squared distance."""
+    """The sum of the squared distances of all ordered pairs of ratings in each group."""
     size = np.bincount(group)
     middle = np.bincount(group, value) / size
     return np.asarray(2 * size * np.bincount(group, (value - middle[group]) ** 2), float)
 
 
 _STEPS = 20_001
-_FAR = 40  # standard deviations, beyond which there is nothing
+_FAR = 40  # standard deviations; the density beyond is negligible
 
 
-class Figure(NamedTuple):
-    """A number and the ends of its interval; NaN where it cannot be told."""
+class Estimate(NamedTuple):
+    """An estimate and the ends of its confidence interval; NaN if undefined."""
 
     value: float
     low: float
     high: float
 
-    def within(self, least: float, most: float) -> Figure:
-        """The same, where it is known that the number lies between two bounds."""
-        return Figure(*(float(np.clip(one, least, most)) for one in self))
+    def within(self, least: float, most: float) -> Estimate:
+        """The same, clipped to the range of possible values."""
+        return Estimate(*(float(np.clip(one, least, most)) for one in self))
 
 
-def mean_figure(values: Floats, level: float, *, extra: float = 0.0) -> Figure:
-    """The mean of some values; `extra` is added to the sum of their squared deviations."""
+def t_mean(values: Floats, level: float, *, extra: float = 0.0) -> Estimate:
+    """The mean with Student's t interval; `extra` is added to the sum of squared deviations."""
     if len(values) < 2:
-        return Figure(float(values.mean()) if len(values) else nan, nan, nan)
+        return Estimate(float(values.mean()) if len(values) else nan, nan, nan)
     mean, freedom = float(values.mean()), len(values) - 1
     squares = float(((values - mean) ** 2).sum()) + extra
-    return around(mean, squares / (len(values) * freedom), freedom, level)
+    return t_estimate(mean, squares / (len(values) * freedom), freedom, level)
 
 
-def around(value: float, variance: float, freedom: int, level: float) -> Figure:
-    """A number with a variance that so many degrees of freedom estimate."""
-    half = student(level, freedom) * sqrt(variance)
-    return Figure(value, value - half, value + half)
+def t_estimate(value: float, variance: float, freedom: int, level: float) -> Estimate:
+    """A value with Student's t interval, given its variance and the degrees of freedom of that."""
+    half = t_quantile(level, freedom) * sqrt(variance)
+    return Estimate(value, value - half, value + half)
 
 
 @lru_cache(maxsize=64)
-def student(level: float, freedom: int) -> float:
-    """How many standard errors to each side hold this share of Student's distribution.
+def t_quantile(level: float, freedom: int) -> float:
+    """The half-width, in standard errors, of a central interval of Student's t distribution.
 
-    With t = √freedom · tan(angle) its density is a power of the cosine, which is summed up and read backwards.
+    With t = √freedom · tan(angle) the density is a power of the cosine: integrated numerically, then inverted.
     """
     angle = np.linspace(0, min(pi / 2, _FAR / sqrt(freedom)), _STEPS)
     density = np.cos(angle) ** (freedom - 1)
@@ -113,31 +112,31 @@ def student(level: float, freedom: int) -> float:
     return sqrt(freedom) * tan(float(np.interp(level, area / area[-1], angle)))
 
 
-def share_figure(part: Floats, whole: Floats, level: float) -> Figure:
-    """A share of judgements that come in queries: so many of so many in each.
+def wilson_share(part: Floats, whole: Floats, level: float) -> Estimate:
+    """A share of judgements with Wilson's interval, given the counts of each query.
 
-    Judgements of one query resemble each other. They count as so many independent ones as would spread as
-    much; no fewer than there are queries, nor more than there are judgements.
+    Judgements of one query are correlated. The effective sample size is the number of independent judgements with
+    the same variance: at least the number of queries, at most the number of judgements.
     """
     total, clusters = float(whole.sum()), int((whole > 0).sum())
     if not total:
-        return Figure(nan, nan, nan)
+        return Estimate(nan, nan, nan)
     share = float(part.sum()) / total
     size = float(clusters)
     if 0 < share < 1 and clusters > 1:
         variance = float(((part - share * whole) ** 2).sum()) / total**2 * clusters / (clusters - 1)
         size = min(max(share * (1 - share) / variance, clusters), total) if variance else total
-    return Figure(share, *_wilson(share, size, level))
+    return Estimate(share, *_wilson(share, size, level))
 
 
-def balance_figure(up: Floats, down: Floats, whole: Floats, level: float) -> Figure:
-    """What more go up than down, as a share of the whole, in each query; one more of them is added in thought."""
+def net_share(up: Floats, down: Floats, whole: Floats, level: float) -> Estimate:
+    """The share of `up` minus `down`, given the counts of each query, with one pseudo-count added to the variance."""
     total, clusters = float(whole.sum()), len(whole)
     value = float((up - down).sum()) / total
     if clusters < 2:
-        return Figure(value, nan, nan)
+        return Estimate(value, nan, nan)
     squares = float(((up - down - value * whole) ** 2).sum()) * clusters / (clusters - 1) + 1
-    return around(value, squares / total**2, clusters - 1, level).within(-1, 1)
+    return t_estimate(value, squares / total**2, clusters - 1, level).within(-1, 1)
 
 
 def _wilson(share: float, size: float, level: float) -> tuple[float, float]:
@@ -151,42 +150,45 @@ _AT_ONCE = 640_000
 
 
 class Agreement(NamedTuple):
-    """Judge against people, judgement by judgement."""
+    """The confusion matrix of a judge against human labels, with the usual rates."""
 
     tp: int
-    """Both say yes."""
+    """Judge and human say yes."""
     fp: int
     """Only the judge says yes."""
     fn: int
-    """Only people say yes."""
+    """Only the human says yes."""
     tn: int
-    """Both say no."""
+    """Judge and human say no."""
     queries: int
-    """How many queries the judgements are of."""
-    agreement: Figure
-    """The share on which both say the same."""
-    kappa: Figure
-    """Cohen's kappa: agreement beyond what chance would give; NaN if both always say the same one thing."""
-    sensitivity: Figure
-    """The share of people's yes that the judge says too; NaN if there is none."""
-    specificity: Figure
-    """The share of people's no that the judge says too."""
-    bias: Figure
-    """How much more of all judgements are yes to the judge than to people."""
+    """The number of queries with a labelled judgement."""
+    agreement: Estimate
+    """Accuracy: the share of equal judgements."""
+    kappa: Estimate
+    """Cohen's kappa: agreement corrected for chance; NaN if both always give the same one answer."""
+    sensitivity: Estimate
+    """The true positive rate; NaN if no human label is yes."""
+    specificity: Estimate
+    """The true negative rate; NaN if no human label is no."""
+    bias: Estimate
+    """The share of yes from the judge minus that from people."""
 
     @property
     def judgements(self) -> int:
-        """How many were compared."""
+        """The number of judgements compared."""
         return self.tp + self.fp + self.fn + self.tn
 
 
-def agree(query: Ints, judge: Bools, human: Bools, level: float) -> Agreement:
-    """Compare judgements; those of one query are drawn together, for they resemble each other."""
+def agree(query: Ints, judge: Bools, human: Bools, level: float, *, times: int | None = None) -> Agreement:
+    """The agreement of a judge with human labels. Intervals treat each query as one cluster.
+
+    `times` is the number of bootstrap resamples for kappa.
+    """
     of = np.unique(query, return_inverse=True)[1]
     cells = (judge & human, judge & ~human, ~judge & human, ~judge & ~human)
     counts = np.column_stack([np.bincount(of[cell], minlength=int(of.max()) + 1) for cell in cells]).astype(float)
     tp, fp, fn, tn = counts.T
-    agreement = share_figure(tp + tn, tp + fp + fn + tn, level)
+    agreement = wilson_share(tp + tn, tp + fp + fn + tn, level)
     return Agreement(
         int(tp.sum()),
         int(fp.sum()),
@@ -194,31 +196,31 @@ def agree(query: Ints, judge: Bools, human: Bools, level: float) -> Agreement:
         int(tn.sum()),
         len(counts),
         agreement,
-        _kappa_figure(counts, agreement, level),
-        share_figure(tp, tp + fn, level),
-        share_figure(tn, tn + fp, level),
-        balance_figure(fp, fn, tp + fp + fn + tn, level),
+        _kappa_estimate(counts, agreement, level, times),
+        wilson_share(tp, tp + fn, level),
+        wilson_share(tn, tn + fp, level),
+        net_share(fp, fn, tp + fp + fn + tn, level),
     )
 
 
-def _kappa_figure(counts: Floats, agreement: Figure, level: float) -> Figure:
-    """Cohen's kappa with a percentile bootstrap over the queries; seeded."""
+def _kappa_estimate(counts: Floats, agreement: Estimate, level: float, times: int | None) -> Estimate:
+    """Cohen's kappa with a seeded percentile bootstrap over the queries."""
     total = counts.sum(axis=0, keepdims=True)
     value = float(_kappa(total)[0])
     if value != value or len(counts) < 2:
-        return Figure(value, np.nan, np.nan)
-    if agreement.value == 1:  # no resample could differ: what chance has is kept, and less agreement put in
+        return Estimate(value, np.nan, np.nan)
+    if agreement.value == 1:  # every resample agrees too: take the lower bound of the agreement instead
         chance = _chance(total)[0]
-        return Figure(value, float((agreement.low - chance) / (1 - chance)), 1.0)
-    draws, step = Draws(len(counts), SEED), max(1, _AT_ONCE // len(counts))
-    times, found = resamples(len(counts)), []
-    while times > 0:
-        found.append(_kappa(draws.weights(min(step, times)) @ counts))
-        times -= step
+        return Estimate(value, float((agreement.low - chance) / (1 - chance)), 1.0)
+    resampler, step = Resampler(len(counts), SEED), max(1, _AT_ONCE // len(counts))
+    left, found = times or resamples(len(counts)), []
+    while left > 0:
+        found.append(_kappa(resampler.weights(min(step, left)) @ counts))
+        left -= step
     tail = 100 * (1 - level) / 2
     drawn = np.concatenate(found)
     low, high = np.percentile(drawn[~np.isnan(drawn)], [tail, 100 - tail])
-    return Figure(value, float(low), float(high))
+    return Estimate(value, float(low), float(high))
 
 
 def _kappa(counts: Floats) -> Floats:
@@ -229,7 +231,7 @@ def _kappa(counts: Floats) -> Floats:
 
 
 def _chance(counts: Floats) -> Floats:
-    """How often both would say the same if neither looked."""
+    """The agreement expected by chance."""
     tp, fp, fn, tn = counts.T
     chance: Floats = ((tp + fp) * (tp + fn) + (fn + tn) * (fp + tn)) / counts.sum(axis=1) ** 2
     return chance

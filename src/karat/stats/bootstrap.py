@@ -1,4 +1,4 @@
-"""Intervals: the percentile bootstrap. Seeded, so that the same data give the same interval."""
+"""Confidence intervals by the percentile bootstrap. Seeded: the same data give the same interval."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from karat._internal.arrays import Floats
 from karat.errors import BadArgument
 
 _DEVIATIONS = 4
-_COUNTS = 32  # a Poisson count of rate 1 that is higher than that does not happen
+_COUNTS = 32  # Poisson counts of rate 1 do not exceed this in practice
 _AGAIN = 255
 
 
-class Draws:
-    """Resamples of some queries, drawn with replacement: each is one row of a multinomial distribution.
+class Resampler:
+    """Draws queries with replacement: the weights of a resample are one row of a multinomial distribution.
 
-    Nearly all of a row comes from random bytes, one for each query, rather than from one draw after the
-    other. Independent Poisson counts whose total is known are spread as so many draws are. Their rate is
-    a little below 1, so that their total stays below what is wanted, and the few that are missing are
-    then drawn one by one. A row whose total is too high is left out, which favours no query.
+    Nearly all of a row comes from random bytes, one per query, which is much faster than single draws. Independent
+    Poisson counts are multinomial, given their total. Their rate is a little below 1, so that the total stays below
+    the number of queries; the few draws that are missing are made one by one. A row whose total is too high is
+    rejected, which favours no query.
     """
 
     def __init__(self, queries: int, seed: int) -> None:
@@ -35,12 +35,12 @@ class Draws:
             chances.append(chances[-1] * rate / count)
         share = [int(256 * chance) for chance in chances]
         self._counts = b"".join(bytes([count]) * times for count, times in enumerate(share)).ljust(256, b"\xff")
-        # What 256 equally likely bytes cannot say exactly is decided by a second draw.
+        # What 256 equally likely bytes cannot represent exactly is decided by a second draw.
         rest = np.array(chances) - np.array(share) / 256
         self._rest = np.cumsum(rest) / max(rest.sum(), 1e-300)
 
     def weights(self, times: int) -> Floats:
-        """So many resamples, rarely a few less: one row each, one column for each query."""
+        """The weights of `times` resamples, rarely a few less: one row per resample, one column per query."""
         rng, queries = self._rng, self._queries
         weights = self._poisson(times * queries).astype(float).reshape(times, queries)
         missing = queries - weights.sum(axis=1).astype(np.int64)
@@ -53,7 +53,7 @@ class Draws:
         return weights
 
     def _poisson(self, size: int) -> NDArray[np.uint8]:
-        """So many independent Poisson counts."""
+        """Independent Poisson counts."""
         bits = self._rng.integers(0, 2**64, -(-size // 8), dtype=np.uint64).astype("<u8", copy=False)
         counts = np.frombuffer(bytearray(bits).translate(self._counts), np.uint8)[:size]
         again = (counts == _AGAIN).nonzero()[0]
@@ -64,56 +64,54 @@ class Draws:
 SEED = 20260
 _MOST, _LEAST, _DRAWS = 10_000, 1_000, 100_000_000
 _AT_ONCE = 640_000  # weights, which take 5 MB
-# So little is multiplied at once that the library behind NumPy does not share it out to threads. They
-# would save next to nothing, and on a machine whose cores are busy they wait for each other.
+# Matrix products stay so small that BLAS does not start threads for them. Threads would save next to nothing, and
+# on a busy machine they wait for each other.
 _ROWS, _CELLS, _PRODUCTS = 32, 2**13, 2**18
 
 
 class Interval(NamedTuple):
-    """The ends of a confidence interval; NaN where there are fewer than two queries to draw from."""
+    """The ends of a confidence interval; NaN if there are fewer than two queries."""
 
     low: float
     high: float
 
 
 def resamples(queries: int) -> int:
-    """How often to draw: 10,000 times, fewer for very many queries, whose means hardly move.
-
-    That is for more than 10,000 queries: as many resamples as make a hundred million draws of a query
-    in all, but no fewer than 1,000.
-    """
+    """The number of resamples: 10,000, or for more than 10,000 queries a hundred million draws, but at least 1,000."""
     return max(_LEAST, min(_MOST, _DRAWS // max(queries, 1)))
 
 
-def intervals(scores: Mapping[str, Floats], level: float = 0.95, seed: int = SEED) -> dict[str, Interval]:
-    """Percentile bootstrap of each mean over the queries for which it is defined.
+def intervals(
+    scores: Mapping[str, Floats], level: float = 0.95, seed: int = SEED, *, times: int | None = None
+) -> dict[str, Interval]:
+    """Percentile bootstrap of each mean, over the queries for which it is defined, with `times` resamples.
 
-    The interval of a metric depends on its own scores alone, to the last digit, whatever else is asked for.
+    The interval of a metric depends only on its own scores, to the last digit, whatever other metrics are given.
     """
     if not isinstance(level, int | float) or not 0 < level < 1:
-        raise BadArgument("the level of an interval lies between 0 and 1", got=level, hint="0.95")
+        raise BadArgument("a confidence level must be between 0 and 1", got=level, hint="0.95")
     together: dict[bytes, list[str]] = {}
     for name, values in scores.items():
         together.setdefault(np.isnan(values).tobytes(), []).append(name)
     found: dict[str, Interval] = {}
     for names in together.values():
         values = np.column_stack([scores[name] for name in names])
-        found |= zip(names, _bootstrap(values[~np.isnan(values[:, 0])], level, seed), strict=True)
+        found |= zip(names, _bootstrap(values[~np.isnan(values[:, 0])], level, seed, times), strict=True)
     return {name: found[name] for name in scores}
 
 
-def _bootstrap(values: Floats, level: float, seed: int) -> list[Interval]:
-    """Draw the same queries for all metrics at once, some resamples at a time to bound the memory."""
+def _bootstrap(values: Floats, level: float, seed: int, times: int | None) -> list[Interval]:
+    """Draw the same queries for all metrics at once, a block of resamples at a time to bound the memory."""
     queries, metrics = values.shape
     if queries < 2:
         return [Interval(np.nan, np.nan)] * metrics
     least = values.min(axis=0)
     whole, unit = _whole(values - least)
-    draws, times = Draws(queries, seed), resamples(queries)
+    resampler, times = Resampler(queries, seed), times or resamples(queries)
     step = max(1, min(_AT_ONCE // queries, max(_ROWS, _CELLS // queries)))
     sums, done = np.empty((times, metrics)), 0
     while done < times:
-        weights = draws.weights(min(step, times - done))
+        weights = resampler.weights(min(step, times - done))
         sums[done : done + len(weights)] = _product(weights, whole)
         done += len(weights)
     tail = 100 * (1 - level) / 2
@@ -122,7 +120,7 @@ def _bootstrap(values: Floats, level: float, seed: int) -> list[Interval]:
 
 
 def _product(weights: Floats, whole: Floats) -> Floats:
-    """The product of two matrices, a piece at a time."""
+    """The product of two matrices, a block at a time."""
     width = max(1, min(_CELLS, _PRODUCTS // whole.shape[1]) // max(1, len(weights)))
     total = np.zeros((len(weights), whole.shape[1]))
     for first in range(0, len(whole), width):
@@ -132,10 +130,10 @@ def _product(weights: Floats, whole: Floats) -> Floats:
 
 
 def _whole(values: Floats) -> tuple[Floats, Floats]:
-    """Values from 0 up as whole numbers of a unit, so fine and so small that every sum of them is exact.
+    """Values from 0 up as integers in a unit so small that every sum of them is exact.
 
-    A product of matrices adds in an order that depends on its shape. Sums that are not rounded come out
-    the same in any order, so that a metric does not depend on those beside it.
+    A matrix product adds in an order that depends on its shape. Exact sums are the same in any order, so that a
+    metric does not depend on the metrics next to it.
     """
     _, exponent = np.frexp(values.max(axis=0))
     unit = np.ldexp(1.0, exponent + len(values).bit_length() - 52)

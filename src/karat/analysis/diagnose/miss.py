@@ -1,4 +1,4 @@
-"""What a diagnosis says of one missed gold item."""
+"""Missed gold items: the relevant gold of a run that is not in the top k, and the causes of a miss."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from karat._internal.arrays import Bools, Floats, Ints
+from karat._internal.arrays import Bools, Floats, Ints, mean_defined
 from karat.errors import BadArgument
 from karat.run import Run
 
@@ -21,12 +21,14 @@ Cause = Literal[
     "nowhere in the run",
     "not retrieved",
 ]
-"""Why a gold item was missed, in the order in which causes are tried: the first that applies is taken."""
+"""Why a gold item was missed, in the order of the checks: the first that applies."""
 CAUSES: tuple[Cause, ...] = get_args(Cause)
+_DEFAULT_CUTOFF = 10
+_MAX_CUTOFF = 10**12
 
 
 class Finding(NamedTuple):
-    """A cause, the measured sentence, and the ranks of the retrieved items that it is about."""
+    """A cause, its measured values as text, and the ranks of the retrieved items concerned."""
 
     cause: Cause
     text: str
@@ -34,72 +36,61 @@ class Finding(NamedTuple):
 
 
 class Miss(NamedTuple):
-    """A gold item that the top k lack, and why."""
+    """A gold item that is not in the top k, and the cause."""
 
     query_id: str
     query: str | None
     gold: str
     grade: float
     rank: int | None
-    """Where it was found, if it was."""
+    """The rank at which it was found; None if it was not."""
     cause: Cause
     text: str
-    """The cause with its numbers."""
+    """The cause with its measured values."""
     ranks: tuple[int, ...] = ()
     """The ranks of the retrieved items that the cause is about."""
     item: int = 0
-    """Which of `run.gold(query_id)` it is."""
-
-
-_USUAL = 10
-_MOST = 10**12
+    """Its place in `run.gold(query_id)`."""
 
 
 class Missed:
-    """The relevant gold items of a run, numbered through all queries, and where each was first found."""
+    """The relevant gold items of a run, numbered through all queries, and the first rank of each."""
 
     def __init__(self, run: Run, k: int) -> None:
         hits = run.all_hits
-        good = hits.grade > 0
-        good = good if hits.part is None else good & ~hits.part
+        whole = hits.grade > 0 if hits.part is None else (hits.grade > 0) & ~hits.part
         self.k = k
         self.first: Floats = np.full(len(hits.gold_items.grade), np.inf)
-        np.minimum.at(self.first, hits.gold[good], hits.rank[good].astype(float))
-        judged = ~np.isin(hits.gold_query, list(hits.failed))  # of the others nobody knows what was missed
+        np.minimum.at(self.first, hits.gold[whole], hits.rank[whole].astype(float))
+        judged = ~np.isin(hits.gold_query, list(hits.failed))  # the misses of failed queries are unknown
         self.relevant: Bools = (hits.gold_items.grade > 0) & judged
         self.query: Ints = hits.gold_query
-        self.queries = hits.queries
-        self._counted = _counted(run, k)
+        scores = run.scores.get(f"recall@{k}")  # a query that is not in the run's mean is not in ours
+        self._excluded = np.zeros(hits.queries, bool) if scores is None else np.isnan(scores)
 
     @property
     def items(self) -> Ints:
-        """The gold items that the top k lack, in order."""
-        return np.flatnonzero(self.relevant & (self.first > self.k))
+        """The gold items that are not in the top k, in order."""
+        return np.flatnonzero(self.relevant & ~self.found)
 
     @property
     def found(self) -> Bools:
-        """Which gold items the top k hold."""
+        """The gold items in the top k, as a mask."""
         return self.first <= self.k
 
     def recall(self, found: Bools, row: int | None = None) -> float:
-        """The mean share of its gold that a query has if these gold items are found; or that of one query."""
-        gold = np.bincount(self.query[self.relevant], minlength=self.queries)
-        there = np.bincount(self.query[self.relevant & found], minlength=self.queries)
-        rows = (gold > 0) & (self._counted if row is None else np.arange(self.queries) == row)
-        return float((there[rows] / gold[rows]).mean()) if rows.any() else float("nan")
+        """The mean recall if these gold items are found, or the recall of one query."""
+        queries = len(self._excluded)
+        gold = np.bincount(self.query[self.relevant], minlength=queries).astype(float)
+        share = np.bincount(self.query[self.relevant & found], minlength=queries) / np.where(gold > 0, gold, np.nan)
+        return float(share[row]) if row is not None else mean_defined(np.where(self._excluded, np.nan, share))
 
 
-def _counted(run: Run, k: int) -> Bools:
-    """Which queries are in the run's own mean of recall, where it has one."""
-    scores = run.scores.get(f"recall@{k}")
-    return np.ones(len(run), bool) if scores is None else ~np.isnan(scores)
-
-
-def usual_cutoff(run: Run, k: int | None) -> int:
-    """The cutoff that is asked for; by default the largest at which the run has a recall."""
+def default_cutoff(run: Run, k: int | None) -> int:
+    """The given cutoff; by default the largest cutoff of the run's recall."""
     if k is None:
         ks = [k for metric in run.metrics if metric.name == "recall" for _, k in metric.columns if isinstance(k, int)]
-        return max(ks, default=_USUAL)
-    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= _MOST:
-        raise BadArgument("k is a whole number, from 1 to a million million", got=k)
+        return max(ks, default=_DEFAULT_CUTOFF)
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= _MAX_CUTOFF:
+        raise BadArgument("k is a whole number from 1", got=k)
     return k

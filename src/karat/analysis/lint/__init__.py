@@ -1,8 +1,9 @@
-"""The verb: from a test set to its problems."""
+"""Lint a test set: find problems in queries and gold."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any, get_args
 
@@ -20,30 +21,34 @@ from karat.analysis.lint.test_set import Kind, Problem, TestSet
 from karat.errors import BadArgument
 from karat.judges.corpus import Corpus, CorpusLike
 from karat.run import Run
-from karat.run.file import load
+from karat.run.file import as_run
 from karat.samples import read_samples, read_test_set
+from karat.samples.notes import Note
 
 
+@dataclass(repr=False, eq=False, kw_only=True)
 class Lint(Result):
-    """What is wrong with a test set, the worst first."""
+    """The result of `karat.lint`: the problems of a test set, the worst first."""
 
-    def __init__(
-        self, source: str, queries: int, gold: int, problems: list[Problem], strength: Strength | None, notes: list[str]
-    ) -> None:
-        self.source = source
-        self.queries = queries
-        self.gold = gold
-        """How many gold items there are."""
-        self.problems = problems
-        self.strength = strength
-        """What so many queries can show; None if fewer than two have gold."""
-        self.notes = notes
-        """What was not looked at, and why."""
+    source: str
+    queries: int
+    gold_items: int
+    """The number of gold items."""
+    problems: list[Problem]
+    strength: Strength | None
+    """The statistical power; None if fewer than two queries have gold."""
+    skipped: tuple[Note, ...]
+    """The checks that were skipped."""
 
     @property
     def sound(self) -> bool:
-        """Whether no problem is serious."""
+        """True if no problem is serious."""
         return not any(problem.serious for problem in self.problems)
+
+    @property
+    def notes(self) -> list[str]:
+        """The checks that were skipped, one sentence each."""
+        return list(self._render("notes"))
 
 
 def lint(
@@ -54,14 +59,27 @@ def lint(
     corpus: CorpusLike | None = None,
     runs: Sequence[Run | str | PathLike[str]] = (),
 ) -> Lint:
-    """Say what is wrong with a test set: samples, or queries with their gold alone.
+    """Find problems in a test set: queries with gold, with or without retrieved items.
 
-    `corpus` is a folder of texts, a JSONL file or a dict: gold must be in it. `runs` over the test set tell
-    whether it still sets them apart, and how large a difference it would show.
+    Args:
+        samples: queries with gold, or samples as for `karat.evaluate`. Or pass `retrieved` and `gold`.
+        retrieved: the results alone, as for `karat.evaluate`.
+        gold: the relevant items alone, as for `karat.evaluate`.
+        corpus: a folder of texts, a JSONL file or a dict. Gold must be in it, and near copies are searched in it.
+        runs: runs over the test set, or paths of their files, to check whether it still distinguishes them.
+
+    Returns:
+        A `Lint`: `problems` (the worst first), `sound` (True without serious problems), `strength` (the minimum
+        detectable difference), `notes` (the checks that were skipped), `to_dict()`, `to_markdown()`.
+
+    Example:
+        >>> lint = karat.lint("tests.jsonl", corpus="docs/")
+        >>> lint.sound
+        True
     """
     if isinstance(runs, Run | str | PathLike):
         raise BadArgument("runs is a list of runs", got=runs, hint="runs=[…]")
-    given = [run if isinstance(run, Run) else load(run) for run in runs]
+    given = [as_run(run) for run in runs]
     whole = gold is not None or retrieved is not None
     data = read_samples(samples, retrieved=retrieved, gold=gold) if whole else read_test_set(samples)
     tests = TestSet(data)
@@ -75,16 +93,17 @@ def lint(
     ]
     order = get_args(Kind)
     problems.sort(key=lambda problem: (not problem.serious, order.index(problem.kind)))
-    return Lint(data.reading.source, len(data), len(tests.gold), problems, power, _unseen(tests, documents, given))
-
-
-def _unseen(tests: TestSet, documents: Documents | None, runs: Sequence[Run]) -> list[str]:
-    """What was not looked at, for want of data."""
-    notes = [] if documents is not None else ["No corpus was given: whether gold exists was not looked at."]
-    if tests.samples.query is None:
-        notes.append("The queries have no texts: whether one is asked twice was not looked at.")
-    if documents is None and not any(tests.retrieved()):
-        notes.append("There are no retrieved texts and no corpus: near copies of gold were not looked at.")
-    if not runs:
-        notes.append("No runs were given: whether they still differ was not looked at.")
-    return notes
+    skipped = {
+        "no_corpus": documents is None,
+        "no_query_texts": data.query is None,
+        "no_texts": documents is None and not any(tests.retrieved),
+        "no_runs": not given,
+    }
+    return Lint(
+        source=data.reading.source,
+        queries=len(data),
+        gold_items=len(tests.gold),
+        problems=problems,
+        strength=power,
+        skipped=tuple(Note(kind) for kind, applies in skipped.items() if applies),
+    )

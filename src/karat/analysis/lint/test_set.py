@@ -1,4 +1,4 @@
-"""What is wrong with a test set."""
+"""A test set: queries with their gold, and the retrieved items if known. Problems are found in it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from karat.conventions import STANDARD
 from karat.judges import Ids, choose
 from karat.samples import Field, Samples
 from karat.samples.keys import as_id, as_text
+from karat.samples.notes import Tally
 
 Kind = Literal[
     "not in the corpus",
@@ -24,42 +25,29 @@ Kind = Literal[
     "saturated",
     "small",
 ]
-"""What can be wrong, the worst first."""
+"""The kinds of problems, the worst first."""
 EXAMPLES = 3
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One kind of problem: how often it occurs, and the first few places."""
+    """One kind of problem: the number of occurrences, and the first few."""
 
     kind: Kind
     serious: bool
-    """Whether scores are wrong because of it, rather than less telling."""
+    """True if scores are wrong because of it, rather than less informative."""
     count: int
     text: str
     examples: list[str]
 
 
-class Found:
-    """Places at which a problem was seen, in order."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.examples: list[str] = []
-
-    def add(self, example: str) -> None:
-        """It was seen once more."""
-        self.count += 1
-        if len(self.examples) < EXAMPLES:
-            self.examples.append(example)
-
-    def problem(self, kind: Kind, text: str, *, serious: bool) -> list[Problem]:
-        """The problem, if it was seen at all."""
-        return [Problem(kind, serious, self.count, text, self.examples)] if self.count else []
+def problems(tally: Tally, kind: Kind, text: str, *, serious: bool) -> list[Problem]:
+    """One problem, or none if nothing was counted."""
+    return [Problem(kind, serious, tally.count, text, tally.examples)] if tally.count else []
 
 
-class Entry(NamedTuple):
-    """A gold item."""
+class GoldRow(NamedTuple):
+    """A gold item of a query."""
 
     row: int
     query_id: str
@@ -73,44 +61,46 @@ class Entry(NamedTuple):
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What tells it from others of its query."""
+        """The fields that identify it within its query."""
         return (self.id,) if self.id is not None else (self.doc, self.start, self.end, self.text)
 
     @property
     def name(self) -> str:
-        """What to call it."""
+        """Its id or text, for messages."""
         return self.id or self.text or f"{self.doc}[{self.start}:{self.end}]"
 
 
 class TestSet:
-    """Queries with their gold, and what was retrieved for them if that is known."""
+    """Queries with their gold, and the retrieved items if known."""
 
     def __init__(self, samples: Samples) -> None:
         self.samples = samples
-        self.gold = list(_entries(samples, bare=self._bare))
+        self.gold = list(_gold_rows(samples, bare=self._bare))
 
     def __len__(self) -> int:
         return len(self.samples)
 
     @cached_property
     def _bare(self) -> Field:
-        """What bare strings are: ids, or texts."""
+        """The meaning of bare strings: ids or texts."""
         return "text" if self.comparable and not isinstance(choose(self.samples).judge, Ids) else "id"
 
     @cached_property
     def comparable(self) -> bool:
-        """Whether gold and what was retrieved have anything in common to be compared by."""
+        """True if gold and retrieved items share a field by which they can be compared."""
         return bool(self.samples.retrieved.all_fields & self.samples.gold.all_fields & {"id", "text", "doc"})
 
-    def by_query(self) -> list[list[Entry]]:
+    @cached_property
+    def by_query(self) -> list[list[GoldRow]]:
         """The gold of each query."""
-        rows: list[list[Entry]] = [[] for _ in self.samples.ids]
-        for entry in self.gold:
-            rows[entry.row].append(entry)
+        rows: list[list[GoldRow]] = [[] for _ in self.samples.ids]
+        for gold in self.gold:
+            rows[gold.row].append(gold)
         return rows
 
+    @cached_property
     def retrieved(self) -> list[list[tuple[str | None, str]]]:
-        """The id and the text of what came back for each query; nothing where there are no texts."""
+        """The id and text of each retrieved item of each query; empty if there are no texts."""
         rankings = self.samples.retrieved
         if "text" not in rankings.all_fields or (rankings.plain and self._bare == "id"):
             return [[] for _ in self.samples.ids]
@@ -121,7 +111,7 @@ class TestSet:
         return [list(zip(own, of, strict=True)) for own, of in zip(ids, texts, strict=True)]
 
 
-def _entries(samples: Samples, bare: Field) -> Iterator[Entry]:
+def _gold_rows(samples: Samples, bare: Field) -> Iterator[GoldRow]:
     gold = samples.gold
     fields = (bare,) if gold.plain else tuple(gold.columns)
     nothing = [None] * len(gold.grade)
@@ -132,4 +122,6 @@ def _entries(samples: Samples, bare: Field) -> Iterator[Entry]:
             own = {field: column[i] for field, column in columns.items()}
             names = {f: None if own[f] is None else as_id(own[f]) for f in ("id", "doc", "group")}
             text = None if own["text"] is None else as_text(own["text"])
-            yield Entry(row, samples.ids[row], text=text, start=own["start"], end=own["end"], grade=grades[i], **names)
+            yield GoldRow(
+                row, samples.ids[row], text=text, start=own["start"], end=own["end"], grade=grades[i], **names
+            )

@@ -1,4 +1,4 @@
-"""The documents and queries of the example, written for it."""
+"""The bundled example: documents and queries written for it, and two small retrievers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Document(msgspec.Struct, frozen=True):
 
 
 class Query(msgspec.Struct, frozen=True):
-    """What somebody asked, and the pages that help: 2 answers it, 1 adds to it."""
+    """A question, and the relevant pages with their grades: 2 answers it, 1 adds to it."""
 
     id: str
     query: str
@@ -77,7 +77,4 @@ def first_words(documents: Sequence[Document], query: str, size: int = 12) -> Sc
     return {name: share for name, share in shares.items() if share > 0}
 
 
-RETRIEVERS: dict[str, Callable[[Sequence[Document], str], Scores]] = {
-    "bm25": bm25,
-    "first-words": first_words,
-}
+RETRIEVERS: dict[str, Callable[[Sequence[Document], str], Scores]] = {"bm25": bm25, "first-words": first_words}

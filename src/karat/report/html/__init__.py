@@ -1,4 +1,4 @@
-"""A run as one HTML page: curves, slices, causes, and every query opened into its texts."""
+"""A run as one HTML page: curves, slices, causes, and every query with its texts."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ def report(
     path: str | os.PathLike[str],
     *,
     baseline: Run | str | os.PathLike[str] | None = None,
-    allow: bool = False,
+    allow_mismatch: bool = False,
 ) -> None:
     """Write the page.
 
-    A baseline of another task is refused, as by `karat.compare`; with `allow` the queries that both have are compared.
+    A baseline with other queries, gold or settings is refused; `allow_mismatch` compares the shared queries.
     """
     from karat._internal.output import write_text
     from karat.analysis.compare import compare
     from karat.analysis.diagnose import diagnose
 
     if Path(path).suffix == ".parquet":
-        raise BadArgument("a report is an HTML page, and would replace a run", got=str(path), hint="report.html")
+        raise BadArgument("a report is an HTML page; this file would replace a run", got=str(path), hint="report.html")
     comparison = None
     if baseline is not None:
         name = "baseline" if isinstance(baseline, Run) else Path(baseline).stem
-        comparison = compare(baseline, run, names=(name, "this run"), allow=allow)
+        comparison = compare(baseline, run, names=(name, "this run"), allow_mismatch=allow_mismatch)
     write_text(path, page(run, diagnose(run), comparison))
 
 
 def page(run: Run, diagnosis: Diagnosis, comparison: Comparison | None = None) -> str:
-    """A run as an HTML page, with what it missed and, if there is a baseline, how it compares."""
+    """The page of a run, with what it missed and, if there is a baseline, the comparison."""
     causes = {(miss.query_id, miss.item): miss.text for miss in diagnosis.misses}
     baseline = None if comparison is None else comparison.runs[0]
     queries = Queries(run, causes, baseline)
@@ -58,7 +58,7 @@ def page(run: Run, diagnosis: Diagnosis, comparison: Comparison | None = None) -
         slices(run),
         misses(diagnosis, queries.place),
         every,
-        _made(run),
+        _provenance(run),
     ]
     there = [section for section in sections if section is not None]
     body = h("body", _top(run, there), h("main", *there))
@@ -68,7 +68,7 @@ def page(run: Run, diagnosis: Diagnosis, comparison: Comparison | None = None) -
 
 
 def _head(run: Run) -> str:
-    """What a browser must know first; the style stands as it is, for it is karat's own."""
+    """The head of the page: the security policy, and karat's own style."""
     allowed = f"default-src 'none'; img-src data:; style-src {_hash('style.css')}; script-src {_hash('script.js')}"
     about = [
         h("meta", charset="utf-8"),
@@ -88,7 +88,7 @@ def _top(run: Run, sections: list[Element]) -> Element:
     links = [h("a", _heading(section), href=f"#{section.attributes['id']}") for section in sections]
     return h(
         "header",
-        h("p.brand", "karat", h("button", "◐", type="button", id="theme", hidden="", aria_label="dark or light")),
+        h("p.brand", "karat", h("button", "◐", type="button", id="theme", hidden="", aria_label="Dark or light theme")),
         h("h1", data(_title(run))),
         h(
             "p",
@@ -108,8 +108,8 @@ def _heading(section: Element) -> str:
     return str(first.inside[0])
 
 
-def _made(run: Run) -> Element:
-    """Where the run came from: enough to make it again."""
+def _provenance(run: Run) -> Element:
+    """How the run was made: enough to repeat it."""
     p = run.provenance
     facts = {
         "source": p.source,
@@ -121,8 +121,8 @@ def _made(run: Run) -> Element:
         "karat": p.karat,
     }
     pairs = [h("div", h("dt", name), h("dd", data(value))) for name, value in facts.items() if value]
-    sure = "Intervals are percentile bootstraps over the queries, seeded: the same run gives the same page."
-    return h("section", h("h2", "How this was made"), h("dl", *pairs), h("p.note", sure), id="made")
+    sure = "Intervals: percentile bootstrap over the queries with a fixed seed, so the same run gives the same page."
+    return h("section", h("h2", "Provenance"), h("dl", *pairs), h("p.note", sure), id="provenance")
 
 
 def _title(run: Run) -> str:
@@ -131,7 +131,7 @@ def _title(run: Run) -> str:
 
 @cache
 def _own(name: str) -> str:
-    """A part of the page that is karat's own, and so needs no escaping."""
+    """A file of karat's own, which needs no escaping."""
     return (files("karat.report.html") / name).read_text("utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Recall and precision over k, as a drawing: where a larger k stops paying."""
+"""Recall and precision over k, as a chart: where a larger k stops paying."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from math import isnan, log
 
 import numpy as np
 
-from karat._internal.arrays import Floats
+from karat._internal.arrays import Floats, mean_defined
+from karat._internal.display import number, span
 from karat.metrics import parse
 from karat.report.html.markup import Element, h
-from karat.report.html.scores import mean, number, table
+from karat.report.html.scores import between, table
 from karat.run import Run
 from karat.stats import Interval, intervals
 
 _METRICS = ("recall", "precision")
 _POINTS = 16
 _STRAIGHT = 20
-"""Up to this depth the ranks stand at equal distances; beyond, each doubling does."""
+"""Up to this depth the axis is linear; beyond, it is logarithmic."""
 _WIDTH, _HEIGHT = 640, 260
 _LEFT, _RIGHT, _TOP, _FOOT = 34, 84, 10, 34
 _APART = 16
@@ -25,7 +26,7 @@ Curve = dict[int, tuple[float, Interval]]
 
 
 def curves(run: Run, baseline: Run | None = None) -> Element | None:
-    """The section, if there is more than one rank to draw."""
+    """The section; None if there is only one rank to draw."""
     ks = cutoffs(deepest(run))
     if len(ks) < 2:
         return None
@@ -37,33 +38,33 @@ def curves(run: Run, baseline: Run | None = None) -> Element | None:
         h("h2", "Recall and precision over k"),
         h("figure", _drawing(ks, found, before)),
         h("p.note", f"{dashed}The band is the 95 % interval of the mean."),
-        h("details.numbers", h("summary", "the numbers"), _numbers(ks, found, before)),
+        h("details.numbers", h("summary", "Numbers"), _numbers(ks, found, before)),
         id="curves",
     )
 
 
 def deepest(run: Run) -> int:
-    """The last rank of interest: that of the last hit, or the largest cutoff asked for, if rankings go that far."""
+    """The last rank to draw: that of the last hit, or the largest cutoff of the metrics, within the rankings."""
     hits = run.all_hits
-    asked = max((k for metric in run.metrics for _, k in metric.columns if isinstance(k, int)), default=1)
-    return int(min(max(hits.rank.max(initial=1), asked), hits.depth.max(initial=0)))
+    largest = max((k for metric in run.metrics for _, k in metric.columns if isinstance(k, int)), default=1)
+    return int(min(max(hits.rank.max(initial=1), largest), hits.depth.max(initial=0)))
 
 
 def cutoffs(last: int) -> list[int]:
-    """The ranks to compute: all of them if they are few, else some that lie ever further apart."""
+    """The ranks to compute: all if they are few, else a geometric sequence."""
     if last <= _POINTS:
         return list(range(1, last + 1))
     return sorted({*range(1, 6), *np.geomspace(5, last, _POINTS - 4).round().astype(int).tolist()})
 
 
 def measured(run: Run, ks: Sequence[int]) -> dict[str, Curve]:
-    """Mean and interval at each rank, with the settings that the run has for the metrics."""
+    """Mean and interval at each rank, with the settings of the run's metrics."""
     scores: dict[tuple[str, int], Floats] = {}
     for name in _METRICS:
         base = next((metric.base for metric in run.metrics if metric.name == name), name)
         columns = parse(f"{base}@{','.join(map(str, ks))}").scores(run.all_hits, run.convention)
         scores |= {(name, k): values for k, values in zip(ks, columns.values(), strict=True)}
-    if run.convention.missing == "drop":  # these are undefined in every metric, and only the run knows which
+    if run.convention.missing == "drop":  # undefined in every metric, which only the scores of the run show
         dropped = np.all([np.isnan(values) for values in run.scores.values()], axis=0)
         scores = {key: np.where(dropped, np.nan, values) for key, values in scores.items()}
     if run.all_hits.failed:
@@ -72,7 +73,7 @@ def measured(run: Run, ks: Sequence[int]) -> dict[str, Curve]:
     ends = intervals({f"{name}@{k}": values for (name, k), values in scores.items()})
     found: dict[str, Curve] = {name: {} for name in _METRICS}
     for (name, k), values in scores.items():
-        found[name][k] = mean(values), ends[f"{name}@{k}"]
+        found[name][k] = mean_defined(values), ends[f"{name}@{k}"]
     return found
 
 
@@ -126,8 +127,7 @@ _GRID = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 def _dot(name: str, k: int, value: float, ends: Interval, x: float, y: float) -> Element:
-    sure = f" [{ends.low:.2f}, {ends.high:.2f}]" if ends.low == ends.low else ""
-    return h(f"circle.{name}", h("title", f"{name}@{k} {value:.3f}{sure}"), cx=x, cy=y, r=2.6)
+    return h(f"circle.{name}", h("title", f"{name}@{k} {value:.3f} {span(*ends)}".rstrip()), cx=x, cy=y, r=2.6)
 
 
 def _last(points: Curve) -> float:
@@ -136,7 +136,7 @@ def _last(points: Curve) -> float:
 
 
 def _spaced(named: list[tuple[float, str]]) -> list[tuple[float, str]]:
-    """Labels at the ends of their lines, moved apart where they would cover each other."""
+    """Labels at the ends of their lines, moved apart if they would overlap."""
     placed: list[tuple[float, str]] = []
     for place, name in sorted(named):
         placed.append((max(place, placed[-1][0] + _APART) if placed else place, name))
@@ -144,7 +144,7 @@ def _spaced(named: list[tuple[float, str]]) -> list[tuple[float, str]]:
 
 
 def _ticks(ks: Sequence[int], x: Callable[[float], float]) -> list[int]:
-    """The ranks that are written below the axis: as many as fit, the last one among them."""
+    """The ranks written below the axis: those that fit, and the last one."""
     taken = [ks[-1]]
     for k in ks[:-1]:
         if all(abs(x(k) - x(other)) >= 28 for other in taken):
@@ -160,6 +160,6 @@ def _numbers(ks: Sequence[int], found: dict[str, Curve], before: dict[str, Curve
         cells = [str(k)]
         for _, points in columns:
             value, ends = points[k]
-            cells += [number(value), f"{ends.low:.2f} – {ends.high:.2f}" if ends.low == ends.low else "–"]
+            cells += [number(value), between(*ends)]
         rows.append(cells)
     return table("Recall and precision over k", header, rows)

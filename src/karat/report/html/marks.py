@@ -1,4 +1,4 @@
-"""Where a gold text lies inside a chunk, so that it can be marked there."""
+"""Marks: the ranges of a chunk that are gold."""
 
 from __future__ import annotations
 
@@ -6,35 +6,24 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from karat._internal.grammar import parse_call
-from karat.analysis.diagnose.similar import passages
-from karat.errors import KaratError
+from karat._internal.overlap import passages
 
-_WHOLE = frozenset(("ids", "exact", "text"))
 _LEAST = 12
-"""How many characters a stretch must have to be taken for a part of a quote."""
+"""A shared passage must have this many characters to count as a part of a quote."""
 _ELLIPSIS = "…"
 
 
 class Range(NamedTuple):
-    """Characters of a text, from the first to before the last."""
+    """A range of characters, its end exclusive."""
 
     start: int
     end: int
 
 
-def takes_whole(judge: str) -> bool:
-    """Whether the judge compares items as wholes, so that there is no place inside to mark."""
-    try:
-        return parse_call(judge).name in _WHOLE
-    except KaratError:
-        return False
-
-
 def find(chunk: str, quote: str) -> list[Range]:
-    """The place of a quote in a chunk; where not all of it is there, the places of its longer parts.
+    """The range of a quote in a chunk; if the chunk has only parts of it, the ranges of the longer parts.
 
-    White space may differ, and case if nothing else is found.
+    White space may differ, and case if there is no exact match.
     """
     words = quote.split()
     if not words:
@@ -48,14 +37,14 @@ def find(chunk: str, quote: str) -> list[Range]:
 
 
 def _shared(chunk: str, quote: str) -> list[Range]:
-    """The longer stretches that a quote and a chunk share, whatever the white space."""
+    """The longer passages that a quote and a chunk share, whatever the white space."""
     folded, places = _fold(chunk)
     stretches = [p for p in passages(quote, folded) if p.size >= min(_LEAST, len(quote))]
     return [Range(places[p.other], places[p.other + p.size - 1] + 1) for p in stretches]
 
 
 def _fold(text: str) -> tuple[str, list[int]]:
-    """The text with single spaces, and the place of each of its characters in the text as it was."""
+    """The text with single spaces, and the position of each of its characters in the original."""
     places: list[int] = []
     for word in re.finditer(r"\S+", text):
         if places:
@@ -65,7 +54,7 @@ def _fold(text: str) -> tuple[str, list[int]]:
 
 
 def united(ranges: Iterable[Range]) -> list[Range]:
-    """The ranges in order, those that overlap or touch as one."""
+    """The union of the ranges, in order."""
     merged: list[Range] = []
     for one in sorted(ranges):
         if merged and one.start <= merged[-1].end:
@@ -76,7 +65,7 @@ def united(ranges: Iterable[Range]) -> list[Range]:
 
 
 def marked(text: str, ranges: Iterable[Range], longest: int) -> list[tuple[bool, str]]:
-    """The text in pieces, each with whether it is marked; of a long text, the part around the first mark."""
+    """The text in pieces, marked or not; of a long text, the part around the first mark."""
     places = united(ranges)
     begin = 0
     if len(text) > longest and places and places[0].end > longest:

@@ -1,7 +1,7 @@
-"""HTML as trees of elements: text stays text, whoever writes it out.
+"""HTML as trees of elements: text can never become markup.
 
-There are two writers. `write` gives HTML; `pack` gives plain lists for the JSON block of a page, from which
-its script makes the same elements when they are wanted. Neither has a way to let text through as markup.
+There are two writers. `write` returns HTML; `pack` returns plain lists for the JSON block of a page, from which
+its script builds the same elements on demand. Neither lets text through as markup.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Child: TypeAlias = "str | Element"
 _PLAIN: dict[str, str] = {}
 _VOID = frozenset(("meta", "link", "input"))
 _POOLED = 12
-"""Texts from this length on are kept once, and referred to by their number."""
+"""Texts of at least this length are stored once, and referred to by their number."""
 _TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 _UNSEEN = {
     **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\t\n"},
@@ -27,7 +27,7 @@ _HALVES = re.compile("[\ud800-\udfff]")
 
 
 class Element(NamedTuple):
-    """An element: its name with classes after dots, its attributes, and what is inside."""
+    """An element: its name with classes after dots, its attributes, its children."""
 
     tag: str
     attributes: dict[str, str]
@@ -35,7 +35,7 @@ class Element(NamedTuple):
 
 
 def h(tag: str, *inside: Child | None, **attributes: str | float | None) -> Element:
-    """An element. What is None is left out; `aria_label` is written `aria-label`."""
+    """Create an element. Children and attributes that are None are omitted; `aria_label` becomes `aria-label`."""
     given = _PLAIN
     if attributes:
         given = {k.rstrip("_").replace("_", "-"): str(value) for k, value in attributes.items() if value is not None}
@@ -43,15 +43,14 @@ def h(tag: str, *inside: Child | None, **attributes: str | float | None) -> Elem
 
 
 def data(text: str, tag: str = "bdi") -> Element:
-    """A text from the data: its direction is its own, and ends where it ends."""
+    """A text from the data, isolated so that its writing direction does not affect the rest."""
     return h(tag, text)
 
 
 def visible(text: str) -> str:
-    """The text with its control characters as signs that can be seen.
+    """The text with its control characters replaced by visible ones.
 
-    Those that turn the direction of a line around are taken out as well: one that closes more than was
-    opened would reach beyond the element that isolates the text.
+    Direction marks are replaced as well: an unbalanced one would reach beyond the element that isolates the text.
     """
     if text.isprintable():
         return text
@@ -71,7 +70,7 @@ def write(child: Child) -> str:
 
 
 class Pool(dict[str, int]):
-    """Texts or tags, each with its number; what many trees share is written once."""
+    """Texts or tags, each with its number, so that shared ones are written once."""
 
     def __missing__(self, text: str) -> int:
         self[text] = number = len(self)
@@ -79,7 +78,7 @@ class Pool(dict[str, int]):
 
 
 def pack(child: Child, tags: Pool, texts: Pool) -> Any:
-    """The tree as lists: the number of its tag, then what is inside; there a number stands for a longer text."""
+    """The tree as lists: the number of its tag, then its children; a number as a child stands for a longer text."""
     if isinstance(child, str):
         text = visible(child)
         return text if len(text) < _POOLED else texts[text]
@@ -87,7 +86,7 @@ def pack(child: Child, tags: Pool, texts: Pool) -> Any:
 
 
 def block(value: Any, name: str) -> str:
-    """A block of JSON that a script can read, and that nothing inside can end."""
+    """A block of JSON for a script, which nothing inside can close."""
     import msgspec
 
     text = msgspec.json.encode(value).decode()

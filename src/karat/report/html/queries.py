@@ -1,4 +1,4 @@
-"""The table of all queries. The worst come first and are plain HTML; a script adds the rest when they are wanted."""
+"""The table of all queries, worst first. The first rows are plain HTML; a script adds the others on demand."""
 
 from __future__ import annotations
 
@@ -9,36 +9,38 @@ import msgspec
 import numpy as np
 
 from karat._internal.arrays import Floats
-from karat._internal.display import plural
-from karat.report.html.marks import Range, find, marked, takes_whole
+from karat._internal.display import number, plural
+from karat.report.html.marks import Range, find, marked
 from karat.report.html.markup import Child, Element, Pool, data, h, pack, visible
-from karat.report.html.scores import headline, number, signed
+from karat.report.html.scores import headline, signed
 from karat.run import Run
 from karat.run.stored_items import GoldItem, GoldText, Hit, Items, Retrieved
 
 _LONGEST = 700
-"""How many characters of a text are shown."""
+"""Characters of a text that are shown."""
 _LABEL = 60
+_WHOLE = ("id", "doc")
+"""Judges that compare these match whole items; there is no range inside to mark."""
 _PLACES = 20
-"""How many retrieved items, and how many gold items, are shown."""
+"""Retrieved items, and gold items, that are shown."""
 _CHARACTERS = 12_000_000
-"""How many characters of texts a page holds."""
+"""Characters of all texts on a page."""
 
 
 class Bodies:
-    """What the rows of the table open into; texts are left out once the page holds enough of them."""
+    """The details of the queries; texts are omitted once the page has enough of them."""
 
     def __init__(self, run: Run, causes: Mapping[tuple[str, int], str], *, room: int = _CHARACTERS) -> None:
         self._run = run
         self._causes = causes
-        self._whole = takes_whole(run.provenance.judge)
+        self._compares = run.provenance.compares
         self._room = room
         self._seen: set[str] = set()
         self.without = 0
-        """How many queries are shown without their texts."""
+        """The number of queries shown without their texts."""
 
     def of(self, row: int, gold: Sequence[GoldItem]) -> Element:
-        """The gold of a query, and what was retrieved for it."""
+        """The gold and the retrieved items of a query."""
         query_id = self._run.ids[row]
         items, hits = self._run.items(query_id), self._run.hits(query_id)
         texts = self._take(items)
@@ -50,7 +52,7 @@ class Bodies:
         )
 
     def _take(self, items: Items | None) -> bool:
-        """Whether there is room for the texts of a query; those that the page has already take none."""
+        """True if there is room for the texts of a query; texts that are on the page already need none."""
         if items is None:
             return False
         given = [*(item.text for item in items.retrieved[:_PLACES]), *(gold.text for gold in items.gold)]
@@ -69,18 +71,18 @@ class Bodies:
         for place, item in relevant[:_PLACES]:
             own = [g.text for g in items.gold if g.item == place and g.text] if items else []
             cause = self._causes.get((query_id, place), "")
-            found = h("span.found", f"rank {item.rank}") if item.rank else h("span.missed", "not found")
+            found = h("span.found", f"rank {item.rank}") if item.rank else h("span.missed", "not retrieved")
             grade = None if item.grade == 1 else h("span.small", f"grade {item.grade:g}")
             why = h("p.cause", data(cause)) if cause else None
             shown = [_text([(False, _short(text))]) for text in own if texts and text != item.gold]
             name = data(_short(item.gold), "bdi.text") if item.gold in own else _name(item.gold)
             rows.append(h("li", *_spaced(found, grade), name, why, *shown))
-        said = []
+        notes = []
         if len(relevant) > len(rows):
-            said.append(f"{len(relevant) - len(rows):,} more.")
+            notes.append(f"{len(relevant) - len(rows):,} more.")
         if len(relevant) < len(gold):
-            said.append(f"{plural(len(gold) - len(relevant), 'item', 'items')} of grade 0, not relevant.")
-        return [h("ul", *rows), *(h("p.note", note) for note in said or ([] if rows else ["None."]))]
+            notes.append(f"{plural(len(gold) - len(relevant), 'item', 'items')} of grade 0, not relevant.")
+        return [h("ul", *rows), *(h("p.note", note) for note in notes or ([] if rows else ["None."]))]
 
     def _retrieved(self, hits: Sequence[Hit], items: Items | None, depth: int, *, texts: bool) -> list[Element]:
         quotes: dict[str, list[GoldText]] = {}
@@ -88,25 +90,27 @@ class Bodies:
             quotes.setdefault(gold.label, []).append(gold)
         by_rank: dict[int, list[Hit]] = {}
         for hit in hits:
-            if hit.grade > 0:  # others are judged and not relevant
+            if hit.grade > 0:  # the others are judged not relevant
                 by_rank.setdefault(hit.rank, []).append(hit)
         known = items.retrieved[:_PLACES] if items else [Retrieved(rank, None, None, None, None) for rank in by_rank]
         rows = [self._item(item, by_rank.get(item.rank, ()), quotes, texts=texts) for item in known]
-        said = None
+        note = None
         if not depth:
-            said = "Nothing came back."
+            note = "Nothing was retrieved."
         elif items is None:
-            said = "The run keeps no items: of what came back, only the matches are known."
+            note = "The run stores no items: only the matches are known."
         elif depth > len(rows):
-            said = f"{depth - len(rows):,} more came back."
-        return [h("ol", *rows), *([h("p.note", said)] if said else [])]
+            note = f"{depth - len(rows):,} more were retrieved."
+        return [h("ol", *rows), *([h("p.note", note)] if note else [])]
 
     def _item(
         self, item: Retrieved, hits: Sequence[Hit], quotes: Mapping[str, list[GoldText]], *, texts: bool
     ) -> Element:
         score = None if item.score is None else h("span.small", f"{item.score:.4g}")
         doc = h("span.small", "in ", data(_short(item.doc))) if item.doc is not None and item.doc != item.id else None
-        name = None if item.id is None else _name(item.id, mark=bool(hits) and (self._whole or not item.text))
+        name = (
+            None if item.id is None else _name(item.id, mark=bool(hits) and (self._compares in _WHOLE or not item.text))
+        )
         why = [h("span.why", data(_short(hit.why)), " · ", data(_short(hit.gold, _LABEL))) for hit in hits]
         text = None
         if texts and item.text:
@@ -116,10 +120,12 @@ class Bodies:
         )
 
     def _ranges(self, text: str, hits: Sequence[Hit], quotes: Mapping[str, list[GoldText]]) -> list[Range]:
-        if self._whole:
-            return [Range(0, len(text))] if hits else []
+        whole = [Range(0, len(text))] if hits else []
+        if self._compares in _WHOLE:
+            return whole
         wanted = [g.text for hit in hits for g in quotes.get(hit.gold, ()) if g.text]
-        return [place for quote in wanted for place in find(text, quote)]
+        found = [place for quote in wanted for place in find(text, quote)]
+        return found or (whole if self._compares == "text" else [])
 
 
 def _name(label: str, *, mark: bool = False) -> Element:
@@ -141,14 +147,14 @@ def _text(pieces: Sequence[tuple[bool, str]]) -> Element:
 
 
 PLAIN = 100
-"""How many rows are plain HTML, and how many more the script shows at a time."""
+"""Rows that are plain HTML, and rows that the script adds at a time."""
 _QUERY = 300
-"""How many characters of a query are shown before it is opened, and how many of any text are searched."""
-_WHOLE, _WORDS = 4_000, 50
+"""Characters of a query shown in its row, and characters of any text that are searched."""
+_LONGEST_QUERY, _WORDS = 4_000, 50
 
 
 class Queries:
-    """The rows of the table in their order, worst first, and where each query stands in it."""
+    """The rows of the table, worst first, and the place of each query in it."""
 
     def __init__(self, run: Run, causes: Mapping[tuple[str, int], str], baseline: Run | None = None) -> None:
         self._run = run
@@ -160,14 +166,14 @@ class Queries:
         self.place = {run.ids[row]: place for place, row in enumerate(self._order)}
 
     def section(self) -> tuple[Element, Any]:
-        """The section, and what its script needs: what to sort and search by, and the rows that are not in it."""
+        """The section, and the data of its script: sort keys, search texts, and the other rows."""
         tags, texts = Pool(), Pool()
         plain, later, keys = [], [], []
         for place, row in enumerate(self._order):
             tr = self._row(row)
             if place < PLAIN:
                 plain.append(h(tr.tag, *tr.inside, id=f"row-{place}"))
-            else:  # written at once, for millions of small lists would keep Python's memory busy
+            else:  # encoded at once, because millions of small lists need too much memory
                 later.append(msgspec.Raw(msgspec.json.encode(pack(tr, tags, texts))))
             keys.append([[pack(word, tags, texts) for word in self._words(row)], self._values(row)])
         held = {"page": PLAIN, "keys": keys, "rows": later, "tags": list(tags), "texts": list(texts)}
@@ -176,7 +182,7 @@ class Queries:
     def _section(self, plain: list[Element]) -> Element:
         header = ["query", *self._names, "gold found", *(["change"] if self._changes is not None else [])]
         heads = [h("th" if i == 0 else "th.n", name, scope="col") for i, name in enumerate(header)]
-        only = f"Only the first {PLAIN} are listed, the others need JavaScript." if len(self._order) > PLAIN else None
+        only = f"Only the first {PLAIN} are listed; the others need JavaScript." if len(self._order) > PLAIN else None
         search = h(
             "form.search",
             h("label", "Search ", h("input", type="search", id="search", placeholder="query, id, gold or field")),
@@ -184,8 +190,8 @@ class Queries:
             role="search",
             hidden="",
         )
-        caption = f"Worst {self._names[0]} first. A query opens into its gold and what was retrieved."
-        caption += f" Change: in {self._names[0]}, against the baseline." if self._changes is not None else ""
+        caption = f"Worst {self._names[0]} first. Open a query to see its gold and what was retrieved."
+        caption += f" Change: in {self._names[0]}, compared with the baseline." if self._changes is not None else ""
         without = None
         if self._bodies.without:
             count = plural(self._bodies.without, "query is", "queries are")
@@ -210,9 +216,9 @@ class Queries:
     def _row(self, row: int) -> Element:
         run, query_id = self._run, self._run.ids[row]
         text = run.query[row] if run.query is not None else None
-        asked = data(text if len(text) <= _QUERY else text[:_QUERY] + "…", "bdi.asked") if text else None
-        opened = h("summary", data(query_id, "bdi.id"), " ", asked)
-        whole = data(text[:_WHOLE], "bdi.text") if text and len(text) > _QUERY else None
+        query = data(text if len(text) <= _QUERY else text[:_QUERY] + "…", "bdi.asked") if text else None
+        opened = h("summary", data(query_id, "bdi.id"), " ", query)
+        whole = data(text[:_LONGEST_QUERY], "bdi.text") if text and len(text) > _QUERY else None
         scores = [_score(run.scores[name][row]) for name in self._names]
         gold = self._gold[row]
         change = None
@@ -229,7 +235,7 @@ class Queries:
         )
 
     def _words(self, row: int) -> list[str]:
-        """What a row is searched by: id, query, gold and simple fields."""
+        """The texts by which a row is found: id, query, gold and simple fields."""
         run = self._run
         text = run.query[row] if run.query is not None else None
         fields = [str(column[row]) for column in run.meta.values() if isinstance(column[row], str | int)]
@@ -237,7 +243,7 @@ class Queries:
         return [word[:_QUERY] for word in words[:_WORDS]]
 
     def _values(self, row: int) -> list[str | float | None]:
-        """What a row is sorted by in each column."""
+        """The sort key of a row in each column."""
         gold = self._gold[row]
         values = [self._run.scores[name][row] for name in self._names]
         values += [_found(gold) - _relevant(gold), *([] if self._changes is None else [self._changes[row]])]
@@ -245,13 +251,13 @@ class Queries:
 
 
 def worst_first(run: Run) -> list[int]:
-    """The rows by the first headline metric, then by the others; undefined ones last."""
+    """The rows by the first headline metric, then by the others; undefined scores last."""
     columns = [np.nan_to_num(run.scores[name], nan=2.0) for name in reversed(headline(run))]
     return [int(row) for row in np.lexsort(columns)]
 
 
 def _changes(run: Run, baseline: Run, name: str) -> Floats:
-    """How much each query gained over the baseline; undefined where that has not got it."""
+    """The change of each query from the baseline; NaN if the baseline does not have it."""
     if name not in baseline.scores:
         return np.full(len(run), np.nan)
     before = dict(zip(baseline.ids, baseline.scores[name].tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""The first screen: the means, how sure they are, and how the queries' scores are spread."""
+"""The scores: the means with their intervals, the distribution over the queries, and the slices."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from karat._internal.arrays import Floats
-from karat._internal.display import plural
+from karat._internal.display import number, percent, plural
 from karat.analysis.compare import Comparison
 from karat.metrics import METRICS, Metric
 from karat.report.html.markup import Child, Element, data, h
@@ -21,7 +21,7 @@ _STRIP = (120, 12)
 
 
 def headline(run: Run) -> list[str]:
-    """One name for each metric of the run, the first few: with several cutoffs the one nearest to 5."""
+    """One name for each of the first metrics of the run; of several cutoffs the one nearest to 5."""
     return [_usual(metric) for metric in run.metrics][:_MOST]
 
 
@@ -31,32 +31,21 @@ def _usual(metric: Metric) -> str:
 
 
 def meaning(name: str) -> str:
-    """What a metric says, if it is defined here."""
+    """The description of a metric, if it is built in or registered."""
     known = METRICS.get(name.partition("@")[0].partition("(")[0])
     return known.help if known else ""
 
 
-def number(value: float, places: int = 3) -> str:
-    """A score; a dash where it is undefined."""
-    return "–" if value != value else f"{value:.{places}f}"
-
-
-def share(value: float) -> str:
-    """A share of a whole, in percent."""
-    return f"{100 * value:.0f} %"
-
-
 def signed(value: float) -> str:
-    """A difference, with a sign that is as wide as a digit."""
+    """A difference, with a minus sign as wide as a digit."""
     if value != value:
         return "–"
     return f"{value:+.3f}".replace("-0.000", "+0.000").replace("-", "−")
 
 
-def mean(values: Floats) -> float:
-    """The mean of what is defined."""
-    defined = values[~np.isnan(values)]
-    return float(defined.mean()) if len(defined) else float("nan")
+def between(low: float, high: float) -> str:
+    """An interval, or a dash if it is undefined."""
+    return f"{low:.2f} – {high:.2f}" if low == low else "–"
 
 
 def strip(value: float, low: float, high: float) -> Element | None:
@@ -85,7 +74,7 @@ def strip(value: float, low: float, high: float) -> Element | None:
 def table(
     caption: str, header: Sequence[Child], rows: Sequence[Sequence[Child | None]], *, text: Sequence[int] = (0,)
 ) -> Element:
-    """A table of numbers, but for the columns that are text; the first cell of a row is its header."""
+    """A table of numbers, except for the columns listed in `text`; the first cell of a row is its header."""
     kind = ["" if i in text else ".n" for i in range(len(header))]
     heads = [h(f"th{own}", cell, scope="col") for own, cell in zip(kind, header, strict=True)]
     body = []
@@ -119,42 +108,44 @@ def means(run: Run, comparison: Comparison | None = None) -> Element:
         [
             name,
             number(value),
-            f"{ends[name].low:.2f} – {ends[name].high:.2f}" if ends[name].low == ends[name].low else "–",
+            between(*ends[name]),
             strip(value, *ends[name]),
             meaning(name),
             f"{run.undefined[name]:,}" if run.undefined[name] else "–",
         ]
         for name, value in run.mean.items()
     ]
-    header = ["metric", "mean", "95 % interval", "from 0 to 1", "what it says", "undefined"]
+    header = ["metric", "mean", "95 % interval", "from 0 to 1", "description", "undefined"]
     every = table("Every metric", header, rows, text=(0, 3, 4))
-    note = h("p.note", "Beside each mean its 95 % interval; below it, how many queries score how much.")
+    note = h(
+        "p.note", "Next to each mean is its 95 % interval; below it, the distribution of the scores over the queries."
+    )
     return h("section", h("h2", "Scores"), note, h("div.tiles", *tiles), every, id="scores")
 
 
 def _tile(run: Run, name: str, gained: float | None) -> Element:
-    low, high = run.interval()[name]
-    sure = f"{low:.2f} – {high:.2f}" if low == low else "no interval"
+    ends = run.interval()[name]
+    sure = between(*ends) if ends.low == ends.low else "no interval"
     return h(
         "article.tile",
         h("h3", name),
         h("p", h("span.big", number(run.mean[name])), " ", h("span.sure", sure)),
-        None if gained is None else h("p.sure", f"{signed(gained)} to the baseline"),
+        None if gained is None else h("p.sure", f"{signed(gained)} from the baseline"),
         histogram(run.scores[name], name),
-        h("p.sure", _ends(run.scores[name])),
+        h("p.sure", _extremes(run.scores[name])),
     )
 
 
-def _ends(values: Floats) -> str:
-    """How many queries score nothing, and how many everything."""
+def _extremes(values: Floats) -> str:
+    """The shares of the queries that score 0 and 1."""
     defined = values[~np.isnan(values)]
     if not len(defined):
         return "undefined for every query"
-    return f"{share((defined <= 0).mean())} score 0 · {share((defined >= 1).mean())} score 1"
+    return f"{percent(float((defined <= 0).mean()))} score 0 · {percent(float((defined >= 1).mean()))} score 1"
 
 
 def histogram(values: Floats, name: str) -> Element:
-    """How many queries score how much: 0 and 1 have bars of their own, for that is where most of them are."""
+    """The distribution of the scores; 0 and 1, the most frequent scores, have their own bars."""
     counts = spread(values)
     top, step = max(*counts, 1), _WIDTH / _BARS
     bars = []
@@ -165,7 +156,7 @@ def histogram(values: Floats, name: str) -> Element:
         bars.append(
             h(
                 f"rect.bar{exact}",
-                h("title", f"{_between(i)}: {plural(count, 'query', 'queries')}"),
+                h("title", f"{_bar_range(i)}: {plural(count, 'query', 'queries')}"),
                 x=round(i * step + 1, 1),
                 y=round(_HEIGHT - _FOOT - tall, 1),
                 width=round(step - 2, 1),
@@ -174,7 +165,7 @@ def histogram(values: Floats, name: str) -> Element:
         )
     marks = [(step / 2, "0"), (_WIDTH / 2, "0.5"), (_WIDTH - step / 2, "1")]
     labels = [h("text", text, x=round(x, 1), y=_HEIGHT - 2, text_anchor="middle") for x, text in marks]
-    counted = ", ".join(f"{_between(i)}: {count}" for i, count in enumerate(counts) if count)
+    counted = ", ".join(f"{_bar_range(i)}: {count}" for i, count in enumerate(counts) if count)
     return h(
         "svg.histogram",
         h("line.axis", x1=0, y1=_HEIGHT - _FOOT, x2=_WIDTH, y2=_HEIGHT - _FOOT),
@@ -187,14 +178,14 @@ def histogram(values: Floats, name: str) -> Element:
 
 
 def spread(values: Floats) -> list[int]:
-    """How many queries score 0, up to 0.1, up to 0.2, … below 1, and 1."""
+    """The numbers of queries that score 0, up to 0.1, up to 0.2, … below 1, and 1."""
     defined = values[~np.isnan(values)]
     inside = defined[(defined > 0) & (defined < 1)]
     tenths = np.bincount(np.minimum((inside * 10).astype(int), 9), minlength=10)
     return [int((defined <= 0).sum()), *tenths.tolist(), int((defined >= 1).sum())]
 
 
-def _between(bar: int) -> str:
+def _bar_range(bar: int) -> str:
     if bar in (0, _BARS - 1):
         return "0" if bar == 0 else "1"
     return f"{(bar - 1) / 10:.1f} to {bar / 10:.1f}"
@@ -205,7 +196,7 @@ _FIELDS = 6
 
 
 def slices(run: Run) -> Element | None:
-    """A table for each field that divides the queries into a few parts."""
+    """A table for each field with few values."""
     fields = [field for field, values in run.meta.items() if few(values)][:_FIELDS]
     if not fields:
         return None
@@ -213,7 +204,7 @@ def slices(run: Run) -> Element | None:
 
 
 def few(values: Sequence[Any]) -> bool:
-    """Whether the values divide the queries into a few parts of some size."""
+    """True if the values divide the queries into a few slices of some size."""
     kinds = {"" if value is None else str(value) for value in values if isinstance(value, str | int | None)}
     simple = all(isinstance(value, str | int | None) for value in values)
     return simple and 1 < len(kinds) <= min(_VALUES, len(values) / 2)
@@ -230,11 +221,8 @@ def _slice(run: Run, field: str) -> Element:
     rows: list[list[Any]] = []
     for value in sorted(parts, key=worst):
         part = parts[value]
-        low, high = intervals({first: part.scores[first]})[first]
-        sure = f"{low:.2f} – {high:.2f}" if low == low else "–"
+        ends, mean = intervals({first: part.scores[first]})[first], part.mean[first]
         rest = [number(part.mean[name]) for name in names[1:]]
-        rows.append(
-            [data(value), f"{len(part):,}", number(part.mean[first]), sure, strip(part.mean[first], low, high), *rest]
-        )
+        rows.append([data(value), f"{len(part):,}", number(mean), between(*ends), strip(mean, *ends), *rest])
     header: list[Child] = [data(field), "queries", first, "95 % interval", "from 0 to 1", *names[1:]]
     return table(f"By {field}, worst first", header, rows, text=(0, 4))

@@ -1,5 +1,5 @@
 "use strict";
-// Search, sort and paging of the table of queries. Without it the page shows the first rows as they are.
+// Search, sort and paging of the table of queries. Without this script the page shows the first rows.
 (() => {
   const at = (id) => document.getElementById(id);
   const data = JSON.parse(at("data").textContent);
@@ -8,7 +8,7 @@
   const order = new Intl.Collator(undefined, { numeric: true });
   let shown = data.page, column = -1, down = false, listed = [];
 
-  // Trees as the page was given them: a list is an element, its tag first; a string is a text, a number the number of one.
+  // Packed trees: a list is an element, its tag first; a string is a text; a number is the number of a text.
   // Texts only ever become text nodes.
   const text = (t) => (typeof t === "number" ? data.texts[t] : t);
   function node(t) {
@@ -31,7 +31,7 @@
   const words = data.keys.map(([given]) => given.map(text).join("\n").toLowerCase());
   const value = (i) => data.keys[i][1][column];
 
-  // What is undefined comes last, whichever way the rest is sorted.
+  // Undefined values come last in either direction.
   function compare(a, b) {
     const x = value(a), y = value(b);
     if (x === null || y === null) return (x === null) - (y === null) || a - b;
@@ -51,7 +51,7 @@
     const few = listed.slice(0, shown);
     body.replaceChildren(...few.map(row));
     more.hidden = few.length === listed.length;
-    const all = listed.length === words.length ? "" : ` that match, of ${words.length.toLocaleString("en")}`;
+    const all = listed.length === words.length ? "" : ` matching, of ${words.length.toLocaleString("en")}`;
     count.textContent = `${few.length.toLocaleString("en")} of ${listed.length.toLocaleString("en")} queries${all}`;
   }
 
@@ -70,7 +70,7 @@
     });
   });
 
-  // A link to a query opens it; one that is not listed is listed alone.
+  // A link to a query opens it; if the query is not listed, it is listed alone.
   function follow() {
     const i = /^#row-\d+$/.test(location.hash) ? Number(location.hash.slice(5)) : -1;
     if (!(i in words)) return;

@@ -1,23 +1,24 @@
-"""The run against its baseline: per metric, and the queries that moved most."""
+"""Two sections: the run compared with its baseline, and the gold that it missed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from karat._internal.display import plural
-from karat.analysis.changes import Moved
+from karat._internal.display import number, p_value, percent, plural
+from karat.analysis.changes import QueryChange
 from karat.analysis.compare import Comparison
 from karat.analysis.diagnose import Diagnosis
 from karat.report.html.markup import Child, Element, data, h
-from karat.report.html.scores import number, share, signed, table
+from karat.report.html.scores import signed, table
 
 _QUERY = 120
+_SHOWN = 25
 _WAYS = {"better": "span.up", "worse": "span.down"}
 
 
 def against(comparison: Comparison, place: Mapping[str, int], metric: str) -> Element:
-    """The section: is it better, how sure is that, and which queries moved in this metric, or else in any."""
+    """The comparison by metric, and the queries that moved most in this metric, or else in any."""
     before, after = comparison.names[:2]
     rows: list[list[Any]] = []
     for row in comparison.rows:
@@ -28,7 +29,7 @@ def against(comparison: Comparison, place: Mapping[str, int], metric: str) -> El
                 *map(number, row.means),
                 h(_WAYS.get(row.verdict, "span"), signed(row.difference)),
                 sure,
-                _p(row.p),
+                p_value(row.p),
                 f"{row.won:,} / {row.tied:,} / {row.lost:,}",
                 number(row.detectable),
                 row.verdict,
@@ -43,13 +44,13 @@ def against(comparison: Comparison, place: Mapping[str, int], metric: str) -> El
         "p (Holm)",
         "won / tied / lost",
     ]
-    every = table("Every metric of both", [*header, "smallest visible", "verdict"], rows, text=(0, 8))
-    note = "“Smallest visible” is the true difference that so many queries would show in four of five cases."
+    every = table("Every metric of both runs", [*header, "detectable", "verdict"], rows, text=(0, 8))
+    note = "“Detectable” is the true difference that this number of queries detects with 80 % power."
     compared = {row.metric for row in comparison.rows}
     moved = (comparison.moved(metric=metric) if metric in compared else []) or comparison.moved()
     return h(
         "section",
-        h("h2", "Against the baseline"),
+        h("h2", "Compared with the baseline"),
         every,
         *(h("p.note", data(remark)) for remark in comparison.remarks()),
         h("p.note", note),
@@ -58,38 +59,30 @@ def against(comparison: Comparison, place: Mapping[str, int], metric: str) -> El
     )
 
 
-def _moved(moved: list[Moved], place: Mapping[str, int]) -> Element:
+def _moved(moved: list[QueryChange], place: Mapping[str, int]) -> Element:
     rows = []
     for one in moved:
         link = h("a", data(one.query_id, "bdi.id"), href=f"#row-{place[one.query_id]}")
-        asked = (one.query or "")[:_QUERY]
+        text = (one.query or "")[:_QUERY]
         way = "span.move.up" if one.after > one.before else "span.move.down"
         ranks = [
             h("div", h("b.move", f"{_rank(old)} → {_rank(new)} "), data(label[:_QUERY])) for label, old, new in one.gold
         ]
         scores = h(way, f"{number(one.before, 2)} → {number(one.after, 2)}")
-        rows.append([link, data(asked), scores, h("div", *ranks)])
+        rows.append([link, data(text), scores, h("div", *ranks)])
     header = ["query", "", moved[0].metric, "ranks of its gold"]
     return table("Queries that moved most", header, rows, text=range(4))
 
 
 def _rank(rank: int | None) -> str:
-    return "not found" if rank is None else str(rank)
-
-
-def _p(p: float) -> str:
-    return "–" if p != p else "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
-_SHOWN = 25
-_QUERY_misses = 120
+    return "not retrieved" if rank is None else str(rank)
 
 
 def misses(found: Diagnosis, place: Mapping[str, int]) -> Element:
-    """The causes with their counts, the advice, and the first of the gold items that were missed."""
+    """The causes with their counts, the advice, and the first of the missed gold items."""
     count = len(found.misses)
     if not count:
-        return h("section", h("h2", "Missed gold"), h("p", f"None: the top {found.k} hold all gold."), id="misses")
+        return h("section", h("h2", "Missed gold"), h("p", f"None: all gold is in the top {found.k}."), id="misses")
     queries = len({miss.query_id for miss in found.misses})
     of = f"{plural(count, 'gold item', 'gold items')} of {plural(queries, 'query', 'queries')}"
     return h(
@@ -111,7 +104,7 @@ def _causes(found: Diagnosis) -> Element:
     for cause, times in sorted(found.causes.items(), key=lambda pair: -pair[1]):
         width = round(200 * times / count, 1)
         bar = h("svg.share", h("rect.bar", x=0, y=2, width=width, height=8), viewBox="0 0 200 12", aria_hidden="true")
-        rows.append([cause, f"{times:,}", share(times / count), bar])
+        rows.append([cause, f"{times:,}", percent(times / count), bar])
     return table("Causes", ["cause", "gold items", "share", ""], rows, text=(0, 3))
 
 
@@ -119,11 +112,11 @@ def _table(found: Diagnosis, place: Mapping[str, int]) -> Element:
     shown = sorted(found.misses, key=lambda miss: place.get(miss.query_id, len(place)))[:_SHOWN]
     rows: list[list[Child]] = []
     for miss in shown:
-        asked = miss.query or ""
-        asked = asked if len(asked) <= _QUERY_misses else asked[:_QUERY_misses] + "…"
+        text = miss.query or ""
+        text = text if len(text) <= _QUERY else text[:_QUERY] + "…"
         link = h("a", data(miss.query_id, "bdi.id"), href=f"#row-{place[miss.query_id]}")
-        rows.append([link, data(asked), data(miss.gold[:_QUERY_misses]), data(miss.text)])
+        rows.append([link, data(text), data(miss.gold[:_QUERY]), data(miss.text)])
     rest = len(found.misses) - len(shown)
     caption = "Missed gold items, worst queries first"
-    more = h("p.note", f"{rest:,} more; each query below has its own.") if rest else None
+    more = h("p.note", f"{rest:,} more are listed with their queries below.") if rest else None
     return h("div", table(caption, ["query", "", "gold item", "why"], rows, text=range(4)), more)

@@ -1,0 +1,98 @@
+"""Overlap of texts: the passages that two texts share, the share of a text that others contain, MinHash sketches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from zlib import crc32
+
+_SEED, _SHORTEST = 20, 4
+_MIN_GAIN = 0.05
+"""The share that a further text must add to the coverage."""
+_SKETCH, _WORDS = 8, 3
+
+
+class Passage(NamedTuple):
+    """A run of characters that occurs in two texts."""
+
+    start: int
+    other: int
+    """Its start in the other text."""
+    size: int
+
+
+class Coverage(NamedTuple):
+    """The share of a text that others contain, and the numbers of those others, the best first."""
+
+    share: float
+    by: list[int]
+
+
+def passages(text: str, other: str) -> list[Passage]:
+    """The long passages of a text that occur in the other: from 20 characters, or a quarter of a short text."""
+    seed = _seed(text)
+    found: list[Passage] = []
+    at = 0
+    while at + seed <= len(text):
+        place = other.find(text[at : at + seed])
+        if place < 0:
+            at += seed
+            continue
+        begin, first = at, place
+        floor = found[-1].start + found[-1].size if found else 0
+        while begin > floor and first > 0 and text[begin - 1] == other[first - 1]:
+            begin, first = begin - 1, first - 1
+        at, place = at + seed, place + seed
+        while at < len(text) and place < len(other) and text[at] == other[place]:
+            at, place = at + 1, place + 1
+        found.append(Passage(begin, first, at - begin))
+    return found
+
+
+def coverage(text: str, others: Sequence[str]) -> Coverage:
+    """The share of a text that the others contain together: greedily, until none adds much."""
+    seed, all_others = _seed(text), "\n".join(others)
+    if not any(text[at : at + seed] in all_others for at in range(0, len(text) - seed + 1, seed)):
+        return Coverage(0.0, [])  # the usual case, decided quickly
+    places = {number: shared for number, other in enumerate(others) if (shared := _characters(text, other))}
+    covered: set[int] = set()
+    by: list[int] = []
+    while places:
+        number = max(places, key=lambda n: (len(places[n] - covered), -n))
+        more = places.pop(number) - covered
+        if len(more) < _MIN_GAIN * len(text):
+            break
+        covered |= more
+        by.append(number)
+    return Coverage(len(covered) / max(len(text), 1), by)
+
+
+def _seed(text: str) -> int:
+    return min(_SEED, max(_SHORTEST, len(text) // 4))
+
+
+def _characters(text: str, other: str) -> set[int]:
+    return {i for start, _, size in passages(text, other) for i in range(start, start + size)}
+
+
+class Sketches:
+    """Texts by a sketch of each (MinHash): the smallest hashes of its word trigrams, which near copies share."""
+
+    def __init__(self, texts: dict[str, str], *, near: bool) -> None:
+        self.texts = texts
+        self._near = near
+        self._names: dict[object, list[str]] = {}
+        for name, text in texts.items():
+            for mark in self._sketch(text):
+                self._names.setdefault(mark, []).append(name)
+
+    def _sketch(self, text: str) -> Sequence[object]:
+        words = text.split()
+        if not self._near or len(words) <= _WORDS:
+            return (text,)
+        trigrams = {" ".join(words[i : i + _WORDS]) for i in range(len(words) - _WORDS + 1)}
+        return (text, *sorted(crc32(words.encode("utf-8", "surrogatepass")) for words in trigrams)[:_SKETCH])
+
+    def similar(self, text: str) -> list[str]:
+        """The names of the texts that may be near copies, in order."""
+        return list(dict.fromkeys(name for mark in self._sketch(text) for name in self._names.get(mark, ())))

@@ -1,0 +1,176 @@
+"""Remarks on comparisons, gates, calibrations and test sets: the sentences for their notes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from karat._internal.display import plural, sanitize
+from karat.samples.notes import Note
+
+if TYPE_CHECKING:
+    from karat.analysis.calibrate import Calibration
+    from karat.analysis.compare import Comparison
+    from karat.analysis.gate import Gate
+    from karat.analysis.lint import Lint
+
+_IDS_SHOWN = 5
+
+
+def comparison_remarks(comparison: Comparison) -> list[str]:
+    """How the runs differ, and what was excluded."""
+    lines = [_comparison_note(note) for note in comparison.notes]
+    rows = comparison.rows
+    for undefined in sorted({len(comparison) - row.n for row in rows} - {0}):
+        names = [row.metric for row in rows if len(comparison) - row.n == undefined]
+        which = "" if len(names) == len(rows) else f" for {', '.join(names)}"
+        queries = plural(undefined, "query is", "queries are")
+        verb = "was" if undefined == 1 else "were"
+        lines.append(f"{queries} undefined in at least one run{which} and {verb} excluded.")
+    return [sanitize(line) for line in lines]
+
+
+def _comparison_note(note: Note) -> str:
+    d = note.details
+    if note.kind == "mismatch":
+        first, second = d["runs"]
+        return f"{first} and {second} were compared in spite of differences: {'; '.join(d['differences'])}."
+    if note.kind == "shared_queries":
+        sizes = ", ".join(f"{name} has {size:,}" for name, size in d["sizes"].items())
+        return f"Compared over the {plural(note.count, 'query', 'queries')} in every run: {sizes}."
+    return f"Not in every run and not compared: {', '.join(d['metrics'])} of {d['run']}."
+
+
+def gate_remarks(gate: Gate) -> list[str]:
+    """How drops were tested, what can be detected, which queries have no score, and how the data was read."""
+    return [sanitize(line) for line in (*_power(gate), *_without_score(gate), *gate.run.remarks())]
+
+
+def _power(gate: Gate) -> list[str]:
+    power = gate.power()
+    if not power:
+        return [f"slices by {gate.by} were not checked: only no-drop rules apply to slices."] if gate.by else []
+    tests = plural(gate.drop_checks, "no-drop check", "no-drop checks")
+    lines = [
+        f"p: one-sided sign-flip test, corrected over {tests} (maxT); a drop with p <= {gate.limits.alpha:g} fails."
+    ]
+    for metric, queries, drop in power:
+        if drop == drop:
+            able = plural(queries, "query", "queries")
+            lines.append(
+                f"{able} can detect a drop of {drop:.3f} in {metric} (80 % power); smaller drops may be missed."
+            )
+        elif gate.baseline is not None and not np.nan_to_num(gate.baseline.changes(gate.run, metric)).any():
+            lines.append(f"{metric}: no query changed.")
+    return lines
+
+
+def _without_score(gate: Gate) -> list[str]:
+    run = gate.run
+    undefined: dict[tuple[str, ...], list[str]] = {}
+    for metric in gate.metrics:
+        ids = tuple(run.ids[row] for row in np.flatnonzero(np.isnan(run.scores[metric])).tolist())
+        undefined.setdefault(ids, []).append(metric)
+    lines = [f"undefined for {', '.join(metrics)}: {_listed(ids)}." for ids, metrics in undefined.items() if ids]
+    empty = [run.ids[row] for row in np.flatnonzero(run.all_hits.depth == 0).tolist()]
+    return [*lines, f"nothing was retrieved for {_listed(empty)}."] if empty else lines
+
+
+def _listed(ids: Sequence[str]) -> str:
+    """The first ids, and the number of the others."""
+    shown = ", ".join(sanitize(query, 40) for query in ids[:_IDS_SHOWN])
+    return shown if len(ids) <= _IDS_SHOWN else f"{shown} and {len(ids) - _IDS_SHOWN:,} more"
+
+
+def calibration_remarks(calibration: Calibration) -> list[str]:
+    """How the labels were read, which were not used, and what the numbers assume."""
+    return [sanitize(_CALIBRATION[note.kind](note)) for note in calibration.notes]
+
+
+def _labels_read(note: Note) -> str:
+    d = note.details
+    meaning = {
+        "score": f"the {d['metric']} of a query",
+        "gold": f"a gold item is found in the {'retrieved items' if d['depth'] is None else 'top ' + str(d['depth'])}",
+        "rank": "the item at a rank is relevant",
+        "pair": "the item at a rank satisfies a gold item",
+    }
+    by = ", ".join(f'"{name}"' for role, name in d["columns"].items() if role != "value")
+    return f'Labels (column "{d["columns"]["value"]}" by {by}) were read as: {meaning[d["kind"]]}.'
+
+
+def _labels_unused(note: Note) -> str:
+    reasons = {
+        "unknown_query": "of queries that are not in the run: not used.",
+        "unknown_item": "of items that are not in the run: not used.",
+        "not_judged": "of queries that could not be judged: not used.",
+        "repeated": "repeated: used once.",
+    }
+    return f"{plural(note.count, 'label is', 'labels are')} {reasons[note.details['why']]}"
+
+
+def _no_corrected_mean(note: Note) -> str:
+    d, metric = note.details, note.details["metric"]
+    needs = {
+        "gold": "the ranks at which each gold item is found (columns gold, rank, label), or labelled_depth",
+        "rank": "the gold items that each rank satisfies (columns gold, rank, label)",
+        "pair": "more than yes or no",
+        "grade": "grades, not only yes or no",
+    }
+    reasons = {
+        "not_fully_labelled": f"no query is fully labelled for {metric}",
+        "not_from_hits": f"{metric} of this run cannot be recomputed from its hits",
+        "not_affected": f"{metric} does not depend on the labelled judgements",
+        "not_determined": f"{metric} needs {needs.get(d.get('kind', ''), '')}; scores of whole queries work too",
+        "not_computed": f"{metric} cannot be computed here: {d.get('problem')}",
+    }
+    return f"No corrected mean: {reasons[d['reason']]}."
+
+
+def _not_random(note: Note) -> str:
+    shift = note.details["shift"]
+    return (
+        f"The judge scores the labelled queries {'higher' if shift > 0 else 'lower'} than the others, by "
+        f"{abs(shift):.1f} standard errors. If they are not a random sample, the corrected mean is not valid."
+    )
+
+
+_CALIBRATION: dict[str, Callable[[Note], str]] = {
+    "labels_read": _labels_read,
+    "labels_unused": _labels_unused,
+    "labels_by_number": lambda note: f'Column "{note.details["column"]}" was read as numbers of gold items, from 0.',
+    "labels_undefined": lambda note: (
+        f"{plural(note.count, 'label is', 'labels are')} of queries for which {note.details['metric']} is undefined: "
+        "not used."
+    ),
+    "rows_without_label": lambda note: f"{plural(note.count, 'row has', 'rows have')} no label.",
+    "partially_labelled": lambda note: (
+        f"{plural(note.count, 'query is', 'queries are')} partially labelled and excluded from the corrected mean."
+    ),
+    "no_corrected_mean": _no_corrected_mean,
+    "too_few_labelled": lambda note: f"No corrected mean: it needs at least {note.count} queries with a human score.",
+    "not_judged": lambda note: (
+        f"{note.count:,} of {plural(note.of, 'query', 'queries')} could not be judged and are excluded from the means."
+    ),
+    "undefined": lambda note: (
+        f"{plural(note.count, 'query is', 'queries are')} undefined for {note.details['metric']} and excluded "
+        "from the means."
+    ),
+    "not_random": _not_random,
+    "assumes_random": lambda note: "The corrected mean is valid if the labelled queries are a random sample.",
+}
+
+
+_SKIPPED = {
+    "no_corpus": "No corpus was given: gold was not checked against the documents.",
+    "no_query_texts": "The queries have no texts: repeated queries were not checked.",
+    "no_texts": "There are no retrieved texts and no corpus: near copies of gold were not checked.",
+    "no_runs": "No runs were given: saturation was not checked.",
+}
+
+
+def skipped_checks(lint: Lint) -> list[str]:
+    """The checks of a test set that were skipped."""
+    return [_SKIPPED[note.kind] for note in lint.skipped]

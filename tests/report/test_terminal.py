@@ -1,0 +1,99 @@
+"""Results on a terminal: every screen fits into 80 columns, and `print(run)` is what `karat eval` prints."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import karat
+from karat._internal.display import columns, paragraph, text_table, wrap
+from karat._internal.result import Result
+from support import example
+
+KARAT = str(Path(sys.executable).with_name("karat"))
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def use_terminal(monkeypatch, width):
+    """Make standard output a terminal; not in a fixture, because pytest sets its own output before each test."""
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    monkeypatch.setenv("COLUMNS", str(width))
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    run, before = example.run(), example.run("first-words")
+    labels = tmp_path_factory.mktemp("labels") / "labels.csv"
+    rows = [f"{query},1,{i % 3 and 1}" for i, query in enumerate(run.ids[:12])]
+    labels.write_text("\n".join(["query_id,rank,label", *rows]))
+    return {
+        "run": run,
+        "slices": run.by("topic"),
+        "comparison": karat.compare(before, run, names=("a-rather-long-name", "another-long-name")),
+        "matrix": karat.compare(before, run, before, names=("a", "b", "c")),
+        "gate": karat.gate(run, "recall@5 >= 0.9", "recall@5 no-drop", baseline=before, by="topic"),
+        "diagnosis": karat.diagnose(run, k=1),
+        "one query": karat.diagnose(run, "q06", k=1),
+        "lint": karat.lint(example.help_centre(), runs=[run, before]),
+        "calibration": karat.calibrate(run, labels),
+        "rosetta": karat.rosetta(example.help_centre(), judge="contains"),
+    }
+
+
+NAMES = (
+    "run", "slices", "comparison", "matrix", "gate", "diagnosis", "one query", "lint", "calibration", "rosetta",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_screen_fits_into_80_columns(results, name, monkeypatch):
+    use_terminal(monkeypatch, 80)
+    lines = repr(results[name]).splitlines()
+    assert max(map(columns, lines)) <= 80
+    assert len(lines) > 3
+
+
+@pytest.mark.parametrize("name", sorted({*NAMES} - {"one query", "rosetta"}))  # which have a width of their own
+def test_nothing_is_cut_or_folded_in_a_pipe(results, name, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    wide = repr(results[name])
+    use_terminal(monkeypatch, 1000)
+    assert repr(results[name]) == wide
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_result_has_every_form(results, name):
+    result = results[name]
+    assert isinstance(result, Result)
+    assert result.to_markdown()
+    assert result._repr_html_().startswith("<table>")
+    assert result.to_dict()
+
+
+def test_print_and_eval_and_show_are_the_same(tmp_path):
+    example.run().save(tmp_path / "run.parquet")
+    loaded = karat.load(tmp_path / "run.parquet")
+    done = subprocess.run([KARAT, "show", tmp_path / "run.parquet"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{loaded}\n"
+
+
+def test_a_wide_table_is_split_and_a_long_last_column_is_folded(monkeypatch):
+    use_terminal(monkeypatch, 80)
+    rows = [["", *(f"metric-{i}" for i in range(12))], ["name", *(f"{i / 12:.3f}" for i in range(12))]]
+    lines = text_table(rows, right=range(1, 13)).splitlines()
+    assert [line.split()[0] for line in lines if line] == ["metric-0", "name", "metric-7", "name"]
+    assert text_table([["q1", "word " * 20]]).splitlines()[1].startswith("      word")
+
+
+def test_wide_characters_are_counted():
+    assert columns("日本e\u0301") == 5
+    assert wrap("日本 語", 4) == ["日本", "語"]
+    assert paragraph("no terminal: one line" * 20).count("\n") == 0

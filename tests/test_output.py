@@ -1,0 +1,109 @@
+"""Files are written atomically, and JSON holds every value that a result may have."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import karat
+from karat._internal.output import atomic_path, plain, to_json, write_text
+
+KILLED_BEFORE_RENAME = """
+import os, sys
+from pathlib import Path
+import karat
+Path.replace = lambda self, target: os._exit(9)
+karat.evaluate(retrieved=[["a"]] * 3, gold=[["a"]] * 3, metrics="rr").save(sys.argv[1])
+"""
+
+
+class Pair(NamedTuple):
+    name: str
+    values: tuple[int, ...]
+
+
+@dataclass
+class Record:
+    pair: Pair
+    share: float
+
+
+@pytest.fixture
+def run_file(tmp_path):
+    path = tmp_path / "run.parquet"
+    karat.evaluate(retrieved=[["a"]], gold=[["a"]], metrics="rr").save(path)
+    return path
+
+
+def fail_halfway(place):
+    place.write_text("half a")
+    place.write_text(str(1 / 0))
+
+
+def fail(*_):
+    raise OSError(28, "No space left on device")
+
+
+def test_failure_while_writing_leaves_the_old_file(tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text("old")
+    with pytest.raises(ZeroDivisionError), atomic_path(path) as place:
+        fail_halfway(place)
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["old"]
+
+
+def test_failure_before_the_rename_leaves_the_old_file(tmp_path, run_file, monkeypatch):
+    before = run_file.read_bytes()
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(karat.RunFileError, match="No space left on device"):
+        karat.evaluate(retrieved=[["a"]] * 3, gold=[["a"]] * 3, metrics="rr").save(run_file)
+    with pytest.raises(karat.BadArgument, match=r"cannot write .*No space left"):
+        write_text(tmp_path / "new.txt", "text")
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == {run_file: before}
+
+
+def test_process_killed_before_the_rename_leaves_the_old_file(run_file):
+    code = subprocess.run([sys.executable, "-c", KILLED_BEFORE_RENAME, str(run_file)], check=False).returncode
+    assert code == 9
+    assert len(karat.load(run_file)) == 1
+
+
+def test_links_and_devices(tmp_path):
+    target, link = tmp_path / "target.txt", tmp_path / "link.txt"
+    target.write_text("old")
+    link.symlink_to(target)
+    write_text(link, "new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+    write_text(os.devnull, "nothing")
+    assert not Path(os.devnull).is_file()
+
+
+def test_plain_values():
+    assert plain(
+        {"r": Record(Pair("a", (1, 2)), 0.5), "n": np.float64(0.25), "a": np.array([[1], [2]]), "s": None}
+    ) == {
+        "r": {"pair": {"name": "a", "values": [1, 2]}, "share": 0.5},
+        "n": 0.25,
+        "a": [[1], [2]],
+        "s": None,
+    }
+
+
+def test_json_of_odd_values():
+    text = to_json(
+        {"nan": float("nan"), "inf": np.inf, "half": "\ud800", "bell": "\a\u202e", "far": "\U000e0001", "é": True}
+    )
+    assert text.isprintable() is False  # indented
+    assert all(char.isprintable() or char == "\n" for char in text)
+    assert json.loads(text) == {
+        "nan": None, "inf": None, "half": "\\ud800", "bell": "\a\u202e", "far": "\U000e0001", "é": True,
+    }  # fmt: skip
