@@ -104,7 +104,7 @@ def test_claims_may_be_supplied():
     both = [{**sample, "answer": f"{TRAM}."}]
     assert [item.gold for item in judged(both, "recall")[0].gold(1)] == [TRAM]
     assert len(judged(both, "recall", of="gold")[0].gold(1)) == 2
-    assert "the gold is not looked at" in str(judged(both, "recall")[0])
+    assert "the gold items are not used (of=gold uses their texts as claims)" in str(judged(both, "recall")[0])
 
 
 def test_a_copy_is_shown_once_and_earns_nothing():
@@ -265,7 +265,7 @@ def test_repeats_vote_and_say_how_well_they_agree():
     assert len(model.sent) == 3
     assert run.mean == {"recall@1": 0, "recall@3": pytest.approx(2 / 3)}
     wanted = karat.stats.agreement.alpha([[1, 1, 1], [1, 1, 1], [0, 1, 0]])
-    assert f"judged 3 times, the majority counts; the agreement (Krippendorff's alpha) is {wanted:.2f}" in str(run)
+    assert f"Judged 3 times, majority vote. The agreement of the repeats (Krippendorff's alpha) is {wanted:.2f}." in str(run)
     assert "repeats=3" in run.provenance.judge
 
 

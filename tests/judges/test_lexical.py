@@ -99,12 +99,16 @@ def test_every_output_says_that_it_is_a_heuristic(tmp_path):
     assert run.provenance.judge == "claims(lexical)"
     run.save(tmp_path / "run.parquet")
     run.report(tmp_path / "run.html")
-    told = [str(run), run._repr_html_(), json.dumps(run.to_dict()), (tmp_path / "run.html").read_text("utf-8")]
-    told.append(str(karat.load(tmp_path / "run.parquet")))
-    for form in ("table", "json", "markdown"):
+
+    def printed(form):
         command = [KARAT, "eval", str(path), "recall@1 context_recall", "--judge", "claims(lexical)", "--format", form]
-        told.append(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    assert all(HEURISTIC in one for one in told)
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    texts = [str(run), run._repr_html_(), (tmp_path / "run.html").read_text("utf-8"), printed("table")]
+    texts += [str(karat.load(tmp_path / "run.parquet")), printed("markdown")]
+    assert all(HEURISTIC in text for text in texts)
+    for values in (run.to_dict(), json.loads(printed("json"))):
+        assert {"kind": "lexical_judge"} in values["provenance"]["notes"]
 
 
 def test_no_key_no_network_and_the_same_every_time(monkeypatch):

@@ -153,7 +153,7 @@ class Claims(JudgeBase):
         none = sum(not own and row not in failed for row, own in enumerate(claims))
         split = "sentences" if self.lexical else self.split
         unused = of == "answer" and len(samples.gold.grade) > 0
-        return Note("claims", none, details={"of": of, "split": split, "gold_unused": unused})
+        return Note("claims", none, details={"source": of, "split": split, "gold_unused": unused})
 
 
 def _queries(samples: Samples) -> Sequence[str | None]:
