@@ -12,7 +12,7 @@ import pytest
 SLOW = """
 import karat, time
 from karat._internal import progress
-progress._PATIENCE = {patience}
+progress.Progress.delay = {patience}
 def similarity(a, b):
     time.sleep(0.02)
     return 0.5

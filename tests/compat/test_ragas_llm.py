@@ -189,7 +189,7 @@ def test_the_key_of_a_client_is_shown_nowhere(tmp_path):
     assert all(KEY not in text for text in shown)
     with Server(lambda call: Act(status=401, content="no")) as server:
         metric = ContextRecall(llm=llm_factory("m", client=client_of(server)))
-        with pytest.raises(Unavailable, match="it is that of the client") as error:
+        with pytest.raises(Unavailable, match="it is the client's") as error:
             metric.score(**ROW)
     assert KEY not in str(error.value)
     for kept in tmp_path.rglob("*"):

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import io
 
 import numpy as np
 import pytest
 
 import karat
 from karat.errors import BadArgument, InputError, Unavailable, UnknownName
-from karat.judges.attribution import calls_for, tokens
+from karat.judges.attribution import calls_for, max_tokens
 from karat.judges.support import NONE, Support, unite, vote
 from support.scripted import Scripted, framed, script
 from support.server import Act, Server
+from support.terminal import Terminal
 
 RAIN = "rain fell in Leeds all day"
 MUSEUM = "the museum is closed on Mondays"
@@ -65,7 +65,7 @@ def test_the_real_client_over_http():
         run = karat.evaluate(SAMPLES, METRICS, judge=judge)
         assert run.mean["recall@3"] == pytest.approx((2 / 3 + 1) / 2)
         assert server.count == 4
-        assert judge.asking.spent[:2] == (4, 0)
+        assert judge.spent[:2] == (4, 0)
         again = karat.evaluate(SAMPLES, METRICS, judge=judge.name)
         assert server.count == 4, "a second run asks nothing"
         assert again.table.equals(run.table)
@@ -142,9 +142,9 @@ def test_undefined_where_there_is_no_answer_and_an_error_where_there_is_none_at_
     assert run.all_hits.failed == {}
     assert len(model.sent) == 5, "nothing is asked where nothing came back, or where there is nothing to claim"
     assert "1 query has none" in str(run)
-    with pytest.raises(InputError, match=r'needs a field "answer", and no query has one, "q9" for one'):
+    with pytest.raises(InputError, match=r'needs a field "answer", but no query has one, such as "q9"'):
         judged([{"id": "q9", "retrieved": [TRAM]}], "recall")
-    with pytest.raises(InputError, match="reads the texts of what was retrieved"):
+    with pytest.raises(InputError, match="needs the texts of retrieved items"):
         judged([{"retrieved": [{"id": "a"}], "answer": "x."}], "recall")
     with pytest.raises(InputError, match="they have no texts"):
         judged([{"retrieved": [TRAM], "gold": [{"id": "a"}]}], "recall", of="gold")
@@ -172,7 +172,7 @@ BROKEN = {
     "a claim that is not there": (spoiled(claim=9), "there is no claim 9"),
     "a claim twice": (spoiled(claim=2), "claim 2 is judged twice"),
     "a claim too few": (lambda k, t: {"claims": t["claims"][:-1]} if k == "attribute" else t, "claim 3 is not judged"),
-    "a field too many": (spoiled(score=1), "fields that were not asked for"),
+    "a field too many": (spoiled(score=1), "fields that the schema does not allow"),
     "a text in the place of a list": (spoiled(passages="1"), "passages"),
 }
 
@@ -230,7 +230,7 @@ def test_long_inputs_are_split_and_nothing_is_left_out():
     shown = "".join(messages[-1]["content"] for messages, _ in model.sent[1:])
     assert all(shown.count(f"Sentence {i} says") == 7 for i in range(300))
     for messages, _ in model.sent[1:]:
-        assert sum(map(tokens, framed(messages[-1]["content"]).values())) <= 2000
+        assert sum(map(max_tokens, framed(messages[-1]["content"]).values())) <= 2000
 
 
 def test_every_claim_meets_every_passage():
@@ -244,7 +244,7 @@ def test_every_claim_meets_every_passage():
         shown = ["".join(piece.text for call in own for piece in call.pieces if piece.place == p) for p in range(4)]
         assert [text.replace(" ", "") for text in shown] == passages
     assert all(
-        sum(tokens(claims[c]) for c in call.claims) + sum(tokens(piece.text) for piece in call.pieces) <= 1000
+        sum(max_tokens(claims[c]) for c in call.claims) + sum(max_tokens(piece.text) for piece in call.pieces) <= 1000
         for call in calls
     )
 
@@ -265,7 +265,8 @@ def test_repeats_vote_and_say_how_well_they_agree():
     assert len(model.sent) == 3
     assert run.mean == {"recall@1": 0, "recall@3": pytest.approx(2 / 3)}
     wanted = karat.stats.agreement.alpha([[1, 1, 1], [1, 1, 1], [0, 1, 0]])
-    assert f"Judged 3 times, majority vote. The agreement of the repeats (Krippendorff's alpha) is {wanted:.2f}." in str(run)
+    agreement = f"The agreement of the repeats (Krippendorff's alpha) is {wanted:.2f}."
+    assert f"Judged 3 times, majority vote. {agreement}" in str(run)
     assert "repeats=3" in run.provenance.judge
 
 
@@ -312,14 +313,14 @@ def test_settings_that_cannot_be():
     for bad in ({"repeats": 0}, {"repeats": True}, {"per_call": 10}, {"threshold": 2}):
         with pytest.raises(BadArgument):
             karat.Claims("m", **bad)
-    with pytest.raises(BadArgument, match="asks no model"):
+    with pytest.raises(BadArgument, match="calls no model"):
         karat.Claims(repeats=3)
     with pytest.raises(BadArgument, match="Did you mean temperature"):
         karat.Claims("openai(m, temprature=0)")
     with pytest.raises(BadArgument, match="keys come from the environment") as told:
         karat.Claims("openai(m, api_key=sk-0123456789)")
     assert "sk-0123456789" not in str(told.value)
-    with pytest.raises(BadArgument, match="more than an address"):
+    with pytest.raises(BadArgument, match="must be only an address"):
         karat.Relevance("m", base_url="http://me:secret@127.0.0.1:1")
     with pytest.raises(BadArgument, match="given by its name"):
         judged(base_url="http://127.0.0.1:1")
@@ -337,22 +338,22 @@ def test_inside_a_running_loop():
     assert asyncio.run(notebook()).mean == judged()[0].mean
 
 
-def test_the_estimate_is_of_everything_and_asked_for_once(monkeypatch, capsys):
-    monkeypatch.setattr("karat.llm.engine.on_terminal", lambda: True)
-    monkeypatch.setattr("sys.stdin", io.StringIO("no\nyes\n"))
+def test_the_estimate_is_of_everything_and_asked_for_once(monkeypatch):
+    monkeypatch.setattr("sys.stdin", Terminal("no\nyes\n"))
+    monkeypatch.setattr("sys.stderr", shown := Terminal())
     judge = karat.Claims(model := Scripted(), cache=False, confirm=True)
-    with pytest.raises(Unavailable, match="nothing was asked"):
+    with pytest.raises(Unavailable, match="cancelled: no model was called"):
         karat.evaluate(SAMPLES, "recall", judge=judge)
     assert model.sent == []
     karat.evaluate(SAMPLES, "recall", judge=judge)
-    told = capsys.readouterr().err
+    told = shown.getvalue()
     assert told.count("Go on?") == 2, "once for each evaluation, not for each of its two requests"
-    assert told.count("4 calls to make") == 2
+    assert told.count("4 calls needed") == 2
 
 
 def test_after_an_interruption_nothing_more_is_asked():
     judge = karat.Claims(model := Scripted(), cache=False)
-    judge.asking.interrupted = True
+    judge.interrupted = True
     run = karat.evaluate(SAMPLES, "recall", judge=judge)
     assert model.sent == []
     assert set(run.all_hits.failed.values()) == {"its claims are not known: interrupted"}

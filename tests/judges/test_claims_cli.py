@@ -135,7 +135,7 @@ def test_a_budget_and_a_failure_are_told(samples, tmp_path):
         none = run(
             "eval", samples, "recall@2", "--judge", "claims(m)", "--base-url", server.url, code=2, tmp_path=tmp_path
         )
-    assert "refuses the key (401); it is read from OPENAI_API_KEY" in none.stderr
+    assert "rejected the key (401); it is read from OPENAI_API_KEY" in none.stderr
     with Server(lambda call: Act(status=400, content="no") if "museum closed" in call.text else script(call)) as server:
         one = run("eval", samples, "recall@2", "--judge", "claims(m)", "--base-url", server.url, tmp_path=tmp_path)
     assert "recall@2   0.500" in one.stdout
@@ -145,7 +145,7 @@ def test_a_budget_and_a_failure_are_told(samples, tmp_path):
 def test_options_of_models_for_a_judge_that_asks_none(samples, tmp_path):
     for judge, option in (("claims(lexical)", "--max-calls"), ("ids", "--repeats")):
         told = run("eval", samples, "recall@2", "--judge", judge, option, "3", code=2, tmp_path=tmp_path)
-        assert "asks no model" in told.stderr
+        assert "calls no model" in told.stderr
         assert option in told.stderr
     told = run("eval", samples, "recall@2", "--judge", "relevance", code=2, tmp_path=tmp_path)
     assert "name it" in told.stderr

@@ -100,7 +100,7 @@ def test_what_cannot_be_graded():
     run, _ = graded([SAMPLES[0], {"id": "q9", "query": " ", "retrieved": ["x"]}], "rr")
     assert run.all_hits.failed == {1: "it has no query"}
     assert np.isnan(run.scores["rr"][1])
-    with pytest.raises(InputError, match=r'no sample has one, "1" for one'):
+    with pytest.raises(InputError, match=r'no query has one, such as "1"'):
         graded([{"retrieved": ["x"]}], "rr")
     for model in (None, "lexical"):
         with pytest.raises(BadArgument, match="name it"):

@@ -15,12 +15,12 @@ import pytest
 from karat.cli import main
 from karat.errors import BadArgument
 from karat.llm import BadAnswer, Cache, Engine, Reply, Request, find_model
-from karat.llm.cache import Kept, default_path, key_of
+from karat.llm.cache import default_path
 from support.questions import SCHEMA, questions, request, said, values
 from support.server import Act, Server, echo
 
 HERE = Path(__file__).parent
-KEPT = Kept({"said": "x"}, 3, 4)
+KEPT = Reply({"said": "x"}, 3, 4)
 
 
 def test_a_second_run_makes_no_call_and_needs_no_key_and_no_server(tmp_path):
@@ -43,8 +43,8 @@ def test_everything_that_matters_is_in_the_key():
         ("m", Request(base.messages, SCHEMA, said, "v2")),
         ("n", base),
     ]
-    assert len({key_of("m", base), *(key_of(*other) for other in others)}) == 6
-    assert key_of("m", base) == key_of("m", Request(base.messages, dict(reversed(SCHEMA.items())), len, "v1"))
+    assert len({base.key("m"), *(other.key(model) for model, other in others)}) == 6
+    assert base.key("m") == Request(base.messages, dict(reversed(SCHEMA.items())), len, "v1").key("m")
 
 
 def test_sampling_parameters_and_endpoints_do_not_share_answers(tmp_path):
@@ -57,7 +57,7 @@ def test_sampling_parameters_and_endpoints_do_not_share_answers(tmp_path):
 def test_only_answers_that_passed_are_kept(tmp_path):
     with Server(lambda call: Act(content='{"said": "forbidden"}')) as server:
         Engine(server.model(), cache=tmp_path / "c", backoff=0, retries=1).ask(questions(2))
-    assert Cache(tmp_path / "c").held() == []
+    assert Cache(tmp_path / "c").models() == []
 
 
 def test_an_answer_that_no_longer_passes_is_asked_for_anew(tmp_path):
@@ -109,19 +109,19 @@ def test_several_processes_at_once_lose_nothing_and_agree(tmp_path):
     told = [json.loads(run.stdout)["values"] for run in runs]
     assert all(one == told[0] for one in told)
     assert all(value.startswith(f"q{place} ") for place, value in enumerate(told[0]))
-    [held] = Cache(tmp_path / "c").held()
+    [held] = Cache(tmp_path / "c").models()
     assert held.answers == 150
 
 
 def test_a_forked_process_opens_the_file_for_itself(tmp_path):
     cache = Cache(tmp_path / "c")
     cache.put("a", "m", "v", KEPT)
-    before = cache._at
+    before = cache._connections[os.getpid()]
     if (child := os.fork()) == 0:
         try:
             cache.put("b", "m", "v", KEPT)
         finally:
-            os._exit(0 if cache._at is not before else 1)
+            os._exit(0 if cache._connections[os.getpid()] is not before else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert cache.get("b") == KEPT
 
@@ -165,8 +165,8 @@ def test_a_cache_that_breaks_on_the_way_costs_no_answer(tmp_path, caplog):
     with Server(script) as server:
         asked = Engine(server.model(), cache=tmp_path / "c", concurrency=1)
         assert values(asked.ask(questions(20))) == [f"q{place}" for place in range(20)]
-    assert "answers are no longer kept" in asked.remark
-    assert sum("no longer kept" in record.message for record in caplog.records) == 1
+    assert "answers are no longer stored" in asked.warning
+    assert sum("no longer stored" in record.message for record in caplog.records) == 1
 
 
 def test_a_read_only_cache_is_read(tmp_path):
@@ -185,7 +185,7 @@ def test_a_read_only_cache_is_read(tmp_path):
             with os.fdopen(reader) as told:
                 remark, first, fourth = json.loads(told.read())
             os.waitpid(child, 0)
-        assert "is read-only: new answers are not kept" in remark
+        assert "is read-only: new answers are not stored" in remark
         assert (first, fourth) == ("q0", "q3")
     finally:
         folder.chmod(0o700)
@@ -218,7 +218,7 @@ def _told_by_nobody(path, writer, model):
             os.setuid(65534)
         asked = Engine(Stranger(model), cache=path)
         found = values(asked.ask(questions(4)))
-        told = [asked.remark, found[0], found[3] if asked.spent.cached == 3 else "not read"]
+        told = [asked.warning, found[0], found[3] if asked.spent.cached == 3 else "not read"]
     finally:
         os.write(writer, json.dumps(told).encode())
         os._exit(0)
@@ -258,7 +258,7 @@ def test_info(filled, capsys):
 def test_info_makes_no_file(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert main(["cache", "info"]) == 0
-    assert "there is none yet" in capsys.readouterr().out
+    assert "no cache yet" in capsys.readouterr().out
     assert main(["cache", "clear", "--yes"]) == 0
     assert main(["cache", "export"]) == 0
     assert list(tmp_path.iterdir()) == []
@@ -268,9 +268,9 @@ def test_clear(filled, capsys):
     assert main(["cache", "clear"]) == 1  # nobody is there to be asked
     assert "--yes" in capsys.readouterr().out
     assert main(["cache", "clear", "--model", "a", "--yes"]) == 0
-    assert "cleared 800 answers" in capsys.readouterr().out
+    assert "deleted 800 answers" in capsys.readouterr().out
     assert main(["cache", "clear", "--yes"]) == 0
-    assert filled.held() == []
+    assert filled.models() == []
 
 
 def test_export(filled, capsys, tmp_path):

@@ -14,7 +14,7 @@ import pytest
 
 from karat.errors import BadArgument, Unavailable
 from karat.llm import Answer, Engine, Failure, Reply, Request
-from karat.llm.batch import spread_wait
+from karat.llm.batch import backoff_seconds
 from support.questions import SCHEMA, questions, request, values
 from support.server import Act, Server, echo, faulty
 
@@ -122,7 +122,7 @@ def test_one_fenced_block_is_accepted(fence):
         (Act(status=413, content="too big"), "the endpoint answered 413: too big"),
         (Act(status=422, content="odd"), "the endpoint answered 422: odd"),
         (Act(refusal="I cannot"), "the model refused to answer"),
-        (Act(finish="content_filter"), "the content filter of the endpoint refused"),
+        (Act(finish="content_filter"), "the endpoint's content filter refused"),
     ],
 )
 def test_what_is_not_worth_another_call(refusal, cause):
@@ -134,11 +134,11 @@ def test_what_is_not_worth_another_call(refusal, cause):
 @pytest.mark.parametrize(
     ("act", "words"),
     [
-        (Act(status=401, content="bad key"), r"refuses the key \(401\); it is read from OPENAI_API_KEY"),
-        (Act(status=403, content="no"), r"forbids it \(403\)"),
+        (Act(status=401, content="bad key"), r"rejected the key \(401\); it is read from OPENAI_API_KEY"),
+        (Act(status=403, content="no"), r"denied access \(403\)"),
         (Act(status=404, content="no"), r"no such model or address \(404\)"),
-        (Act(status=429, finish="insufficient_quota"), "no money left"),
-        (Act(status=400, content="no", refusal="temperature"), "does not take temperature=0; write temperature=none"),
+        (Act(status=429, finish="insufficient_quota"), "no quota left"),
+        (Act(status=400, content="no", refusal="temperature"), "does not accept temperature=0; write temperature=none"),
     ],
 )
 def test_what_every_request_would_meet_is_one_error(act, words):
@@ -152,15 +152,15 @@ def test_a_key_refused_in_the_middle_costs_no_answer():
     with Server(lambda call: echo(call) if call.number < 10 else Act(status=401)) as server:
         found = values(engine(server, concurrency=1).ask(questions(30)))
     assert found[:10] == [f"q{place}" for place in range(10)]
-    assert found[10] == "the endpoint refuses the key (401)"
-    assert all(cause.startswith("not asked: the endpoint refuses the key") for cause in found[11:])
+    assert found[10] == "the endpoint rejected the key (401)"
+    assert all(cause.startswith("not called: the endpoint rejected the key") for cause in found[11:])
     assert server.count == 11
 
 
 def test_nobody_listens():
     with Server() as server:
         pass
-    with pytest.raises(Unavailable, match=r"cannot connect to the endpoint \(3 tries\)"):
+    with pytest.raises(Unavailable, match=r"cannot connect to the endpoint \(3 calls\)"):
         engine(server, retries=2).ask(questions(200))
 
 
@@ -222,7 +222,7 @@ def test_a_server_without_response_format_is_told_the_schema_in_words(caplog):
     words = server.calls[-1].body["messages"]
     assert json.dumps(SCHEMA) in words[0]["content"]
     assert words[1]["content"].startswith("q")
-    assert sum("schema is sent in words" in record.message for record in caplog.records) == 1
+    assert sum("schema is sent as text" in record.message for record in caplog.records) == 1
 
 
 def test_inside_a_running_loop_and_in_threads():
@@ -270,7 +270,7 @@ def test_cancelling_keeps_what_is_done(tmp_path):
         asyncio.run(cancelled())
     assert asked.estimate(questions(10)).calls == 1
     assert asked.spent.calls == 10
-    assert asked._budget._under_way == 0  # or a later pass would wait for it
+    assert asked._budget._in_flight == 0  # or a later pass would wait for it
 
 
 def test_a_mistake_in_a_check_costs_its_request_alone():
@@ -300,7 +300,7 @@ def test_half_a_character_is_written_out():
 
 
 def test_a_mistake_of_the_engine_is_not_a_failure(monkeypatch):
-    monkeypatch.setattr("karat.llm.batch.size", lambda *_: 1 / 0)
+    monkeypatch.setattr("karat.llm.batch.request_size", lambda *_: 1 / 0)
     with Server() as server, pytest.raises(ZeroDivisionError):
         engine(server).ask(questions(50))
 
@@ -334,7 +334,7 @@ def test_the_log_is_quiet_and_holds_no_text(caplog):
         engine(server).ask([request("the text of a user")])
     told = [record.getMessage() for record in caplog.records if record.name == "karat.llm"]
     assert len(told) == 2
-    assert "1 call to make (0 answers in the cache)" in told[0]
+    assert "1 call needed (0 answers cached)" in told[0]
     assert "1 of 1 answered; 2 calls so far" in told[1]
     assert "the text of a user" not in caplog.text
 
@@ -345,11 +345,11 @@ def test_nothing_to_ask():
 
 def test_waits_double_and_are_spread_by_a_seed():
     for call in range(1, 5):
-        waits = [spread_wait(0.5, f"key{place}", call) for place in range(200)]
+        waits = [backoff_seconds(0.5, f"key{place}", call) for place in range(200)]
         assert all(0.25 <= wait / 2 ** (call - 1) <= 0.75 for wait in waits)
         assert max(waits) > 1.5 * min(waits)
-        assert waits == [spread_wait(0.5, f"key{place}", call) for place in range(200)]
-    assert spread_wait(0.5, "key", 100) <= 45
+        assert waits == [backoff_seconds(0.5, f"key{place}", call) for place in range(200)]
+    assert backoff_seconds(0.5, "key", 100) <= 45
 
 
 def test_a_function_of_the_users():

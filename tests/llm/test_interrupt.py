@@ -73,7 +73,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path):
     done = [value for value in told["values"] if value != "interrupted"]
     assert 40 <= len(done) < 2000
     assert told["values"] == [f"q{place}" if f"q{place}" in done else "interrupted" for place in range(2000)]
-    assert "Ctrl-C again leaves at once" in err
+    assert "press Ctrl-C again to leave at once" in err
     assert Engine(server.model(), cache=tmp_path / "c").estimate(questions(2000)).cached == len(done)
 
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from karat.llm.budget import Lanes
+from karat.llm.budget import AdaptiveConcurrency
 
 
 def run(test):
@@ -17,62 +17,62 @@ def run(test):
     asyncio.run(whole())
 
 
-async def filled(lanes, count):
-    return [await lanes.enter() for _ in range(count)]
+async def filled(limiter, count):
+    return [await limiter.enter() for _ in range(count)]
 
 
-async def waits(lanes):
-    turn = asyncio.create_task(lanes.enter())
+async def waits(limiter):
+    turn = asyncio.create_task(limiter.enter())
     await asyncio.sleep(0)
     return turn if not turn.done() else None
 
 
 def test_trouble_halves_once_for_all_that_were_under_way():
     async def test():
-        lanes = Lanes(8)
-        for entered in await filled(lanes, 8):
-            lanes.worse(entered)
-        assert lanes.limit == 4
+        limiter = AdaptiveConcurrency(8)
+        for entered in await filled(limiter, 8):
+            limiter.overload(entered)
+        assert limiter.limit == 4
         for _ in range(5):
-            lanes.leave()
-        lanes.worse(await lanes.enter())
-        assert lanes.limit == 2
+            limiter.leave()
+        limiter.overload(await limiter.enter())
+        assert limiter.limit == 2
 
     run(test)
 
 
 def test_never_fewer_than_one_and_never_more_than_most():
     async def test():
-        lanes = Lanes(4)
+        limiter = AdaptiveConcurrency(4)
         for _ in range(10):
-            lanes.worse(await lanes.enter())
-            lanes.leave()
-        assert lanes.limit == 1
-        assert int(lanes.limit) == 1
+            limiter.overload(await limiter.enter())
+            limiter.leave()
+        assert limiter.limit == 1
+        assert int(limiter.limit) == 1
         for _ in range(1000):
-            lanes.better()
-        assert lanes.limit == 4
+            limiter.success()
+        assert limiter.limit == 4
 
     run(test)
 
 
 def test_a_round_of_answers_adds_one():
-    lanes = Lanes(100)
-    lanes.limit = 10.0
+    limiter = AdaptiveConcurrency(100)
+    limiter.limit = 10.0
     for _ in range(10):
-        lanes.better()
-    assert lanes.limit == pytest.approx(11, abs=0.1)
+        limiter.success()
+    assert limiter.limit == pytest.approx(11, abs=0.1)
 
 
 def test_who_waits_enters_in_turn():
     async def test():
-        lanes = Lanes(2)
-        await filled(lanes, 2)
-        first, second = await waits(lanes), await waits(lanes)
-        lanes.leave()
+        limiter = AdaptiveConcurrency(2)
+        await filled(limiter, 2)
+        first, second = await waits(limiter), await waits(limiter)
+        limiter.leave()
         await first
         assert not second.done()
-        lanes.leave()
+        limiter.leave()
         await second
 
     run(test)
@@ -80,11 +80,11 @@ def test_who_waits_enters_in_turn():
 
 def test_who_gives_up_leaves_the_lane_to_others():
     async def test():
-        lanes = Lanes(1)
-        await lanes.enter()
-        first, second, third = [await waits(lanes) for _ in range(3)]
+        limiter = AdaptiveConcurrency(1)
+        await limiter.enter()
+        first, second, third = [await waits(limiter) for _ in range(3)]
         first.cancel()
-        lanes.leave()  # the turn of the first comes in the moment that it is cancelled
+        limiter.leave()  # the turn of the first comes in the moment that it is cancelled
         second.cancel()
         await asyncio.wait([first, second, third])
         assert not third.cancelled()
@@ -94,14 +94,14 @@ def test_who_gives_up_leaves_the_lane_to_others():
 
 def test_a_pause_holds_all_and_ends_even_if_the_clock_is_behind(monkeypatch):
     async def test():
-        lanes = Lanes(4)
-        lanes.pause(1000)
-        turn = await waits(lanes)
+        limiter = AdaptiveConcurrency(4)
+        limiter.pause(1000)
+        turn = await waits(limiter)
         assert turn is not None
-        lanes._resume(lanes._until - 1)  # a shorter pause that was asked for earlier
+        limiter._resume(limiter._paused_until - 1)  # a shorter pause that was asked for earlier
         await asyncio.sleep(0)
         assert not turn.done()
-        lanes._resume(lanes._until)
+        limiter._resume(limiter._paused_until)
         await turn
 
     run(test)

@@ -6,7 +6,7 @@ import pytest
 
 from karat.errors import BadArgument
 from karat.llm import BadAnswer
-from karat.llm.schemas import check_schema, follow, read_answer
+from karat.llm.request import check_schema, follow, read_answer
 
 CASES = [
     ({"type": "integer"}, [0, -3], [0.0, 1.5, True, "1", None]),
@@ -41,7 +41,7 @@ def test_follow(schema, good, bad):
 
 def test_the_place_is_told():
     schema = {"type": "object", "properties": {"a": {"type": "array", "items": {"enum": [0, 1]}}}}
-    with pytest.raises(BadAnswer, match=r"answer\.a\[1\] is none of the values allowed"):
+    with pytest.raises(BadAnswer, match=r"answer\.a\[1\] is none of the allowed values"):
         follow({"a": [0, 7]}, schema)
 
 

@@ -10,7 +10,7 @@ import pytest
 from karat.cli import main
 from karat.errors import KaratError
 from karat.llm import Engine, find_model
-from karat.llm.faults import told
+from karat.llm.faults import redact
 from llm.test_engine import TROUBLES
 from support.questions import questions, request
 from support.server import Act, Server
@@ -88,7 +88,7 @@ def test_no_key(monkeypatch):
 
 
 def test_what_looks_like_a_key():
-    assert told("key sk-abcd1234*** and Bearer abc at http://me:pw@host/ api_key=xyz\nend") == (
+    assert redact("key sk-abcd1234*** and Bearer abc at http://me:pw@host/ api_key=xyz\nend") == (
         "key [secret] and [secret] at http://[secret]host/ api_key=[secret] end"
     )
-    assert len(told("x" * 1000)) <= 240
+    assert len(redact("x" * 1000)) <= 240

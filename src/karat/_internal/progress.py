@@ -1,53 +1,71 @@
-"""A bar for long work: shown after two seconds, on a terminal only, and wiped away at the end."""
+"""A progress bar: shown on a terminal only, after two seconds, and wiped away at the end."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from time import monotonic
-from typing import Self, TypeVar
+from typing import Self, TextIO, TypeVar
 
 T = TypeVar("T")
 
-_PATIENCE = 2.0
-_BETWEEN = 0.1
 _WIDTH = 30
 
 
 class Progress:
-    """How far some work is; call `step` as it goes on."""
+    """Counts the steps of some work and draws them as a bar on standard error."""
 
-    def __init__(self, total: int, what: str) -> None:
+    delay = 2.0
+    """Seconds before the bar is shown: short work shows none."""
+    interval = 0.1
+    """Seconds between two drawings."""
+
+    def __init__(
+        self, total: int, title: str, *, stream: TextIO | None = None, clock: Callable[[], float] = monotonic
+    ) -> None:
         self.total = max(total, 1)
-        self.what = what
+        self.title = title
         self.done = 0
+        self._stream = sys.stderr if stream is None else stream
+        self._clock = clock
         self._shown = False
-        self._quiet = sys.stderr is None or not sys.stderr.isatty()
-        self._next = monotonic() + _PATIENCE
+        self._quiet = self._stream is None or not self._stream.isatty()
+        self._next = clock() + self.delay
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            self._draw("")
 
     def step(self, amount: int = 1) -> None:
-        """So much more is done."""
+        """Add finished steps."""
         self.done += amount
-        if not self._quiet and (now := monotonic()) >= self._next:
-            self._next = now + _BETWEEN
+        if not self._quiet and (now := self._clock()) >= self._next:
+            self._next = now + self.interval
             self._shown = True
             share = min(self.done / self.total, 1.0)
             bar = "█" * round(share * _WIDTH)
-            sys.stderr.write(f"\r\x1b[K{self.what}  {bar:·<{_WIDTH}}  {share:4.0%}")
-            sys.stderr.flush()
+            self._draw(f"{self.title}  {bar:·<{_WIDTH}}  {share:4.0%}")
+
+    def _draw(self, line: str) -> None:
+        self._stream.write(f"\r\x1b[K{line}")
+        self._stream.flush()
 
 
-def track(items: Iterable[T], total: int, what: str) -> Iterator[T]:
-    """The items one by one, while a bar shows how far they are."""
-    with Progress(total, what) as bar:
+def track(items: Iterable[T], total: int, title: str) -> Iterator[T]:
+    """The items one by one, with a progress bar."""
+    with Progress(total, title) as bar:
         for item in items:
             yield item
             bar.step()
+
+
+def confirm(question: str, *, unattended: bool) -> bool:
+    """Ask a yes/no question on the terminal; `unattended` is the answer if nobody is there to give one."""
+    if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)):
+        return unattended
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}

@@ -1,54 +1,50 @@
-"""`karat cache`: the answers of models that are kept, so that none is paid for twice."""
+"""`karat cache`: show, clear or export the cached answers of models."""
 
 from __future__ import annotations
 
 import os
-import sys
 from argparse import Namespace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from karat._internal.display import plural, sanitize, text_table
+from karat._internal.progress import confirm
 from karat.errors import BadArgument
-from karat.llm.cache import Cache, path_of
+from karat.llm.cache import Cache, cache_path
 
 
 def add(commands: Any) -> None:
     """Declare the command and what it can do."""
-    cache = commands.add_parser("cache", help="show, clear or export the kept answers of models")
+    cache = commands.add_parser("cache", help="show, clear or export the cached answers of models")
     actions = cache.add_subparsers(title="actions", metavar="ACTION", required=True)
-    info = actions.add_parser("info", help="how many answers of which models, and where")
+    info = actions.add_parser("info", help="the file, its size, and the number of answers per model")
     info.set_defaults(command=_info)
-    clear = actions.add_parser("clear", help="forget all answers, or those of one model")
+    clear = actions.add_parser("clear", help="delete all answers, or those of one model")
     clear.add_argument("--model", metavar="NAME", help="only the answers of this model, as info names it")
-    clear.add_argument("--yes", action="store_true", help="do not ask first")
+    clear.add_argument("--yes", action="store_true", help="delete without a question")
     clear.set_defaults(command=_clear)
     export = actions.add_parser("export", help="write every answer as a line of JSON")
     export.add_argument("-o", "--output", metavar="FILE", help="a file (default: standard output)")
     export.set_defaults(command=_export)
     for action in (info, clear, export):
-        action.add_argument("--cache", metavar="FILE", default="default", help="another cache than the user's own")
+        action.add_argument(
+            "--cache", metavar="FILE", default="default", help="the file (default: in your cache directory)"
+        )
 
 
 def _info(options: Namespace) -> None:
-    from karat.llm.cache import existing
-
-    print(described(existing(options.cache), options.cache))
+    print(described(_existing(options.cache), options.cache))
 
 
 def _clear(options: Namespace) -> int:
-    from karat.llm.cache import existing
-
-    done, words = cleared(existing(options.cache), model=options.model, sure=options.yes)
+    done, words = cleared(_existing(options.cache), model=options.model, sure=options.yes)
     print(words)
     return 0 if done else 1
 
 
 def _export(options: Namespace) -> None:
-    from karat.llm.cache import existing
-
-    cache = existing(options.cache)
+    cache = _existing(options.cache)
     if options.output:
         print(exported(cache, options.output))
         return
@@ -59,14 +55,19 @@ def _export(options: Namespace) -> None:
 _MEGABYTE = 1e6
 
 
+def _existing(name: str) -> Cache | None:
+    """The cache in this file; None if there is no file, which is not created."""
+    return Cache(name) if cache_path(name).exists() else None
+
+
 def described(cache: Cache | None, named: str) -> str:
-    """Where the cache is, how large, and how many answers of which models it holds."""
+    """The path of the cache, its size, and the number of answers per model."""
     if cache is None:
-        return f"{sanitize(str(path_of(named)))}: there is none yet"
-    held = cache.held()
-    total = sum(model.answers for model in held)
+        return f"{sanitize(str(cache_path(named)))}: no cache yet"
+    models = cache.models()
+    total = sum(model.answers for model in models)
     head = f"{sanitize(str(cache.path))} · {plural(total, 'answer', 'answers')} · {cache.size() / _MEGABYTE:.1f} MB"
-    if not held:
+    if not models:
         return head
     rows = [["model", "answers", "tokens in", "tokens out", "oldest", "newest"]]
     rows += [
@@ -78,24 +79,25 @@ def described(cache: Cache | None, named: str) -> str:
             _day(model.oldest),
             _day(model.newest),
         ]
-        for model in held
+        for model in models
     ]
     return f"{head}\n\n{text_table(rows, right=(1, 2, 3))}"
 
 
 def cleared(cache: Cache | None, *, model: str | None, sure: bool) -> tuple[bool, str]:
-    """Clear the cache once somebody is sure of it; whether it was done, and what to say."""
-    held = [] if cache is None else [kept for kept in cache.held() if model in {None, kept.model}]
-    count = sum(kept.answers for kept in held)
+    """Clear the cache after confirmation: True if it was done, and the message."""
+    models = [] if cache is None else cache.models()
+    count = sum(one.answers for one in models if model in {None, one.model})
     if cache is None or not count:
         return True, "nothing to clear"
-    if not sure and not _agreed(f"Forget {plural(count, 'answer', 'answers')} that were paid for? [y/N] "):
-        return False, f"kept {plural(count, 'answer', 'answers')}; --yes clears without a question"
-    return True, f"cleared {plural(cache.clear(model), 'answer', 'answers')}"
+    answers = plural(count, "answer", "answers")
+    if not sure and not confirm(f"Delete {answers} that were paid for?", unattended=False):
+        return False, f"{answers} not deleted; --yes deletes without a question"
+    return True, f"deleted {plural(cache.clear(model), 'answer', 'answers')}"
 
 
 def exported(cache: Cache | None, path: str | os.PathLike[str]) -> str:
-    """Write every answer as a line of JSON into a file; what to say about it."""
+    """Write every answer as a line of JSON into a file; return the message."""
     count = 0
     try:
         with Path(path).open("w", encoding="utf-8") as file:
@@ -105,14 +107,6 @@ def exported(cache: Cache | None, path: str | os.PathLike[str]) -> str:
     except OSError as error:
         raise BadArgument(f"cannot write {path}: {error.strerror}") from error
     return f"{plural(count, 'answer', 'answers')} in {sanitize(str(path))}"
-
-
-def _agreed(question: str) -> bool:
-    if sys.stdin is None or not sys.stdin.isatty():
-        return False
-    sys.stderr.write(question)
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 def _day(moment: float) -> str:

@@ -14,6 +14,8 @@ from karat.errors import BadArgument, KaratError
 from karat.run import Run
 
 if TYPE_CHECKING:
+    from dataclasses import Field
+
     from karat.judges import Judge
     from karat.run import Run
 
@@ -49,36 +51,40 @@ _INTERRUPTED = 130
 
 
 def add_models(parser: ArgumentParser) -> None:
-    """Declare the options."""
-    models = parser.add_argument_group('for judges that ask a language model, such as --judge "claims(gpt-4o-mini)"')
-    models.add_argument("--model", metavar="NAME", help="the model; the key comes from OPENAI_API_KEY")
-    models.add_argument("--base-url", metavar="URL", help="any endpoint that speaks OpenAI's protocol")
-    models.add_argument("--repeats", metavar="N", type=int, help="judge N times and take the majority")
-    models.add_argument("--concurrency", metavar="N", type=int, help="calls at once, at most (default: 16)")
-    models.add_argument("--max-cost", metavar="DOLLARS", type=float, help="stop asking before more is spent")
-    models.add_argument("--max-tokens", metavar="N", type=int, help="the same in tokens")
-    models.add_argument("--max-calls", metavar="N", type=int, help="the same in calls")
-    models.add_argument("--cache", metavar="FILE", help='where answers are kept; "none" for nowhere')
-    models.add_argument("--yes", action="store_true", help="ask at once, without showing the estimate first")
+    """Declare an option for every setting of a model that has a help text."""
+    group = parser.add_argument_group('for judges that call a language model, such as --judge "claims(gpt-4o-mini)"')
+    for own in _model_options():
+        group.add_argument(f"--{own.name.replace('_', '-')}", **own.metadata)
+    group.add_argument("--yes", action="store_true", help="start without showing the estimate and asking")
+
+
+def _model_options() -> list[Field[Any]]:
+    from dataclasses import fields
+
+    from karat.llm.settings import ModelSettings
+
+    return [own for own in fields(ModelSettings) if own.metadata]
 
 
 def judge_of(options: Namespace) -> Judge:
-    """The judge that was asked for, with the options of its model."""
-    from karat.judges.model_judge import asking_judge
+    """The judge, with the options of its model."""
+    from karat.judges.model_judge import judge_with_model
 
-    names = ("base_url", "repeats", "concurrency", "max_cost", "max_tokens", "max_calls")
-    settings: dict[str, Any] = {name: getattr(options, name) for name in names}
+    settings = {own.name: getattr(options, own.name) for own in _model_options()}
     settings["cache"] = False if options.cache == "none" else options.cache
-    return asking_judge(options.judge, model=options.model, confirm=not options.yes, **settings)
+    return judge_with_model(options.judge, confirm=not options.yes, **settings)
 
 
 def exit_code(judge: Judge) -> int:
-    """Say on standard error what was asked; the code is that of an interruption if there was one."""
-    asking = getattr(judge, "asking", None)
-    if asking is None or asking.spent is None:
+    """Print what the model was used for; return the exit code, that of an interruption if there was one."""
+    if judge.model is None:
         return 0
-    print(asking.told(), file=sys.stderr)
-    return _INTERRUPTED if asking.interrupted else 0
+    from karat.judges.model_judge import ModelJudge
+
+    if not isinstance(judge, ModelJudge) or judge.spent is None:
+        return 0
+    print(judge.usage(), file=sys.stderr)
+    return _INTERRUPTED if judge.interrupted else 0
 
 
 def add_import(command: ArgumentParser) -> None:

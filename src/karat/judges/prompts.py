@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from karat.judges.support import Support
-from karat.llm import BadAnswer, Request
-from karat.llm.framing import frames
+from karat.llm import BadAnswer, Request, frames
 
 _DATA = (
     "Every text that you are given stands between a line that begins with <<< and a line that begins with <<<end of, "

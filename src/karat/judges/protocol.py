@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from inspect import signature
-from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from karat._internal.grammar import Call, parse_call
 from karat.conventions import Convention
 from karat.errors import BadArgument, nearest, unknown
 from karat.hits import Hits
 from karat.samples import Field, Samples
+
+if TYPE_CHECKING:
+    from karat.llm import ModelSettings
 
 Compares = Literal["id", "doc", "text", "quote", "span", "claim"]
 """What a judge compares: ids, documents, whole texts, texts inside texts, ranges of documents, or claims."""
@@ -61,6 +64,11 @@ class Judge(Protocol):
         """True if queries may be judged in batches, by several processes or machines."""
         ...
 
+    @property
+    def model(self) -> ModelSettings | None:
+        """The settings of the language model that the judge calls; None if it calls none."""
+        ...
+
     def same(self, text: str) -> str:
         """The normal form of a text: two items with the same form are copies."""
         ...
@@ -80,6 +88,7 @@ class JudgeBase:
     makes_gold = False
     complete_gold = True
     parallel = True
+    model: ModelSettings | None = None
 
     def same(self, text: str) -> str:
         """The text itself: only equal texts are copies."""

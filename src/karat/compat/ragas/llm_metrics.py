@@ -28,17 +28,15 @@ def llm_factory(model: str, provider: str = "openai", client: Any = None, **sett
 
     A client of the openai package gives its address and its key; without one, both come from the environment.
     """
-    from karat.llm.endpoint import SAMPLING, Endpoint, of_client
+    from karat.llm.endpoint import SAMPLING, Endpoint
 
     sampling = {name: value for name, value in settings.items() if name in SAMPLING}
-    if client is not None:
-        return of_client(model, client, sampling)
-    if provider != "openai":
+    if client is None and provider != "openai":
         hint = 'llm_factory(model, base_url="http://…"), any endpoint that speaks OpenAI\'s protocol'
         raise BadArgument(
             "without a client, karat asks endpoints that speak OpenAI's protocol", got=provider, hint=hint
         )
-    return Endpoint(model, base_url=settings.get("base_url"), **sampling)
+    return Endpoint(model, base_url=settings.get("base_url"), client=client, **sampling)
 
 
 class ByLLM(Metric):
