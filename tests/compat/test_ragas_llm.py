@@ -154,7 +154,7 @@ def test_a_reference_without_a_claim_is_undefined():
     metric = ContextRecall(llm=Scripted(lambda kind, told: {"claims": []}), cache=False)
     told = metric.score(**ROW)
     assert isnan(told)
-    assert told.reason == "undefined: the reference holds no claim"
+    assert told.reason == "undefined: the reference has no claims"
 
 
 def test_models_that_may_be_given(server, monkeypatch):
@@ -173,7 +173,7 @@ def test_models_that_may_be_given(server, monkeypatch):
     for bad in (object(), openai.AsyncAzureOpenAI(azure_endpoint="http://127.0.0.1:1", api_key="x", api_version="1")):
         with pytest.raises(BadArgument, match="client"):
             llm_factory("m", client=bad)
-    with pytest.raises(BadArgument, match="protocol"):
+    with pytest.raises(BadArgument, match="OpenAI-compatible"):
         llm_factory("m", provider="anthropic")
 
 

@@ -109,7 +109,7 @@ class RequestBatch:
                     await asyncio.sleep(0)
                 continue
             if not connected:  # only now: a fully cached batch needs no connection and no key
-                await stack.enter_async_context(self._model)
+                await stack.enter_async_context(self._model.connect())
                 connected = True
             await room.acquire()
             task = asyncio.create_task(self._answer(place, request, key))

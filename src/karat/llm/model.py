@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from hashlib import sha256
 from inspect import iscoroutinefunction, isfunction
-from types import CodeType, TracebackType
-from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
+from types import CodeType
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from karat.errors import BadArgument
 from karat.llm.request import BadAnswer, request_size, rough_tokens
@@ -36,10 +36,7 @@ class Price(NamedTuple):
 
 
 class Model:
-    """Answers messages with a JSON object. A model derived from it needs a `name` and `complete`.
-
-    It is entered around every batch, to open and close connections.
-    """
+    """Answers messages with a JSON object. A model derived from it needs a `name` and `complete`."""
 
     name: str
     """The endpoint, the model and every sampling parameter, no secret: part of the cache key of its answers."""
@@ -52,30 +49,21 @@ class Model:
         """The name in price tables: without endpoint and sampling parameters."""
         return self.name
 
-    @property
-    def label(self) -> str:
-        """The name in the name of a judge."""
-        return self.name
-
     def __repr__(self) -> str:
         return self.name
+
+    def connect(self) -> AbstractAsyncContextManager[Any]:
+        """Open connections; entered around every batch."""
+        return nullcontext()
 
     async def complete(self, messages: Messages, schema: Schema) -> Reply:
         """Make one call; raise `Fault` if it fails, `BadAnswer` if the answer is not what was requested."""
         raise NotImplementedError
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close nothing."""
-
 
 @runtime_checkable
 class Completer(Protocol):
-    """The least that a custom model needs; `CustomModel` adds the rest."""
+    """The least that a custom model needs. If it is also an async context manager, it is entered around every batch."""
 
     @property
     def name(self) -> str: ...  # noqa: D102
@@ -88,21 +76,11 @@ class CustomModel(Model):
     def __init__(self, model: Completer) -> None:
         self.name = model.name
         self._model = model
+        self.complete = model.complete  # type: ignore[method-assign]
 
-    async def complete(self, messages: Messages, schema: Schema) -> Reply:
-        """Let the custom object answer."""
-        return await self._model.complete(messages, schema)
-
-    async def __aenter__(self) -> Self:
-        if isinstance(self._model, AbstractAsyncContextManager):
-            await self._model.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if isinstance(self._model, AbstractAsyncContextManager):
-            await self._model.__aexit__(kind, error, trace)
+    def connect(self) -> AbstractAsyncContextManager[Any]:
+        """The object itself, if it can be entered."""
+        return self._model if isinstance(self._model, AbstractAsyncContextManager) else nullcontext()
 
 
 class FunctionModel(Model):
@@ -113,11 +91,12 @@ class FunctionModel(Model):
         if not iscoroutinefunction(function) and not iscoroutinefunction(kind.__call__):
             raise BadArgument("a model must be an async function", got=function, hint="async def ask(messages, schema)")
         self._function = function
-        self._given = _given_name(function)
+        given = getattr(function, "name", None)
+        self._given = given if isinstance(given, str) else ""
         self.name = f"function({self._given or _code_name(function)})"
 
     @property
-    def label(self) -> str:
+    def short_name(self) -> str:
         """The function's own `name`, or its name in Python."""
         return self._given or self._function.__name__
 
@@ -130,11 +109,6 @@ class FunctionModel(Model):
             paid = (answer.prompt_tokens, answer.completion_tokens)
             raise BadAnswer(f"the function returned {type(answer.answer).__name__}, not a dict", paid=paid)
         return answer
-
-
-def _given_name(function: Any) -> str:
-    name = getattr(function, "name", None)
-    return name if isinstance(name, str) else ""
 
 
 def _code_name(function: Any) -> str:
