@@ -53,7 +53,7 @@ def test_one_ranking_or_a_batch(hypothesis, reference, scores):
 @pytest.mark.parametrize(
     ("hypothesis", "reference", "said"),
     [
-        (["a"], [["a"]], "as many rows"),
+        (["a"], [["a"]], "the same number of rows"),
         ([["a"]], ["a"], "one ranking as reference"),
         ([["a"], ["b"]], [["a"]], "a batch of 2 as hypothesis, a batch of 1 as reference"),
         (["[1]", "2"], ["2"], '"hypothesis" mixes rankings with single items'),
@@ -130,9 +130,9 @@ def test_a_bad_row_of_the_reference_fails_alone():
         ({"params": {"n": 3}}, "Unknown function params: n"),
         ({"params": {"k": 3}, "n": 3}, "Unknown function params: n"),
         ({"k": 10**30}, "cutoff k"),
-        ({"params": 3}, "params is a dict"),
-        (5, "eval_config is a dict"),
-        ("k", "eval_config is a dict"),
+        ({"params": 3}, "params must be a dict"),
+        (5, "eval_config must be a dict"),
+        ("k", "eval_config must be a dict"),
     ],
 )
 def test_k_that_cannot_be(template, config, said):

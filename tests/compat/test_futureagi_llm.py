@@ -55,7 +55,7 @@ def test_with_a_model():
 
 def test_context_relevance_needs_a_model():
     for name in (None, "turing_flash"):
-        with pytest.raises(BadArgument, match="context_relevance asks a language model"):
+        with pytest.raises(BadArgument, match="context_relevance needs a language model"):
             told("context_relevance", model_name=name)
 
 

@@ -253,7 +253,7 @@ def test_k_lists_of_any_kind(k_list):
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("k_list", [[], [0], [1, -1], ["1"], [1.0], [True], [None], None, 5, "15"])
 def test_k_lists_that_cannot_be(metric, k_list):
-    with pytest.raises(BadArgument, match="k_list holds whole numbers"):
+    with pytest.raises(BadArgument, match="k_list must have whole numbers"):
         metric().calculate_metric_scores([["a"]], [["a"]], k_list)
 
 
@@ -263,11 +263,11 @@ def test_k_lists_that_cannot_be(metric, k_list):
     [
         ([["a"]], [], "gold for 1 examples, but 0 rankings"),
         ([["a"]], [["a"], ["b"]], "gold for 1 examples, but 2 rankings"),
-        (["doc"], [["doc"]], "gold_docs: example 1 is no list of texts"),
-        ([["doc"]], ["doc"], "retrieved_chunks: example 1 is no list of texts"),
-        ([["a"], None], [["a"], ["a"]], "gold_docs: example 2 is no list of texts"),
-        ("doc", [["doc"]], "gold_docs holds a list of texts for each example"),
-        ([["a"]], None, "retrieved_chunks holds a list"),
+        (["doc"], [["doc"]], "gold_docs: example 1 is not a list of texts"),
+        ([["doc"]], ["doc"], "retrieved_chunks: example 1 is not a list of texts"),
+        ([["a"], None], [["a"], ["a"]], "gold_docs: example 2 is not a list of texts"),
+        ("doc", [["doc"]], "gold_docs must have a list of texts for each example"),
+        ([["a"]], None, "retrieved_chunks must have a list"),
         ([["a"]], [[None]], "item 1 of retrieved is null"),
     ],
 )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import UserList
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import isnan
 from os import PathLike
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -33,19 +35,19 @@ def items_of(name: str, value: Any) -> list[Any]:
     raise InputError(f'"{name}" is a {type(value).__name__}; wanted a list', got=value)
 
 
-class SingleTurnSample:
+class SingleTurnSample(SimpleNamespace):
     """One query with its contexts, references and response. Every field is optional."""
 
     def __init__(self, **fields: Any) -> None:
-        for name in _FIELDS:
-            value = fields.get(name)
-            setattr(self, name, items_of(name, value) if name in _LISTS and value is not None else value)
+        values = {name: fields.get(name) for name in _FIELDS}
+        lists = {name: items_of(name, values[name]) for name in _LISTS if values[name] is not None}
+        super().__init__(**{**values, **lists})
 
     @classmethod
     def model_construct(cls, **fields: Any) -> SingleTurnSample:
         """A sample whose fields are not checked."""
         sample = cls()
-        vars(sample).update({name: value for name, value in fields.items() if name in _FIELDS})
+        vars(sample).update(_known(fields))
         return sample
 
     def __getattr__(self, name: str) -> Any:
@@ -53,24 +55,16 @@ class SingleTurnSample:
 
     def to_dict(self) -> dict[str, Any]:
         """The fields that are not None."""
-        return {name: value for name in _FIELDS if (value := getattr(self, name)) is not None}
+        return {name: value for name, value in vars(self).items() if value is not None}
 
     def model_dump(self, *, include: Collection[str] = _FIELDS, exclude_none: bool = False) -> dict[str, Any]:
         """Every field, or those that are not None."""
-        fields = self.to_dict() if exclude_none else {name: getattr(self, name) for name in _FIELDS}
+        fields = self.to_dict() if exclude_none else vars(self)
         return {name: value for name, value in fields.items() if name in include}
 
     def get_features(self) -> list[str]:
         """The names of the fields that are not None."""
         return list(self.to_dict())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SingleTurnSample) and self.to_dict() == other.to_dict()
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"SingleTurnSample({', '.join(f'{name}={value!r}' for name, value in self.to_dict().items())})"
 
 
 def fields_of(row: Any) -> Mapping[Any, Any]:
@@ -82,14 +76,14 @@ def fields_of(row: Any) -> Mapping[Any, Any]:
     raise InputError(f"a sample is a {type(row).__name__}; wanted a SingleTurnSample or a dict", got=row)
 
 
-class EvaluationDataset:
-    """Samples in order."""
+class EvaluationDataset(UserList[SingleTurnSample]):
+    """A list of samples."""
 
     def __init__(
         self, samples: Sequence[SingleTurnSample], backend: str | None = None, name: str | None = None
     ) -> None:
-        self.samples = items_of("samples", samples)
-        self.backend, self.name = backend, name
+        super().__init__(items_of("samples", samples))
+        self.samples, self.backend, self.name = self.data, backend, name
         for number, sample in enumerate(self.samples, 1):
             if not isinstance(sample, SingleTurnSample):
                 raise InputError(f"sample {number} is a {type(sample).__name__}; wanted a SingleTurnSample", got=sample)
@@ -151,21 +145,6 @@ class EvaluationDataset:
     def features(self) -> list[str]:
         """The fields of the samples."""
         return list(dict.fromkeys(name for sample in self.samples for name in sample.to_dict()))
-
-    def __iter__(self) -> Iterator[SingleTurnSample]:
-        return iter(self.samples)
-
-    def __len__(self) -> int:
-        return len(self.samples)
-
-    def __getitem__(self, index: int | slice) -> Any:
-        found = self.samples[index]
-        return EvaluationDataset(found) if isinstance(index, slice) else found
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, EvaluationDataset) and self.samples == other.samples
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"EvaluationDataset(features={self.features()}, len={len(self)})"
