@@ -1,4 +1,4 @@
-"""Judges that ask a model, on the command line, as a user calls them."""
+"""Judges that call a model, on the command line."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_without_gold(samples, tmp_path):
     assert "recall needs the complete gold, but judge 'relevance(m" in refused.stderr
 
 
-def test_a_budget_and_a_failure_are_told(samples, tmp_path):
+def test_a_budget_and_a_failure_are_reported(samples, tmp_path):
     with Server(script) as server:
         few = run(
             "eval",
@@ -142,10 +142,10 @@ def test_a_budget_and_a_failure_are_told(samples, tmp_path):
     assert "recall@2 would be between 0.250 and 0.750" in one.stdout
 
 
-def test_options_of_models_for_a_judge_that_asks_none(samples, tmp_path):
+def test_model_options_need_a_judge_with_a_model(samples, tmp_path):
     for judge, option in (("claims(lexical)", "--max-calls"), ("ids", "--repeats")):
-        told = run("eval", samples, "recall@2", "--judge", judge, option, "3", code=2, tmp_path=tmp_path)
-        assert "calls no model" in told.stderr
-        assert option in told.stderr
-    told = run("eval", samples, "recall@2", "--judge", "relevance", code=2, tmp_path=tmp_path)
-    assert "name it" in told.stderr
+        reported = run("eval", samples, "recall@2", "--judge", judge, option, "3", code=2, tmp_path=tmp_path)
+        assert "calls no model" in reported.stderr
+        assert option in reported.stderr
+    reported = run("eval", samples, "recall@2", "--judge", "relevance", code=2, tmp_path=tmp_path)
+    assert "name it" in reported.stderr

@@ -1,4 +1,4 @@
-"""Budgets: reserved before sending, never exceeded, and what is left out says so."""
+"""Budgets are reserved before sending and never exceeded; requests beyond them fail with the reason."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_tokens_and_dollars_are_not_exceeded(limit, usage):
     assert all(cause.startswith("not called: the budget of ") for cause in refused)
 
 
-def test_what_is_reserved_and_not_used_is_there_for_others():
+def test_unused_reservations_are_released():
     with Server(good) as server:
         asked = Engine(server.model(max_tokens=5000), cache=None, max_tokens=30_000)
         found = values(asked.ask(questions(300)))
@@ -63,7 +63,7 @@ def test_what_is_reserved_and_not_used_is_there_for_others():
     assert server.most_at_once <= 6
 
 
-def test_the_budget_is_for_all_that_an_engine_is_asked_even_from_threads():
+def test_the_budget_covers_all_calls_of_an_engine_even_from_threads():
     with Server(good) as server:
         asked = Engine(server.model(), cache=None, max_calls=25)
         threads = [Thread(target=asked.ask, args=(questions(20),)) for _ in range(4)]
@@ -74,7 +74,7 @@ def test_the_budget_is_for_all_that_an_engine_is_asked_even_from_threads():
     assert server.count == asked.spent.calls == 25
 
 
-def test_what_is_in_the_cache_is_free(tmp_path):
+def test_cached_answers_are_free(tmp_path):
     with Server(good) as server:
         Engine(server.model(), cache=tmp_path / "c").ask(questions(10))
         asked = Engine(server.model(), cache=tmp_path / "c", max_calls=2)
@@ -83,7 +83,7 @@ def test_what_is_in_the_cache_is_free(tmp_path):
     assert asked.spent[:2] == (2, 10)
 
 
-def test_a_call_that_brought_nothing_is_counted_at_a_guess():
+def test_the_tokens_of_a_lost_call_are_guessed():
     with Server(lambda call: Act(cut="before")) as server:
         asked = Engine(server.model(), cache=None, retries=0, backoff=0)
         asked.ask([request("x" * 4000)])
@@ -94,7 +94,7 @@ def test_a_call_that_brought_nothing_is_counted_at_a_guess():
     assert asked.spent.prompt_tokens == 0
 
 
-def test_an_unknown_price_is_an_error_that_says_how_to_give_it():
+def test_an_unknown_price_is_an_error_with_a_hint():
     with pytest.raises(BadArgument, match=r"price=\(0\.15, 0\.6\)"):
         Engine("openai(mine, base_url=http://127.0.0.1:9)", cache=None, max_cost=1)
     Engine("openai(mine, base_url=http://127.0.0.1:9, price=(1, 2))", cache=None, max_cost=1)
@@ -113,7 +113,7 @@ def test_prices():
             price_of(Endpoint("mine"), wrong)
 
 
-def test_cost_is_told():
+def test_cost_is_reported():
     with Server(good) as server:
         asked = Engine(server.model(), cache=None, prices=(10, 100))
         asked.ask(questions(4))
@@ -149,7 +149,7 @@ def test_confirmation_on_a_terminal(monkeypatch, typed, calls):
     assert "Go on? [y/N]" in shown.getvalue()
 
 
-def test_no_question_without_a_terminal_and_none_if_nothing_is_to_be_asked(monkeypatch, tmp_path):
+def test_no_confirmation_without_a_terminal_or_without_calls(monkeypatch, tmp_path):
     with Server(good) as server:
         Engine(server.model(), cache=tmp_path / "c", confirm=True).ask(questions(3))
         monkeypatch.setattr(sys, "stdin", Terminal(""))
@@ -158,18 +158,18 @@ def test_no_question_without_a_terminal_and_none_if_nothing_is_to_be_asked(monke
         assert server.count == 3
 
 
-def test_the_bar_tells_rate_cost_and_time_left(monkeypatch):
+def test_the_progress_bar_shows_rate_cost_and_time_left(monkeypatch):
     shown = Terminal()
     monkeypatch.setattr(sys, "stderr", shown)
     monkeypatch.setattr("karat._internal.progress.Progress.delay", 0.0)
     monkeypatch.setattr("karat._internal.progress.Progress.interval", 0.0)
     with Server(good) as server:
         Engine(server.model(), cache=None, prices=(10, 100), concurrency=1).ask(questions(20))
-        told = shown.getvalue()
-        assert "/s" in told
-        assert "$0.0300" in told
-        assert " s left" in told
-        assert told.endswith("\r\x1b[K")
+        reported = shown.getvalue()
+        assert "/s" in reported
+        assert "$0.0300" in reported
+        assert " s left" in reported
+        assert reported.endswith("\r\x1b[K")
         shown.truncate(0)
         Engine(server.model(), cache=None, progress=False).ask(questions(2))
         assert not shown.getvalue()

@@ -1,4 +1,4 @@
-"""What errors mean, whosever they are."""
+"""Errors of client libraries as faults."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_retry_after_a_date():
 
 
 @pytest.mark.parametrize("text", ["", "soon", "nan", "12 parsecs", "Wed, 99 Oct 2015 07:28:00 GMT", "\ud800"])
-def test_what_says_nothing(text):
+def test_invalid_retry_after(text):
     assert retry_after({"retry-after": text}) is None
 
 

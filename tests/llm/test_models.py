@@ -1,4 +1,4 @@
-"""Models by name, as objects, as functions; Azure; the client that is not there."""
+"""Models by name, custom objects and functions, Azure, and a missing openai package."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_names(text, name):
         (lambda messages, schema: {}, "async function"),
     ],
 )
-def test_what_is_no_model(wanted, words):
+def test_values_that_are_no_model(wanted, words):
     with pytest.raises(KaratError, match=words):
         find_model(wanted)
 
@@ -81,7 +81,7 @@ def test_azure_speaks_its_own_dialect(monkeypatch):
     assert call.headers["api-key"] == "k" * 8
 
 
-def test_the_client_makes_no_retries_of_its_own():
+def test_the_client_does_not_retry():
     from support.server import Act
 
     with Server(lambda call: Act(status=500)) as server:
@@ -121,7 +121,7 @@ def test_the_answers_of_any_model_must_follow_the_schema():
     assert found == ["answer has no said (1 call)"]
 
 
-def test_a_function_is_known_by_its_code():
+def test_the_name_of_a_function_depends_on_its_code():
     def made(model, other=None):
         async def ask(messages, schema):
             return {"said": model}
@@ -153,7 +153,7 @@ def test_a_function_is_known_by_its_code():
     assert values(Engine(called, cache=None).ask([request("a")])) == ["good"]
 
 
-def test_a_function_cannot_spoil_the_request():
+def test_a_function_cannot_change_the_request():
     async def ask(messages, schema):
         messages[0]["content"] = "changed"
         messages.clear()

@@ -160,9 +160,11 @@ class Cache:
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         """Create the table, or make sure that the file is a cache."""
-        mark = connection.execute("PRAGMA application_id").fetchone()[0]
-        form = connection.execute("PRAGMA user_version").fetchone()[0]
-        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        # The tables first: another process may create them, with both numbers, between two of these statements.
+        tables, mark, form = (
+            connection.execute(statement).fetchone()[0]
+            for statement in ("SELECT count(*) FROM sqlite_master", "PRAGMA application_id", "PRAGMA user_version")
+        )
         if tables and (mark, form) != (_APPLICATION, _FORMAT):
             connection.close()
             raise BadArgument(f"{self.path} is not a cache of this karat version", hint="another file, or cache=None")

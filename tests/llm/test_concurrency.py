@@ -1,4 +1,4 @@
-"""How many calls are made at once."""
+"""Adaptive concurrency: the number of simultaneous calls."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def waits(limiter):
     return turn if not turn.done() else None
 
 
-def test_trouble_halves_once_for_all_that_were_under_way():
+def test_an_overload_halves_the_limit_once_for_all_calls_in_flight():
     async def test():
         limiter = AdaptiveConcurrency(8)
         for entered in await filled(limiter, 8):
@@ -56,7 +56,7 @@ def test_never_fewer_than_one_and_never_more_than_most():
     run(test)
 
 
-def test_a_round_of_answers_adds_one():
+def test_a_round_of_successes_adds_one():
     limiter = AdaptiveConcurrency(100)
     limiter.limit = 10.0
     for _ in range(10):
@@ -64,7 +64,7 @@ def test_a_round_of_answers_adds_one():
     assert limiter.limit == pytest.approx(11, abs=0.1)
 
 
-def test_who_waits_enters_in_turn():
+def test_waiting_calls_enter_in_order():
     async def test():
         limiter = AdaptiveConcurrency(2)
         await filled(limiter, 2)
@@ -78,7 +78,7 @@ def test_who_waits_enters_in_turn():
     run(test)
 
 
-def test_who_gives_up_leaves_the_lane_to_others():
+def test_a_cancelled_call_frees_its_place():
     async def test():
         limiter = AdaptiveConcurrency(1)
         await limiter.enter()
@@ -92,7 +92,7 @@ def test_who_gives_up_leaves_the_lane_to_others():
     run(test)
 
 
-def test_a_pause_holds_all_and_ends_even_if_the_clock_is_behind(monkeypatch):
+def test_a_pause_blocks_all_and_ends_even_if_the_clock_is_behind(monkeypatch):
     async def test():
         limiter = AdaptiveConcurrency(4)
         limiter.pause(1000)
