@@ -5,8 +5,8 @@ Long inputs are split over several calls, in which every claim meets every passa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 from karat.judges.model_judge import ModelJudge, majority
 from karat.judges.prompts import attribute, extract
@@ -14,6 +14,8 @@ from karat.judges.support import NONE, Support, unite, vote
 from karat.judges.tokens import sentences
 from karat.llm import Answer, Failure, Request
 from karat.llm.request import rough_tokens
+
+T = TypeVar("T")
 
 _FRAME = 24
 """Tokens of the frame around each text."""
@@ -43,10 +45,6 @@ class Task(NamedTuple):
     passages: Sequence[str]
 
 
-Votes = list[list[int]]
-"""For each claim, 1 or 0 for each repeat: supported or not."""
-
-
 def max_tokens(text: str) -> int:
     """The number of tokens that a text has at most, by a rough count."""
     return rough_tokens(len(text.encode("utf-8", "surrogatepass")), _MARGIN) + 1
@@ -59,16 +57,21 @@ def split_texts(texts: Sequence[str], most: int) -> list[Piece]:
 
 def pack(pieces: Sequence[Piece], most: int, count: int | None = None) -> list[list[Piece]]:
     """The pieces in order, in batches of at most `most` tokens and `count` pieces."""
-    batches: list[list[Piece]] = []
+    return _grouped(pieces, lambda piece: max_tokens(piece.text) + _FRAME, most, count)
+
+
+def _grouped(items: Iterable[T], size: Callable[[T], int], most: int, count: int | None = None) -> list[list[T]]:
+    """The items in order, in groups of at most this size and count."""
+    groups: list[list[T]] = []
     used = 0
-    for piece in pieces:
-        size = max_tokens(piece.text) + _FRAME
-        if not batches or used + size > most or len(batches[-1]) == count:
-            batches.append([])
+    for item in items:
+        own = size(item)
+        if not groups or used + own > most or len(groups[-1]) == count:
+            groups.append([])
             used = 0
-        batches[-1].append(piece)
-        used += size
-    return batches
+        groups[-1].append(item)
+        used += own
+    return groups
 
 
 def calls_for(claims: Sequence[str], passages: Sequence[str], most: int) -> list[Call]:
@@ -82,22 +85,11 @@ def calls_for(claims: Sequence[str], passages: Sequence[str], most: int) -> list
     return calls
 
 
-def _split(text: str, most: int) -> Iterator[str]:
+def _split(text: str, most: int) -> list[str]:
     """The text itself if it fits; else as many sentences at a time as fit."""
     if max_tokens(text) <= most:
-        yield text
-        return
-    part: list[str] = []
-    used = 0
-    for unit in _units(text, most):
-        size = max_tokens(unit)
-        if part and used + size > most:
-            yield " ".join(part)
-            part, used = [], 0
-        part.append(unit)
-        used += size
-    if part:
-        yield " ".join(part)
+        return [text]
+    return [" ".join(group) for group in _grouped(_units(text, most), max_tokens, most)]
 
 
 def _units(text: str, most: int) -> Iterator[str]:
@@ -129,12 +121,12 @@ def extract_claims(
     return [answer if isinstance(answer, Failure) else answer.value for answer in map(known.__getitem__, texts)]
 
 
-def attribute_claims(judge: ModelJudge, tasks: Sequence[Task]) -> tuple[list[list[Support] | Failure], Votes]:
-    """The support of each claim of each query, by majority vote if there are repeats."""
+def attribute_claims(judge: ModelJudge, tasks: Sequence[Task]) -> tuple[list[list[Support] | Failure], list[list[int]]]:
+    """The support of each claim of each query, by majority vote, and for each claim the 0s and 1s of all repeats."""
     asked = [_requests(judge, task) for task in tasks]
     answers = iter(judge.ask([request for _, requests in asked for request in requests]))
     results: list[list[Support] | Failure] = []
-    votes: Votes = []
+    votes: list[list[int]] = []
     for task, (calls, _) in zip(tasks, asked, strict=True):
         rounds = [_united(task, calls, [next(answers) for _ in calls]) for _ in range(judge.calls.repeats)]
         each = majority(rounds)

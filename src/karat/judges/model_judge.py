@@ -13,7 +13,6 @@ from karat.errors import BadArgument
 from karat.judges.protocol import Judge, JudgeBase, find_judge
 from karat.llm import Answer, Engine, Failure, ModelSettings, Request, Spent, find_model
 from karat.llm.engine import dollars
-from karat.llm.model import FunctionModel, Model
 from karat.samples.notes import Note
 from karat.stats.agreement import Kind, alpha
 
@@ -48,7 +47,7 @@ class ModelJudge(JudgeBase):
         self.model = None if model == LEXICAL else self.calls
         # Called at once, to report a typo in the model's name, or a key, before anything else.
         found = None if self.model is None else find_model(model, self.calls.base_url)
-        label = model if isinstance(model, str) else _label(found)
+        label = model if isinstance(model, str) or found is None else found.label
         values, defaults = vars(self.calls), ModelSettings()
         judging = {name: values[name] for name in _JUDGING if values[name] != getattr(defaults, name)}
         inside = [write(label), *(f"{name}={write(value)}" for name, value in {**named, **judging}.items())]
@@ -98,10 +97,6 @@ class ModelJudge(JudgeBase):
         answers = self.engine.ask(requests, upcoming)
         self.interrupted = self.engine.interrupted
         return answers
-
-
-def _label(model: Model | None) -> str:
-    return "" if model is None else model.short_name if isinstance(model, FunctionModel) else model.name
 
 
 def judge_with_model(name: str, *, model: str | None = None, confirm: bool = False, **settings: Any) -> Judge:

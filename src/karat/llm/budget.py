@@ -16,17 +16,10 @@ from karat.llm.request import rough_tokens
 from karat.llm.settings import ModelSettings, Prices
 
 PRICES = {
-    "gpt-5": Price(1.25, 10),
-    "gpt-5-mini": Price(0.25, 2),
-    "gpt-5-nano": Price(0.05, 0.4),
-    "gpt-4.1": Price(2, 8),
-    "gpt-4.1-mini": Price(0.4, 1.6),
-    "gpt-4.1-nano": Price(0.1, 0.4),
-    "gpt-4o": Price(2.5, 10),
-    "gpt-4o-mini": Price(0.15, 0.6),
-    "o3": Price(2, 8),
-    "o4-mini": Price(1.1, 4.4),
-}
+    "gpt-5": Price(1.25, 10), "gpt-5-mini": Price(0.25, 2), "gpt-5-nano": Price(0.05, 0.4),
+    "gpt-4.1": Price(2, 8), "gpt-4.1-mini": Price(0.4, 1.6), "gpt-4.1-nano": Price(0.1, 0.4),
+    "gpt-4o": Price(2.5, 10), "gpt-4o-mini": Price(0.15, 0.6), "o3": Price(2, 8), "o4-mini": Price(1.1, 4.4),
+}  # fmt: skip
 """OpenAI's list prices of August 2025. Prices change: pass your own where it matters."""
 _DATE = re.compile(r"-\d{4}-\d{2}-\d{2}$")
 

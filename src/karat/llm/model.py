@@ -49,6 +49,11 @@ class Model:
         """The name in price tables: without endpoint and sampling parameters."""
         return self.name
 
+    @property
+    def label(self) -> str:
+        """The name in the name of a judge."""
+        return self.name
+
     def __repr__(self) -> str:
         return self.name
 
@@ -96,7 +101,7 @@ class FunctionModel(Model):
         self.name = f"function({self._given or _code_name(function)})"
 
     @property
-    def short_name(self) -> str:
+    def label(self) -> str:
         """The function's own `name`, or its name in Python."""
         return self._given or self._function.__name__
 

@@ -135,14 +135,9 @@ def disarm(text: str) -> str:
 # Answers
 
 _TYPES: dict[str, tuple[type, ...]] = {
-    "object": (dict,),
-    "array": (list,),
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "null": (type(None),),
-}
+    "object": (dict,), "array": (list,), "string": (str,), "integer": (int,), "number": (int, float),
+    "boolean": (bool,), "null": (type(None),),
+}  # fmt: skip
 _KNOWN = {
     "type", "properties", "required", "additionalProperties", "items", "enum", "const", "minimum", "maximum",
     "minItems", "maxItems", "minLength", "maxLength", "title", "description",
