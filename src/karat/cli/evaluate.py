@@ -8,9 +8,9 @@ from dataclasses import fields
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from karat._internal.model_settings import ModelSettings
 from karat.cli import RUN, argument, command, emit, format_argument
 from karat.errors import BadArgument, KaratError
-from karat.llm.settings import ModelSettings
 
 if TYPE_CHECKING:
     from karat.judges import Judge
@@ -121,9 +121,13 @@ def _evaluate(options: Namespace, metrics: Any, **settings: Any) -> Run:
 
 def _judge(options: Namespace) -> Judge:
     """The judge, with the settings of its model."""
-    from karat.judges.model_judge import judge_with_model
+    from karat.judges import find_judge
 
     settings = {one.name: getattr(options, one.name) for one in _MODEL_OPTIONS}
+    if all(value is None for value in settings.values()) and (judge := find_judge(options.judge)).model is None:
+        return judge  # nothing of karat.llm is loaded
+    from karat.judges.model_judge import judge_with_model
+
     settings["cache"] = False if options.cache == "none" else options.cache
     return judge_with_model(options.judge, confirm=not options.yes, **settings)
 

@@ -12,6 +12,7 @@ from pkgutil import iter_modules
 from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar, overload, runtime_checkable
 
 from karat._internal.grammar import Call, parse_call
+from karat._internal.model_settings import ModelSettings
 from karat.conventions import Convention
 from karat.errors import BadArgument, nearest, unknown
 from karat.hits import Hits
@@ -42,7 +43,7 @@ class Judge:
     """True if the gold is complete, so that recall is defined."""
     parallel: bool = True
     """True if queries may be judged in batches, by several processes or machines."""
-    model: Any = None
+    model: ModelSettings | None = None
     """The settings of the language model; None if the judge calls no model."""
 
     def same(self, text: str) -> str:

@@ -11,13 +11,13 @@ from random import Random
 from typing import Any
 
 from karat._internal.display import plural
+from karat._internal.model_settings import ModelSettings
 from karat.errors import Unavailable
 from karat.llm.budget import AdaptiveConcurrency, Budget, Reservation
 from karat.llm.cache import OptionalCache
 from karat.llm.faults import Fault, fault_of, redact
 from karat.llm.model import Model, Reply
 from karat.llm.request import Answer, BadAnswer, Failure, Request, check_schema, request_size, rough_tokens
-from karat.llm.settings import ModelSettings
 
 log = logging.getLogger("karat.llm")
 

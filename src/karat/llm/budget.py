@@ -10,10 +10,10 @@ from threading import Lock
 from typing import NamedTuple
 
 from karat._internal.display import plural
+from karat._internal.model_settings import ModelSettings, Prices
 from karat.errors import BadArgument
 from karat.llm.model import Model, Price
 from karat.llm.request import rough_tokens
-from karat.llm.settings import ModelSettings, Prices
 
 PRICES = {
     "gpt-5": Price(1.25, 10), "gpt-5-mini": Price(0.25, 2), "gpt-5-nano": Price(0.05, 0.4),

@@ -14,9 +14,9 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, NamedTuple, TypeVar
 
+from karat._internal.model_settings import DEFAULT_CACHE
 from karat.errors import BadArgument
 from karat.llm.model import Reply
-from karat.llm.settings import DEFAULT_CACHE
 
 T = TypeVar("T")
 log = logging.getLogger("karat.llm")

@@ -14,6 +14,7 @@ from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
 from karat._internal.display import plural, sanitize
+from karat._internal.model_settings import ModelSettings
 from karat._internal.progress import Progress, confirm
 from karat.errors import BadArgument, Unavailable
 from karat.llm.batch import RequestBatch
@@ -22,7 +23,6 @@ from karat.llm.cache import Cache, OptionalCache
 from karat.llm.endpoint import find_model
 from karat.llm.model import Completer
 from karat.llm.request import Answer, Failure, Request, request_size, rough_tokens
-from karat.llm.settings import ModelSettings
 
 T = TypeVar("T")
 
