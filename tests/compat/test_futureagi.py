@@ -1,4 +1,4 @@
-"""Future AGI's evaluator offline: the documented calls, values and reasons, and what became better."""
+"""Future AGI's evaluator offline: the documented calls, values and reasons, and the improvements."""
 
 from __future__ import annotations
 
@@ -140,10 +140,10 @@ BATCHES = {
     ids=["lists", "JSON strings", "tuples", "JSON of lists", "JSON of JSON"],
 )  # fmt: skip
 def test_batches(template, written):
-    scores, told = BATCHES[template]
+    scores, reported = BATCHES[template]
     hypothesis, reference = map(written, BATCH)
     assert outputs(template, hypothesis, reference, 3) == pytest.approx(scores, abs=1e-15)
-    assert reasons(template, hypothesis, reference, 3) == told
+    assert reasons(template, hypothesis, reference, 3) == reported
 
 
 def test_batches_of_the_server():
@@ -151,7 +151,7 @@ def test_batches_of_the_server():
     assert reasons("recall_at_k", *BATCH, 3, SERVER)[1] == "Recall@3: 1.0 (2/2 relevant items in top 3)"
 
 
-def test_without_k_each_row_counts_as_far_as_it_goes():
+def test_without_k_the_cutoff_is_the_length_of_each_row():
     assert reasons("precision_at_k", *BATCH) == ["Precision@3: 0.333", "Precision@2: 1.0", "Precision@4: 0.25"]
 
 
@@ -203,8 +203,8 @@ def test_average_precision_never_exceeds_one():
 
 
 def test_several_evaluations_at_once():
-    told = results(["mrr", "hit_rate"], [["a"], ["b"]], [["a"], ["a"]])
-    assert [(one.name, one.output) for one in told] == [
+    reported = results(["mrr", "hit_rate"], [["a"], ["b"]], [["a"], ["a"]])
+    assert [(one.name, one.output) for one in reported] == [
         ("mrr", 1.0), ("mrr", 0.0), ("hit_rate", 1.0), ("hit_rate", 0.0)
     ]  # fmt: skip
 
@@ -213,7 +213,7 @@ def test_numbers_are_compared_as_they_are_written():
     assert outputs("recall_at_k", [1, "2", 3.5], ["1", 2, "3.5", "4"]) == [0.75]
 
 
-def test_alike_texts():
+def test_similar_texts():
     near = P.replace("capital", "Capital")
     assert outputs("non_llm_context_recall", [near], [P, E]) == [0.5]
     assert outputs("non_llm_context_precision", ["zzz", near], [P]) == [0.5]
@@ -259,7 +259,7 @@ def test_submitted_evaluations_are_finished_at_once():
         Evaluator().get_execution(first.execution_id)
 
 
-def test_what_can_be_evaluated():
+def test_list_of_evaluations():
     listed = Evaluator().list_evaluations()
     assert {one["name"]: one["eval_id"] for one in listed} == {
         "ndcg_at_k": 127, "mrr": 128, "hit_rate": 129, "recall_at_k": 131, "precision_at_k": 132,
@@ -274,6 +274,6 @@ def test_what_can_be_evaluated():
 
 def test_the_function_without_an_evaluator():
     inputs = {"hypothesis": json.dumps([F, P]), "reference": json.dumps([P])}
-    told = futureagi.evaluate(eval_templates="recall_at_k", inputs=inputs, eval_config={"k": 1})
-    assert told.eval_results[0].reason == "Recall@1: 0.0"
+    reported = futureagi.evaluate(eval_templates="recall_at_k", inputs=inputs, eval_config={"k": 1})
+    assert reported.eval_results[0].reason == "Recall@1: 0.0"
     assert futureagi.evaluate("mrr", inputs).eval_results[0].output == 0.5

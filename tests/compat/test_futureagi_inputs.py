@@ -1,4 +1,4 @@
-"""Future AGI's inputs: one ranking or many, rows that fail alone, k, and whatever else people may give."""
+"""Future AGI's inputs: one ranking or many, rows that fail alone, k, and arbitrary values."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_one_ranking_or_a_batch(hypothesis, reference, scores):
 @pytest.mark.parametrize(
     ("hypothesis", "reference", "said"),
     [
-        (["a"], [["a"]], "as many rows"),
+        (["a"], [["a"]], "the same number of rows"),
         ([["a"]], ["a"], "one ranking as reference"),
         ([["a"], ["b"]], [["a"]], "a batch of 2 as hypothesis, a batch of 1 as reference"),
         (["[1]", "2"], ["2"], '"hypothesis" mixes rankings with single items'),
@@ -62,21 +62,21 @@ def test_one_ranking_or_a_batch(hypothesis, reference, scores):
         ([["a"], 5], [["a"], ["b"], ["c"]], "mixes"),
     ],
 )
-def test_what_could_be_either_is_refused_and_told(hypothesis, reference, said):
+def test_ambiguous_inputs_are_refused(hypothesis, reference, said):
     with pytest.raises(karat.InputError, match=said) as error:
         results("recall_at_k", hypothesis, reference)
     assert 'one ranking: ["a", "b"]; a batch: [["a", "b"], ["c"]]' in str(error.value)
 
 
 @pytest.mark.parametrize("bad", ["abc", "null", "5", '{"a": 1}', "[1", "[" * 100_000, None, 5, {"a": 1}, {"a"}, b"[]"])
-def test_what_is_no_list(bad):
+def test_values_that_are_no_list(bad):
     for sides in ((bad, ["a"]), (["a"], bad)):
         with pytest.raises(karat.InputError, match="a JSON list in each string"):
             results("recall_at_k", *sides)
 
 
 @pytest.mark.parametrize("inputs", [None, [], {"hypothesis": ["a"]}, {"reference": ["a"]}, [{"hypothesis": ["a"]}]])
-def test_inputs_that_lack_a_side(inputs):
+def test_inputs_without_a_side(inputs):
     with pytest.raises(karat.InputError, match="hypothesis"):
         Evaluator().evaluate("mrr", inputs)
 
@@ -129,16 +129,16 @@ def test_a_bad_row_of_the_reference_fails_alone():
         ({"k": 1, "n": 3, "m": 4}, "Unknown function params: n, m"),
         ({"params": {"n": 3}}, "Unknown function params: n"),
         ({"params": {"k": 3}, "n": 3}, "Unknown function params: n"),
-        ({"k": 10**30}, "cutoff k"),
-        ({"params": 3}, "params is a dict"),
-        (5, "eval_config is a dict"),
-        ("k", "eval_config is a dict"),
+        ({"k": 10**30}, "cutoff"),
+        ({"params": 3}, "params must be a dict"),
+        (5, "eval_config must be a dict"),
+        ("k", "eval_config must be a dict"),
     ],
 )
-def test_k_that_cannot_be(template, config, said):
+def test_invalid_k(template, config, said):
     with pytest.raises(BadArgument, match=said) as error:
         Evaluator().evaluate(template, {"hypothesis": ["a"], "reference": ["a"]}, eval_config=config)
-    assert error.value.problem.startswith(said) or said == "cutoff k"
+    assert error.value.problem.startswith(said) or said == "cutoff"
 
 
 @pytest.mark.parametrize("config", [None, {}, {"k": None}, {"params": None}, {"params": {}}])
@@ -147,10 +147,10 @@ def test_no_k(config):
     assert Evaluator().evaluate("recall_at_k", inputs, eval_config=config).eval_results[0].reason == "Recall@2: 1.0"
 
 
-def test_k_among_params():
+def test_k_in_params():
     inputs = {"hypothesis": ["a", "b"], "reference": ["b"]}
-    told = Evaluator().evaluate("mrr", inputs, eval_config={"params": {"k": 1}})
-    assert told.eval_results[0].reason == "MRR@1: 0.0"
+    reported = Evaluator().evaluate("mrr", inputs, eval_config={"params": {"k": 1}})
+    assert reported.eval_results[0].reason == "MRR@1: 0.0"
 
 
 # ---- anything at all ------------------------------------------------------------------------------------------------
@@ -171,28 +171,28 @@ FAILURES = (": undefined", "wanted", "no JSON list")
 
 @settings(deadline=None, max_examples=500)
 @given(st.sampled_from(TEMPLATES), ANYTHING, ANYTHING, KS, st.sampled_from(EVALUATORS))
-def test_whatever_is_given_there_is_a_score_or_a_reason(template, hypothesis, reference, k, evaluator):
+def test_any_inputs_give_a_score_or_a_reason(template, hypothesis, reference, k, evaluator):
     try:
-        told = results(template, hypothesis, reference, k, evaluator)
+        reported = results(template, hypothesis, reference, k, evaluator)
     except karat.KaratError:
         return
-    assert told
-    for result in told:
+    assert reported
+    for result in reported:
         assert result.output is None or 0.0 <= result.output <= 1.0
         assert (result.output is None) == any(words in result.reason for words in FAILURES)
 
 
 @settings(deadline=None, max_examples=200)
 @given(ANYTHING, ANYTHING)
-def test_whatever_is_asked_for_is_done_or_refused(template, config):
+def test_any_arguments_give_results_or_an_error(template, config):
     inputs = {"hypothesis": ["a"], "reference": ["a"]}
     for arguments in ((template, inputs, {}), ("mrr", template, {}), ("mrr", inputs, {"eval_config": config})):
         *positional, named = arguments
         try:
-            told = Evaluator().evaluate(*positional, **named)
+            reported = Evaluator().evaluate(*positional, **named)
         except karat.KaratError:
             continue
-        assert told.eval_results
+        assert reported.eval_results
 
 
 @settings(deadline=None)

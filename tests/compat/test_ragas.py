@@ -1,4 +1,4 @@
-"""The metrics of ragas under karat: what they say, however they are called."""
+"""The metrics of ragas: scores and reasons, for every way to call them."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def test_settings_may_be_changed_later(kind):
 
 
 @pytest.mark.parametrize("kind", BY_TEXT)
-def test_settings_that_cannot_be(kind):
+def test_invalid_settings(kind):
     with pytest.raises(UnknownName, match=r"levenstein.*Did you mean levenshtein"):
         kind(distance_measure="levenstein")
     for threshold in (50, -0.1, nan, "0.5", None):
@@ -229,9 +229,9 @@ def test_a_bad_row_fails_alone(bad):
     first, second, third = metric.batch_score([texts([PARIS], [PARIS]), bad, texts([TOWER], [PARIS])])
     assert (first, third) == (1, 0)
     assert isnan(second)
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as reported:
         metric.score(bad)
-    assert second.reason == str(told.value)
+    assert second.reason == str(reported.value)
     assert any(word in second.reason for word in ("contexts", "context is", "sample is"))
 
 

@@ -1,4 +1,4 @@
-"""The data and the results of ragas under karat: samples, data sets, scores that are numbers, evaluate()."""
+"""Samples, datasets and results of ragas, and evaluate()."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_a_data_set_is_a_sequence():
         (lambda: EvaluationDataset.from_dict({"user_input": "a"}), '"user_input" is a str'),
     ],
 )
-def test_data_sets_that_cannot_be(make, said):
+def test_invalid_datasets(make, said):
     with pytest.raises(InputError, match=said):
         make()
 
@@ -167,7 +167,7 @@ def test_evaluate():
         result["precisoin"]
 
 
-def test_no_remark_where_all_are_defined_and_no_mean_where_none_is():
+def test_no_remark_if_all_are_defined_and_no_mean_if_none_is():
     assert repr(evaluate(ROWS_HERE[:1], [NonLLMContextRecall()])) == "{'non_llm_context_recall': 0.5000}"
     none = evaluate(ROWS_HERE[1:2], [NonLLMContextRecall()])
     assert repr(none) == "{'non_llm_context_recall': undefined (1 of 1 undefined or failed)}"
@@ -206,7 +206,7 @@ def test_every_kind_of_data_set_gives_the_same():
 
 @pytest.mark.parametrize("metrics", [None, [], NonLLMContextRecall(), [NonLLMContextRecall], ["recall"]])
 def test_metrics_are_a_list_of_metrics(metrics):
-    with pytest.raises(BadArgument, match="metrics is a list of metrics"):
+    with pytest.raises(BadArgument, match="metrics must be a list of metrics"):
         evaluate(ROWS_HERE, metrics)
 
 
@@ -216,7 +216,7 @@ def test_one_metric_does_not_hide_another():
 
 
 @pytest.mark.parametrize("data", [None, 5, "rows", [], [5], EvaluationDataset([])])
-def test_a_data_set_holds_samples(data):
+def test_a_dataset_must_have_samples(data):
     with pytest.raises(InputError, match=r"wanted a|at least one sample"):
         evaluate(data, [NonLLMContextRecall()])
 

@@ -1,4 +1,4 @@
-"""ragas' metrics that ask a model: their code runs, against a server on loopback, with the real openai client."""
+"""ragas' metrics that call a model, with the real openai client against a local server."""
 
 from __future__ import annotations
 
@@ -68,15 +68,20 @@ def test_every_way_to_call_gives_the_same(kind, server):
             (await ragas.aevaluate([row], [metric]))[metric.name][0],
         ]
 
-    told = [metric.score(**row), metric.single_turn_score(sample), *metric.batch_score([row]), *asyncio.run(awaited())]
-    told.append(ragas.evaluate([row], [metric])[metric.name][0])
-    assert told == [0.5] * len(told)
+    reported = [
+        metric.score(**row),
+        metric.single_turn_score(sample),
+        *metric.batch_score([row]),
+        *asyncio.run(awaited()),
+    ]
+    reported.append(ragas.evaluate([row], [metric])[metric.name][0])
+    assert reported == [0.5] * len(reported)
     assert server.count == (2 if kind in RECALL else 1), "the rest comes from the cache"
     assert server.calls[0].headers["authorization"] == f"Bearer {KEY}"
 
 
 def test_the_code_of_their_page_runs(server):
-    """They show 1.0. The context does not say where the tower stands, and a strict judge says so."""
+    """They show 1.0. The context does not say where the tower is, and a strict judge says so."""
 
     async def page():
         client = client_of(server)
@@ -96,7 +101,7 @@ def test_the_code_of_their_page_runs(server):
     assert result.traces == [{"claim": "The Eiffel Tower is located in Paris", "contexts": [], "reason": ""}]
 
 
-def test_reasons_and_judgements_are_kept(server):
+def test_results_have_reasons_and_traces(server):
     recall = ContextRecall(llm=llm_factory("m", client=client_of(server))).score(**ROW)
     assert recall.reason == "1 of 2 claims are supported by the contexts"
     assert recall.traces[0] == {"claim": RAIN, "contexts": [2], "reason": "because [2]"}
@@ -139,25 +144,25 @@ def test_a_bad_row_and_a_failed_judgement_fail_alone():
     with Server(scripted) as server:
         metric = ContextRecall(llm=llm_factory("m", client=client_of(server)))
         rows = [ROW, {**ROW, "user_input": "fail me"}, {**ROW, "reference": ""}, {**ROW, "retrieved_contexts": [1]}]
-        told = metric.batch_score(rows)
-        assert told[0] == 0.5
-        assert all(isnan(one) for one in told[1:])
-        assert "400" in told[1].reason
-        assert "reference cannot be empty" in told[2].reason
-        assert "a context is a int" in told[3].reason
+        reported = metric.batch_score(rows)
+        assert reported[0] == 0.5
+        assert all(isnan(one) for one in reported[1:])
+        assert "400" in reported[1].reason
+        assert "reference cannot be empty" in reported[2].reason
+        assert "a context is a int" in reported[3].reason
         with pytest.raises(Unavailable, match="context_recall could not be judged"):
             metric.score(rows[1])
         assert repr(ragas.evaluate(rows, [metric])) == "{'context_recall': 0.5000 (3 of 4 undefined or failed)}"
 
 
 def test_a_reference_without_a_claim_is_undefined():
-    metric = ContextRecall(llm=Scripted(lambda kind, told: {"claims": []}), cache=False)
-    told = metric.score(**ROW)
-    assert isnan(told)
-    assert told.reason == "undefined: the reference holds no claim"
+    metric = ContextRecall(llm=Scripted(lambda kind, reported: {"claims": []}), cache=False)
+    reported = metric.score(**ROW)
+    assert isnan(reported)
+    assert reported.reason == "undefined: the reference has no claims"
 
 
-def test_models_that_may_be_given(server, monkeypatch):
+def test_supported_models(server, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     for llm in (
         llm_factory("m", client=client_of(server, openai.OpenAI), temperature=0.5, max_tokens=500),
@@ -173,7 +178,7 @@ def test_models_that_may_be_given(server, monkeypatch):
     for bad in (object(), openai.AsyncAzureOpenAI(azure_endpoint="http://127.0.0.1:1", api_key="x", api_version="1")):
         with pytest.raises(BadArgument, match="client"):
             llm_factory("m", client=bad)
-    with pytest.raises(BadArgument, match="protocol"):
+    with pytest.raises(BadArgument, match="OpenAI-compatible"):
         llm_factory("m", provider="anthropic")
 
 
@@ -184,12 +189,12 @@ def test_the_key_of_a_client_is_shown_nowhere(tmp_path):
     with Server(leaking) as server:
         llm = llm_factory("m", client=client_of(server))
         metric = ContextRecall(llm=llm)
-        told = metric.batch_score([ROW])[0]
-        shown = [repr(llm), llm.name, told.reason, repr(told), repr(metric), str(vars(metric))]
+        reported = metric.batch_score([ROW])[0]
+        shown = [repr(llm), llm.name, reported.reason, repr(reported), repr(metric), str(vars(metric))]
     assert all(KEY not in text for text in shown)
     with Server(lambda call: Act(status=401, content="no")) as server:
         metric = ContextRecall(llm=llm_factory("m", client=client_of(server)))
-        with pytest.raises(Unavailable, match="it is that of the client") as error:
+        with pytest.raises(Unavailable, match="it is the client's") as error:
             metric.score(**ROW)
     assert KEY not in str(error.value)
     for kept in tmp_path.rglob("*"):
@@ -197,13 +202,13 @@ def test_the_key_of_a_client_is_shown_nowhere(tmp_path):
             assert KEY.encode() not in kept.read_bytes()
 
 
-def test_a_budget_is_for_all_that_a_metric_asks():
+def test_a_budget_covers_all_calls_of_a_metric():
     metric = ContextRecall(llm=(model := Scripted()), cache=False, max_calls=3)
     rows = [{**ROW, "user_input": f"q{i}"} for i in range(3)]
-    told = [metric.batch_score([row])[0] for row in rows]
+    reported = [metric.batch_score([row])[0] for row in rows]
     assert len(model.sent) == 3
-    assert told[0] == 0.5
-    assert isnan(told[2])
+    assert reported[0] == 0.5
+    assert isnan(reported[2])
 
 
 def test_models_do_not_share_answers(server):

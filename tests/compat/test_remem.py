@@ -1,4 +1,4 @@
-"""REMem's metrics beside slow twins of its definitions: equal scores, keys, rounding, warnings."""
+"""REMem's metrics compared with slow twins of its definitions: scores, keys, rounding, warnings."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_white_space_and_case_matter():
     assert found == [True, False, False, False]
 
 
-def test_the_ideal_is_what_came_back():
+def test_the_ideal_ranking_has_only_retrieved_items():
     _, (scores,) = RetrievalNDCGAny().calculate_metric_scores([["a b c"]], [["x", "y", "a", "b"]], [2, 3, 4])
     best = 1 + 1 / log2(2)
     assert scores == pytest.approx(
@@ -177,7 +177,7 @@ def test_the_ideal_is_what_came_back():
 
 
 @pytest.mark.parametrize("chunks", [["a"], ["a", "a"], ["a", "\0", "a b"]])
-def test_gold_that_is_given_twice_is_never_all_found(chunks):
+def test_repeated_gold_is_never_fully_found(chunks):
     assert RetrievalRecallAll().calculate_metric_scores([["a", "a"]], [chunks], [3])[0] == {"Recall_all@3": 0.0}
     assert RetrievalRecallAll().calculate_metric_scores([["a", "a"], ["a"]], [chunks, chunks], [3])[0] == {
         "Recall_all@3": 0.5
@@ -187,7 +187,7 @@ def test_gold_that_is_given_twice_is_never_all_found(chunks):
 
 
 @pytest.mark.parametrize("chunk", ["Date: 3 May", "Date: 3 May\n", "Date: 3 May\n ", "user: ", "", " \n"])
-def test_a_chunk_of_which_nothing_is_left_comes_from_nowhere(chunk):
+def test_a_chunk_that_is_empty_after_stripping_matches_nothing(chunk):
     original = "user: yes \n no"
     assert comes_from(chunk, original)  # as everything holds the empty text
     assert not is_chunk_from_original(chunk, original)
@@ -227,7 +227,7 @@ def test_no_examples(metric):
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_short_rankings_are_warned_of(metric, caplog):
+def test_short_rankings_give_a_warning(metric, caplog):
     with caplog.at_level(logging.WARNING, LOG):
         metric().calculate_metric_scores([["a"]] * 2, [["a", "b"]] * 2, [1, 2])
         assert caplog.records == []
@@ -237,7 +237,7 @@ def test_short_rankings_are_warned_of(metric, caplog):
     assert record.getMessage() == "2 of 3 rankings are shorter than the largest k, 2; the shortest has 0 chunks"
 
 
-def test_the_lists_of_the_caller_stay_what_they_are():
+def test_the_arguments_are_not_changed():
     gold, chunks, k_list = [["b", "a", "b"]], [["x", "a", "x"]], [5, 1, 5]
     for metric in METRICS:
         metric().calculate_metric_scores(gold, chunks, k_list)
@@ -252,8 +252,8 @@ def test_k_lists_of_any_kind(k_list):
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("k_list", [[], [0], [1, -1], ["1"], [1.0], [True], [None], None, 5, "15"])
-def test_k_lists_that_cannot_be(metric, k_list):
-    with pytest.raises(BadArgument, match="k_list holds whole numbers"):
+def test_invalid_k_lists(metric, k_list):
+    with pytest.raises(BadArgument, match="k_list must have whole numbers"):
         metric().calculate_metric_scores([["a"]], [["a"]], k_list)
 
 
@@ -263,14 +263,14 @@ def test_k_lists_that_cannot_be(metric, k_list):
     [
         ([["a"]], [], "gold for 1 examples, but 0 rankings"),
         ([["a"]], [["a"], ["b"]], "gold for 1 examples, but 2 rankings"),
-        (["doc"], [["doc"]], "gold_docs: example 1 is no list of texts"),
-        ([["doc"]], ["doc"], "retrieved_chunks: example 1 is no list of texts"),
-        ([["a"], None], [["a"], ["a"]], "gold_docs: example 2 is no list of texts"),
-        ("doc", [["doc"]], "gold_docs holds a list of texts for each example"),
-        ([["a"]], None, "retrieved_chunks holds a list"),
+        (["doc"], [["doc"]], "gold_docs: example 1 is not a list of texts"),
+        ([["doc"]], ["doc"], "retrieved_chunks: example 1 is not a list of texts"),
+        ([["a"], None], [["a"], ["a"]], "gold_docs: example 2 is not a list of texts"),
+        ("doc", [["doc"]], "gold_docs must have a list of texts for each example"),
+        ([["a"]], None, "retrieved_chunks must have a list"),
         ([["a"]], [[None]], "item 1 of retrieved is null"),
     ],
 )
-def test_input_that_cannot_be(metric, gold, chunks, said):
+def test_invalid_input(metric, gold, chunks, said):
     with pytest.raises(karat.InputError, match=said):
         metric().calculate_metric_scores(gold, chunks, [1])

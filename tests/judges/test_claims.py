@@ -1,19 +1,19 @@
-"""The judge `claims` with a model: one call, attributed rank by rank, and what fails is missing."""
+"""The judge `claims` with a model: one call per query, scores at every rank, failures are missing."""
 
 from __future__ import annotations
 
 import asyncio
-import io
 
 import numpy as np
 import pytest
 
 import karat
 from karat.errors import BadArgument, InputError, Unavailable, UnknownName
-from karat.judges.attribution import calls_for, tokens
+from karat.judges.attribution import calls_for, max_tokens
 from karat.judges.support import NONE, Support, unite, vote
 from support.scripted import Scripted, framed, script
 from support.server import Act, Server
+from support.terminal import Terminal
 
 RAIN = "rain fell in Leeds all day"
 MUSEUM = "the museum is closed on Mondays"
@@ -35,7 +35,7 @@ def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-def judged(samples=SAMPLES, metrics=METRICS, change=lambda kind, told: told, **settings):
+def judged(samples=SAMPLES, metrics=METRICS, change=lambda kind, reported: reported, **settings):
     model = Scripted(change)
     judge = karat.Claims(model, **{"cache": False, **settings}).with_settings(backoff=0.0)
     return karat.evaluate(samples, metrics, judge=judge), model
@@ -44,7 +44,7 @@ def judged(samples=SAMPLES, metrics=METRICS, change=lambda kind, told: told, **s
 # ---- what comes of one call -----------------------------------------------------------------------------------------
 
 
-def test_every_k_comes_of_one_call():
+def test_one_call_scores_every_k():
     run, model = judged()
     first = {name: values[0] for name, values in run.scores.items()}
     assert first == pytest.approx({
@@ -65,7 +65,7 @@ def test_the_real_client_over_http():
         run = karat.evaluate(SAMPLES, METRICS, judge=judge)
         assert run.mean["recall@3"] == pytest.approx((2 / 3 + 1) / 2)
         assert server.count == 4
-        assert judge.asking.spent[:2] == (4, 0)
+        assert judge.spent[:2] == (4, 0)
         again = karat.evaluate(SAMPLES, METRICS, judge=judge.name)
         assert server.count == 4, "a second run asks nothing"
         assert again.table.equals(run.table)
@@ -87,7 +87,7 @@ def test_two_retrievers_are_judged_on_the_same_claims():
     assert karat.compare(one, other) is not None
 
 
-def test_sentences_make_it_one_call():
+def test_split_by_sentences_needs_one_call():
     run, model = judged(split="sentences")
     assert model.kinds() == ["attribute", "attribute"]
     assert [item.gold for item in run.gold("q2")] == [f"{TRAM}."]
@@ -104,10 +104,10 @@ def test_claims_may_be_supplied():
     both = [{**sample, "answer": f"{TRAM}."}]
     assert [item.gold for item in judged(both, "recall")[0].gold(1)] == [TRAM]
     assert len(judged(both, "recall", of="gold")[0].gold(1)) == 2
-    assert "the gold is not looked at" in str(judged(both, "recall")[0])
+    assert "the gold items are not used (of=gold uses their texts as claims)" in str(judged(both, "recall")[0])
 
 
-def test_a_copy_is_shown_once_and_earns_nothing():
+def test_a_copy_is_sent_once_and_scores_nothing():
     sample = {"retrieved": [RAIN, RAIN, MUSEUM], "answer": f"{RAIN}."}
     run, model = judged([sample], "precision@3 context_precision")
     assert [label for label in framed(model.sent[-1][0][-1]["content"]) if "passage" in label] == [
@@ -118,18 +118,18 @@ def test_a_copy_is_shown_once_and_earns_nothing():
     assert [hit.rank for hit in run.hits(1)] == [1, 2]
 
 
-def test_what_several_contexts_say_together_is_found_at_the_last_of_them():
-    def joint(kind, told):
-        for claim in told["claims"] if kind == "attribute" else ():
+def test_joint_support_counts_at_the_last_rank():
+    def joint(kind, reported):
+        for claim in reported["claims"] if kind == "attribute" else ():
             claim |= {"verdict": 1, "passages": [1, 3], "together": 1}
-        return told
+        return reported
 
     run, _ = judged([SAMPLES[0]], "recall@1,2,3 precision@3", joint)
     assert [run.mean[f"recall@{k}"] for k in (1, 2, 3)] == [0, 0, 1]
     assert run.mean["precision@3"] == pytest.approx(2 / 3)
 
 
-def test_undefined_where_there_is_no_answer_and_an_error_where_there_is_none_at_all():
+def test_a_query_without_an_answer_is_undefined_and_no_answers_are_an_error():
     rows = [
         *SAMPLES,
         {"id": "q3", "query": "?", "retrieved": [TRAM], "answer": None},
@@ -140,11 +140,11 @@ def test_undefined_where_there_is_no_answer_and_an_error_where_there_is_none_at_
     assert np.isnan(run.scores["recall"][2])
     assert run.scores["recall"][3] == 0
     assert run.all_hits.failed == {}
-    assert len(model.sent) == 5, "nothing is asked where nothing came back, or where there is nothing to claim"
+    assert len(model.sent) == 5, "no call if nothing was retrieved, or if there are no claims"
     assert "1 query has none" in str(run)
-    with pytest.raises(InputError, match=r'needs a field "answer", and no query has one, "q9" for one'):
+    with pytest.raises(InputError, match=r'needs a field "answer", but no query has one, such as "q9"'):
         judged([{"id": "q9", "retrieved": [TRAM]}], "recall")
-    with pytest.raises(InputError, match="reads the texts of what was retrieved"):
+    with pytest.raises(InputError, match="needs the texts of retrieved items"):
         judged([{"retrieved": [{"id": "a"}], "answer": "x."}], "recall")
     with pytest.raises(InputError, match="they have no texts"):
         judged([{"retrieved": [TRAM], "gold": [{"id": "a"}]}], "recall", of="gold")
@@ -154,10 +154,10 @@ def test_undefined_where_there_is_no_answer_and_an_error_where_there_is_none_at_
 
 
 def spoiled(**change):
-    def spoil(kind, told):
+    def spoil(kind, reported):
         if kind == "attribute":
-            told["claims"][0] |= change
-        return told
+            reported["claims"][0] |= change
+        return reported
 
     return spoil
 
@@ -172,7 +172,7 @@ BROKEN = {
     "a claim that is not there": (spoiled(claim=9), "there is no claim 9"),
     "a claim twice": (spoiled(claim=2), "claim 2 is judged twice"),
     "a claim too few": (lambda k, t: {"claims": t["claims"][:-1]} if k == "attribute" else t, "claim 3 is not judged"),
-    "a field too many": (spoiled(score=1), "fields that were not asked for"),
+    "a field too many": (spoiled(score=1), "fields that the schema does not allow"),
     "a text in the place of a list": (spoiled(passages="1"), "passages"),
 }
 
@@ -185,7 +185,7 @@ def test_a_broken_answer_is_missing_and_never_0(name):
     assert np.isnan(run.scores["recall@3"][0])
 
 
-def test_a_failure_costs_no_other_sample_and_keeps_the_gold():
+def test_a_failure_affects_no_other_sample_and_keeps_the_gold():
     def scripted(call):
         failing = "What happened?" in call.text and "passage 1" in framed(call.text)
         return Act(status=400, content="too long") if failing else script(call)
@@ -199,7 +199,7 @@ def test_a_failure_costs_no_other_sample_and_keeps_the_gold():
     assert run.gold_hash == good.gold_hash
 
 
-def test_claims_that_could_not_be_listed_fail():
+def test_queries_fail_if_claims_cannot_be_extracted():
     with Server(
         lambda call: Act(status=400, content="no") if "answer" in framed(call.text) else script(call)
     ) as server:
@@ -230,7 +230,7 @@ def test_long_inputs_are_split_and_nothing_is_left_out():
     shown = "".join(messages[-1]["content"] for messages, _ in model.sent[1:])
     assert all(shown.count(f"Sentence {i} says") == 7 for i in range(300))
     for messages, _ in model.sent[1:]:
-        assert sum(map(tokens, framed(messages[-1]["content"]).values())) <= 2000
+        assert sum(map(max_tokens, framed(messages[-1]["content"]).values())) <= 2000
 
 
 def test_every_claim_meets_every_passage():
@@ -244,7 +244,7 @@ def test_every_claim_meets_every_passage():
         shown = ["".join(piece.text for call in own for piece in call.pieces if piece.place == p) for p in range(4)]
         assert [text.replace(" ", "") for text in shown] == passages
     assert all(
-        sum(tokens(claims[c]) for c in call.claims) + sum(tokens(piece.text) for piece in call.pieces) <= 1000
+        sum(max_tokens(claims[c]) for c in call.claims) + sum(max_tokens(piece.text) for piece in call.pieces) <= 1000
         for call in calls
     )
 
@@ -252,24 +252,25 @@ def test_every_claim_meets_every_passage():
 # ---- repeats --------------------------------------------------------------------------------------------------------
 
 
-def test_repeats_vote_and_say_how_well_they_agree():
+def test_repeats_vote_and_report_their_agreement():
     count = iter(range(100))
 
-    def fickle(kind, told):
+    def fickle(kind, reported):
         if kind == "attribute" and next(count) == 1:
-            for claim in told["claims"]:
+            for claim in reported["claims"]:
                 claim |= {"verdict": 1, "passages": [1]}
-        return told
+        return reported
 
     run, model = judged([SAMPLES[0]], "recall@1,3", fickle, repeats=3, split="sentences", concurrency=1)
     assert len(model.sent) == 3
     assert run.mean == {"recall@1": 0, "recall@3": pytest.approx(2 / 3)}
     wanted = karat.stats.agreement.alpha([[1, 1, 1], [1, 1, 1], [0, 1, 0]])
-    assert f"judged 3 times, the majority counts; the agreement (Krippendorff's alpha) is {wanted:.2f}" in str(run)
+    agreement = f"The agreement of the repeats (Krippendorff's alpha) is {wanted:.2f}."
+    assert f"Judged 3 times, majority vote. {agreement}" in str(run)
     assert "repeats=3" in run.provenance.judge
 
 
-def test_each_repeat_is_asked_and_the_first_is_shared():
+def test_each_repeat_is_requested_and_the_first_is_shared():
     with Server(script) as server:
         karat.evaluate(SAMPLES, "recall", judge=karat.Claims("m", base_url=server.url))
         assert server.count == 4
@@ -306,26 +307,26 @@ def test_names_read_back(name):
     assert karat.judges.find_judge(name).name == name
 
 
-def test_settings_that_cannot_be():
+def test_invalid_settings():
     with pytest.raises(UnknownName, match="Did you mean answer"):
         karat.Claims(of="anwer")
     for bad in ({"repeats": 0}, {"repeats": True}, {"per_call": 10}, {"threshold": 2}):
         with pytest.raises(BadArgument):
             karat.Claims("m", **bad)
-    with pytest.raises(BadArgument, match="asks no model"):
+    with pytest.raises(BadArgument, match="calls no model"):
         karat.Claims(repeats=3)
     with pytest.raises(BadArgument, match="Did you mean temperature"):
         karat.Claims("openai(m, temprature=0)")
-    with pytest.raises(BadArgument, match="keys come from the environment") as told:
+    with pytest.raises(BadArgument, match="keys come from the environment") as reported:
         karat.Claims("openai(m, api_key=sk-0123456789)")
-    assert "sk-0123456789" not in str(told.value)
-    with pytest.raises(BadArgument, match="more than an address"):
+    assert "sk-0123456789" not in str(reported.value)
+    with pytest.raises(BadArgument, match="must be only an address"):
         karat.Relevance("m", base_url="http://me:secret@127.0.0.1:1")
     with pytest.raises(BadArgument, match="given by its name"):
         judged(base_url="http://127.0.0.1:1")
 
 
-def test_nothing_is_asked_when_a_judge_is_made(monkeypatch):
+def test_creating_a_judge_calls_no_model(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     assert karat.Claims("gpt-4o-mini").name == "claims(gpt-4o-mini)"
 
@@ -337,22 +338,22 @@ def test_inside_a_running_loop():
     assert asyncio.run(notebook()).mean == judged()[0].mean
 
 
-def test_the_estimate_is_of_everything_and_asked_for_once(monkeypatch, capsys):
-    monkeypatch.setattr("karat.llm.engine.on_terminal", lambda: True)
-    monkeypatch.setattr("sys.stdin", io.StringIO("no\nyes\n"))
+def test_the_estimate_covers_everything_and_is_confirmed_once(monkeypatch):
+    monkeypatch.setattr("sys.stdin", Terminal("no\nyes\n"))
+    monkeypatch.setattr("sys.stderr", shown := Terminal())
     judge = karat.Claims(model := Scripted(), cache=False, confirm=True)
-    with pytest.raises(Unavailable, match="nothing was asked"):
+    with pytest.raises(Unavailable, match="cancelled: no model was called"):
         karat.evaluate(SAMPLES, "recall", judge=judge)
     assert model.sent == []
     karat.evaluate(SAMPLES, "recall", judge=judge)
-    told = capsys.readouterr().err
-    assert told.count("Go on?") == 2, "once for each evaluation, not for each of its two requests"
-    assert told.count("4 calls to make") == 2
+    reported = shown.getvalue()
+    assert reported.count("Go on?") == 2, "once for each evaluation, not for each of its two requests"
+    assert reported.count("4 calls needed") == 2
 
 
-def test_after_an_interruption_nothing_more_is_asked():
+def test_after_an_interruption_nothing_more_is_requested():
     judge = karat.Claims(model := Scripted(), cache=False)
-    judge.asking.interrupted = True
+    judge.interrupted = True
     run = karat.evaluate(SAMPLES, "recall", judge=judge)
     assert model.sent == []
     assert set(run.all_hits.failed.values()) == {"its claims are not known: interrupted"}

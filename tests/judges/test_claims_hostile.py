@@ -1,4 +1,4 @@
-"""Contexts are data: whatever they say, the frame that is sent stays whole, and so does the answer's form."""
+"""Contexts are data: no text breaks its frame or the schema of the answer."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def sent_for(attack):
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_the_frame_stays_whole(name):
+def test_no_attack_breaks_a_frame(name):
     run, model = sent_for(ATTACKS[name])
     assert run.all_hits.failed == {}
     for messages, _ in model.sent[1:]:
@@ -72,11 +72,11 @@ def test_the_frame_stays_whole(name):
         outside = re.sub(
             r"<<<(?P<l>[^>]*?) (?P<w>[0-9a-f]{16})>>>\n.*?\n<<<end of (?P=l) (?P=w)>>>", "", content, flags=re.DOTALL
         )
-        assert not outside.strip(), "nothing stands outside of a frame"
+        assert not outside.strip(), "nothing is outside a frame"
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_the_rules_hold_nothing_of_the_data(name):
+def test_the_system_message_contains_no_data(name):
     _, model = sent_for(ATTACKS[name])
     for messages, schema in model.sent:
         kind = EXTRACT if "answer" in framed(messages[-1]["content"]) else ATTRIBUTE
@@ -99,7 +99,7 @@ def test_the_same_for_answers_claims_and_queries(name):
         assert len(lines) == 2 * texts
 
 
-def test_no_text_can_foresee_the_code():
+def test_no_text_can_predict_the_marker():
     """It follows from all texts: one that quotes the code of yesterday gets another."""
     first = attribute("q", [CLAIM], [GOOD])
     word, _ = frame_of(first.messages[-1]["content"])
@@ -109,7 +109,7 @@ def test_no_text_can_foresee_the_code():
     assert len(lines) == 6
 
 
-def test_what_is_inside_is_the_text_itself():
+def test_a_frame_contains_the_text_unchanged():
     request = attribute(None, [CLAIM], [GOOD, "a < b and [x] > {y}"])
     assert framed(request.messages[-1]["content"]) == {
         "claim 1": CLAIM,
@@ -118,11 +118,13 @@ def test_what_is_inside_is_the_text_itself():
     }
 
 
-def test_a_model_that_was_talked_into_it_still_cannot_break_the_form():
+def test_a_fooled_model_cannot_break_the_schema():
     """What a model may say is bounded by the schema and the check: here a claim that is not there."""
 
-    def fooled(kind, told):
-        return {"claims": [*told["claims"], told["claims"][0] | {"claim": 3}]} if kind == "attribute" else told
+    def fooled(kind, reported):
+        return (
+            {"claims": [*reported["claims"], reported["claims"][0] | {"claim": 3}]} if kind == "attribute" else reported
+        )
 
     run = karat.evaluate(
         [{"retrieved": [ATTACKS["JSON"]], "answer": f"{GOOD}. {CLAIM}."}], "recall",
@@ -131,12 +133,16 @@ def test_a_model_that_was_talked_into_it_still_cannot_break_the_form():
     assert "there is no claim 3" in run.all_hits.failed[0]
 
 
-def test_reasons_and_claims_come_out_harmless():
-    def hostile(kind, told):
+def test_reasons_and_claims_are_sanitized():
+    def hostile(kind, reported):
         if kind == "extract":
             return {"claims": ["<b>bold</b> \x1b[31m claim"]}
-        told["claims"][0] |= {"verdict": 1, "passages": [1], "reason": "<script>alert(1)</script>\x1b[2J" + "x" * 5000}
-        return told
+        reported["claims"][0] |= {
+            "verdict": 1,
+            "passages": [1],
+            "reason": "<script>alert(1)</script>\x1b[2J" + "x" * 5000,
+        }
+        return reported
 
     run = karat.evaluate(
         [{"retrieved": [GOOD], "answer": "a."}], "recall@1", judge=karat.Claims(Scripted(hostile), cache=False)
@@ -146,7 +152,7 @@ def test_reasons_and_claims_come_out_harmless():
     assert "<script>" not in run._repr_html_()
 
 
-def test_prompts_have_versions_of_their_own():
+def test_each_prompt_has_its_own_version():
     versions = [prompt.version for prompt in (EXTRACT, ATTRIBUTE, GRADE)]
     assert len(set(versions)) == 3
     assert attribute("q", ["c"], ["p"]).version == ATTRIBUTE.version

@@ -1,4 +1,4 @@
-"""`claims(lexical)`: support by words, and what it is worth beside labels of a person."""
+"""`claims(lexical)`: support by words, and its agreement with hand-made labels."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def test_sentences(text, wanted):
     assert sentences(text) == wanted
 
 
-def test_words_are_compared_without_endings_and_case():
+def test_words_are_stemmed_and_case_folded():
     assert words("The Refunds were PAID") == words("the refund were paid")
     assert words("1,000 twelve") == ("1000", "12")
     assert words("ＦＵＬＬ") == words("full")
 
 
-def test_what_is_said_is_supported_and_what_is_not_is_not():
+def test_supported_and_unsupported_claims():
     context = "Refunds are paid within ten days. The warehouse is in Leeds."
     assert supports("Refunds are paid within ten days.", "nothing", context) == [1]
     assert supports("The shop opens at nine.", context) == []
@@ -61,13 +61,13 @@ def test_what_is_said_is_supported_and_what_is_not_is_not():
     assert supports("Refunds are paid within ten days.") == []
 
 
-def test_rare_words_weigh_more_than_little_ones_and_than_those_of_every_context():
+def test_rare_words_weigh_more_than_stop_words_and_common_words():
     common = Words([f"tram line {i}" for i in "abcd"])
     assert common._weight("tram") < common._weight("a" * 9)
     assert common._weight("the") < common._weight("tram")
 
 
-def test_several_contexts_may_say_it_together():
+def test_several_contexts_may_support_a_claim_together():
     first, second = "Elin Sund designed the Harrow Bridge.", "Elin Sund trained in Copenhagen before."
     claim = "Elin Sund designed the Harrow Bridge and trained in Copenhagen."
     found = Words([first, "nothing", second]).support(claim)
@@ -99,12 +99,16 @@ def test_every_output_says_that_it_is_a_heuristic(tmp_path):
     assert run.provenance.judge == "claims(lexical)"
     run.save(tmp_path / "run.parquet")
     run.report(tmp_path / "run.html")
-    told = [str(run), run._repr_html_(), json.dumps(run.to_dict()), (tmp_path / "run.html").read_text("utf-8")]
-    told.append(str(karat.load(tmp_path / "run.parquet")))
-    for form in ("table", "json", "markdown"):
+
+    def printed(form):
         command = [KARAT, "eval", str(path), "recall@1 context_recall", "--judge", "claims(lexical)", "--format", form]
-        told.append(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    assert all(HEURISTIC in one for one in told)
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    texts = [str(run), run._repr_html_(), (tmp_path / "run.html").read_text("utf-8"), printed("table")]
+    texts += [str(karat.load(tmp_path / "run.parquet")), printed("markdown")]
+    assert all(HEURISTIC in text for text in texts)
+    for values in (run.to_dict(), json.loads(printed("json"))):
+        assert {"kind": "lexical_judge"} in values["provenance"]["notes"]
 
 
 def test_no_key_no_network_and_the_same_every_time(monkeypatch):
@@ -140,7 +144,7 @@ def test_the_threshold_may_be_set():
 
 
 def test_the_example_of_ragas_is_not_supported():
-    """Its page says 1.0; but that Paris is the capital of France does not say where the tower stands."""
+    """Its page says 1.0; but that Paris is the capital of France does not say where the tower is."""
     row = {"query": "Where is the Eiffel Tower located?", "retrieved": ["Paris is the capital of France."]}
     run = karat.evaluate([row | {"answer": "The Eiffel Tower is located in Paris."}], "context_recall", judge="claims")
     assert run.mean["context_recall"] == 0
@@ -155,7 +159,7 @@ CHUNKS = [
 ]
 
 
-def test_how_chunks_are_used():
+def test_chunk_metrics():
     rows = [{"retrieved": CHUNKS, "response": "The tower is in Paris.", "answer": "Something else."}]
     run = karat.evaluate(
         rows, "chunk_attribution chunk_utilization chunk_utilization@1", judge="claims(lexical, of=response)"
@@ -165,7 +169,7 @@ def test_how_chunks_are_used():
     assert run.mean["chunk_utilization"] == pytest.approx(5 / 13 / 3)
 
 
-def test_how_chunks_are_used_is_told_by_a_response_only():
+def test_chunk_metrics_need_a_judge_of_responses():
     with pytest.raises(karat.BadArgument, match="response"):
         karat.evaluate(ROWS, "chunk_utilization", judge="claims(lexical)")
     with pytest.raises(karat.BadArgument, match="response"):
@@ -174,10 +178,10 @@ def test_how_chunks_are_used_is_told_by_a_response_only():
         karat.evaluate(ROWS, "chunk_utilization", judge="claims(lexical, of=response)")
 
 
-# ---- beside a person ------------------------------------------------------------------------------------------------
+# ---- agreement with people -------------------------------------------------------------------------------------------
 
 
-def test_the_labelled_set_is_what_it_says():
+def test_the_labelled_set_is_consistent():
     rows = samples()
     claims = [claim for row in rows for claim in row["claims"]]
     kinds = Counter(claim["kind"] for claim in claims)
@@ -192,18 +196,18 @@ def test_the_labelled_set_is_what_it_says():
 
 def test_agreement_with_a_person():
     """It finds what is said in the same words and rejects what is said nowhere; the rest it often gets wrong."""
-    told = agreement()
-    assert told.kinds["verbatim"][0] == told.kinds["verbatim"][1]
-    assert told.kinds["unsupported"][0] >= told.kinds["unsupported"][1] - 1
-    assert told.kinds["number"][0] >= told.kinds["number"][1] - 1
-    assert told.accuracy > 0.6
-    assert told.kappa > 0.25
+    reported = agreement()
+    assert reported.kinds["verbatim"][0] == reported.kinds["verbatim"][1]
+    assert reported.kinds["unsupported"][0] >= reported.kinds["unsupported"][1] - 1
+    assert reported.kinds["number"][0] >= reported.kinds["number"][1] - 1
+    assert reported.accuracy > 0.6
+    assert reported.kappa > 0.25
     page = (Path(__file__).parents[2] / "docs" / "judges.md").read_text("utf-8")
-    assert f"{told.accuracy:.0%}".replace("%", " %") in page
-    assert f"{told.kappa:.2f}" in page
+    assert f"{reported.accuracy:.0%}".replace("%", " %") in page
+    assert f"{reported.kappa:.2f}" in page
 
 
-def test_a_passage_of_many_sentences_is_supported_where_it_stands():
+def test_a_verbatim_passage_of_many_sentences_is_supported():
     passage = "Invoices are kept for years. Owners download them. Details take a VAT number. No fee applies."
     retrieved = ["Bananas are yellow.", f"Help. {passage}  More."]
     run = karat.evaluate([{"retrieved": retrieved, "gold": [{"text": passage}]}], "recall@1,2", judge="claims(lexical)")

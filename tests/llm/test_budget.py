@@ -1,20 +1,21 @@
-"""Budgets: reserved before sending, never exceeded, and what is left out says so."""
+"""Budgets are reserved before sending and never exceeded; requests beyond them fail with the reason."""
 
 from __future__ import annotations
 
-import io
 import sys
 from threading import Thread
 
 import pytest
 
 from karat.errors import BadArgument, Unavailable
-from karat.llm import Engine, Spent
-from karat.llm.budget import Price, price_of
+from karat.llm import Engine
+from karat.llm.budget import price_of
 from karat.llm.endpoint import Endpoint
-from karat.llm.engine import Meter
+from karat.llm.engine import progress_text
+from karat.llm.model import Price
 from support.questions import questions, request, values
 from support.server import Act, Server
+from support.terminal import Terminal
 
 
 def good(call):
@@ -27,7 +28,7 @@ def test_calls_never_exceed_their_number():
         found = values(asked.ask(questions(50)))
     assert server.count == asked.spent.calls == 10
     assert found.count("good") == 10
-    assert found.count("not asked: the budget of 10 calls is used up") == 40
+    assert found.count("not called: the budget of 10 calls is used up") == 40
 
 
 def test_retries_are_calls():
@@ -35,7 +36,7 @@ def test_retries_are_calls():
         asked = Engine(server.model(), cache=None, max_calls=3, backoff=0)
         [cause] = values(asked.ask([request("x")]))
     assert server.count == 3
-    assert cause == "the endpoint answered 500: broken; not asked again: the budget of 3 calls is used up"
+    assert cause == "the endpoint answered 500: broken; no retry: the budget of 3 calls is used up"
 
 
 @pytest.mark.parametrize("usage", [(100, 20), (3, 1), (60, 900)])
@@ -51,10 +52,10 @@ def test_tokens_and_dollars_are_not_exceeded(limit, usage):
     assert found.count("good") >= min(600, affordable * 0.9 - 1)  # and what there was is used
     assert spent.calls == server.count == found.count("good")
     refused = [cause for cause in found if cause != "good"]
-    assert all(cause.startswith("not asked: the budget of ") for cause in refused)
+    assert all(cause.startswith("not called: the budget of ") for cause in refused)
 
 
-def test_what_is_reserved_and_not_used_is_there_for_others():
+def test_unused_reservations_are_released():
     with Server(good) as server:
         asked = Engine(server.model(max_tokens=5000), cache=None, max_tokens=30_000)
         found = values(asked.ask(questions(300)))
@@ -62,7 +63,7 @@ def test_what_is_reserved_and_not_used_is_there_for_others():
     assert server.most_at_once <= 6
 
 
-def test_the_budget_is_for_all_that_an_engine_is_asked_even_from_threads():
+def test_the_budget_covers_all_calls_of_an_engine_even_from_threads():
     with Server(good) as server:
         asked = Engine(server.model(), cache=None, max_calls=25)
         threads = [Thread(target=asked.ask, args=(questions(20),)) for _ in range(4)]
@@ -73,7 +74,7 @@ def test_the_budget_is_for_all_that_an_engine_is_asked_even_from_threads():
     assert server.count == asked.spent.calls == 25
 
 
-def test_what_is_in_the_cache_is_free(tmp_path):
+def test_cached_answers_are_free(tmp_path):
     with Server(good) as server:
         Engine(server.model(), cache=tmp_path / "c").ask(questions(10))
         asked = Engine(server.model(), cache=tmp_path / "c", max_calls=2)
@@ -82,7 +83,7 @@ def test_what_is_in_the_cache_is_free(tmp_path):
     assert asked.spent[:2] == (2, 10)
 
 
-def test_a_call_that_brought_nothing_is_counted_at_a_guess():
+def test_the_tokens_of_a_lost_call_are_guessed():
     with Server(lambda call: Act(cut="before")) as server:
         asked = Engine(server.model(), cache=None, retries=0, backoff=0)
         asked.ask([request("x" * 4000)])
@@ -93,7 +94,7 @@ def test_a_call_that_brought_nothing_is_counted_at_a_guess():
     assert asked.spent.prompt_tokens == 0
 
 
-def test_an_unknown_price_is_an_error_that_says_how_to_give_it():
+def test_an_unknown_price_is_an_error_with_a_hint():
     with pytest.raises(BadArgument, match=r"price=\(0\.15, 0\.6\)"):
         Engine("openai(mine, base_url=http://127.0.0.1:9)", cache=None, max_cost=1)
     Engine("openai(mine, base_url=http://127.0.0.1:9, price=(1, 2))", cache=None, max_cost=1)
@@ -106,13 +107,13 @@ def test_prices():
     assert price_of(Endpoint("gpt-4o-mini", price=(5, 6))) == (5, 6)
     assert price_of(Endpoint("gpt-4o-mini", price=(5, 6)), (1, 2)) == (1, 2)
     assert price_of(Endpoint("mine")) is None
-    assert Price(2, 8).of(1e6, 5e5) == 6
+    assert Price(2, 8).cost(1e6, 5e5) == 6
     for wrong in [(1,), (1, -1), (1, float("nan")), ("1", "2"), 3, (True, False)]:
         with pytest.raises(BadArgument, match="two numbers"):
             price_of(Endpoint("mine"), wrong)
 
 
-def test_cost_is_told():
+def test_cost_is_reported():
     with Server(good) as server:
         asked = Engine(server.model(), cache=None, prices=(10, 100))
         asked.ask(questions(4))
@@ -127,13 +128,8 @@ def test_the_estimate_counts_what_is_not_in_the_cache(tmp_path):
     assert estimate[:2] == (1, 5)
     assert 1200 < estimate.tokens < 1300
     assert estimate.cost == estimate.tokens / 1e6
-    assert str(estimate).startswith("1 call to make (5 answers in the cache), about 1,2")
-    assert "one for 4 bytes of prompt, 200 for an answer" in str(estimate)
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
+    assert str(estimate).startswith("1 call needed (5 answers cached), about 1,2")
+    assert "1 per 4 bytes of prompt, 200 per answer" in str(estimate)
 
 
 @pytest.mark.parametrize(("typed", "calls"), [("y\n", 3), ("yes\n", 3), ("n\n", 0), ("\n", 0), ("", 0)])
@@ -146,14 +142,14 @@ def test_confirmation_on_a_terminal(monkeypatch, typed, calls):
         if calls:
             asked.ask(questions(3))
         else:
-            with pytest.raises(Unavailable, match="as you wished"):
+            with pytest.raises(Unavailable, match="cancelled: no model was called"):
                 asked.ask(questions(3))
         assert server.count == calls
-    assert "3 calls to make" in shown.getvalue()
+    assert "3 calls needed" in shown.getvalue()
     assert "Go on? [y/N]" in shown.getvalue()
 
 
-def test_no_question_without_a_terminal_and_none_if_nothing_is_to_be_asked(monkeypatch, tmp_path):
+def test_no_confirmation_without_a_terminal_or_without_calls(monkeypatch, tmp_path):
     with Server(good) as server:
         Engine(server.model(), cache=tmp_path / "c", confirm=True).ask(questions(3))
         monkeypatch.setattr(sys, "stdin", Terminal(""))
@@ -162,31 +158,37 @@ def test_no_question_without_a_terminal_and_none_if_nothing_is_to_be_asked(monke
         assert server.count == 3
 
 
-def test_the_bar_tells_rate_cost_and_time_left(monkeypatch):
+def test_the_progress_bar_shows_rate_cost_and_time_left(monkeypatch):
     shown = Terminal()
     monkeypatch.setattr(sys, "stderr", shown)
     monkeypatch.setattr("karat._internal.progress.Progress.delay", 0.0)
     monkeypatch.setattr("karat._internal.progress.Progress.interval", 0.0)
     with Server(good) as server:
         Engine(server.model(), cache=None, prices=(10, 100), concurrency=1).ask(questions(20))
-        told = shown.getvalue()
-        assert "/s" in told
-        assert "$0.0300" in told
-        assert " s left" in told
-        assert told.endswith("\r\x1b[K")
+        reported = shown.getvalue()
+        assert "/s" in reported
+        assert "$0.0300" in reported
+        assert " s left" in reported
+        assert reported.endswith("\r\x1b[K")
         shown.truncate(0)
         Engine(server.model(), cache=None, progress=False).ask(questions(2))
         assert not shown.getvalue()
 
 
-def test_the_rate_is_that_of_calls_and_not_of_the_cache(monkeypatch):
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    cached = 0
-    meter = Meter(1000, lambda: Spent(0, cached, 0, 0, None), shown=True)
-    meter._began -= 10
-    for cached in range(1, 501):  # noqa: B007  # the meter asks for it
-        meter.step()
-    assert "left" not in meter._bar.title
-    for _ in range(100):
-        meter.step()
-    assert "10.0/s  40 s left" in meter._bar.title
+def test_the_rate_is_that_of_calls_and_the_time_left_follows_from_it():
+    assert progress_text(0, 500, 10.0, None) == "calls   0.0/s"
+    assert progress_text(100, 500, 10.0, None) == "calls  10.0/s  40 s left"
+    assert progress_text(100, 100_100, 10.0, 0.5) == "calls  10.0/s  $0.5000  3 h left"
+    assert progress_text(1, 1201, 1.0, 2.0) == "calls   1.0/s  $2.00  20 min left"
+
+
+def test_cached_answers_are_not_part_of_the_rate(monkeypatch, tmp_path):
+    shown = Terminal()
+    monkeypatch.setattr(sys, "stderr", shown)
+    monkeypatch.setattr("karat._internal.progress.Progress.delay", 0.0)
+    monkeypatch.setattr("karat._internal.progress.Progress.interval", 0.0)
+    with Server(good) as server:
+        Engine(server.model(), cache=tmp_path / "c", progress=False).ask(questions(50))
+        Engine(server.model(), cache=tmp_path / "c").ask(questions(50))
+    assert "calls   0.0/s  ███" in shown.getvalue()
+    assert "left" not in shown.getvalue()

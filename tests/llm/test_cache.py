@@ -1,4 +1,4 @@
-"""The cache: what answers are kept under, several processes at once, files that cannot be used, and its command."""
+"""The cache: keys, several processes at once, files that cannot be used, and `karat cache`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import pytest
 from karat.cli import main
 from karat.errors import BadArgument
 from karat.llm import BadAnswer, Cache, Engine, Reply, Request, find_model
-from karat.llm.cache import Kept, default_path, key_of
+from karat.llm.cache import default_path
 from support.questions import SCHEMA, questions, request, said, values
 from support.server import Act, Server, echo
 
 HERE = Path(__file__).parent
-KEPT = Kept({"said": "x"}, 3, 4)
+KEPT = Reply({"said": "x"}, 3, 4)
 
 
 def test_a_second_run_makes_no_call_and_needs_no_key_and_no_server(tmp_path):
@@ -34,7 +34,7 @@ def test_a_second_run_makes_no_call_and_needs_no_key_and_no_server(tmp_path):
     assert again.spent == (0, 30, 0, 0, None)
 
 
-def test_everything_that_matters_is_in_the_key():
+def test_the_cache_key_covers_everything_that_matters():
     base = Request([{"role": "user", "content": "a"}], SCHEMA, said, "v1")
     others = [
         ("m", Request([{"role": "user", "content": "b"}], SCHEMA, said, "v1")),
@@ -43,8 +43,8 @@ def test_everything_that_matters_is_in_the_key():
         ("m", Request(base.messages, SCHEMA, said, "v2")),
         ("n", base),
     ]
-    assert len({key_of("m", base), *(key_of(*other) for other in others)}) == 6
-    assert key_of("m", base) == key_of("m", Request(base.messages, dict(reversed(SCHEMA.items())), len, "v1"))
+    assert len({base.key("m"), *(other.key(model) for model, other in others)}) == 6
+    assert base.key("m") == Request(base.messages, dict(reversed(SCHEMA.items())), len, "v1").key("m")
 
 
 def test_sampling_parameters_and_endpoints_do_not_share_answers(tmp_path):
@@ -54,13 +54,13 @@ def test_sampling_parameters_and_endpoints_do_not_share_answers(tmp_path):
         assert (one.count, other.count) == (3, 1)
 
 
-def test_only_answers_that_passed_are_kept(tmp_path):
+def test_only_checked_answers_are_cached(tmp_path):
     with Server(lambda call: Act(content='{"said": "forbidden"}')) as server:
         Engine(server.model(), cache=tmp_path / "c", backoff=0, retries=1).ask(questions(2))
-    assert Cache(tmp_path / "c").held() == []
+    assert Cache(tmp_path / "c").models() == []
 
 
-def test_an_answer_that_no_longer_passes_is_asked_for_anew(tmp_path):
+def test_a_cached_answer_that_fails_its_check_is_requested_again(tmp_path):
     with Server(lambda call: Act(content=json.dumps({"said": str(call.number)}))) as server:
         Engine(server.model(), cache=tmp_path / "c").ask([request("x")])
 
@@ -74,7 +74,7 @@ def test_an_answer_that_no_longer_passes_is_asked_for_anew(tmp_path):
         assert server.count == 2
 
 
-def test_the_same_question_is_asked_once(tmp_path):
+def test_equal_requests_are_called_once(tmp_path):
     with Server(lambda call: Act(content='{"said": "good"}', delay=0.05)) as server:
         asked = Engine(server.model(), cache=tmp_path / "c")
         assert values(asked.ask([request("x") for _ in range(50)])) == ["good"] * 50
@@ -84,7 +84,7 @@ def test_the_same_question_is_asked_once(tmp_path):
         assert server.count == 6
 
 
-def test_one_failing_copy_of_a_question_leaves_the_others_their_own_tries(tmp_path):
+def test_equal_requests_fail_independently(tmp_path):
     with Server(lambda call: Act(status=400) if call.before == 0 else echo(call)) as server:
         found = values(Engine(server.model(), cache=tmp_path / "c").ask([request("x") for _ in range(3)]))
     assert sorted(found)[1:] == ["x", "x"]
@@ -106,22 +106,22 @@ def test_several_processes_at_once_lose_nothing_and_agree(tmp_path):
                 pool.map(lambda _: subprocess.run(command, capture_output=True, text=True, check=False), range(6))
             )
     assert [run.stderr for run in runs] == [""] * 6
-    told = [json.loads(run.stdout)["values"] for run in runs]
-    assert all(one == told[0] for one in told)
-    assert all(value.startswith(f"q{place} ") for place, value in enumerate(told[0]))
-    [held] = Cache(tmp_path / "c").held()
+    reported = [json.loads(run.stdout)["values"] for run in runs]
+    assert all(one == reported[0] for one in reported)
+    assert all(value.startswith(f"q{place} ") for place, value in enumerate(reported[0]))
+    [held] = Cache(tmp_path / "c").models()
     assert held.answers == 150
 
 
 def test_a_forked_process_opens_the_file_for_itself(tmp_path):
     cache = Cache(tmp_path / "c")
     cache.put("a", "m", "v", KEPT)
-    before = cache._at
+    before = cache._connections[os.getpid()]
     if (child := os.fork()) == 0:
         try:
             cache.put("b", "m", "v", KEPT)
         finally:
-            os._exit(0 if cache._at is not before else 1)
+            os._exit(0 if cache._connections[os.getpid()] is not before else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert cache.get("b") == KEPT
 
@@ -132,7 +132,7 @@ def test_the_journal_is_written_ahead(tmp_path):
 
 
 @pytest.mark.parametrize("spoiled", ["garbage", "cut", "foreign", "folder", "parent"])
-def test_a_file_that_cannot_be_used_is_told(tmp_path, spoiled):
+def test_a_file_that_cannot_be_used_is_reported(tmp_path, spoiled):
     path = tmp_path / "c"
     if spoiled == "garbage":
         path.write_bytes(b"this is no database, but it is long enough to be taken for one" * 100)
@@ -156,7 +156,7 @@ def test_a_file_that_cannot_be_used_is_told(tmp_path, spoiled):
     assert main(["cache", "info", "--cache", str(path)]) == (0 if spoiled == "parent" else 2)
 
 
-def test_a_cache_that_breaks_on_the_way_costs_no_answer(tmp_path, caplog):
+def test_a_cache_that_fails_during_a_run_loses_no_answer(tmp_path, caplog):
     def script(call):
         if call.number == 5:
             sqlite3.connect(tmp_path / "c").execute("DROP TABLE answers")
@@ -165,8 +165,8 @@ def test_a_cache_that_breaks_on_the_way_costs_no_answer(tmp_path, caplog):
     with Server(script) as server:
         asked = Engine(server.model(), cache=tmp_path / "c", concurrency=1)
         assert values(asked.ask(questions(20))) == [f"q{place}" for place in range(20)]
-    assert "answers are no longer kept" in asked.remark
-    assert sum("no longer kept" in record.message for record in caplog.records) == 1
+    assert "answers are no longer stored" in asked.warning
+    assert sum("no longer stored" in record.message for record in caplog.records) == 1
 
 
 def test_a_read_only_cache_is_read(tmp_path):
@@ -180,12 +180,12 @@ def test_a_read_only_cache_is_read(tmp_path):
             _unwritable(folder, path)
             reader, writer = os.pipe()
             if (child := os.fork()) == 0:
-                _told_by_nobody(path, writer, server.model())
+                _reported_by_nobody(path, writer, server.model())
             os.close(writer)
-            with os.fdopen(reader) as told:
-                remark, first, fourth = json.loads(told.read())
+            with os.fdopen(reader) as reported:
+                remark, first, fourth = json.loads(reported.read())
             os.waitpid(child, 0)
-        assert "is read-only: new answers are not kept" in remark
+        assert "is read-only: new answers are not stored" in remark
         assert (first, fourth) == ("q0", "q3")
     finally:
         folder.chmod(0o700)
@@ -211,16 +211,16 @@ class Stranger:
         return Reply({"said": messages[0]["content"]}, 1, 1)
 
 
-def _told_by_nobody(path, writer, model):
-    told = ["crashed", "", ""]
+def _reported_by_nobody(path, writer, model):
+    reported = ["crashed", "", ""]
     try:
         if os.geteuid() == 0:
             os.setuid(65534)
         asked = Engine(Stranger(model), cache=path)
         found = values(asked.ask(questions(4)))
-        told = [asked.remark, found[0], found[3] if asked.spent.cached == 3 else "not read"]
+        reported = [asked.warning, found[0], found[3] if asked.spent.cached == 3 else "not read"]
     finally:
-        os.write(writer, json.dumps(told).encode())
+        os.write(writer, json.dumps(reported).encode())
         os._exit(0)
 
 
@@ -246,19 +246,19 @@ def filled(monkeypatch, tmp_path):
 
 def test_info(filled, capsys):
     assert main(["cache", "info"]) == 0
-    told = capsys.readouterr().out
-    assert "1,200 answers" in told
-    assert "\x1b" not in told
-    assert [line.split()[:4] for line in told.splitlines()[3:]] == [
+    reported = capsys.readouterr().out
+    assert "1,200 answers" in reported
+    assert "\x1b" not in reported
+    assert [line.split()[:4] for line in reported.splitlines()[3:]] == [
         ["a", "800", "2,400", "3,200"],
         ["b\ufffd[2J", "400", "1,200", "1,600"],
     ]
 
 
-def test_info_makes_no_file(monkeypatch, tmp_path, capsys):
+def test_info_creates_no_file(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert main(["cache", "info"]) == 0
-    assert "there is none yet" in capsys.readouterr().out
+    assert "no cache yet" in capsys.readouterr().out
     assert main(["cache", "clear", "--yes"]) == 0
     assert main(["cache", "export"]) == 0
     assert list(tmp_path.iterdir()) == []
@@ -268,9 +268,9 @@ def test_clear(filled, capsys):
     assert main(["cache", "clear"]) == 1  # nobody is there to be asked
     assert "--yes" in capsys.readouterr().out
     assert main(["cache", "clear", "--model", "a", "--yes"]) == 0
-    assert "cleared 800 answers" in capsys.readouterr().out
+    assert "deleted 800 answers" in capsys.readouterr().out
     assert main(["cache", "clear", "--yes"]) == 0
-    assert filled.held() == []
+    assert filled.models() == []
 
 
 def test_export(filled, capsys, tmp_path):

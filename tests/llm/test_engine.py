@@ -1,4 +1,4 @@
-"""The engine with the real client against the scripted server: what it asks again, what it does not, what it keeps."""
+"""The engine, with the real client against a scripted server: retries, failures, interruptions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 from karat.errors import BadArgument, Unavailable
 from karat.llm import Answer, Engine, Failure, Reply, Request
-from karat.llm.batch import spread_wait
+from karat.llm.batch import backoff_seconds
 from support.questions import SCHEMA, questions, request, values
 from support.server import Act, Server, echo, faulty
 
@@ -32,7 +32,7 @@ def first(act, then=good):
     return lambda call: act if call.before == 0 else then(call)
 
 
-def test_answers_stand_where_their_requests_stood():
+def test_answers_are_in_the_order_of_requests():
     with Server(lambda call: Act(content=echo(call).content, delay=0.02 if call.number % 3 == 0 else 0)) as server:
         asked = engine(server)
         found = asked.ask(questions(40))
@@ -41,7 +41,7 @@ def test_answers_stand_where_their_requests_stood():
     assert asked.spent == (40, 0, 800, 200, None)
 
 
-def test_the_protocol_that_is_spoken():
+def test_the_body_of_a_call():
     with Server(good) as server:
         Engine(server.model(temperature=0.5, seed=7, max_tokens=99), cache=None).ask([request("hello")])
     [call] = server.calls
@@ -91,7 +91,7 @@ TROUBLES = {
 
 
 @pytest.mark.parametrize("trouble", TROUBLES.values(), ids=TROUBLES)
-def test_trouble_is_asked_again(trouble):
+def test_transient_faults_are_retried(trouble):
     with Server(first(trouble)) as server:
         asked = engine(server, timeout=0.5 if trouble.delay else 30)
         assert values(asked.ask([request("x")])) == ["good"]
@@ -99,9 +99,9 @@ def test_trouble_is_asked_again(trouble):
 
 
 @pytest.mark.parametrize("trouble", TROUBLES.values(), ids=TROUBLES)
-def test_calls_for_one_request_are_bounded_and_cost_no_other(trouble):
+def test_calls_per_request_are_bounded_and_affect_no_other_request(trouble):
     with Server(lambda call: trouble if call.text == "q1" else echo(call)) as server:
-        asked = engine(server, timeout=0.2 if trouble.delay else 30, retries=2)
+        asked = engine(server, timeout=0.5 if trouble.delay else 30, retries=2)
         q0, q1, q2 = values(asked.ask(questions(3)))
     assert (q0, q2) == ("q0", "q2")
     assert q1.endswith("(3 calls)")
@@ -122,10 +122,10 @@ def test_one_fenced_block_is_accepted(fence):
         (Act(status=413, content="too big"), "the endpoint answered 413: too big"),
         (Act(status=422, content="odd"), "the endpoint answered 422: odd"),
         (Act(refusal="I cannot"), "the model refused to answer"),
-        (Act(finish="content_filter"), "the content filter of the endpoint refused"),
+        (Act(finish="content_filter"), "the endpoint's content filter refused"),
     ],
 )
-def test_what_is_not_worth_another_call(refusal, cause):
+def test_permanent_faults_are_not_retried(refusal, cause):
     with Server(lambda call: refusal if call.text == "q1" else echo(call)) as server:
         assert values(engine(server).ask(questions(3))) == ["q0", cause, "q2"]
         assert server.count == 3
@@ -134,39 +134,39 @@ def test_what_is_not_worth_another_call(refusal, cause):
 @pytest.mark.parametrize(
     ("act", "words"),
     [
-        (Act(status=401, content="bad key"), r"refuses the key \(401\); it is read from OPENAI_API_KEY"),
-        (Act(status=403, content="no"), r"forbids it \(403\)"),
+        (Act(status=401, content="bad key"), r"rejected the key \(401\); it is read from OPENAI_API_KEY"),
+        (Act(status=403, content="no"), r"denied access \(403\)"),
         (Act(status=404, content="no"), r"no such model or address \(404\)"),
-        (Act(status=429, finish="insufficient_quota"), "no money left"),
-        (Act(status=400, content="no", refusal="temperature"), "does not take temperature=0; write temperature=none"),
+        (Act(status=429, finish="insufficient_quota"), "no quota left"),
+        (Act(status=400, content="no", refusal="temperature"), "does not accept temperature=0; write temperature=none"),
     ],
 )
-def test_what_every_request_would_meet_is_one_error(act, words):
+def test_a_fault_of_every_request_is_one_error(act, words):
     with Server(lambda call: act) as server:
         with pytest.raises(Unavailable, match=words):
             engine(server, concurrency=4).ask(questions(500))
         assert server.count <= 4
 
 
-def test_a_key_refused_in_the_middle_costs_no_answer():
+def test_a_key_rejected_during_a_run_loses_no_answer():
     with Server(lambda call: echo(call) if call.number < 10 else Act(status=401)) as server:
         found = values(engine(server, concurrency=1).ask(questions(30)))
     assert found[:10] == [f"q{place}" for place in range(10)]
-    assert found[10] == "the endpoint refuses the key (401)"
-    assert all(cause.startswith("not asked: the endpoint refuses the key") for cause in found[11:])
+    assert found[10] == "the endpoint rejected the key (401)"
+    assert all(cause.startswith("not called: the endpoint rejected the key") for cause in found[11:])
     assert server.count == 11
 
 
-def test_nobody_listens():
+def test_an_unreachable_endpoint_is_one_error():
     with Server() as server:
         pass
-    with pytest.raises(Unavailable, match=r"cannot connect to the endpoint \(3 tries\)"):
+    with pytest.raises(Unavailable, match=r"cannot connect to the endpoint \(3 calls\)"):
         engine(server, retries=2).ask(questions(200))
 
 
 @pytest.mark.parametrize("form", ["seconds", "milliseconds", "date"])
-def test_retry_after_is_honoured_by_all(form):
-    told = {
+def test_all_requests_respect_retry_after(form):
+    reported = {
         "seconds": {"retry-after": "0.6"},
         "milliseconds": {"retry-after-ms": "600", "retry-after": "0"},
         "date": {"retry-after": format_datetime(datetime.now(UTC) + timedelta(seconds=3), usegmt=True)},
@@ -175,7 +175,7 @@ def test_retry_after_is_honoured_by_all(form):
 
     def script(call):
         times.append(monotonic())
-        return Act(status=429, headers=told) if call.number == 0 else good(call)
+        return Act(status=429, headers=reported) if call.number == 0 else good(call)
 
     with Server(script) as server:
         assert values(engine(server, concurrency=1).ask(questions(5))) == ["good"] * 5
@@ -189,13 +189,13 @@ def test_twenty_percent_of_faults_lose_nothing():
     assert server.count > 330
 
 
-def test_calls_at_once_are_bounded():
+def test_simultaneous_calls_are_bounded():
     with Server(lambda call: Act(content='{"said": "good"}', delay=0.05)) as server:
         engine(server, concurrency=7).ask(questions(60))
         assert 4 <= server.most_at_once <= 7
 
 
-def test_fewer_calls_at_once_while_there_is_overload():
+def test_overload_reduces_concurrency():
     """A server that bears four calls at once gets fewer in vain than if all thirty-two went on knocking."""
 
     def script(call):
@@ -209,7 +209,7 @@ def test_fewer_calls_at_once_while_there_is_overload():
     assert server.count < 600
 
 
-def test_a_server_without_response_format_is_told_the_schema_in_words(caplog):
+def test_a_server_without_response_format_gets_the_schema_as_text(caplog):
     def script(call):
         if "response_format" in call.body:
             return Act(status=400, content="response_format is not supported", delay=0.02)
@@ -222,7 +222,7 @@ def test_a_server_without_response_format_is_told_the_schema_in_words(caplog):
     words = server.calls[-1].body["messages"]
     assert json.dumps(SCHEMA) in words[0]["content"]
     assert words[1]["content"].startswith("q")
-    assert sum("schema is sent in words" in record.message for record in caplog.records) == 1
+    assert sum("schema is sent as text" in record.message for record in caplog.records) == 1
 
 
 def test_inside_a_running_loop_and_in_threads():
@@ -243,7 +243,7 @@ def test_inside_a_running_loop_and_in_threads():
         assert asked.spent.calls == 90
 
 
-def test_two_passes_in_one_loop_share_connections():
+def test_two_batches_in_one_loop_share_connections():
     with Server() as server:
         asked = engine(server)
 
@@ -254,15 +254,14 @@ def test_two_passes_in_one_loop_share_connections():
     assert values(short) + values(long) == [f"q{place}" for count in (3, 30) for place in range(count)]
 
 
-def test_cancelling_keeps_what_is_done(tmp_path):
+def test_cancelling_keeps_finished_answers(tmp_path):
     with Server(lambda call: Act(content=echo(call).content, delay=30 if call.text == "q9" else 0)) as server:
         asked = engine(server, cache=tmp_path / "cache")
 
         async def cancelled():
             task = asyncio.create_task(asked.aask(questions(10)))
-            while server.count < 10 or server.under_way > 1:  # noqa: ASYNC110  # it is another loop's
+            while asked.estimate(questions(10)).calls > 1 or server.count < 10:  # noqa: ASYNC110  # another loop's
                 await asyncio.sleep(0.01)
-            await asyncio.sleep(0.1)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
@@ -270,10 +269,10 @@ def test_cancelling_keeps_what_is_done(tmp_path):
         asyncio.run(cancelled())
     assert asked.estimate(questions(10)).calls == 1
     assert asked.spent.calls == 10
-    assert asked._budget._under_way == 0  # or a later pass would wait for it
+    assert asked._budget._in_flight == 0  # or a later pass would wait for it
 
 
-def test_a_mistake_in_a_check_costs_its_request_alone():
+def test_a_bug_in_a_check_fails_only_its_request():
     def broken(answer):
         return answer["missing"]
 
@@ -283,7 +282,7 @@ def test_a_mistake_in_a_check_costs_its_request_alone():
     assert server.count == 3
 
 
-def test_a_mistake_in_a_check_does_not_cost_an_answer_that_is_kept(tmp_path):
+def test_a_bug_in_a_check_does_not_delete_a_cached_answer(tmp_path):
     with Server() as server:
         engine(server, cache=tmp_path / "c").ask([request("a")])
         for _ in range(2):
@@ -293,19 +292,19 @@ def test_a_mistake_in_a_check_does_not_cost_an_answer_that_is_kept(tmp_path):
         assert server.count == 1
 
 
-def test_half_a_character_is_written_out():
+def test_a_lone_surrogate_is_escaped():
     with Server() as server:
         assert values(engine(server).ask([request("half \ud800")])) == ["half \\ud800"]
         assert server.count == 1
 
 
-def test_a_mistake_of_the_engine_is_not_a_failure(monkeypatch):
-    monkeypatch.setattr("karat.llm.batch.size", lambda *_: 1 / 0)
+def test_a_bug_of_the_engine_is_raised(monkeypatch):
+    monkeypatch.setattr("karat.llm.batch.request_size", lambda *_: 1 / 0)
     with Server() as server, pytest.raises(ZeroDivisionError):
         engine(server).ask(questions(50))
 
 
-def test_a_schema_beyond_what_is_checked_is_refused_before_a_call():
+def test_an_unsupported_schema_is_refused_before_a_call():
     with Server() as server:
         odd = Request([], {"type": "object", "patternProperties": {}}, lambda answer: answer, "v1")
         with pytest.raises(BadArgument, match="patternProperties"):
@@ -313,7 +312,7 @@ def test_a_schema_beyond_what_is_checked_is_refused_before_a_call():
         assert server.count == 0
 
 
-def test_usage_that_is_not_told_is_counted_roughly():
+def test_usage_that_is_not_reported_is_counted_roughly():
     with Server(lambda call: Act(content='{"said": "good"}', usage=None)) as server:
         asked = engine(server)
         asked.ask([request("x" * 4000)])
@@ -328,31 +327,31 @@ def test_tokens_of_bad_answers_are_counted():
     assert asked.spent == (2, 0, 40, 10, None)
 
 
-def test_the_log_is_quiet_and_holds_no_text(caplog):
+def test_the_log_is_short_and_contains_no_text(caplog):
     caplog.set_level(logging.INFO, "karat.llm")
     with Server(first(Act(status=500, content="trouble"))) as server:
         engine(server).ask([request("the text of a user")])
-    told = [record.getMessage() for record in caplog.records if record.name == "karat.llm"]
-    assert len(told) == 2
-    assert "1 call to make (0 answers in the cache)" in told[0]
-    assert "1 of 1 answered; 2 calls so far" in told[1]
+    reported = [record.getMessage() for record in caplog.records if record.name == "karat.llm"]
+    assert len(reported) == 2
+    assert "1 call needed (0 answers cached)" in reported[0]
+    assert "1 of 1 answered; 2 calls so far" in reported[1]
     assert "the text of a user" not in caplog.text
 
 
-def test_nothing_to_ask():
+def test_no_requests():
     assert Engine("openai(m, base_url=http://127.0.0.1:9)", cache=None).ask([]) == []
 
 
-def test_waits_double_and_are_spread_by_a_seed():
+def test_backoff_doubles_with_seeded_jitter():
     for call in range(1, 5):
-        waits = [spread_wait(0.5, f"key{place}", call) for place in range(200)]
+        waits = [backoff_seconds(0.5, f"key{place}", call) for place in range(200)]
         assert all(0.25 <= wait / 2 ** (call - 1) <= 0.75 for wait in waits)
         assert max(waits) > 1.5 * min(waits)
-        assert waits == [spread_wait(0.5, f"key{place}", call) for place in range(200)]
-    assert spread_wait(0.5, "key", 100) <= 45
+        assert waits == [backoff_seconds(0.5, f"key{place}", call) for place in range(200)]
+    assert backoff_seconds(0.5, "key", 100) <= 45
 
 
-def test_a_function_of_the_users():
+def test_a_custom_function():
     async def ask(messages, schema):
         if messages[0]["content"] == "q1":
             return {"said": 1}

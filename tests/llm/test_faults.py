@@ -1,4 +1,4 @@
-"""What errors mean, whosever they are."""
+"""Errors of client libraries as faults."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from karat.llm.faults import MOST_WAIT, fault_of, retry_after
+from karat.llm.faults import MAX_WAIT, fault_of, retry_after
 
 
 @pytest.mark.parametrize(
@@ -16,11 +16,11 @@ from karat.llm.faults import MOST_WAIT, fault_of, retry_after
     [
         ({"retry-after": "2.5"}, 2.5, 2.5),
         ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5, 1.5),
-        ({"retry-after": "86400"}, MOST_WAIT, MOST_WAIT),
-        ({"retry-after": "inf"}, MOST_WAIT, MOST_WAIT),
+        ({"retry-after": "86400"}, MAX_WAIT, MAX_WAIT),
+        ({"retry-after": "inf"}, MAX_WAIT, MAX_WAIT),
         ({"retry-after": "-3"}, 0, 0),
         ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0, 0),
-        ({"retry-after": "Wed, 21 Oct 2999 07:28:00 GMT"}, MOST_WAIT, MOST_WAIT),
+        ({"retry-after": "Wed, 21 Oct 2999 07:28:00 GMT"}, MAX_WAIT, MAX_WAIT),
         ({"retry-after": "Wed, 21 Oct 2015 07:28:00 -0000"}, 0, 0),
     ],
 )
@@ -36,7 +36,7 @@ def test_retry_after_a_date():
 
 
 @pytest.mark.parametrize("text", ["", "soon", "nan", "12 parsecs", "Wed, 99 Oct 2015 07:28:00 GMT", "\ud800"])
-def test_what_says_nothing(text):
+def test_invalid_retry_after(text):
     assert retry_after({"retry-after": text}) is None
 
 
@@ -60,6 +60,6 @@ def test_errors_of_other_clients():
     assert fault_of(ClientResponseError()).overload
     assert fault_of(HTTPError()).wait == 3
     assert fault_of(ReadTimeout()).billed
-    assert fault_of(ServerDisconnectedConnectionError()).again
+    assert fault_of(ServerDisconnectedConnectionError()).retry
     assert fault_of(ConnectionRefusedError()).unreached
-    assert not fault_of(ValueError("x")).again
+    assert not fault_of(ValueError("x")).retry

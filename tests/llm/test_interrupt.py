@@ -54,26 +54,26 @@ def test_kill_9_loses_at_most_the_calls_in_flight(tmp_path):
         before = server.count
         assert before < _COUNT
         out, err = started(server, tmp_path / "c").communicate()
-        told = json.loads(out)
-        assert told["values"] == [f"q{place}" for place in range(_COUNT)]
+        reported = json.loads(out)
+        assert reported["values"] == [f"q{place}" for place in range(_COUNT)]
         assert server.count - _COUNT <= 4
-        assert told["spent"]["cached"] >= before - 4
+        assert reported["spent"]["cached"] >= before - 4
         assert not err
 
 
-def test_ctrl_c_keeps_what_is_done(tmp_path):
+def test_ctrl_c_keeps_finished_answers(tmp_path):
     with Server(slow) as server:
         running = started(server, tmp_path / "c", 2000)
         wait_for(lambda: server.count >= 50)
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=30)
-    told = json.loads(out)
+    reported = json.loads(out)
     assert running.returncode == 0
-    assert told["interrupted"]
-    done = [value for value in told["values"] if value != "interrupted"]
+    assert reported["interrupted"]
+    done = [value for value in reported["values"] if value != "interrupted"]
     assert 40 <= len(done) < 2000
-    assert told["values"] == [f"q{place}" if f"q{place}" in done else "interrupted" for place in range(2000)]
-    assert "Ctrl-C again leaves at once" in err
+    assert reported["values"] == [f"q{place}" if f"q{place}" in done else "interrupted" for place in range(2000)]
+    assert "press Ctrl-C again to leave at once" in err
     assert Engine(server.model(), cache=tmp_path / "c").estimate(questions(2000)).cached == len(done)
 
 
@@ -119,7 +119,7 @@ def interruptible():
     signal.signal(signal.SIGINT, before)
 
 
-def test_an_engine_can_be_asked_again_after_an_interruption(interruptible):
+def test_an_engine_works_again_after_an_interruption(interruptible):
     with Server(slow) as server:
         asked = Engine(server.model(), cache=None)
         sent = []
@@ -138,7 +138,7 @@ def test_an_engine_can_be_asked_again_after_an_interruption(interruptible):
 
 
 @pytest.mark.parametrize("cache", [None, "c"])
-def test_requests_are_made_when_they_are_needed_and_not_kept(tmp_path, cache):
+def test_requests_are_created_lazily_and_released(tmp_path, cache):
     """Of a lazy sequence, few requests live at the same time."""
 
     class Marked(Request):  # has no slots, so that it can be watched

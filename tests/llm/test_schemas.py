@@ -1,4 +1,4 @@
-"""Answers against schemas."""
+"""Answers are checked against schemas."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from karat.errors import BadArgument
 from karat.llm import BadAnswer
-from karat.llm.schemas import check_schema, follow, read_answer
+from karat.llm.request import check_schema, follow, read_answer
 
 CASES = [
     ({"type": "integer"}, [0, -3], [0.0, 1.5, True, "1", None]),
@@ -39,21 +39,21 @@ def test_follow(schema, good, bad):
             follow(value, schema)
 
 
-def test_the_place_is_told():
+def test_an_error_names_the_place():
     schema = {"type": "object", "properties": {"a": {"type": "array", "items": {"enum": [0, 1]}}}}
-    with pytest.raises(BadAnswer, match=r"answer\.a\[1\] is none of the values allowed"):
+    with pytest.raises(BadAnswer, match=r"answer\.a\[1\] is none of the allowed values"):
         follow({"a": [0, 7]}, schema)
 
 
 @pytest.mark.parametrize(
     "text", ["", "{", "[1]", "3", "null", '{"a": 1} {"a": 2}', "// x\n{}", "{'a': 1}", '{"a": Infinity}']
 )
-def test_what_is_no_answer(text):
+def test_texts_that_are_no_answer(text):
     with pytest.raises(BadAnswer):
         read_answer(text)
 
 
-def test_half_a_character():
+def test_a_lone_surrogate_is_no_json():
     with pytest.raises(BadAnswer):
         read_answer('{"a": "\ud800"}')
 
@@ -61,6 +61,6 @@ def test_half_a_character():
 @pytest.mark.parametrize(
     "schema", [{"oneOf": []}, {"type": "float"}, {"properties": {"a": {"$ref": "#"}}}, {"items": {"pattern": "x"}}]
 )
-def test_schemas_beyond_what_is_checked(schema):
+def test_unsupported_schemas(schema):
     with pytest.raises(BadArgument):
         check_schema(schema)

@@ -1,4 +1,4 @@
-"""A canary of a key goes through every way of failing, and is looked for everywhere."""
+"""A canary key passes through every kind of failure and must appear nowhere."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from karat.cli import main
 from karat.errors import KaratError
 from karat.llm import Engine, find_model
-from karat.llm.faults import told
+from karat.llm.faults import redact
 from llm.test_engine import TROUBLES
 from support.questions import questions, request
 from support.server import Act, Server
@@ -55,7 +55,7 @@ def test_a_key_appears_nowhere(act, variable, monkeypatch, tmp_path, caplog, cap
     assert all(CANARY not in text for text in seen)
 
 
-def test_a_function_that_spills_its_key(monkeypatch, caplog):
+def test_a_function_that_leaks_its_key(monkeypatch, caplog):
     monkeypatch.setenv("MY_SERVICE_TOKEN", CANARY)
 
     async def ask(messages, schema):
@@ -87,8 +87,8 @@ def test_no_key(monkeypatch):
         Engine("gpt-4o-mini", cache=None).ask([request("x")])
 
 
-def test_what_looks_like_a_key():
-    assert told("key sk-abcd1234*** and Bearer abc at http://me:pw@host/ api_key=xyz\nend") == (
+def test_keys_are_redacted():
+    assert redact("key sk-abcd1234*** and Bearer abc at http://me:pw@host/ api_key=xyz\nend") == (
         "key [secret] and [secret] at http://[secret]host/ api_key=[secret] end"
     )
-    assert len(told("x" * 1000)) <= 240
+    assert len(redact("x" * 1000)) <= 240

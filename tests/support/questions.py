@@ -1,4 +1,4 @@
-"""Requests for the tests; run as a program, it asks them of a server and prints what came."""
+"""Requests for the tests; run as a program, it sends them to a server and prints the results."""
 
 from __future__ import annotations
 
@@ -40,5 +40,5 @@ if __name__ == "__main__":  # the port, the cache, the number of questions, how 
     port, cache, count, concurrency = sys.argv[1:]
     engine = Engine(f"openai(m, base_url=http://127.0.0.1:{port}/v1)", cache=cache, concurrency=int(concurrency))
     found = engine.ask(questions(int(count)))
-    told = {"values": values(found), "spent": engine.spent._asdict(), "interrupted": engine.interrupted}
-    sys.stdout.write(json.dumps(told) + "\n")
+    reported = {"values": values(found), "spent": engine.spent._asdict(), "interrupted": engine.interrupted}
+    sys.stdout.write(json.dumps(reported) + "\n")

@@ -1,4 +1,4 @@
-"""A scripted model for the judges: it answers by looking for words, and remembers what it was sent."""
+"""A scripted model for the judges: it answers by comparing words, and records its requests."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def answer(messages, schema):
         shares = [len(wanted & words(text)) / len(wanted) for text in passages]
         grades = [3 if share == 1 else 2 if share >= 0.5 else 1 if share else 0 for share in shares]
         return {"passages": [{"passage": n, "grade": g, "reason": f"grade {g}"} for n, g in enumerate(grades, 1)]}
-    told = []
+    reported = []
     for number, claim in enumerate((text for label, text in parts.items() if label.startswith("claim ")), 1):
         found = [n for n, text in enumerate(passages, 1) if words(claim) <= words(text)]
-        told.append(
+        reported.append(
             {
                 "claim": number,
                 "verdict": int(bool(found)),
@@ -52,7 +52,7 @@ def answer(messages, schema):
                 "reason": f"because {found}",
             }
         )
-    return {"claims": told}
+    return {"claims": reported}
 
 
 def script(call):
@@ -66,7 +66,7 @@ class Scripted:
 
     name = "scripted"
 
-    def __init__(self, change=lambda kind, told: told):
+    def __init__(self, change=lambda kind, reported: reported):
         self.sent = []
         self._change = change
 

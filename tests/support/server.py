@@ -1,4 +1,4 @@
-"""A server on loopback that speaks OpenAI's protocol of chat completions and does what its script says."""
+"""A scripted local server for OpenAI's chat completions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Act:
-    """What the server does about a call."""
+    """The reaction of the server to a call."""
 
     status: int = 200
     content: str = "{}"
@@ -27,7 +27,7 @@ class Act:
     body: bytes | None = None
     """Sent as it is, instead of a completion."""
     cut: str = ""
-    """Where the connection is cut: before the answer, or amid it."""
+    """Where the connection is cut: before the answer, or in the middle of it."""
 
     def bytes(self) -> bytes:
         if self.body is not None:
@@ -46,14 +46,14 @@ class Act:
 
 @dataclass(frozen=True)
 class Call:
-    """A call as it came in."""
+    """A received call."""
 
     number: int
     path: str
     headers: dict[str, str]
     body: dict[str, Any]
     before: int
-    """How often the same messages were sent before."""
+    """The number of earlier calls with the same messages."""
 
     @property
     def text(self) -> str:
@@ -64,12 +64,12 @@ Script = Callable[[Call], Act]
 
 
 def echo(call: Call) -> Act:
-    """An answer that follows from the question."""
+    """An answer that repeats the question."""
     return Act(content=json.dumps({"said": call.text}))
 
 
 class Server:
-    """Runs in a thread from `with` on; remembers every call and how many were under way at once."""
+    """Runs in a thread inside a `with` block; records every call and the number of simultaneous ones."""
 
     def __init__(self, script: Script = echo, *, remember: bool = True) -> None:
         self.script = script
@@ -87,8 +87,8 @@ class Server:
         return f"http://127.0.0.1:{self.port}/v1"
 
     def model(self, **settings: object) -> str:
-        told = "".join(f", {name}={value}" for name, value in settings.items())
-        return f"openai(m, base_url={self.url}{told})"
+        reported = "".join(f", {name}={value}" for name, value in settings.items())
+        return f"openai(m, base_url={self.url}{reported})"
 
     def __enter__(self):
         self._thread = Thread(target=asyncio.run, args=(self.serve(),), daemon=True)
@@ -165,13 +165,13 @@ class Server:
 def _write(writer, act: Act) -> None:
     body = act.bytes()
     headers = {"content-type": "application/json", "content-length": str(len(body)), **act.headers}
-    told = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    sent = f"HTTP/1.1 {act.status} X\r\n{told}\r\n".encode() + body
+    reported = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    sent = f"HTTP/1.1 {act.status} X\r\n{reported}\r\n".encode() + body
     writer.write(sent[: len(sent) // 2 + 40] if act.cut == "amid" else sent)
 
 
 def faulty(share: float, latency: float) -> Script:
-    """A script that meets this share of the calls with one trouble or another; which, follows from the call."""
+    """A script in which this share of calls fails in various ways, determined by the call."""
 
     def script(call: Call) -> Act:
         drawn = int(sha256(f"{call.text[:64]} {call.before}".encode()).hexdigest(), 16)

@@ -60,3 +60,12 @@ def track(items: Iterable[T], total: int, title: str) -> Iterator[T]:
         for item in items:
             yield item
             bar.step()
+
+
+def confirm(question: str, *, unattended: bool) -> bool:
+    """Ask a yes/no question on the terminal; `unattended` is the answer if nobody is there to give one."""
+    if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)):
+        return unattended
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from karat._internal.display import plural, sanitize, text_table
+from karat._internal.progress import confirm
 from karat.cli import argument, command
 from karat.errors import BadArgument
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from karat.llm.cache import Cache
 
 _ACTIONS = """\
@@ -33,11 +35,12 @@ actions:
     epilog=_ACTIONS,
 )
 def _cache(options: Namespace) -> int:
-    from karat.llm.cache import existing
+    from karat.llm.cache import Cache, cache_path
 
-    cache, done = existing(options.cache), True
+    path = cache_path(options.cache)
+    cache, done = Cache(path) if path.exists() else None, True
     if options.action == "info":
-        print(described(cache, options.cache))
+        print(described(cache, path))
     elif options.action == "clear":
         done, message = cleared(cache, model=options.model, sure=options.yes)
         print(message)
@@ -52,16 +55,14 @@ def _cache(options: Namespace) -> int:
 _MEGABYTE = 1e6
 
 
-def described(cache: Cache | None, named: str) -> str:
-    """Where the cache is, how large, and how many answers of which models it holds."""
-    from karat.llm.cache import path_of
-
+def described(cache: Cache | None, path: Path) -> str:
+    """The path of the cache, its size, and the number of answers per model."""
     if cache is None:
-        return f"{sanitize(str(path_of(named)))}: there is none yet"
-    held = cache.held()
-    total = sum(model.answers for model in held)
+        return f"{sanitize(str(path))}: no cache yet"
+    models = cache.models()
+    total = sum(model.answers for model in models)
     head = f"{sanitize(str(cache.path))} · {plural(total, 'answer', 'answers')} · {cache.size() / _MEGABYTE:.1f} MB"
-    if not held:
+    if not models:
         return head
     rows = [["model", "answers", "tokens in", "tokens out", "oldest", "newest"]]
     rows += [
@@ -73,24 +74,25 @@ def described(cache: Cache | None, named: str) -> str:
             _day(model.oldest),
             _day(model.newest),
         ]
-        for model in held
+        for model in models
     ]
     return f"{head}\n\n{text_table(rows, right=(1, 2, 3))}"
 
 
 def cleared(cache: Cache | None, *, model: str | None, sure: bool) -> tuple[bool, str]:
-    """Clear the cache once somebody is sure of it; whether it was done, and what to say."""
-    held = [] if cache is None else [kept for kept in cache.held() if model in {None, kept.model}]
-    count = sum(kept.answers for kept in held)
+    """Clear the cache after confirmation: True if it was done, and the message."""
+    models = [] if cache is None else cache.models()
+    count = sum(one.answers for one in models if model in {None, one.model})
     if cache is None or not count:
         return True, "nothing to clear"
-    if not sure and not _agreed(f"Forget {plural(count, 'answer', 'answers')} that were paid for? [y/N] "):
-        return False, f"kept {plural(count, 'answer', 'answers')}; --yes clears without a question"
-    return True, f"cleared {plural(cache.clear(model), 'answer', 'answers')}"
+    answers = plural(count, "answer", "answers")
+    if not sure and not confirm(f"Delete {answers} that were paid for?", unattended=False):
+        return False, f"{answers} not deleted; --yes deletes without a question"
+    return True, f"deleted {plural(cache.clear(model), 'answer', 'answers')}"
 
 
 def exported(cache: Cache | None, path: str | os.PathLike[str]) -> str:
-    """Write every answer as a line of JSON into a file; what to say about it."""
+    """Write every answer as a line of JSON into a file; return the message."""
     from pathlib import Path
 
     count = 0
@@ -102,14 +104,6 @@ def exported(cache: Cache | None, path: str | os.PathLike[str]) -> str:
     except OSError as error:
         raise BadArgument(f"cannot write {path}: {error.strerror}") from error
     return f"{plural(count, 'answer', 'answers')} in {sanitize(str(path))}"
-
-
-def _agreed(question: str) -> bool:
-    if sys.stdin is None or not sys.stdin.isatty():
-        return False
-    sys.stderr.write(question)
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 def _day(moment: float) -> str:

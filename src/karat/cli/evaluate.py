@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from dataclasses import fields
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from karat.cli import RUN, argument, command, emit, format_argument
 from karat.errors import BadArgument, KaratError
+from karat.llm.settings import ModelSettings
 
 if TYPE_CHECKING:
     from karat.judges import Judge
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 _INTERRUPTED = 130
 _MODELS = 'for judges that call a language model, such as --judge "claims(gpt-4o-mini)"'
-_MODEL_SETTINGS = ("base_url", "repeats", "concurrency", "max_cost", "max_tokens", "max_calls")
+_MODEL_OPTIONS = [one for one in fields(ModelSettings) if one.metadata]
 
 IMPORT = argument(
     "--import", dest="imports", metavar="FILE", action="append", default=[],
@@ -42,14 +44,7 @@ _FORMAT = format_argument("json", "csv", "markdown", help="csv: one row per quer
     _BY,
     argument("-o", "--output", metavar="RUN", help="save the run as a Parquet file"),
     _FORMAT,
-    argument("--model", metavar="NAME", group=_MODELS, help="the model; the key is read from OPENAI_API_KEY"),
-    argument("--base-url", metavar="URL", group=_MODELS, help="an OpenAI-compatible endpoint"),
-    argument("--repeats", metavar="N", type=int, group=_MODELS, help="judge N times and take the majority"),
-    argument("--concurrency", metavar="N", type=int, group=_MODELS, help="most calls at a time (default: 16)"),
-    argument("--max-cost", metavar="DOLLARS", type=float, group=_MODELS, help="stop before more is spent"),
-    argument("--max-tokens", metavar="N", type=int, group=_MODELS, help="stop before more tokens are used"),
-    argument("--max-calls", metavar="N", type=int, group=_MODELS, help="stop before more calls are made"),
-    argument("--cache", metavar="FILE", group=_MODELS, help='where answers are cached; "none" for no cache'),
+    *(argument(f"--{one.name.replace('_', '-')}", group=_MODELS, **one.metadata) for one in _MODEL_OPTIONS),
     argument("--yes", action="store_true", group=_MODELS, help="do not ask for confirmation of the estimated cost"),
     argument(
         "--jobs", metavar="N", type=int, default=1,
@@ -126,20 +121,23 @@ def _evaluate(options: Namespace, metrics: Any, **settings: Any) -> Run:
 
 def _judge(options: Namespace) -> Judge:
     """The judge, with the settings of its model."""
-    from karat.judges.model_judge import asking_judge
+    from karat.judges.model_judge import judge_with_model
 
-    settings: dict[str, Any] = {name: getattr(options, name) for name in _MODEL_SETTINGS}
+    settings = {one.name: getattr(options, one.name) for one in _MODEL_OPTIONS}
     settings["cache"] = False if options.cache == "none" else options.cache
-    return asking_judge(options.judge, model=options.model, confirm=not options.yes, **settings)
+    return judge_with_model(options.judge, confirm=not options.yes, **settings)
 
 
 def _exit_code(judge: Judge) -> int:
     """Print the calls and their cost to standard error; the exit code tells an interruption."""
-    asking = getattr(judge, "asking", None)
-    if asking is None or asking.spent is None:
+    if judge.model is None:
         return 0
-    print(asking.told(), file=sys.stderr)
-    return _INTERRUPTED if asking.interrupted else 0
+    from karat.judges.model_judge import ModelJudge
+
+    if not isinstance(judge, ModelJudge) or judge.spent is None:
+        return 0
+    print(judge.usage(), file=sys.stderr)
+    return _INTERRUPTED if judge.interrupted else 0
 
 
 def _function(place: str) -> Any:

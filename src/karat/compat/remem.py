@@ -1,4 +1,4 @@
-"""REMem's retrieval metrics: `from karat.compat.remem import RetrievalRecall`, and nothing else changes."""
+"""REMem's retrieval metrics: import them from `karat.compat.remem`; the calls stay the same."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _LOG = logging.getLogger(__name__)
 _COMES_FROM = "contains(chunk_in_gold, strip=(date, speaker, json), fold=())"
 
 _NOBODY = "\udfff"
-"""Half of a character, which no text holds."""
+"""A lone surrogate, which occurs in no text."""
 
 Scores = dict[str, float]
 
 
 def is_chunk_from_original(chunk: str, original: str) -> bool:
-    """Whether a chunk comes from a document; a date line, a speaker and JSON escapes do not matter."""
+    """True if a chunk comes from a document, ignoring a date line, a speaker and JSON escapes."""
     return score("hit", [chunk], [original], judge=_COMES_FROM) == 1
 
 
 class _RetrievalMetric:
-    """What the metrics have in common: the call, the keys, the shape of the result."""
+    """The call, the keys and the result that all metrics share."""
 
     metric_name: str
     _metric: str
@@ -41,7 +41,7 @@ class _RetrievalMetric:
         retrieved_chunks: Sequence[Sequence[str]],
         k_list: Iterable[int] = (1, 5, 10, 20),
     ) -> tuple[Scores, list[Scores]]:
-        """The means, rounded to four places, and the scores of each example, not rounded."""
+        """The means, rounded to four decimal places, and the scores of each example, not rounded."""
         ks = _cutoffs(k_list)
         gold, retrieved = _lists(gold_docs, "gold_docs"), _lists(retrieved_chunks, "retrieved_chunks")
         _check(gold, retrieved, ks[-1])
@@ -60,7 +60,7 @@ class _RetrievalMetric:
 
 
 class RetrievalRecall(_RetrievalMetric):
-    """Share of the gold documents that stand among the top k, word for word."""
+    """Share of the gold documents that are in the top k, compared exactly."""
 
     metric_name = "retrieval_recall"
     _metric, _key, _judge = "recall", "Recall", "exact"
@@ -74,18 +74,18 @@ class RetrievalRecallAny(_RetrievalMetric):
 
 
 class RetrievalRecallAll(_RetrievalMetric):
-    """1 if every gold document has a chunk among the top k."""
+    """1 if every gold document has a chunk in the top k."""
 
     metric_name = "retrieval_recall_all"
     _metric, _key = "recall_all", "Recall_all"
 
     def _gold(self, gold_docs: list[list[str]]) -> list[Any]:
-        """A document that is given twice cannot be satisfied in REMem; here its second copy is gold that nobody has."""
+        """In REMem a repeated document can never be satisfied: its copy becomes gold that no chunk matches."""
         return [[*dict.fromkeys(docs), *({"group": i, "text": _NOBODY} for i in _repeats(docs))] for docs in gold_docs]
 
 
 class RetrievalNDCGAny(_RetrievalMetric):
-    """nDCG in which a chunk is relevant if it comes from any gold document, and the first two ranks weigh the same."""
+    """nDCG: a chunk is relevant if it comes from any gold document; the first two ranks have the same weight."""
 
     metric_name = "retrieval_ndcg_any"
     _metric, _key = "ndcg", "NDCG_any"
@@ -98,24 +98,24 @@ def _repeats(docs: Sequence[str]) -> range:
 def _cutoffs(k_list: Any) -> list[int]:
     ks = list(k_list) if isinstance(k_list, Iterable) else []
     if not ks or not all(isinstance(k, Integral) and not isinstance(k, bool) and int(k) >= 1 for k in ks):
-        raise BadArgument("k_list holds whole numbers, at least 1", got=k_list, hint="[1, 5, 10, 20]")
+        raise BadArgument("k_list must have whole numbers, at least 1", got=k_list, hint="[1, 5, 10, 20]")
     return sorted(set(map(int, ks)))
 
 
 def _lists(rows: Any, name: str) -> list[list[str]]:
-    """The texts of each example; a text in the place of such a list would fall into its letters."""
+    """The texts of each example; a string instead of a list would be split into letters."""
     if isinstance(rows, str) or not isinstance(rows, Iterable):
-        raise InputError(f"{name} holds a list of texts for each example", got=rows, hint='[["a", "b"], ["c"]]')
+        raise InputError(f"{name} must have a list of texts for each example", got=rows, hint='[["a", "b"], ["c"]]')
     lists = []
     for number, row in enumerate(rows, 1):
         if isinstance(row, str) or not isinstance(row, Iterable):
-            raise InputError(f"{name}: example {number} is no list of texts", got=row, hint='[["a", "b"], ["c"]]')
+            raise InputError(f"{name}: example {number} is not a list of texts", got=row, hint='[["a", "b"], ["c"]]')
         lists.append(list(row))
     return lists
 
 
 def _check(gold_docs: list[list[str]], retrieved_chunks: list[list[str]], most: int) -> None:
-    """Refuse two sides that do not belong together; warn of rankings that cannot fill the largest k."""
+    """Refuse sides of different length; warn about rankings that are shorter than the largest k."""
     if len(gold_docs) != len(retrieved_chunks):
         raise InputError(f"gold for {len(gold_docs)} examples, but {len(retrieved_chunks)} rankings")
     short = [len(chunks) for chunks in retrieved_chunks if len(chunks) < most]

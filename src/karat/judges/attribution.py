@@ -1,98 +1,40 @@
-"""Claims and what supports them, by a language model."""
+"""Attribution by a language model: claims of a text, and the passages that support each.
+
+Long inputs are split over several calls, in which every claim meets every passage.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
-from karat.judges.model_judge import Asking
+from karat.judges.model_judge import ModelJudge, majority
 from karat.judges.prompts import attribute, extract
 from karat.judges.support import NONE, Support, unite, vote
 from karat.judges.tokens import sentences
 from karat.llm import Answer, Failure, Request
+from karat.llm.request import rough_tokens
 
-_BESIDE = 24
+T = TypeVar("T")
+
+_FRAME = 24
 """Tokens of the frame around each text."""
-_BYTES = 3
-"""Bytes that are taken for a token. English has more to one, other scripts about as many; so the estimate is high."""
+_MARGIN = 4 / 3
+"""Safety margin of the rough token count: texts in scripts with fewer bytes per token than English fit, too."""
 
 
 class Piece(NamedTuple):
-    """A text, or a part of one that is too long, and its place among all."""
+    """A text, or a part of a long one, and its place among all texts."""
 
     place: int
     text: str
 
 
 class Call(NamedTuple):
-    """What is shown in one call."""
+    """The claims and passages of one call."""
 
     claims: list[int]
     pieces: list[Piece]
-
-
-def tokens(text: str) -> int:
-    """How many tokens a text has at most, by a rough count."""
-    return len(text.encode("utf-8", "surrogatepass")) // _BYTES + 1
-
-
-def pieces_of(texts: Sequence[str], most: int) -> list[Piece]:
-    """Every text by its place; one with more tokens than `most` in several pieces, cut between its sentences."""
-    return [Piece(place, part) for place, text in enumerate(texts) for part in _parts(text, most)]
-
-
-def packed(pieces: Sequence[Piece], most: int, count: int | None = None) -> list[list[Piece]]:
-    """The pieces in order, as many in each batch as have no more tokens than `most`, and no more than `count`."""
-    batches: list[list[Piece]] = []
-    used = 0
-    for piece in pieces:
-        size = tokens(piece.text) + _BESIDE
-        if not batches or used + size > most or len(batches[-1]) == count:
-            batches.append([])
-            used = 0
-        batches[-1].append(piece)
-        used += size
-    return batches
-
-
-def calls_for(claims: Sequence[str], passages: Sequence[str], most: int) -> list[Call]:
-    """Calls in which every claim meets every passage, each within a number of tokens, claims within half of it."""
-    groups = packed([Piece(n, claim) for n, claim in enumerate(claims)], most // 2)
-    calls: list[Call] = []
-    for group in groups:
-        left = most - sum(tokens(claim.text) + _BESIDE for claim in group)
-        left = max(left, most // 4)  # a single claim of that length is not cut, and meets what still fits
-        batches = packed(pieces_of(passages, left - _BESIDE), left)
-        calls += [Call([claim.place for claim in group], batch) for batch in batches]
-    return calls
-
-
-def _parts(text: str, most: int) -> Iterator[str]:
-    """The text whole if it fits; else as many sentences at a time as fit, one that is too long itself by its words."""
-    if tokens(text) <= most:
-        yield text
-        return
-    part: list[str] = []
-    used = 0
-    for unit in _units(text, most):
-        size = tokens(unit)
-        if part and used + size > most:
-            yield " ".join(part)
-            part, used = [], 0
-        part.append(unit)
-        used += size
-    if part:
-        yield " ".join(part)
-
-
-def _units(text: str, most: int) -> Iterator[str]:
-    for sentence in sentences(text) or [text]:
-        if tokens(sentence) <= most:
-            yield sentence
-            continue
-        size = max(most * _BYTES // 4 - _BYTES, 1)  # no character has more than four bytes
-        for word in sentence.split() or [sentence]:
-            yield from (word[i : i + size] for i in range(0, len(word), size))
 
 
 class Task(NamedTuple):
@@ -103,59 +45,108 @@ class Task(NamedTuple):
     passages: Sequence[str]
 
 
-Votes = list[list[int]]
-"""For each claim that was judged several times, whether each judgement found it supported."""
+def max_tokens(text: str) -> int:
+    """The number of tokens that a text has at most, by a rough count."""
+    return rough_tokens(len(text.encode("utf-8", "surrogatepass")), _MARGIN) + 1
 
 
-def extracted(
-    asking: Asking, texts: Sequence[tuple[str | None, str]], passages: Sequence[Sequence[str]]
+def split_texts(texts: Sequence[str], most: int) -> list[Piece]:
+    """Every text by its place; one with more than `most` tokens in several pieces, split between sentences."""
+    return [Piece(place, part) for place, text in enumerate(texts) for part in _split(text, most)]
+
+
+def pack(pieces: Sequence[Piece], most: int, count: int | None = None) -> list[list[Piece]]:
+    """The pieces in order, in batches of at most `most` tokens and `count` pieces."""
+    return _grouped(pieces, lambda piece: max_tokens(piece.text) + _FRAME, most, count)
+
+
+def _grouped(items: Iterable[T], size: Callable[[T], int], most: int, count: int | None = None) -> list[list[T]]:
+    """The items in order, in groups of at most this size and count."""
+    groups: list[list[T]] = []
+    used = 0
+    for item in items:
+        own = size(item)
+        if not groups or used + own > most or len(groups[-1]) == count:
+            groups.append([])
+            used = 0
+        groups[-1].append(item)
+        used += own
+    return groups
+
+
+def calls_for(claims: Sequence[str], passages: Sequence[str], most: int) -> list[Call]:
+    """Calls in which every claim meets every passage, each of at most `most` tokens, half of them for claims."""
+    calls: list[Call] = []
+    for group in pack([Piece(n, claim) for n, claim in enumerate(claims)], most // 2):
+        left = most - sum(max_tokens(claim.text) + _FRAME for claim in group)
+        left = max(left, most // 4)  # a single claim that is longer is not split
+        batches = pack(split_texts(passages, left - _FRAME), left)
+        calls += [Call([claim.place for claim in group], batch) for batch in batches]
+    return calls
+
+
+def _split(text: str, most: int) -> list[str]:
+    """The text itself if it fits; else as many sentences at a time as fit."""
+    if max_tokens(text) <= most:
+        return [text]
+    return [" ".join(group) for group in _grouped(_units(text, most), max_tokens, most)]
+
+
+def _units(text: str, most: int) -> Iterator[str]:
+    """The sentences of a text; one that does not fit by words, or parts of words."""
+    for sentence in sentences(text) or [text]:
+        if max_tokens(sentence) <= most:
+            yield sentence
+            continue
+        size = max(int((most - 1) / _MARGIN), 1)  # a character has at most four bytes
+        for word in sentence.split() or [sentence]:
+            yield from (word[i : i + size] for i in range(0, len(word), size))
+
+
+def extract_claims(
+    judge: ModelJudge, texts: Sequence[tuple[str | None, str]], passages: Sequence[Sequence[str]]
 ) -> list[list[str] | Failure]:
-    """The claims of each answer; the same answer to the same question is asked about once.
+    """The claims of each text; equal texts for equal queries are requested once.
 
-    The passages are those that the claims will be set against, for the estimate of what all of it takes.
+    The passages, which the claims will be compared with, are for the estimate only.
     """
 
-    def later() -> list[Request]:
+    def upcoming() -> list[Request]:
         tasks = [Task(query, sentences(text), own) for (query, text), own in zip(texts, passages, strict=True)]
-        return [request for task in tasks for request in _requests(asking, task)[1]]
+        return [request for task in tasks for request in _requests(judge, task)[1]]
 
     different = list(dict.fromkeys(texts))
-    answers = asking.ask([extract(query, text) for query, text in different], later)
+    answers = judge.ask([extract(query, text) for query, text in different], upcoming)
     known = dict(zip(different, answers, strict=True))
     return [answer if isinstance(answer, Failure) else answer.value for answer in map(known.__getitem__, texts)]
 
 
-def attributed(asking: Asking, tasks: Sequence[Task]) -> tuple[list[list[Support] | Failure], Votes]:
-    """What supports each claim of each query: one call for most, more where texts are long or repeats are wanted."""
-    asked = [_requests(asking, task) for task in tasks]
-    answers = iter(asking.ask([request for _, requests in asked for request in requests]))
+def attribute_claims(judge: ModelJudge, tasks: Sequence[Task]) -> tuple[list[list[Support] | Failure], list[list[int]]]:
+    """The support of each claim of each query, by majority vote, and for each claim the 0s and 1s of all repeats."""
+    asked = [_requests(judge, task) for task in tasks]
+    answers = iter(judge.ask([request for _, requests in asked for request in requests]))
     results: list[list[Support] | Failure] = []
-    votes: Votes = []
-    for task, (own, _) in zip(tasks, asked, strict=True):
-        rounds = [_united(task, own, [next(answers) for _ in own]) for _ in range(asking.repeats)]
-        good = [one for one in rounds if not isinstance(one, Failure)]
-        if 2 * len(good) <= len(rounds):
-            results.append(next(one for one in rounds if isinstance(one, Failure)))
+    votes: list[list[int]] = []
+    for task, (calls, _) in zip(tasks, asked, strict=True):
+        rounds = [_united(task, calls, [next(answers) for _ in calls]) for _ in range(judge.calls.repeats)]
+        each = majority(rounds)
+        if isinstance(each, Failure):
+            results.append(each)
             continue
-        each = list(zip(*good, strict=True))
         results.append([vote(one) for one in each])
         votes += [[int(bool(support.places)) for support in one] for one in each]
     return results, votes
 
 
-def _requests(asking: Asking, task: Task) -> tuple[list[Call], list[Request]]:
-    """The calls about a query, and the requests that they make, round by round."""
-    calls = calls_for(task.claims, task.passages, asking.per_call) if task.claims else []
-    return calls, [_request(task, call, repeat) for repeat in range(asking.repeats) for call in calls]
-
-
-def _request(task: Task, call: Call, repeat: int) -> Request:
-    claims = [task.claims[n] for n in call.claims]
-    return attribute(task.query, claims, [piece.text for piece in call.pieces], repeat)
+def _requests(judge: ModelJudge, task: Task) -> tuple[list[Call], list[Request]]:
+    """The calls for a query, and their requests, repeat by repeat."""
+    calls = calls_for(task.claims, task.passages, judge.calls.per_call) if task.claims else []
+    parts = [([task.claims[n] for n in call.claims], [piece.text for piece in call.pieces]) for call in calls]
+    return calls, [attribute(task.query, *part, repeat) for repeat in range(judge.calls.repeats) for part in parts]
 
 
 def _united(task: Task, calls: Sequence[Call], answers: Sequence[Answer | Failure]) -> list[Support] | Failure:
-    """One round of calls about a query, put together; it fails if one of them does, for no part is left out."""
+    """The result of one round of calls for a query; it fails if one call fails."""
     found: list[list[Support]] = [[] for _ in task.claims]
     for call, answer in zip(calls, answers, strict=True):
         if isinstance(answer, Failure):

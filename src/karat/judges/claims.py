@@ -1,21 +1,25 @@
-"""The judge `claims`: gold that is an answer. Its claims are gold items, found where a context supports them."""
+"""The judge `claims`: the claims of an answer are the gold items; a context that supports a claim finds it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, Literal, get_args
 
-from karat._internal.grammar import write, write_call
+import numpy as np
+
+from karat._internal.arrays import starts
 from karat._internal.progress import track
 from karat.conventions import Convention
 from karat.errors import BadArgument, InputError, unknown
-from karat.hits import Hits
-from karat.judges.attribution import Task, attributed, extracted
+from karat.hits import Gold, Hits
+from karat.hits.combine import unite
+from karat.judges.attribution import Task, attribute_claims, extract_claims
 from karat.judges.lexical import THRESHOLD, Words
 from karat.judges.matches import as_texts
-from karat.judges.model_judge import Asking, agreement_note
-from karat.judges.protocol import Judge, judge, share_of_one
-from karat.judges.support import Contexts, Support, Supported
+from karat.judges.model_judge import LEXICAL, ModelJudge, agreement_note
+from karat.judges.protocol import judge, share_of_one
+from karat.judges.support import Support, build_hits, read_rankings, support_rows, used_shares
 from karat.judges.tokens import sentences
 from karat.llm import Failure
 from karat.samples import Samples
@@ -26,134 +30,103 @@ Split = Literal["model", "sentences"]
 
 
 @judge("claims")
-class Claims(Judge):
-    """Claims of the answer as gold, each found where a context supports it: by words, or by a language model."""
-
-    compares = "claim"
-    needs_gold = False
-    makes_gold = True
-    parallel = False  # one budget for all requests
+class Claims(ModelJudge):
+    """Claims of the answer as gold, each found by the contexts that support it: by words, or by a language model."""
 
     def __init__(
         self,
-        model: Any = "lexical",
+        model: Any = LEXICAL,
         *,
         of: Of = "auto",
         split: Split = "model",
         threshold: float = THRESHOLD,
-        repeats: int = 1,
-        base_url: str | None = None,
-        per_call: int = 12_000,
-        cache: Any = None,
-        concurrency: int | None = None,
-        max_cost: float | None = None,
-        max_tokens: int | None = None,
-        max_calls: int | None = None,
-        confirm: bool | None = None,
+        **settings: Any,
     ) -> None:
-        for setting, value, allowed in (("of", of, Of), ("split", split, Split)):
-            if value not in get_args(allowed):
-                names = get_args(allowed)
-                raise unknown(f"choice for {setting}", str(value), names, f"{setting} is one of: {', '.join(names)}")
+        for setting, value, allowed in (("of", of, get_args(Of)), ("split", split, get_args(Split))):
+            if value not in allowed:
+                raise unknown(f"choice for {setting}", str(value), allowed, f"{setting}: one of {', '.join(allowed)}")
         self.of, self.split = of, split
         self.threshold = share_of_one("threshold", threshold)
-        self.lexical = model == "lexical"
-        self.asking = Asking(
-            model, base_url=base_url, repeats=repeats, per_call=per_call, cache=cache, concurrency=concurrency,
-            max_cost=max_cost, max_tokens=max_tokens, max_calls=max_calls, confirm=confirm,
-        )  # fmt: skip
-        if self.lexical and self.asking.written != {"model": "lexical"}:
-            raise BadArgument("claims(lexical) asks no model: no repeats, no address", got=self.asking.written)
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """The judge with every setting that may change its word."""
-        written = self.asking.written
-        settings: dict[str, object] = {"of": self.of} if self.of != "auto" else {}
-        settings |= {"split": self.split} if self.split != "model" and not self.lexical else {}
-        settings |= {"threshold": self.threshold} if self.threshold != THRESHOLD and self.lexical else {}
-        settings |= {key: value for key, value in written.items() if key != "model"}
-        inside = write_call("", **settings)[1:-1]
-        return f"claims({', '.join(part for part in (write(written['model']), inside) if part)})"
-
-    def with_settings(self, **given: Any) -> Claims:
-        """The same judge, asking its model in another way."""
-        changed = Claims(given.get("model", self.asking.model), of=self.of, split=self.split, threshold=self.threshold)
-        changed.asking = self.asking.with_settings(**given)
-        return changed
+        lexical = model == LEXICAL
+        named: dict[str, Any] = {"of": of} if of != "auto" else {}
+        named |= {"split": split} if split != "model" and not lexical else {}
+        named |= {"threshold": threshold} if threshold != THRESHOLD and lexical else {}
+        own = {"of": of, "split": split, "threshold": self.threshold}
+        super().__init__(model, settings, own=own, named=named)
+        if lexical and self.settings != {"model": LEXICAL, **own}:
+            raise BadArgument("claims(lexical) calls no model: it has no repeats and no address", got=self.name)
 
     def __call__(self, samples: Samples, convention: Convention) -> Hits:
         """Find the claims of every query, and the contexts that support each."""
-        of = self._source(samples)
-        rankings = Contexts(samples, convention, self.name, by_sentence=of == "response")
-        passages = rankings.passages()
-        claims, failed = self._claims(samples, of, passages)
-        tasks = [Task(query, own, texts) for query, own, texts in zip(_queries(samples), claims, passages, strict=True)]
-        note = self._note(samples, of, claims, failed)
-        supports, told = (
-            (self._by_words(tasks), (Note("lexical_judge"),)) if self.lexical else self._by_model(tasks, failed)
-        )
-        made = Supported(rankings, claims, supports, failed, (*told, note))
-        return made.hits_on_gold(samples.gold) if of == "gold" else made.hits()
+        source = self._source(samples)
+        rankings = read_rankings(samples, convention, self.name, by_sentence=source == "response")
+        passages = [ranking.passages for ranking in rankings]
+        claims, failed = self._claims(samples, source, passages)
+        note = self._note(samples, source, claims, failed)
+        tasks = [Task(*each) for each in zip(_queries(samples), claims, passages, strict=True)]
+        supports, more = self._supports(tasks, failed)
+        labels = list(chain.from_iterable(claims))
+        start = starts(np.fromiter(map(len, claims), np.int64, len(claims)))
+        grade = samples.gold.grade if source == "gold" else np.ones(len(labels))
+        gold = Gold(labels, start, grade)
+        rows = list(support_rows(rankings, supports, gold))
+        used = list(used_shares(rankings, supports)) if source == "response" else None
+        hits = build_hits(rows, rankings, gold, notes=(*more, note), failed=failed, used=used)
+        units = samples.gold.units(labels) if source == "gold" else None
+        return hits if units is None else unite(hits, units)
 
     def _source(self, samples: Samples) -> str:
-        """Whose claims are looked for; the answer's before the gold, which may be passages."""
-        texts = {"answer": samples.answer, "response": samples.response}
+        """The field with the claims; `auto` prefers the answer to the gold, which may be passages."""
         if self.of == "gold" or (self.of == "auto" and not any(samples.answer or ()) and len(samples.gold.grade)):
             if "text" not in samples.gold.all_fields or not len(samples.gold.grade):
-                raise InputError(f'the judge "{self.name}" takes gold items for claims, but they have no texts')
+                raise InputError(f'judge "{self.name}" uses the texts of gold items as claims, but they have no texts')
             return "gold"
-        of = "answer" if self.of == "auto" else self.of
-        if not any(text and text.strip() for text in texts[of] or ()):
+        source = "answer" if self.of == "auto" else self.of
+        texts = samples.answer if source == "answer" else samples.response
+        if not any(text and text.strip() for text in texts or ()):
             raise InputError(
-                f'the judge "{self.name}" needs a field "{of}", and no query has one, "{samples.ids[0]}" for one',
-                hint='{"query": …, "retrieved": […], "' + of + '": "…"}',
+                f'judge "{self.name}" needs a field "{source}", but no query has one, such as "{samples.ids[0]}"',
+                hint='{"query": …, "retrieved": […], "' + source + '": "…"}',
             )
-        return of
+        return source
 
     def _claims(
-        self, samples: Samples, of: str, passages: Sequence[Sequence[str]]
+        self, samples: Samples, source: str, passages: Sequence[Sequence[str]]
     ) -> tuple[list[list[str]], dict[int, str]]:
-        """The claims of each query; none where there is no text. Those that could not be told fail."""
-        size = len(samples)
-        if of == "gold":
+        """The claims of each query, and the queries whose claims could not be extracted."""
+        if source == "gold":
             flat, start = as_texts(samples.gold.columns["text"]), samples.gold.start.tolist()
-            return [flat[start[row] : start[row + 1]] for row in range(size)], {}
-        texts = [text or "" for text in (samples.answer if of == "answer" else samples.response) or ()]
-        if self.lexical or self.split == "sentences":
+            return [flat[start[row] : start[row + 1]] for row in range(len(samples))], {}
+        texts = [text or "" for text in (samples.answer if source == "answer" else samples.response) or ()]
+        if self.model is None or self.split == "sentences":
             return [list(dict.fromkeys(sentences(text))) for text in texts], {}
-        rows = [row for row, text in enumerate(texts) if text.strip()]
         queries = _queries(samples)
-        asked = [(queries[row], texts[row]) for row in rows]
-        found = extracted(self.asking, asked, [passages[row] for row in rows])
-        told = dict(zip(rows, found, strict=True))
-        failed = {
-            row: f"its claims are not known: {one.cause}" for row, one in told.items() if isinstance(one, Failure)
-        }
-        each = [told.get(row, []) for row in range(size)]
-        return [[] if isinstance(one, Failure) else one for one in each], failed
+        rows = [row for row, text in enumerate(texts) if text.strip()]
+        found = extract_claims(self, [(queries[row], texts[row]) for row in rows], [passages[row] for row in rows])
+        claims: list[list[str]] = [[] for _ in texts]
+        failed = {}
+        for row, one in zip(rows, found, strict=True):
+            if isinstance(one, Failure):
+                failed[row] = f"its claims are not known: {one.cause}"
+            else:
+                claims[row] = one
+        return claims, failed
 
-    def _by_words(self, tasks: Sequence[Task]) -> list[list[Support]]:
-        return [
-            [words.support(claim) for claim in task.claims]
-            for task, words in track(
-                ((task, Words(task.passages, self.threshold)) for task in tasks), len(tasks), self.name
-            )
-        ]
-
-    def _by_model(self, tasks: Sequence[Task], failed: dict[int, str]) -> tuple[list[list[Support]], tuple[Note, ...]]:
-        """What the model found; the queries that it could not judge are added to the failed ones."""
-        found, votes = attributed(self.asking, tasks)
+    def _supports(self, tasks: Sequence[Task], failed: dict[int, str]) -> tuple[list[list[Support]], tuple[Note, ...]]:
+        """The support of every claim; queries that the model could not judge are added to the failed ones."""
+        if self.model is None:
+            judged = track(((task, Words(task.passages, self.threshold)) for task in tasks), len(tasks), self.name)
+            return [[words.support(claim) for claim in task.claims] for task, words in judged], (Note("lexical_judge"),)
+        found, votes = attribute_claims(self, tasks)
         failed |= {row: one.cause for row, one in enumerate(found) if isinstance(one, Failure)}
-        supports = [[] if isinstance(one, Failure) else one for one in found]
-        return supports, agreement_note(votes, self.asking.repeats)
+        return [[] if isinstance(one, Failure) else one for one in found], agreement_note(votes, self.calls.repeats)
 
-    def _note(self, samples: Samples, of: str, claims: Sequence[Sequence[str]], failed: dict[int, str]) -> Note:
-        """Where the claims come from, and the number of queries that have none."""
+    def _note(self, samples: Samples, source: str, claims: Sequence[Sequence[str]], failed: dict[int, str]) -> Note:
+        """The source of the claims, and the number of queries without any."""
         none = sum(not own and row not in failed for row, own in enumerate(claims))
-        split = "sentences" if self.lexical else self.split
-        unused = of == "answer" and len(samples.gold.grade) > 0
-        return Note("claims", none, details={"of": of, "split": split, "gold_unused": unused})
+        split = "sentences" if self.model is None else self.split
+        unused = source == "answer" and len(samples.gold.grade) > 0
+        return Note("claims", none, details={"source": source, "split": split, "gold_unused": unused})
 
 
 def _queries(samples: Samples) -> Sequence[str | None]:

@@ -1,163 +1,124 @@
-"""Judges that ask a language model: which one, how often, and within which bounds."""
+"""Judges that call a language model: their settings, their name, and one engine with one budget for all requests."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from inspect import Parameter, Signature, signature
+from typing import Any, ClassVar, Self, TypeVar
 
 from karat._internal.display import plural, sanitize
-from karat._internal.grammar import Call, parse_call, write
-from karat.errors import BadArgument, Unavailable
-from karat.judges.protocol import Judge, find_judge
-from karat.llm import Failure, find_model
+from karat._internal.grammar import write
+from karat.errors import BadArgument
+from karat.judges.protocol import Judge, Judge, find_judge
+from karat.llm import Answer, Engine, Failure, ModelSettings, Request, Spent, find_model
+from karat.llm.engine import dollars
 from karat.samples.notes import Note
 from karat.stats.agreement import Kind, alpha
 
-if TYPE_CHECKING:
-    from karat.llm import Answer, Engine, Request, Spent
+T = TypeVar("T")
 
-ENGINE = (
-    "cache", "concurrency", "max_cost", "max_tokens", "max_calls", "prices", "retries", "timeout", "backoff", "confirm",
-    "progress",
-)  # fmt: skip
-"""Settings of the engine. They decide what is spent and how fast, never what is said: a judge's name lacks them."""
+LEXICAL = "lexical"
+"""Stands for no model: support is decided by words."""
+_JUDGING = ("base_url", "repeats", "per_call")
+"""The settings that may change a judgement: they are part of a judge's name."""
 
 
-class Asking:
-    """A model, and how it is asked."""
+class ModelJudge(Judge):
+    """A judge that calls a model. Nothing is called, and no key is read, before the first request."""
+
+    compares = "claim"
+    needs_gold = False
+    makes_gold = True
+    parallel = False  # one budget for all requests
+    __signature__: ClassVar[Signature]
+
+    def __init_subclass__(cls) -> None:
+        """List the settings of the model among the arguments, where a subclass has `**settings`."""
+        own = [p for p in signature(cls.__init__).parameters.values() if p.kind is not Parameter.VAR_KEYWORD][1:]
+        shared = [Parameter(f.name, Parameter.KEYWORD_ONLY, default=f.default) for f in fields(ModelSettings)]
+        cls.__signature__ = Signature([*own, *shared[1:]])
 
     def __init__(
-        self, model: Any, *, base_url: str | None = None, repeats: int = 1, per_call: int = 12_000, **engine: Any
+        self, model: Any, given: Mapping[str, Any], *, own: Mapping[str, Any], named: Mapping[str, Any]
     ) -> None:
-        """Nothing is called, and no key is looked for, before the first request."""
-        for name, value, least in (("repeats", repeats, 1), ("per_call", per_call, 200)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise BadArgument(f"{name} is a whole number, at least {least}", got=value)
-        if others := [name for name in engine if name not in ENGINE]:
-            raise BadArgument(f'a judge has no setting "{others[0]}"', hint=f"one of: {', '.join(ENGINE)}")
-        self.model = model
-        self.base_url = base_url
-        self.repeats = repeats
-        self.per_call = per_call
-        """The tokens that the texts of one call have at most, by a rough count."""
-        self._settings = {name: value for name, value in engine.items() if value is not None}
+        """`given` are settings of the model, `own` those of the judge, `named` those of them in its name."""
+        self.calls = ModelSettings.of(model, {name: value for name, value in given.items() if value is not None})
+        self.model = None if model == LEXICAL else self.calls
+        # Called at once, to report a typo in the model's name, or a key, before anything else.
+        found = None if self.model is None else find_model(model, self.calls.base_url)
+        label = model if isinstance(model, str) or found is None else found.label
+        values, defaults = vars(self.calls), ModelSettings()
+        judging = {name: values[name] for name in _JUDGING if values[name] != getattr(defaults, name)}
+        inside = [write(label), *(f"{name}={write(value)}" for name, value in {**named, **judging}.items())]
+        self.name = f"{type(self).__name__.lower()}({', '.join(inside)})"
+        self.settings = {"model": label, **own, **judging}
+        self._own = own
         self._engine: Engine | None = None
-        self._agreed = not self._settings.get("confirm", False)
         self.interrupted = False
-        """Whether Ctrl-C ended the asking; whatever is asked after it fails as well, so that a run can be saved."""
-        if isinstance(model, str) and model != "lexical":
-            find_model(self._wanted())  # a slip, or a key that must not get into a name, is told before anything else
-
-    @property
-    def written(self) -> dict[str, Any]:
-        """What belongs into the name of a judge: whatever may change its word."""
-        named = self.model if isinstance(self.model, str) else _name_of(self.model)
-        settings: dict[str, Any] = {"model": named}
-        settings |= {"base_url": _without_secret(self.base_url)} if self.base_url else {}
-        settings |= {"repeats": self.repeats} if self.repeats != 1 else {}
-        return settings | ({"per_call": self.per_call} if self.per_call != 12_000 else {})
+        """True after Ctrl-C: all further requests fail, so that the run can be saved."""
 
     def with_settings(self, **given: Any) -> Self:
-        """The same with other settings."""
-        own = {"base_url": self.base_url, "repeats": self.repeats, "per_call": self.per_call, **self._settings}
-        return type(self)(given.pop("model", self.model), **{**own, **given})
+        """The same judge with other settings of its model."""
+        merged = {**self._own, **vars(self.calls), **given}
+        judge: Self = type(self)(merged.pop("model"), **merged)
+        return judge
+
+    @property
+    def engine(self) -> Engine:
+        """The engine, created for the first request."""
+        if self._engine is None:
+            settings = dict(vars(self.calls))
+            self._engine = Engine(settings.pop("model"), **settings)
+        return self._engine
 
     @property
     def spent(self) -> Spent | None:
-        """What has been used so far; None if nothing was asked."""
+        """What was used so far; None if there was no request."""
         return None if self._engine is None else self._engine.spent
 
-    def told(self) -> str:
-        """What has been used so far, in a line."""
-        from karat.llm.engine import dollars
-
-        spent = self.engine.spent
+    def usage(self) -> str:
+        """What was used so far, as one line."""
+        spent, warning = self.engine.spent, self.engine.warning
         cost = "" if spent.cost is None else f", {dollars(spent.cost)}"
+        end = " · interrupted" if self.interrupted else f" · {sanitize(warning)}" if warning else ""
+        calls = f"{plural(spent.calls, 'call', 'calls')} ({plural(spent.cached, 'answer', 'answers')} from the cache)"
         tokens = f"{spent.prompt_tokens:,} + {spent.completion_tokens:,} tokens"
-        end = (
-            " · interrupted" if self.interrupted else f" · {sanitize(remark)}" if (remark := self.engine.remark) else ""
-        )
-        calls = f"{plural(spent.calls, 'call', 'calls')} ({spent.cached:,} answers from the cache)"
-        return f"asked {sanitize(self.engine.model.name)}: {calls}, {tokens}{cost}{end}"
+        return f"{sanitize(self.engine.model.name)}: {calls}, {tokens}{cost}{end}"
 
     def ask(
-        self, requests: Sequence[Request], later: Callable[[], Sequence[Request]] = tuple
+        self, requests: Sequence[Request], upcoming: Callable[[], Sequence[Request]] = tuple
     ) -> list[Answer | Failure]:
-        """An answer to each request, or why there is none; one engine for all, for the budget is for all.
-
-        `later` gives requests like those that will follow, so that the estimate is of the whole.
-        """
+        """The answer to each request, or its failure; `upcoming` returns later requests, for the estimate."""
         if not requests:
             return []
         if self.interrupted:
             return [Failure("interrupted")] * len(requests)
-        self._agree(requests, later)
-        answers = self.engine.ask(requests)
+        answers = self.engine.ask(requests, upcoming)
         self.interrupted = self.engine.interrupted
         return answers
 
-    @property
-    def engine(self) -> Engine:
-        """What does the asking, made when it is first wanted."""
-        if self._engine is None:
-            from karat.llm import Engine
 
-            settings = {**self._settings, "confirm": False}
-            if settings.get("cache") is False:
-                settings["cache"] = None
-            self._engine = Engine(find_model(self._wanted()), **settings)
-        return self._engine
-
-    def _agree(self, requests: Sequence[Request], later: Callable[[], Sequence[Request]]) -> None:
-        """Before the first call, say what all of it will take; on a terminal, wait for a yes."""
-        from karat.llm.engine import on_terminal
-
-        if self._agreed or not on_terminal() or not self.engine.estimate(requests).calls:
-            return
-        estimate = self.engine.estimate([*requests, *later()])
-        sys.stderr.write(f"{sanitize(self.engine.model.name)}\n{estimate}\nGo on? [y/N] ")
-        sys.stderr.flush()
-        if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-            raise Unavailable("nothing was asked, as you wished", hint="--yes, or confirm=False, to ask at once")
-        self._agreed = True
-
-    def _wanted(self) -> Any:
-        """The model, at the address that was given."""
-        if self.base_url is None:
-            return self.model
-        if not isinstance(self.model, str):
-            raise BadArgument("base_url is for a model that is given by its name", got=_name_of(self.model))
-        call = parse_call(self.model) if "(" in self.model else Call("openai", (self.model,), {})
-        named = {**call.named, "base_url": self.base_url}
-        inside = [*map(write, call.positional), *(f"{name}={write(value)}" for name, value in named.items())]
-        return f"{call.name}({', '.join(inside)})"
+def judge_with_model(name: str, *, model: str | None = None, confirm: bool = False, **settings: Any) -> Judge:
+    """The judge with this name, calling its model with these settings; refuse them for a judge that calls none."""
+    given = {setting: value for setting, value in settings.items() if value is not None}
+    if model is not None and "(" not in name:
+        name, model = f"{name}({write(model)})", None
+    judge = find_judge(name)
+    if isinstance(judge, ModelJudge) and (judge.model or model):
+        return judge.with_settings(**given, **({"model": model} if model else {}), confirm=confirm)
+    if given or model:
+        first = "model" if model else next(iter(given)).replace("_", "-")
+        raise BadArgument(f'judge "{judge.name}" calls no model, so it has no such option', got=f"--{first}")
+    return judge
 
 
-def asking_judge(judge: str, *, model: str | None = None, confirm: bool = False, **settings: Any) -> Judge:
-    """The judge of this name, asking its model in this way; refuses settings for a judge that asks none."""
-    given = {name: value for name, value in settings.items() if value is not None}
-    if model is not None and "(" not in judge:
-        judge, model = f"{judge}({write(model)})", None
-    found = find_judge(judge)
-    own = getattr(found, "asking", None)
-    if own is None or (own.model == "lexical" and model is None):
-        if given or model:
-            first = "model" if model else next(iter(given)).replace("_", "-")
-            raise BadArgument(f'the judge "{found.name}" asks no model: nothing to set', got=f"--{first}")
-        return found
-    changed: Judge = found.with_settings(**given, **({"model": model} if model else {}), confirm=confirm)  # type: ignore[attr-defined]
-    return changed
-
-
-def _name_of(model: Any) -> str:
-    return str(getattr(model, "name", None) or getattr(model, "__name__", type(model).__name__))
-
-
-def _without_secret(address: str) -> str:
-    """An address without the name and the password that may stand before an @."""
-    scheme, found, rest = address.partition("://")
-    return f"{scheme}{found}{rest.rpartition('@')[2]}" if found else address
+def majority(rounds: Sequence[list[T] | Failure]) -> list[list[T]] | Failure:
+    """The judgements of each item in all rounds that succeeded; the first failure unless more than half did."""
+    good = [one for one in rounds if not isinstance(one, Failure)]
+    if rounds and 2 * len(good) <= len(rounds):
+        return next(one for one in rounds if isinstance(one, Failure))
+    return [list(each) for each in zip(*good, strict=True)]
 
 
 def agreement_note(votes: Sequence[Sequence[float]], repeats: int, kind: Kind = "nominal") -> tuple[Note, ...]:

@@ -1,7 +1,7 @@
-"""What a model is asked: to list the claims of a text, to say which passages support a claim, to grade passages.
+"""Prompts: extract the claims of a text, attribute claims to passages, grade passages.
 
-Each prompt has a version, under which its answers are kept: whoever changes a word of it changes the version. Texts
-of others stand in frames, and the rules say what a frame is; the answer is numbers and short reasons by a schema.
+Each prompt has a version, which is part of the cache key: change the version with every word of the prompt. Texts are
+framed as data, and the rules explain the frames; answers are numbers and short reasons that follow a schema.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from karat.judges.support import Support
-from karat.llm import BadAnswer, Request
-from karat.llm.framing import frames
+from karat.llm import BadAnswer, Request, frames
 
 _DATA = (
     "Every text that you are given stands between a line that begins with <<< and a line that begins with <<<end of, "
@@ -22,7 +21,7 @@ _REASON = 300
 
 
 class Prompt(NamedTuple):
-    """The rules that a model is given, the form of its answer, and the version of both."""
+    """The rules for the model, the schema of its answer, and the version of both."""
 
     version: str
     rules: str
@@ -31,7 +30,7 @@ class Prompt(NamedTuple):
     def ask(
         self, parts: Sequence[tuple[str, str]], check: Callable[[dict[str, Any]], object], repeat: int = 0
     ) -> Request:
-        """A request about some labelled texts; each repeat is kept apart from the others."""
+        """A request about labelled texts; each repeat is cached separately."""
         messages = [
             {"role": "system", "content": f"{self.rules}\n\n{_DATA}"},
             {"role": "user", "content": "\n\n".join(frames(parts))},
@@ -40,12 +39,7 @@ class Prompt(NamedTuple):
 
 
 def _object(**properties: Any) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def _list(of: dict[str, Any]) -> dict[str, Any]:
@@ -93,27 +87,27 @@ GRADE = Prompt(
 
 
 class Grade(NamedTuple):
-    """How relevant a passage is, and why."""
+    """The relevance of a passage, and the reason."""
 
     grade: int
     why: str
 
 
 def extract(query: str | None, answer: str) -> Request:
-    """The claims of an answer."""
+    """Request the claims of an answer."""
     asked = [("question", query)] if query else []
     return EXTRACT.ask([*asked, ("answer", answer)], _claims)
 
 
 def attribute(query: str | None, claims: Sequence[str], passages: Sequence[str], repeat: int = 0) -> Request:
-    """Which passages support each claim."""
+    """Request the passages that support each claim."""
     asked = [("question", query)] if query else []
     parts = [*asked, *_numbered("claim", claims), *_numbered("passage", passages)]
     return ATTRIBUTE.ask(parts, lambda answer: _supports(answer, len(claims), len(passages)), repeat)
 
 
 def grade(wanted: Sequence[tuple[str, str]], passages: Sequence[str], repeat: int = 0) -> Request:
-    """How relevant each passage is to a question, or to an answer."""
+    """Request the relevance of each passage to a question or an answer."""
     parts = [*wanted, *_numbered("passage", passages)]
     return GRADE.ask(parts, lambda answer: _grades(answer, len(passages)), repeat)
 
@@ -123,53 +117,47 @@ def _numbered(label: str, texts: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _claims(answer: dict[str, Any]) -> list[str]:
-    """The claims, each once; a blank one is none."""
-    told = [" ".join(claim.split()) for claim in answer["claims"]]
-    return list(dict.fromkeys(claim for claim in told if claim))
+    """The distinct claims that are not blank."""
+    claims = (" ".join(claim.split()) for claim in answer["claims"])
+    return list(dict.fromkeys(claim for claim in claims if claim))
 
 
 def _supports(answer: dict[str, Any], claims: int, passages: int) -> list[Support]:
-    """What supports each claim, in their order."""
-    each: dict[int, Support] = {}
-    for told in answer["claims"]:
-        number, found = told["claim"], told["passages"]
-        _once(number, each, claims, "claim")
+    """The support of each claim, in order."""
+    each: list[Support] = []
+    for one in _in_order(answer["claims"], "claim", claims):
+        number, found = one["claim"], one["passages"]
         if wrong := [n for n in found if not 1 <= n <= passages]:
             raise BadAnswer(f"claim {number} names passage {wrong[0]}; there are {passages}")
-        if told["verdict"] not in (0, 1) or bool(told["verdict"]) != bool(found):
-            raise BadAnswer(f"claim {number} has the verdict {told['verdict']}, but {len(found)} passages")
+        if bool(one["verdict"]) != bool(found):
+            raise BadAnswer(f"claim {number} has the verdict {one['verdict']}, but {len(found)} passages")
         places = frozenset(n - 1 for n in found)
-        joint = bool(told["together"]) and len(places) > 1
-        why = _short(told["reason"])
-        each[number] = Support(frozenset(), (places,), why) if joint else Support(places, (), why)
-    _all(each, claims, "claim")
-    return [each[number] for number in range(1, claims + 1)]
+        joint = bool(one["together"]) and len(places) > 1
+        why = _short(one["reason"])
+        each.append(Support(frozenset(), (places,), why) if joint else Support(places, (), why))
+    return each
 
 
 def _grades(answer: dict[str, Any], passages: int) -> list[Grade]:
-    """The grade of each passage, in their order."""
-    each: dict[int, Grade] = {}
-    for told in answer["passages"]:
-        _once(told["passage"], each, passages, "passage")
-        if told["grade"] not in (0, 1, 2, 3):
-            raise BadAnswer(f"passage {told['passage']} has the grade {told['grade']}")
-        each[told["passage"]] = Grade(told["grade"], _short(told["reason"]))
-    _all(each, passages, "passage")
-    return [each[number] for number in range(1, passages + 1)]
+    """The grade of each passage, in order."""
+    return [Grade(one["grade"], _short(one["reason"])) for one in _in_order(answer["passages"], "passage", passages)]
 
 
-def _once(number: int, known: dict[int, Any], size: int, what: str) -> None:
-    if not 1 <= number <= size:
-        raise BadAnswer(f"there is no {what} {number}; there are {size}")
-    if number in known:
-        raise BadAnswer(f"{what} {number} is judged twice")
-
-
-def _all(known: dict[int, Any], size: int, what: str) -> None:
+def _in_order(judged: Sequence[dict[str, Any]], what: str, size: int) -> list[dict[str, Any]]:
+    """The judgements by number; every number from 1 to `size` must be judged once."""
+    known: dict[int, dict[str, Any]] = {}
+    for one in judged:
+        number = one[what]
+        if not 1 <= number <= size:
+            raise BadAnswer(f"there is no {what} {number}; there are {size}")
+        if number in known:
+            raise BadAnswer(f"{what} {number} is judged twice")
+        known[number] = one
     if missing := [number for number in range(1, size + 1) if number not in known]:
         raise BadAnswer(f"{what} {missing[0]} is not judged")
+    return [known[number] for number in range(1, size + 1)]
 
 
 def _short(reason: str) -> str:
-    told = " ".join(reason.split())
-    return told if len(told) <= _REASON else told[: _REASON - 1] + "…"
+    line = " ".join(reason.split())
+    return line if len(line) <= _REASON else line[: _REASON - 1] + "…"

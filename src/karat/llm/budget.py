@@ -1,4 +1,4 @@
-"""What may be spent, what is spent, and what is reserved for the calls under way."""
+"""Limits: the budget of tokens, dollars and calls, the prices, and the number of simultaneous calls."""
 
 from __future__ import annotations
 
@@ -9,73 +9,51 @@ from collections.abc import Mapping
 from threading import Lock
 from typing import NamedTuple
 
+from karat._internal.display import plural
 from karat.errors import BadArgument
-from karat.llm.model import Model, Spent
-
-
-class Price(NamedTuple):
-    """Dollars for a million tokens of the prompt, and for a million of the answer."""
-
-    prompt: float
-    completion: float
-
-    def of(self, prompt_tokens: float, completion_tokens: float) -> float:
-        """The cost of so many tokens, in dollars."""
-        return (self.prompt * prompt_tokens + self.completion * completion_tokens) / 1e6
-
+from karat.llm.model import Model, Price
+from karat.llm.request import rough_tokens
+from karat.llm.settings import ModelSettings, Prices
 
 PRICES = {
-    "gpt-5": Price(1.25, 10),
-    "gpt-5-mini": Price(0.25, 2),
-    "gpt-5-nano": Price(0.05, 0.4),
-    "gpt-4.1": Price(2, 8),
-    "gpt-4.1-mini": Price(0.4, 1.6),
-    "gpt-4.1-nano": Price(0.1, 0.4),
-    "gpt-4o": Price(2.5, 10),
-    "gpt-4o-mini": Price(0.15, 0.6),
-    "o3": Price(2, 8),
-    "o4-mini": Price(1.1, 4.4),
-}
-"""OpenAI's, about as they were in August 2025. Prices change: give your own where it matters."""
-
+    "gpt-5": Price(1.25, 10), "gpt-5-mini": Price(0.25, 2), "gpt-5-nano": Price(0.05, 0.4),
+    "gpt-4.1": Price(2, 8), "gpt-4.1-mini": Price(0.4, 1.6), "gpt-4.1-nano": Price(0.1, 0.4),
+    "gpt-4o": Price(2.5, 10), "gpt-4o-mini": Price(0.15, 0.6), "o3": Price(2, 8), "o4-mini": Price(1.1, 4.4),
+}  # fmt: skip
+"""OpenAI's list prices of August 2025. Prices change: pass your own where it matters."""
 _DATE = re.compile(r"-\d{4}-\d{2}-\d{2}$")
-
-Prices = Mapping[str, tuple[float, float]] | tuple[float, float] | None
 
 
 def price_of(model: Model, prices: Prices = None) -> Price | None:
-    """The price of a model: the one that was given, the one that the model carries, the one in the table, or None."""
+    """The price of a model: the one given, the model's own, the one in the table, or None."""
     if prices is not None and not isinstance(prices, Mapping):
         return checked_price(prices)
-    plain = str(getattr(model, "model", model.name))
-    own = getattr(model, "price", None)
-    for table in (prices or {}, {} if own is None else {plain: own}, PRICES):
-        for name in (model.name, plain, _DATE.sub("", plain)):
-            if name in table:
-                return checked_price(table[name])
-    return None
+    names = (model.name, model.short_name, _DATE.sub("", model.short_name))
+    given = next((checked_price(prices[name]) for name in names if name in prices), None) if prices else None
+    return given or model.price or next((PRICES[name] for name in names if name in PRICES), None)
 
 
 def checked_price(given: object) -> Price:
-    """Two numbers that may be prices."""
-    if isinstance(given, tuple | list) and len(given) == 2 and all(_number(value) for value in given):
-        return Price(float(given[0]), float(given[1]))
-    raise BadArgument(
-        "a price is two numbers, dollars for a million tokens of prompts and of answers", got=given, hint="(0.15, 0.6)"
-    )
+    """The price, if it is two numbers from 0."""
+    if isinstance(given, tuple | list) and len(given) == 2:
+        numbers = [one for one in given if isinstance(one, int | float) and not isinstance(one, bool)]
+        if len(numbers) == 2 and all(0 <= one < float("inf") for one in numbers):
+            return Price(float(numbers[0]), float(numbers[1]))
+    hint = "(0.15, 0.6)"
+    raise BadArgument("a price must be two numbers: dollars per million tokens in and out", got=given, hint=hint)
 
 
-def _number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
+class Spent(NamedTuple):
+    """What an engine has used so far; the cost in dollars, None if the price is unknown."""
+
+    calls: int
+    cached: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float | None
 
 
-_FIRST_BYTES = 2
-"""Bytes per token before any count is known: fewer than any common script has, so that too much is reserved."""
-_FIRST_ANSWER = 1000
-_MARGIN = 1.25
-
-
-class Hold(NamedTuple):
+class Reservation(NamedTuple):
     """Tokens reserved for a call."""
 
     size: int
@@ -83,106 +61,94 @@ class Hold(NamedTuple):
     completion: float
 
 
-class Budget:
-    """The one account of an engine, shared by all of its threads.
+_MARGIN = 2.0
+"""Safety margin before any count is known: more tokens per byte than any common script has."""
+_FIRST_ANSWER = 1000
+_OVER_LARGEST = 1.25
 
-    A call is reserved before it is sent: calls never exceed their limit. The tokens of a call are known only
-    afterwards; more are reserved than the largest seen so far would take, and a call that might not fit is not sent.
+
+class Budget:
+    """The account of an engine, shared by all of its threads.
+
+    Every call is reserved before it is sent, so the number of calls is exact. The tokens of a call are known only
+    afterwards: a quarter more than the largest so far is reserved, and a call that may not fit is not sent.
     """
 
-    def __init__(
-        self,
-        *,
-        price: Price | None,
-        max_cost: float | None,
-        max_tokens: int | None,
-        max_calls: int | None,
-        most_completion: int | None = None,
-    ) -> None:
-        for name, limit in (("max_cost", max_cost), ("max_tokens", max_tokens), ("max_calls", max_calls)):
-            if limit is not None and not (isinstance(limit, int | float) and limit >= 0):
-                raise BadArgument(f"{name} is a number from 0", got=limit)
+    def __init__(self, settings: ModelSettings, price: Price | None, max_completion: int | None = None) -> None:
         self.price = price
-        self._most = (max_cost, max_tokens, max_calls)
-        self._most_completion = most_completion
+        self._limits = settings
+        self._max_completion = max_completion
         self._lock = Lock()
         self._calls = self._cached = self._prompt = self._completion = 0
-        self._under_way = 0
-        self._held_prompt = self._held_completion = 0.0
-        self._worst_share = self._worst_answer = 0.0
+        self._in_flight = 0
+        self._reserved_prompt = self._reserved_completion = 0.0
+        self._most_per_byte = self._largest_answer = 0.0
 
     @property
     def spent(self) -> Spent:
-        """What was used so far, without what is under way."""
+        """What was used so far, without the calls in flight."""
         with self._lock:
-            cost = None if self.price is None else self.price.of(self._prompt, self._completion)
+            cost = None if self.price is None else self.price.cost(self._prompt, self._completion)
             return Spent(self._calls, self._cached, self._prompt, self._completion, cost)
 
-    def reserve(self, size: int) -> Hold | str | None:
-        """Room for a call of so many bytes; None if there may be room once others are done, or why there is none."""
+    def reserve(self, size: int) -> Reservation | str | None:
+        """A reservation for a call of this many bytes; None if there may be room later, or the exhausted limit."""
         with self._lock:
-            hold = Hold(size, size * self._share(), self._answer())
-            why = self._refusal(hold)
-            if why is None:
+            prompt = size * self._most_per_byte * _OVER_LARGEST or rough_tokens(size, _MARGIN)
+            answer = self._largest_answer * _OVER_LARGEST or _FIRST_ANSWER
+            held = Reservation(size, prompt, answer if self._max_completion is None else self._max_completion)
+            refusal = self._refusal(held)
+            if refusal is None:
                 self._calls += 1
-                self._under_way += 1
-                self._held_prompt += hold.prompt
-                self._held_completion += hold.completion
-                return hold
-            return why if not self._under_way or self._no_calls_left() else None
+                self._in_flight += 1
+                self._reserved_prompt += held.prompt
+                self._reserved_completion += held.completion
+                return held
+            return refusal if not self._in_flight or self._no_calls_left() else None
 
-    def settle(self, hold: Hold, prompt: int, completion: int, *, counted: bool = True) -> None:
-        """A call is over and took so many tokens, as somebody counted, or as it is guessed."""
+    def settle(self, held: Reservation, prompt: int, completion: int, *, counted: bool = True) -> None:
+        """End a call that used these tokens, either counted or guessed."""
         with self._lock:
-            self._under_way -= 1
-            self._held_prompt -= hold.prompt
-            self._held_completion -= hold.completion
+            self._in_flight -= 1
+            self._reserved_prompt -= held.prompt
+            self._reserved_completion -= held.completion
             self._prompt += prompt
             self._completion += completion
             if counted:
-                self._worst_share = max(self._worst_share, prompt / max(hold.size, 1))
-                self._worst_answer = max(self._worst_answer, completion)
+                self._most_per_byte = max(self._most_per_byte, prompt / max(held.size, 1))
+                self._largest_answer = max(self._largest_answer, completion)
 
-    def found(self) -> None:
-        """An answer came out of the cache."""
+    def count_cached(self) -> None:
+        """Count an answer from the cache."""
         with self._lock:
             self._cached += 1
 
-    def _share(self) -> float:
-        return self._worst_share * _MARGIN or 1 / _FIRST_BYTES
-
-    def _answer(self) -> float:
-        if self._most_completion is not None:
-            return self._most_completion
-        return self._worst_answer * _MARGIN or _FIRST_ANSWER
-
     def _no_calls_left(self) -> bool:
-        return self._most[2] is not None and self._calls >= self._most[2]
+        return self._limits.max_calls is not None and self._calls >= self._limits.max_calls
 
-    def _refusal(self, hold: Hold) -> str | None:
-        """Which limit the call would break, in words."""
-        max_cost, max_tokens, max_calls = self._most
-        if self._no_calls_left():
-            return f"the budget of {max_calls:,} call{'' if max_calls == 1 else 's'} is used up"
-        prompt, completion = self._prompt + self._held_prompt, self._completion + self._held_completion
-        if max_tokens is not None and prompt + completion + hold.prompt + hold.completion > max_tokens:
-            left = max(max_tokens - prompt - completion, 0)
-            needed = hold.prompt + hold.completion
-            return f"the budget of {max_tokens:,} tokens is used up ({left:,.0f} left, the call may take {needed:,.0f})"
-        if max_cost is not None and self.price is not None:
-            spent = self.price.of(prompt, completion)
-            needed = self.price.of(hold.prompt, hold.completion)
-            if spent + needed > max_cost:
-                left = max(max_cost - spent, 0)
-                return f"the budget of ${max_cost:,.2f} is used up (${left:.4f} left, the call may take ${needed:.4f})"
+    def _refusal(self, held: Reservation) -> str | None:
+        """The limit that the call would exceed, as a sentence."""
+        limits = self._limits
+        if limits.max_calls is not None and self._no_calls_left():
+            return f"the budget of {plural(limits.max_calls, 'call', 'calls')} is used up"
+        prompt, completion = self._prompt + self._reserved_prompt, self._completion + self._reserved_completion
+        needed = held.prompt + held.completion
+        if limits.max_tokens is not None and prompt + completion + needed > limits.max_tokens:
+            left = f"{max(limits.max_tokens - prompt - completion, 0):,.0f} left, the call may use {needed:,.0f}"
+            return f"the budget of {limits.max_tokens:,} tokens is used up ({left})"
+        if limits.max_cost is not None and self.price is not None:
+            spent, needed = self.price.cost(prompt, completion), self.price.cost(held.prompt, held.completion)
+            if spent + needed > limits.max_cost:
+                left = f"${max(limits.max_cost - spent, 0):.4f} left, the call may cost ${needed:.4f}"
+                return f"the budget of ${limits.max_cost:,.2f} is used up ({left})"
         return None
 
 
-class Lanes:
-    """Room for calls under way, between one and `most`.
+class AdaptiveConcurrency:
+    """Limits the calls in flight, between 1 and `most`.
 
-    Every full round of answers adds a lane; trouble takes half of them away. Calls that were under way when lanes
-    were taken away tell nothing new, so they take no more.
+    A full round of successes adds one; an overload halves the limit. Calls that were in flight when the limit was
+    halved carry no new information: their overload does not halve it again.
     """
 
     def __init__(self, most: int) -> None:
@@ -190,18 +156,18 @@ class Lanes:
         self.limit = float(most)
         self._busy = 0
         self._halvings = 0
-        self._until = 0.0
+        self._paused_until = 0.0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def enter(self) -> int:
-        """Wait for a lane; the number is to be given back with `worse`."""
+        """Wait for a free place; pass the returned number to `overload`."""
         if self._waiting or not self._free():
             turn = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
             try:
                 await turn
             except asyncio.CancelledError:
-                if turn.done() and not turn.cancelled():  # it came in the same moment
+                if turn.done() and not turn.cancelled():  # it was let in at the same moment
                     self.leave()
                 raise
         else:
@@ -209,33 +175,33 @@ class Lanes:
         return self._halvings
 
     def leave(self) -> None:
-        """The call is over."""
+        """End a call."""
         self._busy -= 1
         self._let_in()
 
-    def better(self) -> None:
-        """An answer came."""
+    def success(self) -> None:
+        """Raise the limit a little: a call succeeded."""
         self.limit = min(self.limit + 1 / self.limit, float(self.most))
 
-    def worse(self, entered: int) -> None:
-        """A call met trouble that fewer calls at once might have spared it."""
+    def overload(self, entered: int) -> None:
+        """Halve the limit: a call failed that fewer simultaneous calls might have saved."""
         if entered == self._halvings:
             self.limit = max(self.limit / 2, 1.0)
             self._halvings += 1
 
     def pause(self, seconds: float) -> None:
-        """Nobody enters for a while."""
+        """Let nobody in for a while."""
         loop = asyncio.get_running_loop()
-        self._until = max(self._until, loop.time() + seconds)
-        loop.call_at(self._until, self._resume, self._until)
+        self._paused_until = max(self._paused_until, loop.time() + seconds)
+        loop.call_at(self._paused_until, self._resume, self._paused_until)
 
     def _resume(self, until: float) -> None:
-        if until >= self._until:  # not by the clock: it may run a moment behind the timer
-            self._until = 0.0
+        if until >= self._paused_until:  # not by the clock: it may be slightly behind the timer
+            self._paused_until = 0.0
         self._let_in()
 
     def _free(self) -> bool:
-        return self._busy < int(self.limit) and asyncio.get_running_loop().time() >= self._until
+        return self._busy < int(self.limit) and asyncio.get_running_loop().time() >= self._paused_until
 
     def _let_in(self) -> None:
         while self._waiting and self._free():

@@ -1,4 +1,4 @@
-"""Answers on disk, so that none is paid for twice: SQLite, JSON values, for several processes at once."""
+"""The answer cache: an SQLite file that several processes may share, so that no answer is paid for twice."""
 
 from __future__ import annotations
 
@@ -8,41 +8,31 @@ import os
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from hashlib import sha256
 from pathlib import Path
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from karat.errors import BadArgument
-from karat.llm.model import Request
+from karat.llm.model import Reply
+from karat.llm.settings import DEFAULT_CACHE
 
-DEFAULT = "default"
-"""Stands for the file in the user's own cache directory."""
+T = TypeVar("T")
+log = logging.getLogger("karat.llm")
 
-_MARK = 0x6B617261  # "kara": tells a cache from any other database
-_FORM = 1
-_PATIENCE = 30.0
+_APPLICATION = 0x6B617261  # "kara": distinguishes a cache from other databases
+_FORMAT = 1
+_LOCK_TIMEOUT = 30.0
+_FIELDS = ("key", "model", "version", "answer", "prompt_tokens", "completion_tokens", "created")
 _TABLE = """CREATE TABLE IF NOT EXISTS answers (
     key TEXT PRIMARY KEY, model TEXT NOT NULL, version TEXT NOT NULL, answer TEXT NOT NULL,
     prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, created REAL NOT NULL
 ) WITHOUT ROWID"""
-_LEFT_ALONE: list[sqlite3.Connection] = []
-"""Connections of the process that this one was forked from: using or closing them here would spoil them there."""
-_FIELDS = ("key", "model", "version", "answer", "prompt_tokens", "completion_tokens", "created")
 
 
-class Kept(NamedTuple):
-    """An answer out of the cache."""
-
-    answer: dict[str, Any]
-    prompt_tokens: int
-    completion_tokens: int
-
-
-class Held(NamedTuple):
-    """What a cache holds of one model."""
+class CachedModel(NamedTuple):
+    """The answers of one model in a cache."""
 
     model: str
     answers: int
@@ -53,171 +43,144 @@ class Held(NamedTuple):
 
 
 def default_path() -> Path:
-    """Where answers are kept unless another file is named."""
+    """The cache file of the user."""
     if given := os.environ.get("XDG_CACHE_HOME"):
-        return Path(given) / "karat" / "answers.sqlite"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home())) / "karat" / "answers.sqlite"
-    folder = "Library/Caches" if sys.platform == "darwin" else ".cache"
-    return Path.home() / folder / "karat" / "answers.sqlite"
+        folder = Path(given)
+    elif sys.platform == "win32":
+        folder = Path(os.environ.get("LOCALAPPDATA", Path.home()))
+    else:
+        folder = Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")
+    return folder / "karat" / "answers.sqlite"
 
 
-def path_of(named: str | os.PathLike[str]) -> Path:
-    """The file that is meant."""
-    return default_path() if named == DEFAULT else Path(named).expanduser()
-
-
-def existing(named: str | os.PathLike[str]) -> Cache | None:
-    """The cache in this file, or None where there is no file: looking makes none."""
-    return Cache(named) if path_of(named).exists() else None
-
-
-def key_of(model: str, request: Request) -> str:
-    """The digest of all that an answer depends on: the model with its settings, the prompt's version, schema, input."""
-    whole = json.dumps([model, request.version, request.schema, request.messages], sort_keys=True)
-    return sha256(whole.encode()).hexdigest()
+def cache_path(name: str | os.PathLike[str]) -> Path:
+    """The path of a cache; "default" is the cache file of the user."""
+    return default_path() if name == DEFAULT_CACHE else Path(name).expanduser()
 
 
 class Cache:
-    """A file of answers. Each is written as it arrives, so a process that is killed loses none that it had."""
+    """A file of answers. Each is written as it arrives, so a killed process loses only the calls in flight."""
 
-    def __init__(self, path: str | os.PathLike[str] = DEFAULT) -> None:
-        self.path = path_of(path)
+    def __init__(self, path: str | os.PathLike[str] = DEFAULT_CACHE) -> None:
+        self.path = cache_path(path)
         self.read_only = False
         self._lock = RLock()
-        self._process = os.getpid()
-        self._at = self._open()
+        self._connections: dict[int, sqlite3.Connection] = {}
+        """By process: SQLite forbids to use a connection after a fork."""
+        self._execute("SELECT 1")
 
-    def get(self, key: str) -> Kept | None:
-        """The answer under this key, if there is one."""
-        rows = self._do("SELECT answer, prompt_tokens, completion_tokens FROM answers WHERE key = ?", key)
+    def get(self, key: str) -> Reply | None:
+        """The answer with this key; None if there is none, or if it is damaged."""
+        rows = self._execute("SELECT answer, prompt_tokens, completion_tokens FROM answers WHERE key = ?", key)
         try:
-            return Kept(json.loads(rows[0][0]), rows[0][1], rows[0][2]) if rows else None
-        except ValueError:  # a damaged value is as good as none
+            return Reply(json.loads(rows[0][0]), rows[0][1], rows[0][2]) if rows else None
+        except ValueError:
             return None
 
-    def put(self, key: str, model: str, version: str, kept: Kept) -> None:
-        """Keep an answer; whoever was first stays, so that all processes agree."""
+    def put(self, key: str, model: str, version: str, reply: Reply) -> None:
+        """Store an answer, unless another process was first: then all processes agree on that one."""
         if not self.read_only:
-            row = (
-                key,
-                model,
-                version,
-                json.dumps(kept.answer),
-                kept.prompt_tokens,
-                kept.completion_tokens,
-                time.time(),
-            )
-            self._do("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
+            row = (key, model, version, json.dumps(reply.answer), *reply[1:], time.time())
+            self._execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
 
-    def drop(self, key: str) -> None:
-        """Forget an answer that no longer passes its check."""
+    def delete(self, key: str) -> None:
+        """Delete an answer that no longer passes its check."""
         if not self.read_only:
-            self._do("DELETE FROM answers WHERE key = ?", key)
+            self._execute("DELETE FROM answers WHERE key = ?", key)
 
-    def held(self) -> list[Held]:
-        """What there is of each model."""
-        rows = self._do(
+    def models(self) -> list[CachedModel]:
+        """The models that have answers here."""
+        rows = self._execute(
             "SELECT model, count(*), sum(prompt_tokens), sum(completion_tokens), min(created), max(created) "
             "FROM answers GROUP BY model ORDER BY model"
         )
-        return [Held(*row) for row in rows]
+        return [CachedModel(*row) for row in rows]
 
     def size(self) -> int:
-        """The bytes on disk, with those not yet folded into the main file."""
-        files = [self.path, *(self.path.with_name(self.path.name + end) for end in ("-wal", "-shm"))]
+        """The size on disk in bytes, with SQLite's journal."""
+        files = [self.path.with_name(self.path.name + end) for end in ("", "-wal", "-shm")]
         return sum(file.stat().st_size for file in files if file.exists())
 
     def clear(self, model: str | None = None) -> int:
-        """Forget all answers, or those of a model, and give the space back; how many they were."""
+        """Delete all answers, or those of a model, and shrink the file; return their number."""
         if self.read_only:
             raise BadArgument(f"cannot clear {self.path}: it is read-only")
         where, given = ("", ()) if model is None else (" WHERE model = ?", (model,))
-        count = int(self._do(f"SELECT count(*) FROM answers{where}", *given)[0][0])  # noqa: S608
-        self._do(f"DELETE FROM answers{where}", *given)  # noqa: S608
-        self._do("VACUUM")
-        self._do("PRAGMA wal_checkpoint(TRUNCATE)")
+        count = int(self._execute(f"SELECT count(*) FROM answers{where}", *given)[0][0])  # noqa: S608
+        self._execute(f"DELETE FROM answers{where}", *given)  # noqa: S608
+        self._execute("VACUUM")
+        self._execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return count
 
     def export(self) -> Iterator[str]:
-        """Every answer as a line of JSON, in the order of the keys."""
+        """Every answer as a line of JSON, ordered by key."""
+        select = f"SELECT {', '.join(_FIELDS)} FROM answers WHERE key > ? ORDER BY key LIMIT 500"  # noqa: S608
         after = ""
-        while rows := self._do(f"SELECT {', '.join(_FIELDS)} FROM answers WHERE key > ? ORDER BY key LIMIT 500", after):  # noqa: S608
+        while rows := self._execute(select, after):
             for row in rows:
-                told = dict(zip(_FIELDS, row, strict=True))
+                values = dict(zip(_FIELDS, row, strict=True))
                 with suppress(ValueError):
-                    told["answer"] = json.loads(told["answer"])
-                yield json.dumps(told)
+                    values["answer"] = json.loads(values["answer"])
+                yield json.dumps(values)
             after = rows[-1][0]
 
     def __del__(self) -> None:
-        with suppress(AttributeError, sqlite3.Error):  # never opened, or closed by now
-            if self._process == os.getpid():
-                self._at.close()
-            else:
-                _LEFT_ALONE.append(self._at)
+        with suppress(AttributeError, KeyError, sqlite3.Error):  # never opened, or closed by now
+            self._connections[os.getpid()].close()
 
-    def _do(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+    def _execute(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         with self._lock:
-            if self._process != os.getpid():
-                _LEFT_ALONE.append(self._at)
-                self._process, self._at = os.getpid(), self._open()
             try:
-                return self._at.execute(statement, values).fetchall()
-            except sqlite3.Error as error:
-                raise self._trouble(error) from error
+                if os.getpid() not in self._connections:
+                    self._connections[os.getpid()] = self._open()
+                return self._connections[os.getpid()].execute(statement, values).fetchall()
+            except (sqlite3.Error, OSError) as error:
+                raise BadArgument(
+                    f"cannot use the cache {self.path}: {getattr(error, 'strerror', None) or error}",
+                    hint="another file, or cache=None; a damaged cache may be deleted",
+                ) from error
 
     def _open(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        connection = self._connect("rwc")
         try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            connection = self._connect("rwc")
-            try:
-                self._prepare(connection)
-            except sqlite3.OperationalError:
-                connection.close()
-                if os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK):
-                    raise
-                connection = self._connect("ro&immutable=1")  # nobody writes what cannot be written
-                connection.execute("SELECT count(*) FROM answers").fetchone()
-                self.read_only = True
-        except (sqlite3.Error, OSError) as error:
-            raise self._trouble(error) from error
+            self._prepare(connection)
+        except sqlite3.OperationalError:
+            connection.close()
+            if os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK):
+                raise
+            connection = self._connect("ro&immutable=1")
+            connection.execute("SELECT count(*) FROM answers").fetchone()
+            self.read_only = True
         return connection
 
     def _connect(self, mode: str) -> sqlite3.Connection:
         address = f"{self.path.absolute().as_uri()}?mode={mode}"
-        return sqlite3.connect(address, timeout=_PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
+        return sqlite3.connect(address, timeout=_LOCK_TIMEOUT, isolation_level=None, check_same_thread=False, uri=True)
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Make the table, or make sure that it is one of ours."""
-        mark = connection.execute("PRAGMA application_id").fetchone()[0]
-        form = connection.execute("PRAGMA user_version").fetchone()[0]
-        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if tables and (mark, form) != (_MARK, _FORM):
+        """Create the table, or make sure that the file is a cache."""
+        # The tables first: another process may create them, with both numbers, between two of these statements.
+        tables, mark, form = (
+            connection.execute(statement).fetchone()[0]
+            for statement in ("SELECT count(*) FROM sqlite_master", "PRAGMA application_id", "PRAGMA user_version")
+        )
+        if tables and (mark, form) != (_APPLICATION, _FORMAT):
             connection.close()
-            raise BadArgument(
-                f"{self.path} is not a cache that this karat can use", hint="name another file, or cache=None"
-            )
-        _until_free(connection, "PRAGMA journal_mode = WAL")
-        # A power cut may take the last answers, a kill does not; without it each answer would wait for the disk.
+            raise BadArgument(f"{self.path} is not a cache of this karat version", hint="another file, or cache=None")
+        _when_unlocked(connection, "PRAGMA journal_mode = WAL")
+        # A power cut may lose the last answers, a kill does not; otherwise each answer would wait for the disk.
         connection.execute("PRAGMA synchronous = NORMAL")
-        _until_free(connection, "BEGIN IMMEDIATE")
-        connection.execute(f"PRAGMA application_id = {_MARK}")
-        connection.execute(f"PRAGMA user_version = {_FORM}")
+        _when_unlocked(connection, "BEGIN IMMEDIATE")
+        connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {_FORMAT}")
         connection.execute(_TABLE)
         connection.execute("COMMIT")
 
-    def _trouble(self, error: Exception) -> BadArgument:
-        why = getattr(error, "strerror", None) or str(error)
-        return BadArgument(
-            f"cannot use the cache {self.path}: {why}",
-            hint="name another file, or cache=None; a damaged one may be deleted, its answers can be asked for again",
-        )
 
-
-def _until_free(connection: sqlite3.Connection, statement: str) -> None:
-    """Run a statement for which SQLite does not always wait by itself while another process begins."""
-    end = time.monotonic() + _PATIENCE
+def _when_unlocked(connection: sqlite3.Connection, statement: str) -> None:
+    """Run a statement for which SQLite does not always wait itself while another process starts."""
+    end = time.monotonic() + _LOCK_TIMEOUT
     while True:
         try:
             connection.execute(statement)
@@ -229,51 +192,33 @@ def _until_free(connection: sqlite3.Connection, statement: str) -> None:
             return
 
 
-log = logging.getLogger("karat.llm")
-
-
-class Keeper:
-    """A cache or none; one that fails while calls are made is told of once, and done without."""
+class OptionalCache:
+    """A cache or none; a cache that fails during a run is reported once and then not used."""
 
     def __init__(self, cache: Cache | None) -> None:
         self._cache = cache
-        self.remark: str | None = None
+        self.warning: str | None = None
         if cache is not None and cache.read_only:
-            self._tell(f"the cache {cache.path} is read-only: new answers are not kept")
+            self._warn(f"the cache {cache.path} is read-only: new answers are not stored")
 
-    @property
-    def on(self) -> bool:
-        """Whether answers are kept."""
+    def __bool__(self) -> bool:
         return self._cache is not None
 
-    def get(self, key: str) -> Kept | None:
-        """The answer under this key, if there is one."""
+    def attempt(self, work: Callable[[Cache], T]) -> T | None:
+        """Do something with the cache; None if there is none, or if it fails."""
+        if self._cache is None:
+            return None
         try:
-            return None if self._cache is None else self._cache.get(key)
+            return work(self._cache)
         except BadArgument as error:
-            self._give_up(error)
+            self._cache = None
+            self._warn(f"{error.problem}; answers are no longer stored")
             return None
 
-    def put(self, key: str, model: str, version: str, kept: Kept) -> None:
-        """Keep an answer."""
-        try:
-            if self._cache is not None:
-                self._cache.put(key, model, version, kept)
-        except BadArgument as error:
-            self._give_up(error)
+    def get(self, key: str) -> Reply | None:
+        """The answer with this key, if there is one."""
+        return self.attempt(lambda cache: cache.get(key))
 
-    def drop(self, key: str) -> None:
-        """Forget an answer."""
-        try:
-            if self._cache is not None:
-                self._cache.drop(key)
-        except BadArgument as error:
-            self._give_up(error)
-
-    def _give_up(self, error: BadArgument) -> None:
-        self._cache = None
-        self._tell(f"{error.problem}; answers are no longer kept")
-
-    def _tell(self, remark: str) -> None:
-        self.remark = remark
-        log.warning("%s", remark)
+    def _warn(self, warning: str) -> None:
+        self.warning = warning
+        log.warning("%s", warning)

@@ -1,70 +1,92 @@
-"""From whatever a call raised to what should be done about it."""
+"""Faults: what an error of a call means, and whether to retry, slow down or stop. Messages never contain a secret."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from karat._internal.display import sanitize
-from karat.llm.model import Fault
 
-_NAMES = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
-# What a key looks like, for those that came from elsewhere than the environment; services show parts of them, too.
-_LOOKS = re.compile(r"\bsk-[\w*.…-]{4,}|\bBearer\s+\S+|(?<=://)[^/\s@]+@|(?<=api[-_]key[=:])\s*\S+", re.IGNORECASE)
-_SHORTEST = 6
+
+@dataclass(eq=False)
+class Fault(Exception):
+    """A call that failed, and how to go on."""
+
+    cause: str
+    retry: bool = False
+    """True if another call may succeed."""
+    overload: bool = False
+    """True if fewer simultaneous calls may avoid it."""
+    unreached: bool = False
+    """True if nothing listens at the endpoint."""
+    billed: bool = False
+    """True if the call was sent and may be paid for, although no answer arrived."""
+    wait: float | None = None
+    """Seconds that the endpoint asked all clients to wait."""
+    halt: str | None = None
+    """The reason why every other request would fail, too."""
+    paid: tuple[int, int] = (0, 0)
+    """The tokens of prompt and answer, if known."""
+
+    def __str__(self) -> str:
+        return self.cause
+
+
+_SECRET_NAMES = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
+# What a key looks like, for keys that are not in the environment; services quote parts of them, too.
+_SECRETS = re.compile(r"\bsk-[\w*.…-]{4,}|\bBearer\s+\S+|(?<=://)[^/\s@]+@|(?<=api[-_]key[=:])\s*\S+", re.IGNORECASE)
+_SHORTEST_SECRET = 6
 _WIDTH = 240
 
 
-def told(text: str, secrets: Iterable[str] = ()) -> str:
-    """The text on one short line, with every value of the environment that may be a secret taken out."""
-    hidden = {value for name, value in os.environ.items() if _NAMES.search(name)} | set(secrets)
-    for value in sorted((value for value in hidden if len(value) >= _SHORTEST), key=len, reverse=True):
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
+    """The text on one short line, without any value of the environment that may be a secret."""
+    hidden = {value for name, value in os.environ.items() if _SECRET_NAMES.search(name)} | set(secrets)
+    for value in sorted((value for value in hidden if len(value) >= _SHORTEST_SECRET), key=len, reverse=True):
         text = text.replace(value, "[secret]")
-    return sanitize(_LOOKS.sub("[secret]", text), _WIDTH)
+    return sanitize(_SECRETS.sub("[secret]", text), _WIDTH)
 
 
-MOST_WAIT = 60.0
-"""No endpoint is waited for longer than this, in seconds, whatever it asks for."""
-
-_AGAIN = {408, 409, 429}
+MAX_WAIT = 60.0
+"""The longest wait in seconds, whatever Retry-After says."""
+_RETRY = {408, 409, 429}
 _OVERLOAD = {408, 429, 503, 504, 529}
 _HALT = {
-    401: "the endpoint refuses the key (401)",
-    402: "the endpoint wants to be paid first (402)",
-    403: "the endpoint forbids it (403)",
+    401: "the endpoint rejected the key (401)",
+    402: "the endpoint requires payment (402)",
+    403: "the endpoint denied access (403)",
     404: "the endpoint has no such model or address (404)",
 }
-_OUT_OF_MONEY = "insufficient_quota"  # sent as 429, although no waiting helps
+_NO_QUOTA = "the account has no quota left (429)"  # sent as 429, although waiting does not help
 
 
 def fault_of(error: Exception, secrets: Iterable[str] = ()) -> Fault:
-    """What this error of a client library, or of a function of the user's, means; it is known by its shape.
+    """The meaning of an error of a client library or a custom function, recognized by its shape.
 
-    openai, httpx, aiohttp and requests all give their errors a status or name them after a timeout or a connection.
+    openai, httpx, aiohttp and requests all give their errors a status, or name them after a timeout or a connection.
     """
     if isinstance(error, Fault):
         return error
     sources = (error, getattr(error, "response", None))
     statuses = [getattr(source, name, None) for source in sources for name in ("status_code", "status")]
     status = next((status for status in statuses if isinstance(status, int)), None)
-    if status is not None:
-        return _by_status(error, status, secrets)
-    return _by_kind(error, secrets)
+    return _by_kind(error, secrets) if status is None else _by_status(error, status, secrets)
 
 
 def retry_after(headers: Any) -> float | None:
-    """How long the endpoint asks to be left alone, in seconds or until a date; never longer than a minute."""
-    given = _seconds(headers.get("retry-after-ms"), 1e-3)
-    given = _seconds(headers.get("retry-after"), 1.0) if given is None else given
-    return None if given is None else min(max(given, 0.0), MOST_WAIT)
+    """The seconds that the endpoint asks to wait, given in seconds or as a date; at most a minute."""
+    seconds = _seconds(headers.get("retry-after-ms"), 1e-3)
+    seconds = _seconds(headers.get("retry-after"), 1.0) if seconds is None else seconds
+    return None if seconds is None else min(max(seconds, 0.0), MAX_WAIT)
 
 
 def message_of(error: Exception) -> str:
-    """What the endpoint itself said about a refused call."""
+    """The endpoint's own message about a failed call."""
     body = getattr(error, "body", None)
     if isinstance(body, dict):
         inner = body.get("error")
@@ -73,34 +95,31 @@ def message_of(error: Exception) -> str:
 
 
 def _by_status(error: Exception, status: int, secrets: Iterable[str]) -> Fault:
-    if status in _HALT:  # what the endpoint says here may quote the key
-        return Fault(_HALT[status], halt=_HALT[status])
-    if getattr(error, "code", None) == _OUT_OF_MONEY:
-        return Fault("the account has no money left (429)", halt="the account has no money left (429)")
-    again = status in _AGAIN or status >= 500
+    halt = _NO_QUOTA if getattr(error, "code", None) == "insufficient_quota" else _HALT.get(status)
+    if halt:  # the endpoint's message may quote the key
+        return Fault(halt, halt=halt)
+    retry = status in _RETRY or status >= 500
     headers = getattr(getattr(error, "response", None), "headers", None)
     return Fault(
-        told(f"the endpoint answered {status}: {message_of(error)}", secrets),
-        again=again,
+        redact(f"the endpoint answered {status}: {message_of(error)}", secrets),
+        retry=retry,
         overload=status in _OVERLOAD,
-        # "Retry at once" is no plan against overload; the backoff is.
-        wait=(retry_after(headers) or None) if again and headers is not None else None,
+        # "Retry at once" does not help against overload; the backoff does.
+        wait=(retry_after(headers) or None) if retry and headers is not None else None,
     )
 
 
 def _by_kind(error: Exception, secrets: Iterable[str]) -> Fault:
-    names = {kind.__name__ for kind in type(error).__mro__}
-    if any("Timeout" in name for name in names):
-        return Fault("the call timed out", again=True, overload=True, billed=True)
-    if any(
-        "ConnectError" in type(cause).__name__ or isinstance(cause, ConnectionRefusedError) for cause in _causes(error)
-    ):
-        return Fault("cannot connect to the endpoint", again=True, unreached=True)
-    if isinstance(error, OSError) or any("Connection" in name or "Protocol" in name for name in names):
-        return Fault("the connection was cut", again=True, billed=True)
-    if any("DecodeError" in name or "ValidationError" in name for name in names):
-        return Fault("the answer is not JSON of the form asked for", again=True)
-    return Fault(told(f"{type(error).__name__}: {error}", secrets))
+    names = " ".join(kind.__name__ for kind in type(error).__mro__)
+    if "Timeout" in names:
+        return Fault("the call timed out", retry=True, overload=True, billed=True)
+    if any("ConnectError" in type(e).__name__ or isinstance(e, ConnectionRefusedError) for e in _chain(error)):
+        return Fault("cannot connect to the endpoint", retry=True, unreached=True)
+    if isinstance(error, OSError) or "Connection" in names or "Protocol" in names:
+        return Fault("the connection was lost", retry=True, billed=True)
+    if "DecodeError" in names or "ValidationError" in names:
+        return Fault("the answer is not JSON of the requested form", retry=True)
+    return Fault(redact(f"{type(error).__name__}: {error}", secrets))
 
 
 def _seconds(text: str | None, unit: float) -> float | None:
@@ -113,13 +132,13 @@ def _seconds(text: str | None, unit: float) -> float | None:
             until = parsedate_to_datetime(text)
         except ValueError:
             return None
-        # A date without a zone is Greenwich's.
+        # A date without a time zone is in UTC.
         seconds = (until.replace(tzinfo=until.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
     return seconds if seconds == seconds else None
 
 
-def _causes(error: BaseException | None) -> list[BaseException]:
-    """The error and those behind it."""
+def _chain(error: BaseException | None) -> list[BaseException]:
+    """The error and its causes."""
     found: list[BaseException] = []
     while error is not None and error not in found:
         found.append(error)

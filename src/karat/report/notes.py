@@ -210,9 +210,9 @@ def _lexical_judge(note: Note, run: Run) -> str:
 @sentence("claims")
 def _claims(note: Note, run: Run) -> str:
     d = note.details
-    source = {"gold": "the gold texts", "answer": "the reference answers"}.get(d["of"], "the responses")
+    source = {"gold": "the gold texts", "answer": "the reference answers"}.get(d["source"], "the responses")
     text = f"Claims come from {source}"
-    if d["of"] != "gold":
+    if d["source"] != "gold":
         text += ", one per sentence" if d["split"] == "sentences" else ", extracted by the model"
     if d["gold_unused"]:
         text += "; the gold items are not used (of=gold uses their texts as claims)"

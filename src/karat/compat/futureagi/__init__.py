@@ -1,47 +1,54 @@
-"""Future AGI's evaluator, offline: change `fi.evals` to `karat.compat.futureagi`, and nothing else."""
+"""Future AGI's evaluator, offline: import `karat.compat.futureagi` instead of `fi.evals`; the calls stay the same."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import isnan
 from time import perf_counter
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from karat.compat.futureagi.inputs import BY_RESPONSE, Failed, Judged, Row, cutoffs, rows_of
-from karat.conventions import Convention, find_convention
+from karat.compat.futureagi.inputs import Sample, read_contexts, read_cutoffs, read_rankings
+from karat.conventions import STANDARD, Convention, find_convention
 from karat.conventions.libraries import RAGAS_WITHOUT_LLM
 from karat.errors import BadArgument, unknown
-from karat.judges import Judge
+from karat.judges import Claims, Judge, Relevance
 from karat.pipeline import evaluate as _evaluate
 from karat.run import Run
 
 _SERVER = "futureagi-server"
+_THEIR_MODELS = ("turing", "protect")
+"""Prefixes of models that only their service has."""
+_OVER_RETURNED = replace(STANDARD, name="over-returned", precision_over="returned")
+Scored = tuple[float | None, str]
+"""A score and its reason; None if there is no score."""
 
 
 class Template(NamedTuple):
-    """An evaluation by its name there, and what of karat it is."""
+    """An evaluation of Future AGI, and the karat metric, judge and convention that it is."""
 
     name: str
-    eval_id: int
+    eval_id: int | None
     label: str
-    """What its reasons begin with."""
+    """The first words of its reasons."""
     metric: str
     description: str
     judge: str = "exact"
     convention: Convention | None = None
-    """Whose definition it has, if not that of the evaluator."""
+    """Its definitions, if not those of the evaluator."""
     whole_list: bool = False
-    """Whether its reason names k only if that was asked for."""
+    """True if the reason names k only if k was given."""
+    needs: tuple[str, ...] = ("hypothesis", "reference")
 
 
 TEMPLATES = {
     t.name: t
     for t in (
-        Template("ndcg_at_k", 127, "NDCG", "ndcg", "Gold found, discounted by rank, against the best ranking."),
+        Template("ndcg_at_k", 127, "NDCG", "ndcg", "Gold found, discounted by rank, relative to the ideal ranking."),
         Template("mrr", 128, "MRR", "rr", "One over the rank of the first relevant item.", whole_list=True),
-        Template("hit_rate", 129, "Hit Rate", "hit", "1 if at least one relevant item came back.", whole_list=True),
-        Template("recall_at_k", 131, "Recall", "recall", "Share of the reference that the top k hold."),
+        Template("hit_rate", 129, "Hit Rate", "hit", "1 if a relevant item was retrieved.", whole_list=True),
+        Template("recall_at_k", 131, "Recall", "recall", "Share of the reference in the top k."),
         Template("precision_at_k", 132, "Precision", "precision", "Share of the top k that is in the reference."),
         Template(
             "mean_average_precision", 187, "MAP", "ap", "Mean precision at the ranks of the reference.", whole_list=True
@@ -51,15 +58,38 @@ TEMPLATES = {
             judge="fuzzy(0.5, levenshtein)", convention=RAGAS_WITHOUT_LLM, whole_list=True,
         ),
         Template(
-            "non_llm_context_recall", 193, "Non LLM Context Recall", "recall", "Share of the reference found alike.",
+            "non_llm_context_recall", 193, "Non LLM Context Recall", "recall", "Share of the reference found.",
             judge="fuzzy(0.5, levenshtein, strict=True)", convention=RAGAS_WITHOUT_LLM, whole_list=True,
         ),
     )
 }  # fmt: skip
+"""Evaluations of a ranking."""
+CONTEXT_TEMPLATES = {
+    t.name: t
+    for t in (
+        Template(
+            "chunk_attribution", None, "Chunk Attribution", "chunk_attribution",
+            "Share of the chunks that the response uses.",
+            judge="claims", convention=_OVER_RETURNED, whole_list=True, needs=("context", "output"),
+        ),
+        Template(
+            "chunk_utilization", None, "Chunk Utilization", "chunk_utilization",
+            "Share of a chunk that the response uses.",
+            judge="claims", convention=_OVER_RETURNED, whole_list=True, needs=("context", "output"),
+        ),
+        Template(
+            "context_relevance", None, "Context Relevance", "precision",
+            "Share of the chunks that are relevant to the question.",
+            judge="relevance", convention=_OVER_RETURNED, whole_list=True, needs=("context", "input"),
+        ),
+    )
+}  # fmt: skip
+"""Evaluations of contexts, by a language model or by words."""
+_ALL = TEMPLATES | CONTEXT_TEMPLATES
 
 
 class EvalResult(NamedTuple):
-    """One score with its reason; `output` is None where there is none, and the reason says why."""
+    """One score with its reason; `output` is None if there is no score."""
 
     name: str
     output: float | None
@@ -73,13 +103,13 @@ class EvalResult(NamedTuple):
 
 
 class BatchRunResult(NamedTuple):
-    """A result for each row, in order; with several k, one for each of them."""
+    """One result per row, in order; with several k, one per row and k."""
 
     eval_results: list[EvalResult]
 
 
 class Execution(NamedTuple):
-    """An evaluation that was submitted; it is finished at once."""
+    """A submitted evaluation, which is finished at once."""
 
     execution_id: str
     status: str
@@ -87,7 +117,7 @@ class Execution(NamedTuple):
 
 
 class Evaluator:
-    """Evaluates on this machine: keys and addresses are accepted, and not needed."""
+    """Evaluates on this machine; keys and addresses are accepted, but not needed."""
 
     def __init__(
         self,
@@ -101,7 +131,7 @@ class Evaluator:
     ) -> None:
         self.convention = find_convention(convention)
         self.model = model
-        """The language model that is asked where one is, before the one that `model_name` names."""
+        """The language model to call; overrides `model_name`."""
         self._judges: dict[object, Judge] = {}
         self._executions: dict[str, Execution] = {}
 
@@ -118,23 +148,23 @@ class Evaluator:
         error_localizer: bool = False,  # noqa: FBT001, FBT002
         eval_config: Mapping[str, Any] | None = None,
     ) -> BatchRunResult:
-        """Score what was retrieved (`hypothesis`) against the ground truth (`reference`), one query or many."""
+        """Score what was retrieved (`hypothesis`) against the ground truth (`reference`), for one query or many."""
         wanted = eval_templates if isinstance(eval_templates, list | tuple) else [eval_templates]
         if not wanted:
             raise BadArgument("no evaluation is named", hint='"recall_at_k"')
         templates = [_template(one) for one in wanted]
-        ks = cutoffs(eval_config)
+        ks = read_cutoffs(eval_config)
         results: list[EvalResult] = []
         for template in templates:
-            if isinstance(template, Judged):
-                results += self._judged(template, inputs, ks, model_name, custom_eval_name)
-                continue
-            named = template._replace(name=custom_eval_name or template.name)
-            results += self._results(named, rows_of(inputs), ks, model_name)
+            begin = perf_counter()
+            scored = self._scores(template, inputs, ks, model_name)
+            took = int((perf_counter() - begin) * 1000)
+            name, eval_id = custom_eval_name or template.name, str(template.eval_id or "")
+            results += [EvalResult(name, *one, took, eval_id=eval_id, model=model_name) for one in scored]
         return BatchRunResult(results)
 
     def submit(self, eval_templates: Any, inputs: Mapping[str, Any], **settings: Any) -> Execution:
-        """The same, to be asked for later; offline it is finished at once."""
+        """Evaluate now, and keep the result for `get_execution`."""
         result = self.evaluate(eval_templates, inputs, **settings)
         execution = Execution(str(uuid4()), "completed", result)
         self._executions[execution.execution_id] = execution
@@ -143,112 +173,92 @@ class Evaluator:
     def get_execution(self, execution_id: str) -> Execution:
         """An evaluation that was submitted to this evaluator."""
         if not isinstance(execution_id, str) or execution_id not in self._executions:
-            raise unknown(
-                "execution", str(execution_id), self._executions, "an id that submit() of this evaluator gave"
-            )
+            hint = "an id returned by submit() of this evaluator"
+            raise unknown("execution", str(execution_id), self._executions, hint)
         return self._executions[execution_id]
 
     def list_evaluations(self) -> list[dict[str, Any]]:
-        """What can be evaluated."""
+        """All evaluations."""
         return [
             {
                 "name": t.name,
                 "eval_id": t.eval_id,
                 "description": t.description,
-                "config": {"required_keys": ["hypothesis", "reference"], "output": "score"},
-            }
-            for t in TEMPLATES.values()
-        ] + [
-            {
-                "name": t.name,
-                "eval_id": None,
-                "description": t.description,
                 "config": {"required_keys": list(t.needs), "output": "score"},
             }
-            for t in BY_RESPONSE.values()
+            for t in _ALL.values()
         ]
 
-    def _judged(
-        self, template: Judged, inputs: Any, ks: Sequence[int] | None, asked: str | None, name: str | None
-    ) -> list[EvalResult]:
-        """For each row a result, or one for each k, by the judge of this template and the model that is asked for."""
-        begin = perf_counter()
-        told = template.results(inputs, ks, self._judges, self.model if self.model is not None else asked)
-        took = int((perf_counter() - begin) * 1000)
-        return [EvalResult(name or template.name, output, reason, took, model=asked) for output, reason in told]
+    def _scores(self, template: Template, inputs: Any, ks: Sequence[int] | None, asked: str | None) -> list[Scored]:
+        """The scores of each row, one per k; rows with the same cutoffs are evaluated together."""
+        ranking = template.name in TEMPLATES
+        rows = read_rankings(inputs) if ranking else read_contexts(inputs, template.needs)
+        judge = template.judge if ranking else self._judge(template, asked)
+        groups: dict[tuple[int | None, ...], list[int]] = {}
+        for number, row in enumerate(rows):
+            whole = None if isinstance(row, str) or not ranking else len(row["retrieved"])
+            groups.setdefault(tuple(ks or [whole]), []).append(number)
+        scored: dict[int, list[Scored]] = {}
+        for cutoffs, numbers in groups.items():
+            scored |= {number: [(None, str(rows[number]))] * len(cutoffs) for number in numbers}
+            good: dict[int, Sample] = {n: row for n in numbers if not isinstance(row := rows[n], str)}
+            metrics = [template.metric if k is None else f"{template.metric}@{max(k, 1)}" for k in cutoffs]
+            if good:
+                convention = template.convention or self.convention
+                run = _evaluate(list(good.values()), metrics, judge=judge, convention=convention)
+                named = bool(ks) or not template.whole_list
+                labels = [f"{template.label}@{k}" if named else template.label for k in cutoffs]
+                for place, number in enumerate(good):
+                    each = zip(metrics, labels, cutoffs, strict=True)
+                    scored[number] = [self._explained(template, run, place, *one) for one in each]
+        return [one for number in sorted(scored) for one in scored[number]]
 
-    def _results(
-        self, template: Template, rows: Sequence[Row | Failed], ks: Sequence[int] | None, model: str | None
-    ) -> list[EvalResult]:
-        """For each row a result, or one for each k; rows with the same k are evaluated together."""
-        begin = perf_counter()
-        asked = [(number, k) for number, row in enumerate(rows) for k in (ks or [_length(row)])]
-        told: dict[tuple[int, int], tuple[float | None, str]] = {}
-        for k in dict.fromkeys(k for _, k in asked):
-            good = [number for number, other in asked if other == k and isinstance(rows[number], Row)]
-            told |= self._scores(template, {number: rows[number] for number in good}, k, named=ks is not None)
-        took = int((perf_counter() - begin) * 1000)
-        return [
-            EvalResult(
-                template.name, *(_failed(rows[n]) or told[n, k]), took, eval_id=str(template.eval_id), model=model
-            )
-            for n, k in asked
-        ]
+    def _explained(self, template: Template, run: Run, place: int, metric: str, label: str, k: int | None) -> Scored:
+        """A score and its reason."""
+        if place in run.all_hits.failed:
+            return None, f"{label}: not judged, {run.all_hits.failed[place]}"
+        score = float(run.scores[metric][place])
+        contexts = template.name in CONTEXT_TEMPLATES
+        if isnan(score):
+            return None, f"{label}: undefined, {'the response has no claims' if contexts else 'the reference is empty'}"
+        more = ""
+        if contexts:
+            ranks = {hit.rank for hit in run.hits(place + 1) if hit.grade > 0}
+            verb = "relevant" if template.judge == "relevance" else "used"
+            more = f" ({len(ranks)} of {run.all_hits.depth[place]} chunks are {verb})"
+            lexical = run.provenance.judge_settings["model"] == "lexical"
+            more += " (heuristic: words, no model)" if lexical else ""
+        elif self.convention.name == _SERVER and template.metric == "recall" and template.convention is None:
+            gold = run.gold(place + 1)
+            found = [item for item in gold if item.rank is not None and item.rank <= (k or 0)]
+            more = f" ({len(found)}/{len(gold)} relevant items in top {k})"
+        return score, f"{label}: {round(score, 3)}{more}"
 
-    def _scores(
-        self, template: Template, rows: Mapping[int, Any], k: int, *, named: bool
-    ) -> dict[tuple[int, int], tuple[float | None, str]]:
-        if not rows:
-            return {}
-        convention = template.convention or self.convention
-        name = f"{template.metric}@{max(k, 1)}"
-        run = _evaluate(
-            retrieved=[row.hypothesis for row in rows.values()],
-            gold=[row.reference for row in rows.values()],
-            metrics=name,
-            judge=template.judge,
-            convention=convention,
-        )
-        label = template.label if template.whole_list and not named else f"{template.label}@{k}"
-        told: dict[tuple[int, int], tuple[float | None, str]] = {}
-        for place, (number, score) in enumerate(zip(rows, run.scores[name].tolist(), strict=True)):
-            if isnan(score):
-                told[number, k] = None, f"{label}: undefined, the reference is empty"
+    def _judge(self, template: Template, asked: str | None) -> Judge:
+        """The judge for a model; kept, so that all calls of an evaluator share one budget."""
+        model = self.model if self.model is not None else asked
+        named = None if isinstance(model, str) and model.startswith(_THEIR_MODELS) else model
+        key = (template.judge, named if isinstance(named, str | None) else id(named))
+        if key not in self._judges:
+            if template.judge == "claims":
+                self._judges[key] = Claims(named or "lexical", of="response")
+            elif named is None:
+                hint = 'Evaluator(model="gpt-4o-mini"), or model_name="gpt-4o-mini"'
+                raise BadArgument(f"{template.name} needs a language model", got=model, hint=hint)
             else:
-                more = _counts(run, place, k, template) if self.convention.name == _SERVER else ""
-                told[number, k] = score, f"{label}: {round(score, 3)}{more}"
-        return told
+                self._judges[key] = Relevance(named)
+        return self._judges[key]
 
 
 def evaluate(eval_templates: Any, inputs: Mapping[str, Any], **settings: Any) -> BatchRunResult:
-    """The same without an evaluator of one's own."""
+    """`Evaluator().evaluate`."""
     return Evaluator().evaluate(eval_templates, inputs, **settings)
 
 
-def _template(given: Any) -> Template | Judged:
+def _template(given: Any) -> Template:
     name = given if isinstance(given, str) else getattr(given, "eval_name", getattr(given, "name", None))
     if not isinstance(name, str):
-        raise BadArgument("an evaluation is given by its name", got=given, hint='"recall_at_k"')
-    if name in TEMPLATES:
-        return TEMPLATES[name]
-    if name in BY_RESPONSE:
-        return BY_RESPONSE[name]
-    names = [*TEMPLATES, *BY_RESPONSE]
-    raise unknown("evaluation", name, names, "one of: " + ", ".join(names))
-
-
-def _length(row: Row | Failed) -> int:
-    return len(row.hypothesis) if isinstance(row, Row) else 0
-
-
-def _failed(row: Row | Failed) -> tuple[None, str] | None:
-    return (None, row.reason) if isinstance(row, Failed) else None
-
-
-def _counts(run: Run, place: int, k: int, template: Template) -> str:
-    """What the server adds to a reason."""
-    if template.label != "Recall":
-        return ""
-    gold = run.gold(place + 1)
-    found = [item for item in gold if item.rank is not None and item.rank <= k]
-    return f" ({len(found)}/{len(gold)} relevant items in top {k})"
+        raise BadArgument("an evaluation must be given by its name", got=given, hint='"recall_at_k"')
+    if name not in _ALL:
+        raise unknown("evaluation", name, _ALL, "one of: " + ", ".join(_ALL))
+    return _ALL[name]

@@ -1,14 +1,18 @@
-"""The data of ragas: samples, data sets, and results that are numbers."""
+"""Samples, datasets and results of ragas."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from enum import Enum
+from collections import UserList
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import isnan
 from os import PathLike
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
+from karat._internal.arrays import mean_defined
 from karat.errors import InputError, unknown
 
 if TYPE_CHECKING:
@@ -21,76 +25,50 @@ _FIELDS = (
 _LISTS = frozenset(name for name in _FIELDS if name.endswith(("contexts", "ids", "responses")))
 
 
-class DistanceMeasure(Enum):
-    """How alike two texts are."""
-
-    LEVENSHTEIN = "levenshtein"
-    HAMMING = "hamming"
-    JARO = "jaro"
-    JARO_WINKLER = "jaro_winkler"
-
-
-class NonLLMStringSimilarity:
-    """The way to compare two texts, as a setting of a metric."""
-
-    def __init__(self, name: str = "", distance_measure: DistanceMeasure = DistanceMeasure.LEVENSHTEIN) -> None:
-        self.name = name or "non_llm_string_similarity"
-        self.distance_measure = distance_measure
-
-
 def items_of(name: str, value: Any) -> list[Any]:
-    """The items of a list, or of what is like one: a tuple, a set, an array."""
+    """The items of a list, tuple, set or array."""
     if isinstance(value, Iterable) and not isinstance(value, str | bytes | bytearray | Mapping):
         try:
             return list(value)
-        except TypeError:  # an array without a dimension says that it is iterable
+        except TypeError:  # an array without dimensions claims to be iterable
             pass
     raise InputError(f'"{name}" is a {type(value).__name__}; wanted a list', got=value)
 
 
-class SingleTurnSample:
-    """One question: what was retrieved, what should have been, what was answered. Every field may be left out."""
+class SingleTurnSample(SimpleNamespace):
+    """One query with its contexts, references and response. Every field is optional."""
 
     def __init__(self, **fields: Any) -> None:
-        for name in _FIELDS:
-            value = fields.get(name)
-            setattr(self, name, items_of(name, value) if name in _LISTS and value is not None else value)
+        values = {name: fields.get(name) for name in _FIELDS}
+        lists = {name: items_of(name, values[name]) for name in _LISTS if values[name] is not None}
+        super().__init__(**{**values, **lists})
 
     @classmethod
     def model_construct(cls, **fields: Any) -> SingleTurnSample:
-        """One whose fields are not checked."""
+        """A sample whose fields are not checked."""
         sample = cls()
-        for name in _FIELDS:
-            setattr(sample, name, fields.get(name))
+        vars(sample).update(_known(fields))
         return sample
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"SingleTurnSample has no field {name!r}")
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields that are given."""
-        return {name: value for name in _FIELDS if (value := getattr(self, name)) is not None}
+        """The fields that are not None."""
+        return {name: value for name, value in vars(self).items() if value is not None}
 
     def model_dump(self, *, include: Collection[str] = _FIELDS, exclude_none: bool = False) -> dict[str, Any]:
-        """Every field, or those that are given."""
-        fields = self.to_dict() if exclude_none else {name: getattr(self, name) for name in _FIELDS}
+        """Every field, or those that are not None."""
+        fields = self.to_dict() if exclude_none else vars(self)
         return {name: value for name, value in fields.items() if name in include}
 
     def get_features(self) -> list[str]:
-        """The names of the fields that are given."""
+        """The names of the fields that are not None."""
         return list(self.to_dict())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SingleTurnSample) and self.to_dict() == other.to_dict()
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"SingleTurnSample({', '.join(f'{name}={value!r}' for name, value in self.to_dict().items())})"
 
 
 def fields_of(row: Any) -> Mapping[Any, Any]:
-    """The fields of a sample, which may be a dict."""
+    """The fields of a sample or a dict."""
     if isinstance(row, SingleTurnSample):
         return row.to_dict()
     if isinstance(row, Mapping):
@@ -98,21 +76,21 @@ def fields_of(row: Any) -> Mapping[Any, Any]:
     raise InputError(f"a sample is a {type(row).__name__}; wanted a SingleTurnSample or a dict", got=row)
 
 
-class EvaluationDataset:
-    """Samples in order."""
+class EvaluationDataset(UserList[SingleTurnSample]):
+    """A list of samples."""
 
     def __init__(
         self, samples: Sequence[SingleTurnSample], backend: str | None = None, name: str | None = None
     ) -> None:
-        self.samples = items_of("samples", samples)
-        self.backend, self.name = backend, name
+        super().__init__(items_of("samples", samples))
+        self.samples, self.backend, self.name = self.data, backend, name
         for number, sample in enumerate(self.samples, 1):
             if not isinstance(sample, SingleTurnSample):
                 raise InputError(f"sample {number} is a {type(sample).__name__}; wanted a SingleTurnSample", got=sample)
 
     @classmethod
     def from_list(cls, data: Iterable[Mapping[str, Any]], **settings: Any) -> EvaluationDataset:
-        """From dicts, one for each sample; what is not a field of a sample is left out."""
+        """From dicts, one per sample; keys that are not fields of a sample are ignored."""
         rows = [fields_of(row) for row in items_of("data", data)]
         return cls([SingleTurnSample(**_known(row)) for row in rows], **settings)
 
@@ -129,26 +107,26 @@ class EvaluationDataset:
 
     @classmethod
     def from_pandas(cls, dataframe: pd.DataFrame) -> EvaluationDataset:
-        """From a frame with a row for each sample; an empty cell is a field that is not given."""
+        """From a frame with one row per sample; an empty cell is a missing field."""
         return cls.from_list(_records(dataframe))
 
     @classmethod
     def from_hf_dataset(cls, dataset: Any) -> EvaluationDataset:
-        """From a data set of Hugging Face."""
+        """From a Hugging Face dataset."""
         return cls.from_list(dataset.to_list())
 
     @classmethod
     def from_jsonl(cls, path: str | PathLike[str]) -> EvaluationDataset:
-        """From a file with a JSON object in each line."""
+        """From a JSONL file."""
         from karat.samples.files import Rows, read_file
 
         read: Any = read_file(Path(path))
         if not isinstance(read, Rows):
-            raise InputError(f"{path}: wanted a JSON object in each line", hint="the ending .jsonl")
+            raise InputError(f"{path}: wanted a JSON object in each line", hint="data.jsonl")
         return cls.from_list(read.rows)
 
     def to_jsonl(self, path: str | PathLike[str]) -> None:
-        """Write a file with a JSON object in each line."""
+        """Write a JSONL file."""
         import json
 
         lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in self.to_list()]
@@ -165,36 +143,21 @@ class EvaluationDataset:
         return pd.DataFrame(self.to_list())
 
     def features(self) -> list[str]:
-        """The fields that the samples have."""
+        """The fields of the samples."""
         return list(dict.fromkeys(name for sample in self.samples for name in sample.to_dict()))
-
-    def __iter__(self) -> Iterator[SingleTurnSample]:
-        return iter(self.samples)
-
-    def __len__(self) -> int:
-        return len(self.samples)
-
-    def __getitem__(self, index: int | slice) -> Any:
-        found = self.samples[index]
-        return EvaluationDataset(found) if isinstance(index, slice) else found
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, EvaluationDataset) and self.samples == other.samples
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"EvaluationDataset(features={self.features()}, len={len(self)})"
 
 
 class MetricResult(float):
-    """A score that is a number, and knows its reason."""
+    """A score: a float with a reason."""
 
     reason: str | None
     traces: Any
 
     def __new__(cls, value: float, reason: str | None = None, traces: Any = None) -> Self:
-        """Make it of a score."""
+        """Create it from a score."""
         result = super().__new__(cls, value)
         result.reason, result.traces = reason, traces
         return result
@@ -215,12 +178,12 @@ class MetricResult(float):
 
 
 class EvaluationResult:
-    """The scores of every sample, and each mean with how many it is over."""
+    """The scores of every sample; printed, the mean of each metric."""
 
     def __init__(self, rows: Sequence[Mapping[Any, Any]], results: Mapping[str, list[MetricResult]]) -> None:
         self.rows = rows
         self.results = results
-        """For each metric the score of every sample, with its reason."""
+        """By metric, the score of every sample, with its reason."""
         self.scores = [
             dict(zip(results, (float(score) for score in row), strict=True))
             for row in zip(*results.values(), strict=True)
@@ -250,21 +213,21 @@ class EvaluationResult:
 
 
 def _mean(scores: Sequence[float]) -> str:
-    """The mean, and how many scores are not in it."""
-    defined = [score for score in scores if not isnan(score)]
-    mean = f"{sum(defined) / len(defined):.4f}" if defined else "undefined"
-    lost = len(scores) - len(defined)
-    return f"{mean} ({lost} of {len(scores)} undefined or failed)" if lost else mean
+    """The mean of the defined scores, and the number of the others."""
+    values = np.array(scores, float)
+    mean, lost = mean_defined(values), int(np.isnan(values).sum())
+    text = "undefined" if isnan(mean) else f"{mean:.4f}"
+    return f"{text} ({lost} of {len(scores)} undefined or failed)" if lost else text
 
 
 def rows_of(dataset: Any, column_map: Mapping[str, str]) -> list[Mapping[Any, Any]]:
-    """The samples of any data set as dicts, under ragas' names."""
+    """The samples of any dataset as dicts, with the names of ragas."""
     if hasattr(dataset, "columns"):
         rows: list[Any] = _records(dataset)
-    else:  # data sets of ragas and Hugging Face have a method for it
+    else:  # datasets of ragas and Hugging Face have a method
         rows = items_of("dataset", dataset.to_list() if hasattr(dataset, "to_list") else dataset)
     if not rows:
-        raise InputError("a data set holds at least one sample")
+        raise InputError("a dataset must have at least one sample")
     names = {theirs: ours for ours, theirs in column_map.items()}
     return [{names.get(name, name): value for name, value in fields_of(row).items()} for row in rows]
 

@@ -1,9 +1,9 @@
-"""ragas' metrics that ask a language model, and the model as its metrics take it."""
+"""ragas' metrics that call a language model, and `llm_factory`."""
 
 from __future__ import annotations
 
-from asyncio import to_thread
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
@@ -11,107 +11,75 @@ from karat.compat.ragas.dataset import MetricResult, SingleTurnSample, fields_of
 from karat.compat.ragas.metric import Metric, Row
 from karat.errors import BadArgument, InputError, Unavailable
 from karat.judges import Claims, Judge, Relevance
+from karat.llm import ModelSettings
 from karat.pipeline import evaluate
 from karat.run import Run
 
 if TYPE_CHECKING:
     from karat.llm import Model
 
-Sample = dict[str, Any]
-"""One row under karat's names."""
 _USEFUL = 2
-"""The least grade of a context that is useful: it holds a part of what is wanted."""
+"""The lowest grade of a useful context: it has a part of the answer."""
 
 
 def llm_factory(model: str, provider: str = "openai", client: Any = None, **settings: Any) -> Model:
-    """A language model as the metrics take it; nothing is called before a metric asks.
+    """A language model for the metrics; nothing is called before a metric is computed.
 
-    A client of the openai package gives its address and its key; without one, both come from the environment.
+    Address and key are those of the openai client; without one, both come from the environment.
     """
-    from karat.llm.endpoint import SAMPLING, Endpoint, of_client
+    from karat.llm.endpoint import SAMPLING, Endpoint
 
     sampling = {name: value for name, value in settings.items() if name in SAMPLING}
-    if client is not None:
-        return of_client(model, client, sampling)
-    if provider != "openai":
-        hint = 'llm_factory(model, base_url="http://…"), any endpoint that speaks OpenAI\'s protocol'
-        raise BadArgument(
-            "without a client, karat asks endpoints that speak OpenAI's protocol", got=provider, hint=hint
-        )
-    return Endpoint(model, base_url=settings.get("base_url"), **sampling)
+    if client is None and provider != "openai":
+        hint = 'llm_factory(model, base_url="http://…")'
+        raise BadArgument("without a client, only OpenAI-compatible endpoints are supported", got=provider, hint=hint)
+    return Endpoint(model, base_url=settings.get("base_url"), client=client, **sampling)
 
 
 class ByLLM(Metric):
-    """A metric that asks a language model about one text and the contexts."""
+    """A metric that calls a language model to compare one text with the contexts."""
 
     against = "reference"
-    """The field whose text the contexts are set against."""
-    settings = ("cache", "concurrency", "max_cost", "max_tokens", "max_calls", "repeats")
+    """The field with the text that contexts are compared with."""
 
     def __init__(self, llm: Any = None, name: str | None = None, **settings: Any) -> None:
         super().__init__(name)
         self.llm = llm
-        self._asked: tuple[Any, Judge] | None = None
-        self._settings = {key: value for key, value in settings.items() if key in self.settings}
+        self._made: tuple[Any, Judge] | None = None
+        known = {field.name for field in fields(ModelSettings)}
+        self._settings = {key: value for key, value in settings.items() if key in known}
 
     def _judge(self) -> Judge:
-        """The judge for the model as it is now; kept, so that its budget is for all that is asked."""
+        """The judge for the current model; kept, so that its budget covers all calls."""
         if self.llm is None:
             hint = 'llm=llm_factory("gpt-4o-mini", client=AsyncOpenAI()), or llm="gpt-4o-mini"'
-            raise BadArgument(f"{self.name} asks a language model: llm= is missing", hint=hint)
-        if self._asked is None or self._asked[0] is not self.llm:
-            self._asked = self.llm, self._made(self.llm)
-        return self._asked[1]
+            raise BadArgument(f"{self.name} calls a language model: llm= is missing", hint=hint)
+        if self._made is None or self._made[0] is not self.llm:
+            self._made = self.llm, self._new_judge()
+        return self._made[1]
 
-    def _made(self, llm: Any) -> Judge:
+    def _new_judge(self) -> Judge:
         raise NotImplementedError
 
     def score(self, row: Row | None = None, /, **fields: Any) -> MetricResult:
-        """The score of one sample; raises if a field is empty, or if the model could not be asked."""
+        """The score of one sample; raises if a field is empty, or if the model could not judge."""
         given = fields if row is None else {**fields_of(row), **fields}
         if not given.get("retrieved_contexts"):
             raise InputError("retrieved_contexts cannot be empty")
-        return self._alone(given)
-
-    async def ascore(self, row: Row | None = None, /, **fields: Any) -> MetricResult:
-        """The same, to be awaited."""
-        return await to_thread(self.score, row, **fields)
+        return self._judged(given)
 
     def single_turn_score(self, sample: SingleTurnSample, callbacks: Any = None) -> float:
-        """The score of one sample; 0 where nothing was retrieved."""
-        return float(self._alone(fields_of(sample)))
+        """The score of one sample; 0 if nothing was retrieved."""
+        return float(self._judged(fields_of(sample)))
 
-    async def single_turn_ascore(self, sample: SingleTurnSample, callbacks: Any = None, timeout: Any = None) -> float:  # noqa: ASYNC109
-        """The same, to be awaited."""
-        return await to_thread(self.single_turn_score, sample)
-
-    def batch_score(self, inputs: Iterable[Row]) -> list[MetricResult]:
-        """The scores of many samples; one that cannot be read or judged is undefined, and says why."""
-        good: dict[int, Sample] = {}
-        bad: dict[int, MetricResult] = {}
-        for number, row in enumerate(items_of("inputs", inputs)):
-            try:
-                good[number] = self._sample(row)
-            except InputError as error:
-                bad[number] = MetricResult(nan, str(error))
-        scored = dict(zip(good, self._scored(list(good.values())), strict=True))
-        return [result for _, result in sorted({**scored, **bad}.items())]
-
-    async def abatch_score(self, inputs: Iterable[Row]) -> list[MetricResult]:
-        """The same, to be awaited."""
-        return await to_thread(self.batch_score, inputs)
-
-    def _alone(self, row: Any) -> MetricResult:
-        (result,) = self._scored([self._sample(row)])
+    def _judged(self, row: Any) -> MetricResult:
+        (result,) = self._results([self._read(row)])
         if isnan(result) and result.traces is None:
             raise Unavailable(f"{self.name} could not be judged: {result.reason}")
         return result
 
     def _read(self, row: Any) -> Any:
-        return self._sample(row)
-
-    def _sample(self, row: Any) -> Sample:
-        """The row as karat reads it."""
+        """The sample as karat reads it."""
         fields: Mapping[Any, Any] = fields_of(row)
         for field in ("user_input", self.against):
             if not isinstance(fields.get(field), str | None):
@@ -126,17 +94,14 @@ class ByLLM(Metric):
         texts = [{"text": text} for text in contexts]
         return {"query": fields["user_input"], "retrieved": texts, "answer": fields[self.against]}
 
-    def _scored(self, samples: Sequence[Sample]) -> list[MetricResult]:
-        if not samples:
-            return []
-        run = evaluate(samples, self.metric, judge=self._judge(), convention=self.convention)
-        failed = run.all_hits.failed
-        return [
-            MetricResult(nan, failed[row]) if row in failed else MetricResult(score, *self._told(run, row, score))
-            for row, score in enumerate(run.scores[self.metric].tolist())
-        ]
+    def _run(self, rows: Sequence[Any]) -> Run:
+        return evaluate(rows, self.metric, judge=self._judge(), convention=self.convention)
 
-    def _told(self, run: Run, row: int, score: float) -> tuple[str, list[dict[str, Any]]]:
+    def _result(self, run: Run, row: int, score: float) -> MetricResult:
+        failed = run.all_hits.failed
+        return MetricResult(nan, failed[row]) if row in failed else MetricResult(score, *self._explain(run, row))
+
+    def _explain(self, run: Run, row: int) -> tuple[str, list[dict[str, Any]]]:
         """The reason of a score, and every judgement behind it."""
         raise NotImplementedError
 
@@ -146,30 +111,24 @@ class LLMContextRecall(ByLLM):
 
     name, metric = "context_recall", "context_recall"
 
-    def _made(self, llm: Any) -> Judge:
-        return Claims(llm, of="answer", **self._settings)
+    def _new_judge(self) -> Judge:
+        return Claims(self.llm, of="answer", **self._settings)
 
-    def _told(self, run: Run, row: int, score: float) -> tuple[str, list[dict[str, Any]]]:
+    def _explain(self, run: Run, row: int) -> tuple[str, list[dict[str, Any]]]:
         gold = run.gold(row + 1)
-        why: dict[str, list[Any]] = {}
-        for hit in run.hits(row + 1):
-            why.setdefault(hit.gold, []).append(hit)
-        traces = [
-            {
-                "claim": item.gold,
-                "contexts": [hit.rank for hit in why.get(item.gold, [])],
-                "reason": next((hit.why for hit in why.get(item.gold, [])), ""),
-            }
-            for item in gold
-        ]
+        traces = []
+        for item in gold:
+            hits = [hit for hit in run.hits(row + 1) if hit.gold == item.gold]
+            reason = hits[0].why if hits else ""
+            traces.append({"claim": item.gold, "contexts": [hit.rank for hit in hits], "reason": reason})
         if not gold:
-            return "undefined: the reference holds no claim", traces
+            return "undefined: the reference has no claims", traces
         found = sum(item.rank is not None for item in gold)
         return f"{found} of {len(gold)} claims are supported by the contexts", traces
 
 
 class ContextRecall(LLMContextRecall):
-    """The same under its newer name."""
+    """`LLMContextRecall` under its newer name."""
 
 
 class LLMContextPrecisionWithReference(ByLLM):
@@ -178,10 +137,10 @@ class LLMContextPrecisionWithReference(ByLLM):
     name = "llm_context_precision_with_reference"
     metric = f"context_precision(rel={_USEFUL})"
 
-    def _made(self, llm: Any) -> Judge:
-        return Relevance(llm, to="answer", **self._settings)
+    def _new_judge(self) -> Judge:
+        return Relevance(self.llm, to="answer", **self._settings)
 
-    def _told(self, run: Run, row: int, score: float) -> tuple[str, list[dict[str, Any]]]:
+    def _explain(self, run: Run, row: int) -> tuple[str, list[dict[str, Any]]]:
         hits = run.hits(row + 1)
         traces = [
             {"context": hit.rank, "verdict": int(hit.grade >= _USEFUL), "grade": int(hit.grade), "reason": hit.why}
@@ -192,30 +151,30 @@ class LLMContextPrecisionWithReference(ByLLM):
 
 
 class LLMContextPrecisionWithoutReference(LLMContextPrecisionWithReference):
-    """The same for the answer that was given."""
+    """Average precision over the contexts that are useful for the response."""
 
     name, against = "llm_context_precision_without_reference", "response"
 
 
 class ContextPrecisionWithReference(LLMContextPrecisionWithReference):
-    """The same under its newer name."""
+    """`LLMContextPrecisionWithReference` under its newer name."""
 
     name = "context_precision_with_reference"
 
 
 class ContextPrecision(LLMContextPrecisionWithReference):
-    """The same under its shortest name."""
+    """`LLMContextPrecisionWithReference` under its shortest name."""
 
     name = "context_precision"
 
 
 class ContextPrecisionWithoutReference(LLMContextPrecisionWithoutReference):
-    """The one without a reference under its newer name."""
+    """`LLMContextPrecisionWithoutReference` under its newer name."""
 
     name = "context_precision_without_reference"
 
 
 class ContextUtilization(LLMContextPrecisionWithoutReference):
-    """The one without a reference under its shortest name."""
+    """`LLMContextPrecisionWithoutReference` under its shortest name."""
 
     name = "context_utilization"

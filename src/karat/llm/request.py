@@ -1,0 +1,217 @@
+"""Requests: framed texts go in, an answer that follows a JSON schema comes out.
+
+Texts of other people stand in frames: they are data for the model, never instructions. Schemas use a part of JSON
+Schema that every endpoint can enforce; answers are checked against it again here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from karat.errors import BadArgument
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One question to a model.
+
+    `version` names the prompt, and whatever else must not share an answer (such as the second of three repeats).
+    `check` raises `BadAnswer` for an answer that breaks the rules; what it returns becomes the answer's value.
+    """
+
+    messages: list[dict[str, str]]
+    schema: dict[str, Any]
+    check: Callable[[dict[str, Any]], object]
+    version: str
+
+    def key(self, model: str) -> str:
+        """The cache key: a digest of model, prompt version, schema and messages."""
+        whole = json.dumps([model, self.version, self.schema, self.messages], sort_keys=True)
+        return sha256(whole.encode()).hexdigest()
+
+    def value(self, answer: dict[str, Any]) -> object:
+        """The value of an answer that follows the schema and passes the check."""
+        follow(answer, self.schema)
+        return self.check(answer)
+
+
+class Answer(NamedTuple):
+    """An answer that passed its check, and the tokens paid for it, now or when it was cached."""
+
+    value: Any
+    cached: bool
+    prompt_tokens: int
+    completion_tokens: int
+
+
+class Failure(NamedTuple):
+    """A request without an answer, and the cause."""
+
+    cause: str
+
+
+class BadAnswer(Exception):
+    """An answer that breaks the rules; another call may return a better one."""
+
+    def __init__(self, cause: str, *, paid: tuple[int, int] = (0, 0)) -> None:
+        super().__init__(cause)
+        self.paid = paid
+        """The tokens of prompt and answer, which are paid nevertheless."""
+
+
+_BYTES_PER_TOKEN = 4
+
+
+def rough_tokens(size: int, margin: float = 1.0) -> int:
+    """The number of tokens in this many bytes: one per 4 bytes, as in English, times a safety margin.
+
+    Other scripts have fewer bytes per token: 4/3 covers most of them, 2 covers all common ones.
+    """
+    return int(size * margin / _BYTES_PER_TOKEN)
+
+
+def request_size(messages: list[dict[str, str]], schema: dict[str, Any]) -> int:
+    """The number of bytes that a request sends."""
+    texts = sum(len(text.encode("utf-8", "replace")) for message in messages for text in message.values())
+    return texts + len(json.dumps(schema))
+
+
+# Frames
+
+_MARKER_LENGTH = 16
+# What chat templates put between the turns of a conversation; some servers obey it inside a text as well.
+_CONTROL = re.compile(
+    r"<(?=\||｜|/?(?:s|bos|eos|start_of_turn|end_of_turn|system|user|assistant|human)>)|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS)\])"
+    r"|<(?=</?SYS>>)|<(?=<<)",
+    re.IGNORECASE,
+)
+
+
+def marker(texts: Iterable[str]) -> str:
+    """A word that occurs in none of the texts and that their authors cannot predict; the same for the same texts.
+
+    It is a digest of all texts: a text that contains it would have to contain a digest of itself.
+    """
+    every = list(texts)
+    digest = sha256()
+    for text in every:
+        data = text.encode("utf-8", "surrogatepass")
+        digest.update(len(data).to_bytes(8, "big") + data)
+    word = digest.hexdigest()[:_MARKER_LENGTH]
+    while any(word in text for text in every):
+        word = sha256(word.encode()).hexdigest()[:_MARKER_LENGTH]
+    return word
+
+
+def frame(label: str, text: str, mark: str | None = None) -> str:
+    """The text between an opening and a closing line that it cannot contain itself.
+
+    Use the same `mark`, the `marker` of all texts, for every frame of a request: then no text of the request can
+    close the frame of another.
+    """
+    word = marker([label, text]) if mark is None else mark
+    if word in text:
+        raise BadArgument("the text contains the marker of its frame", hint="mark=marker(all texts of the request)")
+    name = " ".join(disarm(label).replace(">", " ").split())
+    return f"<<<{name} {word}>>>\n{disarm(text)}\n<<<end of {name} {word}>>>"
+
+
+def frames(parts: Sequence[tuple[str, str]]) -> list[str]:
+    """Several labelled texts of one request, framed with one marker."""
+    word = marker([piece for part in parts for piece in part])
+    return [frame(label, text, word) for label, text in parts]
+
+
+def disarm(text: str) -> str:
+    """The text with a space inserted into everything that looks like a marker or like the end of a turn."""
+    return _CONTROL.sub(lambda found: f"{found[0]} ", text)
+
+
+# Answers
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "object": (dict,), "array": (list,), "string": (str,), "integer": (int,), "number": (int, float),
+    "boolean": (bool,), "null": (type(None),),
+}  # fmt: skip
+_KNOWN = {
+    "type", "properties", "required", "additionalProperties", "items", "enum", "const", "minimum", "maximum",
+    "minItems", "maxItems", "minLength", "maxLength", "title", "description",
+}  # fmt: skip
+_FENCED = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTALL | re.IGNORECASE)
+
+
+def read_answer(text: str) -> dict[str, Any]:
+    """The JSON object that a model wrote: JSON and nothing else, or one fenced block of it."""
+    import msgspec
+
+    fenced = _FENCED.fullmatch(text)
+    try:
+        answer = msgspec.json.decode((fenced[1] if fenced else text).encode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError):
+        raise BadAnswer("the answer is not JSON") from None
+    if not isinstance(answer, dict):
+        raise BadAnswer("the answer is not an object")
+    return answer
+
+
+def check_schema(schema: dict[str, Any]) -> None:
+    """Refuse a schema with keywords or types that `follow` does not check."""
+    if unknown := sorted(schema.keys() - _KNOWN):
+        raise BadArgument(f"the schema uses {', '.join(unknown)}", hint=f"one of: {', '.join(sorted(_KNOWN))}")
+    if others := [name for name in _types(schema) if name not in _TYPES]:
+        raise BadArgument("the schema has an unknown type", got=others[0], hint=f"one of: {', '.join(_TYPES)}")
+    for inner in (*schema.get("properties", {}).values(), schema.get("items", {})):
+        if inner:
+            check_schema(inner)
+
+
+def follow(value: object, schema: dict[str, Any], path: str = "answer") -> None:
+    """Refuse a value that breaks the schema, naming the place."""
+    types = _types(schema)
+    # True is an integer to Python, not to JSON.
+    if types and not any(isinstance(value, _TYPES[t]) and (t == "boolean" or type(value) is not bool) for t in types):
+        raise BadAnswer(f"{path} is not of type {' or '.join(types)}")
+    if "enum" in schema and not any(_equal(value, allowed) for allowed in schema["enum"]):
+        raise BadAnswer(f"{path} is none of the allowed values")
+    if "const" in schema and not _equal(value, schema["const"]):
+        raise BadAnswer(f"{path} is not the expected value")
+    if isinstance(value, int | float):
+        _check_range(value, schema.get("minimum"), schema.get("maximum"), path)
+    elif isinstance(value, str):
+        _check_range(len(value), schema.get("minLength"), schema.get("maxLength"), f"the length of {path}")
+    elif isinstance(value, list):
+        _check_range(len(value), schema.get("minItems"), schema.get("maxItems"), f"the length of {path}")
+        for place, item in enumerate(value):
+            follow(item, schema.get("items", {}), f"{path}[{place}]")
+    elif isinstance(value, dict):
+        _follow_object(value, schema, path)
+
+
+def _types(schema: dict[str, Any]) -> list[str]:
+    given = schema.get("type", [])
+    return [given] if isinstance(given, str) else given
+
+
+def _equal(value: object, other: object) -> bool:
+    return value == other and isinstance(value, bool) == isinstance(other, bool)
+
+
+def _check_range(number: float, low: float | None, high: float | None, path: str) -> None:
+    if (low is not None and number < low) or (high is not None and number > high):
+        raise BadAnswer(f"{path} is out of range")
+
+
+def _follow_object(value: dict[str, Any], schema: dict[str, Any], path: str) -> None:
+    properties = schema.get("properties", {})
+    if missing := [name for name in schema.get("required", ()) if name not in value]:
+        raise BadAnswer(f"{path} has no {missing[0]}")
+    if schema.get("additionalProperties", True) is False and value.keys() - properties.keys():
+        raise BadAnswer(f"{path} has fields that the schema does not allow")
+    for name, inner in properties.items():
+        if name in value:
+            follow(value[name], inner, f"{path}.{name}")
