@@ -143,6 +143,8 @@ def test_a_quote_that_occurs_in_another_document():
 
 
 def test_very_large_corpora_are_searched_for_equal_texts_only():
+    from karat.analysis.lint.test_set import TestSet  # at the top, pytest would collect it as a class of tests
+
     def alternatives(rows, corpus):
         tests, documents = TestSet(read_test_set(rows)), checks.Documents(Corpus(corpus))
         return checks.check_alternatives(tests, documents, max_characters=10)
