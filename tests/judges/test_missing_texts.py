@@ -47,7 +47,7 @@ def test_texts_that_are_not_there(judge, sample, said):
 
 @pytest.mark.parametrize("text", [b"bytes", 1.5, ["a"], {"x": 1}, True])
 def test_what_is_no_text(text):
-    with pytest.raises(karat.InputError, match='"text" of a (retrieved|gold) record'):
+    with pytest.raises(karat.InputError, match=r'"text" of a (retrieved|gold) record'):
         karat.evaluate([{"retrieved": [{"id": "a", "text": text}], "gold": ["a"]}], "recall", judge="contains")
 
 
