@@ -129,7 +129,7 @@ def test_a_bad_row_of_the_reference_fails_alone():
         ({"k": 1, "n": 3, "m": 4}, "Unknown function params: n, m"),
         ({"params": {"n": 3}}, "Unknown function params: n"),
         ({"params": {"k": 3}, "n": 3}, "Unknown function params: n"),
-        ({"k": 10**30}, "cutoff"),
+        ({"k": 10**30}, "a cutoff is at least 1 and at most"),
         ({"params": 3}, "params must be a dict"),
         (5, "eval_config must be a dict"),
         ("k", "eval_config must be a dict"),
@@ -138,7 +138,7 @@ def test_a_bad_row_of_the_reference_fails_alone():
 def test_invalid_k(template, config, said):
     with pytest.raises(BadArgument, match=said) as error:
         Evaluator().evaluate(template, {"hypothesis": ["a"], "reference": ["a"]}, eval_config=config)
-    assert error.value.problem.startswith(said) or said == "cutoff"
+    assert error.value.problem.startswith(said)
 
 
 @pytest.mark.parametrize("config", [None, {}, {"k": None}, {"params": None}, {"params": {}}])

@@ -21,7 +21,7 @@ def starts(size: Ints) -> Ints:
 
 def group_number(start: Ints) -> Ints:
     """The group of each flat row, counted from 0."""
-    number: Ints = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    number: Ints = np.repeat(np.arange(len(start) - 1), start[1:] - start[:-1])  # np.diff takes twice the time
     return number
 
 

@@ -9,13 +9,16 @@ from karat.errors import BadArgument, unknown
 __all__ = ["CONVENTIONS", "STANDARD", "Convention", "find_convention", "questions"]
 
 
-def find_convention(wanted: str | Convention) -> Convention:
+def find_convention(convention: str | Convention) -> Convention:
     """The convention with this name, or the record itself."""
-    if isinstance(wanted, Convention):
-        known = CONVENTIONS.get(wanted.name, wanted)
-        if str(known.choices()) != str(wanted.choices()):
-            raise BadArgument(f'"{wanted.name}" is the name of another convention; choose another one')
-        return wanted
-    if isinstance(wanted, str) and (name := wanted.lower().replace("_", "-").replace("trec-", "trec_")) in CONVENTIONS:
+    if isinstance(convention, Convention):
+        known = CONVENTIONS.get(convention.name, convention)
+        if str(known.choices()) != str(convention.choices()):
+            raise BadArgument(f'"{convention.name}" is the name of another convention; choose another one')
+        return convention
+    if (
+        isinstance(convention, str)
+        and (name := convention.lower().replace("_", "-").replace("trec-", "trec_")) in CONVENTIONS
+    ):
         return CONVENTIONS[name]
-    raise unknown("convention", str(wanted), CONVENTIONS, "`karat conventions` for a list")
+    raise unknown("convention", str(convention), CONVENTIONS, "`karat conventions` for a list")

@@ -32,8 +32,8 @@ class Convention:
 
     Example:
         >>> mine = karat.Convention(name="mine", gain="exponential", ties="given")
-        >>> karat.score("ndcg@2", ["b", "a"], {"a": 3, "b": 1}, convention=mine)
-        0.7098…
+        >>> round(karat.score("ndcg@2", ["b", "a"], {"a": 3, "b": 1}, convention=mine), 4)
+        0.7098
     """
 
     name: str

@@ -142,10 +142,10 @@ class Metric:
         rows, queries = len(self.columns), hits.queries
         if values.shape == (rows, queries):
             return values
-        if values.shape not in ((queries,), (1, queries)):
-            problem = f"the metric {self.name} returned an array of shape {values.shape}"
-            raise BadArgument(f"{problem}; expected {queries} numbers, one per query")
-        return np.broadcast_to(values, (rows, queries))
+        if values.shape in ((queries,), (1, queries)):
+            return np.broadcast_to(values, (rows, queries))
+        problem = f"the metric {self.name} returned an array of shape {values.shape}"
+        raise BadArgument(f"{problem}; expected {queries} numbers, one per query")
 
     def weights(self, hits: Hits, c: Convention) -> dict[str, Floats]:
         """The weight of each query in the pooled score at each cutoff; empty if the metric cannot be pooled."""

@@ -156,13 +156,13 @@ def find_metric(name: str) -> Definition:
 def _check(name: str, aliases: tuple[str, ...], formula: Callable[..., Floats]) -> None:
     """Refuse a metric that hides another or a column of run files, or whose settings lack defaults."""
     home = getattr(formula, "__module__", None)
-    for wanted in (name, *aliases):
-        old = METRICS.get(_ALIASES.get(wanted, wanted))
+    for other in (name, *aliases):
+        old = METRICS.get(_ALIASES.get(other, other))
         theirs = home if old is None else old.formula.__module__
         replaces_ours = theirs != home and str(theirs).startswith("karat.")
-        hides_another = wanted in METRICS and wanted != name
-        if replaces_ours or hides_another or wanted in _RESERVED:
-            raise BadArgument(f'the name "{wanted}" is already used by karat; choose another one')
+        hides_another = other in METRICS and other != name
+        if replaces_ours or hides_another or other in _RESERVED:
+            raise BadArgument(f'the name "{other}" is already used by karat; choose another one')
     needed = getattr(getattr(formula, "__code__", None), "co_kwonlyargcount", 0)
     if needed > len(getattr(formula, "__kwdefaults__", None) or {}):
         raise BadArgument(f'every setting of the metric "{name}" needs a default value')

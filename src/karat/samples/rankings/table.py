@@ -36,9 +36,9 @@ def match(item: pl.Series, depth: Ints, keys: Keys) -> tuple[Ints, Ints]:
     """The gold number and the row of each match, in row order; raises RepeatedKey."""
     import polars as pl
 
-    wanted = pl.Series(valid_utf8(keys.key), dtype=pl.String)
+    key = pl.Series(valid_utf8(keys.key), dtype=pl.String)
     salt = np.arange(len(depth), dtype=np.uint64) * _GOLDEN
-    hashes = _hashes(wanted)
+    hashes = _hashes(key)
     target = hashes + salt[keys.query]
     order = target.argsort()
     ascending = target[order]
@@ -47,14 +47,14 @@ def match(item: pl.Series, depth: Ints, keys: Keys) -> tuple[Ints, Ints]:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     if (ascending[1:] == ascending[:-1]).any():
         keys.check()
-        return _join(item, depth, keys, wanted)  # a hash collision, which is extremely rare
+        return _join(item, depth, keys, key)  # a hash collision, which is extremely rare
     row, own = _likely(_hashes(item), depth, salt, hashes, target)
     place = ascending.searchsorted(own)
     place[place == len(ascending)] = 0
     found = ascending[place] == own
     gold, row = order[place[found]], row[found]
-    if not (wanted.gather(gold) == item.gather(row)).all():
-        return _join(item, depth, keys, wanted)
+    if not (key.gather(gold) == item.gather(row)).all():
+        return _join(item, depth, keys, key)
     return gold, row
 
 
@@ -76,12 +76,12 @@ def _hashes(column: pl.Series) -> Hashes:
     return column.hash().to_numpy()
 
 
-def _likely(hashes: Hashes, depth: Ints, salt: Hashes, wanted: Hashes, target: Hashes) -> tuple[Ints, Hashes]:
+def _likely(hashes: Hashes, depth: Ints, salt: Hashes, key: Hashes, target: Hashes) -> tuple[Ints, Hashes]:
     """The rows that may match a gold key, and their hashes: filtered by item, then by item and query."""
     bits = min(max(len(target).bit_length() + _SPARSE, _BITS[0]), _BITS[-1])
     shift = np.uint64(64 - bits)
     items, numbers = np.zeros((2, 1 << bits), bool)
-    items[_index(wanted, shift)] = True
+    items[_index(key, shift)] = True
     numbers[_index(target, shift)] = True
     rows = np.concatenate([_marked(items, hashes[at : at + CELLS], shift) + at for at in range(0, len(hashes), CELLS)])
     query = starts(depth).searchsorted(rows, side="right") - 1
@@ -100,12 +100,12 @@ def _index(numbers: Hashes, shift: np.uint64) -> Ints:
     return (numbers >> shift).view(np.int64)
 
 
-def _join(item: pl.Series, depth: Ints, keys: Keys, wanted: pl.Series) -> tuple[Ints, Ints]:
+def _join(item: pl.Series, depth: Ints, keys: Keys, key: pl.Series) -> tuple[Ints, Ints]:
     """The matches by an exact join instead of hashes."""
     import polars as pl
 
     rows = pl.DataFrame({"query": group_number(starts(depth)), "key": item}).with_row_index("row")
-    gold = pl.DataFrame({"query": keys.query, "key": wanted}).with_row_index("gold")
+    gold = pl.DataFrame({"query": keys.query, "key": key}).with_row_index("gold")
     joined = gold.join(rows, on=["query", "key"]).select("gold", "row").sort("row")
     return joined["gold"].to_numpy().astype(np.int64), joined["row"].to_numpy().astype(np.int64)
 
