@@ -6,7 +6,7 @@ import pytest
 
 import karat
 from karat._internal.overlap import Passage, coverage, passages
-from karat.analysis.diagnose import CAUSES
+from karat.analysis.diagnose.miss import CAUSES
 from karat.judges import find_judge
 from karat.run.stored_items import StorageLimits
 from support.limits import evaluate_within

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import karat
-from karat.analysis.lint import checks
+from karat.analysis.lint import checks, test_set
 from karat.judges.corpus import Corpus
 from karat.samples import read_test_set
 
@@ -143,7 +143,7 @@ def test_a_quote_that_occurs_in_another_document():
 
 def test_very_large_corpora_are_searched_for_equal_texts_only():
     def alternatives(rows, corpus):
-        tests, documents = checks.TestSet(read_test_set(rows)), checks.Documents(Corpus(corpus))
+        tests, documents = test_set.TestSet(read_test_set(rows)), checks.Documents(Corpus(corpus))
         return checks.check_alternatives(tests, documents, max_characters=10)
 
     assert alternatives(asked(a=["hours"]), CORPUS) == []

@@ -79,7 +79,7 @@ def test_a_sample():
     assert sample.model_dump(include={"reference"}) == {"reference": "an answer"}
     assert copy.deepcopy(sample) == pickle.loads(pickle.dumps(sample)) == sample
     assert eval(repr(sample)) == sample
-    sample.retrieved_contexts = ["here it is"]  # type: ignore[attr-defined]
+    sample.retrieved_contexts = ["here it is"]
     assert NonLLMContextRecall().single_turn_score(sample) == 1
     with pytest.raises(AttributeError, match="no field 'contexts'"):
         _ = sample.contexts

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, TypeVar
 from karat._internal.display import plural, sanitize
 from karat._internal.grammar import write
 from karat.errors import BadArgument
-from karat.judges.protocol import Judge, Judge, find_judge
+from karat.judges.protocol import Judge, find_judge
 from karat.llm import Answer, Engine, Failure, ModelSettings, Request, Spent, find_model
 from karat.llm.engine import dollars
 from karat.samples.notes import Note
