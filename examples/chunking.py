@@ -6,6 +6,8 @@
 The gold items are quotes with their character offsets in the documents, not chunk ids. They stay the same however the
 documents are chunked, and the judge `spans` measures how much of each quote the retrieved chunks cover.
 
+The sample is an illustration, not evidence: 15 questions, worded so that the chunkers differ. Choose with your data.
+
 FOLDER contains the documents, `finance.md` and so on, and `questions.csv` with the columns `question`, `references` (a
 JSON list of `content`, `start_index`, `end_index`) and `corpus_id`, the name of a document. The project
 chunking_evaluation (Brandon Smith, 2024) uses this layout: its `corpora/*.md` and its `questions_df.csv`.

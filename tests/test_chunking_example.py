@@ -230,6 +230,7 @@ def anywhere(sample, found, k):
 
 
 def test_larger_chunks_find_more_and_are_less_precise(example, judged):
+    """True of the sample by construction: its questions were worded to show it. It is not a finding."""
     means = {
         name: {judge: run.mean for judge, run in example.measure(samples).items()} for name, samples in judged.items()
     }

@@ -9,7 +9,6 @@ import pytest
 
 import karat
 from karat.analysis.lint import checks
-from karat.analysis.lint.test_set import TestSet
 from karat.judges.corpus import Corpus
 from karat.samples import read_test_set
 
