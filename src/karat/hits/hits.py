@@ -32,7 +32,7 @@ class Gold(NamedTuple):
     grade: Floats
     """The relevance of each item; 0 means judged irrelevant, below 0 not judged."""
     incomplete: bool = False
-    """True if there may be relevant items that nobody has judged. A query without gold is then defined: score 0."""
+    """True if there may be relevant items that were not judged. A query without gold is then defined: score 0."""
 
 
 _SHORT = 1000

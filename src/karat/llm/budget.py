@@ -190,7 +190,7 @@ class AdaptiveConcurrency:
             self._halvings += 1
 
     def pause(self, seconds: float) -> None:
-        """Let nobody in for a while."""
+        """Start no further calls for a while."""
         loop = asyncio.get_running_loop()
         self._paused_until = max(self._paused_until, loop.time() + seconds)
         loop.call_at(self._paused_until, self._resume, self._paused_until)
