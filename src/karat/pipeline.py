@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from os import PathLike
 from typing import Any, Literal
 
+import numpy as np  # noqa: F401  # before karat's own modules: after them it takes 15 ms longer to import
+
 from karat.conventions import Convention
 from karat.errors import BadArgument
 from karat.judges import JudgeLike
@@ -39,8 +41,9 @@ def evaluate(
         retrieved: the results alone: a list of rankings, a dict by query id, a frame, or a path.
         gold: the relevant items alone, in the same forms; a dict of grades per query is allowed.
         judge: how items are matched: "auto" (chosen from the data), "ids", "text", "contains", "fuzzy(0.8)",
-            "spans", "claims(gpt-4o-mini)", …, a judge object, or a function `(gold, item) -> bool` or a similarity
-            from 0 to 1. `karat judges` lists them.
+            "spans", "claims(gpt-4o-mini)", …, a judge object, or a function of a gold item and a retrieved item that
+            returns True, False or a similarity from 0 to 1. The function gets strings if the items are strings, and
+            dicts such as `item["text"]` if they are records. `karat judges` lists the judges.
         at: "item" compares items; "doc" counts each chunk as the document it is from.
         tokens: counts the tokens of a text, for budgets such as "recall@500t"; the default counts words.
         convention: the definition of the metrics: "standard" (trec_eval's), or that of another library, such as

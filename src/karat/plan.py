@@ -78,7 +78,9 @@ class Plan:
     def with_judge_for(self, samples: Samples) -> Plan:
         """The same plan; judge "auto" is replaced by the one that fits the samples, and custom judges are fitted."""
         judge, reason = fit(self.judge, samples)
-        return replace(self, judge=judge, judge_reason=reason)
+        if judge is self.judge:
+            return self
+        return Plan(self.metrics, judge, self.convention, self.at, self.tokens, reason, self.stored, self.limits)
 
     def evaluate(self, samples: Samples) -> Run:
         """Judge and measure samples: all of them, or a part."""
@@ -105,8 +107,7 @@ class Plan:
 
     def complete(self, run: Run, samples: Samples) -> Run:
         """A run of all samples with their items, and with a hint if nothing matched."""
-        ranks = stored_ranks(self.metrics, len(samples), self.limits)
-        return self.with_hint(run, samples).replace(items=partial(self.items, samples, run.all_hits, ranks))
+        return self.with_hint(run, samples).replace(items=partial(self.items, samples, run.all_hits))
 
     def with_hint(self, run: Run, samples: Samples) -> Run:
         """The run with a note on what to try, if no gold item was found at all."""
@@ -116,8 +117,10 @@ class Plan:
         hint = nothing_matched(samples, self.judge, self.convention)
         return run.replace(provenance=replace(p, notes=(*p.notes, *hint)))
 
-    def items(self, samples: Samples, hits: Hits, ranks: int) -> StoredItems:
-        """The items of samples that are stored with a run."""
+    def items(self, samples: Samples, hits: Hits, ranks: int | None = None) -> StoredItems:
+        """The items of samples that are stored with a run: this number of ranks, or as many as the limits allow."""
+        if ranks is None:
+            ranks = stored_ranks(self.metrics, len(samples), self.limits)
         seen = _seen(samples, self.convention)
         if self.judge.makes_gold:
             made = hits.gold_items

@@ -88,14 +88,14 @@ def test_inputs_without_a_side(inputs):
     ("row", "said"),
     [
         (["a", None], 'item 2 of "hypothesis" is null'),
-        ([True], 'item 1 of "hypothesis" is a bool; wanted a string; got True'),
+        ([True], 'item 1 of "hypothesis" is a bool; expected a string; got True'),
         ([["a"]], 'item 1 of "hypothesis" is a list'),
         ([10**5000], "too many digits"),
-        (None, '"hypothesis" is null; wanted a list'),
-        ({"a": 1}, '"hypothesis" is a dict; wanted a list'),
-        ('["a", ', '"hypothesis" is a string that is no JSON list; got \'["a", \''),
-        ("a", '"hypothesis" is a string that is no JSON list'),
-        (7, '"hypothesis" is a int; wanted a list'),
+        (None, '"hypothesis" is null; expected a list'),
+        ({"a": 1}, '"hypothesis" is a dict; expected a list'),
+        ('["a", ', '"hypothesis" is a string, but not a JSON list; got \'["a", \''),
+        ("a", '"hypothesis" is a string, but not a JSON list'),
+        (7, '"hypothesis" is a int; expected a list'),
     ],
 )
 def test_a_bad_row_fails_alone(row, said):
@@ -166,7 +166,7 @@ ANYTHING = VALUES | VALUES.map(json.dumps) | RANKINGS | RANKINGS.map(json.dumps)
 KS = st.sampled_from([None, 1, 3, [1, 2], 0, "1", [], 10**9])
 
 
-FAILURES = (": undefined", "wanted", "no JSON list")
+FAILURES = (": undefined", "expected", "not a JSON list")
 
 
 @settings(deadline=None, max_examples=500)

@@ -246,12 +246,12 @@ def test_ids_are_strings_or_whole_numbers(kind, bad):
 def test_lists_may_be_tuples_or_arrays():
     assert score(IDBasedContextRecall(), np.array([1, 2]), ("1", "3")) == 0.5
     assert score(IDBasedContextRecall(), {"a"}, frozenset("a")) == 1
-    with pytest.raises(InputError, match="wanted a list"):
+    with pytest.raises(InputError, match="expected a list"):
         score(IDBasedContextRecall(), np.array(1), [1])
 
 
 def test_a_batch_is_a_list():
     assert NonLLMContextRecall().batch_score([]) == []
     for bad in (None, 5, "rows", texts(["a"], ["a"])):
-        with pytest.raises(InputError, match="wanted a list"):
+        with pytest.raises(InputError, match="expected a list"):
             NonLLMContextRecall().batch_score(bad)

@@ -83,7 +83,7 @@ def test_a_sample():
     assert NonLLMContextRecall().single_turn_score(sample) == 1
     with pytest.raises(AttributeError, match="no field 'contexts'"):
         _ = sample.contexts
-    with pytest.raises(InputError, match='"retrieved_contexts" is a str; wanted a list'):
+    with pytest.raises(InputError, match='"retrieved_contexts" is a str; expected a list'):
         SingleTurnSample(retrieved_contexts="text")
 
 
@@ -122,10 +122,10 @@ def test_a_data_set_is_a_sequence():
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: EvaluationDataset(ROWS_HERE), "sample 1 is a dict; wanted a SingleTurnSample"),
-        (lambda: EvaluationDataset.from_list(5), '"data" is a int; wanted a list'),
+        (lambda: EvaluationDataset(ROWS_HERE), "sample 1 is a dict; expected a SingleTurnSample"),
+        (lambda: EvaluationDataset.from_list(5), '"data" is a int; expected a list'),
         (lambda: EvaluationDataset.from_list([5]), "a sample is a int"),
-        (lambda: EvaluationDataset.from_list([BAD]), '"retrieved_contexts" is a str; wanted a list'),
+        (lambda: EvaluationDataset.from_list([BAD]), '"retrieved_contexts" is a str; expected a list'),
         (lambda: EvaluationDataset.from_dict({"user_input": ["a"], "reference": []}), "differ in length"),
         (lambda: EvaluationDataset.from_dict({"user_input": "a"}), '"user_input" is a str'),
     ],
@@ -178,7 +178,7 @@ def test_a_row_that_cannot_be_read_fails_alone():
     assert repr(result) == "{'non_llm_context_recall': 0.5000 (2 of 3 undefined or failed)}"
     reasons = [score.reason for score in result.results["non_llm_context_recall"]]
     assert reasons[0] == "1 of 2 reference items were retrieved"
-    assert reasons[1].startswith('"retrieved_contexts" is a str; wanted a list')
+    assert reasons[1].startswith('"retrieved_contexts" is a str; expected a list')
     assert reasons[2] == 'non_llm_context_recall needs "reference_contexts", a list'
     assert result.to_pandas()["retrieved_contexts"].tolist() == [["here it is"], "no list", ["here it is"]]
     with pytest.raises(InputError, match="is a str"):
@@ -217,7 +217,7 @@ def test_one_metric_does_not_hide_another():
 
 @pytest.mark.parametrize("data", [None, 5, "rows", [], [5], EvaluationDataset([])])
 def test_a_dataset_must_have_samples(data):
-    with pytest.raises(InputError, match=r"wanted a|at least one sample"):
+    with pytest.raises(InputError, match=r"expected a|at least one sample"):
         evaluate(data, [NonLLMContextRecall()])
 
 

@@ -1,1 +1,1 @@
-"""Leaf tools without any word of retrieval: arrays, grammar, text, files, progress, threads."""
+"""Leaf tools that know nothing of retrieval: arrays, grammar, display, output, progress, threads, model settings."""

@@ -22,7 +22,7 @@ _MODEL_OPTIONS = [one for one in fields(ModelSettings) if one.metadata]
 
 IMPORT = argument(
     "--import", dest="imports", metavar="FILE", action="append", default=[],
-    help="a Python file or module that defines custom metrics",
+    help="a Python file or module that defines custom metrics or judges",
 )  # fmt: skip
 _BY = argument("--by", metavar="FIELD", help="also show the means for each value of a field")
 _FORMAT = format_argument("json", "csv", "markdown", help="csv: one row per query")

@@ -103,7 +103,10 @@ def unite(hits: Hits, unit: Ints) -> Hits:
         unit[hits.gold[keep]],
         depth=hits.depth,
         gold_items=Gold(
-            [" | ".join(several) for several in labels], starts(np.bincount(query, minlength=hits.queries)), grade
+            [" | ".join(several) for several in labels],
+            starts(np.bincount(query, minlength=hits.queries)),
+            grade,
+            hits.gold_items.incomplete,
         ),
         grade=hits.grade[keep],
         repeated=hits.repeated[keep],

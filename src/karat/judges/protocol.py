@@ -9,14 +9,16 @@ from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar, overload, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias, TypeVar, overload, runtime_checkable
 
 from karat._internal.grammar import Call, parse_call
-from karat._internal.model_settings import ModelSettings
 from karat.conventions import Convention
 from karat.errors import BadArgument, nearest, unknown
 from karat.hits import Hits
 from karat.samples import Field, Samples
+
+if TYPE_CHECKING:
+    from karat._internal.model_settings import ModelSettings
 
 Compares = Literal["id", "doc", "text", "quote", "span", "claim"]
 """What a judge compares: ids, documents, whole texts, texts inside texts, ranges of documents, or claims."""
@@ -168,6 +170,8 @@ def find_judge(wanted: JudgeLike) -> Judge:
 
 
 def _by_name(wanted: str) -> Judge:
+    if wanted in JUDGES:  # a name without settings, such as "ids": nothing to parse or check
+        return _made(wanted, JUDGES[wanted]())
     call = parse_call(wanted)
     _import(call.name)
     if call.name not in JUDGES:
@@ -176,9 +180,13 @@ def _by_name(wanted: str) -> Judge:
             raise unknown("judge", call.name, names, "one of: " + ", ".join(names))
     maker = JUDGES[call.name]
     _check_settings(maker, call)
-    made = maker(*call.positional, **call.named)
-    if not isinstance(made, BareJudge):
-        raise BadArgument(f'judge "{call.name}" needs an attribute `name` and a method `__call__`', got=made)
+    return _made(call.name, maker(*call.positional, **call.named))
+
+
+def _made(name: str, made: Any) -> Judge:
+    """What a registered class or function made, as a judge."""
+    if not isinstance(made, Judge) and not isinstance(made, BareJudge):
+        raise BadArgument(f'judge "{name}" needs an attribute `name` and a method `__call__`', got=made)
     return find_judge(made)
 
 

@@ -27,7 +27,7 @@ def remarks(run: Run) -> list[str]:
         lines.append(f"{plural(p.extra, 'query', 'queries')} without gold: ignored.")
     if p.skipped:
         lines.append(f"{plural(p.skipped, 'row', 'rows')} could not be read: skipped.")
-    lines += [text for note in p.notes if (text := SENTENCES[note.kind](note, run))]
+    lines += [text for note in p.notes if (text := SENTENCES.get(note.kind, _any_kind)(note, run))]
     return [sanitize(line) for line in lines]
 
 
@@ -39,10 +39,11 @@ def _failed(run: Run) -> list[str]:
     causes = Counter(failed.values()).most_common()
     why = "; ".join(f"{cause} ({count:,})" for cause, count in causes[:_CAUSES_SHOWN])
     more = f"; {len(causes) - _CAUSES_SHOWN} other causes" if len(causes) > _CAUSES_SHOWN else ""
-    bounds = ", ".join(f"{name} between {low:.3f} and {high:.3f}" for name, (low, high) in run.bounds().items())
+    ends = [(name, f"between {low:.3f} and {high:.3f}") for name, (low, high) in run.bounds().items()]
+    bounds = ", ".join([f"{ends[0][0]} would be {ends[0][1]}", *(f"{name} {text}" for name, text in ends[1:])])
     return [
         f"{len(failed):,} of {plural(len(run), 'query', 'queries')} could not be judged and are excluded: {why}{more}.",
-        f"If they all scored 0 or 1, {bounds.replace(' between', ' would be between', 1)}.",
+        f"If they all scored 0 or 1, {bounds}.",
     ]
 
 
@@ -82,6 +83,12 @@ def sentence(kind: str) -> Callable[[Sentence], Sentence]:
         return write
 
     return register
+
+
+def _any_kind(note: Note, run: Run) -> str:
+    """A note of a kind that karat does not know: from a custom judge, or from a run file of a newer version."""
+    count = "" if not note.count else f": {note.count:,} of {note.of:,}" if note.of else f": {note.count:,}"
+    return f"{note.kind.replace('_', ' ')}{count}{_examples(note)}."
 
 
 def _examples(note: Note) -> str:
@@ -192,9 +199,9 @@ def _no_shared_document(note: Note, run: Run) -> str:
 @sentence("ranges_missing")
 def _ranges_missing(note: Note, run: Run) -> str:
     sides = note.details["sides"]
-    verb = "have" if " and " in sides else "has"
+    verb = "have" if len(sides) > 1 else "has"
     return (
-        f"Compared by text, because {sides} {verb} no ranges. "
+        f"Compared by text, because {' and '.join(sides)} {verb} no ranges. "
         "Text that two chunks share counts twice as read (corpus=… finds the ranges)."
     )
 

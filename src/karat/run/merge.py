@@ -193,18 +193,16 @@ def _parts(runs: Any) -> list[_Part]:
 
 
 def _check_alike(a: _Part, b: _Part) -> None:
-    """Refuse parts that were asked differently, and name every difference."""
+    """Refuse parts that were evaluated with different settings, and name every difference."""
     ours, theirs = _asked(a.run), _asked(b.run)
-    differences = [
-        f"{what}: {sanitize(ours[what]) or 'none'} / {sanitize(theirs[what]) or 'none'}"
-        for what in ours
-        if ours[what] != theirs[what]
-    ]
-    if differences:
-        raise BadArgument(
-            f"{a.name} and {b.name} are not parts of one run: {'; '.join(differences)}",
-            hint=_hint(differences),
-        )
+    different = [name for name in ours if ours[name] != theirs[name]]
+    if not different:
+        return
+    values = [f"{name}: {sanitize(ours[name]) or 'none'} / {sanitize(theirs[name]) or 'none'}" for name in different]
+    hint = "evaluate every part with the same settings"
+    if "judge" in different:
+        hint = 'name the judge, such as judge="ids": "auto" chooses a judge for each part separately'
+    raise BadArgument(f"{a.name} and {b.name} are not parts of one run: {'; '.join(values)}", hint=hint)
 
 
 def _asked(run: Run) -> dict[str, str]:
@@ -220,12 +218,6 @@ def _asked(run: Run) -> dict[str, str]:
     }
 
 
-def _hint(differences: Sequence[str]) -> str:
-    if any(text.startswith("judge:") for text in differences):
-        return "name the judge when the parts are evaluated, since auto looks at each of them alone"
-    return "evaluate every part with the same settings"
-
-
 def _check_distinct(parts: Sequence[_Part]) -> None:
     seen: dict[str, str] = {}
     for part in parts:
@@ -234,20 +226,20 @@ def _check_distinct(parts: Sequence[_Part]) -> None:
                 where = f"{seen[query]} and {part.name}" if seen[query] != part.name else f"{part.name} twice"
                 raise BadArgument(
                     f'the query "{sanitize(query, _SHOWN)}" is in {where}',
-                    hint="each part has queries of its own, with the gold of these alone",
+                    hint="each query, with its gold, must be in exactly one part",
                 )
             seen[query] = part.name
 
 
 def _natural(text: str) -> list[tuple[int, str]]:
-    """A text in the order in which people count: 2 stands before 10."""
+    """The sort key of natural order: 2 before 10."""
     return [(int(piece), piece) if piece.isdecimal() else (-1, piece) for piece in _DIGITS.split(text)]
 
 
 def _rows(run: Run, order: Sequence[str]) -> list[int]:
     if len(order) != len(run) or len(set(order)) != len(order):
         raise BadArgument(
-            f"the order names each of the {len(run)} queries once", got=f"{len(set(order))} different ids"
+            f"order must list each of the {len(run)} queries once", got=f"{len(set(order))} different ids"
         )
     return [run.row(query) for query in order]
 

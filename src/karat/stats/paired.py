@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from math import ceil, log2, nan, sqrt
-from statistics import NormalDist
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -177,6 +176,8 @@ def _detectable_by_one(spread: float, power: float, alpha: float) -> float:
         raise BadArgument("power and alpha must be between 0 and 1", got=(power, alpha), hint="power=0.8, alpha=0.05")
     if spread < 0:
         raise BadArgument("a standard deviation must not be below 0", got=spread)
+    from statistics import NormalDist  # deferred: it imports decimal and fractions
+
     standard = NormalDist()
     return (standard.inv_cdf(1 - alpha / 2) + standard.inv_cdf(power)) * spread
 

@@ -106,7 +106,7 @@ def _texts(value: Any, name: str) -> list[dict[str, str]]:
     texts = []
     for number, item in enumerate(items, 1):
         if isinstance(item, bool) or not isinstance(item, str | int | float):
-            raise InputError(f'item {number} of "{name}" is {_kind(item)}; wanted a string', got=item)
+            raise InputError(f'item {number} of "{name}" is {_kind(item)}; expected a string', got=item)
         try:
             texts.append({"text": str(item)})
         except ValueError as error:
@@ -121,14 +121,14 @@ def _contexts(needed: str, context: Any, query: Any, response: Any) -> Sample | 
         return '"context" is neither a text nor a list of texts'
     for name, value in (("input", query), ("output", response)):
         if not isinstance(value, str | None):
-            return f'"{name}" is {_kind(value)}; wanted a text'
+            return f'"{name}" is {_kind(value)}; expected a text'
         if name == needed and not (value or "").strip():
             return f'"{name}" is empty'
     return {"query": query, "retrieved": [{"text": chunk} for chunk in chunks], "response": response}
 
 
 def _not_a_list(value: Any) -> str:
-    return "a string that is no JSON list" if isinstance(value, str) else f"{_kind(value)}; wanted a list"
+    return "a string, but not a JSON list" if isinstance(value, str) else f"{_kind(value)}; expected a list"
 
 
 def _kind(value: Any) -> str:

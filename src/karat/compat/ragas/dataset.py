@@ -32,7 +32,7 @@ def items_of(name: str, value: Any) -> list[Any]:
             return list(value)
         except TypeError:  # an array without dimensions claims to be iterable
             pass
-    raise InputError(f'"{name}" is a {type(value).__name__}; wanted a list', got=value)
+    raise InputError(f'"{name}" is a {type(value).__name__}; expected a list', got=value)
 
 
 class SingleTurnSample(SimpleNamespace):
@@ -73,7 +73,7 @@ def fields_of(row: Any) -> Mapping[Any, Any]:
         return row.to_dict()
     if isinstance(row, Mapping):
         return row
-    raise InputError(f"a sample is a {type(row).__name__}; wanted a SingleTurnSample or a dict", got=row)
+    raise InputError(f"a sample is a {type(row).__name__}; expected a SingleTurnSample or a dict", got=row)
 
 
 class EvaluationDataset(UserList[SingleTurnSample]):
@@ -86,7 +86,9 @@ class EvaluationDataset(UserList[SingleTurnSample]):
         self.samples, self.backend, self.name = self.data, backend, name
         for number, sample in enumerate(self.samples, 1):
             if not isinstance(sample, SingleTurnSample):
-                raise InputError(f"sample {number} is a {type(sample).__name__}; wanted a SingleTurnSample", got=sample)
+                raise InputError(
+                    f"sample {number} is a {type(sample).__name__}; expected a SingleTurnSample", got=sample
+                )
 
     @classmethod
     def from_list(cls, data: Iterable[Mapping[str, Any]], **settings: Any) -> EvaluationDataset:
@@ -122,7 +124,7 @@ class EvaluationDataset(UserList[SingleTurnSample]):
 
         read: Any = read_file(Path(path))
         if not isinstance(read, Rows):
-            raise InputError(f"{path}: wanted a JSON object in each line", hint="data.jsonl")
+            raise InputError(f"{path}: expected a JSON object in each line", hint="data.jsonl")
         return cls.from_list(read.rows)
 
     def to_jsonl(self, path: str | PathLike[str]) -> None:

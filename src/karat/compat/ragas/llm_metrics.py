@@ -83,14 +83,14 @@ class ByLLM(Metric):
         fields: Mapping[Any, Any] = fields_of(row)
         for field in ("user_input", self.against):
             if not isinstance(fields.get(field), str | None):
-                raise InputError(f'"{field}" is a {type(fields[field]).__name__}; wanted a text', got=fields[field])
+                raise InputError(f'"{field}" is a {type(fields[field]).__name__}; expected a text', got=fields[field])
             if not (fields.get(field) or "").strip():
                 raise InputError(f"{field} cannot be empty")
         if fields.get("retrieved_contexts") is None:
             raise InputError("retrieved_contexts cannot be empty")
         contexts = items_of("retrieved_contexts", fields["retrieved_contexts"])
         if wrong := [item for item in contexts if not isinstance(item, str)]:
-            raise InputError(f"{self.name}: a context is a {type(wrong[0]).__name__}; wanted a text", got=wrong[0])
+            raise InputError(f"{self.name}: a context is a {type(wrong[0]).__name__}; expected a text", got=wrong[0])
         texts = [{"text": text} for text in contexts]
         return {"query": fields["user_input"], "retrieved": texts, "answer": fields[self.against]}
 

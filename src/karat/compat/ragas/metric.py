@@ -165,7 +165,7 @@ class _NonLLM(Metric):
 
     def _item(self, item: Any) -> Any:
         if not isinstance(item, str):
-            raise InputError(f"{self.name}: a context is a {type(item).__name__}; wanted a text", got=item)
+            raise InputError(f"{self.name}: a context is a {type(item).__name__}; expected a text", got=item)
         return {"text": item}
 
     def _gold(self, items: Sequence[Any]) -> list[Any]:

@@ -63,8 +63,8 @@ class CoverageByText:
     def notes(self) -> tuple[Note, ...]:
         """The sides that have no ranges: without them, text that two chunks share is not recognized."""
         sides = (("gold", self._samples.gold.all_fields), ("retrieved", self._samples.retrieved.all_fields))
-        which = " and ".join(side for side, fields in sides if not fields >= {"doc", "start", "end"})
-        return (Note("ranges_missing", details={"sides": which}),)
+        without = [side for side, fields in sides if not fields >= {"doc", "start", "end"}]
+        return (Note("ranges_missing", details={"sides": without}),)
 
     def _query(
         self, gold: list[GoldInterval], chunks: list[str], docs: Sequence[object], characters: CharacterFilter
