@@ -130,7 +130,10 @@ class Plan:
     def provenance(self, reading: Reading, hits: Hits) -> Provenance:
         """How a run by this plan was made."""
         c = self.convention
-        missing = ", ".join(name for m in self.metrics for name, k in m.columns if not c.has(m.name, k))
+        all_columns = (
+            ((name, m.name, k) for m in self.metrics for name, k in m.columns) if c.metrics or c.cutoffs else ()
+        )
+        missing = ", ".join(name for name, metric, k in all_columns if not c.has(metric, k))
         foreign = (Note("not_in_library", details={"convention": c.name, "metrics": missing}),) if missing else ()
         return Provenance(
             karat=__version__,
@@ -170,12 +173,16 @@ class Judgements:
         self.judge = judge
         self._tokens = tokens
         self._known: dict[tuple[object, ...], Hits] = {}
+        self._latest: tuple[Convention, Hits] | None = None
 
     def hits(self, c: Convention) -> Hits:
         """The hits under a convention as a metric sees it."""
+        if self._latest is not None and self._latest[0] is c:  # as for most metrics
+            return self._latest[1]
         key = (*c.ranking_choices, _needs_scores(c), c.precision_over == "different")
         if key not in self._known:
             self._known[key] = self._judge(c)
+        self._latest = c, self._known[key]
         return self._known[key]
 
     def _judge(self, c: Convention) -> Hits:
