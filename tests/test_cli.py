@@ -69,7 +69,7 @@ def test_eval(samples):
     assert f"{samples} · 2 queries · judge: ids (chosen: the items look like ids) · convention: standard" in out
     assert "recall@5 0.750" in words(out)
     assert "1.5 gold items per query" in out
-    assert "at best 0.750" in out
+    assert "highest possible 0.750" in out
 
 
 def test_eval_by_field(samples):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from karat.analysis.gate import gate as gate
     from karat.analysis.lint import Lint as Lint
     from karat.analysis.lint import lint as lint
+    from karat.analysis.rosetta import Rosetta as Rosetta
     from karat.analysis.rosetta import rosetta as rosetta
     from karat.analysis.rules import Check as Check
     from karat.conventions import STANDARD as STANDARD
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from karat.run import Run as Run
     from karat.run.file import load as load
     from karat.run.merge import merge as merge
+    from karat.samples.notes import Note as Note
     from karat.samples.sample import Sample as Sample
 
 # Where each public name lives. Nothing is loaded before it is asked for.
@@ -91,9 +93,11 @@ _HOMES = {
     "lint": "analysis.lint",
     "merge": "run.merge",
     "Metric": "metrics",
+    "Note": "samples.notes",
     "metric": "metrics",
     "parse": "metrics",
     "rosetta": "analysis.rosetta",
+    "Rosetta": "analysis.rosetta",
     "Run": "run",
     "load": "run.file",
     "Sample": "samples.sample",

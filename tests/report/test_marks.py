@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from karat.report.html.marks import Range, find, marked, united
+from karat.report.html.marks import Range, find, marked
 
 
 def seen(chunk, quote):
@@ -41,8 +41,8 @@ def test_parts_may_lie_apart():
 
 
 def test_overlapping_marks_are_one():
-    assert united([Range(5, 9), Range(0, 2), Range(1, 5)]) == [Range(0, 9)]
-    assert united([Range(4, 5), Range(0, 2)]) == [Range(0, 2), Range(4, 5)]
+    assert marked("abcdefghi", [Range(5, 9), Range(0, 2), Range(1, 5)], 100) == [(True, "abcdefghi")]
+    assert marked("abcde", [Range(4, 5), Range(0, 2)], 100) == [(True, "ab"), (False, "cd"), (True, "e")]
 
 
 def test_marked_pieces_are_the_text():

@@ -51,6 +51,11 @@ def p_value(p: float) -> str:
     return "–" if p != p else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
+def p_equals(p: float) -> str:
+    """A p-value within a sentence: "p = 0.012" or "p < 0.001"."""
+    return "p < 0.001" if p < 0.001 else f"p = {p_value(p)}"
+
+
 def span(low: float, high: float, places: int = 2, sign: str = "") -> str:
     """An interval in brackets, or nothing if it is undefined; `sign="+"` writes the sign of positive ends too."""
     return "" if low != low else f"[{low:{sign}.{places}f}, {high:{sign}.{places}f}]"
@@ -138,7 +143,7 @@ def _split_table(rows: Sequence[Sequence[str]], widths: Sequence[int], right: Se
     return "\n\n".join(
         [
             text_table([row[:cut] for row in rows], [i for i in right if i < cut], gap),
-            text_table([[row[0], *row[cut:]] for row in rows], later, gap),
+            text_table([[row[0], *row[cut:]] for row in rows if any(row[cut:])], later, gap),
         ]
     )
 

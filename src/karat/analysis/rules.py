@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Floats, Ints, mean_defined
-from karat._internal.display import number, p_value, plural, span
+from karat._internal.display import number, p_equals, plural, span
 from karat.errors import BadArgument, KaratError, unknown
 from karat.metrics import parse
 from karat.run import Run
@@ -260,10 +260,9 @@ def _change(drop: _Drop, baseline: str) -> str:
     if drop.difference >= -SLACK:
         return f"{drop.difference + 0.0:+.3f} against {baseline}"
     between = "" if drop.low != drop.low else f" [{drop.low:+.2f}, {drop.high:+.2f}]"
-    p = p_value(drop.p)
     few = plural(drop.queries, "query", "queries")
-    sign = "" if p.startswith("<") else "= "
-    return f"{number(drop.before)} → {number(drop.after)}  ({drop.difference:+.3f}{between}, p {sign}{p}, {few})"
+    how = f"({drop.difference:+.3f}{between}, {p_equals(drop.p)}, {few})"
+    return f"{number(drop.before)} → {number(drop.after)}  {how}"
 
 
 def check_must_pass(run: Run, baseline: Baseline | None, metrics: Iterable[str], ids: Iterable[str]) -> list[Check]:

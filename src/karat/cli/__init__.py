@@ -47,12 +47,7 @@ class Command(NamedTuple):
 
     def parser(self) -> ArgumentParser:
         """The parser of its arguments."""
-        parser = ArgumentParser(
-            f"karat {self.name}",
-            description=self.about,
-            epilog=self.epilog,
-            formatter_class=RawDescriptionHelpFormatter,
-        )
+        parser = _parser(f"karat {self.name}", self.about, self.epilog)
         groups: dict[str | None, Any] = {None: parser}
         for names, settings, group in self.arguments:
             if group not in groups:

@@ -99,15 +99,24 @@ def judge(given: T, /) -> T: ...
 def judge(given: Any, /) -> Any:
     """Register a judge by name: `@karat.judge("name")`, or `@karat.judge` to use the name of the function or class.
 
-    A function compares one gold item with one retrieved item, `(gold, item) -> bool or similarity`; its
-    keyword-only arguments are the settings. A class has a `name` and is called with all samples and a
-    convention; the arguments of its constructor are the settings. Then `judge="name(setting=value)"`
-    finds it, also on the command line with `--import file.py`. A name can be registered again, except
-    those of karat's own judges.
+    Then `judge="name(setting=value)"` finds it, also on the command line with `--import file.py`.
 
-        @karat.judge("first-letters")
-        def first_letters(gold, item, *, size=3):
-            return gold[:size] == item[:size]
+    Args:
+        given: the name, or the function or class itself. A function compares one gold item with one retrieved item
+            and returns True, False or a similarity from 0 to 1; items are strings, or dicts if they are records. Its
+            keyword-only arguments are the settings. A class has a `name` and is called with all samples and a
+            convention; the arguments of its constructor are the settings. A name can be registered again, except
+            those of karat's own judges.
+
+    Returns:
+        The function or class, unchanged.
+
+    Example:
+        >>> @karat.judge("first-letters")
+        ... def first_letters(gold, item, *, size=3):
+        ...     return gold[:size] == item[:size]
+        >>> karat.score("recall@1", ["golden"], ["gold"], judge="first-letters")
+        1.0
     """
     return partial(_register, given) if isinstance(given, str) else _register(getattr(given, "__name__", ""), given)
 

@@ -13,7 +13,6 @@ from karat.judges import all_judges
 from karat.metrics import METRICS
 from karat.report.rosetta import WIDTH, bullet
 
-_UNSAID = {"per_rank", "nothing_judged", "both_empty"}
 """Choices of standard that another choice implies."""
 
 

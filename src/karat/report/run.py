@@ -102,7 +102,7 @@ def _highest_precision(run: Run, metric: Metric) -> dict[str, str]:
     gold = gold[gold > 0]
     ranks = [(name, k) for name, k in metric.columns if isinstance(k, int) and len(gold)]
     best = {name: float(np.minimum(gold / k, 1).mean()) for name, k in ranks}
-    return {name: f"at best {value:.3f}" for name, value in best.items() if value < _NOTABLE}
+    return {name: f"highest possible {value:.3f}" for name, value in best.items() if value < _NOTABLE}
 
 
 def footnotes(run: Run) -> list[str]:

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from karat._internal.overlap import passages
+from karat.judges.spans.cover import RangeUnion
+from karat.judges.text import fold_space_with_origins
 
 _LEAST = 12
 """A shared passage must have this many characters to count as a part of a quote."""
@@ -38,38 +40,17 @@ def find(chunk: str, quote: str) -> list[Range]:
 
 def _shared(chunk: str, quote: str) -> list[Range]:
     """The longer passages that a quote and a chunk share, whatever the white space."""
-    folded, places = _fold(chunk)
+    folded, places = fold_space_with_origins(chunk)
     stretches = [p for p in passages(quote, folded) if p.size >= min(_LEAST, len(quote))]
-    return [Range(places[p.other], places[p.other + p.size - 1] + 1) for p in stretches]
-
-
-def _fold(text: str) -> tuple[str, list[int]]:
-    """The text with single spaces, and the position of each of its characters in the original."""
-    places: list[int] = []
-    for word in re.finditer(r"\S+", text):
-        if places:
-            places.append(places[-1] + 1)
-        places.extend(range(*word.span()))
-    return " ".join(text.split()), places
-
-
-def united(ranges: Iterable[Range]) -> list[Range]:
-    """The union of the ranges, in order."""
-    merged: list[Range] = []
-    for one in sorted(ranges):
-        if merged and one.start <= merged[-1].end:
-            merged[-1] = Range(merged[-1].start, max(one.end, merged[-1].end))
-        else:
-            merged.append(one)
-    return merged
+    return [Range(int(places[p.other]), int(places[p.other + p.size - 1]) + 1) for p in stretches]
 
 
 def marked(text: str, ranges: Iterable[Range], longest: int) -> list[tuple[bool, str]]:
     """The text in pieces, marked or not; of a long text, the part around the first mark."""
-    places = united(ranges)
+    places = list(RangeUnion(ranges))
     begin = 0
-    if len(text) > longest and places and places[0].end > longest:
-        begin = min(max(places[0].start - longest // 4, 0), len(text) - longest)
+    if len(text) > longest and places and places[0][1] > longest:
+        begin = min(max(places[0][0] - longest // 4, 0), len(text) - longest)
     end = min(begin + longest, len(text))
     pieces, at = [(False, _ELLIPSIS)] if begin else [], begin
     for start, stop in places:
