@@ -173,7 +173,14 @@ class Run(Result):
         return pd.DataFrame({"query_id": list(self.ids), **self.scores})
 
     def interval(self, level: float = 0.95) -> dict[str, Interval]:
-        """The confidence interval of each mean: a seeded bootstrap over the queries."""
+        """The confidence interval of each mean: a seeded bootstrap over the queries.
+
+        Args:
+            level: the confidence level, between 0 and 1.
+
+        Returns:
+            The lower and upper end by metric name, such as `run.interval()["recall@5"]`.
+        """
         if level not in self._intervals:
             self._intervals[level] = intervals(self.scores, level)
         return dict(self._intervals[level])
@@ -214,7 +221,14 @@ class Run(Result):
         return None if self._items is None else self._items()
 
     def by(self, field: str) -> Slices:
-        """One run per value of a field of the samples, such as a topic."""
+        """One run per value of a field of the samples.
+
+        Args:
+            field: the name of a field of the input that is not one of karat's own, such as "topic".
+
+        Returns:
+            The runs by value, such as `run.by("topic")["billing"].mean`; `run.by("topic").table` has all means.
+        """
         if not isinstance(field, str) or field not in self.meta:
             fields = ", ".join(self.meta)
             raise unknown("field", str(field), self.meta, f"one of: {fields}" if fields else None)
@@ -250,7 +264,11 @@ class Run(Result):
         return Run(**(own | changes))
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the run to one Parquet file, with its provenance."""
+        """Write the run to one Parquet file, with its provenance; `karat.load` reads it.
+
+        Args:
+            path: the file. An existing file is replaced only after the new one is complete.
+        """
         from karat.run.file import save
 
         save(self, path)
@@ -262,7 +280,13 @@ class Run(Result):
         *,
         allow_mismatch: bool = False,
     ) -> None:
-        """Write the run as one HTML page, compared with a baseline if one is given."""
+        """Write the run as one HTML page.
+
+        Args:
+            path: the HTML file.
+            baseline: a run, or the path of a run file, to compare with.
+            allow_mismatch: compare even if the gold, the judge or the convention differ.
+        """
         self._render("report", path=path, baseline=baseline, allow_mismatch=allow_mismatch)
 
     @property
