@@ -42,10 +42,13 @@ def run_in_thread(work: Callable[[], Coroutine[Any, Any, T]], stop: Callable[[],
         except BaseException as error:  # noqa: BLE001  # raised again in the calling thread
             done.set_exception(error)
 
-    Thread(target=copy_context().run, args=(run,), name="karat-llm", daemon=True).start()
-    stopped = False
+    thread = Thread(target=copy_context().run, args=(run,), name="karat-llm", daemon=True)
+    started = stopped = False
     while True:
         try:
+            if not started:  # inside: Ctrl-C may come as soon as the thread runs
+                started = True
+                thread.start()
             if wait([done], _SIGNAL_POLL).done:
                 return done.result()
         except KeyboardInterrupt:
