@@ -201,7 +201,7 @@ def _check_alike(a: _Part, b: _Part) -> None:
     values = [f"{name}: {sanitize(ours[name]) or 'none'} / {sanitize(theirs[name]) or 'none'}" for name in different]
     hint = "evaluate every part with the same settings"
     if "judge" in different:
-        hint = 'name the judge, such as judge="ids": "auto" chooses a judge for each part separately'
+        hint = 'judge="ids" for every part: "auto" chooses separately for each'
     raise BadArgument(f"{a.name} and {b.name} are not parts of one run: {'; '.join(values)}", hint=hint)
 
 
@@ -224,10 +224,7 @@ def _check_distinct(parts: Sequence[_Part]) -> None:
         for query in part.run.ids:
             if query in seen:
                 where = f"{seen[query]} and {part.name}" if seen[query] != part.name else f"{part.name} twice"
-                raise BadArgument(
-                    f'the query "{sanitize(query, _SHOWN)}" is in {where}',
-                    hint="each query, with its gold, must be in exactly one part",
-                )
+                raise BadArgument(f'the query "{sanitize(query, _SHOWN)}" is in {where}; each must be in one part only')
             seen[query] = part.name
 
 
