@@ -6,7 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from karat._internal.display import (
+    bad,
+    bold,
     cell_width,
+    good,
+    heading,
     html_table,
     number,
     p_value,
@@ -15,6 +19,7 @@ from karat._internal.display import (
     sanitize,
     span,
     text_table,
+    unsure,
 )
 from karat._internal.output import plain
 from karat.analysis.changes import Move, QueryChange
@@ -26,19 +31,23 @@ _SUPERSCRIPT = dict(zip(LETTERS, "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖ�
 _NAME, _QUERY, _LABEL, _GOLD = 32, 40, 30, 3
 _NUMBERS = (1, 2, 3, 5, 6)
 _MOVED = "ranks of its gold"
+_VERDICT: dict[str, Callable[[str], str]] = {"better": good, "worse": bad, "cannot tell": unsure, "same": str}
 
 
 def terminal(comparison: Comparison) -> str:
     """The table, what it cannot show, and the queries that moved most."""
     if len(comparison.names) > 2:
-        shown = text_table([["", "", *_metrics(comparison)], *_matrix(comparison, _superscript)], gap="   ")
+        header = ["", "", *map(bold, _metrics(comparison))]
+        shown = text_table([header, *_matrix(comparison, _superscript)], gap="   ")
     else:
-        shown = text_table([_header(comparison), *map(_line, comparison.rows)], right=_NUMBERS)
-    lines = [paragraph(_caption(comparison), "", ""), "", shown, *map(paragraph, _footnotes(comparison))]
+        rows = [[*cells, _VERDICT[verdict](verdict)] for *cells, verdict in map(_line, comparison.rows)]
+        shown = text_table([[*map(bold, _header(comparison))], *rows], right=_NUMBERS)
+    lines = [heading(_caption(comparison)), "", shown, *map(paragraph, _footnotes(comparison))]
     if moved := _moved(comparison):
-        rows = [["  Moved most", "", moved[0].metric, _MOVED]]
+        rows = [[bold(cell) for cell in ("  Moved most", "", moved[0].metric, _MOVED)]]
         for mark, query_id, text, scores, gold in map(_moved_cells, moved):
-            rows.append([f"{mark} {query_id}", f'"{text}"' if text else "", scores, gold])
+            colored = good(mark) if mark == "▲" else bad(mark)
+            rows.append([f"{colored} {query_id}", f'"{text}"' if text else "", scores, gold])
         lines += ["", text_table(rows)]
     return "\n".join(lines)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from karat._internal.display import html_table, number, sanitize, span, text_table
+from karat._internal.display import bold, html_table, number, sanitize, span, text_table
 from karat.report.forms import code, table
 from karat.run import Run
 from karat.run.run import Slices
@@ -17,7 +17,7 @@ from karat.run.run import Slices
 def terminal(slices: Slices) -> str:
     """One row per value of the field: its number of queries and its means."""
     header = _header(slices)
-    return text_table([header, *_rows(slices)], right=range(1, len(header)))
+    return text_table([[*map(bold, header)], *_rows(slices)], right=range(1, len(header)))
 
 
 def markdown(slices: Slices) -> str:
@@ -53,7 +53,7 @@ def _rows(slices: Slices) -> list[list[str]]:
 def side_by_side(runs: Mapping[str, Run], comments: Mapping[str, str]) -> str:
     """Several runs over the same queries, one column each, with a comment next to some metrics."""
     ends = {name: run.interval() for name, run in runs.items()}
-    rows = [["", *(sanitize(name, 20) for name in runs), ""]]
+    rows = [["", *(bold(sanitize(name, 20)) for name in runs), ""]]
     for metric in next(iter(runs.values())).mean:
         means = [f"{number(run.mean[metric])}  {span(*ends[name][metric])}" for name, run in runs.items()]
         rows.append([metric, *means, comments.get(metric, "")])
