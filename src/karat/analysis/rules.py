@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Floats, Ints, mean_defined
-from karat._internal.display import number, p_equals, plural, span
+from karat._internal.display import number, p_equals, plural, signed, span
 from karat.errors import BadArgument, KaratError, unknown
 from karat.judges.protocol import share_of_one
 from karat.metrics import parse
@@ -271,10 +271,10 @@ def _check_enough(rule: NoDrop, queries: int, tolerance: float | None, alpha: fl
 
 def _change(drop: _Drop, baseline: str) -> str:
     if drop.difference >= -SLACK:
-        return f"{drop.difference + 0.0:+.3f} against {baseline}"
-    between = "" if drop.low != drop.low else f" [{drop.low:+.2f}, {drop.high:+.2f}]"
+        return f"{signed(drop.difference)} against {baseline}"
+    between = f" {span(drop.low, drop.high, sign='+')}".rstrip()
     few = plural(drop.queries, "query", "queries")
-    how = f"({drop.difference:+.3f}{between}, {p_equals(drop.p)}, {few})"
+    how = f"({signed(drop.difference)}{between}, {p_equals(drop.p)}, {few})"
     return f"{number(drop.before)} → {number(drop.after)}  {how}"
 
 
