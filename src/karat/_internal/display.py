@@ -15,6 +15,7 @@ from typing import TextIO
 
 # Right-to-left and other direction marks would turn a line of the terminal around.
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+_STYLES = {"good": 32, "bad": 31, "unsure": 33, "heading": 1, "plain": 0}
 _INDENT = "  "
 _NARROW = 24
 """A last column is not folded to less than this; the table is split instead."""
@@ -51,28 +52,14 @@ def wants_color(stream: TextIO | None, choice: str = "auto") -> bool:
     return stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
+def style(text: str, kind: str) -> str:
+    """The text in a style (good, bad, unsure, heading) within a block that shows colours, else as it is."""
+    return f"\x1b[{_STYLES[kind]}m{text}{_RESET}" if text and _COLOR.get() else text
+
+
 def bold(text: str) -> str:
-    """The text in bold: headings, and passages that match."""
-    return _styled(text, 1)
-
-
-def good(text: str) -> str:
-    """The text in green: passed, better, sound."""
-    return _styled(text, 32)
-
-
-def bad(text: str) -> str:
-    """The text in red: failed, worse, a serious problem, an error."""
-    return _styled(text, 31)
-
-
-def unsure(text: str) -> str:
-    """The text in yellow: undecided, cannot tell, a remark."""
-    return _styled(text, 33)
-
-
-def _styled(text: str, code: int) -> str:
-    return f"\x1b[{code}m{text}{_RESET}" if text and _COLOR.get() else text
+    """The text as a heading, within a block that shows colours."""
+    return style(text, "heading")
 
 
 def sanitize(text: str, width: int | None = None) -> str:
@@ -96,9 +83,17 @@ def plural(count: int, one: str, more: str) -> str:
     return f"{count:,} {one if count == 1 else more}"
 
 
-def number(value: float, places: int = 3) -> str:
-    """A score with three decimal places; a dash if it is undefined."""
-    return "–" if value != value else f"{value:.{places}f}"
+def number(value: float, places: int = 3, sign: str = "") -> str:
+    """A score with three decimal places; a dash if it is undefined. What rounds to 0 has no sign."""
+    if value != value:
+        return "–"
+    text = f"{value:{sign}.{places}f}"
+    return text if text.strip("+-0.") else f"{0:.{places}f}"
+
+
+def signed(value: float, places: int = 3) -> str:
+    """A difference: +0.035, -0.035, or 0.000 if it rounds to that."""
+    return number(value, places, "+")
 
 
 def percent(share: float) -> str:
@@ -118,7 +113,7 @@ def p_equals(p: float) -> str:
 
 def span(low: float, high: float, places: int = 2, sign: str = "") -> str:
     """An interval in brackets, or nothing if it is undefined; `sign="+"` writes the sign of positive ends too."""
-    return "" if low != low else f"[{low:{sign}.{places}f}, {high:{sign}.{places}f}]"
+    return "" if low != low else f"[{number(low, places, sign)}, {number(high, places, sign)}]"
 
 
 def terminal_width(default: int = sys.maxsize, stream: TextIO | None = None) -> int:

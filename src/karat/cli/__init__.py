@@ -11,7 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from karat import __version__
-from karat._internal.display import bad, bold, color, commands, definitions, has_color, paragraph, sanitize, wants_color
+from karat._internal.display import (
+    bold,
+    color,
+    commands,
+    definitions,
+    has_color,
+    paragraph,
+    sanitize,
+    style,
+    wants_color,
+)
 from karat.errors import BadArgument, KaratError, nearest, unknown
 
 if TYPE_CHECKING:
@@ -73,16 +83,23 @@ class _Format(RawDescriptionHelpFormatter):
         return f"{text} (default: {'none' if action.default in (None, (), []) else '%(default)s'})"
 
 
+def _folded(line: str) -> str:
+    """A line of help, folded below itself."""
+    margin = " " * (len(line) - len(line.lstrip()))
+    return paragraph(line.lstrip(), f"{margin}  ", margin, default=_WIDTH)
+
+
 class _Parser(ArgumentParser):
     """Mistakes are raised as errors of karat: a sentence, and a command to try."""
 
     color = False
 
     def __init__(self, program: str, about: str, examples: Sequence[Example], more: str = "") -> None:
+        more = "\n".join(map(_folded, more.rstrip().splitlines()))
         shown = f"{bold('examples')}:\n{commands(examples, default=_WIDTH)}"
         super().__init__(
             program, description=paragraph(about, "", "", default=_WIDTH), formatter_class=_Format,
-            epilog="\n\n".join(filter(None, (more.rstrip(), shown))),
+            epilog="\n\n".join(filter(None, (more, shown))),
         )  # fmt: skip
         self._example = examples[0][0]
 
@@ -242,7 +259,7 @@ def program() -> str:
 
 def _error_text(error: KaratError) -> str:
     """The problem, what was given and what to try, folded to the width of the terminal."""
-    indent, first = " " * 7, f"{bad('karat:')} "
+    indent, first = " " * 7, f"{style('karat:', 'bad')} "
     lines = []
     for line in error.problem.splitlines():
         lines.append(paragraph(sanitize(line), indent, first, stream=sys.stderr))

@@ -14,8 +14,7 @@ rules:
   "recall@5 no-drop"         no significant drop against the baseline
   "recall@5 no-drop 0.01"    and no drop larger than 0.01
 
-exit code: 0 passed, 1 failed, 2 could not decide (bad input, or a baseline
-with other gold)
+exit code: 0 passed, 1 failed, 2 could not decide (bad input, or a baseline with other gold)
 """
 _ALLOW_MISMATCH = argument(
     "--allow-mismatch", action="store_true", help="compare runs of different data or settings over the shared queries"
@@ -62,8 +61,8 @@ def _compare(options: Namespace) -> None:
         help="significance level: the false-alarm rate of the whole gate",
     ),
     argument(
-        "--min-judged", metavar="SHARE", type=float, default=0.0,
-        help="exit 2 unless this share of the queries was judged, such as 0.95 (default: %(default)s)",
+        "--min-judged", metavar="SHARE", type=float, default=0.8,
+        help="fail unless this share of the queries was judged (default: %(default)s)",
     ),
     argument(
         "--min-defined", type=int, metavar="N", default=1,

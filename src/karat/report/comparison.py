@@ -6,10 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from karat._internal.display import (
-    bad,
     bold,
     cell_width,
-    good,
     heading,
     html_table,
     number,
@@ -17,9 +15,10 @@ from karat._internal.display import (
     paragraph,
     plural,
     sanitize,
+    signed,
     span,
+    style,
     text_table,
-    unsure,
 )
 from karat._internal.output import plain
 from karat.analysis.changes import Move, QueryChange
@@ -31,7 +30,7 @@ _SUPERSCRIPT = dict(zip(LETTERS, "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖ�
 _NAME, _QUERY, _LABEL, _GOLD = 32, 40, 30, 3
 _NUMBERS = (1, 2, 3, 5, 6)
 _MOVED = "ranks of its gold"
-_VERDICT: dict[str, Callable[[str], str]] = {"better": good, "worse": bad, "cannot tell": unsure, "same": str}
+_VERDICT = {"better": "good", "worse": "bad", "cannot tell": "unsure", "same": "plain"}
 
 
 def terminal(comparison: Comparison) -> str:
@@ -40,13 +39,13 @@ def terminal(comparison: Comparison) -> str:
         header = ["", "", *map(bold, _metrics(comparison))]
         shown = text_table([header, *_matrix(comparison, _superscript)], gap="   ")
     else:
-        rows = [[*cells, _VERDICT[verdict](verdict)] for *cells, verdict in map(_line, comparison.rows)]
+        rows = [[*cells, style(verdict, _VERDICT[verdict])] for *cells, verdict in map(_line, comparison.rows)]
         shown = text_table([[*map(bold, _header(comparison))], *rows], right=_NUMBERS)
     lines = [heading(_caption(comparison)), "", shown, *map(paragraph, _footnotes(comparison))]
     if moved := _moved(comparison):
         rows = [[bold(cell) for cell in ("  Moved most", "", moved[0].metric, _MOVED)]]
         for mark, query_id, text, scores, gold in map(_moved_cells, moved):
-            colored = good(mark) if mark == "▲" else bad(mark)
+            colored = style(mark, "good" if mark == "▲" else "bad")
             rows.append([f"{colored} {query_id}", f'"{text}"' if text else "", scores, gold])
         lines += ["", text_table(rows)]
     return "\n".join(lines)
@@ -122,9 +121,8 @@ def _header(comparison: Comparison) -> list[str]:
 def _line(row: Row) -> list[str]:
     """One metric of two runs."""
     counts = f"{row.won:,} / {row.tied:,} / {row.lost:,}"
-    difference = "–" if row.difference != row.difference else f"{row.difference:+.3f}"
     ends = span(row.low, row.high, 3, "+")
-    return [row.metric, *map(number, row.means), difference, ends, p_value(row.p), counts, row.verdict]
+    return [row.metric, *map(number, row.means), signed(row.difference), ends, p_value(row.p), counts, row.verdict]
 
 
 def _matrix(comparison: Comparison, raised: Callable[[str], str]) -> list[list[str]]:

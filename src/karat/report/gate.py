@@ -8,18 +8,16 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
 from karat._internal.display import (
-    bad,
     bold,
     cell_width,
-    good,
     heading,
     html_table,
     number,
     paragraph,
     plural,
     sanitize,
+    style,
     text_table,
-    unsure,
 )
 from karat._internal.output import plain
 from karat.analysis.changes import QueryChange
@@ -31,7 +29,7 @@ from karat.report.remarks import gate_remarks as remarks
 
 _SHOWN = 10
 _MARKS = {"PASS": "✅ pass", "FAIL": "❌ fail", "SMALL": "⚠️ too small"}
-_COLORS = {"PASS": good, "FAIL": bad, "SMALL": unsure}
+_STYLES = {"PASS": "good", "FAIL": "bad", "SMALL": "unsure"}
 
 
 class _Row(NamedTuple):
@@ -44,8 +42,7 @@ class _Row(NamedTuple):
 
 def terminal(gate: Gate) -> str:
     """The heading, the checks, the summary and the exit code."""
-    verdict = good if gate.passed else bad
-    last = paragraph(verdict(f"{summary(gate)} · exit {gate.exit_code}"))
+    last = paragraph(style(f"{summary(gate)} · exit {gate.exit_code}", "good" if gate.passed else "bad"))
     lines = [heading(_heading(gate)), "", checks(gate), last]
     return "\n".join(lines)
 
@@ -123,7 +120,7 @@ def checks(gate: Gate) -> str:
     """One line for each check, then the remarks."""
     rows = [
         [
-            _COLORS[row.state](row.state),
+            style(row.state, _STYLES[row.state]),
             ", ".join(filter(None, (row.rule, sanitize(row.subject, cell_width(40))))),
             row.text,
         ]

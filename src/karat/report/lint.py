@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from karat._internal.display import bad, good, heading, html_table, paragraph, plural, sanitize, unsure, valid_utf8
+from karat._internal.display import heading, html_table, paragraph, plural, sanitize, style, valid_utf8
 from karat._internal.output import plain
 from karat.analysis.lint import Lint
 from karat.analysis.lint.test_set import Problem
@@ -18,13 +18,13 @@ def terminal(found: Lint) -> str:
     """Each problem with a few examples, and what was not checked."""
     lines = [heading(_heading(found)), ""]
     for problem in found.problems:
-        mark = (bad if problem.serious else unsure)(f"{_severity(problem):<7}")
+        mark = style(f"{_severity(problem):<7}", "bad" if problem.serious else "unsure")
         lines.append(paragraph(sanitize(problem.text), _MARGIN, f"  {mark}  "))
         lines += [paragraph(sanitize(example), f"{_MARGIN}    ", f"{_MARGIN}  ") for example in problem.examples]
         if problem.count > len(problem.examples) > 0:
             lines.append(f"{_MARGIN}  … {problem.count - len(problem.examples):,} more")
     if not found.problems:
-        lines.append(f"  {good('no problems')}")
+        lines.append(paragraph(style("no problems", "good")))
     return "\n".join([*lines, *(paragraph(sanitize(note)) for note in _notes(found))])
 
 
