@@ -24,7 +24,10 @@ IMPORT = argument(
     "--import", dest="imports", metavar="FILE", action="append", default=[],
     help="a Python file or module that defines custom metrics or judges",
 )  # fmt: skip
-_BY = argument("--by", metavar="FIELD", help="also show the means for each value of a field")
+_BY = argument(
+    "--by", metavar="FIELD", action="append", default=[],
+    help='also show the means for each value of a field; may be repeated; "a,b" crosses two fields',
+)  # fmt: skip
 _FORMAT = format_argument("json", "csv", "markdown", help="csv: one row per query")
 
 
