@@ -110,9 +110,9 @@ class Plan:
         return self.with_hint(run, samples).replace(items=partial(self.items, samples, run.all_hits))
 
     def with_hint(self, run: Run, samples: Samples) -> Run:
-        """The run with a note on what to try, if no gold item was found at all."""
+        """The run with a note on what to try, if queries were judged and no gold item was found at all."""
         hits, p = run.all_hits, run.provenance
-        if len(hits) or not hits.gold_count().any():
+        if len(hits) or not run.judged or not hits.gold_count().any():
             return run
         hint = nothing_matched(samples, self.judge, self.convention)
         return run.replace(provenance=replace(p, notes=(*p.notes, *hint)))

@@ -13,6 +13,7 @@ from karat._internal.display import (
     paragraph,
     plural,
     sanitize,
+    signed,
     span,
     text_table,
 )
@@ -113,9 +114,8 @@ def _header(comparison: Comparison) -> list[str]:
 def _line(row: Row) -> list[str]:
     """One metric of two runs."""
     counts = f"{row.won:,} / {row.tied:,} / {row.lost:,}"
-    difference = "–" if row.difference != row.difference else f"{row.difference:+.3f}"
     ends = span(row.low, row.high, 3, "+")
-    return [row.metric, *map(number, row.means), difference, ends, p_value(row.p), counts, row.verdict]
+    return [row.metric, *map(number, row.means), signed(row.difference), ends, p_value(row.p), counts, row.verdict]
 
 
 def _matrix(comparison: Comparison, raised: Callable[[str], str]) -> list[list[str]]:

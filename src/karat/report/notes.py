@@ -40,6 +40,8 @@ def _failed(run: Run) -> list[str]:
     causes = Counter(failed.values()).most_common()
     why = "; ".join(f"{cause} ({count:,})" for cause, count in causes[:_CAUSES_SHOWN])
     more = f"; {len(causes) - _CAUSES_SHOWN} other causes" if len(causes) > _CAUSES_SHOWN else ""
+    if not run.judged:
+        return [f"0 of {plural(len(run), 'query was', 'queries were')} judged: {why}{more}."]
     ends = [(name, f"between {low:.3f} and {high:.3f}") for name, (low, high) in run.bounds().items()]
     bounds = ", ".join([f"{ends[0][0]} would be {ends[0][1]}", *(f"{name} {text}" for name, text in ends[1:])])
     return [

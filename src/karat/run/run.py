@@ -113,6 +113,15 @@ class Run(Result):
         """The queries that could not be judged, with the reason. They are excluded from the means, not scored 0."""
         return {self.ids[row]: why for row, why in self._hits.failed.items()}
 
+    @property
+    def judged(self) -> int:
+        """The number of queries that could be judged."""
+        return len(self) - len(self._hits.failed)
+
+    def enough_judged(self, share: float) -> bool:
+        """True if at least this share of the queries was judged; False if none was."""
+        return not self._hits.failed or (self.judged > 0 and self.judged >= share * len(self) - 1e-9)
+
     def bounds(self) -> dict[str, Interval]:
         """The bounds of each mean: if every query that could not be judged scored 0, and if it scored 1."""
         failed, ends = len(self._hits.failed), {}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from karat._internal.arrays import Floats
-from karat._internal.display import number, percent, plural
+from karat._internal.display import number, percent, plural, signed
 from karat.analysis.compare import Comparison
 from karat.metrics import METRICS, Metric
 from karat.report.html.markup import Child, Element, data, h
@@ -34,13 +34,6 @@ def meaning(name: str) -> str:
     """The description of a metric, if it is built in or registered."""
     known = METRICS.get(name.partition("@")[0].partition("(")[0])
     return known.help if known else ""
-
-
-def signed(value: float) -> str:
-    """A difference, with a minus sign as wide as a digit."""
-    if value != value:
-        return "–"
-    return f"{value:+.3f}".replace("-0.000", "+0.000").replace("-", "−")
 
 
 def between(low: float, high: float) -> str:

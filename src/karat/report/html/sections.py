@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from karat._internal.display import number, p_value, percent, plural
+from karat._internal.display import number, p_value, percent, plural, signed
 from karat.analysis.changes import QueryChange
 from karat.analysis.compare import Comparison
 from karat.analysis.diagnose import Diagnosis
 from karat.report.html.markup import Child, Element, data, h
-from karat.report.html.scores import signed, table
+from karat.report.html.scores import table
 
 _QUERY = 120
 _SHOWN = 25
