@@ -345,3 +345,67 @@ def test_runs_can_be_pickled_and_copied():
 def test_undefined_for_another_reason_is_not_blamed_on_the_gold():
     run = karat.evaluate(retrieved=[["a"], []], gold=[["a"], ["b"]], metrics="judged@5 rr")
     assert "1 query is undefined for judged@5: not in the mean." in run.remarks()
+
+
+@pytest.mark.parametrize(
+    "ending", ["csv", "CSV", "tsv", "json", "jsonl", "html", "md", "xlsx", "txt", "arrow", "feather"]
+)
+def test_a_name_that_promises_another_format_is_refused(tmp_path, ending):
+    path = tmp_path / f"scores.{ending}"
+    with pytest.raises(karat.RunFileError, match="a run is saved as Parquet") as error:
+        RUN.save(path)
+    assert not path.exists()
+    assert error.value.got == repr(str(path))
+    instead, _, code = error.value.hint.partition(", or ")
+    assert instead == str(tmp_path / "scores.parquet")
+    if ending != "xlsx":  # needs another library
+        eval(code, {"run": RUN})  # the hint is Python that runs
+    assert path.exists() == ('("' in code and ending != "xlsx")
+
+
+@pytest.mark.parametrize("name", ["run.parquet", "run", "run.v2", "run.pq"])
+def test_other_names_are_run_files(tmp_path, name):
+    RUN.save(tmp_path / name)
+    assert karat.load(tmp_path / name).mean == pytest.approx(RUN.mean, nan_ok=True)
+
+
+def test_the_command_line_refuses_before_it_evaluates(tmp_path):
+    for ending, instead in {
+        "csv": "karat show run.parquet --format csv > ",
+        "html": "karat report run.parquet -o ",
+    }.items():
+        path = tmp_path / f"x.{ending}"
+        for command in (["eval", "no-such-file.jsonl"], ["merge", "no-such-run.parquet"]):
+            done = subprocess.run(
+                [sys.executable, "-m", "karat", *command, "-o", path], capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 2
+            assert "a run is saved as Parquet" in done.stderr
+            assert f"-o run.parquet, then {instead}{path}" in done.stderr
+
+
+def test_the_table_with_fields(tmp_path):
+    rows = [
+        {"id": "a", "query": "first?", "retrieved": ["x"], "gold": ["x"], "topic": "one", "rr": 5, "tags": ["u", "v"]},
+        {"id": "b", "query": None, "retrieved": ["x"], "gold": ["y"], "topic": None, "rr": None, "tags": []},
+    ]
+    run = karat.evaluate(rows, "rr recall@1")
+    run.save(tmp_path / "run.parquet")
+    for one in (run, karat.load(tmp_path / "run.parquet")):
+        table = one.to_polars(fields=True)
+        assert table.columns == ["query_id", "query", "topic", "meta.rr", "tags", "rr", "recall@1"]
+        assert table.row(0) == ("a", "first?", "one", 5, "['u', 'v']", 1.0, 1.0)
+        assert table.row(1)[:4] == ("b", None, None, None)
+        assert table.drop("query", "topic", "meta.rr", "tags").equals(one.table)
+        assert one.to_polars().equals(one.table)
+        pandas = one.to_pandas(fields=True)
+        assert list(pandas.columns) == table.columns
+        assert pandas["topic"].isna().tolist() == [False, True]
+        assert list(one.to_pandas().columns) == one.table.columns
+
+
+def test_fields_never_hide_each_other():
+    meta = {"rr": [1], "meta.rr": [2], "query": [3], "query_id": [4]}
+    run = karat.evaluate([{"id": "a", "query": "?", "retrieved": ["x"], "gold": ["x"], "meta": meta}], "rr")
+    table = run.to_polars(fields=True)
+    assert table.columns == ["query_id", "query", "meta.meta.rr", "meta.rr", "meta.query", "meta.query_id", "rr"]

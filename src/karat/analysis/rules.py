@@ -11,6 +11,7 @@ import numpy as np
 from karat._internal.arrays import Floats, Ints, mean_defined
 from karat._internal.display import number, p_equals, plural, signed, span
 from karat.errors import BadArgument, KaratError, unknown
+from karat.judges.protocol import share_of_one
 from karat.metrics import parse
 from karat.run import Run
 from karat.stats import intervals
@@ -166,6 +167,18 @@ class DropLimits(NamedTuple):
     alpha: float
     tolerance: float | None
     slice_tolerance: float | None
+
+
+def check_judged(run: Run, least: float) -> list[Check]:
+    """Fail a run with too many failed judgements: the failed queries may be the bad ones; no check if none failed."""
+    share = share_of_one("min_judged", least)
+    if not run.failures:
+        return []
+    passed = run.enough_judged(share)
+    text = f"{run.judged:,} of {plural(len(run), 'query was', 'queries were')} judged"
+    text += "" if passed else ": the rules were not checked"
+    rule = f"judged >= {_digits(share)}" if share else "judged > 0"
+    return [Check(rule, None, passed, text, figures={"judged": run.judged, "queries": len(run)})]
 
 
 def check_limit(run: Run, rule: Limit) -> Check:

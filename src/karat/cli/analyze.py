@@ -55,8 +55,8 @@ def _compare(options: Namespace) -> None:
         help="significance level: the false-alarm rate of the whole gate (default: %(default)s)",
     ),
     argument(
-        "--min-judged", metavar="SHARE", type=float, default=0.0,
-        help="exit 2 unless this share of the queries was judged, such as 0.95 (default: %(default)s)",
+        "--min-judged", metavar="SHARE", type=float, default=0.8,
+        help="fail unless this share of the queries was judged (default: %(default)s)",
     ),
     argument(
         "--min-defined", type=int, metavar="N", default=1,

@@ -85,6 +85,15 @@ class Run(Result):
         """The queries that could not be judged, with the reason. They are excluded from the means, not scored 0."""
         return {self.ids[row]: why for row, why in self._hits.failed.items()}
 
+    @property
+    def judged(self) -> int:
+        """The number of queries that could be judged."""
+        return len(self) - len(self._hits.failed)
+
+    def enough_judged(self, share: float) -> bool:
+        """True if at least this share of the queries was judged; False if none was."""
+        return not self._hits.failed or (self.judged > 0 and self.judged >= share * len(self) - 1e-9)
+
     def bounds(self) -> dict[str, Interval]:
         """The bounds of each mean: if every query that could not be judged scored 0, and if it scored 1."""
         failed, ends = len(self._hits.failed), {}
@@ -134,15 +143,25 @@ class Run(Result):
 
         return pl.DataFrame({"query_id": valid_utf8(self.ids), **self.scores})
 
-    def to_polars(self) -> pl.DataFrame:
-        """The table of per-query scores as a Polars DataFrame."""
-        return self.table
+    def to_polars(self, *, fields: bool = False) -> pl.DataFrame:
+        """The table of per-query scores as a Polars DataFrame.
 
-    def to_pandas(self) -> pd.DataFrame:
-        """The table of per-query scores as a pandas DataFrame."""
+        Args:
+            fields: also the text of each query, if given, and the fields of the samples, before the scores. A field
+                that has the name of another column is called `meta.<field>`.
+        """
+        import polars as pl
+
+        if not fields:
+            return self.table
+        return pl.DataFrame({"query_id": self.table["query_id"], **_fields(self), **self.scores})
+
+    def to_pandas(self, *, fields: bool = False) -> pd.DataFrame:
+        """The table of per-query scores as a pandas DataFrame, with `fields=True` as in `to_polars`."""
         import pandas as pd
 
-        return pd.DataFrame({"query_id": list(self.ids), **self.scores})
+        more = {name: column.to_list() for name, column in _fields(self).items()} if fields else {}
+        return pd.DataFrame({"query_id": list(self.ids), **more, **self.scores})
 
     def interval(self, level: float = 0.95) -> dict[str, Interval]:
         """The confidence interval of each mean: a seeded bootstrap over the queries.
@@ -236,7 +255,8 @@ class Run(Result):
         """Write the run to one Parquet file, with its provenance; `karat.load` reads it.
 
         Args:
-            path: the file. An existing file is replaced only after the new one is complete.
+            path: the file, such as "run.parquet"; a name that ends in .csv, .json or another format is refused.
+                An existing file is replaced only after the new one is complete.
         """
         from karat.run.file import save
 
@@ -282,6 +302,19 @@ class Run(Result):
     def remarks(self) -> list[str]:
         """Sentences that a reader of the means should know: what is excluded, and how the data was read."""
         return list(self._render("remarks"))
+
+
+def _fields(run: Run) -> dict[str, pl.Series]:
+    """The query texts and the fields of the samples, under names that no other column has."""
+    from karat.run.file import field_series
+
+    columns = {} if run.query is None else {"query": field_series(run.query)}
+    for field, values in run.meta.items():
+        name = field
+        while name in {"query_id", "query", *run.scores, *columns} or (name != field and name in run.meta):
+            name = f"meta.{name}"
+        columns[name] = field_series(values)
+    return columns
 
 
 def _take_items(run: Run, rows: Ints) -> StoredItems | None:
