@@ -26,8 +26,10 @@ _ALLOW_MISMATCH = argument(
     "compare two or more runs, query by query",
     argument("first", metavar="RUN", help="the run file to compare with, written by karat eval -o"),
     argument("others", metavar="RUN", nargs="+", help="the run files to compare with it"),
+    argument("--metrics", nargs="+", default=(), help="metrics that all runs have (default: all of them)"),
     argument(
-        "--metrics", nargs="+", default=(), help="metrics that all runs have (default: all of them)",
+        "--by", metavar="FIELD", action="append", default=[],
+        help='also compare the slices by a field; may be repeated; "a,b" crosses two fields',
     ),
     _ALLOW_MISMATCH,
     format_argument("json", "csv", "markdown", "latex"),
@@ -40,10 +42,9 @@ _ALLOW_MISMATCH = argument(
 def _compare(options: Namespace) -> None:
     from karat.analysis.compare import compare
 
-    metrics = " ".join(options.metrics) or None
-    emit(
-        compare(options.first, *options.others, metrics=metrics, allow_mismatch=options.allow_mismatch), options.format
-    )
+    settings = {"metrics": " ".join(options.metrics) or None, "by": options.by}
+    found = compare(options.first, *options.others, **settings, allow_mismatch=options.allow_mismatch)
+    emit(found, options.format)
 
 
 @command(

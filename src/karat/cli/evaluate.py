@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from karat._internal.model_settings import ModelSettings
 from karat.cli import RUN, Argument, argument, command, emit, format_argument
-from karat.errors import BadArgument, KaratError
+from karat.errors import BadArgument, KaratError, RunFileError
 
 if TYPE_CHECKING:
     from karat.judges import Judge
@@ -25,10 +25,18 @@ IMPORT = argument(
     "--import", dest="imports", metavar="FILE", action="append", default=[],
     help="a Python file or module that defines custom metrics or judges; repeatable",
 )  # fmt: skip
+_BY = argument(
+    "--by", metavar="FIELD", action="append", default=[],
+    help='also show the means for each value of a field; may be repeated; "a,b" crosses two fields',
+)  # fmt: skip
 _EXIT_CODES = """\
 exit code: 0 evaluated, 2 bad input or settings, 3 too few queries were judged, 130 interrupted by Ctrl-C
 """
-_BY = argument("--by", metavar="FIELD", help="also show the means for each value of a field")
+_WRITE = {
+    ".csv": "show run.parquet --format csv >", ".json": "show run.parquet --format json >",
+    ".md": "show run.parquet --format markdown >", ".html": "report run.parquet -o",
+}  # fmt: skip
+"""Endings of files, and the command that writes such a file."""
 _FORMAT = format_argument("json", "csv", "markdown", help="csv: one row per query")
 
 
@@ -92,8 +100,7 @@ def _eval(options: Namespace) -> int:
     least = share_of_one("--min-judged", options.min_judged)
     for name in options.imports:
         load(name)
-    if options.output and options.output.endswith((".json", ".jsonl", ".csv")):
-        raise BadArgument("a run is saved as Parquet", got=options.output, hint="-o run.parquet")
+    _check_output(options)
     judge = _judge(options)
     run = _evaluate(
         options,
@@ -139,10 +146,23 @@ def _show(options: Namespace) -> None:
 def _merge(options: Namespace) -> None:
     from karat.run.merge import merge
 
+    _check_output(options)
     run = merge(options.parts)
     run.save(options.output)
     emit(run, "table")
     print(f"\nSaved to {options.output}")
+
+
+def _check_output(options: Namespace) -> None:
+    """Refuse, before any work, to write a run to a file whose name promises another format."""
+    from karat.run.file import check_ending
+
+    try:
+        check_ending(options.output or "")
+    except RunFileError as error:
+        name = options.output
+        then = next((f", then karat {how} {name}" for ending, how in _WRITE.items() if name.endswith(ending)), "")
+        raise BadArgument(error.problem, got=name, hint=f"-o run.parquet{then}") from None
 
 
 def _evaluate(options: Namespace, metrics: Any, **settings: Any) -> Run:

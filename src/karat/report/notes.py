@@ -9,6 +9,7 @@ import numpy as np
 
 from karat._internal.display import plural, sanitize
 from karat.run import Run
+from karat.samples.id_differences import IdDifference
 from karat.samples.notes import FREE_TEXT, Note
 
 _CAUSES_SHOWN = 3
@@ -250,6 +251,10 @@ def _judge_agreement(note: Note, run: Run) -> str:
 def _nothing_matched(note: Note, run: Run) -> str:
     if len(run.all_hits):
         return ""
+    if note.details["hint"] == "id_difference":
+        found = IdDifference.from_dict(note.details)
+        ids = f"{note.count:,} of {note.of:,} gold ids checked would match"
+        return f"Nothing matched: the ids differ by {found.phrase} ({ids}): try {found.hint}."
     hints = {
         "documents": plural(note.count, "gold id is a document", "gold ids are documents")
         + ' of retrieved chunks: try at="doc"',
