@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from karat.errors import BadArgument as BadArgument
     from karat.errors import InputError as InputError
     from karat.errors import KaratError as KaratError
-    from karat.errors import RunFileError as RunFileError
     from karat.errors import NotJudged as NotJudged
+    from karat.errors import RunFileError as RunFileError
     from karat.errors import Unavailable as Unavailable
     from karat.errors import UnknownName as UnknownName
     from karat.hits import Gold as Gold
