@@ -22,7 +22,7 @@ from karat._internal.display import (
     style,
     wants_color,
 )
-from karat.errors import BadArgument, KaratError, nearest, unknown
+from karat.errors import BadArgument, KaratError, NotJudged, nearest, unknown
 
 if TYPE_CHECKING:
     from karat._internal.result import Result
@@ -163,7 +163,7 @@ _COLOR = argument(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code; 2 if the input is not usable."""
+    """Run a command and return its exit code; 2 if the input is not usable, 3 if a model judged nothing."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a character that the terminal cannot encode is escaped
             stream.reconfigure(errors="backslashreplace")
@@ -178,7 +178,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KaratError as error:
         with color(on=wants_color(sys.stderr, choice)):
             print(_error_text(error), file=sys.stderr)
-        return 2
+        return 3 if isinstance(error, NotJudged) else 2
     except KeyboardInterrupt:
         print("karat: interrupted", file=sys.stderr)
         return 130
