@@ -67,7 +67,14 @@ class Command(NamedTuple):
             if group not in groups:
                 groups[group] = parser.add_argument_group(group)
             groups[group].add_argument(*names, **settings)
+        named = [_usage(**settings) for names, settings, _ in self.arguments if not names[0].startswith("-")]
+        parser.usage = " ".join([f"karat {self.name}", *named, "[OPTIONS]"])
         return parser
+
+
+def _usage(*, metavar: str, nargs: str | None = None, **_: Any) -> str:
+    """A positional argument as the usage shows it."""
+    return {"?": f"[{metavar}]", "*": f"[{metavar} …]", "+": f"{metavar} [{metavar} …]"}.get(nargs or "", metavar)
 
 
 class _Format(RawDescriptionHelpFormatter):
