@@ -62,8 +62,8 @@ def test_gold_belongs_to_its_own_item_whatever_it_is_called(judge, tmp_path):
     assert [item.gold for item in run.gold("q")] == ["a | b", "b", "a | b", "b | c"]
     assert [item.item for item in run.items("q").gold] == [0, 1, 2, 2, 3, 3, 1]
     merged = karat.merge([run.take([1]), run.take([0])])
-    for other in (run.take([1]), merged, back(run, tmp_path)):
-        assert other.items("q") == run.items("q")
+    for same in (run.take([1]), merged, back(run, tmp_path)):
+        assert same.items("q") == run.items("q")
 
 
 def test_a_file_read_in_batches_keeps_the_item_of_its_gold(tmp_path):
