@@ -57,9 +57,7 @@ def show(commands, folder, *, width=None, **environment):
     else:
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
-        started = subprocess.Popen(
-            program, cwd=folder, env=env, stdout=theirs, stderr=theirs, stdin=subprocess.DEVNULL
-        )
+        started = subprocess.Popen(program, cwd=folder, env=env, stdout=theirs, stderr=theirs, stdin=subprocess.DEVNULL)
         os.close(theirs)
         written = _read(ours)
         started.wait()

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from time import monotonic
 from typing import Self, TextIO, TypeVar
 
+from karat._internal.display import sanitize, terminal_width
+
 T = TypeVar("T")
 
 _WIDTH = 30
@@ -47,7 +49,8 @@ class Progress:
             self._shown = True
             share = min(self.done / self.total, 1.0)
             bar = "█" * round(share * _WIDTH)
-            self._draw(f"{self.title}  {bar:·<{_WIDTH}}  {share:4.0%}")
+            room = max(terminal_width(80, self._stream) - _WIDTH - 9, 1)  # the bar, four spaces, four digits, the cursor
+            self._draw(f"{sanitize(self.title, room)}  {bar:·<{_WIDTH}}  {share:4.0%}")
 
     def _draw(self, line: str) -> None:
         self._stream.write(f"\r\x1b[K{line}")

@@ -8,7 +8,7 @@ from argparse import Action, ArgumentError, ArgumentParser, Namespace, RawDescri
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TextIO
 
 from karat import __version__
 from karat._internal.display import (
@@ -157,9 +157,9 @@ def argument(*names: str, group: str | None = None, **settings: Any) -> Argument
     return Argument(names, settings, group)
 
 
-def format_argument(*others: str, **settings: Any) -> Argument:
+def format_argument(*others: str, about: str = "how the result is printed") -> Argument:
     """Declare `--format`: a table, or one of these."""
-    return argument("--format", choices=("table", *others), default="table", **settings)
+    return argument("--format", choices=("table", *others), default="table", help=about)
 
 
 RUN = argument("run", metavar="RUN", help="a run file, written by karat eval -o")
@@ -243,6 +243,11 @@ def _help(given: list[str]) -> NoReturn:
     ]
     print("\n\n".join(parts), file=out)
     raise SystemExit(0 if given else 2)
+
+
+def say(message: str, stream: TextIO | None = None) -> None:
+    """Print a message to standard output or to another stream, folded to the width of the terminal."""
+    print(paragraph(sanitize(message), "", "", stream=stream), file=stream)
 
 
 def emit(result: Result, form: str, **options: Any) -> None:

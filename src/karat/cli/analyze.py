@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from karat._internal.display import has_color
-from karat.cli import RUN, argument, command, emit, format_argument, program
+from karat.cli import RUN, argument, command, emit, format_argument, program, say
 
 _RULES = """\
 rules:
@@ -187,4 +187,4 @@ def _report(options: Namespace) -> None:
     from karat.run.file import load
 
     load(options.run).report(options.output, baseline=options.baseline, allow_mismatch=options.allow_mismatch)
-    print(f"Saved to {options.output}")
+    say(f"Saved to {options.output}")

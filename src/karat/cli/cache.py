@@ -6,9 +6,9 @@ import os
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from karat._internal.display import plural, sanitize, text_table
+from karat._internal.display import bold, heading, paragraph, plural, sanitize, text_table
 from karat._internal.progress import confirm
-from karat.cli import argument, command
+from karat.cli import argument, command, say
 from karat.errors import BadArgument
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ def _cache(options: Namespace) -> int:
         print(described(cache, path))
     elif options.action == "clear":
         done, message = cleared(cache, model=options.model, sure=options.yes)
-        print(message)
+        say(message)
     elif options.output:
-        print(exported(cache, options.output))
+        say(exported(cache, options.output))
     else:
         for line in cache.export() if cache else ():
             print(line)
@@ -63,13 +63,14 @@ _MEGABYTE = 1e6
 def described(cache: Cache | None, path: Path) -> str:
     """The path of the cache, its size, and the number of answers per model."""
     if cache is None:
-        return f"{sanitize(str(path))}: no cache yet"
+        return paragraph(f"{sanitize(str(path))}: no cache yet", "", "")
     models = cache.models()
     total = sum(model.answers for model in models)
-    head = f"{sanitize(str(cache.path))} · {plural(total, 'answer', 'answers')} · {cache.size() / _MEGABYTE:.1f} MB"
+    size = f"{cache.size() / _MEGABYTE:.1f} MB"
+    head = heading(f"{sanitize(str(cache.path))} · {plural(total, 'answer', 'answers')} · {size}")
     if not models:
         return head
-    rows = [["model", "answers", "tokens in", "tokens out", "oldest", "newest"]]
+    rows = [[bold(name) for name in ("model", "answers", "tokens in", "tokens out", "oldest", "newest")]]
     rows += [
         [
             sanitize(model.model),

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from karat._internal.model_settings import ModelSettings
-from karat.cli import RUN, Argument, argument, command, emit, format_argument
+from karat.cli import RUN, Argument, argument, command, emit, format_argument, say
 from karat.errors import BadArgument, KaratError, RunFileError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _TOO_FEW_JUDGED = 3
 _INTERRUPTED = 130
-_MODELS = 'for judges that call a language model, such as --judge "claims(gpt-4o-mini)"'
+_MODELS = "judges that call a language model, such as claims"
 _MODEL_OPTIONS = [one for one in fields(ModelSettings) if one.metadata]
 
 IMPORT = argument(
@@ -37,7 +37,7 @@ _WRITE = {
     ".md": "show run.parquet --format markdown >", ".html": "report run.parquet -o",
 }  # fmt: skip
 """Endings of files, and the command that writes such a file."""
-_FORMAT = format_argument("json", "csv", "markdown", help="csv: one row per query")
+_FORMAT = format_argument("json", "csv", "markdown", about="csv: one row per query")
 
 
 def _model_argument(one: Field[Any]) -> Argument:
@@ -115,7 +115,8 @@ def _eval(options: Namespace) -> int:
         run.save(options.output)
     emit(run, options.format, by=options.by)
     if options.output and options.format == "table":
-        print(f"\nSaved to {options.output}")
+        print()
+        say(f"Saved to {options.output}")
     return _exit_code(judge) or _check_judged(run, least)
 
 
@@ -150,7 +151,8 @@ def _merge(options: Namespace) -> None:
     run = merge(options.parts)
     run.save(options.output)
     emit(run, "table")
-    print(f"\nSaved to {options.output}")
+    print()
+    say(f"Saved to {options.output}")
 
 
 def _check_output(options: Namespace) -> None:
@@ -200,7 +202,7 @@ def _exit_code(judge: Judge) -> int:
 
     if not isinstance(judge, ModelJudge) or judge.spent is None:
         return 0
-    print(judge.usage(), file=sys.stderr)
+    say(judge.usage(), sys.stderr)
     return _INTERRUPTED if judge.interrupted else 0
 
 
@@ -209,7 +211,7 @@ def _check_judged(run: Run, least: float) -> int:
     if run.enough_judged(least):
         return 0
     expected = f"; expected at least {100 * least:g} % (--min-judged {least:g})" if run.judged else ""
-    print(f"karat: {run.judged:,} of {len(run):,} queries were judged{expected}", file=sys.stderr)
+    say(f"karat: {run.judged:,} of {len(run):,} queries were judged{expected}", sys.stderr)
     return _TOO_FEW_JUDGED
 
 

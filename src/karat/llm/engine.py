@@ -200,7 +200,8 @@ class Engine:
         if not estimate.calls:
             return
         if self._confirmed and shown:
-            sys.stderr.write(f"{sanitize(self.model.name)}: {estimate}\n")
+            line = paragraph(f"{sanitize(self.model.name)}: {estimate}", "", "", stream=sys.stderr)
+            sys.stderr.write(f"{line}\n")
         elif not self._confirmed:
             if not confirm(f"{sanitize(self.model.name)}: {estimate}\nGo on?", unattended=True):
                 raise Unavailable("cancelled: no model was called", hint="--yes, or confirm=False, to skip this")

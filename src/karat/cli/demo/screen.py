@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import msgspec
 
-from karat._internal.display import cell_width, p_equals, paragraph, sanitize, signed, span, text_table
+from karat._internal.display import (
+    bold,
+    cell_width,
+    commands,
+    heading,
+    p_equals,
+    paragraph,
+    sanitize,
+    signed,
+    span,
+    text_table,
+)
 from karat.analysis.compare import compare
 from karat.analysis.diagnose import diagnose
 from karat.analysis.diagnose.miss import Miss
@@ -54,9 +66,9 @@ def show(program: str = "karat", folder: Path = Path("karat-demo")) -> str:
         [m.query_id, f'"{sanitize(m.query or "", cell_width(46))}"', sanitize(m.gold, cell_width(40)), m.text]
         for m in misses(best)
     ]
-    lines = [paragraph(f"{about} · judge: {p.judge} · convention: {p.convention}", "", ""), ""]
+    lines = [heading(f"{about} · judge: {p.judge} · convention: {p.convention}"), ""]
     lines += [side_by_side(found, metric_comments(best)), *footnotes(best), "", *map(paragraph, _verdict(found)), ""]
-    lines += [f"Three misses of {name} at {_K}, and why", text_table(missed), "", _next(program, folder)]
+    lines += [bold(f"Three misses of {name} at {_K}, and why"), text_table(missed), "", _next(program, folder)]
     return "\n".join(lines)
 
 
@@ -94,11 +106,12 @@ def _verdict(found: dict[str, Run]) -> list[str]:
 
 
 def _next(program: str, folder: Path) -> str:
+    page, first, second = (quote(str(folder / name)) for name in ("report.html", "first-words.parquet", "bm25.parquet"))
     rows = [
-        [f"open {folder / 'report.html'}", "the report: curves, slices, misses, and each query with its texts"],
-        [f"{program} compare {folder / 'first-words'}.parquet {folder / 'bm25'}.parquet", "which queries moved"],
-        [f"{program} diagnose {folder / 'bm25'}.parquet q01", "one query in full"],
-        [f'{program} eval your.jsonl "recall@5 ndcg@10"', '{"query": …, "retrieved": […], "gold": […]} per line'],
-        [f"{program} init", "a commented starter and a workflow for CI"],
+        (f"open {page}", "the report: curves, slices, misses, and each query with its texts"),
+        (f"{program} compare {first} {second}", "which queries moved"),
+        (f"{program} diagnose {second} q01", "one query in full"),
+        (f'{program} eval your.jsonl "recall@5 ndcg@10"', '{"query": …, "retrieved": […], "gold": […]} per line'),
+        (f"{program} init", "a commented starter and a workflow for CI"),
     ]
-    return f"Next\n{text_table(rows)}"
+    return f"{bold('Next')}\n{commands(rows)}"

@@ -5,7 +5,9 @@ from __future__ import annotations
 from argparse import Namespace
 from os import PathLike
 from pathlib import Path
+from shlex import quote
 
+from karat._internal.display import bold, commands, paragraph, sanitize
 from karat.cli import argument, command, program
 from karat.errors import BadArgument
 
@@ -18,11 +20,14 @@ FILES = {
 }
 """The files of a project, and the templates they start as."""
 
-NEXT = """\
-  python retrieval/evaluate.py                           runs as it is, with a toy retriever
-  cp retrieval/run.parquet retrieval/baseline.parquet    the baseline of later runs: commit it
-  {karat} gate retrieval/run.parquet "recall@5 no-drop" --baseline retrieval/baseline.parquet --by topic
-  then put your queries into retrieval/golden.jsonl and your retriever into retrieval/evaluate.py"""
+_RUN, _BASELINE = "retrieval/run.parquet", "retrieval/baseline.parquet"
+NEXT = (
+    ("python retrieval/evaluate.py", "runs as it is, with a toy retriever"),
+    (f"cp {_RUN} {_BASELINE}", "the baseline of later runs: commit it"),
+    (f'{{karat}} gate {_RUN} "recall@5 no-drop" --baseline {_BASELINE} --by topic', "fails if recall drops"),
+)
+"""The first commands in a new project, and what they do."""
+_THEN = "Then put your queries into retrieval/golden.jsonl and your retriever into retrieval/evaluate.py."
 
 
 @command(
@@ -32,12 +37,11 @@ NEXT = """\
     examples=[("karat init", "in the current folder"), ("karat init project", "in another folder")],
 )
 def _init(options: Namespace) -> None:
-    from karat._internal.display import sanitize
-
     for place, is_new in write_starter(options.folder).items():
         print(f"  {'wrote' if is_new else 'kept '}  {place}{'' if is_new else '  (exists already)'}")
-    there = "" if options.folder == "." else f"  cd {sanitize(options.folder)}\n"
-    print(f"\nNext\n{there}{NEXT.format(karat=program())}")
+    there = [] if options.folder == "." else [(f"cd {quote(sanitize(options.folder))}", "")]
+    steps = [(line.format(karat=program()), text) for line, text in NEXT]
+    print("\n".join(["", bold("Next"), commands([*there, *steps]), paragraph(_THEN)]))
 
 
 def write_starter(folder: str | PathLike[str] = ".") -> dict[str, bool]:
