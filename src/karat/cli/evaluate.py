@@ -61,6 +61,10 @@ _FORMAT = format_argument("json", "csv", "markdown", help="csv: one row per quer
         help="exit 3 if a smaller share of the queries was judged, or none (default: %(default)s)",
     ),
     *(argument(f"--{one.name.replace('_', '-')}", group=_MODELS, **one.metadata) for one in _MODEL_OPTIONS),
+    argument(
+        "--price", metavar="IN,OUT", dest="prices", group=_MODELS,
+        help="dollars per million tokens of prompts and of answers, such as 0.15,0.6",
+    ),
     argument("--yes", action="store_true", group=_MODELS, help="do not ask for confirmation of the estimated cost"),
     argument(
         "--jobs", metavar="N", type=int, default=1,
