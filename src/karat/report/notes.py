@@ -142,6 +142,12 @@ def _single_precision_ties(note: Note, run: Run) -> str:
     return f"{ranks} decided as ties: the scores are equal in single precision, as in trec_eval."
 
 
+@sentence("infinite_scores")
+def _infinite_scores(note: Note, run: Run) -> str:
+    scores = plural(note.count, "retrieved score is", "retrieved scores are")
+    return f"{scores} infinite: check how {'it is' if note.count == 1 else 'they are'} computed."
+
+
 @sentence("not_in_library")
 def _not_in_library(note: Note, run: Run) -> str:
     d = note.details
