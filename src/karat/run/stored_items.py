@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Floats, Ints, row_number, starts, take_ragged
+from karat._internal.display import html_table
 from karat.conventions import STANDARD, Convention
 from karat.hits import Gold, Hits
 from karat.judges import Judge
@@ -92,6 +93,13 @@ class Items(NamedTuple):
 
     retrieved: list[Retrieved]
     gold: list[GoldText]
+
+    def _repr_html_(self) -> str:
+        shown = {"retrieved": (Retrieved, self.retrieved), "gold": (GoldText, self.gold)}
+        return "".join(
+            html_table(kind._fields, [["" if cell is None else str(cell) for cell in row] for row in rows], name)
+            for name, (kind, rows) in shown.items()
+        )
 
 
 class Extent(NamedTuple):
