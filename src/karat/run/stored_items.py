@@ -88,6 +88,10 @@ class GoldText(NamedTuple):
     """True if its id was retrieved for any query; None if the run is too large to be searched."""
 
 
+def _cells(row: Iterable[Any]) -> list[str]:
+    return ["" if cell is None else str(cell) for cell in row]
+
+
 class Items(NamedTuple):
     """The items of one query: what was retrieved, best first, and the gold."""
 
@@ -95,11 +99,8 @@ class Items(NamedTuple):
     gold: list[GoldText]
 
     def _repr_html_(self) -> str:
-        shown = {"retrieved": (Retrieved, self.retrieved), "gold": (GoldText, self.gold)}
-        return "".join(
-            html_table(kind._fields, [["" if cell is None else str(cell) for cell in row] for row in rows], name)
-            for name, (kind, rows) in shown.items()
-        )
+        retrieved = html_table(Retrieved._fields, list(map(_cells, self.retrieved)), "retrieved")
+        return retrieved + html_table(GoldText._fields, list(map(_cells, self.gold)), "gold")
 
 
 class Extent(NamedTuple):
