@@ -9,15 +9,17 @@ import os
 import pickle
 import subprocess
 import sys
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pandas as pd
 import polars as pl
 import pytest
 
 import karat
+from karat._internal.display import span
 from karat.conventions import CONVENTIONS
 from karat.run.file import read_choices, write_choices
+from karat.samples.notes import Note
 from support.data import random_results_and_gold
 
 SAMPLES = [
@@ -116,6 +118,58 @@ def test_slices():
         by["three"]
     assert "three" not in by
     assert by.get("three") is None
+
+
+CROSSED = karat.evaluate(
+    [
+        {"retrieved": [found], "gold": ["a"], "topic": topic, "lang": lang}
+        for found, topic, lang in [("a", "billing", "en"), ("x", "billing", "de"), ("a", "sharing", "en")] * 4
+    ],
+    "recall@1",
+)
+
+
+def test_crossed_slices():
+    by = CROSSED.by("topic", "lang")
+    assert list(by) == ["billing · de", "billing · en", "sharing · en"]
+    assert by["billing", "de"] is by["billing · de"]
+    assert by["billing", "de"].mean == {"recall@1": 0}
+    assert by.table.columns == ["topic", "lang", "queries", "recall@1"]
+    assert list(CROSSED.by("topic,lang")) == list(by)
+    with pytest.raises(karat.UnknownName, match='no topic · lang "sharing · de"'):
+        by["sharing", "de"]
+    with pytest.raises(karat.UnknownName, match=r'no field "lng"\. Did you mean lang\?\n  try  one of: topic, lang'):
+        CROSSED.by("topic", "lng")
+
+
+def test_values_with_the_separator_stay_apart():
+    rows = [{"retrieved": ["a"], "gold": ["a"], "x": x, "y": y} for x, y in [("1 · 2", "3"), ("1", "2 · 3")]]
+    by = karat.evaluate(rows, "rr").by("x", "y")
+    assert len(by) == 2
+    assert len(by["1", "2 · 3"]) == 1
+
+
+def test_a_field_with_a_comma_is_itself():
+    assert list(karat.evaluate([{"retrieved": ["a"], "gold": ["a"], "a,b": 1}], "rr").by("a,b")) == ["1"]
+
+
+def test_slices_have_intervals():
+    assert f"0.500  {span(*CROSSED.by('topic')['billing'].interval()['recall@1'])}" in repr(CROSSED.by("topic"))
+    assert "1 slice has too few queries for an interval." in repr(
+        karat.evaluate([{"retrieved": ["a"], "gold": ["a"], "topic": "one"}], "rr").by("topic")
+    )
+
+
+def test_the_notes_of_a_slice_are_its_own():
+    rows = [{"retrieved": ["a"], "gold": gold, "topic": topic} for gold, topic in ((["a"], "one"), ([], "two"))]
+    run = karat.evaluate(rows, "rr")
+    facts = (Note("lexical_judge"), Note("judge_agreement", details={"repeats": 3, "alpha": 0.5}), Note("x", 3, 4))
+    run = run.replace(provenance=replace(run.provenance, notes=facts, missing=1, skipped=2))
+    assert len(run.remarks()) == 6
+    one, two = run.by("topic").values()
+    assert one.provenance.notes == facts[:1]
+    assert len(one.remarks()) == 1
+    assert two.remarks()[0] == "1 query is undefined: no relevant gold, not in the mean."
 
 
 def test_shown():

@@ -25,10 +25,13 @@ IMPORT = argument(
     "--import", dest="imports", metavar="FILE", action="append", default=[],
     help="a Python file or module that defines custom metrics or judges",
 )  # fmt: skip
+_BY = argument(
+    "--by", metavar="FIELD", action="append", default=[],
+    help='also show the means for each value of a field; may be repeated; "a,b" crosses two fields',
+)  # fmt: skip
 _EXIT_CODES = """\
 exit code: 0 evaluated, 2 bad input or settings, 3 too few queries were judged, 130 interrupted by Ctrl-C
 """
-_BY = argument("--by", metavar="FIELD", help="also show the means for each value of a field")
 _WRITE = {
     ".csv": "show run.parquet --format csv >", ".json": "show run.parquet --format json >",
     ".md": "show run.parquet --format markdown >", ".html": "report run.parquet -o",

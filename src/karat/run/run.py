@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,12 @@ from karat._internal.arrays import Floats, Ints, mean_defined
 from karat._internal.display import valid_utf8
 from karat._internal.result import Result
 from karat.conventions import Convention
-from karat.errors import BadArgument, KaratError, UnknownName, unknown
+from karat.errors import BadArgument, KaratError, unknown
 from karat.hits import Hits
 from karat.hits.combine import take
 from karat.metrics import METRICS, Metric, parse
 from karat.run.provenance import Provenance, gold_digest
+from karat.run.slices import Slices, group_rows
 from karat.run.stored_items import GoldItem, Hit, Items, StoredItems
 from karat.stats import Interval, intervals
 
@@ -37,35 +38,6 @@ class Means(dict[str, float]):
         if canonical in self:
             return self[canonical]
         raise unknown("metric in this run", name, self, "one of: " + ", ".join(self))
-
-
-class Slices(Result, Mapping[str, "Run"]):
-    """The runs of the slices of a run, by the value of a field."""
-
-    def __init__(self, field: str, runs: Mapping[str, Run]) -> None:
-        self.field = field
-        self._runs = runs
-
-    def __getitem__(self, value: str) -> Run:
-        try:
-            return self._runs[value]
-        except KeyError:
-            raise UnknownName(f'no {self.field} "{value}"', hint=", ".join(self._runs)) from None
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._runs)
-
-    def __len__(self) -> int:
-        return len(self._runs)
-
-    @cached_property
-    def table(self) -> pl.DataFrame:
-        """One row per value: the number of queries, and the mean of each metric."""
-        import polars as pl
-
-        columns = {"queries", *next(iter(self._runs.values())).mean}
-        field = f"meta.{self.field}" if self.field in columns else self.field
-        return pl.DataFrame([{field: value, "queries": len(run), **run.mean} for value, run in self._runs.items()])
 
 
 class Run(Result):
@@ -239,22 +211,19 @@ class Run(Result):
         """The stored items of all queries, the same in memory as in a file."""
         return None if self._items is None else self._items()
 
-    def by(self, field: str) -> Slices:
-        """One run per value of a field of the samples.
+    def by(self, *fields: str) -> Slices:
+        """One run per value of a field of the samples, each with the notes that hold for any part of the run.
 
         Args:
-            field: the name of a field of the input that is not one of karat's own, such as "topic".
+            fields: the name of a field of the input that is not one of karat's own, such as "topic". Several fields
+                are crossed: one run for each combination of values.
 
         Returns:
-            The runs by value, such as `run.by("topic")["billing"].mean`; `run.by("topic").table` has all means.
+            The runs by value, such as `run.by("topic")["billing"].mean` or `run.by("topic", "lang")["billing", "en"]`;
+            `run.by("topic").table` has all means.
         """
-        if not isinstance(field, str) or field not in self.meta:
-            fields = ", ".join(self.meta)
-            raise unknown("field", str(field), self.meta, f"one of: {fields}" if fields else None)
-        rows: dict[str, list[int]] = {}
-        for row, value in enumerate(self.meta[field]):
-            rows.setdefault("(none)" if value is None else str(value), []).append(row)
-        return Slices(field, {value: self.take(rows[value]) for value in sorted(rows)})
+        groups, provenance = group_rows(self.meta, *fields), self.provenance.of_any_part()
+        return Slices(groups, [self.take(rows).replace(provenance=provenance) for rows in groups.rows.values()])
 
     def take(self, rows: Sequence[int]) -> Run:
         """The run of some of the queries, in this order, with the provenance of the whole run."""
