@@ -346,15 +346,13 @@ def test_conventions_on_the_command_line():
     assert told[0]["calls"] == {"recall": "hit"}
 
 
-# ---- equal means, rounding and digits ---------------------------------------------------------------------------------
+# ---- equal means, rounding and digits --------------------------------------------------------------------------------
 
 
 def cells(told, metric):
     """The cells of one column, by convention."""
     head, *rows = [re.split(r" {2,}", line.strip()) for line in repr(told).split("\n\n")[1].splitlines()]
     return {row[0]: row[head.index(metric) + 1] for row in rows}
-
-
 
 
 def test_equal_means_are_not_shown_as_different():
