@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from karat._internal.display import html_table, number, paragraph, plural, sanitize, text_table
+from karat._internal.display import bold, heading, html_table, number, paragraph, plural, sanitize, text_table
 from karat._internal.output import plain
 from karat.analysis.rosetta import Dialect, Rosetta
 
@@ -28,10 +28,11 @@ _STYLE = (
 
 def terminal(found: Rosetta) -> str:
     """The table, and below it one sentence for each difference."""
+    head, *rows = _rows(found)
     reasons = [bullet(f"{', '.join(d.conventions)}: {d.text}") for d in found.differences]
-    rows = _rows(found)
     legend = [paragraph(line, default=WIDTH) for line in _legend(rows)]
-    return "\n".join([_heading(found), "", text_table(rows), "", *legend, "", *reasons]).rstrip()
+    table = text_table([[*map(bold, head)], *rows])
+    return "\n".join([heading(_heading(found)), "", table, "", *legend, "", *reasons]).rstrip()
 
 
 def bullet(line: str) -> str:
