@@ -86,7 +86,7 @@ def test_eval_by_several_fields(tmp_path):
     out = run(*given)
     assert out.index("  topic ") < out.index("  topic · lang ")
     assert "y · de 2 1.000" in words(out)
-    assert "| <code>y · de</code> | 2 | 1.000" in run(*given, "--format", "markdown")
+    assert "| `y · de` | 2 | 1.000" in run(*given, "--format", "markdown")
     read = json.loads(run(*given, "--format", "json"))["by"]
     assert [read["topic"]["x"]["queries"], read["topic,lang"]["x · en"]["queries"]] == [4, 2]
     assert run(*given, "--format", "csv").splitlines()[::5] == ["topic,queries,recall@5,lang", "y,2,1.0,de"]

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import karat
+from support.markdown import outside_code
 
 KARAT = str(Path(sys.executable).with_name("karat"))
 QUOTE = "The museum is closed on Mondays and on public holidays. Tickets are sold at the door until five."
@@ -170,8 +171,8 @@ def test_hostile_texts_come_out_harmless(hostile, style, one):
     out = call("diagnose", hostile, *query, "--format", style)
     harmless(out)
     if style == "markdown":
-        assert "<script>" not in out
-        assert "[a](" not in out
+        assert "<script>" not in outside_code(out)
+        assert "[a](" not in outside_code(out)
     if style == "json":
         assert json.loads(out)["misses"][0]["query"].startswith("<script>")
 

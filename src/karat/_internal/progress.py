@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from time import monotonic
 from typing import Self, TextIO, TypeVar
 
-from karat._internal.display import sanitize, terminal_width
+from karat._internal.display import paragraph, sanitize, terminal_width
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ class Progress:
             self._shown = True
             share = min(self.done / self.total, 1.0)
             bar = "█" * round(share * _WIDTH)
-            room = max(terminal_width(80, self._stream) - _WIDTH - 9, 1)  # the bar, four spaces, four digits, the cursor
+            room = max(terminal_width(80, self._stream) - _WIDTH - 9, 1)
             self._draw(f"{sanitize(self.title, room)}  {bar:·<{_WIDTH}}  {share:4.0%}")
 
     def _draw(self, line: str) -> None:
@@ -69,6 +69,7 @@ def confirm(question: str, *, unattended: bool) -> bool:
     """Ask a yes/no question on the terminal; `unattended` is the answer if nobody is there to give one."""
     if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)):
         return unattended
-    sys.stderr.write(f"{question} [y/N] ")
+    lines = (paragraph(line, "", "", stream=sys.stderr) for line in f"{question} [y/N] ".split("\n"))
+    sys.stderr.write("\n".join(lines))
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}

@@ -4,14 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from html import escape as escape_html
 
 from karat._internal.display import sanitize
 
-# A parenthesis is special only after a bracket, where it makes a link; a dot only where it makes a web address.
-_MARKDOWN = re.compile(r"(?i)[\\`*_<>#|~&@:$]|(?<=\])\(|(?<=www)\.")
-# An @ or # mentions a person or an issue even if it is written as an entity, unless something follows it.
-_MENTION = re.compile(r"(?<!\w)(&#64;|&#35;)")
-_NAMED = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
+_PUNCTUATION = re.compile(
+    r"""[\\`*$|] | ~(?=\S) | (?<=\S)~ | <(?=[a-z/!?])  # code, emphasis, strikethrough, math, tags, columns of tables
+    | (?<![^\W_])_ | _(?![^\W_])  # emphasis; not the one in first_words
+    | &(?=\#?\w+;)          # entities
+    | (?<=\])[(:\[]         # links and their definitions
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+"""Punctuation that Markdown acts on, unless a backslash precedes it."""
+_BLOCK = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$)))?(?=[.)>#]|[-+=](?![\w.])|\[[ xX]\])")
+"""The place at the beginning of a line at which a backslash prevents a list, a heading, a quotation or a rule."""
+_LIVE = re.compile(
+    r"""(?ix) (?<!\w) [@\#] (?=\w)        # a person, an issue
+    | \w@[\w-]+\. | : [/\w+-]+ [:/] | \b (?: https? | ftp | mailto | xmpp ): | www\.      # addresses, :emoji:
+    | \bgh-\d | \w\#\d | \b[0-9a-f]{7,40}\b  # issues and commits
+    """
+)
+"""What sites such as GitHub turn into a link, a mention or a picture even after a backslash, but not in code."""
+_WORD = re.compile(r"[^\s\"'(),;]+")
 _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -41,24 +56,45 @@ class Latex(str):
 
 
 def escape(text: str, width: int | None = None) -> Markdown:
-    """The text as Markdown: every character that Markdown or HTML would act on is written as an entity."""
-    return text if isinstance(text, Markdown) else Markdown(_MENTION.sub(r"\1&#8203;", _entities(text, width)))
+    """The text as Markdown that shows it as it is: with backslashes, and as code what would become a link or mention."""
+    if isinstance(text, Markdown):
+        return text
+    parts, done, line = [], 0, sanitize(text, width)
+    for word in _WORD.finditer(line):
+        if _LIVE.search(word[0]):
+            parts += [_backslashes(line[done : word.start()]), code(word[0])]
+            done = word.end()
+    return Markdown(_BLOCK.sub(r"\g<0>\\", "".join([*parts, _backslashes(line[done:])])))
+
+
+def _backslashes(text: str) -> str:
+    return _PUNCTUATION.sub(r"\\\g<0>", text)
 
 
 def code(text: str, width: int | None = None) -> Markdown:
-    """The text as code: it mentions nobody, and can be copied as it is."""
-    return Markdown(f"<code>{_entities(text, width)}</code>")
+    """The text as code: it links and mentions nothing, and can be copied as it is."""
+    line = sanitize(text, width)
+    # No way is left to write a backslash before a | as code in a table, so the | is between two pieces of code.
+    return Markdown(r"\|".join(map(_code, re.split(r"(?<=\\)\|", line))))
 
 
-def _entities(text: str, width: int | None) -> str:
-    return _MARKDOWN.sub(lambda found: _NAMED.get(found[0], f"&#{ord(found[0])};"), sanitize(text, width))
+def _code(text: str) -> str:
+    """A code span; it begins and ends with more backticks than it has in a row."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence, pad = "`" * (longest + 1), " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{pad}{text}{pad}{fence}" if text else ""
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> Markdown:
     """A Markdown table; cells are escaped unless they are Markdown, columns in `right` are right-aligned."""
     rule = [Markdown("---:" if i in right else "---") for i in range(len(header))]
-    lines = [f"| {' | '.join(map(escape, row))} |" for row in (header, rule, *rows)]
+    lines = [f"| {' | '.join(map(_cell, row))} |" for row in (header, rule, *rows)]
     return Markdown("\n".join(lines))
+
+
+def _cell(text: str) -> str:
+    """A cell: a | would end it even within code."""
+    return re.sub(r"(?<!\\)\|", r"\|", escape(text))
 
 
 def bullets(lines: Iterable[str]) -> Markdown:
@@ -68,7 +104,7 @@ def bullets(lines: Iterable[str]) -> Markdown:
 
 def details(summary: str, inside: str) -> Markdown:
     """A part that is closed until the reader opens it."""
-    return Markdown(f"<details><summary>{escape(summary)}</summary>\n\n{inside}\n\n</details>")
+    return Markdown(f"<details><summary>{escape_html(summary)}</summary>\n\n{inside}\n\n</details>")
 
 
 def latex_table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:

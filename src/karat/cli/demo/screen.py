@@ -20,6 +20,7 @@ from karat._internal.display import (
     span,
     text_table,
 )
+from karat._internal.output import write_text
 from karat.analysis.compare import compare
 from karat.analysis.diagnose import diagnose
 from karat.analysis.diagnose.miss import Miss
@@ -79,8 +80,7 @@ def write(folder: Path) -> None:
     for name, run in found.items():
         run.save(folder / f"{name}.parquet")
     first, second = found
-    lines = [msgspec.json.encode(row) for row in samples(first)]
-    (folder / "samples.jsonl").write_bytes(b"\n".join([*lines, b""]))
+    write_text(folder / "samples.jsonl", "".join(f"{msgspec.json.encode(row).decode()}\n" for row in samples(first)))
     found[first].report(folder / "report.html", baseline=folder / f"{second}.parquet")
 
 
