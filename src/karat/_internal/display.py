@@ -87,7 +87,8 @@ def cell_width(most: int, share: int = 4) -> int:
 
 def style(text: str, kind: str) -> str:
     """The text in a style (good, bad, unsure, heading) if the output is a terminal with colours, else as it is."""
-    plain = terminal_width(0) == 0 or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    on_terminal = sys.stdout is not None and sys.stdout.isatty()
+    plain = not on_terminal or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return text if plain else f"\x1b[{_STYLES[kind]}m{text}\x1b[0m"
 
 
