@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 
 import pytest
 
 import karat
+from karat._internal.display import color
 from karat.analysis.rules import read_rules
-from support.terminal import Terminal
 
 
 def made(scores, metrics="recall@1 rr", **fields):
@@ -269,17 +268,14 @@ def test_the_header(tmp_path, monkeypatch):
     assert header in gate._repr_html_()
 
 
-def test_verdicts_are_coloured_on_a_terminal(monkeypatch):
-    gate = karat.gate(
-        made([1] * 40, topic=["a"] * 2 + ["b"] * 38), "rr >= 0.5", "rr no-drop", baseline=GOOD, by="topic"
-    )
+def test_verdicts_are_coloured():
+    run = made([1] * 40, topic=["a"] * 2 + ["b"] * 38)
+    gate = karat.gate(run, "rr >= 0.5", "rr no-drop", baseline=GOOD, by="topic")
     assert "\x1b" not in repr(gate)
-    monkeypatch.setattr(sys, "stdout", Terminal())
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    assert "\x1b[32mPASS\x1b[0m " in repr(gate)
-    assert "\x1b[33mUNDECIDED\x1b[0m  rr" in repr(gate)
-    assert "\x1b[31mFAIL\x1b[0m" in repr(karat.gate(GOOD, "rr < 0.5"))
+    with color(on=True):
+        assert "\x1b[32mPASS\x1b[0m       rr" in repr(gate)
+        assert "\x1b[33mUNDECIDED\x1b[0m  rr" in repr(gate)
+        assert "\x1b[31mFAIL\x1b[0m" in repr(karat.gate(GOOD, "rr < 0.5"))
 
 
 def test_no_query_in_common_that_has_a_score():

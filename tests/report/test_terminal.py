@@ -10,7 +10,18 @@ from pathlib import Path
 import pytest
 
 import karat
-from karat._internal.display import columns, number, paragraph, signed, span, style, text_table, wrap
+from karat._internal.display import (
+    color,
+    columns,
+    number,
+    paragraph,
+    signed,
+    span,
+    style,
+    text_table,
+    wants_color,
+    wrap,
+)
 from karat._internal.result import Result
 from support import example
 
@@ -22,7 +33,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def use_terminal(monkeypatch, width, term="dumb"):
+def use_terminal(monkeypatch, width, term="xterm"):
     """Make standard output a terminal; not in a fixture, because pytest sets its own output before each test."""
     monkeypatch.setattr(sys, "stdout", Terminal())
     monkeypatch.setenv("TERM", term)
@@ -106,13 +117,36 @@ def test_differences_have_a_sign():
     assert [number(value, 2) for value in (0.005, -0.25)] == ["0.01", "-0.25"]
 
 
-def test_colours_are_for_terminals(monkeypatch):
-    assert style("PASS", "good") == "PASS"
+def test_colours_are_shown_only_in_a_block_that_asks_for_them(monkeypatch):
     use_terminal(monkeypatch, 80, "xterm")
-    assert style("PASS", "good") == "\x1b[32mPASS\x1b[0m"
-    assert columns(style("PASS", "good")) == 4
-    monkeypatch.setenv("NO_COLOR", "1")
     assert style("PASS", "good") == "PASS"
+    with color(on=True):
+        assert style("PASS", "good") == "\x1b[32mPASS\x1b[0m"
+        assert columns(style("PASS", "good")) == 4
+        assert wrap(style("one two", "bad"), 4) == ["\x1b[31mone\x1b[0m", "\x1b[31mtwo\x1b[0m"]
+        with color(on=False):
+            assert style("PASS", "good") == "PASS"
+
+
+@pytest.mark.parametrize(
+    ("choice", "environment", "tty", "wanted"),
+    [
+        ("auto", {}, True, True),
+        ("auto", {}, False, False),
+        ("auto", {"NO_COLOR": "1"}, True, False),
+        ("auto", {"FORCE_COLOR": "1"}, False, True),
+        ("auto", {"FORCE_COLOR": "1", "NO_COLOR": "1"}, True, False),
+        ("auto", {"TERM": "dumb"}, True, False),
+        ("always", {"NO_COLOR": "1"}, False, True),
+        ("never", {"FORCE_COLOR": "1"}, True, False),
+    ],
+)
+def test_who_gets_colours(monkeypatch, choice, environment, tty, wanted):
+    for name in ("NO_COLOR", "FORCE_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert wants_color(Terminal() if tty else io.StringIO(), choice) is wanted
 
 
 def test_wide_characters_are_counted():

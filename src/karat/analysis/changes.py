@@ -34,7 +34,7 @@ def check_comparable(a: Run, b: Run, *, allow_mismatch: bool = False, names: tup
     if differences and not allow_mismatch:
         raise BadArgument(
             f"{names[0]} and {names[1]} cannot be compared: {'; '.join(differences)}",
-            hint=f"allow_mismatch=True, or --allow, to compare the {plural(shared, 'shared query', 'shared queries')}",
+            hint=f"allow_mismatch=True or --allow-mismatch, over {plural(shared, 'shared query', 'shared queries')}",
         )
     return differences
 
@@ -75,7 +75,8 @@ def _data(a: Run, b: Run, names: tuple[str, str]) -> list[str]:
     counts = (len(ours.keys() - theirs.keys()), names[0]), (len(theirs.keys() - ours.keys()), names[1])
     only = [f"{plural(count, 'query', 'queries')} only in {name}" for count, name in counts if count]
     differences = [" and ".join(only)] if only else []
-    changed = [query for query in a.ids if query in theirs and ours[query] != theirs[query]]
+    unknown = a.failures.keys() | b.failures.keys()  # a judge that makes the gold has made none for these
+    changed = [query for query in a.ids if query in theirs and ours[query] != theirs[query] and query not in unknown]
     if changed:
         query = changed[0]
         label, grade = item = next(iter([*(ours[query] - theirs[query]), *(theirs[query] - ours[query])]))

@@ -7,7 +7,18 @@ from itertools import groupby, product
 from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
-from karat._internal.display import cell_width, html_table, number, paragraph, plural, sanitize, style, text_table
+from karat._internal.display import (
+    bold,
+    cell_width,
+    heading,
+    html_table,
+    number,
+    paragraph,
+    plural,
+    sanitize,
+    style,
+    text_table,
+)
 from karat._internal.output import plain
 from karat.analysis.changes import QueryChange
 from karat.analysis.gate import Gate
@@ -32,8 +43,8 @@ class _Row(NamedTuple):
 
 def terminal(gate: Gate) -> str:
     """The heading, the checks, the summary and the exit code."""
-    end = style(f"{summary(gate)} · exit {gate.exit_code}", _STYLES[gate.verdict])
-    return "\n".join([paragraph(f"karat gate · {heading(gate)}", "", ""), "", checks(gate), f"  {end}"])
+    last = paragraph(style(f"{summary(gate)} · exit {gate.exit_code}", _STYLES[gate.verdict]))
+    return "\n".join([heading(f"karat gate · {_heading(gate)}"), "", checks(gate), last])
 
 
 def markdown(gate: Gate) -> str:
@@ -45,7 +56,7 @@ def markdown(gate: Gate) -> str:
     ]
     parts = [
         f"### {mark} karat gate {gate.verdict}: {summary(gate)}",
-        escape(heading(gate)),
+        escape(_heading(gate)),
         table(("", "rule", "slice or query", "measured"), rows),
         bullets(remarks(gate)),
         _worst_details(gate),
@@ -55,7 +66,7 @@ def markdown(gate: Gate) -> str:
 
 def html(gate: Gate) -> str:
     """The checks as an HTML table, for notebooks."""
-    caption = " · ".join([heading(gate), summary(gate), *remarks(gate)])
+    caption = " · ".join([_heading(gate), summary(gate), *remarks(gate)])
     rows = [[_STATES[row.verdict], *row[1:]] for row in _rows(gate)]
     return html_table(["", "rule", "slice or query", "measured"], rows, caption)
 
@@ -127,7 +138,7 @@ def worst_queries(gate: Gate, count: int) -> str:
         query = f'"{sanitize(one.query, cell_width(40))}"' if one.query else ""
         scores, ranks = f"{one.metric} {_scores(one)}", sanitize("; ".join(_moves(one)), 80)
         rows.append([sanitize(one.query_id, cell_width(30)), query, scores, ranks])
-    return "\n".join(["Worst queries", text_table(rows)]) if rows else ""
+    return "\n".join([bold("Worst queries"), text_table(rows)]) if rows else ""
 
 
 def summary(gate: Gate) -> str:
@@ -147,7 +158,7 @@ def summary(gate: Gate) -> str:
     return f"{counts} of {total}" + (f" ({each})" if sum(map(bool, kinds.values())) > 1 else "")
 
 
-def heading(gate: Gate) -> str:
+def _heading(gate: Gate) -> str:
     """The run, the baseline, the judge, the number of queries, and the time."""
     baseline = "none" if gate.baseline is None else gate.baseline.source
     size = plural(len(gate.run), "query", "queries")

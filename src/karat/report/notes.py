@@ -237,6 +237,16 @@ def _graded_without_gold(note: Note, run: Run) -> str:
     )
 
 
+@sentence("sample_judged")
+def _sample_judged(note: Note, run: Run) -> str:
+    if free := note.details["free"]:
+        return (
+            f"The judged queries are not a random sample of all: for {free:,} of them no call was needed, "
+            "the others were judged in random order."
+        )
+    return "The judged queries are a random sample of all: they were judged in random order."
+
+
 @sentence("judge_agreement")
 def _judge_agreement(note: Note, run: Run) -> str:
     alpha, repeats = note.details["alpha"], note.details["repeats"]
