@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Floats, Ints, row_number, starts, take_ragged
+from karat._internal.display import html_table
 from karat.conventions import STANDARD, Convention
 from karat.hits import Gold, Hits
 from karat.judges import Judge
@@ -87,11 +88,19 @@ class GoldText(NamedTuple):
     """True if its id was retrieved for any query; None if the run is too large to be searched."""
 
 
+def _cells(row: Iterable[Any]) -> list[str]:
+    return ["" if cell is None else str(cell) for cell in row]
+
+
 class Items(NamedTuple):
     """The items of one query: what was retrieved, best first, and the gold."""
 
     retrieved: list[Retrieved]
     gold: list[GoldText]
+
+    def _repr_html_(self) -> str:
+        retrieved = html_table(Retrieved._fields, list(map(_cells, self.retrieved)), "retrieved")
+        return retrieved + html_table(GoldText._fields, list(map(_cells, self.gold)), "gold")
 
 
 class Extent(NamedTuple):
