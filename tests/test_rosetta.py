@@ -327,7 +327,7 @@ def test_a_file_on_the_command_line(tmp_path):
     path = tmp_path / "<b>.jsonl"
     rows = [{"retrieved": ["A", "A"], "gold": ["A"]}, {"retrieved": ["X"], "gold": ["B"]}]
     path.write_text("\n".join(map(json.dumps, rows)))
-    told = json.loads(run("rosetta", path, "precision@5", "--convention", "mlflow", "--format", "json"))
+    told = json.loads(run("rosetta", path, "--metrics", "precision@5", "--conventions", "mlflow", "--format", "json"))
     assert [d["convention"] for d in told["dialects"]] == ["standard", "mlflow"]
     assert told["dialects"][1]["means"] == {"precision@5": 0.5}
     page = run("rosetta", path, "--format", "html")

@@ -29,9 +29,14 @@ actions:
     "show, clear or export the cached answers of models",
     argument("action", metavar="ACTION", choices=("info", "clear", "export"), help="info, clear or export"),
     argument("--cache", metavar="FILE", default="default", help="the cache file (default: the user's own)"),
-    argument("--model", metavar="NAME", help="clear: only the answers of this model, as info names it"),
+    argument("--model", metavar="NAME", help="clear: only the answers of this model, as info names it (default: all)"),
     argument("--yes", action="store_true", help="clear: delete without a question"),
     argument("-o", "--output", metavar="FILE", help="export: write to a file (default: standard output)"),
+    examples=[
+        ("karat cache info", "how many answers of which models"),
+        ("karat cache clear --model gpt-4o-mini", "delete the answers of one model"),
+        ("karat cache export -o answers.jsonl", "a line of JSON per answer"),
+    ],
     epilog=_ACTIONS,
 )
 def _cache(options: Namespace) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from karat._internal.display import html_table, number, paragraph, plural, sanitize, text_table
+from karat._internal.display import bold, heading, html_table, number, paragraph, plural, sanitize, text_table
 from karat._internal.output import plain
 from karat.analysis.rosetta import Dialect, Rosetta
 
@@ -23,9 +23,12 @@ _STYLE = (
 
 def terminal(found: Rosetta) -> str:
     """The table, and below it one sentence for each difference."""
+    head, *rows = _rows(found)
     reasons = [bullet(f"{', '.join(d.conventions)}: {d.text}") for d in found.differences]
     legend = paragraph(_LEGEND, default=WIDTH)
-    return "\n".join([_heading(found), "", text_table(_rows(found)), "", legend, "", *reasons]).rstrip()
+    return "\n".join(
+        [heading(_heading(found)), "", text_table([[*map(bold, head)], *rows]), "", legend, "", *reasons]
+    ).rstrip()
 
 
 def bullet(line: str) -> str:

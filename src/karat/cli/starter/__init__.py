@@ -29,6 +29,7 @@ NEXT = """\
     "init",
     "write a commented starter file and a CI workflow",
     argument("folder", metavar="DIR", nargs="?", default=".", help="the project (default: the current folder)"),
+    examples=[("karat init", "in the current folder"), ("karat init project", "in another folder")],
 )
 def _init(options: Namespace) -> None:
     from karat._internal.display import sanitize
