@@ -210,7 +210,10 @@ class Judgements:
             totals = totals.with_amounts("different", _first_occurrences(samples, hits, judge, c))
         if _needs_scores(c) and (scores := _scores(samples, hits, c)) is not None:
             totals = totals.with_values("score", scores)
-        return hits if totals is hits.totals else hits.replace(totals=totals)
+        infinite = samples.retrieved.infinite
+        notes = (Note("infinite_scores", infinite),) if infinite else ()
+        unchanged = totals is hits.totals and not notes
+        return hits if unchanged else hits.replace(totals=totals, notes=(*hits.notes, *notes))
 
     def scores(self, metric: Metric, c: Convention) -> dict[str, Floats]:
         """A metric at each of its cutoffs, one number per query."""

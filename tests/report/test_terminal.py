@@ -5,7 +5,11 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from importlib import import_module
+from inspect import isfunction
 from pathlib import Path
+from pkgutil import walk_packages
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -23,6 +27,8 @@ from karat._internal.display import (
     wrap,
 )
 from karat._internal.result import Result
+from karat.compat import futureagi, ragas
+from karat.pytest_plugin.assertable_run import AssertableRun
 from support import example
 
 KARAT = str(Path(sys.executable).with_name("karat"))
@@ -89,6 +95,42 @@ def test_every_result_has_every_form(results, name):
     assert result.to_markdown()
     assert result._repr_html_().startswith("<table>")
     assert result.to_dict()
+
+
+def test_every_class_of_results_is_shown_above(results):
+    """All subclasses of Result, wherever they are defined: a new one needs a renderer and a place in this test."""
+    for module in walk_packages(karat.__path__, "karat."):
+        if "__main__" not in module.name and "spark" not in module.name:
+            import_module(module.name)
+
+    def subclasses(kind):
+        return {kind}.union(*map(subclasses, kind.__subclasses__()))
+
+    known = {kind for kind in subclasses(Result) - {Result} if kind.__module__.startswith("karat.")}
+    assert known - {type(result) for result in results.values()} <= {AssertableRun}
+    shown = AssertableRun(results["run"], None)
+    assert shown._repr_html_() == results["run"]._repr_html_()
+
+
+def test_every_public_verb_returns_something_that_a_notebook_shows():
+    others = {"score": float, "metric": Any, "parse": karat.Metric, "judge": Any}
+    verbs = {name: getattr(karat, name) for name in karat.__all__ if isfunction(getattr(karat, name))}
+    assert {"evaluate", "compare", "load", "merge", *others} <= verbs.keys()
+    for name in verbs.keys() - others.keys():
+        assert issubclass(get_type_hints(verbs[name])["return"], Result), name
+
+
+def test_items_and_results_of_other_interfaces_are_shown(results):
+    items = karat.evaluate([{"retrieved": [{"id": "a", "text": "<b>"}], "gold": ["a"]}], "rr").items(1)._repr_html_()
+    assert items.count("<table>") == 2
+    assert "<td>1</td><td>a</td><td>&lt;b&gt;</td>" in items
+    row = {"user_input": "<b>?", "retrieved_context_ids": ["a"], "reference_context_ids": ["a", "b"]}
+    found = ragas.evaluate([row], [ragas.IDBasedContextRecall()])
+    assert "<td>id_based_context_recall</td><td>0.5000</td>" in found._repr_html_()
+    rows = {"hypothesis": ["a"], "reference": ["a", "<i>"]}
+    scored = futureagi.Evaluator().evaluate("recall_at_k", {**rows}, model_name="x")
+    assert "<table>" in scored._repr_html_()
+    assert "<i>" not in scored._repr_html_()
 
 
 def test_print_and_eval_and_show_are_the_same(tmp_path):

@@ -98,11 +98,11 @@ def cleared(cache: Cache | None, *, model: str | None, sure: bool) -> tuple[bool
 
 def exported(cache: Cache | None, path: str | os.PathLike[str]) -> str:
     """Write every answer as a line of JSON into a file; return the message."""
-    from pathlib import Path
+    from karat._internal.output import atomic_path
 
     count = 0
     try:
-        with Path(path).open("w", encoding="utf-8") as file:
+        with atomic_path(path) as place, place.open("w", encoding="utf-8") as file:
             for line in cache.export() if cache else ():
                 file.write(f"{line}\n")
                 count += 1

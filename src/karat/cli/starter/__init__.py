@@ -6,6 +6,7 @@ from argparse import Namespace
 from os import PathLike
 from pathlib import Path
 
+from karat._internal.output import write_text
 from karat.cli import argument, command, program
 from karat.errors import BadArgument
 
@@ -47,14 +48,11 @@ def write_starter(folder: str | PathLike[str] = ".") -> dict[str, bool]:
         target = Path(folder) / place
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            with target.open("xb") as file:
-                file.write((_HERE / template).read_bytes())
+            written[place] = not (target.exists() or target.is_symlink())
         except FileExistsError:
-            if not target.parent.is_dir():
-                raise BadArgument(f"cannot write {target}: {target.parent} is not a folder") from None
-            written[place] = False
+            raise BadArgument(f"cannot write {target}: {target.parent} is not a folder") from None
         except (OSError, ValueError) as error:
             raise BadArgument(f"cannot write {target}: {getattr(error, 'strerror', None) or error}") from error
-        else:
-            written[place] = True
+        if written[place]:
+            write_text(target, (_HERE / template).read_text("utf-8"))
     return written
