@@ -15,6 +15,7 @@ from karat.conventions import Convention
 from karat.errors import InputError
 from karat.samples.columns import Field, Found, Keys, RepeatedKey
 from karat.samples.keys import as_id, by_id, check_items, number_of, without_copies
+from karat.samples.notes import Note
 from karat.samples.rankings.score_order import order
 
 _NULL = -1
@@ -32,6 +33,7 @@ class Lists:
         scores: list[Sequence[float]] | None = None,
         plain: bool = False,
         complete: frozenset[Field] | None = None,
+        notes: tuple[Note, ...] = (),
     ) -> None:
         self.columns = columns
         self.all_fields = frozenset(columns) if complete is None else complete
@@ -39,6 +41,7 @@ class Lists:
         self.ids = ids
         self.scores = scores
         self.plain = plain
+        self.notes = notes
         self._orders: dict[tuple[object, ...], list[Sequence[int]]] = {}
 
     def __len__(self) -> int:
