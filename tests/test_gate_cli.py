@@ -51,7 +51,7 @@ def test_passed(files):
         "gate", files / "same.parquet", "recall@5 >= 0.80", "recall@5 no-drop", "--baseline", files / "main.parquet"
     )
     heading, _, first, second, *_, last = out.splitlines()
-    assert heading == "samples · 40 queries · judge: ids · convention: standard · baseline: main"
+    assert heading == "same.parquet · 40 queries · judge: ids · convention: standard · baseline: main"
     assert first == "  PASS  recall@5 >= 0.80  1.000 [1.00, 1.00]"
     assert second == "  PASS  recall@5 no-drop  +0.000 against main"
     assert last == "  2 checks passed · exit 0"

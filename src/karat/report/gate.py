@@ -134,7 +134,7 @@ def _heading(gate: Gate) -> str:
     p, base = gate.run.provenance, gate.baseline
     compared = "" if base is None else f" · baseline: {base.name}"
     size = plural(len(gate.run), "query", "queries")
-    return sanitize(f"{p.source} · {size} · judge: {p.judge} · convention: {gate.run.convention.name}{compared}")
+    return sanitize(f"{gate.run.name} · {size} · judge: {p.judge} · convention: {gate.run.convention.name}{compared}")
 
 
 def _suite(cases: list[ET.Element]) -> str:
