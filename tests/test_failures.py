@@ -12,6 +12,7 @@ import pytest
 import karat
 from karat.hits.combine import take
 from karat.judges import Exact
+from karat.judges.text import Text
 
 
 class Flaky:
@@ -81,28 +82,103 @@ def test_it_is_kept(tmp_path):
     assert take(made.all_hits, [3, 1]).failed == {0: "cut", 1: "timed \x1b[31mout"}
 
 
-def test_on_the_command_line(tmp_path):
-    (tmp_path / "flaky.py").write_text(
-        "import karat\nfrom karat.judges import Exact, judge\n\n"
-        "@judge('flaky')\nclass Flaky:\n    '''Fails.'''\n    name = 'flaky'\n\n"
-        "    def __call__(self, samples, c):\n        hits = Exact()(samples, c)\n"
-        "        return hits.replace(failed={0: 'cut'})\n"
-    )
-    (tmp_path / "samples.jsonl").write_text(
-        '{"retrieved": ["x"], "gold": ["x"]}\n{"retrieved": ["x"], "gold": ["y"]}\n'
-    )
-    command = [Path(sys.executable).with_name("karat"), "eval", "samples.jsonl", "rr", "--import", "flaky.py"]
-    done = subprocess.run(
-        [*command, "--judge", "flaky", "--format", "json"], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    told = json.loads(done.stdout)
-    assert (told["failures"], told["bounds"], told["mean"]) == ({"1": "cut"}, {"rr": [0.0, 0.5]}, {"rr": 0.0})
+FLAKY = """
+from karat.judges import Exact, judge
+
+@judge("flaky")
+class Flaky:
+    name = "flaky"
+
+    def __init__(self, failed=0):
+        self.failed = failed
+
+    def __call__(self, samples, c):
+        return Exact()(samples, c).replace(failed=dict.fromkeys(range(self.failed), "cut"))
+"""
 
 
-def test_the_gate_can_demand_a_share_judged():
-    made = run({1: "timed out"})
-    assert karat.gate(made, "recall@1 >= 0.1", min_judged=0.75).passed
-    with pytest.raises(karat.BadArgument, match="only 3 of 4 queries were judged; expected 80 %"):
-        karat.gate(made, "recall@1 >= 0.1", min_judged=0.8)
+@pytest.fixture
+def karat_eval(tmp_path):
+    """`karat eval` over ten queries, of which the judge fails this many."""
+    (tmp_path / "flaky.py").write_text(FLAKY)
+    rows = [{"retrieved": ["x"], "gold": ["x" if row % 2 else "y"]} for row in range(10)]
+    (tmp_path / "samples.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    start = [Path(sys.executable).with_name("karat"), "eval", "samples.jsonl", "rr", "--import", "flaky.py"]
+
+    def run(failed, *options, code=0):
+        command = [*start, "--judge", f"flaky({failed})", *options]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done
+
+    return run
+
+
+def test_on_the_command_line(karat_eval):
+    told = json.loads(karat_eval(1, "--format", "json").stdout)
+    assert told["failures"] == {"1": "cut"}
+    assert told["bounds"] == {"rr": [0.5, 0.6]}
+    assert told["mean"]["rr"] == pytest.approx(5 / 9)
+
+
+def test_nothing_judged_exits_3(karat_eval, tmp_path):
+    done = karat_eval(10, "-o", "run.parquet", code=3)
+    assert done.stderr == "karat: 0 of 10 queries were judged\n"
+    assert "0 of 10 queries were judged: cut (10)." in done.stdout
+    for beside_the_point in ("between 0.000 and 1.000", "Nothing matched", "ids"):
+        assert beside_the_point not in done.stdout
+    assert len(karat.load(tmp_path / "run.parquet").failures) == 10
+    assert json.loads(karat_eval(10, "--format", "json", code=3).stdout)["mean"] == {"rr": None}
+
+
+def test_too_few_judged_exits_3(karat_eval, tmp_path):
+    karat_eval(9)
+    karat_eval(2, "--min-judged", "0.8")
+    done = karat_eval(3, "--min-judged", "0.8", "-o", "run.parquet", code=3)
+    assert done.stderr == "karat: 7 of 10 queries were judged; expected at least 80 % (--min-judged 0.8)\n"
+    assert "rr   0.571" in done.stdout
+    assert len(karat.load(tmp_path / "run.parquet").failures) == 3
+    assert "must be between 0 and 1" in karat_eval(3, "--min-judged", "80", code=2).stderr
+
+
+def test_no_hint_if_nothing_was_judged():
+    """Gold that looks like ids gets a hint only if it was compared."""
+    rows = {"retrieved": {"a": ["some text"]}, "gold": {"a": ["x"]}}
+    assert "Nothing matched" in str(karat.evaluate(**rows, metrics="rr", judge="text"))
+
+    class Failed(Text):
+        def __call__(self, samples, convention):
+            return super().__call__(samples, convention).replace(failed={0: "cut"})
+
+    assert "Nothing matched" not in str(karat.evaluate(**rows, metrics="rr", judge=Failed()))
+
+
+def test_the_gate_fails_if_too_few_were_judged():
+    made = karat.evaluate(
+        retrieved=[["x"]] * 10, gold=[["x"]] * 10, metrics="rr", judge=Flaky(dict.fromkeys(range(3), "timed out"))
+    )
+    failed = karat.gate(made, "rr >= 0.1")
+    assert (failed.passed, failed.exit_code) == (False, 1)
+    [check] = failed.checks
+    assert check.rule == "judged >= 0.80"
+    assert check.text == "7 of 10 queries were judged: the rules were not checked"
+    assert check.figures == {"judged": 7, "queries": 10}
+    for text in (str(failed), failed.to_markdown(), failed.to_junit()):
+        assert "7 of 10 queries were judged" in text
+    passed = karat.gate(made, "rr >= 0.1", min_judged=0.7)
+    assert passed.passed
+    assert [check.rule for check in passed.checks] == ["judged >= 0.70", "rr >= 0.10"]
     with pytest.raises(karat.BadArgument, match="between 0 and 1"):
-        karat.gate(made, "recall@1 >= 0.1", min_judged=80)
+        karat.gate(made, "rr >= 0.1", min_judged=80)
+
+
+def test_the_gate_fails_if_nothing_was_judged():
+    made = run(dict.fromkeys(range(4), "no key"))
+    for least in (0.0, 0.8):
+        failed = karat.gate(made, "recall@1 >= 0.1", "rr no-drop", min_judged=least, baseline=run({}))
+        assert failed.exit_code == 1
+        assert failed.checks[0].text == "0 of 4 queries were judged: the rules were not checked"
+
+
+def test_the_gate_needs_no_line_if_all_were_judged():
+    assert [check.rule for check in karat.gate(run({}), "rr >= 0.1").checks] == ["rr >= 0.10"]

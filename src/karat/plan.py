@@ -110,9 +110,9 @@ class Plan:
         return self.with_hint(run, samples).replace(items=partial(self.items, samples, run.all_hits))
 
     def with_hint(self, run: Run, samples: Samples) -> Run:
-        """The run with a note on what to try, if no gold item was found at all."""
+        """The run with a note on what to try, if queries were judged and no gold item was found at all."""
         hits, p = run.all_hits, run.provenance
-        if len(hits) or not hits.gold_count().any():
+        if len(hits) or not run.judged or not hits.gold_count().any():
             return run
         hint = nothing_matched(samples, self.judge, self.convention)
         return run.replace(provenance=replace(p, notes=(*p.notes, *hint)))
@@ -224,16 +224,19 @@ def _parse_metrics(metrics: Any, samples: Any) -> tuple[Metric, ...]:
     """The metrics; explains if the gold or the samples were passed in their place."""
     try:
         return parse_all(metrics)
-    except (UnknownName, BadArgument) as error:
+    except (UnknownName, BadArgument):
         if isinstance(metrics, str) and len(metrics) < 4096 and Path(metrics).is_file():
             if isinstance(samples, str) and not Path(samples).exists():
                 swapped = f'karat eval {metrics} "{samples}"'
                 raise BadArgument("the file comes first, then the metrics", hint=swapped) from None
             hint = f'gold="{metrics}", or --gold {metrics}'
             raise BadArgument(f"{metrics} is a file, not a metric", hint=hint) from None
-        if isinstance(metrics, str | list | tuple):
+        names = isinstance(metrics, str | list | tuple) and all(isinstance(one, str | Metric) for one in metrics)
+        bare = isinstance(samples, list | tuple) and any(isinstance(one, str) for one in samples)
+        if samples is None or (names and not bare):
             raise
-        raise BadArgument(error.problem, got=metrics, hint="gold=… if this is the gold") from None
+        problem = "the second argument is the metrics, not the gold"
+        raise BadArgument(problem, got=metrics, hint="retrieved=…, gold=…") from None
 
 
 def _judge_at(judge: Judge, at: str) -> Judge:

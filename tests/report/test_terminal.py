@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import karat
-from karat._internal.display import columns, paragraph, text_table, wrap
+from karat._internal.display import columns, number, paragraph, signed, span, style, text_table, wrap
 from karat._internal.result import Result
 from support import example
 
@@ -22,9 +22,11 @@ class Terminal(io.StringIO):
         return True
 
 
-def use_terminal(monkeypatch, width):
+def use_terminal(monkeypatch, width, term="dumb"):
     """Make standard output a terminal; not in a fixture, because pytest sets its own output before each test."""
     monkeypatch.setattr(sys, "stdout", Terminal())
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("COLUMNS", str(width))
 
 
@@ -91,6 +93,26 @@ def test_a_wide_table_is_split_and_a_long_last_column_is_folded(monkeypatch):
     lines = text_table(rows, right=range(1, 13)).splitlines()
     assert [line.split()[0] for line in lines if line] == ["metric-0", "name", "metric-7", "name"]
     assert text_table([["q1", "word " * 20]]).splitlines()[1].startswith("      word")
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, 0.0004, -0.0004, -1e-17])
+def test_what_rounds_to_zero_has_no_sign(value):
+    assert number(value) == signed(value) == "0.000"
+    assert span(value, 0.5, 3, "+") == "[0.000, +0.500]"
+
+
+def test_differences_have_a_sign():
+    assert [signed(value) for value in (0.0006, -0.5, float("nan"))] == ["+0.001", "-0.500", "–"]
+    assert [number(value, 2) for value in (0.005, -0.25)] == ["0.01", "-0.25"]
+
+
+def test_colours_are_for_terminals(monkeypatch):
+    assert style("PASS", "good") == "PASS"
+    use_terminal(monkeypatch, 80, "xterm")
+    assert style("PASS", "good") == "\x1b[32mPASS\x1b[0m"
+    assert columns(style("PASS", "good")) == 4
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert style("PASS", "good") == "PASS"
 
 
 def test_wide_characters_are_counted():

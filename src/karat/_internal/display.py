@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 import unicodedata
 from collections.abc import Sequence
@@ -10,6 +12,8 @@ from shutil import get_terminal_size
 
 # Right-to-left and other direction marks would turn a line of the terminal around.
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+_STYLE = re.compile(r"\x1b\[[0-9;]*m")
+_STYLES = {"good": "32", "bad": "31", "unsure": "33", "heading": "1"}
 _INDENT = "  "
 _NARROW = 24
 """A last column is not folded to less than this; the table is split instead."""
@@ -36,9 +40,17 @@ def plural(count: int, one: str, more: str) -> str:
     return f"{count:,} {one if count == 1 else more}"
 
 
-def number(value: float, places: int = 3) -> str:
-    """A score with three decimal places; a dash if it is undefined."""
-    return "–" if value != value else f"{value:.{places}f}"
+def number(value: float, places: int = 3, sign: str = "") -> str:
+    """A score with three decimal places; a dash if it is undefined. What rounds to 0 has no sign."""
+    if value != value:
+        return "–"
+    text = f"{value:{sign}.{places}f}"
+    return text if text.strip("+-0.") else f"{0:.{places}f}"
+
+
+def signed(value: float, places: int = 3) -> str:
+    """A difference: +0.035, -0.035, or 0.000 if it rounds to that."""
+    return number(value, places, "+")
 
 
 def percent(share: float) -> str:
@@ -58,7 +70,7 @@ def p_equals(p: float) -> str:
 
 def span(low: float, high: float, places: int = 2, sign: str = "") -> str:
     """An interval in brackets, or nothing if it is undefined; `sign="+"` writes the sign of positive ends too."""
-    return "" if low != low else f"[{low:{sign}.{places}f}, {high:{sign}.{places}f}]"
+    return "" if low != low else f"[{number(low, places, sign)}, {number(high, places, sign)}]"
 
 
 def terminal_width(default: int = sys.maxsize) -> int:
@@ -73,8 +85,15 @@ def cell_width(most: int, share: int = 4) -> int:
     return min(most, terminal_width() // share)
 
 
+def style(text: str, kind: str) -> str:
+    """The text in a style (good, bad, unsure, heading) if the output is a terminal with colours, else as it is."""
+    plain = terminal_width(0) == 0 or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return text if plain else f"\x1b[{_STYLES[kind]}m{text}\x1b[0m"
+
+
 def columns(text: str) -> int:
-    """The number of terminal columns that a text takes."""
+    """The number of terminal columns that a text takes; styles take none."""
+    text = _STYLE.sub("", text)
     wide = sum(unicodedata.east_asian_width(ch) in "WF" for ch in text)
     return len(text) + wide - sum(map(bool, map(unicodedata.combining, text)))
 

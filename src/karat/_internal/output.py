@@ -45,8 +45,10 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 def plain(value: Any) -> Any:
     """The value as dicts, lists, strings and numbers: records become dicts, arrays and tuples become lists."""
-    if isinstance(value, str | bool | int | float | None):
+    if isinstance(value, str | bool | int | None):
         return value
+    if isinstance(value, float):
+        return value + 0.0  # which makes -0.0 a 0.0
     if hasattr(value, "_asdict"):
         value = value._asdict()
     elif is_dataclass(value):

@@ -23,6 +23,7 @@ from karat.analysis.rules import (
     NoDrop,
     Rule,
     check_drops,
+    check_judged,
     check_limit,
     check_must_pass,
     read_rules,
@@ -35,6 +36,8 @@ from karat.stats import ALPHA, detectable
 from karat.stats.paired import min_queries
 
 _MAX_SLICES = 500
+MIN_JUDGED = 0.8
+"""The share of the queries that must have been judged."""
 
 
 class Power(NamedTuple):
@@ -130,7 +133,7 @@ def gate(
     slice_tolerance: float | None = None,
     alpha: float = ALPHA,
     min_defined: int = 1,
-    min_judged: float = 0.0,
+    min_judged: float = MIN_JUDGED,
 ) -> Gate:
     """Check a run against rules and a baseline.
 
@@ -145,7 +148,7 @@ def gate(
         slice_tolerance: the same for slices.
         alpha: the significance level: the false-alarm rate of all no-drop checks together.
         min_defined: raise an error if a mean is over fewer queries.
-        min_judged: raise an error if a smaller share of the queries was judged, such as 0.95.
+        min_judged: fail, without checking the rules, if a smaller share of the queries was judged, or none.
 
     Returns:
         A `Gate`: `passed`, `checks`, `worst()`, `remarks()`, `exit_code`, `to_dict()`, `to_markdown()`, `to_junit()`.
@@ -160,15 +163,17 @@ def gate(
     read = read_rules(rules, checked.scores)
     if not isinstance(min_defined, int):
         raise BadArgument("min_defined is a number of queries", got=min_defined, hint="20")
-    for rule in read:
-        _check_defined(checked, rule.metric, min_defined)
-    _check_judged(checked, min_judged)
     if not isinstance(alpha, int | float) or not 0 < alpha < 1:
         raise BadArgument("alpha must be between 0 and 1", got=alpha, hint="0.05")
     tolerances = (None if given is None else read_tolerance(given) for given in (tolerance, slice_tolerance))
     limits = DropLimits(alpha, *tolerances)
+    checks = check_judged(checked, min_judged)
+    if not all(check.passed for check in checks):
+        return Gate(run=checked, rules=read, checks=checks, baseline=None, by=None, limits=limits)
+    for rule in read:
+        _check_defined(checked, rule.metric, min_defined)
     base = None if baseline is None else _baseline(checked, baseline, read)
-    checks = _check_rules(checked, base, read, _slices(checked, by), limits)
+    checks += _check_rules(checked, base, read, _slices(checked, by), limits)
     checks += check_must_pass(checked, base, [rule.metric for rule in read], _must_pass_ids(must_pass))
     return Gate(run=checked, rules=read, checks=checks, baseline=base, by=by, limits=limits)
 
@@ -190,15 +195,6 @@ def _check_defined(run: Run, metric: str, least: int) -> None:
     if defined < max(least, 1):
         have = plural(defined, "query", "queries")
         raise BadArgument(f"{metric} is defined for {have} of {len(run):,}; expected at least {max(least, 1):,}")
-
-
-def _check_judged(run: Run, least: float) -> None:
-    """Refuse a run with too many failed judgements: the failed queries may be the bad ones."""
-    if not isinstance(least, int | float) or not 0 <= least <= 1:
-        raise BadArgument("min_judged must be between 0 and 1", got=least, hint="0.95")
-    judged = len(run) - len(run.failures)
-    if judged < least * len(run):
-        raise BadArgument(f"only {judged:,} of {len(run):,} queries were judged; expected {100 * least:g} %")
 
 
 def _baseline(run: Run, given: Run | str | PathLike[str], rules: Sequence[Rule]) -> Baseline:

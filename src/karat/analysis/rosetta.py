@@ -15,6 +15,7 @@ from karat.conventions import CONVENTIONS, STANDARD, Convention, find_convention
 from karat.conventions.explain import differing, sentence
 from karat.judges import JudgeLike
 from karat.metrics import METRICS, Metric
+from karat.pipeline import sides_have_names
 from karat.plan import Judgements, Plan
 from karat.samples import read_samples
 
@@ -57,6 +58,7 @@ class Rosetta(Result):
     differences: tuple[Difference, ...]
 
 
+@sides_have_names
 def rosetta(
     samples: Any = None,
     metrics: str | Metric | Iterable[str | Metric] = METRICS_SHOWN,
@@ -88,8 +90,9 @@ def rosetta(
         1.0
     """
     example = samples is None and retrieved is None and gold is None
+    plan = Plan.of(metrics, judge, STANDARD, at=at, samples=samples)
     data = read_samples(samples, **(EXAMPLE if example else {"retrieved": retrieved, "gold": gold}))
-    plan = Plan.of(metrics, judge, STANDARD, at=at).with_judge_for(data)
+    plan = plan.with_judge_for(data)
     translation = _Translation(Judgements(data, plan.judge, tokens=plan.tokens), plan.metrics)
     others = CONVENTIONS if conventions is None else conventions
     known = [STANDARD, *(c for c in map(find_convention, others) if c.name != STANDARD.name)]

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Floats, Ints, mean_defined
-from karat._internal.display import number, p_equals, plural, span
+from karat._internal.display import number, p_equals, plural, signed, span
 from karat.errors import BadArgument, KaratError, unknown
+from karat.judges.protocol import share_of_one
 from karat.metrics import parse
 from karat.run import Run
 from karat.stats import intervals
@@ -168,6 +169,18 @@ class DropLimits(NamedTuple):
     slice_tolerance: float | None
 
 
+def check_judged(run: Run, least: float) -> list[Check]:
+    """Fail a run with too many failed judgements: the failed queries may be the bad ones; no check if none failed."""
+    share = share_of_one("min_judged", least)
+    if not run.failures:
+        return []
+    passed = run.enough_judged(share)
+    text = f"{run.judged:,} of {plural(len(run), 'query was', 'queries were')} judged"
+    text += "" if passed else ": the rules were not checked"
+    rule = f"judged >= {_digits(share)}" if share else "judged > 0"
+    return [Check(rule, None, passed, text, figures={"judged": run.judged, "queries": len(run)})]
+
+
 def check_limit(run: Run, rule: Limit) -> Check:
     """Compare a mean, or the lower end of its interval, with a number."""
     mean, (low, high) = run.mean[rule.metric], run.interval()[rule.metric]
@@ -258,10 +271,10 @@ def _check_enough(rule: NoDrop, queries: int, tolerance: float | None, alpha: fl
 
 def _change(drop: _Drop, baseline: str) -> str:
     if drop.difference >= -SLACK:
-        return f"{drop.difference + 0.0:+.3f} against {baseline}"
-    between = "" if drop.low != drop.low else f" [{drop.low:+.2f}, {drop.high:+.2f}]"
+        return f"{signed(drop.difference)} against {baseline}"
+    between = f" {span(drop.low, drop.high, sign='+')}".rstrip()
     few = plural(drop.queries, "query", "queries")
-    how = f"({drop.difference:+.3f}{between}, {p_equals(drop.p)}, {few})"
+    how = f"({signed(drop.difference)}{between}, {p_equals(drop.p)}, {few})"
     return f"{number(drop.before)} → {number(drop.after)}  {how}"
 
 

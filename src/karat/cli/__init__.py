@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from karat import __version__
-from karat.errors import KaratError
+from karat.errors import KaratError, NotJudged
 
 if TYPE_CHECKING:
     from karat._internal.result import Result
@@ -90,7 +90,7 @@ RUN = argument("run", metavar="RUN", help="a run file, written by karat eval -o"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code; 2 if the input is not usable."""
+    """Run a command and return its exit code; 2 if the input is not usable, 3 if a model judged nothing."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a character that the terminal cannot encode is escaped
             stream.reconfigure(errors="backslashreplace")
@@ -102,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
     except KaratError as error:
         print(_error_text(error), file=sys.stderr)
-        return 2
+        return 3 if isinstance(error, NotJudged) else 2
     except KeyboardInterrupt:
         print("karat: interrupted", file=sys.stderr)
         return 130

@@ -23,14 +23,21 @@ exit code: 0 passed, 1 failed, 2 could not decide (bad input, or a baseline with
     argument("first", metavar="RUN", help="the run file to compare with, written by karat eval -o"),
     argument("others", metavar="RUN", nargs="+", help="the run files to compare with it"),
     argument("--metrics", nargs="+", default=(), help='metrics that all runs have, such as "recall@5 ndcg@10"'),
+    argument(
+        "--by",
+        metavar="FIELD",
+        action="append",
+        default=[],
+        help='also compare the slices by a field; may be repeated; "a,b" crosses two fields',
+    ),
     argument("--allow", action="store_true", help="compare runs of different data or settings over the shared queries"),
     format_argument("json", "csv", "markdown", "latex"),
 )
 def _compare(options: Namespace) -> None:
     from karat.analysis.compare import compare
 
-    metrics = " ".join(options.metrics) or None
-    emit(compare(options.first, *options.others, metrics=metrics, allow_mismatch=options.allow), options.format)
+    settings = {"metrics": " ".join(options.metrics) or None, "by": options.by, "allow_mismatch": options.allow}
+    emit(compare(options.first, *options.others, **settings), options.format)
 
 
 @command(
@@ -48,8 +55,8 @@ def _compare(options: Namespace) -> None:
         help="significance level: the false-alarm rate of the whole gate (default: %(default)s)",
     ),
     argument(
-        "--min-judged", metavar="SHARE", type=float, default=0.0,
-        help="exit 2 unless this share of the queries was judged, such as 0.95 (default: %(default)s)",
+        "--min-judged", metavar="SHARE", type=float, default=0.8,
+        help="fail unless this share of the queries was judged (default: %(default)s)",
     ),
     argument(
         "--min-defined", type=int, metavar="N", default=1,

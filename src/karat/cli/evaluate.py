@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from karat._internal.model_settings import ModelSettings
 from karat.cli import RUN, argument, command, emit, format_argument
-from karat.errors import BadArgument, KaratError
+from karat.errors import BadArgument, KaratError, RunFileError
 
 if TYPE_CHECKING:
     from karat.judges import Judge
     from karat.run import Run
 
+_TOO_FEW_JUDGED = 3
 _INTERRUPTED = 130
 _MODELS = 'for judges that call a language model, such as --judge "claims(gpt-4o-mini)"'
 _MODEL_OPTIONS = [one for one in fields(ModelSettings) if one.metadata]
@@ -24,7 +25,18 @@ IMPORT = argument(
     "--import", dest="imports", metavar="FILE", action="append", default=[],
     help="a Python file or module that defines custom metrics or judges",
 )  # fmt: skip
-_BY = argument("--by", metavar="FIELD", help="also show the means for each value of a field")
+_BY = argument(
+    "--by", metavar="FIELD", action="append", default=[],
+    help='also show the means for each value of a field; may be repeated; "a,b" crosses two fields',
+)  # fmt: skip
+_EXIT_CODES = """\
+exit code: 0 evaluated, 2 bad input or settings, 3 too few queries were judged, 130 interrupted by Ctrl-C
+"""
+_WRITE = {
+    ".csv": "show run.parquet --format csv >", ".json": "show run.parquet --format json >",
+    ".md": "show run.parquet --format markdown >", ".html": "report run.parquet -o",
+}  # fmt: skip
+"""Endings of files, and the command that writes such a file."""
 _FORMAT = format_argument("json", "csv", "markdown", help="csv: one row per query")
 
 
@@ -44,6 +56,10 @@ _FORMAT = format_argument("json", "csv", "markdown", help="csv: one row per quer
     _BY,
     argument("-o", "--output", metavar="RUN", help="save the run as a Parquet file"),
     _FORMAT,
+    argument(
+        "--min-judged", metavar="SHARE", type=float, default=0.0,
+        help="exit 3 if a smaller share of the queries was judged, or none (default: %(default)s)",
+    ),
     *(argument(f"--{one.name.replace('_', '-')}", group=_MODELS, **one.metadata) for one in _MODEL_OPTIONS),
     argument("--yes", action="store_true", group=_MODELS, help="do not ask for confirmation of the estimated cost"),
     argument(
@@ -55,16 +71,18 @@ _FORMAT = format_argument("json", "csv", "markdown", help="csv: one row per quer
     IMPORT,
     argument("--memory", metavar="SIZE", default="1GiB", help="read larger files in pieces (default: %(default)s)"),
     argument("--skip-bad-rows", action="store_true", help="skip rows that cannot be read, and count them"),
+    epilog=_EXIT_CODES,
     aliases=["evaluate"],
 )  # fmt: skip
 def _eval(options: Namespace) -> int:
+    from karat.judges.protocol import share_of_one
     from karat.judges.tokens import words
     from karat.metrics import DEFAULT
 
+    least = share_of_one("--min-judged", options.min_judged)
     for name in options.imports:
         load(name)
-    if options.output and options.output.endswith((".json", ".jsonl", ".csv")):
-        raise BadArgument("a run is saved as Parquet", got=options.output, hint="-o run.parquet; --format for the rest")
+    _check_output(options)
     judge = _judge(options)
     run = _evaluate(
         options,
@@ -80,7 +98,7 @@ def _eval(options: Namespace) -> int:
     emit(run, options.format, by=options.by)
     if options.output and options.format == "table":
         print(f"\nSaved to {options.output}")
-    return _exit_code(judge)
+    return _exit_code(judge) or _check_judged(run, least)
 
 
 @command("show", "print the means of a saved run", RUN, _BY, _FORMAT)
@@ -99,10 +117,23 @@ def _show(options: Namespace) -> None:
 def _merge(options: Namespace) -> None:
     from karat.run.merge import merge
 
+    _check_output(options)
     run = merge(options.parts)
     run.save(options.output)
     emit(run, "table")
     print(f"\nSaved to {options.output}")
+
+
+def _check_output(options: Namespace) -> None:
+    """Refuse, before any work, to write a run to a file whose name promises another format."""
+    from karat.run.file import check_ending
+
+    try:
+        check_ending(options.output or "")
+    except RunFileError as error:
+        name = options.output
+        then = next((f", then karat {how} {name}" for ending, how in _WRITE.items() if name.endswith(ending)), "")
+        raise BadArgument(error.problem, got=name, hint=f"-o run.parquet{then}") from None
 
 
 def _evaluate(options: Namespace, metrics: Any, **settings: Any) -> Run:
@@ -142,6 +173,15 @@ def _exit_code(judge: Judge) -> int:
         return 0
     print(judge.usage(), file=sys.stderr)
     return _INTERRUPTED if judge.interrupted else 0
+
+
+def _check_judged(run: Run, least: float) -> int:
+    """The exit code if too few queries were judged, with a sentence; else 0."""
+    if run.enough_judged(least):
+        return 0
+    expected = f"; expected at least {100 * least:g} % (--min-judged {least:g})" if run.judged else ""
+    print(f"karat: {run.judged:,} of {len(run):,} queries were judged{expected}", file=sys.stderr)
+    return _TOO_FEW_JUDGED
 
 
 def _function(place: str) -> Any:

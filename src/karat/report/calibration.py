@@ -112,5 +112,5 @@ def _means(found: Calibration) -> list[list[str]]:
 
 def _line(name: str, estimate: Estimate, about: str, *, signed: bool = False) -> list[str]:
     sign = "+" if signed else ""
-    value = f"{estimate.value:+.3f}" if signed and estimate.value == estimate.value else number(estimate.value)
+    value = number(estimate.value, sign=sign)
     return [name, value, span(estimate.low, estimate.high, sign=sign), about]

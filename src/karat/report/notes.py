@@ -9,6 +9,7 @@ import numpy as np
 
 from karat._internal.display import plural, sanitize
 from karat.run import Run
+from karat.samples.id_differences import IdDifference
 from karat.samples.notes import FREE_TEXT, Note
 
 _CAUSES_SHOWN = 3
@@ -39,6 +40,8 @@ def _failed(run: Run) -> list[str]:
     causes = Counter(failed.values()).most_common()
     why = "; ".join(f"{cause} ({count:,})" for cause, count in causes[:_CAUSES_SHOWN])
     more = f"; {len(causes) - _CAUSES_SHOWN} other causes" if len(causes) > _CAUSES_SHOWN else ""
+    if not run.judged:
+        return [f"0 of {plural(len(run), 'query was', 'queries were')} judged: {why}{more}."]
     ends = [(name, f"between {low:.3f} and {high:.3f}") for name, (low, high) in run.bounds().items()]
     bounds = ", ".join([f"{ends[0][0]} would be {ends[0][1]}", *(f"{name} {text}" for name, text in ends[1:])])
     return [
@@ -242,6 +245,16 @@ def _graded_without_gold(note: Note, run: Run) -> str:
     )
 
 
+@sentence("sample_judged")
+def _sample_judged(note: Note, run: Run) -> str:
+    if free := note.details["free"]:
+        return (
+            f"The judged queries are not a random sample of all: for {free:,} of them no call was needed, "
+            "the others were judged in random order."
+        )
+    return "The judged queries are a random sample of all: they were judged in random order."
+
+
 @sentence("judge_agreement")
 def _judge_agreement(note: Note, run: Run) -> str:
     alpha, repeats = note.details["alpha"], note.details["repeats"]
@@ -256,6 +269,10 @@ def _judge_agreement(note: Note, run: Run) -> str:
 def _nothing_matched(note: Note, run: Run) -> str:
     if len(run.all_hits):
         return ""
+    if note.details["hint"] == "id_difference":
+        found = IdDifference.from_dict(note.details)
+        ids = f"{note.count:,} of {note.of:,} gold ids checked would match"
+        return f"Nothing matched: the ids differ by {found.phrase} ({ids}): try {found.hint}."
     hints = {
         "documents": plural(note.count, "gold id is a document", "gold ids are documents")
         + ' of retrieved chunks: try at="doc"',

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from karat._internal.display import cell_width, p_equals, paragraph, sanitize, span, text_table
+from karat._internal.display import cell_width, p_equals, paragraph, sanitize, signed, span, text_table
 from karat.analysis.compare import compare
 from karat.analysis.diagnose import diagnose
 from karat.analysis.diagnose.miss import Miss
@@ -86,7 +86,7 @@ def _verdict(found: dict[str, Run]) -> list[str]:
     """Which of the two is better, and how sure that is."""
     (name, best), (other, worse) = found.items()
     row = next(row for row in compare(worse, best, names=(other, name)).rows if row.metric == f"recall@{_K}")
-    sure = f"{row.difference:+.3f} {span(row.low, row.high)}, {p_equals(row.p)}"
+    sure = f"{signed(row.difference)} {span(row.low, row.high, sign='+')}, {p_equals(row.p)}"
     return [
         f"{name} compared with {other} on {row.metric}: {sure} · {row.won} won, {row.tied} tied, {row.lost} lost",
         "p: paired sign-flip test, corrected for the number of metrics (Holm).",

@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 
 from karat._internal.arrays import Floats
-from karat._internal.display import number, plural
+from karat._internal.display import number, plural, signed
 from karat.report.html.markup import Child, Element, Pool, data, h, pack, visible
-from karat.report.html.scores import headline, signed
+from karat.report.html.scores import headline
 from karat.report.marks import Range, gold_ranges, marked
 from karat.run import Run
 from karat.run.stored_items import GoldItem, GoldText, Hit, Items, Retrieved
@@ -224,7 +224,7 @@ class Queries:
         if self._changes is not None:
             difference = float(self._changes[row])
             way = ".up" if difference > 0 else ".down" if difference < 0 else ""
-            change = h(f"td.n{way}", signed(difference) if difference else "0")
+            change = h(f"td.n{way}", signed(difference))
         return h(
             "tr",
             h("td", h("details", opened, whole, self._bodies.of(row, gold))),

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from karat._internal.arrays import Floats
-from karat._internal.display import number, percent, plural
-from karat.analysis.compare import Comparison
+from karat._internal.display import number, percent, plural, signed
+from karat.analysis.compare import Comparison, Row
 from karat.metrics import METRICS
 from karat.report.html.markup import Child, Element, data, h
 from karat.run import Run
@@ -30,16 +30,16 @@ def meaning(name: str) -> str:
     return known.help if known else ""
 
 
-def signed(value: float) -> str:
-    """A difference, with a minus sign as wide as a digit."""
-    if value != value:
-        return "–"
-    return f"{value:+.3f}".replace("-0.000", "+0.000").replace("-", "−")
-
-
 def between(low: float, high: float) -> str:
     """An interval, or a dash if it is undefined."""
     return f"{low:.2f} – {high:.2f}" if low == low else "–"
+
+
+def difference(row: Row) -> list[Child]:
+    """A difference, coloured if it is significant, and its interval."""
+    way = {"better": "span.up", "worse": "span.down"}.get(row.verdict, "span")
+    sure = f"{signed(row.low)} to {signed(row.high)}" if row.low == row.low else "–"
+    return [h(way, signed(row.difference)), sure]
 
 
 def strip(value: float, low: float, high: float) -> Element | None:
@@ -189,12 +189,13 @@ _VALUES = 20
 _FIELDS = 6
 
 
-def slices(run: Run) -> Element | None:
-    """A table for each field with few values."""
+def slices(run: Run, comparison: Comparison | None = None) -> Element | None:
+    """A table for each field with few values; with a baseline also the differences."""
     fields = [field for field, values in run.meta.items() if few(values)][:_FIELDS]
     if not fields:
         return None
-    return h("section", h("h2", "Slices"), h("div.pairs", *(_slice(run, field) for field in fields)), id="slices")
+    tables = (_slice(run, field, comparison) for field in fields)
+    return h("section", h("h2", "Slices"), h("div.pairs", *tables), id="slices")
 
 
 def few(values: Sequence[Any]) -> bool:
@@ -204,7 +205,7 @@ def few(values: Sequence[Any]) -> bool:
     return simple and 1 < len(kinds) <= min(_VALUES, len(values) / 2)
 
 
-def _slice(run: Run, field: str) -> Element:
+def _slice(run: Run, field: str, comparison: Comparison | None) -> Element:
     names = headline(run)
     first, parts = names[0], run.by(field)
 
@@ -212,11 +213,22 @@ def _slice(run: Run, field: str) -> Element:
         mean = parts[value].mean[first]
         return mean != mean, mean
 
+    changes = _changes(comparison, field, first)
     rows: list[list[Any]] = []
     for value in sorted(parts, key=worst):
         part = parts[value]
         ends, mean = intervals({first: part.scores[first]})[first], part.mean[first]
         rest = [number(part.mean[name]) for name in names[1:]]
-        rows.append([data(value), f"{len(part):,}", number(mean), between(*ends), strip(mean, *ends), *rest])
-    header: list[Child] = [data(field), "queries", first, "95 % interval", "from 0 to 1", *names[1:]]
+        change = [] if changes is None else difference(changes[value]) if value in changes else ["–", "–"]
+        rows.append([data(value), f"{len(part):,}", number(mean), between(*ends), strip(mean, *ends), *change, *rest])
+    changed: list[Child] = [] if changes is None else [f"{first}, difference", "95 % interval"]
+    header: list[Child] = [data(field), "queries", first, "95 % interval", "from 0 to 1", *changed, *names[1:]]
     return table(f"By {field}, worst first", header, rows, text=(0, 4))
+
+
+def _changes(comparison: Comparison | None, field: str, metric: str) -> dict[str, Row] | None:
+    """The slices compared with the baseline in one metric; None if there is no baseline, or it lacks the metric."""
+    if comparison is None or metric not in comparison.scores[0]:
+        return None
+    slices = comparison.by(field).items()
+    return {value: row for value, rows in slices for row in rows if row.metric == metric}
