@@ -96,7 +96,7 @@ def test_metrics_may_be_anywhere(samples):
     wanted = run("eval", samples, "recall@5 mrr", "--by", "topic")
     assert run("eval", samples, "--by", "topic", "recall@5 mrr") == wanted
     assert run("eval", "--by", "topic", samples, "recall@5", "mrr") == wanted
-    assert "unrecognized arguments: --bye" in run("eval", samples, "--bye", "topic", code=2)
+    assert "Did you mean --by?" in run("eval", samples, "--bye", "topic", code=2)
 
 
 def test_no_arguments_show_the_help():
@@ -164,8 +164,12 @@ def test_metrics_are_listed():
         (["eval", "{samples}", "recall@0"], "at least 1"),
         (["eval", "{samples}", "--judge", "idz"], 'no judge "idz"'),
         (["eval", "{samples}", "--convention", "x"], 'no convention "x"'),
-        (["eval"], "FILE"),
-        (["evil"], "invalid choice"),
+        (["eval"], "karat: karat eval needs FILE\n       try  karat eval samples.jsonl\n"),
+        (["evl"], 'karat: no command "evl". Did you mean eval?\n'),
+        (["eval", "{samples}", "--metrics", "rr"], 'no option of karat eval "--metrics"'),
+        (["eval", "{samples}", "--format", "jsn"], "Did you mean json?"),
+        (["rosetta", "{samples}", "recall@5"], "try  --metrics recall@5"),
+        (["--by", "topic", "eval"], "the command comes first"),
         ([], "COMMAND"),
     ],
 )

@@ -187,7 +187,7 @@ def test_different_tasks_are_refused(other, said):
     with pytest.raises(karat.BadArgument) as caught:
         karat.compare(a, b)
     assert said in caught.value.problem
-    assert "--allow" in caught.value.hint
+    assert "--allow-mismatch" in caught.value.hint
     allowed = karat.compare(a, b, allow_mismatch=True)
     assert said in " ".join(allowed.remarks())
     assert len(allowed) == min(len(a), len(b))

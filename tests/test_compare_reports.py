@@ -217,8 +217,8 @@ def test_refusals_of_the_command(files, tmp_path):
     said = command(files[0], other, code=2)
     assert "karat: main and other cannot be compared: their judges differ: main has ids, other has exact" in said
     assert "20 queries only in main" in said
-    assert "--allow" in said
-    allowed = command(files[0], other, "--allow")
+    assert "--allow-mismatch" in said
+    allowed = command(files[0], other, "--allow-mismatch")
     assert "40 queries" in allowed.splitlines()[0]
     assert "Compared over the 40 queries in every run: main has 60, other has 40." in allowed
     assert "no run file" in command(files[0], tmp_path / "none.parquet", code=2)

@@ -198,6 +198,8 @@ class Judgements:
         if _needs_scores(c) and (scores := _scores(samples, hits, c)) is not None:
             totals = totals.with_values("score", scores)
         notes = _order_notes(samples, c)
+        if infinite := samples.retrieved.infinite:
+            notes = (*notes, Note("infinite_scores", infinite))
         unchanged = totals is hits.totals and not notes
         return hits if unchanged else hits.replace(totals=totals, notes=(*hits.notes, *notes))
 

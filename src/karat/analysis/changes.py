@@ -34,7 +34,7 @@ def check_comparable(a: Run, b: Run, *, allow_mismatch: bool = False, names: tup
     if differences and not allow_mismatch:
         raise BadArgument(
             f"{names[0]} and {names[1]} cannot be compared: {'; '.join(differences)}",
-            hint=f"allow_mismatch=True, or --allow, to compare the {plural(shared, 'shared query', 'shared queries')}",
+            hint=f"allow_mismatch=True or --allow-mismatch, over {plural(shared, 'shared query', 'shared queries')}",
         )
     return differences
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from math import isclose
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -35,6 +36,8 @@ class Dialect(NamedTuple):
     """The metrics in which the score of a query differs from STANDARD."""
     above_one: Mapping[str, float]
     """The metrics that exceed 1 for a query, with the highest score."""
+    same_mean: tuple[str, ...] = ()
+    """The metrics in `differs` that have the mean of STANDARD nevertheless."""
 
 
 class Difference(NamedTuple):
@@ -130,7 +133,7 @@ class _Translation:
     def dialect(self, c: Convention) -> Dialect:
         """The scores under a convention."""
         means: dict[str, float | None] = {}
-        differs, above = [], {}
+        differs, same, above = [], [], {}
         for name, (metric, k) in self.columns.items():
             if not c.has(metric.name, k):
                 means[name] = None
@@ -138,11 +141,13 @@ class _Translation:
             scores, places = self.scores(name, c), self.effective(name, c).rounding
             mean = mean_defined(scores)
             means[name] = mean if places is None else round(mean, places)
-            if not _close(scores, self.scores(name, STANDARD)).all():
+            usual = self.scores(name, STANDARD)
+            if not _close(scores, usual).all():
                 differs.append(name)
+                same += [name] if isclose(mean, mean_defined(usual), rel_tol=0, abs_tol=_CLOSE) else []
             if (scores > 1 + _CLOSE).any():
                 above[name] = float(np.nanmax(scores))
-        return Dialect(c.name, means, tuple(differs), above)
+        return Dialect(c.name, means, tuple(differs), above, tuple(same))
 
     def differences(self, known: list[Convention], dialects: Iterable[Dialect]) -> list[Difference]:
         """The differences that occur, each with all conventions that share it."""
@@ -169,6 +174,8 @@ class _Translation:
                 reasons.setdefault(choice, []).append(name)
         for name, mean in dialect.means.items():
             own = self.effective(name, c)
+            if mean is not None and abs(mean - mean_defined(self.scores(name, c))) > _CLOSE:
+                reasons.setdefault("rounding", []).append(name)
             for choice in own.refuses if mean is not None else ():
                 if choice in _CONCERNED and self._concerned(choice, own) and name not in reasons.get(choice, ()):
                     reasons.setdefault(choice, []).append(name)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from dataclasses import fields
+from dataclasses import Field, fields
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from karat._internal.model_settings import ModelSettings
-from karat.cli import RUN, argument, command, emit, format_argument
+from karat.cli import RUN, Argument, argument, command, emit, format_argument
 from karat.errors import BadArgument, KaratError, RunFileError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _MODEL_OPTIONS = [one for one in fields(ModelSettings) if one.metadata]
 
 IMPORT = argument(
     "--import", dest="imports", metavar="FILE", action="append", default=[],
-    help="a Python file or module that defines custom metrics or judges",
+    help="a Python file or module that defines custom metrics or judges; repeatable",
 )  # fmt: skip
 _BY = argument(
     "--by", metavar="FIELD", action="append", default=[],
@@ -40,6 +40,14 @@ _WRITE = {
 _FORMAT = format_argument("json", "csv", "markdown", help="csv: one row per query")
 
 
+def _model_argument(one: Field[Any]) -> Argument:
+    """The option of a setting of models, with the setting's own default."""
+    help_text = one.metadata["help"]
+    if "default" not in help_text:
+        help_text += f" (default: {'none' if one.default is None else one.default})"
+    return argument(f"--{one.name.replace('_', '-')}", group=_MODELS, **{**one.metadata, "help": help_text})
+
+
 @command(
     "eval",
     "evaluate a file of samples, or rankings with their gold",
@@ -47,30 +55,40 @@ _FORMAT = format_argument("json", "csv", "markdown", help="csv: one row per quer
         "file", metavar="FILE",
         help="JSONL, JSON, CSV, Parquet, Arrow, TREC; .gz, .zst; a folder, a pattern, s3://…; - for standard input",
     ),
-    argument("metrics", metavar="METRICS", nargs="*", help='such as "recall@1,5,10 ndcg@10 rr"'),
-    argument("--gold", metavar="FILE", help="the gold, if FILE has only the retrieved items"),
+    argument(
+        "metrics", metavar="METRICS", nargs="*",
+        help="such as recall@1,5,10 ndcg@10 rr; karat metrics lists them (default: recall@1,3,5,10 and others)",
+    ),
+    argument("--gold", metavar="FILE", help="the gold, if FILE has only the retrieved items (default: FILE has it)"),
     argument("--judge", default="auto", help='how items are matched, such as "fuzzy(0.8)"; karat judges lists them'),
     argument("--at", choices=("item", "doc"), default="item", help="doc: compare documents, not chunks"),
     argument("--tokens", metavar="FILE:NAME", help="the function that counts tokens for recall@500t (default: words)"),
-    argument("--convention", default="standard", help="whose definitions of the metrics (default: %(default)s)"),
+    argument("--convention", default="standard", help="whose definitions of the metrics"),
     _BY,
     argument("-o", "--output", metavar="RUN", help="save the run as a Parquet file"),
     _FORMAT,
     argument(
         "--min-judged", metavar="SHARE", type=float, default=0.0,
-        help="exit 3 if a smaller share of the queries was judged, or none (default: %(default)s)",
+        help="exit 3 if a smaller share of the queries was judged, or none",
     ),
-    *(argument(f"--{one.name.replace('_', '-')}", group=_MODELS, **one.metadata) for one in _MODEL_OPTIONS),
+    *map(_model_argument, _MODEL_OPTIONS),
     argument("--yes", action="store_true", group=_MODELS, help="do not ask for confirmation of the estimated cost"),
     argument(
         "--jobs", metavar="N", type=int, default=1,
-        help="compare texts in N processes; the result is the same (default: %(default)s)",
+        help="compare texts in N processes; the result is the same",
     ),
     argument("--engine", choices=("local", "spark"), default="local", help="spark: run on a Spark cluster"),
-    argument("--master", default="local[*]", help="the Spark master, such as spark://host:7077 (default: %(default)s)"),
+    argument("--master", default="local[*]", help="the Spark master, such as spark://host:7077"),
     IMPORT,
-    argument("--memory", metavar="SIZE", default="1GiB", help="read larger files in pieces (default: %(default)s)"),
+    argument("--memory", metavar="SIZE", default="1GiB", help="read larger files in pieces"),
     argument("--skip-bad-rows", action="store_true", help="skip rows that cannot be read, and count them"),
+    examples=[
+        ("karat eval samples.jsonl", "the usual metrics"),
+        ('karat eval samples.jsonl "recall@1,5 ndcg@10 rr" -o run.parquet', "choose the metrics, and save the run"),
+        ("karat eval bm25.run ap ndcg@10 --gold qrels.txt", "TREC files"),
+        ('karat eval samples.jsonl recall@5 --judge "fuzzy(0.8)"', "match similar texts, not ids"),
+        ("karat eval samples.jsonl recall@5 --by topic", "the means of each topic, too"),
+    ],
     epilog=_EXIT_CODES,
     aliases=["evaluate"],
 )  # fmt: skip
@@ -101,7 +119,17 @@ def _eval(options: Namespace) -> int:
     return _exit_code(judge) or _check_judged(run, least)
 
 
-@command("show", "print the means of a saved run", RUN, _BY, _FORMAT)
+@command(
+    "show",
+    "print the means of a saved run",
+    RUN,
+    _BY,
+    _FORMAT,
+    examples=[
+        ("karat show run.parquet", "the table of karat eval"),
+        ("karat show run.parquet --format csv", "the scores of every query"),
+    ],
+)
 def _show(options: Namespace) -> None:
     from karat.run.file import load
 
@@ -113,6 +141,7 @@ def _show(options: Namespace) -> None:
     "merge runs over different queries into one run",
     argument("parts", metavar="RUN", nargs="+", help="run files, written by karat eval -o, in any order"),
     argument("-o", "--output", metavar="RUN", required=True, help="save the run of all queries as this file"),
+    examples=[("karat merge part-1.parquet part-2.parquet -o run.parquet", "one run of all queries")],
 )
 def _merge(options: Namespace) -> None:
     from karat.run.merge import merge

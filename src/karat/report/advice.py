@@ -39,7 +39,7 @@ _REMEDIES = {
     "split over chunks": "Larger chunks or more overlap keep a passage in one chunk",
     "right document, wrong chunk": "Try larger chunks, more overlap, or the neighbours of each retrieved chunk",
     "nowhere in the run": "Check that they are in the index under these ids",
-    "not retrieved": "Try another retriever, a hybrid of two (--with RUN shows what both find) or rewritten queries",
+    "not retrieved": "Try another retriever, a hybrid of two (--other RUN shows what both find) or rewritten queries",
 }
 """Advice without a number, by cause."""
 

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from karat._internal.display import (
+    bold,
     cell_width,
+    heading,
     html_table,
     number,
     p_value,
@@ -15,6 +17,7 @@ from karat._internal.display import (
     sanitize,
     signed,
     span,
+    style,
     text_table,
 )
 from karat._internal.output import plain
@@ -28,6 +31,7 @@ _NAME, _SHORT, _QUERY, _LABEL, _GOLD = 32, 16, 40, 30, 3
 _NUMBERS = (1, 2, 3, 5, 6)
 _UNDECIDED = "cannot tell"
 _MOVED = "ranks of its gold"
+_VERDICT = {"better": "good", "worse": "bad", "cannot tell": "unsure", "same": "plain"}
 
 
 def _superscript(letters: str) -> str:
@@ -37,18 +41,22 @@ def _superscript(letters: str) -> str:
 def terminal(comparison: Comparison) -> str:
     """The table, what it cannot show, the slices, and the queries that moved most."""
     if len(comparison.names) > 2:
-        shown = text_table([["", "", *_metrics(comparison)], *_matrix(comparison, _superscript)], gap="   ")
+        header = ["", "", *map(bold, _metrics(comparison))]
+        shown = text_table([header, *_matrix(comparison, _superscript)], gap="   ")
     else:
-        shown = text_table([_header(comparison), *_lines(comparison)], right=_NUMBERS)
-    lines = [paragraph(_caption(comparison), "", ""), "", shown, *map(paragraph, _footnotes(comparison))]
+        both = zip(comparison.rows, _lines(comparison), strict=True)
+        rows = [[*cells, style(winner, _VERDICT[row.verdict])] for row, (*cells, winner) in both]
+        shown = text_table([[*map(bold, _header(comparison))], *rows], right=_NUMBERS)
+    lines = [heading(_caption(comparison)), "", shown, *map(paragraph, _footnotes(comparison))]
     for fields, slices in comparison.slices.items():
         header, rows = _slice_header(comparison, fields), list(_slice_lines(comparison, slices))
         rows = [["" if i and rows[i - 1][0] == row[0] else row[0], *row[1:]] for i, row in enumerate(rows)]
-        lines += ["", text_table([header, *rows], right=_slice_numbers(header))]
+        lines += ["", text_table([[*map(bold, header)], *rows], right=_slice_numbers(header))]
     if moved := _moved(comparison):
-        rows = [["  Moved most", "", moved[0].metric, _MOVED]]
+        rows = [[bold(cell) for cell in ("  Moved most", "", moved[0].metric, _MOVED)]]
         for mark, query_id, text, scores, gold in map(_moved_cells, moved):
-            rows.append([f"{mark} {query_id}", f'"{text}"' if text else "", scores, gold])
+            colored = style(mark, "good" if mark == "▲" else "bad")
+            rows.append([f"{colored} {query_id}", f'"{text}"' if text else "", scores, gold])
         lines += ["", text_table(rows)]
     return "\n".join(lines)
 

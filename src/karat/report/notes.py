@@ -8,11 +8,13 @@ from collections.abc import Callable
 import numpy as np
 
 from karat._internal.display import plural, sanitize
+from karat.metrics import METRICS
 from karat.run import Run
 from karat.samples.id_differences import IdDifference
 from karat.samples.notes import FREE_TEXT, Note
 
 _CAUSES_SHOWN = 3
+_ROUNDING = 1e-9
 Sentence = Callable[[Note, Run], str]
 """Writes a note about a run as a sentence; "" if there is nothing to say."""
 
@@ -20,7 +22,7 @@ Sentence = Callable[[Note, Run], str]
 def remarks(run: Run) -> list[str]:
     """One line for each thing that a reader of the means should know."""
     p = run.provenance
-    lines = [*_failed(run), *_undefined(run), *_copies(run), *_beyond_depth(run)]
+    lines = [*_failed(run), *_undefined(run), *_copies(run), *_above_one(run), *_beyond_depth(run)]
     if p.missing:
         how = "scored 0" if run.convention.missing == "zero" else "left out"
         lines.append(f"{plural(p.missing, 'gold query', 'gold queries')} not in the results: {how}.")
@@ -66,6 +68,18 @@ def _beyond_depth(run: Run) -> list[str]:
     names = [name for metric in run.metrics for name, k in metric.columns if isinstance(k, int) and k > deepest > 0]
     items = plural(deepest, "item was", "items were")
     return [f"At most {items} retrieved for a query, fewer than the cutoff of {', '.join(names)}."] if names else []
+
+
+def _above_one(run: Run) -> list[str]:
+    """Metrics that other libraries let exceed 1; what a custom metric means by 1 is not known."""
+    lines = []
+    for name in [name for m in run.metrics if m.name in METRICS and m.definition.built_in for name in m.names]:
+        high = run.scores[name][run.scores[name] > 1 + _ROUNDING]
+        if len(high):
+            queries = plural(len(high), "query", "queries")
+            why = f"the convention {run.convention.name} does not limit it"
+            lines.append(f"{name} is above 1 for {queries} (highest {high.max():.2f}): {why}.")
+    return lines
 
 
 def _undefined(run: Run) -> list[str]:
@@ -148,6 +162,12 @@ def _ties_by_id(note: Note, run: Run) -> str:
 def _single_precision_ties(note: Note, run: Run) -> str:
     ranks = plural(note.count, "rank was", "ranks were")
     return f"{ranks} decided as ties: the scores are equal in single precision, as in trec_eval."
+
+
+@sentence("infinite_scores")
+def _infinite_scores(note: Note, run: Run) -> str:
+    scores = plural(note.count, "retrieved score is", "retrieved scores are")
+    return f"{scores} infinite: check how {'it is' if note.count == 1 else 'they are'} computed."
 
 
 @sentence("not_in_library")

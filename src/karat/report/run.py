@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from karat._internal.display import html_table, number, paragraph, plural, sanitize, span, text_table
+from karat._internal.display import heading, html_table, number, paragraph, plural, sanitize, span, text_table
 from karat.metrics import Metric
 from karat.report import slices as by_slice
 from karat.report.forms import code, escape, table
@@ -23,7 +23,7 @@ def terminal(run: Run, by: Sequence[str] = ()) -> str:
     """The heading, the means with their intervals, and the footnotes; then the slices by each field."""
     ends, comments = run.interval(), metric_comments(run)
     rows = [[name, f"{number(mean)}  {span(*ends[name])}", comments.get(name, "")] for name, mean in run.mean.items()]
-    lines = [paragraph(_heading(run), "", ""), "", text_table(rows, gap="   "), *footnotes(run)]
+    lines = [heading(_heading(run)), "", text_table(rows, gap="   "), *footnotes(run)]
     return "\n".join([*lines, *(f"\n{by_slice.terminal(run.by(fields))}" for fields in by)])
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from karat._internal.display import html_table, number, paragraph, plural, sanitize, span, text_table
+from karat._internal.display import bold, html_table, number, paragraph, plural, sanitize, span, text_table
 from karat.report.forms import Markdown, code, escape, table
 from karat.run import Run
 from karat.run.slices import Slices
@@ -17,7 +17,7 @@ from karat.run.slices import Slices
 def terminal(slices: Slices) -> str:
     """One row per slice: its number of queries and its means with their intervals."""
     header = _header(slices)
-    shown = text_table([header, *_rows(slices)], right=(1,), gap="   ")
+    shown = text_table([[*map(bold, header)], *_rows(slices)], right=(1,), gap="   ")
     return "\n".join([shown, *map(paragraph, remarks(slices))])
 
 
@@ -66,7 +66,7 @@ def _rows(slices: Slices) -> list[list[str]]:
 def side_by_side(runs: Mapping[str, Run], comments: Mapping[str, str]) -> str:
     """Several runs over the same queries, one column each, with a comment next to some metrics."""
     ends = {name: run.interval() for name, run in runs.items()}
-    rows = [["", *(sanitize(name, 20) for name in runs), ""]]
+    rows = [["", *(bold(sanitize(name, 20)) for name in runs), ""]]
     for metric in next(iter(runs.values())).mean:
         means = [f"{number(run.mean[metric])}  {span(*ends[name][metric])}" for name, run in runs.items()]
         rows.append([metric, *means, comments.get(metric, "")])

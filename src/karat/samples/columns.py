@@ -104,6 +104,10 @@ class Rankings(Protocol):
     plain: bool
     """True if the items are bare strings, which may be ids or texts."""
 
+    @property
+    def infinite(self) -> int:
+        """The number of infinite scores."""
+
     def __len__(self) -> int: ...
 
     def take(self, rows: Sequence[int | None]) -> Rankings:
