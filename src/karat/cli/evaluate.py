@@ -72,6 +72,10 @@ def _model_argument(one: Field[Any]) -> Argument:
         help="exit 3 if a smaller share of the queries was judged, or none",
     ),
     *map(_model_argument, _MODEL_OPTIONS),
+    argument(
+        "--price", metavar="IN,OUT", dest="prices", group=_MODELS,
+        help="dollars per million tokens of prompts and of answers, such as 0.15,0.6",
+    ),
     argument("--yes", action="store_true", group=_MODELS, help="do not ask for confirmation of the estimated cost"),
     argument(
         "--jobs", metavar="N", type=int, default=1,
