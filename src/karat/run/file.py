@@ -347,10 +347,8 @@ def _label_field(items: StoredItems, of: Gold) -> str | None:
 def _nested(columns: Mapping[str, Any], start: Ints) -> pl.Series:
     import polars as pl
 
-    kinds: dict[str, Any] = {
-        "score": pl.Float64, "grade": pl.Float64, "item": pl.Int32, "seen": pl.Boolean,
-        "start": pl.Int64, "end": pl.Int64,
-    }  # fmt: skip
+    kinds: dict[str, Any] = {"item": pl.Int32, "seen": pl.Boolean, **dict.fromkeys(("start", "end"), pl.Int64)}
+    kinds |= dict.fromkeys(("score", "grade"), pl.Float64)
     flat = [
         pl.Series(name, column, dtype=kinds[name]) if name in kinds else _text_column(name, column)
         for name, column in columns.items()
