@@ -143,6 +143,13 @@ def _graded_by(note: Note, run: Run) -> str:
     )
 
 
+@sentence("unknown_field")
+def _unknown_field(note: Note, run: Run) -> str:
+    d = note.details
+    who = plural(note.count, f"{d['in']} has", f"{d['in']}s have")
+    return f'{who} a field "{d["field"]}" and no "{d["meant"]}": rename it if that is what it is.'
+
+
 # How items were ranked and scored: plan
 
 
