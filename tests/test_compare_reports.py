@@ -121,9 +121,7 @@ def test_formats(files):
     table = list(csv.DictReader(io.StringIO(command(*files[:2], "--format", "csv"))))
     assert [float(row["difference"]) for row in table] == [row.difference for row in found.rows]
     assert len(list(csv.DictReader(io.StringIO(command(*files, "--format", "csv"))))) == 9
-    assert command(*files[:2], "--format", "markdown").startswith(
-        "| metric | `main` | `branch` |"
-    )
+    assert command(*files[:2], "--format", "markdown").startswith("| metric | `main` | `branch` |")
     assert r"\begin{tabular}" in command(*files[:2], "--format", "latex")
 
 
@@ -193,8 +191,8 @@ def test_slices_in_every_form(sliced):
     cells = [f"{row.means[0]:.3f}", f"{row.means[1]:.3f}", f"{row.difference:+.3f}", f"[{row.low:+.3f},"]
     given = (*sliced[:2], "--by", "topic", "--by", "topic,lang")
     out = command(*given)
-    assert ["b", "30", *cells] in [line.split()[:6] for line in out.splitlines()]
-    assert "By topic: p is corrected for 2 slices × 2 metrics (Holm)" in out
+    assert f"recall@5  b              30  {'   '.join(cells[:2])}  {cells[2]} [{row.low:+.2f}, {row.high:+.2f}]" in out
+    assert "By topic: the tests are corrected for 2 slices × 2 metrics (Holm)" in out
     assert "a · de" in out
     assert f"| `b` | 30 | {' | '.join(cells)}" in command(*given, "--format", "markdown")
     read = json.loads(command(*given, "--format", "json"))["by"]
@@ -243,7 +241,9 @@ def test_hostile_text_is_harmless(count):
     for shown in (page, html):
         assert "<script" not in outside_code(shown)
     assert "](http" not in outside_code(page)
-    assert {line.count("|") for line in outside_code(page).splitlines() if line.startswith("|")} == ({9, 6} if count == 2 else {4})
+    assert {line.count("|") for line in outside_code(page).splitlines() if line.startswith("|")} == (
+        {9, 6} if count == 2 else {4}
+    )
     assert r"\input" not in paper
     assert r"\textbackslash{}input\{x\}\_\%\&\#" in paper
 

@@ -43,7 +43,7 @@ MISTAKES = [
     ["eval", "samples.jsonl", "--covention", "x"], ["eval", "samples.jsonl", "--convention", "treceval"],
     ["eval", "samples.jsonl", "recall@0"], ["show", "samples.jsonl"], ["show", f"{LONG}.parquet"],
     ["compare", "run.parquet", "part-1.parquet"], ["compare", "main.parquet"], ["diagnose", "run.parquet", "q0l"],
-    ["gate", "run.parquet", "recall@5"], ["gate", "run.parquet", "recall@5 no-drop"],
+    ["gate", "run.parquet", "recall@5"], ["gate", "run.parquet"],
     ["gate", "run.parquet", "recall@7 >= 0.5"], ["rosetta", "samples.jsonl", "recall@5"], ["rosetta", "nothing"],
     ["calibrate", "run.parquet", "samples.jsonl"], ["lint", "run.parquet"], ["metrics", "recal"],
     ["judges", "fuzy"], ["conventions", "rank"], ["cache", "inof"], ["merge", "run.parquet"], ["init", "samples.jsonl"],

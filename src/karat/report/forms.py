@@ -56,7 +56,7 @@ class Latex(str):
 
 
 def escape(text: str, width: int | None = None) -> Markdown:
-    """The text as Markdown that shows it as it is: with backslashes, and as code what would become a link or mention."""
+    """Markdown that shows the text as it is: with backslashes, and as code what would become a link or mention."""
     if isinstance(text, Markdown):
         return text
     parts, done, line = [], 0, sanitize(text, width)

@@ -23,7 +23,7 @@ from karat._internal.arrays import Ints, row_number, starts
 from karat._internal.display import valid_utf8
 from karat._internal.grammar import parse_call
 from karat._internal.output import atomic_path
-from karat.conventions import Convention
+from karat.conventions import CONVENTIONS, STANDARD, Convention
 from karat.errors import BadArgument, KaratError, RunFileError, first_line
 from karat.hits import Gold, Hits
 from karat.hits.totals import Totals
@@ -131,7 +131,7 @@ def load(path: str | os.PathLike[str]) -> Run:
         about = msgspec.json.decode(written)
         if about["format"] > _FORMAT:
             raise RunFileError(f"{source} was written by a newer karat ({about['provenance']['karat']})")
-        return _run(frame, about)
+        return _run(frame, about, str(source))
     except (msgspec.DecodeError, KeyError, TypeError, KaratError, pl.exceptions.PolarsError) as error:
         if isinstance(error, RunFileError):
             raise
@@ -209,7 +209,7 @@ def _texts(values: Sequence[Any]) -> pl.Series:
     return pl.Series([None if v is None else text for v, text in zip(values, safe, strict=True)], dtype=pl.String)
 
 
-def _run(frame: pl.DataFrame, about: dict[str, Any]) -> Run:
+def _run(frame: pl.DataFrame, about: dict[str, Any], file: str) -> Run:
     given = about["provenance"]
     provenance = Provenance.from_dict(_of_judge_name(given["judge"]) | given)
     metrics: tuple[Metric, ...] = tuple(parse_stored(text) for text in provenance.metrics)
@@ -219,12 +219,13 @@ def _run(frame: pl.DataFrame, about: dict[str, Any]) -> Run:
         ids=frame["query_id"].to_list(),
         hits=hits,
         metrics=metrics,
-        convention=read_choices(about["convention"]),
+        convention=read_choices({"order": _older_order(provenance)} | about["convention"]),
         scores={name: frame[name].to_numpy() for name in names},
         provenance=provenance,
         query=frame["query"].to_list() if "query" in frame.columns else None,
         items=None if items is None else _stored_items(frame, hits.gold_items, items),
         meta={name.removeprefix(_META): frame[name].to_list() for name in frame.columns if name.startswith(_META)},
+        file=file,
     )
 
 
@@ -237,6 +238,12 @@ def _of_judge_name(name: str) -> dict[str, Any]:
     compares = {"ids": "id", "contains": "quote", "spans": "span", "claims": "claim", "relevance": "claim"}
     kind = "doc" if call.named.get("at") == "doc" else compares.get(call.name, "text")
     return {"compares": kind, "judge_settings": dict(call.named)}
+
+
+def _older_order(provenance: Provenance) -> str:
+    """The order of lists in files that do not name it: sorted by score, which matters only if a note says so."""
+    sorted_lists = any(note.kind in ("reordered_by_score", "ties_by_id") for note in provenance.notes)
+    return "score" if sorted_lists else CONVENTIONS.get(provenance.convention, STANDARD).order
 
 
 def _hits(frame: pl.DataFrame, *, open_gold: bool) -> Hits:
@@ -340,7 +347,8 @@ def _label_field(items: StoredItems, of: Gold) -> str | None:
 def _nested(columns: Mapping[str, Any], start: Ints) -> pl.Series:
     import polars as pl
 
-    kinds: dict[str, Any] = {"score": pl.Float64, "grade": pl.Float64, "item": pl.Int32, "seen": pl.Boolean}
+    kinds: dict[str, Any] = {"item": pl.Int32, "seen": pl.Boolean, **dict.fromkeys(("start", "end"), pl.Int64)}
+    kinds |= dict.fromkeys(("score", "grade"), pl.Float64)
     flat = [
         pl.Series(name, column, dtype=kinds[name]) if name in kinds else _text_column(name, column)
         for name, column in columns.items()

@@ -10,24 +10,18 @@ import numpy as np
 from karat._internal.arrays import Floats
 from karat._internal.display import number, percent, plural, signed
 from karat.analysis.compare import Comparison, Row
-from karat.metrics import METRICS, Metric
+from karat.metrics import METRICS
 from karat.report.html.markup import Child, Element, data, h
 from karat.run import Run
 from karat.stats import intervals
 
-_USUAL = 5
 _MOST = 5
 _STRIP = (120, 12)
 
 
 def headline(run: Run) -> list[str]:
     """One name for each of the first metrics of the run; of several cutoffs the one nearest to 5."""
-    return [_usual(metric) for metric in run.metrics][:_MOST]
-
-
-def _usual(metric: Metric) -> str:
-    ranks = [(abs(k - _USUAL), name) for name, k in metric.columns if isinstance(k, int)]
-    return min(ranks)[1] if ranks else metric.names[0]
+    return [metric.headline[0] for metric in run.metrics][:_MOST]
 
 
 def meaning(name: str) -> str:
@@ -201,7 +195,9 @@ def slices(run: Run, comparison: Comparison | None = None) -> Element | None:
     if not fields:
         return None
     tables = (_slice(run, field, comparison) for field in fields)
-    return h("section", h("h2", "Slices"), h("div.pairs", *tables), id="slices")
+    means = "A coloured difference is significant (p < 0.05, Holm correction over slices and metrics)."
+    note = None if comparison is None else h("p.note", means)
+    return h("section", h("h2", "Slices"), note, h("div.pairs", *tables), id="slices")
 
 
 def few(values: Sequence[Any]) -> bool:
