@@ -13,6 +13,7 @@ import pytest
 import karat
 from karat.samples.sources import find_source
 from karat.scale.memory import MemoryLimits, larger_than, text_size
+from karat.scale.pieces import Pieces
 
 pa = pytest.importorskip("pyarrow")
 
@@ -54,7 +55,7 @@ def test_frames_without_data_and_several_frames(tmp_path):
 @pytest.mark.parametrize("ending", [".gz", ".zst"])
 def test_a_small_file_that_unpacks_to_a_large_one_is_read_in_pieces(tmp_path, ending):
     path = write(tmp_path / f"samples.jsonl{ending}", b"".join(line(f"q{i}", "x" * 5_000) for i in range(8_000)))
-    assert os.path.getsize(path) < 1_000_000
+    assert path.stat().st_size < 1_000_000
     assert larger_than(path, MEMORY) is not None
     assert larger_than(path, 4 * MEMORY) is None
     assert larger_than(write(tmp_path / f"few.jsonl{ending}", line("q")), MEMORY) is None
@@ -91,8 +92,6 @@ def test_rows_that_grow_are_read_in_smaller_pieces(tmp_path):
     path = write(tmp_path / "samples.jsonl", content)
     run = karat.evaluate(path, "rr", memory=MEMORY)
     assert len(run) == 3_120
-    from karat.scale.pieces import Pieces
-
     limits = MemoryLimits.of(MEMORY)
     pieces = list(Pieces(find_source(path), None, MEMORY // 16, limits, skip_bad_rows=False))
     assert max(sum(len(row["query"]) for row in piece.rows) for piece in pieces) < 2 * MEMORY // 16 // 8 + 400_000
