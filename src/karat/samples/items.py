@@ -46,8 +46,13 @@ class Records(NamedTuple):
     """Scores or grades, if any item has one."""
 
 
-def rankings_of(column: list[Any], ids: Sequence[str], where: Where, texts: list[Any] | None = None) -> Rankings:
-    """Rankings from a column of lists (of strings, records or pairs) or of dicts of scores."""
+def rankings_of(
+    column: list[Any], ids: Sequence[str], where: Where, texts: list[Any] | None = None, *, listed: bool = True
+) -> Rankings:
+    """Rankings from a column of lists (of strings, records or pairs) or of dicts of scores.
+
+    With `listed=False` the lists have no order of their own.
+    """
     if _all_mappings(column):
         _check_types((next(iter(scored)) for scored in column[:_SAMPLED] if scored), column, where, "retrieved")
         return Dicts(column, ids)
@@ -63,7 +68,8 @@ def rankings_of(column: list[Any], ids: Sequence[str], where: Where, texts: list
         types = {dict}
     if any(issubclass(kind, Mapping) for kind in types):
         read = _records(lists, where, "retrieved", "score")
-        return Lists(read.columns, ids, scores=read.numbers, complete=read.complete)
+        own = [listed and not isinstance(given, Mapping) for given in column]
+        return Lists(read.columns, ids, scores=read.numbers, listed=own, complete=read.complete)
     _check_types(ends, lists, where, "retrieved")
     return Lists(dict.fromkeys(_BARE if ends else _RANGED, lists), ids, plain=True)
 
