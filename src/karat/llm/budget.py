@@ -164,9 +164,10 @@ class Budget:
             left = f"{max(limits.max_tokens - sum(used), 0):,.0f} left, {which} may use {sum(own):,.0f}"
             return f"the budget of {limits.max_tokens:,} tokens {state} ({left})"
         if limits.max_cost is not None and self.price is not None:
-            rest, cost = limits.max_cost - self.price.cost(*used), self.price.cost
-            if cost(*tokens) > rest:
-                left = f"{dollars(max(rest, 0))} left, {which} may cost {dollars(cost(*own))}"
+            cost = self.price.cost
+            unspent = limits.max_cost - cost(*used)
+            if cost(*tokens) > unspent:
+                left = f"{dollars(max(unspent, 0))} left, {which} may cost {dollars(cost(*own))}"
                 return f"the budget of {dollars(limits.max_cost)} {state} ({left})"
         return None
 
