@@ -22,7 +22,7 @@ Sentence = Callable[[Note, Run], str]
 def remarks(run: Run) -> list[str]:
     """One line for each thing that a reader of the means should know."""
     p = run.provenance
-    lines = [*_failed(run), *_undefined(run), *_copies(run), *_above_one(run)]
+    lines = [*_failed(run), *_undefined(run), *_copies(run), *_above_one(run), *_beyond_depth(run)]
     if p.missing:
         how = "scored 0" if run.convention.missing == "zero" else "left out"
         lines.append(f"{plural(p.missing, 'gold query', 'gold queries')} not in the results: {how}.")
@@ -60,6 +60,14 @@ def _copies(run: Run) -> list[str]:
         return []
     which = plural(queries, "query retrieved a relevant item", "queries retrieved a relevant item")
     return [f"{which} more than once: each copy takes a rank but counts only once."]
+
+
+def _beyond_depth(run: Run) -> list[str]:
+    """Metrics with a cutoff that no ranking reaches."""
+    deepest = int(run.all_hits.depth.max(initial=0))
+    names = [name for metric in run.metrics for name, k in metric.columns if isinstance(k, int) and k > deepest > 0]
+    items = plural(deepest, "item was", "items were")
+    return [f"At most {items} retrieved for a query, fewer than the cutoff of {', '.join(names)}."] if names else []
 
 
 def _above_one(run: Run) -> list[str]:
@@ -133,6 +141,13 @@ def _graded_by(note: Note, run: Run) -> str:
     return f"{note.details['source']}: " + (
         f"grades from column {column}." if column else "every gold item has grade 1."
     )
+
+
+@sentence("unknown_field")
+def _unknown_field(note: Note, run: Run) -> str:
+    d = note.details
+    who = plural(note.count, f"{d['in']} has", f"{d['in']}s have")
+    return f'{who} a field "{d["field"]}" and no "{d["meant"]}": rename it if that is what it is.'
 
 
 # How items were ranked and scored: plan

@@ -15,6 +15,7 @@ from karat.conventions import Convention
 from karat.errors import InputError
 from karat.samples.columns import Field, Found, Keys, RepeatedKey
 from karat.samples.keys import as_id, by_id, check_items, number_of, without_copies
+from karat.samples.notes import Note
 from karat.samples.rankings.score_order import order
 
 _NULL = -1
@@ -33,6 +34,7 @@ class Lists:
         listed: Sequence[bool] | None = None,
         plain: bool = False,
         complete: frozenset[Field] | None = None,
+        notes: tuple[Note, ...] = (),
     ) -> None:
         """`listed` is False for rankings without an order of their own, as from long tables; by default all True."""
         self.columns = columns
@@ -42,6 +44,7 @@ class Lists:
         self.scores = scores
         self.listed = [True] * len(ids) if listed is None else listed
         self.plain = plain
+        self.notes = notes
         self._orders: dict[tuple[object, ...], list[Sequence[int]]] = {}
 
     def __len__(self) -> int:
