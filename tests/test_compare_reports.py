@@ -192,8 +192,8 @@ def test_slices_in_every_form(sliced):
     cells = [f"{row.means[0]:.3f}", f"{row.means[1]:.3f}", f"{row.difference:+.3f}", f"[{row.low:+.3f},"]
     given = (*sliced[:2], "--by", "topic", "--by", "topic,lang")
     out = command(*given)
-    assert ["b", "30", *cells] in [line.split()[:6] for line in out.splitlines()]
-    assert "By topic: p is corrected for 2 slices × 2 metrics (Holm)" in out
+    assert f"recall@5  b              30  {'   '.join(cells[:2])}  {cells[2]} [{row.low:+.2f}, {row.high:+.2f}]" in out
+    assert "By topic: the tests are corrected for 2 slices × 2 metrics (Holm)" in out
     assert "a · de" in out
     assert f"| <code>b</code> | 30 | {' | '.join(cells)}" in command(*given, "--format", "markdown")
     read = json.loads(command(*given, "--format", "json"))["by"]

@@ -51,7 +51,7 @@ def test_what_it_writes_runs(tmp_path):
     assert 0.7 < kept.mean["recall@5"] < 1  # something is left to be found
 
 
-def test_a_worse_retriever_is_stopped(tmp_path):
+def test_a_worse_retriever_is_stopped(tmp_path, monkeypatch):
     run(KARAT, "init", cwd=tmp_path)
     evaluated(tmp_path)
     (tmp_path / "retrieval/run.parquet").rename(tmp_path / "retrieval/baseline.parquet")
@@ -61,6 +61,10 @@ def test_a_worse_retriever_is_stopped(tmp_path):
     out = gated(tmp_path, code=1)
     assert re.search("FAIL +must-pass, password", out)
     assert re.search("FAIL +recall@5 no-drop", out)
+    assert "::error" not in out
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    line = (tmp_path / "retrieval/golden.jsonl").read_text("utf-8").partition('"password"')[0].count("\n") + 1
+    assert f"::error file=retrieval/golden.jsonl,line={line}," in gated(tmp_path, code=1)
 
 
 def test_the_next_steps_are_commands_that_run(tmp_path):

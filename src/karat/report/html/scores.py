@@ -195,7 +195,9 @@ def slices(run: Run, comparison: Comparison | None = None) -> Element | None:
     if not fields:
         return None
     tables = (_slice(run, field, comparison) for field in fields)
-    return h("section", h("h2", "Slices"), h("div.pairs", *tables), id="slices")
+    means = "A coloured difference is significant (p < 0.05, Holm correction over slices and metrics)."
+    note = None if comparison is None else h("p.note", means)
+    return h("section", h("h2", "Slices"), note, h("div.pairs", *tables), id="slices")
 
 
 def few(values: Sequence[Any]) -> bool:
