@@ -251,7 +251,7 @@ def definitions(rows: Sequence[tuple[str, str]], widest: int = 32, default: int 
     return "\n".join(lines)
 
 
-def commands(rows: Sequence[tuple[str, str]], default: int = sys.maxsize) -> str:
+def commands(rows: Sequence[tuple[str, str]], default: int = 80) -> str:
     """Shell commands with explanations beside them, or below them if the terminal is narrow; each can be copied."""
     width = terminal_width(default)
     first, last = (max(columns(row[i]) for row in rows) for i in (0, 1))

@@ -103,7 +103,7 @@ class _Parser(ArgumentParser):
 
     def __init__(self, program: str, about: str, examples: Sequence[Example], more: str = "") -> None:
         more = "\n".join(map(_folded, more.rstrip().splitlines()))
-        shown = f"{bold('examples')}:\n{commands(examples, default=_WIDTH)}"
+        shown = f"{bold('examples')}:\n{commands(examples)}"
         super().__init__(
             program, description=paragraph(about, "", "", default=_WIDTH), formatter_class=_Format,
             epilog="\n\n".join(filter(None, (more, shown))),
@@ -170,7 +170,7 @@ _COLOR = argument(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code; 2 if the input is not usable, 3 if a model judged nothing."""
+    """Run a command and return its exit code; 2 if the input is not usable, 3 if too few queries were judged."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a character that the terminal cannot encode is escaped
             stream.reconfigure(errors="backslashreplace")
@@ -239,7 +239,7 @@ def _help(given: list[str]) -> NoReturn:
         "usage: karat COMMAND …",
         paragraph(about, "", "", default=_WIDTH),
         f"{bold('commands')}:\n{definitions(names, default=_WIDTH)}",
-        f"{bold('examples')}:\n{commands(_EXAMPLES, default=_WIDTH)}",
+        f"{bold('examples')}:\n{commands(_EXAMPLES)}",
     ]
     print("\n\n".join(parts), file=out)
     raise SystemExit(0 if given else 2)

@@ -121,14 +121,21 @@ def _slice_tables(comparison: Comparison) -> list[Markdown]:
 
 
 def latex(comparison: Comparison) -> str:
-    """The table for a paper."""
-    if len(comparison.names) > 2:
-        rows = [[letter, name, *map(Latex, cells)] for letter, name, *cells in _matrix(comparison, "$^{{{}}}$".format)]
-        return latex_table(["", "run", *_metrics(comparison)], rows, left=2)
-    rows = []
-    for metric, first, second, difference, ends, p, counts, _ in _lines(comparison):
-        rows.append([metric, first, second, _math(difference), _math(ends), _math(p), counts])
-    return latex_table(["metric", *_header(comparison)[1:-1]], rows)
+    """The tables for a paper: all queries, then the slices by each field."""
+    two, raised = len(comparison.names) == 2, "$^{{{}}}$".format
+    if two:
+        rows = [[*cells[:3], *map(_math, cells[3:6]), cells[6]] for cells in _lines(comparison)]
+        tables = [latex_table(["metric", *_header(comparison)[1:-1]], rows)]
+    else:
+        rows = [[letter, name, *map(Latex, cells)] for letter, name, *cells in _matrix(comparison, raised)]
+        tables = [latex_table(["", "run", *_metrics(comparison)], rows, left=2)]
+    for fields, slices in comparison.slices.items():
+        rows = [
+            [*cells[:5], *map(_math, cells[5:8]), cells[8]] if two else [*cells[:3], *map(Latex, cells[3:])]
+            for cells in _slice_lines(comparison, slices, raised)
+        ]
+        tables.append(latex_table(_slice_header(comparison, fields), rows, left=2))
+    return "\n\n".join(tables)
 
 
 def csv(comparison: Comparison) -> str:
