@@ -132,16 +132,18 @@ def _records(lists: list[Sequence[Any]], where: Where, side: str, number: str) -
 
 
 def _unknown_fields(rows: list[list[Record]], used: set[str], side: str, number: str) -> tuple[Note, ...]:
-    """Notes on fields that are not used, but have a name like one that is, in records that lack it."""
+    """Notes on fields that are not used, some with a name like one that is, in records that lack it."""
     notes = []
     for name in sorted(map(str, used - {*_FIELDS, number})):
         meant = number if name in LONG[number] else nearest(name, (*_FIELDS, number), cutoff=_SIMILAR)
         having = [item for items in rows for item in items if name in item and meant not in item]
         if meant == number:
             having = [item for item in having if isinstance(item[name], int | float)]
+        details = {"in": f"{side} record", "field": name}
         if meant is not None and having:
-            details = {"in": f"{side} record", "field": name, "meant": meant}
-            notes.append(Note("unknown_field", len(having), details=details))
+            notes.append(Note("unknown_field", len(having), details=details | {"meant": meant}))
+        else:
+            notes.append(Note("unused_field", sum(name in item for items in rows for item in items), details=details))
     return tuple(notes)
 
 
