@@ -67,7 +67,8 @@ def check_corpus(tests: TestSet, documents: Documents) -> list[Problem]:
     for gold in reversed(different.values()):
         if gold.grade > 0 and (why := documents.lacks(gold)) is not None:
             tally.add(f"{sanitize(gold.query_id, _ID_SHOWN)}: {sanitize(gold.name, _SHOWN)}: {why}")
-    text = f"{plural(tally.count, 'gold item is', 'gold items are')} not in the corpus: no retriever can find them."
+    items, them = plural(tally.count, "gold item is", "gold items are"), "it" if tally.count == 1 else "them"
+    text = f"{items} not in the corpus: no retriever can find {them}."
     return problems(tally, "not in the corpus", text, serious=True)
 
 
