@@ -19,8 +19,9 @@ from karat.metrics.names import parse_stored
 from karat.run import Run
 from karat.run.file import as_run
 from karat.samples.notes import Note
+from karat.stats import MIN_QUERIES
 from karat.stats.agreement import Agreement, agree
-from karat.stats.prediction_powered import MIN_LABELLED, Corrected, correct
+from karat.stats.prediction_powered import Corrected, correct
 
 _MAX_SHIFT = 3
 """Standard errors beyond which the labelled queries are not a random sample."""
@@ -172,8 +173,8 @@ def _warnings(run: Run, labelled: _Labelled, corrected: Corrected | None) -> lis
         notes.append(Note("undefined", undefined, details={"metric": labelled.metric}))
     shifted = abs(corrected.shift) > _MAX_SHIFT
     notes.append(Note("not_random" if shifted else "assumes_random", details={"shift": corrected.shift}))
-    if corrected.labelled < MIN_LABELLED:
-        notes.append(Note("too_few_labelled", MIN_LABELLED))
+    if corrected.labelled < MIN_QUERIES:
+        notes.append(Note("too_few_labelled", MIN_QUERIES))
     return notes
 
 
