@@ -110,8 +110,17 @@ def test_a_significant_drop_fails():
 def test_one_sided_p_of_a_few_changed_queries_is_exact():
     gate = karat.gate(made([0] * 4 + [1] * 36), "recall@1 no-drop", baseline=GOOD)
     assert gate.checks[0].figures["p"] == 1 / 16
-    said = "1.000 → 0.900  (-0.100 [-0.20, -0.03], p = 0.062, 40 queries): not significant; a tolerance would decide"
-    assert gate.checks[0].text == said
+    assert gate.checks[0].text == "1.000 → 0.900  (-0.100 [-0.24, +0.02], p = 0.062, 40 queries)"
+
+
+def test_a_drop_that_only_the_correction_makes_insignificant_is_named():
+    topic = [str(i // 30) for i in range(300)]
+    run = made([0 if i % 30 < 6 else 1 for i in range(300)], topic=topic)
+    gate = karat.gate(run, "recall@1 no-drop", baseline=made([1] * 300, topic=topic), by="topic")
+    one = check(gate, "recall@1 no-drop", "3")
+    assert one.passed
+    assert one.figures["high"] < 0 < 0.05 < one.figures["p"]
+    assert one.text.endswith("30 queries): not significant; a tolerance would decide")
 
 
 def test_tolerances():
@@ -143,7 +152,7 @@ def test_the_collapse_of_one_slice_is_not_hidden():
     assert check(gate, "recall@1 no-drop").passed
     assert not check(gate, "recall@1 no-drop", "billing").passed
     assert check(gate, "recall@1 no-drop", "sharing").passed
-    assert "FAIL  recall@1 no-drop, billing  1.000 → 0.000 (-1.000 [-1.00, -1.00], p" in repr(gate)
+    assert "FAIL  recall@1 no-drop, billing  1.000 → 0.000 (-1.000 [-1.00, -0.38], p" in repr(gate)
 
 
 def test_a_small_slice_is_reported():
@@ -186,7 +195,7 @@ def test_gates_that_cannot_be_decided():
         karat.gate(karat.evaluate(retrieved=[["a"]], gold=[[]], metrics="recall@1"), "recall@1 >= 0.5")
     with pytest.raises(karat.BadArgument, match="defined for 40 queries of 40; expected at least 41"):
         karat.gate(GOOD, "recall@1 >= 0.5", min_defined=41)
-    with pytest.raises(karat.BadArgument, match="no interval"):
+    with pytest.raises(karat.BadArgument, match="1 query is too few for an interval, it takes at least 5"):
         karat.gate(made([1]), "recall@1 lower >= 0.5")
     with pytest.raises(karat.UnknownName, match="topic"):
         karat.gate(GOOD, "recall@1 no-drop", baseline=GOOD, by="topic")

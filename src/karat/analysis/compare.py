@@ -22,7 +22,8 @@ from karat.metrics import Metric, parse_all
 from karat.run import Run
 from karat.run.file import as_run
 from karat.samples.notes import Note
-from karat.stats import ALPHA, Paired, detectable, holm, paired_tests
+from karat.stats import ALPHA, Paired, Test, detectable, holm, paired_tests
+from karat.stats.paired import check_test
 
 if TYPE_CHECKING:
     import polars as pl
@@ -100,6 +101,7 @@ class Comparison(Result):
     """The scores of each run over these queries; NaN in all runs if undefined in one."""
     notes: tuple[Note, ...]
     """Differences between the runs, and what was excluded; `remarks()` has the sentences."""
+    test: Test = "sign-flip"
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -108,7 +110,7 @@ class Comparison(Result):
     def rows(self) -> list[Row]:
         """One row per metric."""
         pairs = list(combinations(range(len(self.scores)), 2))
-        tests = {(i, j): paired_tests(self.scores[i], self.scores[j]) for i, j in pairs}
+        tests = {(i, j): paired_tests(self.scores[i], self.scores[j], test=self.test) for i, j in pairs}
         by_metric = {metric: [tests[pair][metric] for pair in pairs] for metric in self.scores[0]}
         return [
             _row(metric, [scores[metric] for scores in self.scores], dict(zip(pairs, corrected, strict=True)))
@@ -165,6 +167,7 @@ def compare(
     metrics: str | Metric | Iterable[str | Metric] | None = None,
     names: Sequence[str] | None = None,
     allow_mismatch: bool = False,
+    test: Test = "sign-flip",
 ) -> Comparison:
     """Compare runs query by query.
 
@@ -176,11 +179,13 @@ def compare(
         names: one name per run; default: the names of the files, or A, B, ….
         allow_mismatch: compare runs of different queries, gold, judges or conventions, over the queries in all of
             them. By default these are refused.
+        test: "sign-flip", which assumes that gains and losses are alike, or "bounded", which holds for skewed
+            differences too, such as many small gains and a few large losses, and detects less.
 
     Returns:
-        A `Comparison`: `rows` (one per metric, with the difference, its 95 % interval, the p-value of a sign-flip
-        test corrected by Holm's method, and a verdict), `moved()` (the queries that changed most), `table`,
-        `remarks()`, `to_dict()`, `to_markdown()`, `to_latex()`.
+        A `Comparison`: `rows` (one per metric, with the difference, its 95 % interval, the p-value corrected by
+        Holm's method, and a verdict), `moved()` (the queries that changed most), `table`, `remarks()`, `to_dict()`,
+        `to_markdown()`, `to_latex()`.
 
     Example:
         >>> comparison = karat.compare("main.parquet", "branch.parquet")
@@ -205,7 +210,7 @@ def compare(
         raise BadArgument("no query is in every run", got=sizes)
     if len(ids) < max(sizes.values()):
         notes.append(Note("shared_queries", len(ids), details={"sizes": sizes}))
-    return Comparison(labels, runs, ids, _aligned(runs, ids, columns), (*notes, *not_shared))
+    return Comparison(labels, runs, ids, _aligned(runs, ids, columns), (*notes, *not_shared), check_test(test))
 
 
 def _names(given: Sequence[object], names: Sequence[str] | None) -> list[str]:

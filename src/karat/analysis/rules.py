@@ -14,7 +14,7 @@ from karat.errors import BadArgument, KaratError, unknown
 from karat.judges.protocol import share_of_one
 from karat.metrics import parse
 from karat.run import Run
-from karat.stats import difference_intervals
+from karat.stats import MIN_QUERIES, difference_intervals
 from karat.stats.paired import maxt_p_values, min_queries
 
 _LIMIT = re.compile(r"(?P<metric>.+?)(?P<lower>\s+lower)?\s*(?P<sign>>=|<=|≥|≤|>|<)(?P<value>.*)", re.DOTALL)
@@ -185,7 +185,9 @@ def check_limit(run: Run, rule: Limit) -> Check:
     """Compare a mean, or the lower end of its interval, with a number."""
     mean, (low, high) = run.mean[rule.metric], run.interval()[rule.metric]
     if rule.lower and low != low:
-        raise BadArgument(f"{rule.metric} has no interval: too few queries", hint=f"{rule.metric} {rule.sign} …")
+        few = plural(_defined(run.scores[rule.metric]), "query is", "queries are")
+        problem = f"{rule}: {few} too few for an interval, it takes at least {MIN_QUERIES}"
+        raise BadArgument(problem, hint=str(rule._replace(lower=False)))
     between = f"[{_distinct(low, rule.value, 2)}, {high:.2f}]" if rule.lower else span(low, high)
     figures = {"mean": mean, "low": low, "high": high, "queries": _defined(run.scores[rule.metric])}
     text = f"{_distinct(mean, rule.value)} {between}".rstrip()
@@ -274,6 +276,7 @@ def _change(drop: _Drop, baseline: str) -> str:
         return f"{signed(drop.difference)} against {baseline}"
     between = f" {span(drop.low, drop.high, sign='+')}".rstrip()
     few = plural(drop.queries, "query", "queries")
+    few += ", too few for an interval" if drop.low != drop.low else ""
     how = f"({signed(drop.difference)}{between}, {p_equals(drop.p)}, {few})"
     return f"{number(drop.before)} → {number(drop.after)}  {how}"
 

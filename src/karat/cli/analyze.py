@@ -24,13 +24,20 @@ exit code: 0 passed, 1 failed, 2 could not decide (bad input, or a baseline with
     argument("others", metavar="RUN", nargs="+", help="the run files to compare with it"),
     argument("--metrics", nargs="+", default=(), help='metrics that all runs have, such as "recall@5 ndcg@10"'),
     argument("--allow", action="store_true", help="compare runs of different data or settings over the shared queries"),
+    argument(
+        "--test",
+        choices=("sign-flip", "bounded"),
+        default="sign-flip",
+        help="sign-flip assumes that gains and losses are alike, bounded assumes nothing (default: %(default)s)",
+    ),
     format_argument("json", "csv", "markdown", "latex"),
 )
 def _compare(options: Namespace) -> None:
     from karat.analysis.compare import compare
 
     metrics = " ".join(options.metrics) or None
-    emit(compare(options.first, *options.others, metrics=metrics, allow_mismatch=options.allow), options.format)
+    compared = compare(options.first, *options.others, metrics=metrics, allow_mismatch=options.allow, test=options.test)
+    emit(compared, options.format)
 
 
 @command(

@@ -93,7 +93,13 @@ def data(comparison: Comparison) -> dict[str, Any]:
         pairs = [{"first": names[pair.first], "second": names[pair.second], **pair.numbers()} for pair in row.pairs]
         means = dict(zip(names, row.means, strict=True))
         rows.append({**row._asdict(), "means": means, "verdict": row.verdict, "pairs": pairs})
-    values = {"names": names, "queries": len(comparison), "rows": rows, "moved": comparison.moved()}
+    values = {
+        "names": names,
+        "queries": len(comparison),
+        "test": comparison.test,
+        "rows": rows,
+        "moved": comparison.moved(),
+    }
     return dict(plain(values | {"remarks": remarks(comparison)}))
 
 
@@ -142,11 +148,13 @@ def _footnotes(comparison: Comparison) -> list[str]:
     """How the runs were tested, what the table cannot show, and the remarks."""
     rows, notes = comparison.rows, []
     if len(comparison.names) > 2:
-        test = f"sign-flip test, p < 0.05, Holm correction over the {len(rows[0].pairs)} pairs of a metric"
+        test = f"{comparison.test} test, p < 0.05, Holm correction over the {len(rows[0].pairs)} pairs of a metric"
         notes.append(f"A raised letter: significantly better than that run ({test}).")
     else:
         if len(rows) > 1:
             notes.append(f"p is corrected for {len(rows)} metrics (Holm); the intervals are not.")
+        if comparison.test == "bounded":
+            notes.append("Bounded test: p and the intervals assume nothing about the differences.")
         notes += _detectable(rows)
     return [*notes, *remarks(comparison)]
 

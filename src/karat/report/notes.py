@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from karat._internal.display import plural, sanitize
 from karat.run import Run
 from karat.samples.notes import FREE_TEXT, Note
+from karat.stats import MIN_QUERIES
 
 _CAUSES_SHOWN = 3
 Sentence = Callable[[Note, Run], str]
@@ -19,7 +20,8 @@ Sentence = Callable[[Note, Run], str]
 def remarks(run: Run) -> list[str]:
     """One line for each thing that a reader of the means should know."""
     p = run.provenance
-    lines = [*_failed(run), *_undefined(run), *_copies(run)]
+    lines = [*_failed(run), *too_few({name: len(run) - count for name, count in run.undefined.items()})]
+    lines += [*_undefined(run), *_copies(run)]
     if p.missing:
         how = "scored 0" if run.convention.missing == "zero" else "left out"
         lines.append(f"{plural(p.missing, 'gold query', 'gold queries')} not in the results: {how}.")
@@ -29,6 +31,20 @@ def remarks(run: Run) -> list[str]:
         lines.append(f"{plural(p.skipped, 'row', 'rows')} could not be read: skipped.")
     lines += [text for note in p.notes if (text := SENTENCES.get(note.kind, _any_kind)(note, run))]
     return [sanitize(line) for line in lines]
+
+
+def too_few(defined: Mapping[str, int]) -> list[str]:
+    """The metrics without an interval, given the number of queries for which each is defined."""
+    small: dict[int, list[str]] = {}
+    for name, count in defined.items():
+        if 0 < count < MIN_QUERIES:
+            small.setdefault(count, []).append(name)
+    lines = []
+    for count, names in sorted(small.items()):
+        which = "" if len(names) == len(defined) else f" of {', '.join(names)}"
+        few = plural(count, "query is", "queries are")
+        lines.append(f"{few} too few for an interval{which}: it takes at least {MIN_QUERIES}.")
+    return lines
 
 
 def _failed(run: Run) -> list[str]:

@@ -8,28 +8,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from karat._internal.display import html_table, number, sanitize, span, text_table
-from karat.report.forms import code, table
+from karat._internal.display import html_table, number, paragraph, plural, sanitize, span, text_table
+from karat.report.forms import code, escape, table
 from karat.run import Run
 from karat.run.run import Slices
+from karat.stats import MIN_QUERIES
+
+_NAMED = 5
 
 
 def terminal(slices: Slices) -> str:
     """One row per value of the field: its number of queries and its means."""
     header = _header(slices)
-    return text_table([header, *_rows(slices)], right=range(1, len(header)))
+    return "\n".join(
+        [text_table([header, *_rows(slices)], right=range(1, len(header))), *map(paragraph, _small(slices))]
+    )
 
 
 def markdown(slices: Slices) -> str:
     """The same table as Markdown."""
     field, queries, *metrics = _header(slices)
     rows = [[code(value, 80), *cells] for value, (_, *cells) in zip(slices, _rows(slices), strict=True)]
-    return table([code(field, 80), queries, *map(code, metrics)], rows, right=range(1, len(metrics) + 2))
+    shown = table([code(field, 80), queries, *map(code, metrics)], rows, right=range(1, len(metrics) + 2))
+    return "\n\n".join([shown, *map(escape, _small(slices))])
 
 
 def html(slices: Slices) -> str:
     """The same table as HTML, for notebooks."""
-    return html_table(_header(slices), _rows(slices), f"by {slices.field}")
+    return html_table(_header(slices), _rows(slices), " · ".join([f"by {slices.field}", *_small(slices)]))
 
 
 def data(slices: Slices) -> dict[str, Any]:
@@ -48,6 +54,16 @@ def _header(slices: Slices) -> list[str]:
 
 def _rows(slices: Slices) -> list[list[str]]:
     return [[sanitize(value, 40), f"{len(run):,}", *map(number, run.mean.values())] for value, run in slices.items()]
+
+
+def _small(slices: Slices) -> list[str]:
+    """The slices that are too small for an interval."""
+    small = [sanitize(value, 40) for value, run in slices.items() if len(run) < MIN_QUERIES]
+    if not small:
+        return []
+    which = ", ".join(small[:_NAMED]) + (", …" if len(small) > _NAMED else "")
+    few = f"{len(small):,} of {plural(len(slices), 'slice', 'slices')}"
+    return [f"{few} ({which}) with fewer than {MIN_QUERIES} queries: too few for an interval."]
 
 
 def side_by_side(runs: Mapping[str, Run], comments: Mapping[str, str]) -> str:

@@ -97,7 +97,7 @@ def bounded_interval(values: Floats, worst: float, best: float, level: float) ->
 class _Moments(NamedTuple):
     """The number of scores, their mean, and the sums of their squared and cubed deviations."""
 
-    count: int
+    size: int
     mean: float
     squares: float
     cubes: float
@@ -111,7 +111,7 @@ class _Moments(NamedTuple):
 
     def with_score(self, score: float) -> _WeightedMean:
         """The distribution of the weighted mean of these scores and one more."""
-        n, distance = self.count, score - self.mean
+        n, distance = self.size, score - self.mean
         mean = self.mean + distance / (n + 1)
         squares = self.squares + distance**2 * n / (n + 1)
         if squares <= 0:

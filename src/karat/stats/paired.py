@@ -120,15 +120,20 @@ class Paired(NamedTuple):
     n: int
 
 
-def paired_test(a: ArrayLike, b: ArrayLike, *, test: Test = "sign-flip", seed: int = SEED) -> Paired:
-    """Compare two scores of each query; NaN is undefined."""
+def check_test(test: Test) -> Test:
+    """The test, if there is one of this name."""
     if test not in get_args(Test):
         raise unknown("test", str(test), get_args(Test), f"one of: {', '.join(get_args(Test))}")
+    return test
+
+
+def paired_test(a: ArrayLike, b: ArrayLike, *, test: Test = "sign-flip", seed: int = SEED) -> Paired:
+    """Compare two scores of each query; NaN is undefined."""
+    bounded = check_test(test) == "bounded"
     difference = _differences(np.asarray(a, float), np.asarray(b, float))
     defined = difference[~np.isnan(difference)]
     if not len(defined):
         return Paired(nan, nan, nan, nan, 0, 0, 0, 0)
-    bounded = test == "bounded"
     ends = difference_intervals({"": defined}, bounded=bounded)[""]
     p = bounded_p(defined) if bounded else sign_flip(defined, seed=seed)
     won, lost = int((defined > 0).sum()), int((defined < 0).sum())

@@ -102,7 +102,7 @@ def calibrate(
         corrected=corrected,
         notes=(
             Note("labels_read", details=details), *matched.notes, *labelled.notes,
-            *_warnings(judged, labelled, corrected),
+            *_few(agreement), *_warnings(judged, labelled, corrected),
         ),
     )  # fmt: skip
 
@@ -162,6 +162,13 @@ def _corrected(run: Run, labelled: _Labelled, level: float) -> Corrected | None:
     defined = ~np.isnan(scores)
     place = np.cumsum(defined) - 1
     return correct(scores[defined], place[labelled.rows], labelled.scores, level)
+
+
+def _few(agreement: Agreement | None) -> list[Note]:
+    """A note if too few queries have labels for the intervals of the agreement."""
+    if agreement is None or agreement.queries >= MIN_QUERIES:
+        return []
+    return [Note("too_few_for_interval", agreement.queries)]
 
 
 def _warnings(run: Run, labelled: _Labelled, corrected: Corrected | None) -> list[Note]:

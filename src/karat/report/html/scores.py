@@ -13,7 +13,7 @@ from karat.analysis.compare import Comparison
 from karat.metrics import METRICS, Metric
 from karat.report.html.markup import Child, Element, data, h
 from karat.run import Run
-from karat.stats import intervals
+from karat.stats import MIN_QUERIES, intervals
 
 _USUAL = 5
 _MOST = 5
@@ -118,7 +118,7 @@ def means(run: Run, comparison: Comparison | None = None) -> Element:
 
 def _tile(run: Run, name: str, gained: float | None) -> Element:
     ends = run.interval()[name]
-    sure = between(*ends) if ends.low == ends.low else "no interval"
+    sure = between(*ends) if ends.low == ends.low else "too few queries for an interval"
     return h(
         "article.tile",
         h("h3", name),
@@ -218,4 +218,6 @@ def _slice(run: Run, field: str) -> Element:
         rest = [number(part.mean[name]) for name in names[1:]]
         rows.append([data(value), f"{len(part):,}", number(mean), between(*ends), strip(mean, *ends), *rest])
     header: list[Child] = [data(field), "queries", first, "95 % interval", "from 0 to 1", *names[1:]]
-    return table(f"By {field}, worst first", header, rows, text=(0, 4))
+    small = any(len(part) < MIN_QUERIES for part in parts.values())
+    note = h("p.note", f"Fewer than {MIN_QUERIES} queries are too few for an interval.") if small else None
+    return h("div.wide", table(f"By {field}, worst first", header, rows, text=(0, 4)), note)
