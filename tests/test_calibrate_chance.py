@@ -107,7 +107,7 @@ def test_an_uninformative_judge_does_not_widen_the_interval(labelled):
 
 
 def test_a_useless_judge_and_high_scores():
-    """Nine of ten labels alike: the interval of the labels must not be too narrow, and hardly any wider with a judge."""
+    """Most labels are alike: their interval must not be too narrow, and hardly any wider with the judge."""
 
     def make(rng, queries):
         return (rng.random(queries) < 0.95).astype(float), rng.beta(5, 1, queries), 0.95

@@ -206,7 +206,10 @@ def test_formats(files):
     assert "| judge&#58; yes | 8 | 0 |" in call(*files, "--format", "markdown")
     open_metric = json.loads(call(*files, "--format", "json", "--metric", "precision@2"))
     assert open_metric["corrected"] is None
-    assert json.loads(call(*files, "--format", "json", "--metric", "recall@2", "--seen", "1"))["corrected"] is None
+    assert (
+        json.loads(call(*files, "--format", "json", "--metric", "recall@2", "--labelled-depth", "1"))["corrected"]
+        is None
+    )
 
 
 def test_standard_input(files):

@@ -78,11 +78,25 @@ def test_eval_by_field(samples):
     assert "Did you mean topic?" in run("eval", samples, "--by", "topik", code=2)
 
 
+def test_eval_by_several_fields(tmp_path):
+    path = tmp_path / "samples.jsonl"
+    rows = [{"retrieved": ["a"], "gold": ["a"], "topic": "xy"[i % 2], "lang": ["en", "de"][i // 4]} for i in range(8)]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    given = ("eval", path, "recall@5", "--by", "topic", "--by", "topic,lang")
+    out = run(*given)
+    assert out.index("  topic ") < out.index("  topic · lang ")
+    assert "y · de 2 1.000" in words(out)
+    assert "| <code>y · de</code> | 2 | 1.000" in run(*given, "--format", "markdown")
+    read = json.loads(run(*given, "--format", "json"))["by"]
+    assert [read["topic"]["x"]["queries"], read["topic,lang"]["x · en"]["queries"]] == [4, 2]
+    assert run(*given, "--format", "csv").splitlines()[::5] == ["topic,queries,recall@5,lang", "y,2,1.0,de"]
+
+
 def test_metrics_may_be_anywhere(samples):
     wanted = run("eval", samples, "recall@5 mrr", "--by", "topic")
     assert run("eval", samples, "--by", "topic", "recall@5 mrr") == wanted
     assert run("eval", "--by", "topic", samples, "recall@5", "mrr") == wanted
-    assert "unrecognized arguments: --bye" in run("eval", samples, "--bye", "topic", code=2)
+    assert "Did you mean --by?" in run("eval", samples, "--bye", "topic", code=2)
 
 
 def test_no_arguments_show_the_help():
@@ -91,7 +105,7 @@ def test_no_arguments_show_the_help():
 
 def test_by_in_other_formats(samples):
     read = json.loads(run("eval", samples, "recall@5", "--by", "topic", "--format", "json"))
-    assert read["by"]["y"]["mean"] == {"recall@5": 0.5}
+    assert read["by"]["topic"]["y"]["mean"] == {"recall@5": 0.5}
     assert run("eval", samples, "recall@5", "--by", "topic", "--format", "csv").startswith(
         "topic,queries,recall@5\nx,1,1.0"
     )
@@ -150,8 +164,12 @@ def test_metrics_are_listed():
         (["eval", "{samples}", "recall@0"], "at least 1"),
         (["eval", "{samples}", "--judge", "idz"], 'no judge "idz"'),
         (["eval", "{samples}", "--convention", "x"], 'no convention "x"'),
-        (["eval"], "FILE"),
-        (["evil"], "invalid choice"),
+        (["eval"], "karat: karat eval needs FILE\n       try  karat eval samples.jsonl\n"),
+        (["evl"], 'karat: no command "evl". Did you mean eval?\n'),
+        (["eval", "{samples}", "--metrics", "rr"], 'no option of karat eval "--metrics"'),
+        (["eval", "{samples}", "--format", "jsn"], "Did you mean json?"),
+        (["rosetta", "{samples}", "recall@5"], "try  --metrics recall@5"),
+        (["--by", "topic", "eval"], "the command comes first"),
         ([], "COMMAND"),
     ],
 )

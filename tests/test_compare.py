@@ -47,6 +47,26 @@ def test_no_significant_difference():
     assert " (80 % power); smaller ones may be missed." in repr(comparison)
 
 
+def test_detectable_differences_are_for_undecided_metrics():
+    clear = karat.compare(run(0.4, seed=1), run(0.8, seed=2))
+    assert all(np.isnan(row.detectable) for row in clear.rows)
+    assert "can detect" not in repr(clear)
+
+
+@pytest.mark.parametrize(("before", "after"), [("gxxxx", "xgggg"), ("g", "x"), ("ggg", "ggx")])
+def test_too_few_queries_to_detect_a_difference(before, after):
+    found = karat.compare(
+        *(
+            karat.evaluate(retrieved=list(map(list, items)), gold=[["g"]] * len(items), metrics="recall@1")
+            for items in (before, after)
+        )
+    )
+    assert np.isnan(found.rows[0].detectable)
+    few = "1 query is" if len(before) == 1 else f"{len(before)} queries are"
+    assert f"{few} too few to detect a difference in recall@1." in repr(found)
+    assert "can detect" not in found.to_markdown()
+
+
 def test_a_run_compared_with_itself():
     a = run()
     comparison = karat.compare(a, a)
@@ -112,7 +132,7 @@ def test_other_metrics_change_only_the_correction():
     a, b = run(0.4, seed=1), run(0.6, seed=2)
     (alone,) = karat.compare(a, b, metrics="ndcg@10").rows
     among = karat.compare(a, b).rows[1]
-    assert alone._replace(p=0, pairs=()) == among._replace(p=0, pairs=())
+    assert alone._replace(p=0, detectable=0, pairs=()) == among._replace(p=0, detectable=0, pairs=())
     assert alone.p <= among.p
 
 
@@ -167,7 +187,7 @@ def test_different_tasks_are_refused(other, said):
     with pytest.raises(karat.BadArgument) as caught:
         karat.compare(a, b)
     assert said in caught.value.problem
-    assert "--allow" in caught.value.hint
+    assert "--allow-mismatch" in caught.value.hint
     allowed = karat.compare(a, b, allow_mismatch=True)
     assert said in " ".join(allowed.remarks())
     assert len(allowed) == min(len(a), len(b))

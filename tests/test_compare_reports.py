@@ -94,7 +94,7 @@ def test_command(files):
     assert out == repr(karat.compare(*files[:2])) + "\n"
     lines = out.splitlines()
     assert lines[2].split()[:3] == ["main", "branch", "difference"]
-    assert "p (Holm)  won / tied / lost" in lines[2]
+    assert "p (Holm)  branch won / tied / lost  winner" in lines[2]
     assert any(line.startswith("  ▲ q") and '"what is ' in line for line in lines)
     assert "not retrieved → " in out
 
@@ -126,14 +126,99 @@ def test_formats(files):
     assert r"\begin{tabular}" in command(*files[:2], "--format", "latex")
 
 
+def test_the_winner_is_named(files):
+    found = karat.compare(files[2], files[0])
+    assert {row.verdict for row in found.rows} == {"worse"}
+    assert {line.split()[-1] for line in repr(found).splitlines()[3:6]} == {"best"}
+    assert "| best |" in found.to_markdown()
+    assert found.to_dict()["rows"][0]["winner"] == "best"
+    assert set(found.table["winner"]) == {"best"}
+    same = karat.compare(files[0], files[0], names=["a", "b"])
+    assert same.to_dict()["rows"][0]["winner"] is None
+    assert set(same.table["winner"]) == {None}
+
+
+def test_no_correction_for_one_metric(files):
+    one = karat.compare(*files[:2], metrics="rr")
+    for shown in (repr(one), one.to_markdown(), one.to_latex(), one._repr_html_()):
+        assert "Holm" not in shown
+    assert "Holm" in repr(karat.compare(*files[:2]))
+
+
+def test_differences_have_one_sign_in_every_form(tmp_path):
+    """A difference of -0.0004 rounds to 0.000 everywhere."""
+    made = [{"id": f"q{i}", "retrieved": ["g"], "gold": ["g"]} for i in range(2500)]
+    a = karat.evaluate(made, "recall@1")
+    b = karat.evaluate([{**made[0], "retrieved": ["x"]}, *made[1:]], "recall@1")
+    found = karat.compare(a, b, names=["a", "b"])
+    assert found.rows[0].difference == -0.0004
+    b.report(tmp_path / "page.html", baseline=a)
+    for shown in (repr(found), found.to_markdown(), found.to_latex(), (tmp_path / "page.html").read_text("utf-8")):
+        for wrong in ("-0.000", "−0.000", "+0.000"):
+            assert wrong not in shown
+    assert "  0.000  [-0.002, +0.001]" in repr(found)
+
+
+@pytest.fixture(scope="module")
+def sliced(tmp_path_factory):
+    folder, paths = tmp_path_factory.mktemp("sliced"), []
+    for name, found, seed in (("main", 0.2, 1), ("branch", 0.6, 2), ("best", 0.95, 3)):
+        made = [
+            {**row, "topic": "ab"[i % 2], "lang": "de" if i < 6 else "en"}
+            for i, row in enumerate(rows(found, seed=seed))
+        ]
+        paths.append(folder / f"{name}.parquet")
+        karat.evaluate(made, "recall@5 rr", judge="ids").save(paths[-1])
+    return paths
+
+
+def test_slices_are_corrected_together(sliced):
+    found = karat.compare(*sliced[:2])
+    main, branch = (run.by("topic") for run in found.runs)
+    by = found.by("topic")
+    assert list(by) == ["a", "b"]
+    tests = [
+        paired_test(main[value].scores[metric], branch[value].scores[metric])
+        for value in by
+        for metric in ("recall@5", "rr")
+    ]
+    ps = holm([test.p for test in tests])
+    for row, test, p in zip([row for slices in by.values() for row in slices], tests, ps, strict=True):
+        assert (row.difference, row.low, row.high, row.p, row.n) == (test.difference, test.low, test.high, p, 30)
+
+
+def test_slices_in_every_form(sliced):
+    row = karat.compare(*sliced[:2]).by("topic")["b"][0]
+    cells = [f"{row.means[0]:.3f}", f"{row.means[1]:.3f}", f"{row.difference:+.3f}", f"[{row.low:+.3f},"]
+    given = (*sliced[:2], "--by", "topic", "--by", "topic,lang")
+    out = command(*given)
+    assert ["b", "30", *cells] in [line.split()[:6] for line in out.splitlines()]
+    assert "By topic: p is corrected for 2 slices × 2 metrics (Holm)" in out
+    assert "a · de" in out
+    assert f"| <code>b</code> | 30 | {' | '.join(cells)}" in command(*given, "--format", "markdown")
+    read = json.loads(command(*given, "--format", "json"))["by"]
+    assert read["topic"]["b"][0]["low"] == row.low
+    assert list(read["topic,lang"]) == ["a · de", "a · en", "b · de", "b · en"]
+    table = list(csv.DictReader(io.StringIO(command(*given, "--format", "csv"))))
+    assert [(one["by"], one["slice"]) for one in table[1:4]] == [("", ""), ("topic", "a"), ("topic", "a")]
+    assert "one of: topic, lang" in command(*sliced[:2], "--by", "topik", code=2)
+
+
+def test_slices_of_three_runs(sliced):
+    matrix = karat.compare(*sliced, by="topic")
+    assert "ᵃ" in repr(matrix).partition("by topic")[2]
+    assert "<sup>a" in matrix.to_markdown().partition("by topic")[2]
+    assert "by topic</caption>" in matrix._repr_html_()
+
+
 def test_refusals_of_the_command(files, tmp_path):
     other = tmp_path / "other.parquet"
     karat.evaluate(rows(0.5, 40), METRICS, judge="exact").save(other)
     said = command(files[0], other, code=2)
     assert "karat: main and other cannot be compared: their judges differ: main has ids, other has exact" in said
     assert "20 queries only in main" in said
-    assert "--allow" in said
-    allowed = command(files[0], other, "--allow")
+    assert "--allow-mismatch" in said
+    allowed = command(files[0], other, "--allow-mismatch")
     assert "40 queries" in allowed.splitlines()[0]
     assert "Compared over the 40 queries in every run: main has 60, other has 40." in allowed
     assert "no run file" in command(files[0], tmp_path / "none.parquet", code=2)

@@ -101,7 +101,7 @@ def test_k_and_a_second_run(run_file, tmp_path):
     other = tmp_path / "other.parquet"
     found = [{**row, "retrieved": [{"text": QUOTE, "score": 1}]} for row in ROWS]
     karat.evaluate(found, "recall@2", judge="exact").save(other)
-    out = call("diagnose", run_file, "--with", other, "--k", "1")
+    out = call("diagnose", run_file, "--other", other, "--k", "1")
     assert "not in the top 1" in out
     assert "have a recall of 0.750; alone 0.250 and 0.750. The other run finds 1 of the 2 missed gold items." in out
 

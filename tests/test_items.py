@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 
+import numpy as np
 import polars as pl
 import pytest
 
 import karat
 from karat.run.stored_items import GoldText, Retrieved, StorageLimits, stored_ranks, without_mark
+from karat.scale.pieces import MemoryLimits
 from support.limits import evaluate_within
 
 RECORDS = [
@@ -46,6 +49,51 @@ def test_records_keep_every_field(tmp_path):
     assert run.items("r").retrieved == []
     assert run.items("r").gold == [GoldText("a", None, None, 1.0, "a", 0, True)]
     assert [back(run, tmp_path).items(q) for q in run.ids] == [run.items(q) for q in run.ids]
+
+
+@pytest.mark.parametrize("judge", ["ids", "exact", "text", "contains", "fuzzy"])
+def test_gold_belongs_to_its_own_item_whatever_it_is_called(judge, tmp_path):
+    """Labels of alternatives are joined by " | ", which a label may contain; and an item may be in two groups."""
+    names = [("a | b", None), ("b", None), ("a", "g"), ("b", "g"), ("b", "h"), ("c", "h"), ("b", None)]
+    gold = [{"id": name, "text": name} | ({"group": group} if group else {}) for name, group in names]
+    one, other = [{"id": "x", "text": "x"}], [{"id": "c", "text": "c"}]
+    rows = [{"id": "p", "retrieved": one, "gold": one}, {"id": "q", "retrieved": other, "gold": gold}]
+    run = karat.evaluate(rows, "recall@5", judge=judge)
+    assert [item.gold for item in run.gold("q")] == ["a | b", "b", "a | b", "b | c"]
+    assert [item.item for item in run.items("q").gold] == [0, 1, 2, 2, 3, 3, 1]
+    merged = karat.merge([run.take([1]), run.take([0])])
+    for same in (run.take([1]), merged, back(run, tmp_path)):
+        assert same.items("q") == run.items("q")
+
+
+def test_a_file_read_in_batches_keeps_the_item_of_its_gold(tmp_path):
+    gold = [{"id": "a | b"}, {"id": "a", "group": "g"}, {"id": "b", "group": "g"}]
+    rows = [{"id": f"q{i}", "retrieved": [{"id": "b"}], "gold": gold if i % 2 else gold[:1]} for i in range(9)]
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run = karat.evaluate(file, "recall@5", memory=MemoryLimits(total=4_000, fewest_rows=2, item_bytes=1))
+    assert [(item.label, item.item) for item in run.items("q1").gold] == [("a | b", 0), ("a | b", 1), ("a | b", 1)]
+    assert [(item.label, item.item) for item in run.items("q2").gold] == [("a | b", 0)]
+
+
+def test_gold_of_a_judge_that_makes_other_items():
+    class Swapped:
+        """Returns the gold items in reverse order, and one more."""
+
+        name = "swapped"
+
+        def __call__(self, samples, c):
+            hits = karat.judges.Exact()(samples, c)
+            gold = hits.gold_items._replace(
+                label=[*hits.gold_items.label[::-1], "new"],
+                start=np.array([0, 3]),
+                grade=np.ones(len(hits.gold_items.label) + 1),
+            )
+            nothing = np.zeros(0, np.int64)
+            return karat.Hits(nothing, nothing, nothing, depth=hits.depth, gold_items=gold)
+
+    run = karat.evaluate(retrieved=[["c"]], gold=[["a", "b"]], metrics="rr", judge=Swapped())
+    assert [(gold.label, gold.item) for gold in run.items(1).gold] == [("a", 1), ("b", 0)]
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import karat
+from karat.metrics import METRICS
 from karat.report.notes import SENTENCES
 from karat.samples.notes import EXAMPLES, Note, Tally, merge_notes
 
@@ -60,3 +62,25 @@ def test_an_unknown_kind_of_a_custom_judge_is_printed():
 
     run = karat.evaluate(retrieved=[["a"]], gold=[["a"]], metrics="rr", judge=Custom())
     assert run.remarks()[-2:] == ["odd items: 2 of 5 (a; b).", "A sentence of its own."]
+
+
+def test_scores_above_one_are_remarked_on():
+    rows = [{"retrieved": ["A", "A"], "gold": ["A"]}, {"retrieved": ["A"], "gold": ["A"]}]
+    run = karat.evaluate(rows, "ndcg@2 recall@2", convention="autorag")
+    assert "ndcg@2 is above 1 for 1 query (highest 1.63): the convention autorag does not limit it." in run.remarks()
+    for convention in ("standard", "mlflow"):
+        assert "above 1" not in " ".join(karat.evaluate(rows, "ndcg@2 rr", convention=convention).remarks())
+
+
+def test_custom_metrics_may_be_above_one():
+    @karat.metric
+    def retrieved_total(hits, k, c):
+        """The number of items retrieved."""
+        return np.minimum(hits.depth, k)
+
+    try:
+        run = karat.evaluate([{"retrieved": ["A", "B"], "gold": ["A"]}], "retrieved_total@5")
+        assert run.mean["retrieved_total@5"] == 2
+        assert "above 1" not in " ".join(run.remarks())
+    finally:
+        del METRICS["retrieved_total"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -15,6 +16,9 @@ import pytest
 
 import karat
 from karat._internal.output import atomic_path, plain, to_json, write_text
+from karat.cli import cache
+from karat.cli.demo import screen
+from karat.compat import ragas
 
 KILLED_BEFORE_RENAME = """
 import os, sys
@@ -107,3 +111,36 @@ def test_json_of_odd_values():
     assert json.loads(text) == {
         "nan": None, "inf": None, "half": "\\ud800", "bell": "\a\u202e", "far": "\U000e0001", "é": True,
     }  # fmt: skip
+
+
+WRITERS = {
+    "a dataset of ragas": lambda path: ragas.EvaluationDataset.from_list([{"response": "new"}]).to_jsonl(path),
+    "an export of a cache": lambda path: cache.exported(None, path),
+    "the samples of the demo": lambda path: screen.write(path.parent),
+    "a report": lambda path: karat.evaluate(retrieved=[["a"]], gold=[["a"]], metrics="rr").report(path),
+}
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_every_file_is_written_atomically(tmp_path, monkeypatch, writer):
+    path = tmp_path / "samples.jsonl"
+    path.write_text("old")
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises((OSError, karat.KaratError), match="No space left"):
+        WRITERS[writer](path)
+    assert [file.read_text() for file in tmp_path.glob("samples.*")] == ["old"]
+    monkeypatch.undo()
+    WRITERS[writer](path)
+    assert path.read_text() != "old"
+
+
+def test_no_other_code_opens_a_file_to_write():
+    source = Path(karat.__file__).parent
+    direct = re.compile(r"\.write_(text|bytes)\(|\bopen\([^)]*[\"'][wxa]b?[\"']")
+    found = {
+        f"{path.relative_to(source)}: {line.strip()}"
+        for path in source.rglob("*.py")
+        for line in path.read_text("utf-8").splitlines()
+        if direct.search(line) and "atomic_path" not in line
+    }
+    assert found == {'_internal/output.py: place.write_text(text, "utf-8")'}

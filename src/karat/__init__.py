@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from karat.errors import BadArgument as BadArgument
     from karat.errors import InputError as InputError
     from karat.errors import KaratError as KaratError
+    from karat.errors import NotJudged as NotJudged
     from karat.errors import RunFileError as RunFileError
     from karat.errors import Unavailable as Unavailable
     from karat.errors import UnknownName as UnknownName
@@ -70,6 +71,7 @@ _HOMES = {
     "InputError": "errors",
     "KaratError": "errors",
     "RunFileError": "errors",
+    "NotJudged": "errors",
     "Unavailable": "errors",
     "UnknownName": "errors",
     "evaluate": "pipeline",

@@ -6,6 +6,7 @@ KaratError
 ├── BadArgument     (ValueError)    an argument or setting is invalid
 ├── RunFileError    (OSError)       a run file cannot be written or read
 └── Unavailable     (RuntimeError)  a feature or dependency is not available
+    └── NotJudged                   a language model judged nothing: every call would fail
 """
 
 from __future__ import annotations
@@ -51,6 +52,10 @@ class RunFileError(KaratError, OSError):
 
 class Unavailable(KaratError, RuntimeError):
     """A feature or dependency is not available."""
+
+
+class NotJudged(Unavailable):
+    """A language model judged nothing: every call would fail for the same reason."""
 
 
 def shorten(value: object) -> str:

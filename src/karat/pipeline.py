@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import wraps
 from os import PathLike
-from typing import Any, Literal
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import numpy as np  # noqa: F401  # before karat's own modules: after them it takes 15 ms longer to import
 
@@ -17,7 +18,24 @@ from karat.plan import Plan
 from karat.run import Run
 from karat.samples import read_samples
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
+
+def sides_have_names(verb: Callable[P, R]) -> Callable[P, R]:
+    """The function `verb(samples, metrics, …)`, which explains itself if it is called as (retrieved, gold, metrics)."""
+
+    @wraps(verb)
+    def call(*given: P.args, **named: P.kwargs) -> R:
+        if len(given) > 2 or (len(given) == 2 and "metrics" in named):
+            hint = f'karat.{verb.__name__}(retrieved=…, gold=…, metrics="recall@5")'
+            raise BadArgument("results and gold have names: they are not passed by position", hint=hint)
+        return verb(*given, **named)
+
+    return call
+
+
+@sides_have_names
 def evaluate(
     samples: Any = None,
     metrics: str | Metric | Iterable[str | Metric] = DEFAULT,
@@ -107,10 +125,12 @@ def score(
         >>> karat.score("recall@5", ["a", "b"], ["a", "c"])
         0.5
     """
+    if not isinstance(metric, str | Metric):
+        raise BadArgument("the metric comes first", got=metric, hint='karat.score("recall@5", retrieved, gold)')
     columns = [column for one in parse_all(metric) for column in one.columns]
     if len(columns) != 1:
         raise BadArgument("score takes one metric with one cutoff", got=str(metric), hint='"recall@5"')
-    run = evaluate(
-        metrics=metric, retrieved=[retrieved], gold=[gold], judge=judge, at=at, tokens=tokens, convention=convention
-    )
+    plan = Plan.of(metric, judge, convention, at=at, tokens=tokens)
+    data = read_samples(retrieved=[retrieved], gold=[gold])
+    run = plan.with_judge_for(data).evaluate(data)
     return float(run.scores[columns[0][0]][0])

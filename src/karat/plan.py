@@ -198,6 +198,8 @@ class Judgements:
         if _needs_scores(c) and (scores := _scores(samples, hits, c)) is not None:
             totals = totals.with_values("score", scores)
         notes = _order_notes(samples, c)
+        if infinite := samples.retrieved.infinite:
+            notes = (*notes, Note("infinite_scores", infinite))
         unchanged = totals is hits.totals and not notes
         return hits if unchanged else hits.replace(totals=totals, notes=(*hits.notes, *notes))
 
@@ -224,16 +226,19 @@ def _parse_metrics(metrics: Any, samples: Any) -> tuple[Metric, ...]:
     """The metrics; explains if the gold or the samples were passed in their place."""
     try:
         return parse_all(metrics)
-    except (UnknownName, BadArgument) as error:
+    except (UnknownName, BadArgument):
         if isinstance(metrics, str) and len(metrics) < 4096 and Path(metrics).is_file():
             if isinstance(samples, str) and not Path(samples).exists():
                 swapped = f'karat eval {metrics} "{samples}"'
                 raise BadArgument("the file comes first, then the metrics", hint=swapped) from None
             hint = f'gold="{metrics}", or --gold {metrics}'
             raise BadArgument(f"{metrics} is a file, not a metric", hint=hint) from None
-        if isinstance(metrics, str | list | tuple):
+        names = isinstance(metrics, str | list | tuple) and all(isinstance(one, str | Metric) for one in metrics)
+        bare = isinstance(samples, list | tuple) and any(isinstance(one, str) for one in samples)
+        if samples is None or (names and not bare):
             raise
-        raise BadArgument(error.problem, got=metrics, hint="gold=… if this is the gold") from None
+        problem = "the second argument is the metrics, not the gold"
+        raise BadArgument(problem, got=metrics, hint="retrieved=…, gold=…") from None
 
 
 def _judge_at(judge: Judge, at: str) -> Judge:

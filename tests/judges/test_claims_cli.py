@@ -112,35 +112,37 @@ def test_without_gold(samples, tmp_path):
     assert re.search(r"recall needs the complete gold, but .*relevance\(m, base_url", refused.stderr)
 
 
+def claims(samples, server, *options, tmp_path, code=0):
+    command = ("eval", samples, "recall@2", "--judge", "claims(m)", "--base-url", server.url)
+    return run(*command, *options, tmp_path=tmp_path, code=code)
+
+
 def test_a_budget_and_a_failure_are_reported(samples, tmp_path):
     with Server(script) as server:
-        few = run(
-            "eval",
-            samples,
-            "recall@2",
-            "--judge",
-            "claims(m)",
-            "--base-url",
-            server.url,
-            "--max-calls",
-            "3",
-            "--concurrency",
-            "1",
-            "--cache",
-            "none",
-            tmp_path=tmp_path,
-        )
-        assert server.count == 3
-    assert "recall@2   0.500" in few.stdout
-    with Server(lambda call: Act(status=401, content="no")) as server:
-        none = run(
-            "eval", samples, "recall@2", "--judge", "claims(m)", "--base-url", server.url, code=2, tmp_path=tmp_path
-        )
-    assert "rejected the key (401); it is read from OPENAI_API_KEY" in none.stderr
+        few = claims(samples, server, "--max-calls", "3", "--cache", "none", tmp_path=tmp_path)
+        assert server.count == 2
+    assert "1 of 2 queries could not be judged" in few.stdout
+    assert "not called: the budget of 3 calls is used up (1 left, 2 needed)" in " ".join(few.stdout.split())
     with Server(lambda call: Act(status=400, content="no") if "museum closed" in call.text else script(call)) as server:
-        one = run("eval", samples, "recall@2", "--judge", "claims(m)", "--base-url", server.url, tmp_path=tmp_path)
+        one = claims(samples, server, tmp_path=tmp_path)
     assert "recall@2   0.500" in one.stdout
-    assert "recall@2 would be between 0.250 and 0.750" in one.stdout
+    assert "recall@2 would be between 0.250 and 0.750" in " ".join(one.stdout.split())
+
+
+def test_an_endpoint_that_cannot_judge_exits_3(tmp_path):
+    path = tmp_path / "many.jsonl"
+    path.write_text("\n".join(json.dumps({**ROWS[0], "id": str(row)}) for row in range(60)))
+    with Server(lambda call: Act(status=401, content="no")) as server:
+        none = claims(path, server, tmp_path=tmp_path, code=3)
+        assert server.count <= 16
+    assert "rejected the key (401); it is read from OPENAI_API_KEY" in none.stderr
+    with Server(lambda call: Act(content='{"claims": [3]}')) as server:
+        none = claims(path, server, tmp_path=tmp_path, code=3)
+        assert 20 <= server.count <= 36
+    assert "no valid answer in the first 20 calls: answer.claims[0] is not of type string" in none.stderr
+    with Server(lambda call: Act(status=400, content="too long")) as server:
+        few = claims(path, server, "-o", tmp_path / "run.parquet", "--concurrency", "1", tmp_path=tmp_path, code=3)
+    assert "no valid answer in the first 20 calls: the endpoint answered 400: too long" in few.stderr
 
 
 def test_model_options_need_a_judge_with_a_model(samples, tmp_path):

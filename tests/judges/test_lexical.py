@@ -37,6 +37,9 @@ def supports(claim, *contexts):
         ("pi is 3.14 today", ["pi is 3.14 today"]),
         (" … \n\n --- ", []),
         ("", []),
+        ("The range is 5 - 10 metres. Paris - the capital.", ["The range is 5 - 10 metres.", "Paris - the capital."]),
+        ("See 4) below. Rule 2) is * new", ["See 4) below.", "Rule 2) is * new"]),
+        (" - The range is 5 - 10 metres.\n  12) Paris - 3 km", ["The range is 5 - 10 metres.", "Paris - 3 km"]),
     ],
 )  # fmt: skip
 def test_sentences(text, wanted):

@@ -132,5 +132,5 @@ def test_the_command(tmp_path):
     assert "cannot write" in report("main.parquet", "-o", "nowhere/report.html", code=2)
     karat.evaluate(example.help_centre()[:9], "rr", judge="exact").save(tmp_path / "other.parquet")
     assert "cannot be compared" in report("main.parquet", "--baseline", "other.parquet", code=2)
-    report("main.parquet", "--baseline", "other.parquet", "--allow")
+    report("main.parquet", "--baseline", "other.parquet", "--allow-mismatch")
     assert "Compared over the 9 queries in every run" in (tmp_path / "report.html").read_text("utf-8")

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 import karat
+from karat._internal.display import signed
 from karat.conventions import CONVENTIONS
 from karat.report.html.curves import curves, cutoffs, deepest, measured
 from karat.report.html.markup import write
 from karat.report.html.queries import Bodies, Queries, worst_first
 from karat.report.html.scores import few, headline, histogram, slices, spread, strip
+from karat.report.html.sections import against
 from support import example
 
 
@@ -100,6 +102,22 @@ def test_slices_are_of_fields_with_few_values(run):
     assert "By topic, worst first" in written
     assert written.index(">admin<") < written.index(">api<")
     assert slices(karat.evaluate(retrieved=[["a"]], gold=[["a"]], metrics="rr")) is None
+
+
+def test_slices_are_compared_with_the_baseline(run):
+    comparison = karat.compare(example.run("first-words"), run)
+    row = next(row for row in comparison.by("length")["short"] if row.metric == "recall@5")
+    written = write(slices(run, comparison))
+    assert "recall@5, difference" in written
+    assert f'{signed(row.difference)}</span></td><td class="n">{signed(row.low)} to {signed(row.high)}' in written
+
+
+def test_the_page_and_compare_list_the_same_moves(run):
+    comparison = karat.compare(example.run("first-words"), run)
+    moved = [one.query_id for one in comparison.moved()]
+    written = write(against(comparison, {query: row for row, query in enumerate(run.ids)}))
+    assert re.findall(r'href="#row-\d+"><bdi class="id">(\w+)', written) == moved
+    assert comparison.moved()[0].metric in written.partition("moved most")[2]
 
 
 def test_the_worst_come_first_and_the_undefined_last():

@@ -5,13 +5,30 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from importlib import import_module
+from inspect import isfunction
 from pathlib import Path
+from pkgutil import walk_packages
+from typing import Any, get_type_hints
 
 import pytest
 
 import karat
-from karat._internal.display import columns, number, paragraph, signed, span, style, text_table, wrap
+from karat._internal.display import (
+    color,
+    columns,
+    number,
+    paragraph,
+    signed,
+    span,
+    style,
+    text_table,
+    wants_color,
+    wrap,
+)
 from karat._internal.result import Result
+from karat.compat import futureagi, ragas
+from karat.pytest_plugin.assertable_run import AssertableRun
 from support import example
 
 KARAT = str(Path(sys.executable).with_name("karat"))
@@ -22,7 +39,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def use_terminal(monkeypatch, width, term="dumb"):
+def use_terminal(monkeypatch, width, term="xterm"):
     """Make standard output a terminal; not in a fixture, because pytest sets its own output before each test."""
     monkeypatch.setattr(sys, "stdout", Terminal())
     monkeypatch.setenv("TERM", term)
@@ -80,6 +97,42 @@ def test_every_result_has_every_form(results, name):
     assert result.to_dict()
 
 
+def test_every_class_of_results_is_shown_above(results):
+    """All subclasses of Result, wherever they are defined: a new one needs a renderer and a place in this test."""
+    for module in walk_packages(karat.__path__, "karat."):
+        if "__main__" not in module.name and "spark" not in module.name:
+            import_module(module.name)
+
+    def subclasses(kind):
+        return {kind}.union(*map(subclasses, kind.__subclasses__()))
+
+    known = {kind for kind in subclasses(Result) - {Result} if kind.__module__.startswith("karat.")}
+    assert known - {type(result) for result in results.values()} <= {AssertableRun}
+    shown = AssertableRun(results["run"], None)
+    assert shown._repr_html_() == results["run"]._repr_html_()
+
+
+def test_every_public_verb_returns_something_that_a_notebook_shows():
+    others = {"score": float, "metric": Any, "parse": karat.Metric, "judge": Any}
+    verbs = {name: getattr(karat, name) for name in karat.__all__ if isfunction(getattr(karat, name))}
+    assert {"evaluate", "compare", "load", "merge", *others} <= verbs.keys()
+    for name in verbs.keys() - others.keys():
+        assert issubclass(get_type_hints(verbs[name])["return"], Result), name
+
+
+def test_items_and_results_of_other_interfaces_are_shown(results):
+    items = karat.evaluate([{"retrieved": [{"id": "a", "text": "<b>"}], "gold": ["a"]}], "rr").items(1)._repr_html_()
+    assert items.count("<table>") == 2
+    assert "<td>1</td><td>a</td><td>&lt;b&gt;</td>" in items
+    row = {"user_input": "<b>?", "retrieved_context_ids": ["a"], "reference_context_ids": ["a", "b"]}
+    found = ragas.evaluate([row], [ragas.IDBasedContextRecall()])
+    assert "<td>id_based_context_recall</td><td>0.5000</td>" in found._repr_html_()
+    rows = {"hypothesis": ["a"], "reference": ["a", "<i>"]}
+    scored = futureagi.Evaluator().evaluate("recall_at_k", {**rows}, model_name="x")
+    assert "<table>" in scored._repr_html_()
+    assert "<i>" not in scored._repr_html_()
+
+
 def test_print_and_eval_and_show_are_the_same(tmp_path):
     example.run().save(tmp_path / "run.parquet")
     loaded = karat.load(tmp_path / "run.parquet")
@@ -106,13 +159,36 @@ def test_differences_have_a_sign():
     assert [number(value, 2) for value in (0.005, -0.25)] == ["0.01", "-0.25"]
 
 
-def test_colours_are_for_terminals(monkeypatch):
-    assert style("PASS", "good") == "PASS"
+def test_colours_are_shown_only_in_a_block_that_asks_for_them(monkeypatch):
     use_terminal(monkeypatch, 80, "xterm")
-    assert style("PASS", "good") == "\x1b[32mPASS\x1b[0m"
-    assert columns(style("PASS", "good")) == 4
-    monkeypatch.setenv("NO_COLOR", "1")
     assert style("PASS", "good") == "PASS"
+    with color(on=True):
+        assert style("PASS", "good") == "\x1b[32mPASS\x1b[0m"
+        assert columns(style("PASS", "good")) == 4
+        assert wrap(style("one two", "bad"), 4) == ["\x1b[31mone\x1b[0m", "\x1b[31mtwo\x1b[0m"]
+        with color(on=False):
+            assert style("PASS", "good") == "PASS"
+
+
+@pytest.mark.parametrize(
+    ("choice", "environment", "tty", "wanted"),
+    [
+        ("auto", {}, True, True),
+        ("auto", {}, False, False),
+        ("auto", {"NO_COLOR": "1"}, True, False),
+        ("auto", {"FORCE_COLOR": "1"}, False, True),
+        ("auto", {"FORCE_COLOR": "1", "NO_COLOR": "1"}, True, False),
+        ("auto", {"TERM": "dumb"}, True, False),
+        ("always", {"NO_COLOR": "1"}, False, True),
+        ("never", {"FORCE_COLOR": "1"}, True, False),
+    ],
+)
+def test_who_gets_colours(monkeypatch, choice, environment, tty, wanted):
+    for name in ("NO_COLOR", "FORCE_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert wants_color(Terminal() if tty else io.StringIO(), choice) is wanted
 
 
 def test_wide_characters_are_counted():

@@ -5,10 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import karat
 from karat.samples.rankings import score_order as scores
 from karat.samples.rankings.score_order import as_rows, blocks, count_above, sort_rows
 
@@ -52,3 +54,48 @@ def test_rows_of_different_lengths_need_little_padding():
 def test_blocks_cover_every_query_once(depth):
     cut = list(blocks(np.array(depth)))
     assert [row for first, last in cut for row in range(first, last)] == list(range(len(depth)))
+
+
+INFINITE = "2 retrieved scores are infinite: check how they are computed."
+
+
+def infinite(layout):
+    rows = [("q1", "a", float("inf")), ("q1", "b", 1.0), ("q2", "c", 0.5), ("q2", "d", float("-inf"))]
+    if layout == "dicts":
+        return {q: {d: s for own, d, s in rows if own == q} for q in ("q1", "q2")}
+    if layout == "lists":
+        return {q: [{"id": d, "text": d, "score": s} for own, d, s in rows if own == q] for q in ("q1", "q2")}
+    return pl.DataFrame(rows, schema=["query_id", "doc_id", "score"], orient="row")
+
+
+@pytest.mark.parametrize("layout", ["dicts", "lists", "table"])
+def test_infinite_scores_are_noted(layout):
+    gold = {"q1": ["b"], "q2": ["c"]}
+    for how in ({}, {"judge": "text"}, {"convention": "azure"}, {"convention": "ranx"}):
+        run = karat.evaluate(retrieved=infinite(layout), gold=gold, metrics="rr", **how)
+        assert INFINITE in run.remarks(), how
+        assert run.mean["rr"] == pytest.approx(0.75)
+    single = karat.evaluate(retrieved=infinite(layout), gold={"q1": ["a"]}, metrics="rr")
+    assert "1 retrieved score is infinite: check how it is computed." in single.remarks()
+
+
+@pytest.mark.parametrize("layout", ["dicts", "lists", "table"])
+def test_large_scores_are_not_infinite(layout):
+    rows = [("a", 3e38), ("b", 1.0)]
+    given = {"dicts": {"q": dict(rows)}, "lists": {"q": [{"id": d, "score": s} for d, s in rows]}}
+    given["table"] = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [1e200, 1.0]})
+    run = karat.evaluate(retrieved=given[layout], gold={"q": ["a"]}, metrics="rr")
+    assert "infinite" not in " ".join(run.remarks())
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "run", "csv"])
+def test_infinite_scores_in_files(tmp_path, ending):
+    path = tmp_path / f"results.{ending}"
+    path.write_text(
+        {
+            "jsonl": '{"id": "q", "retrieved": [{"id": "a", "score": Infinity}, {"id": "b", "score": -Infinity}]}\n',
+            "run": "q Q0 a 1 inf x\nq Q0 b 2 -inf x\n",
+            "csv": "query_id,doc_id,score\nq,a,inf\nq,b,-inf\n",
+        }[ending]
+    )
+    assert INFINITE in karat.evaluate(path, "rr", gold={"q": ["a"]}).remarks()

@@ -6,24 +6,67 @@ import os
 import re
 import sys
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from html import escape
-from shutil import get_terminal_size
+from itertools import zip_longest
+from typing import TextIO
 
 # Right-to-left and other direction marks would turn a line of the terminal around.
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-_STYLE = re.compile(r"\x1b\[[0-9;]*m")
-_STYLES = {"good": "32", "bad": "31", "unsure": "33", "heading": "1"}
+_STYLES = {"good": 32, "bad": 31, "unsure": 33, "heading": 1, "plain": 0}
 _INDENT = "  "
 _NARROW = 24
 """A last column is not folded to less than this; the table is split instead."""
+_COLOR = ContextVar("color", default=False)
+_STYLE = re.compile(r"\x1b\[\d+m")
+_RESET = "\x1b[0m"
+_WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|[^\s"'])+""")
+"""A word of a shell command, with the quoted parts in it."""
+
+
+@contextmanager
+def color(*, on: bool) -> Iterator[None]:
+    """Show colours in the block, or not. Outside of such blocks there are none: `str(run)` has no escape codes."""
+    token = _COLOR.set(on)
+    try:
+        yield
+    finally:
+        _COLOR.reset(token)
+
+
+def has_color() -> bool:
+    """True within a block that shows colours."""
+    return _COLOR.get()
+
+
+def wants_color(stream: TextIO | None, choice: str = "auto") -> bool:
+    """Whether a stream gets colours: by choice, by NO_COLOR, by FORCE_COLOR, or because it is a terminal."""
+    if choice != "auto":
+        return choice == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def style(text: str, kind: str) -> str:
+    """The text in a style (good, bad, unsure, heading) within a block that shows colours, else as it is."""
+    return f"\x1b[{_STYLES[kind]}m{text}{_RESET}" if text and _COLOR.get() else text
+
+
+def bold(text: str) -> str:
+    """The text as a heading, within a block that shows colours."""
+    return style(text, "heading")
 
 
 def sanitize(text: str, width: int | None = None) -> str:
-    """The text on one line without control characters, cut to a width."""
+    """The text on one line without control characters, cut to a number of terminal columns."""
     line = "".join(" " if ch in "\t\n\r" else "\ufffd" if unicodedata.category(ch) in _HIDDEN else ch for ch in text)
     line = " ".join(line.split())
-    return line if width is None or len(line) <= width else line[: width - 1].rstrip() + "…"
+    return line if width is None or columns(line) <= width else line[: _fitting(line, 0, width - 1)].rstrip() + "…"
 
 
 def valid_utf8(texts: Sequence[str]) -> list[str]:
@@ -73,11 +116,16 @@ def span(low: float, high: float, places: int = 2, sign: str = "") -> str:
     return "" if low != low else f"[{number(low, places, sign)}, {number(high, places, sign)}]"
 
 
-def terminal_width(default: int = sys.maxsize) -> int:
-    """The width of the terminal; the default if the output is a file or a pipe, whatever `COLUMNS` is."""
-    if sys.stdout is None or not sys.stdout.isatty():
+def terminal_width(default: int = sys.maxsize, stream: TextIO | None = None) -> int:
+    """The width of a terminal, or of standard output; the default in a file or a pipe, whatever `COLUMNS` is."""
+    stream = sys.stdout if stream is None else stream
+    if stream is None or not stream.isatty():
         return default
-    return get_terminal_size((default, 24)).columns
+    given = os.environ.get("COLUMNS", "")
+    try:
+        return (int(given) if given.isdigit() else os.get_terminal_size(stream.fileno()).columns) or default
+    except (OSError, ValueError):
+        return default
 
 
 def cell_width(most: int, share: int = 4) -> int:
@@ -85,32 +133,41 @@ def cell_width(most: int, share: int = 4) -> int:
     return min(most, terminal_width() // share)
 
 
-def style(text: str, kind: str) -> str:
-    """The text in a style (good, bad, unsure, heading) if the output is a terminal with colours, else as it is."""
-    plain = terminal_width(0) == 0 or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return text if plain else f"\x1b[{_STYLES[kind]}m{text}\x1b[0m"
-
-
 def columns(text: str) -> int:
-    """The number of terminal columns that a text takes; styles take none."""
-    text = _STYLE.sub("", text)
-    wide = sum(unicodedata.east_asian_width(ch) in "WF" for ch in text)
-    return len(text) + wide - sum(map(bool, map(unicodedata.combining, text)))
+    """The number of terminal columns that a text takes; colours take none."""
+    if "\x1b" in text:
+        text = _STYLE.sub("", text)
+    return len(text) if text.isascii() else sum(map(_cells, text))
+
+
+def _cells(char: str) -> int:
+    """2 for a wide character, 0 for a mark above or below the one before it."""
+    if unicodedata.category(char) in {"Mn", "Me"}:
+        return int(char == "\ufe0f")  # makes the sign before it an emoji, which may be wide
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def _fitting(text: str, start: int, room: int) -> int:
+    """The end of the part from `start` on that fits into a number of columns."""
+    stop, used = start, 0
+    while stop < len(text) and (used := used + _cells(text[stop])) <= room:
+        stop += 1
+    return stop
 
 
 def line_end(text: str, start: int, room: int) -> int:
     """The end of a line that begins at `start`: the last space that fits, else the last character that fits."""
-    stop, used, space = start, 0, -1
-    while stop < len(text) and (used := used + columns(text[stop])) <= room:
-        space = stop if text[stop] == " " else space
-        stop += 1
+    stop = _fitting(text, start, room)
     if stop == len(text) or text[stop] == " ":
         return stop
+    space = text.rfind(" ", start, stop)
     return space if space > start else max(stop, start + 1)
 
 
 def wrap(text: str, room: int) -> list[str]:
-    """The text in lines of at most `room` columns."""
+    """The text in lines of at most `room` columns; a text in one colour gives lines in this colour."""
+    if (found := _STYLE.match(text)) and text.endswith(_RESET):
+        return [f"{found[0]}{line}{_RESET}" for line in wrap(text[found.end() : -len(_RESET)], room)]
     lines, start = [], 0
     while start < len(text):
         stop = line_end(text, start, room)
@@ -119,44 +176,55 @@ def wrap(text: str, room: int) -> list[str]:
     return lines or [""]
 
 
-def paragraph(text: str, indent: str = _INDENT, first: str | None = None, default: int = sys.maxsize) -> str:
+def paragraph(
+    text: str, indent: str = _INDENT, first: str | None = None, default: int = sys.maxsize, stream: TextIO | None = None
+) -> str:
     """A sentence as indented lines no wider than the terminal; `first` is the indent of the first line."""
-    lines = wrap(text, max(terminal_width(default) - 1 - len(indent), _NARROW))
+    lines = wrap(text, max(terminal_width(default, stream) - len(indent), _NARROW))
     return f"\n{indent}".join([(indent if first is None else first) + lines[0], *lines[1:]])
+
+
+def heading(text: str) -> str:
+    """What a screen is about, in bold, at its top or above a section."""
+    return paragraph(bold(text), "", "")
 
 
 def text_table(rows: Sequence[Sequence[str]], right: Sequence[int] = (), gap: str = "  ") -> str:
     """Rows as aligned columns; those listed in `right` are right-aligned.
 
-    A table wider than the terminal has its last column folded, if that is enough; else it is split into
-    several tables, which all begin with the first column.
+    In a table wider than the terminal (1) the last column is folded, if that is enough; else (2) the table is split
+    into several, which all begin with the first column; (3) a cell that is still too wide is folded. None is left out.
     """
+    width, last = terminal_width(), len(rows[0]) - 1
     widths = [max(map(columns, column)) for column in zip(*rows, strict=True)]
-    excess = len(_INDENT) + sum(widths) + len(gap) * (len(widths) - 1) - terminal_width()
-    if excess > 0 and widths[-1] - excess >= _NARROW:
+    if 0 in widths and max(widths):  # a column without text takes no room
+        kept = [i for i, room in enumerate(widths) if room]
+        return text_table([[row[i] for i in kept] for row in rows], [kept.index(i) for i in right if i in kept], gap)
+    excess = len(_INDENT) + sum(widths) + len(gap) * last - width
+    if excess > 0 and widths[-1] - excess >= _NARROW and last not in right:
         widths[-1] -= excess
-        rows = [line for row in rows for line in _fold_last(row, widths[-1])]
-    elif excess > 0 and len(widths) > 2:
-        return _split_table(rows, widths, right, gap)
+    elif excess > 0:
+        widths[0] = min(widths[0], max((width - len(_INDENT)) // (1 if last == 0 else 3), 1))
+        room = width - len(_INDENT) - widths[0] - len(gap)
+        if last > 1 and sum(widths[1:]) + len(gap) * (last - 1) > room:
+            return _split_table(rows, widths, right, gap, room)
+        widths[-1] = min(widths[-1], room) if last else widths[0]
     lines = []
     for row in rows:
-        cells = [
-            " " * (width - columns(cell)) + cell if i in right else cell + " " * (width - columns(cell))
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append((_INDENT + gap.join(cells)).rstrip())
+        folded = [wrap(cell, room) for cell, room in zip(row, widths, strict=True)]
+        for cells in zip_longest(*folded, fillvalue=""):
+            spaces = [" " * (room - columns(cell)) for cell, room in zip(cells, widths, strict=True)]
+            line = [s + c if i in right else c + s for i, (c, s) in enumerate(zip(cells, spaces, strict=True))]
+            lines.append((_INDENT + gap.join(line)).rstrip())
     return "\n".join(lines)
 
 
-def _fold_last(row: Sequence[str], room: int) -> list[list[str]]:
-    *others, last = row
-    first, *more = wrap(last, room)
-    return [[*others, first], *([*[""] * len(others), line] for line in more)]
-
-
-def _split_table(rows: Sequence[Sequence[str]], widths: Sequence[int], right: Sequence[int], gap: str) -> str:
-    cut, used = 2, len(_INDENT) + widths[0] + len(gap) + widths[1]
-    while cut < len(widths) - 1 and (used := used + len(gap) + widths[cut]) <= terminal_width():
+def _split_table(
+    rows: Sequence[Sequence[str]], widths: Sequence[int], right: Sequence[int], gap: str, room: int
+) -> str:
+    """Two tables; the second is split again if it is too wide."""
+    cut, used = 2, widths[1]
+    while cut < len(widths) - 1 and (used := used + len(gap) + widths[cut]) <= room:
         cut += 1
     later = [i - cut + 1 for i in right if i >= cut] + [i for i in right if i == 0]
     return "\n\n".join(
@@ -167,16 +235,47 @@ def _split_table(rows: Sequence[Sequence[str]], widths: Sequence[int], right: Se
     )
 
 
-def definitions(rows: Sequence[tuple[str, str]], widest: int = 32) -> str:
+def definitions(rows: Sequence[tuple[str, str]], widest: int = 32, default: int = 110) -> str:
     """Names with explanations, folded to the width of the terminal; a long name has its own line."""
-    first = min(max(len(name) for name, _ in rows), widest)
+    first = min(max(columns(name) for name, _ in rows), widest, terminal_width() // 2)
     indent = " " * (first + 4)
     lines = []
     for name, text in rows:
-        if len(name) > first:
-            lines.append(f"  {name}")
-        lines.append(paragraph(text, indent, indent if len(name) > first else f"  {name:<{first}}  ", default=110))
+        is_long = columns(name) > first
+        if is_long:
+            lines.append(paragraph(bold(name), " " * 6, _INDENT))
+        beside = f"{_INDENT}{bold(name)}{' ' * (first - columns(name))}  "
+        lines.append(paragraph(text, indent, indent if is_long else beside, default=default))
     return "\n".join(lines)
+
+
+def commands(rows: Sequence[tuple[str, str]], default: int = sys.maxsize) -> str:
+    """Shell commands with explanations beside them, or below them if the terminal is narrow; each can be copied."""
+    width = terminal_width(default)
+    first, last = (max(columns(row[i]) for row in rows) for i in (0, 1))
+    if len(_INDENT) + first + 2 + last <= width:
+        return "\n".join(f"{_INDENT}{line}{' ' * (first - columns(line))}  {text}".rstrip() for line, text in rows)
+    below = [paragraph(text, " " * 6, default=default) if text else "" for _, text in rows]
+    return "\n".join(f"{_shell_lines(row[0], width)}\n{text}".rstrip() for row, text in zip(rows, below, strict=True))
+
+
+def _shell_lines(command: str, width: int) -> str:
+    """A command on several lines, which the shell joins again: each but the last ends with a backslash."""
+    lines = [""]
+    for word in _WORD.findall(command):
+        if columns(f"{lines[-1]} {word} \\") > width - 1 and lines[-1]:
+            lines[-1] += " \\"
+            lines.append("   ")
+        lines[-1] += f" {word}"
+    parts = []
+    for line in lines:
+        start, rest = 0, f" {line}"
+        while columns(rest[start:]) > width:  # a long word continues at the margin, so that no space is added
+            stop = _fitting(rest, start, width - 1)
+            parts.append(f"{rest[start:stop]}\\")
+            start = stop
+        parts.append(rest[start:])
+    return "\n".join(parts)
 
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:

@@ -39,7 +39,8 @@ class ModelSettings:
     max_tokens: int | None = field(default=None, metadata=_option("N", int, "budget in tokens"))
     max_calls: int | None = field(default=None, metadata=_option("N", int, "budget in calls"))
     cache: str | os.PathLike[str] | bool | None = field(
-        default=DEFAULT_CACHE, metadata=_option("FILE", str, 'the file that answers are cached in; "none" for no cache')
+        default=DEFAULT_CACHE,
+        metadata=_option("FILE", str, 'where answers are cached; "none" for no cache (default: the user\'s own)'),
     )
     prices: Prices = None
     """Dollars per million tokens of prompts and of answers: a pair, or pairs by model."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,10 +12,12 @@ from karat._internal.arrays import Floats, Ints
 from karat._internal.display import plural, sanitize
 from karat.errors import BadArgument
 from karat.run import Run
+from karat.run.slices import Groups, group_rows
 
 _NAMES = ("the first run", "the second run")
 _CHOICES_SHOWN = 3
 _SHOWN = 40
+_MAX_SLICES = 500
 
 
 def check_comparable(a: Run, b: Run, *, allow_mismatch: bool = False, names: tuple[str, str] = _NAMES) -> list[str]:
@@ -32,7 +34,7 @@ def check_comparable(a: Run, b: Run, *, allow_mismatch: bool = False, names: tup
     if differences and not allow_mismatch:
         raise BadArgument(
             f"{names[0]} and {names[1]} cannot be compared: {'; '.join(differences)}",
-            hint=f"allow_mismatch=True, or --allow, to compare the {plural(shared, 'shared query', 'shared queries')}",
+            hint=f"allow_mismatch=True or --allow-mismatch, over {plural(shared, 'shared query', 'shared queries')}",
         )
     return differences
 
@@ -73,7 +75,8 @@ def _data(a: Run, b: Run, names: tuple[str, str]) -> list[str]:
     counts = (len(ours.keys() - theirs.keys()), names[0]), (len(theirs.keys() - ours.keys()), names[1])
     only = [f"{plural(count, 'query', 'queries')} only in {name}" for count, name in counts if count]
     differences = [" and ".join(only)] if only else []
-    changed = [query for query in a.ids if query in theirs and ours[query] != theirs[query]]
+    unknown = a.failures.keys() | b.failures.keys()  # a judge that makes the gold has made none for these
+    changed = [query for query in a.ids if query in theirs and ours[query] != theirs[query] and query not in unknown]
     if changed:
         query = changed[0]
         label, grade = item = next(iter([*(ours[query] - theirs[query]), *(theirs[query] - ours[query])]))
@@ -101,6 +104,16 @@ def _some_ids(run: Run) -> str:
 def rows_of(run: Run, ids: Iterable[str]) -> Ints:
     """The rows of these queries in a run."""
     return np.array([run.row(query) for query in ids], np.int64)
+
+
+def few_groups(meta: Mapping[str, Sequence[Any]], *fields: str) -> Groups:
+    """The rows of each slice, unless the slices are too many to be read."""
+    groups = group_rows(meta, *fields)
+    if len(groups.rows) > _MAX_SLICES:
+        raise BadArgument(
+            f'"{groups.name}" has {len(groups.rows):,} values', hint=f"a field with at most {_MAX_SLICES} values"
+        )
+    return groups
 
 
 class Move(NamedTuple):

@@ -16,14 +16,14 @@ import numpy as np
 from karat._internal.arrays import Bools, Floats, mean_defined
 from karat._internal.display import sanitize
 from karat._internal.result import Result
-from karat.analysis.changes import QueryChange, check_comparable, largest_changes, query_change, rows_of
+from karat.analysis.changes import QueryChange, check_comparable, few_groups, largest_changes, query_change, rows_of
 from karat.errors import BadArgument, KaratError, unknown
 from karat.metrics import Metric, parse_all
 from karat.run import Run
 from karat.run.file import as_run
 from karat.samples.notes import Note
 from karat.stats import ALPHA, Paired, Test, detectable, holm, paired_tests
-from karat.stats.paired import check_test
+from karat.stats.paired import check_test, min_queries
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,16 +46,16 @@ class Pair(NamedTuple):
     tied: int
     lost: int
     detectable: float
-    """The minimum detectable difference at 80 % power; NaN if no query changed."""
+    """The minimum detectable difference at 80 % power of a pair that is undecided; NaN if too few queries changed."""
 
     def numbers(self) -> dict[str, float]:
         """The fields by name, without the runs."""
         return {name: value for name, value in self._asdict().items() if name not in {"first", "second"}}
 
     @property
-    def significant(self) -> bool:
-        """True if the difference is significant."""
-        return self.p < ALPHA
+    def winner(self) -> int | None:
+        """The run that is significantly better."""
+        return None if not self.p < ALPHA else self.second if self.difference > 0 else self.first
 
 
 class Row(NamedTuple):
@@ -80,13 +80,11 @@ class Row(NamedTuple):
         """The second run compared with the first: better, worse, same, or cannot tell."""
         if not self.won and not self.lost and self.n:
             return "same"
-        return "cannot tell" if not self.p < ALPHA else "better" if self.difference > 0 else "worse"
+        return {None: "cannot tell", 0: "worse", 1: "better"}[self.pairs[0].winner]
 
     def beaten(self, run: int) -> list[int]:
         """The runs that this one is significantly better than."""
-        significant = [pair for pair in self.pairs if pair.significant]
-        ahead = [pair.first for pair in significant if pair.second == run and pair.difference > 0]
-        return sorted(ahead + [pair.second for pair in significant if pair.first == run and pair.difference < 0])
+        return sorted(pair.first + pair.second - run for pair in self.pairs if pair.winner == run)
 
 
 @dataclass(repr=False, eq=False)
@@ -101,6 +99,8 @@ class Comparison(Result):
     """The scores of each run over these queries; NaN in all runs if undefined in one."""
     notes: tuple[Note, ...]
     """Differences between the runs, and what was excluded; `remarks()` has the sentences."""
+    fields: tuple[str, ...] = ()
+    """The fields by which slices are shown; "a,b" is the cross of two fields."""
     test: Test = "sign-flip"
 
     def __len__(self) -> int:
@@ -109,13 +109,37 @@ class Comparison(Result):
     @cached_property
     def rows(self) -> list[Row]:
         """One row per metric."""
-        pairs = list(combinations(range(len(self.scores)), 2))
-        tests = {(i, j): paired_tests(self.scores[i], self.scores[j], test=self.test) for i, j in pairs}
-        by_metric = {metric: [tests[pair][metric] for pair in pairs] for metric in self.scores[0]}
-        return [
-            _row(metric, [scores[metric] for scores in self.scores], dict(zip(pairs, corrected, strict=True)))
-            for metric, corrected in _holm_corrected(by_metric).items()
+        return _rows([self.scores], self.test)[0]
+
+    def by(self, *fields: str) -> dict[str, list[Row]]:
+        """The rows of each slice by the values of a field, or of several crossed; p is corrected over all slices.
+
+        Args:
+            fields: a field of the samples, such as "topic".
+        """
+        parts = few_groups(self.meta, *fields).rows
+        scores = [
+            [{name: values[rows] for name, values in one.items()} for one in self.scores] for rows in parts.values()
         ]
+        return dict(zip(parts, _rows(scores, self.test), strict=True))
+
+    @cached_property
+    def slices(self) -> dict[str, dict[str, list[Row]]]:
+        """The rows of the slices by each of `fields`."""
+        return {fields: self.by(fields) for fields in self.fields}
+
+    @cached_property
+    def meta(self) -> dict[str, list[Any]]:
+        """The fields of the samples over the shared queries; the first run that has a field counts."""
+        meta: dict[str, list[Any]] = {}
+        for run in self.runs[::-1]:
+            rows = rows_of(run, self.ids).tolist()
+            meta |= {name: [values[row] for row in rows] for name, values in run.meta.items()}
+        return meta
+
+    def winner(self, row: Row) -> str | None:
+        """The name of the run that is significantly better, of the first two."""
+        return {"better": self.names[1], "worse": self.names[0]}.get(row.verdict)
 
     def moved(self, limit: int = 10, metric: str | None = None) -> list[QueryChange]:
         """The queries whose score changed most between the first two runs, in a metric or the first that changed."""
@@ -135,25 +159,31 @@ class Comparison(Result):
 
     @property
     def table(self) -> pl.DataFrame:
-        """One row per metric and pair of runs."""
+        """One row per metric and pair of runs; then the same for each slice, if slices are shown."""
         import polars as pl
 
-        names = [sanitize(name) for name in self.names]
-        return pl.DataFrame(
-            [
-                {
-                    "metric": row.metric,
-                    "first": names[pair.first],
-                    "second": names[pair.second],
-                    "first_mean": row.means[pair.first],
-                    "second_mean": row.means[pair.second],
-                    **pair.numbers(),
-                    "n": row.n,
-                }
-                for row in self.rows
-                for pair in row.pairs
-            ]
+        parts: list[tuple[dict[str, str | None], list[Row]]] = [(dict.fromkeys(("by", "slice")), self.rows)]
+        for fields, slices in self.slices.items():
+            parts += [({"by": sanitize(fields), "slice": sanitize(name)}, rows) for name, rows in slices.items()]
+        frame = pl.DataFrame(
+            [part | self._cells(row, pair) for part, rows in parts for row in rows for pair in row.pairs],
+            infer_schema_length=None,
         )
+        return frame if self.fields else frame.drop("by", "slice")
+
+    def _cells(self, row: Row, pair: Pair) -> dict[str, Any]:
+        """The values of one metric and pair, by column of the table."""
+        names = [sanitize(name) for name in self.names]
+        return {
+            "metric": row.metric,
+            "first": names[pair.first],
+            "second": names[pair.second],
+            "first_mean": row.means[pair.first],
+            "second_mean": row.means[pair.second],
+            **pair.numbers(),
+            "winner": None if pair.winner is None else names[pair.winner],
+            "n": row.n,
+        }
 
     def to_latex(self) -> str:
         """The comparison as a LaTeX table; it needs the package booktabs."""
@@ -166,6 +196,7 @@ def compare(
     *more: Run | str | PathLike[str],
     metrics: str | Metric | Iterable[str | Metric] | None = None,
     names: Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
     allow_mismatch: bool = False,
     test: Test = "sign-flip",
 ) -> Comparison:
@@ -177,6 +208,7 @@ def compare(
         more: further runs. Every pair is compared.
         metrics: metrics that all runs have, such as "recall@5 ndcg@10"; default: all of them.
         names: one name per run; default: the names of the files, or A, B, ….
+        by: a field of the samples, or several: also compare the slices by its values. "a,b" crosses two fields.
         allow_mismatch: compare runs of different queries, gold, judges or conventions, over the queries in all of
             them. By default these are refused.
         test: "sign-flip", which assumes that gains and losses are alike, or "bounded", which holds for skewed
@@ -184,8 +216,8 @@ def compare(
 
     Returns:
         A `Comparison`: `rows` (one per metric, with the difference, its 95 % interval, the p-value corrected by
-        Holm's method, and a verdict), `moved()` (the queries that changed most), `table`, `remarks()`, `to_dict()`,
-        `to_markdown()`, `to_latex()`.
+        Holm's method, and a verdict), `moved()` (the queries that changed most), `table`, `by("topic")` (the rows of
+        each slice), `remarks()`, `to_dict()`, `to_markdown()`, `to_latex()`.
 
     Example:
         >>> comparison = karat.compare("main.parquet", "branch.parquet")
@@ -210,7 +242,13 @@ def compare(
         raise BadArgument("no query is in every run", got=sizes)
     if len(ids) < max(sizes.values()):
         notes.append(Note("shared_queries", len(ids), details={"sizes": sizes}))
-    return Comparison(labels, runs, ids, _aligned(runs, ids, columns), (*notes, *not_shared), check_test(test))
+    fields = (by,) if isinstance(by, str) else tuple(by)
+    comparison = Comparison(
+        labels, runs, ids, _aligned(runs, ids, columns), (*notes, *not_shared), fields, check_test(test)
+    )
+    for each in fields:  # an unknown field is an error now, not when the comparison is shown
+        few_groups(comparison.meta, each)
+    return comparison
 
 
 def _names(given: Sequence[object], names: Sequence[str] | None) -> list[str]:
@@ -263,22 +301,42 @@ def _aligned(runs: Sequence[Run], ids: Sequence[str], columns: Sequence[str]) ->
     return scores
 
 
-def _holm_corrected(tests: Mapping[str, list[Paired]]) -> dict[str, list[Paired]]:
-    """The tests with Holm's correction: over the metrics of one pair of runs, or over the pairs in each metric."""
-    if all(len(pairs) == 1 for pairs in tests.values()):
-        ps = holm([pairs[0].p for pairs in tests.values()])
-        return {metric: [pairs[0]._replace(p=p)] for (metric, pairs), p in zip(tests.items(), ps, strict=True)}
-    return {
-        metric: [test._replace(p=p) for test, p in zip(pairs, holm([test.p for test in pairs]), strict=True)]
-        for metric, pairs in tests.items()
+def _rows(parts: Sequence[Sequence[Mapping[str, Floats]]], kind: Test) -> list[list[Row]]:
+    """The rows of each part of the queries, from the scores of all runs over it.
+
+    The p-values are corrected by Holm's method over all parts, and over the metrics of one pair of runs, or over the
+    pairs in each metric.
+    """
+    pairs, metrics = list(combinations(range(len(parts[0])), 2)), list(parts[0][0])
+    tests = {
+        (part, pair, metric): test
+        for part, scores in enumerate(parts)
+        for pair in pairs
+        for metric, test in paired_tests(scores[pair[0]], scores[pair[1]], test=kind).items()
     }
+    for family in [metrics] if len(pairs) == 1 else [[metric] for metric in metrics]:
+        keys = [key for key in tests if key[2] in family]
+        for key, p in zip(keys, holm([tests[key].p for key in keys]), strict=True):
+            tests[key] = tests[key]._replace(p=p)
+    return [
+        [
+            _row(metric, [one[metric] for one in scores], {pair: tests[part, pair, metric] for pair in pairs})
+            for metric in metrics
+        ]
+        for part, scores in enumerate(parts)
+    ]
 
 
 def _row(metric: str, values: Sequence[Floats], tests: Mapping[tuple[int, int], Paired]) -> Row:
-    pairs = []
-    for (i, j), test in tests.items():
-        spread = float(np.nanstd(values[j] - values[i], ddof=1)) if test.n > 1 else nan
-        pairs.append(Pair(i, j, *test[:7], detectable(spread, test.n) if spread > 0 else nan))
+    pairs = [Pair(i, j, *test[:7], _detectable(values[j] - values[i], test)) for (i, j), test in tests.items()]
     first = pairs[0]
     means = tuple(mean_defined(column) for column in values)
     return Row(metric, means, *first[2:9], tests[0, 1].n, first.detectable, tuple(pairs))
+
+
+def _detectable(differences: Floats, test: Paired) -> float:
+    """The minimum detectable difference of a test without a significant result; NaN if the queries are too few."""
+    if test.p < ALPHA or test.n < min_queries(2, ALPHA):  # two-sided: twice the tests of a one-sided one
+        return nan
+    least = detectable(float(np.nanstd(differences, ddof=1)), test.n)
+    return least if 0 < least <= 1 else nan

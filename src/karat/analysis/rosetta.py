@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from math import isclose
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from karat.conventions import CONVENTIONS, STANDARD, Convention, find_convention
 from karat.conventions.explain import differing, sentence
 from karat.judges import JudgeLike
 from karat.metrics import METRICS, Metric
+from karat.pipeline import sides_have_names
 from karat.plan import Judgements, Plan
 from karat.samples import read_samples
 
@@ -34,6 +36,8 @@ class Dialect(NamedTuple):
     """The metrics in which the score of a query differs from STANDARD."""
     above_one: Mapping[str, float]
     """The metrics that exceed 1 for a query, with the highest score."""
+    same_mean: tuple[str, ...] = ()
+    """The metrics in `differs` that have the mean of STANDARD nevertheless."""
 
 
 class Difference(NamedTuple):
@@ -57,6 +61,7 @@ class Rosetta(Result):
     differences: tuple[Difference, ...]
 
 
+@sides_have_names
 def rosetta(
     samples: Any = None,
     metrics: str | Metric | Iterable[str | Metric] = METRICS_SHOWN,
@@ -88,8 +93,9 @@ def rosetta(
         1.0
     """
     example = samples is None and retrieved is None and gold is None
+    plan = Plan.of(metrics, judge, STANDARD, at=at, samples=samples)
     data = read_samples(samples, **(EXAMPLE if example else {"retrieved": retrieved, "gold": gold}))
-    plan = Plan.of(metrics, judge, STANDARD, at=at).with_judge_for(data)
+    plan = plan.with_judge_for(data)
     translation = _Translation(Judgements(data, plan.judge, tokens=plan.tokens), plan.metrics)
     others = CONVENTIONS if conventions is None else conventions
     known = [STANDARD, *(c for c in map(find_convention, others) if c.name != STANDARD.name)]
@@ -127,7 +133,7 @@ class _Translation:
     def dialect(self, c: Convention) -> Dialect:
         """The scores under a convention."""
         means: dict[str, float | None] = {}
-        differs, above = [], {}
+        differs, same, above = [], [], {}
         for name, (metric, k) in self.columns.items():
             if not c.has(metric.name, k):
                 means[name] = None
@@ -135,11 +141,13 @@ class _Translation:
             scores, places = self.scores(name, c), self.effective(name, c).rounding
             mean = mean_defined(scores)
             means[name] = mean if places is None else round(mean, places)
-            if not _close(scores, self.scores(name, STANDARD)).all():
+            usual = self.scores(name, STANDARD)
+            if not _close(scores, usual).all():
                 differs.append(name)
+                same += [name] if isclose(mean, mean_defined(usual), rel_tol=0, abs_tol=_CLOSE) else []
             if (scores > 1 + _CLOSE).any():
                 above[name] = float(np.nanmax(scores))
-        return Dialect(c.name, means, tuple(differs), above)
+        return Dialect(c.name, means, tuple(differs), above, tuple(same))
 
     def differences(self, known: list[Convention], dialects: Iterable[Dialect]) -> list[Difference]:
         """The differences that occur, each with all conventions that share it."""
@@ -166,6 +174,8 @@ class _Translation:
                 reasons.setdefault(choice, []).append(name)
         for name, mean in dialect.means.items():
             own = self.effective(name, c)
+            if mean is not None and abs(mean - mean_defined(self.scores(name, c))) > _CLOSE:
+                reasons.setdefault("rounding", []).append(name)
             for choice in own.refuses if mean is not None else ():
                 if choice in _CONCERNED and self._concerned(choice, own) and name not in reasons.get(choice, ()):
                     reasons.setdefault(choice, []).append(name)

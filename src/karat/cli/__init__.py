@@ -4,28 +4,41 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import Action, ArgumentError, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from karat import __version__
-from karat.errors import KaratError
+from karat._internal.display import (
+    bold,
+    color,
+    commands,
+    definitions,
+    has_color,
+    paragraph,
+    sanitize,
+    style,
+    wants_color,
+)
+from karat.errors import BadArgument, KaratError, NotJudged, nearest, unknown
 
 if TYPE_CHECKING:
     from karat._internal.result import Result
 
-_EPILOG = """\
-examples:
-  karat demo                                          see it work, no data needed
-  karat eval samples.jsonl                            {"query": …, "retrieved": […], "gold": […]} per line
-  karat eval samples.jsonl "recall@1,5 ndcg@10 rr"    choose the metrics
-  karat eval run.trec --gold qrels.txt -o run.parquet TREC files; save the run
-  karat eval samples.jsonl --judge "fuzzy(0.8)"       match similar texts; karat judges lists the judges
-  karat compare main.parquet branch.parquet           which run is better, and which queries moved
-  karat diagnose branch.parquet                       why gold items were missed
-"""
+Example = tuple[str, str]
+"""A command as a user types it, and what it does."""
+_WIDTH = 80
+"""The width of help in a pipe."""
+_SAMPLE = '{"query": …, "retrieved": […], "gold": […]}'
+_EXAMPLES = (
+    ("karat demo", "see it work, no data needed"),
+    ("karat eval samples.jsonl -o run.parquet", "evaluate your data, save the run"),
+    ("karat compare main.parquet run.parquet", "which is better?"),
+    ("karat diagnose run.parquet", "why were gold items missed?"),
+    ("karat eval --help", "every option of a command"),
+)
 
 
 class Argument(NamedTuple):
@@ -42,35 +55,91 @@ class Command(NamedTuple):
     name: str
     about: str
     arguments: tuple[Argument, ...]
+    examples: tuple[Example, ...]
     epilog: str
     run: Callable[[Namespace], int | None]
 
     def parser(self) -> ArgumentParser:
         """The parser of its arguments."""
-        parser = _parser(f"karat {self.name}", self.about, self.epilog)
+        parser = _Parser(f"karat {self.name}", f"{self.about[0].upper()}{self.about[1:]}.", self.examples, self.epilog)
         groups: dict[str | None, Any] = {None: parser}
-        for names, settings, group in self.arguments:
+        for names, settings, group in (*self.arguments, _COLOR):
             if group not in groups:
                 groups[group] = parser.add_argument_group(group)
             groups[group].add_argument(*names, **settings)
         return parser
 
 
-def _parser(program: str, about: str, epilog: str) -> ArgumentParser:
-    return ArgumentParser(program, description=about, epilog=epilog, formatter_class=RawDescriptionHelpFormatter)
+class _Format(RawDescriptionHelpFormatter):
+    """Help with bold headings, and the default of every option that has a value."""
+
+    def start_section(self, heading: str | None) -> None:
+        super().start_section(heading and bold(heading))
+
+    def _get_help_string(self, action: Action) -> str:
+        text = action.help or ""
+        if not action.option_strings or action.nargs == 0 or action.required or "default" in text:
+            return text
+        return f"{text} (default: {'none' if action.default in (None, (), []) else '%(default)s'})"
+
+
+def _folded(line: str) -> str:
+    """A line of help, folded below itself."""
+    margin = " " * (len(line) - len(line.lstrip()))
+    return paragraph(line.lstrip(), f"{margin}  ", margin, default=_WIDTH)
+
+
+class _Parser(ArgumentParser):
+    """Mistakes are raised as errors of karat: a sentence, and a command to try."""
+
+    color = False
+
+    def __init__(self, program: str, about: str, examples: Sequence[Example], more: str = "") -> None:
+        more = "\n".join(map(_folded, more.rstrip().splitlines()))
+        shown = f"{bold('examples')}:\n{commands(examples, default=_WIDTH)}"
+        super().__init__(
+            program, description=paragraph(about, "", "", default=_WIDTH), formatter_class=_Format,
+            epilog="\n\n".join(filter(None, (more, shown))),
+        )  # fmt: skip
+        self._example = examples[0][0]
+
+    def error(self, message: str) -> NoReturn:
+        """Raise the error that argparse would print below its usage."""
+        missing, unrecognized = "the following arguments are required: ", "unrecognized arguments: "
+        if message.startswith(missing):
+            optional = {str(action.metavar) for action in self._actions if action.nargs in {"*", "?"}}
+            names = [name for name in message.removeprefix(missing).split(", ") if name not in optional]
+            raise BadArgument(f"{self.prog} needs {' and '.join(names)}", hint=self._example)
+        if message.startswith(unrecognized):
+            given = message.removeprefix(unrecognized)
+            option = given.partition(" ")[0].partition("=")[0]
+            known = [name for action in self._actions for name in action.option_strings]
+            if option.startswith("-"):
+                raise unknown(f"option of {self.prog}", option, known, f"{self.prog} --help")
+            hint = f"--metrics {given}" if "--metrics" in known else self._example
+            raise BadArgument(f"{self.prog}: too many arguments", got=given, hint=hint)
+        raise BadArgument(f"{self.prog}: {message.removeprefix('argument ')}", hint=f"{self.prog} --help")
+
+    def _check_value(self, action: Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            known = [str(choice) for choice in action.choices]
+            close = nearest(str(value), known)
+            meant = f" Did you mean {close}?" if close else ""
+            raise ArgumentError(action, f'expected one of {", ".join(known)}; got "{value}".{meant}')
 
 
 _COMMANDS: dict[str, Command] = {}
 
 
 def command(
-    name: str, about: str, *arguments: Argument, epilog: str = "", aliases: Sequence[str] = ()
-) -> Callable[[Callable[[Namespace], int | None]], Callable[[Namespace], int | None]]:
-    """Register a function as a command."""
+    name: str, about: str, *arguments: Argument, examples: Sequence[Example], epilog: str = "",
+    aliases: Sequence[str] = (),
+) -> Callable[[Callable[[Namespace], int | None]], Callable[[Namespace], int | None]]:  # fmt: skip
+    """Register a function as a command; its examples are shown by `--help` and run by the tests."""
 
     def register(run: Callable[[Namespace], int | None]) -> Callable[[Namespace], int | None]:
         for known in (name, *aliases):
-            _COMMANDS[known] = Command(name, about, arguments, epilog, run)
+            _COMMANDS[known] = Command(name, about, arguments, tuple(examples), epilog, run)
         return run
 
     return register
@@ -87,22 +156,29 @@ def format_argument(*others: str, **settings: Any) -> Argument:
 
 
 RUN = argument("run", metavar="RUN", help="a run file, written by karat eval -o")
+_COLOR = argument(
+    "--color", choices=("auto", "always", "never"), default="auto",
+    help="auto: on a terminal, unless NO_COLOR is set (default: %(default)s)",
+)  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code; 2 if the input is not usable."""
+    """Run a command and return its exit code; 2 if the input is not usable, 3 if a model judged nothing."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a character that the terminal cannot encode is escaped
             stream.reconfigure(errors="backslashreplace")
-    chosen, options = _parse(list(sys.argv[1:] if arguments is None else arguments))
-    code = None
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    choice, code = _color_choice(given), None
     try:
-        code = chosen.run(options)
+        with color(on=wants_color(sys.stdout, choice)):
+            chosen, options = _parse(given)
+            code = chosen.run(options)
         if sys.stdout is not None:
             sys.stdout.flush()
     except KaratError as error:
-        print(_error_text(error), file=sys.stderr)
-        return 2
+        with color(on=wants_color(sys.stderr, choice)):
+            print(_error_text(error), file=sys.stderr)
+        return 3 if isinstance(error, NotJudged) else 2
     except KeyboardInterrupt:
         print("karat: interrupted", file=sys.stderr)
         return 130
@@ -115,30 +191,51 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code or 0
 
 
-def _parse(given: list[str]) -> tuple[Command, Namespace]:
-    """The command and its options; metrics may be anywhere among the arguments, quoted or not."""
+def all_commands() -> dict[str, Command]:
+    """Every command by its names, from the modules of this folder."""
     for path in sorted(Path(__file__).parent.iterdir()):
         if not path.name.startswith("_") and (path.is_dir() or path.suffix == ".py"):
             import_module(f"karat.cli.{path.stem}")
-    if not given or given[0] not in _COMMANDS:
+    return _COMMANDS
+
+
+def _parse(given: list[str]) -> tuple[Command, Namespace]:
+    """The command and its options; metrics may be anywhere among the arguments, quoted or not."""
+    known = all_commands()
+    if not given or given[0] in {"-h", "--help", "--version"}:
         _help(given)
-    chosen = _COMMANDS[given[0]]
+    if given[0].startswith("-"):
+        raise BadArgument("the command comes first, then its options", got=given[0], hint="karat --help")
+    if given[0] not in known:
+        raise unknown("command", given[0], known, "karat --help")
+    chosen = known[given[0]]
     return chosen, chosen.parser().parse_intermixed_args(given[1:])
 
 
+def _color_choice(given: list[str]) -> str:
+    """The value of `--color`, which concerns the messages of mistakes in the other options, too."""
+    for option, value in zip(given, [*given, ""][1:], strict=True):
+        if option == "--color" or option.startswith("--color="):
+            return option.partition("=")[2] or value
+    return "auto"
+
+
 def _help(given: list[str]) -> NoReturn:
-    """Print the help, the version, or an error, and exit."""
-    parser = _parser("karat", "Evaluate retrieval for search and RAG.", _EPILOG)
-    parser.add_argument("--version", action="version", version=f"karat {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name, one in sorted(_COMMANDS.items()):
-        if name == one.name:
-            commands.add_parser(name, help=one.about)
-    if not given:
-        parser.print_help(sys.stderr)
-        parser.exit(2)
-    parser.parse_args(given)
-    parser.error("the command comes first, then its options")
+    """Print the commands, or the version, and exit."""
+    if "--version" in given:
+        print(f"karat {__version__}")
+        raise SystemExit(0)
+    names = [(name, one.about) for name, one in sorted(_COMMANDS.items()) if name == one.name]
+    out = sys.stdout if given else sys.stderr
+    about = f"Evaluate retrieval for search and RAG. One sample per line: {_SAMPLE}"
+    parts = [
+        "usage: karat COMMAND …",
+        paragraph(about, "", "", default=_WIDTH),
+        f"{bold('commands')}:\n{definitions(names, default=_WIDTH)}",
+        f"{bold('examples')}:\n{commands(_EXAMPLES, default=_WIDTH)}",
+    ]
+    print("\n\n".join(parts), file=out)
+    raise SystemExit(0 if given else 2)
 
 
 def emit(result: Result, form: str, **options: Any) -> None:
@@ -146,7 +243,8 @@ def emit(result: Result, form: str, **options: Any) -> None:
     from karat._internal.output import to_json
     from karat.report import render
 
-    text = render(result, {"table": "terminal", "json": "data", "html": "page"}.get(form, form), **options)
+    with color(on=has_color() and form == "table"):
+        text = render(result, {"table": "terminal", "json": "data", "html": "page"}.get(form, form), **options)
     if form == "json":
         text = to_json(text)
     print(text, end="" if text.endswith("\n") else "\n")
@@ -160,10 +258,16 @@ def program() -> str:
 
 
 def _error_text(error: KaratError) -> str:
-    from karat._internal.display import sanitize
-
-    first, *rest = (sanitize(line) for line in str(error).splitlines())
-    return "\n".join([f"karat: {first}", *(f"       {line}" for line in rest)])
+    """The problem, what was given and what to try, folded to the width of the terminal."""
+    indent, first = " " * 7, f"{style('karat:', 'bad')} "
+    lines = []
+    for line in error.problem.splitlines():
+        lines.append(paragraph(sanitize(line), indent, first, stream=sys.stderr))
+        first = indent
+    for name, value in (("got", error.got), ("try", error.hint)):
+        if value is not None:
+            lines.append(paragraph(sanitize(value), f"{indent}     ", f"{indent}{name}  ", stream=sys.stderr))
+    return "\n".join(lines)
 
 
 def _discard_output() -> None:

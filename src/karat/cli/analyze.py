@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from karat._internal.display import has_color
 from karat.cli import RUN, argument, command, emit, format_argument, program
 
 _RULES = """\
@@ -15,6 +16,9 @@ rules:
 
 exit code: 0 passed, 1 failed, 2 could not decide (bad input, or a baseline with other gold)
 """
+_ALLOW_MISMATCH = argument(
+    "--allow-mismatch", action="store_true", help="compare runs of different data or settings over the shared queries"
+)
 
 
 @command(
@@ -22,22 +26,29 @@ exit code: 0 passed, 1 failed, 2 could not decide (bad input, or a baseline with
     "compare two or more runs, query by query",
     argument("first", metavar="RUN", help="the run file to compare with, written by karat eval -o"),
     argument("others", metavar="RUN", nargs="+", help="the run files to compare with it"),
-    argument("--metrics", nargs="+", default=(), help='metrics that all runs have, such as "recall@5 ndcg@10"'),
-    argument("--allow", action="store_true", help="compare runs of different data or settings over the shared queries"),
+    argument("--metrics", nargs="+", default=(), help="metrics that all runs have (default: all of them)"),
     argument(
-        "--test",
-        choices=("sign-flip", "bounded"),
-        default="sign-flip",
+        "--by", metavar="FIELD", action="append", default=[],
+        help='also compare the slices by a field; may be repeated; "a,b" crosses two fields',
+    ),
+    _ALLOW_MISMATCH,
+    argument(
+        "--test", choices=("sign-flip", "bounded"), default="sign-flip",
         help="sign-flip assumes that gains and losses are alike, bounded assumes nothing (default: %(default)s)",
     ),
     format_argument("json", "csv", "markdown", "latex"),
-)
+    examples=[
+        ("karat compare main.parquet branch.parquet", "is branch better than main?"),
+        ("karat compare main.parquet branch.parquet --metrics recall@5 ndcg@10", "only these metrics"),
+        ("karat compare main.parquet branch.parquet run.parquet", "several runs, every pair"),
+    ],
+)  # fmt: skip
 def _compare(options: Namespace) -> None:
     from karat.analysis.compare import compare
 
-    metrics = " ".join(options.metrics) or None
-    compared = compare(options.first, *options.others, metrics=metrics, allow_mismatch=options.allow, test=options.test)
-    emit(compared, options.format)
+    settings = {"metrics": " ".join(options.metrics) or None, "by": options.by, "test": options.test}
+    found = compare(options.first, *options.others, **settings, allow_mismatch=options.allow_mismatch)
+    emit(found, options.format)
 
 
 @command(
@@ -52,7 +63,7 @@ def _compare(options: Namespace) -> None:
     argument("--slice-tolerance", metavar="X", help="the same for slices (default: none)"),
     argument(
         "--alpha", type=float, metavar="X", default=0.05,
-        help="significance level: the false-alarm rate of the whole gate (default: %(default)s)",
+        help="significance level: the false-alarm rate of the whole gate",
     ),
     argument(
         "--min-judged", metavar="SHARE", type=float, default=0.8,
@@ -65,6 +76,11 @@ def _compare(options: Namespace) -> None:
     argument("--junit", metavar="FILE", help="write the checks as JUnit test results"),
     argument("--markdown", metavar="FILE", help='write a summary for a pull request, or "$GITHUB_STEP_SUMMARY"'),
     format_argument("json"),
+    examples=[
+        ('karat gate run.parquet "recall@5 >= 0.5"', "a limit"),
+        ('karat gate run.parquet "recall@5 no-drop" --baseline main.parquet', "no drop below a baseline"),
+        ('karat gate run.parquet "recall@5 no-drop" --baseline main.parquet --by topic', "nor in any topic"),
+    ],
     epilog=_RULES,
 )  # fmt: skip
 def _gate(options: Namespace) -> int:
@@ -96,17 +112,18 @@ def _gate(options: Namespace) -> int:
     RUN,
     argument("query", metavar="QUERY", nargs="?", help="the id of a query to show in full"),
     argument("--k", type=int, metavar="K", help="the cutoff (default: the largest of the run's recall)"),
-    argument("--with", dest="other", metavar="RUN", help="a second run: how much both find together"),
+    argument("--other", metavar="RUN", help="a second run: how much both find together"),
     format_argument("json", "csv", "markdown"),
+    examples=[
+        ("karat diagnose run.parquet", "every missed gold item by its cause, and advice"),
+        ("karat diagnose run.parquet q01", "one query in full, its texts side by side"),
+        ("karat diagnose branch.parquet --other main.parquet", "what both would find together"),
+    ],
 )
 def _diagnose(options: Namespace) -> None:
-    import os
-    import sys
-
     from karat.analysis.diagnose import diagnose
 
-    bold = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    style = {"bold": bold, "program": program()} if options.format == "table" else {}
+    style = {"bold": has_color(), "program": program()} if options.format == "table" else {}
     emit(diagnose(options.run, options.query, k=options.k, other=options.other), options.format, **style)
 
 
@@ -115,28 +132,40 @@ def _diagnose(options: Namespace) -> None:
     "compare a judge with human labels, and correct its mean by them",
     RUN,
     argument("labels", metavar="LABELS", help="a table: query_id,gold,label or query_id,rank,label or query_id,score"),
-    argument("--metric", help="a metric of the run (default: the largest cutoff for which there are enough labels)"),
-    argument("--level", type=float, default=0.95, help="confidence level of the intervals (default: 0.95)"),
-    argument("--seen", type=int, metavar="K", help="people labelled only the top K (default: all)"),
+    argument(
+        "--metrics", "--metric", dest="metric", metavar="METRIC",
+        help="one metric of the run (default: the largest cutoff for which there are enough labels)",
+    ),
+    argument("--level", type=float, default=0.95, help="confidence level of the intervals"),
+    argument("--labelled-depth", type=int, metavar="K", help="people labelled only the top K (default: all)"),
     format_argument("json", "markdown"),
-)
+    examples=[
+        ("karat calibrate run.parquet labels.csv", "how far the judge agrees with people"),
+        ("karat calibrate run.parquet labels.csv --labelled-depth 5", "people labelled only the top 5"),
+    ],
+)  # fmt: skip
 def _calibrate(options: Namespace) -> None:
     from karat.analysis.calibrate import calibrate
 
     found = calibrate(
-        options.run, options.labels, metric=options.metric, level=options.level, labelled_depth=options.seen
+        options.run, options.labels, metric=options.metric, level=options.level, labelled_depth=options.labelled_depth
     )
     emit(found, options.format)
 
 
 @command(
     "lint",
-    "check a test set: exit 0 sound, 1 serious problems, 2 cannot be read",
+    "check a test set for problems in its queries and gold",
     argument("file", metavar="FILE", help="samples, or queries with gold only; the formats of karat eval"),
     argument("--gold", metavar="FILE", help="the gold, if FILE has only the retrieved items"),
     argument("--corpus", metavar="PATH", help="the documents with the gold: a folder of texts, or a JSONL file"),
     argument("--runs", metavar="RUN", nargs="+", default=[], help="run files over this test set"),
     format_argument("json", "csv", "markdown"),
+    examples=[
+        ("karat lint samples.jsonl", "repeated queries, conflicting gold, size"),
+        ("karat lint samples.jsonl --runs main.parquet branch.parquet", "queries that all runs miss, too"),
+    ],
+    epilog="exit code: 0 sound, 1 serious problems, 2 cannot be read",
 )
 def _lint(options: Namespace) -> int:
     from karat.analysis.lint import lint
@@ -151,11 +180,15 @@ def _lint(options: Namespace) -> int:
     "write an HTML page with curves, slices, misses and every query",
     RUN,
     argument("--baseline", metavar="RUN", help="the run file to compare with"),
-    argument("--allow", action="store_true", help="compare runs of different data or settings over the shared queries"),
-    argument("-o", "--output", metavar="HTML", default="report.html", help="default: %(default)s"),
+    _ALLOW_MISMATCH,
+    argument("-o", "--output", metavar="HTML", default="report.html", help="the page"),
+    examples=[
+        ("karat report run.parquet", "writes report.html"),
+        ("karat report branch.parquet --baseline main.parquet -o branch.html", "with what changed"),
+    ],
 )
 def _report(options: Namespace) -> None:
     from karat.run.file import load
 
-    load(options.run).report(options.output, baseline=options.baseline, allow_mismatch=options.allow)
+    load(options.run).report(options.output, baseline=options.baseline, allow_mismatch=options.allow_mismatch)
     print(f"Saved to {options.output}")

@@ -29,9 +29,14 @@ actions:
     "show, clear or export the cached answers of models",
     argument("action", metavar="ACTION", choices=("info", "clear", "export"), help="info, clear or export"),
     argument("--cache", metavar="FILE", default="default", help="the cache file (default: the user's own)"),
-    argument("--model", metavar="NAME", help="clear: only the answers of this model, as info names it"),
+    argument("--model", metavar="NAME", help="clear: only the answers of this model, as info names it (default: all)"),
     argument("--yes", action="store_true", help="clear: delete without a question"),
     argument("-o", "--output", metavar="FILE", help="export: write to a file (default: standard output)"),
+    examples=[
+        ("karat cache info", "how many answers of which models"),
+        ("karat cache clear --model gpt-4o-mini", "delete the answers of one model"),
+        ("karat cache export -o answers.jsonl", "a line of JSON per answer"),
+    ],
     epilog=_ACTIONS,
 )
 def _cache(options: Namespace) -> int:
@@ -93,11 +98,11 @@ def cleared(cache: Cache | None, *, model: str | None, sure: bool) -> tuple[bool
 
 def exported(cache: Cache | None, path: str | os.PathLike[str]) -> str:
     """Write every answer as a line of JSON into a file; return the message."""
-    from pathlib import Path
+    from karat._internal.output import atomic_path
 
     count = 0
     try:
-        with Path(path).open("w", encoding="utf-8") as file:
+        with atomic_path(path) as place, place.open("w", encoding="utf-8") as file:
             for line in cache.export() if cache else ():
                 file.write(f"{line}\n")
                 count += 1

@@ -8,20 +8,34 @@ from karat.cli import argument, command, emit, format_argument
 from karat.cli.evaluate import IMPORT, load
 
 
-@command("judges", "list every judge")
+@command(
+    "judges",
+    "list every judge, or explain one",
+    argument("name", metavar="NAME", nargs="?", help="the judge to explain, such as fuzzy"),
+    IMPORT,
+    examples=[("karat judges", "all of them"), ("karat judges fuzzy", "one with its settings")],
+)
 def _judges(options: Namespace) -> None:
-    from karat.report.catalog import judge_list
-
-    print(judge_list())
-
-
-@command("metrics", "list every metric", IMPORT)
-def _metrics(options: Namespace) -> None:
-    from karat.report.catalog import metric_list
+    from karat.report.catalog import judge_list, one_judge
 
     for name in options.imports:
         load(name)
-    print(metric_list())
+    print(judge_list() if options.name is None else one_judge(options.name))
+
+
+@command(
+    "metrics",
+    "list every metric, or explain one",
+    argument("name", metavar="NAME", nargs="?", help="the metric to explain, such as ndcg"),
+    IMPORT,
+    examples=[("karat metrics", "all of them"), ("karat metrics ndcg", "one with its settings")],
+)
+def _metrics(options: Namespace) -> None:
+    from karat.report.catalog import metric_list, one_metric
+
+    for name in options.imports:
+        load(name)
+    print(metric_list() if options.name is None else one_metric(options.name))
 
 
 @command(
@@ -29,6 +43,7 @@ def _metrics(options: Namespace) -> None:
     "list the conventions of other libraries, or explain one",
     argument("name", metavar="NAME", nargs="?", help="the convention to explain, such as llamaindex"),
     format_argument("json"),
+    examples=[("karat conventions", "all of them"), ("karat conventions llamaindex", "one in sentences")],
 )
 def _conventions(options: Namespace) -> None:
     from karat._internal.output import to_json
@@ -45,14 +60,19 @@ def _conventions(options: Namespace) -> None:
 
 @command(
     "rosetta",
-    "the same data under every convention, and why the numbers differ",
-    argument("file", metavar="FILE", nargs="?", help="the formats of karat eval; without a file, an example"),
-    argument("metrics", metavar="METRICS", nargs="*", help="default: precision@5 recall@5 ndcg@5 rr ap"),
-    argument("--gold", metavar="FILE", help="the gold, if FILE has only the retrieved items"),
+    "show the same data under every convention, and why the numbers differ",
+    argument("file", metavar="FILE", nargs="?", help="the formats of karat eval (default: an example)"),
+    argument("--metrics", nargs="+", default=(), help="the metrics (default: precision@5 recall@5 ndcg@5 rr ap)"),
+    argument("--gold", metavar="FILE", help="the gold, if FILE has only the retrieved items (default: FILE has it)"),
     argument("--judge", default="auto", help="how items are matched; karat judges lists them"),
     argument("--at", choices=("item", "doc"), default="item", help="doc: compare documents, not chunks"),
-    argument("--convention", dest="conventions", metavar="NAME", action="append", help="only this one; repeatable"),
+    argument("--conventions", metavar="NAME", nargs="+", help="only these (default: all)"),
     format_argument("json", "markdown", "html"),
+    examples=[
+        ("karat rosetta", "an example"),
+        ("karat rosetta samples.jsonl --metrics recall@5 ndcg@10", "your data"),
+        ("karat rosetta samples.jsonl --conventions trec_eval ranx", "some conventions, compared with standard"),
+    ],
 )
 def _rosetta(options: Namespace) -> None:
     from karat.analysis.rosetta import METRICS_SHOWN, rosetta

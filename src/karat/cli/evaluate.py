@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from dataclasses import fields
+from dataclasses import Field, fields
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from karat._internal.model_settings import ModelSettings
-from karat.cli import RUN, argument, command, emit, format_argument
-from karat.errors import BadArgument, KaratError
+from karat.cli import RUN, Argument, argument, command, emit, format_argument
+from karat.errors import BadArgument, KaratError, RunFileError
 
 if TYPE_CHECKING:
     from karat.judges import Judge
@@ -23,13 +23,29 @@ _MODEL_OPTIONS = [one for one in fields(ModelSettings) if one.metadata]
 
 IMPORT = argument(
     "--import", dest="imports", metavar="FILE", action="append", default=[],
-    help="a Python file or module that defines custom metrics or judges",
+    help="a Python file or module that defines custom metrics or judges; repeatable",
+)  # fmt: skip
+_BY = argument(
+    "--by", metavar="FIELD", action="append", default=[],
+    help='also show the means for each value of a field; may be repeated; "a,b" crosses two fields',
 )  # fmt: skip
 _EXIT_CODES = """\
 exit code: 0 evaluated, 2 bad input or settings, 3 too few queries were judged, 130 interrupted by Ctrl-C
 """
-_BY = argument("--by", metavar="FIELD", help="also show the means for each value of a field")
+_WRITE = {
+    ".csv": "show run.parquet --format csv >", ".json": "show run.parquet --format json >",
+    ".md": "show run.parquet --format markdown >", ".html": "report run.parquet -o",
+}  # fmt: skip
+"""Endings of files, and the command that writes such a file."""
 _FORMAT = format_argument("json", "csv", "markdown", help="csv: one row per query")
+
+
+def _model_argument(one: Field[Any]) -> Argument:
+    """The option of a setting of models, with the setting's own default."""
+    help_text = one.metadata["help"]
+    if "default" not in help_text:
+        help_text += f" (default: {'none' if one.default is None else one.default})"
+    return argument(f"--{one.name.replace('_', '-')}", group=_MODELS, **{**one.metadata, "help": help_text})
 
 
 @command(
@@ -39,30 +55,40 @@ _FORMAT = format_argument("json", "csv", "markdown", help="csv: one row per quer
         "file", metavar="FILE",
         help="JSONL, JSON, CSV, Parquet, Arrow, TREC; .gz, .zst; a folder, a pattern, s3://…; - for standard input",
     ),
-    argument("metrics", metavar="METRICS", nargs="*", help='such as "recall@1,5,10 ndcg@10 rr"'),
-    argument("--gold", metavar="FILE", help="the gold, if FILE has only the retrieved items"),
+    argument(
+        "metrics", metavar="METRICS", nargs="*",
+        help="such as recall@1,5,10 ndcg@10 rr; karat metrics lists them (default: recall@1,3,5,10 and others)",
+    ),
+    argument("--gold", metavar="FILE", help="the gold, if FILE has only the retrieved items (default: FILE has it)"),
     argument("--judge", default="auto", help='how items are matched, such as "fuzzy(0.8)"; karat judges lists them'),
     argument("--at", choices=("item", "doc"), default="item", help="doc: compare documents, not chunks"),
     argument("--tokens", metavar="FILE:NAME", help="the function that counts tokens for recall@500t (default: words)"),
-    argument("--convention", default="standard", help="whose definitions of the metrics (default: %(default)s)"),
+    argument("--convention", default="standard", help="whose definitions of the metrics"),
     _BY,
     argument("-o", "--output", metavar="RUN", help="save the run as a Parquet file"),
     _FORMAT,
     argument(
         "--min-judged", metavar="SHARE", type=float, default=0.0,
-        help="exit 3 if a smaller share of the queries was judged, or none (default: %(default)s)",
+        help="exit 3 if a smaller share of the queries was judged, or none",
     ),
-    *(argument(f"--{one.name.replace('_', '-')}", group=_MODELS, **one.metadata) for one in _MODEL_OPTIONS),
+    *map(_model_argument, _MODEL_OPTIONS),
     argument("--yes", action="store_true", group=_MODELS, help="do not ask for confirmation of the estimated cost"),
     argument(
         "--jobs", metavar="N", type=int, default=1,
-        help="compare texts in N processes; the result is the same (default: %(default)s)",
+        help="compare texts in N processes; the result is the same",
     ),
     argument("--engine", choices=("local", "spark"), default="local", help="spark: run on a Spark cluster"),
-    argument("--master", default="local[*]", help="the Spark master, such as spark://host:7077 (default: %(default)s)"),
+    argument("--master", default="local[*]", help="the Spark master, such as spark://host:7077"),
     IMPORT,
-    argument("--memory", metavar="SIZE", default="1GiB", help="read larger files in pieces (default: %(default)s)"),
+    argument("--memory", metavar="SIZE", default="1GiB", help="read larger files in pieces"),
     argument("--skip-bad-rows", action="store_true", help="skip rows that cannot be read, and count them"),
+    examples=[
+        ("karat eval samples.jsonl", "the usual metrics"),
+        ('karat eval samples.jsonl "recall@1,5 ndcg@10 rr" -o run.parquet', "choose the metrics, and save the run"),
+        ("karat eval bm25.run ap ndcg@10 --gold qrels.txt", "TREC files"),
+        ('karat eval samples.jsonl recall@5 --judge "fuzzy(0.8)"', "match similar texts, not ids"),
+        ("karat eval samples.jsonl recall@5 --by topic", "the means of each topic, too"),
+    ],
     epilog=_EXIT_CODES,
     aliases=["evaluate"],
 )  # fmt: skip
@@ -74,8 +100,7 @@ def _eval(options: Namespace) -> int:
     least = share_of_one("--min-judged", options.min_judged)
     for name in options.imports:
         load(name)
-    if options.output and options.output.endswith((".json", ".jsonl", ".csv")):
-        raise BadArgument("a run is saved as Parquet", got=options.output, hint="-o run.parquet; --format for the rest")
+    _check_output(options)
     judge = _judge(options)
     run = _evaluate(
         options,
@@ -94,7 +119,17 @@ def _eval(options: Namespace) -> int:
     return _exit_code(judge) or _check_judged(run, least)
 
 
-@command("show", "print the means of a saved run", RUN, _BY, _FORMAT)
+@command(
+    "show",
+    "print the means of a saved run",
+    RUN,
+    _BY,
+    _FORMAT,
+    examples=[
+        ("karat show run.parquet", "the table of karat eval"),
+        ("karat show run.parquet --format csv", "the scores of every query"),
+    ],
+)
 def _show(options: Namespace) -> None:
     from karat.run.file import load
 
@@ -106,14 +141,28 @@ def _show(options: Namespace) -> None:
     "merge runs over different queries into one run",
     argument("parts", metavar="RUN", nargs="+", help="run files, written by karat eval -o, in any order"),
     argument("-o", "--output", metavar="RUN", required=True, help="save the run of all queries as this file"),
+    examples=[("karat merge part-1.parquet part-2.parquet -o run.parquet", "one run of all queries")],
 )
 def _merge(options: Namespace) -> None:
     from karat.run.merge import merge
 
+    _check_output(options)
     run = merge(options.parts)
     run.save(options.output)
     emit(run, "table")
     print(f"\nSaved to {options.output}")
+
+
+def _check_output(options: Namespace) -> None:
+    """Refuse, before any work, to write a run to a file whose name promises another format."""
+    from karat.run.file import check_ending
+
+    try:
+        check_ending(options.output or "")
+    except RunFileError as error:
+        name = options.output
+        then = next((f", then karat {how} {name}" for ending, how in _WRITE.items() if name.endswith(ending)), "")
+        raise BadArgument(error.problem, got=name, hint=f"-o run.parquet{then}") from None
 
 
 def _evaluate(options: Namespace, metrics: Any, **settings: Any) -> Run:

@@ -29,7 +29,9 @@ def take(hits: Hits, rows: Ints) -> Hits:
         hits.rank[keep],
         new_gold[hits.gold[keep]],
         depth=hits.depth[rows],
-        gold_items=Gold(label, start, hits.gold_items.grade[kept_gold], hits.gold_items.incomplete),
+        gold_items=hits.gold_items._replace(
+            label=label, start=start, grade=hits.gold_items.grade[kept_gold], unit=_take_units(hits, rows, new_gold)
+        ),
         grade=hits.grade[keep],
         repeated=hits.repeated[keep],
         part=None if hits.part is None else hits.part[keep],
@@ -56,6 +58,7 @@ def concat(parts: Sequence[Hits]) -> Hits:
             starts(np.concatenate([np.diff(own.start) for own in each])),
             np.concatenate([own.grade for own in each]),
             incomplete=any(own.incomplete for own in each),
+            unit=_concat_units(each, gold),
         ),
         grade=np.concatenate([part.grade for part in parts]),
         repeated=np.concatenate([part.repeated for part in parts]),
@@ -65,6 +68,23 @@ def concat(parts: Sequence[Hits]) -> Hits:
         notes=merge_notes([part.notes for part in parts]),
         failed={row + at: why for part, at in zip(parts, queries, strict=False) for row, why in part.failed.items()},
     )
+
+
+def _take_units(hits: Hits, rows: Ints, new_gold: Ints) -> Ints | None:
+    """The units of the gold of some queries."""
+    unit = hits.gold_items.unit
+    if unit is None:
+        return None
+    given, _ = take_ragged(starts(np.bincount(hits.gold_query[unit], minlength=hits.queries)), rows)
+    return new_gold[unit[given]]
+
+
+def _concat_units(each: Sequence[Gold], first: Sequence[int]) -> Ints | None:
+    """The units of all parts; `first` is the index of the first gold item of each."""
+    if all(gold.unit is None for gold in each):
+        return None
+    units = [np.arange(len(gold.grade)) if gold.unit is None else gold.unit for gold in each]
+    return np.concatenate([unit + at for unit, at in zip(units, first, strict=False)])
 
 
 def _reasons(parts: Sequence[Hits]) -> str | list[str]:
@@ -85,10 +105,9 @@ def unite(hits: Hits, unit: Ints) -> Hits:
     query[unit] = hits.gold_query
     grade = np.full(count, -np.inf)
     np.maximum.at(grade, unit, hits.gold_items.grade)
-    labels: list[list[str]] = [[] for _ in range(count)]
+    labels: list[dict[str, None]] = [{} for _ in range(count)]
     for number, label in zip(unit.tolist(), hits.gold_items.label, strict=True):
-        if label not in labels[number]:
-            labels[number].append(label)
+        labels[number][label] = None
     keep = _once(hits, unit[hits.gold])
     # A match of an irrelevant alternative does not satisfy a relevant group.
     keep = keep[(hits.grade[keep] > 0) | (grade[unit[hits.gold[keep]]] <= 0)]
@@ -107,6 +126,7 @@ def unite(hits: Hits, unit: Ints) -> Hits:
             starts(np.bincount(query, minlength=hits.queries)),
             grade,
             hits.gold_items.incomplete,
+            unit,
         ),
         grade=hits.grade[keep],
         repeated=hits.repeated[keep],

@@ -33,6 +33,8 @@ class Gold(NamedTuple):
     """The relevance of each item; 0 means judged irrelevant, below 0 not judged."""
     incomplete: bool = False
     """True if there may be relevant items that were not judged. A query without gold is then defined: score 0."""
+    unit: Ints | None = None
+    """For each gold item as it was given, the index of its item here; None if no items were merged into one."""
 
 
 _SHORT = 1000

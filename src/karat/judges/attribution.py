@@ -12,7 +12,7 @@ from karat.judges.model_judge import ModelJudge, majority
 from karat.judges.prompts import attribute, extract
 from karat.judges.support import NONE, Support, unite, vote
 from karat.judges.tokens import sentences
-from karat.llm import Answer, Failure, Request
+from karat.llm import Answer, Failure, Request, Step, Steps
 from karat.llm.request import rough_tokens
 
 T = TypeVar("T")
@@ -103,39 +103,36 @@ def _units(text: str, most: int) -> Iterator[str]:
             yield from (word[i : i + size] for i in range(0, len(word), size))
 
 
-def extract_claims(
-    judge: ModelJudge, texts: Sequence[tuple[str | None, str]], passages: Sequence[Sequence[str]]
-) -> list[list[str] | Failure]:
-    """The claims of each text; equal texts for equal queries are requested once.
+class Attribution(NamedTuple):
+    """The claims of a query, the support of each by majority vote, and for each the 0s and 1s of all repeats."""
 
-    The passages, which the claims will be compared with, are for the estimate only.
-    """
+    claims: Sequence[str]
+    supports: list[Support] | Failure
+    votes: list[list[int]]
+
+
+def attribution(judge: ModelJudge, query: str | None, text: str, passages: Sequence[str]) -> Steps[Attribution]:
+    """Extract the claims of a text, then attribute them."""
 
     def upcoming() -> list[Request]:
-        tasks = [Task(query, sentences(text), own) for (query, text), own in zip(texts, passages, strict=True)]
-        return [request for task in tasks for request in _requests(judge, task)[1]]
+        return _requests(judge, Task(query, sentences(text), passages))[1]
 
-    different = list(dict.fromkeys(texts))
-    answers = judge.ask([extract(query, text) for query, text in different], upcoming)
-    known = dict(zip(different, answers, strict=True))
-    return [answer if isinstance(answer, Failure) else answer.value for answer in map(known.__getitem__, texts)]
+    (answer,) = yield Step([extract(query, text)], upcoming)
+    if isinstance(answer, Failure):
+        return Attribution([], Failure(f"its claims are not known: {answer.cause}"), [])
+    return (yield from attribution_of(judge, Task(query, answer.value, passages)))
 
 
-def attribute_claims(judge: ModelJudge, tasks: Sequence[Task]) -> tuple[list[list[Support] | Failure], list[list[int]]]:
-    """The support of each claim of each query, by majority vote, and for each claim the 0s and 1s of all repeats."""
-    asked = [_requests(judge, task) for task in tasks]
-    answers = iter(judge.ask([request for _, requests in asked for request in requests]))
-    results: list[list[Support] | Failure] = []
-    votes: list[list[int]] = []
-    for task, (calls, _) in zip(tasks, asked, strict=True):
-        rounds = [_united(task, calls, [next(answers) for _ in calls]) for _ in range(judge.calls.repeats)]
-        each = majority(rounds)
-        if isinstance(each, Failure):
-            results.append(each)
-            continue
-        results.append([vote(one) for one in each])
-        votes += [[int(bool(support.places)) for support in one] for one in each]
-    return results, votes
+def attribution_of(judge: ModelJudge, task: Task) -> Steps[Attribution]:
+    """Attribute the claims of a query to its passages."""
+    calls, requests = _requests(judge, task)
+    answers = iter((yield Step(requests)) if requests else ())
+    rounds = [_united(task, calls, [next(answers) for _ in calls]) for _ in range(judge.calls.repeats)]
+    each = majority(rounds)
+    if isinstance(each, Failure):
+        return Attribution(task.claims, each, [])
+    votes = [[int(bool(support.places)) for support in one] for one in each]
+    return Attribution(task.claims, [vote(one) for one in each], votes)
 
 
 def _requests(judge: ModelJudge, task: Task) -> tuple[list[Call], list[Request]]:

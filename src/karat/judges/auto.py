@@ -83,10 +83,22 @@ def nothing_matched(samples: Samples, judge: Judge, c: Convention) -> tuple[Note
     if inside and judge.compares != "quote":
         return (Note("nothing_matched", inside, checked, details={"hint": "contains"}),)
     if judge.compares in ("id", "doc"):
-        return (Note("nothing_matched", details={"hint": "ids"}),)
+        return (_different_ids(samples, judge.compares, c),)
     gold_texts = samples.gold.columns.get("text", ())[:_QUERIES_CHECKED]
     like_ids = samples.gold.plain and not any(" " in str(text).strip() for text in gold_texts)
     return (Note("nothing_matched", details={"hint": "texts"}),) if like_ids else ()
+
+
+def _different_ids(samples: Samples, field: Field, c: Convention) -> Note:
+    """How the retrieved ids differ from those of the gold, if the same change makes some of them match."""
+    from karat.samples.id_differences import find_difference
+    from karat.samples.keys import as_ids
+
+    rankings = map(as_ids, _first(samples, field, c))
+    found = find_difference(zip(rankings, samples.gold.keys(field).each(), strict=False))
+    if found is None:
+        return Note("nothing_matched", details={"hint": "ids"})
+    return Note("nothing_matched", found.count, found.of, details={"hint": "id_difference", **found.to_dict()})
 
 
 def _gold_documents(samples: Samples, c: Convention) -> int:

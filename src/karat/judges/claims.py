@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -14,19 +14,28 @@ from karat.conventions import Convention
 from karat.errors import BadArgument, InputError, unknown
 from karat.hits import Gold, Hits
 from karat.hits.combine import unite
-from karat.judges.attribution import Task, attribute_claims, extract_claims
+from karat.judges.attribution import Attribution, Task, attribution, attribution_of
 from karat.judges.lexical import THRESHOLD, Words
 from karat.judges.matches import as_texts
 from karat.judges.model_judge import LEXICAL, ModelJudge, agreement_note
 from karat.judges.protocol import judge, share_of_one
 from karat.judges.support import Support, build_hits, read_rankings, support_rows, used_shares
 from karat.judges.tokens import sentences
-from karat.llm import Failure
+from karat.llm import Failure, Steps
 from karat.samples import Samples
 from karat.samples.notes import Note
 
 Of = Literal["auto", "answer", "gold", "response"]
 Split = Literal["model", "sentences"]
+
+
+class _Found(NamedTuple):
+    """The claims of each query, their support, and the queries that could not be judged."""
+
+    claims: Sequence[Sequence[str]]
+    supports: Sequence[Sequence[Support]]
+    failed: dict[int, str]
+    notes: tuple[Note, ...]
 
 
 @judge("claims")
@@ -61,17 +70,16 @@ class Claims(ModelJudge):
         source = self._source(samples)
         rankings = read_rankings(samples, convention, self.name, by_sentence=source == "response")
         passages = [ranking.passages for ranking in rankings]
-        claims, failed = self._claims(samples, source, passages)
-        note = self._note(samples, source, claims, failed)
-        tasks = [Task(*each) for each in zip(_queries(samples), claims, passages, strict=True)]
-        supports, more = self._supports(tasks, failed)
+        judge = self._by_words if self.model is None else self._by_model
+        claims, supports, failed, notes = judge(samples, source, passages)
+        notes = (*notes, self._note(samples, source, claims, failed))
         labels = list(chain.from_iterable(claims))
         start = starts(np.fromiter(map(len, claims), np.int64, len(claims)))
         grade = samples.gold.grade if source == "gold" else np.ones(len(labels))
         gold = Gold(labels, start, grade)
         rows = list(support_rows(rankings, supports, gold))
         used = list(used_shares(rankings, supports)) if source == "response" else None
-        hits = build_hits(rows, rankings, gold, notes=(*more, note), failed=failed, used=used)
+        hits = build_hits(rows, rankings, gold, notes=notes, failed=failed, used=used)
         units = samples.gold.units(labels) if source == "gold" else None
         return hits if units is None else unite(hits, units)
 
@@ -90,36 +98,37 @@ class Claims(ModelJudge):
             )
         return source
 
-    def _claims(
-        self, samples: Samples, source: str, passages: Sequence[Sequence[str]]
-    ) -> tuple[list[list[str]], dict[int, str]]:
-        """The claims of each query, and the queries whose claims could not be extracted."""
-        if source == "gold":
-            flat, start = as_texts(samples.gold.columns["text"]), samples.gold.start.tolist()
-            return [flat[start[row] : start[row + 1]] for row in range(len(samples))], {}
-        texts = [text or "" for text in (samples.answer if source == "answer" else samples.response) or ()]
-        if self.model is None or self.split == "sentences":
-            return [list(dict.fromkeys(sentences(text))) for text in texts], {}
-        queries = _queries(samples)
-        rows = [row for row, text in enumerate(texts) if text.strip()]
-        found = extract_claims(self, [(queries[row], texts[row]) for row in rows], [passages[row] for row in rows])
-        claims: list[list[str]] = [[] for _ in texts]
-        failed = {}
-        for row, one in zip(rows, found, strict=True):
-            if isinstance(one, Failure):
-                failed[row] = f"its claims are not known: {one.cause}"
-            else:
-                claims[row] = one
-        return claims, failed
+    def _by_words(self, samples: Samples, source: str, passages: Sequence[Sequence[str]]) -> _Found:
+        """Sentences, or gold texts, as claims, each compared with the passages by its words."""
+        claims = _gold_texts(samples) if source == "gold" else list(map(_distinct, self._texts(samples, source)))
+        pairs = zip(claims, passages, strict=True)
+        supports = []
+        for own, texts in track(pairs, len(claims), self.name):
+            words = Words(texts, self.threshold)
+            supports.append([words.support(claim) for claim in own])
+        return _Found(claims, supports, {}, (Note("lexical_judge"),))
 
-    def _supports(self, tasks: Sequence[Task], failed: dict[int, str]) -> tuple[list[list[Support]], tuple[Note, ...]]:
-        """The support of every claim; queries that the model could not judge are added to the failed ones."""
-        if self.model is None:
-            judged = track(((task, Words(task.passages, self.threshold)) for task in tasks), len(tasks), self.name)
-            return [[words.support(claim) for claim in task.claims] for task, words in judged], (Note("lexical_judge"),)
-        found, votes = attribute_claims(self, tasks)
-        failed |= {row: one.cause for row, one in enumerate(found) if isinstance(one, Failure)}
-        return [[] if isinstance(one, Failure) else one for one in found], agreement_note(votes, self.calls.repeats)
+    def _by_model(self, samples: Samples, source: str, passages: Sequence[Sequence[str]]) -> _Found:
+        """Claims that the model extracts, if they are not given, and attributes to the passages."""
+        queries = samples.query or [None] * len(samples)
+        extracted = source != "gold" and self.split == "model"
+        given: Sequence[Any] = _gold_texts(samples) if source == "gold" else self._texts(samples, source)
+
+        def steps(row: int) -> Steps[Attribution]:
+            if extracted and given[row].strip():
+                return attribution(self, queries[row], given[row], passages[row])
+            claims = given[row] if source == "gold" else _distinct(given[row])
+            return attribution_of(self, Task(queries[row], claims, passages[row]))
+
+        found, refused, notes = self.run(samples.ids, map(steps, range(len(samples))))
+        failed = {row: one.supports.cause for row, one in enumerate(found) if isinstance(one.supports, Failure)}
+        supports = [[] if isinstance(one.supports, Failure) else one.supports for one in found]
+        agreement = agreement_note([votes for one in found for votes in one.votes], self.calls.repeats)
+        return _Found([one.claims for one in found], supports, failed | refused, (*notes, *agreement))
+
+    def _texts(self, samples: Samples, source: str) -> list[str]:
+        """The texts with the claims."""
+        return [text or "" for text in (samples.answer if source == "answer" else samples.response) or ()]
 
     def _note(self, samples: Samples, source: str, claims: Sequence[Sequence[str]], failed: dict[int, str]) -> Note:
         """The source of the claims, and the number of queries without any."""
@@ -129,5 +138,11 @@ class Claims(ModelJudge):
         return Note("claims", none, details={"source": source, "split": split, "gold_unused": unused})
 
 
-def _queries(samples: Samples) -> Sequence[str | None]:
-    return samples.query if samples.query is not None else [None] * len(samples)
+def _gold_texts(samples: Samples) -> list[list[str]]:
+    flat, start = as_texts(samples.gold.columns["text"]), samples.gold.start.tolist()
+    return [flat[start[row] : start[row + 1]] for row in range(len(samples))]
+
+
+def _distinct(text: str) -> list[str]:
+    """The sentences of a text, each once."""
+    return list(dict.fromkeys(sentences(text)))

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from karat._internal.arrays import Ints
 from karat._internal.display import plural
-from karat.errors import BadArgument, InputError, first_line, nearest
+from karat.errors import BadArgument, InputError, nearest
 from karat.judges.text import fold_space, fold_space_with_origins
 from karat.samples.files import Rows, read_file
 from karat.samples.keys import as_id
@@ -158,7 +158,9 @@ def _read_text(path: Path) -> str:
         with path.open(encoding="utf-8", newline="") as file:
             return file.read()
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text: {first_line(error)}") from error
+        from karat.samples.encoding import encoding_error
+
+        raise (encoding_error(str(path), str(path)) or InputError(f"{path} is not UTF-8 text")) from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
+from hashlib import sha256
 from inspect import Parameter, Signature, signature
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from karat._internal.display import plural, sanitize
 from karat._internal.grammar import write
 from karat.errors import BadArgument
 from karat.judges.protocol import Judge, find_judge
-from karat.llm import Answer, Engine, Failure, ModelSettings, Request, Spent, find_model
+from karat.llm import Engine, Failure, Job, ModelSettings, Spent, Steps, find_model
 from karat.llm.engine import dollars
 from karat.samples.notes import Note
 from karat.stats.agreement import Kind, alpha
@@ -22,6 +23,14 @@ LEXICAL = "lexical"
 """Stands for no model: support is decided by words."""
 _JUDGING = ("base_url", "repeats", "per_call")
 """The settings that may change a judgement: they are part of a judge's name."""
+
+
+class Judged(NamedTuple, Generic[T]):
+    """The results of all queries; the queries that were refused, with the reason; and a note if these are some."""
+
+    results: list[T]
+    refused: dict[int, str]
+    notes: tuple[Note, ...]
 
 
 class ModelJudge(Judge):
@@ -86,17 +95,32 @@ class ModelJudge(Judge):
         tokens = f"{spent.prompt_tokens:,} + {spent.completion_tokens:,} tokens"
         return f"{sanitize(self.engine.model.name)}: {calls}, {tokens}{cost}{end}"
 
-    def ask(
-        self, requests: Sequence[Request], upcoming: Callable[[], Sequence[Request]] = tuple
-    ) -> list[Answer | Failure]:
-        """The answer to each request, or its failure; `upcoming` returns later requests, for the estimate."""
-        if not requests:
-            return []
+    def run(self, ids: Sequence[str], queries: Iterable[Steps[T]]) -> Judged[T]:
+        """Judge each query by its steps; in random order, so that those judged are a random sample if calls end early.
+
+        The order depends on the ids alone: another run, also with other queries, has the same.
+        """
+        jobs = [Job(steps) for steps in queries]
+        order = sorted(range(len(jobs)), key=lambda row: sha256(str(ids[row]).encode("utf-8", "replace")).digest())
+        in_order = [jobs[row] for row in order]
         if self.interrupted:
-            return [Failure("interrupted")] * len(requests)
-        answers = self.engine.ask(requests, upcoming)
-        self.interrupted = self.engine.interrupted
-        return answers
+            for job in jobs:
+                job.refuse("interrupted")
+        elif any(job.step for job in jobs):
+            self.engine.run(in_order, "queries")
+            self.interrupted = self.engine.interrupted
+        refused = {row: job.refused for row, job in enumerate(jobs) if job.refused}
+        return Judged([job.result for job in jobs], refused, _sample_note(in_order))
+
+
+def _sample_note(jobs: Sequence[Job[Any]]) -> tuple[Note, ...]:
+    """A note that only a sample was judged, from jobs in random order."""
+    first = next((place for place, job in enumerate(jobs) if job.refused), len(jobs))
+    later = [job for job in jobs[first:] if not job.refused]
+    refused = len(jobs) - first - len(later)
+    if not 0 < refused < len(jobs):
+        return ()
+    return (Note("sample_judged", len(jobs) - refused, len(jobs), details={"free": sum(job.free for job in later)}),)
 
 
 def judge_with_model(name: str, *, model: str | None = None, confirm: bool = False, **settings: Any) -> Judge:

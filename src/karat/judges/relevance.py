@@ -17,7 +17,7 @@ from karat.judges.model_judge import LEXICAL, ModelJudge, agreement_note, majori
 from karat.judges.prompts import Grade, grade
 from karat.judges.protocol import judge
 from karat.judges.support import HitRow, Ranking, build_hits, read_rankings
-from karat.llm import Answer, Failure
+from karat.llm import Answer, Failure, Step, Steps
 from karat.samples import Samples
 from karat.samples.notes import Note
 
@@ -47,36 +47,27 @@ class Relevance(ModelJudge):
         """Grade every distinct text of every query."""
         targets = self._targets(samples)
         rankings = read_rankings(samples, convention, self.name)
-        most = self.calls.per_call
-        calls = [pack(split_texts(ranking.passages, most), most, _PASSAGES_PER_CALL) for ranking in rankings]
-        found = self._grades(targets, calls, rankings)
-        failed = {row: one.cause for row, one in enumerate(found) if isinstance(one, Failure)}
+        rows = zip(targets, rankings, strict=True)
+        found, refused, more = self.run(samples.ids, (self._grades(*row) for row in rows))
+        failed = {row: one.cause for row, one in enumerate(found) if isinstance(one, Failure)} | refused
         each = [[] if isinstance(one, Failure) else one for one in found]
         votes = [[one.grade for one in several] for own in each for several in own]
         note = Note("graded_without_gold", details={"to": self.to})
-        notes = (note, *agreement_note(votes, self.calls.repeats, "interval"))
+        notes = (note, *more, *agreement_note(votes, self.calls.repeats, "interval"))
         return _hits(rankings, [[_majority_grade(several) for several in own] for own in each], failed, notes)
 
-    def _grades(
-        self, targets: Sequence[Target], calls: Sequence[Sequence[Sequence[Piece]]], rankings: Sequence[Ranking]
-    ) -> list[list[list[Grade]] | Failure]:
-        """The grades of every passage of every query, one per repeat, or the failure of the query."""
+    def _grades(self, target: Target, ranking: Ranking) -> Steps[list[list[Grade]] | Failure]:
+        """The grades of every passage of a query, one per repeat, or the failure of the query."""
+        if not target:
+            return Failure(f"it has no {self.to}")
+        most = self.calls.per_call
+        calls = pack(split_texts(ranking.passages, most), most, _PASSAGES_PER_CALL)
         repeats = range(self.calls.repeats)
-        requests = [
-            grade(target, [piece.text for piece in call], repeat)
-            for target, own in zip(targets, calls, strict=True)
-            for repeat in (repeats if target else ())
-            for call in own
-        ]
-        answers = iter(self.ask(requests))
-        found: list[list[list[Grade]] | Failure] = []
-        for target, own, ranking in zip(targets, calls, rankings, strict=True):
-            if target:
-                rounds = [[next(answers) for _ in own] for _ in repeats]
-                found.append(majority([_best_grades(own, one, len(ranking.passages)) for one in rounds]))
-            else:
-                found.append(Failure(f"it has no {self.to}"))
-        return found
+        texts = [[piece.text for piece in call] for call in calls]
+        requests = [grade(target, own, repeat) for repeat in repeats for own in texts]
+        answers = iter((yield Step(requests)) if requests else ())
+        rounds = [[next(answers) for _ in calls] for _ in repeats]
+        return majority([_best_grades(calls, one, len(ranking.passages)) for one in rounds])
 
     def _targets(self, samples: Samples) -> list[Target]:
         """What the passages of each query are graded against; nothing where the field is blank."""

@@ -74,9 +74,12 @@ class TokenOffsets:
         return sorted(begins)
 
 
-_STOP = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s)|[。！？]+[」』”’)）]*|\n\s*\n|\n(?=\s*(?:[-*•]|\d{1,3}[.)])\s)")
+_STOP = re.compile(
+    r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s)|[。！？]++[」』”’)）]*+|\n\s*\n|\n(?=\s*+(?:[-*•]|\d{1,3}[.)])\s)"
+)
 """A possible end of a sentence: punctuation before white space, an empty line, or the next item of a list."""
-_BULLET = re.compile(r"\s*(?:[-*•]|\d{1,3}[.)])\s+")
+_SPACE = re.compile(r"\s*+")
+_BULLET = re.compile(r"\s*+(?:[-*•]|\d{1,3}[.)])\s+")
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(\"“'])(?:[A-Z]|(?:[^\W\d_]\.)+[^\W\d_]|mr|mrs|ms|dr|prof|st|vs|cf|fig|figs|approx|ca|vol|pp|eds?|al|dept"
     r"|inc|ltd|corp|jr|sr|(?-i:Jan|Feb|Apr|Aug|Sept?|Oct|Nov|Dec))\.$",
@@ -84,25 +87,40 @@ _ABBREVIATION = re.compile(
 )
 """An initial or an abbreviation, after which a full stop does not end the sentence."""
 _NUMBER = re.compile(r"\bno\.$", re.IGNORECASE)
-_LIST_NUMBER = re.compile(r"\s*\d{1,3}\.")
+_LIST_NUMBER = re.compile(r"\d{1,3}\.")
+_LAST = 12
+"""The last characters of a sentence, which contain any abbreviation."""
 
 
 def sentences(text: str) -> list[str]:
     """The sentences of a text in order, without list markers, and without those that have no letter or digit."""
-    pieces, begin = [], 0
+    pieces, begin, first = [], 0, _after_space(text, 0)
     for stop in _STOP.finditer(text):
-        if stop[0][0] == "." and _continues(text[begin : stop.end()], text[stop.end() :]):
+        end = stop.end()
+        if stop[0][0] == "." and _continues(text, first, end):
             continue
-        pieces.append(text[begin : stop.end()])
-        begin = stop.end()
+        pieces.append(text[begin:end])
+        begin, first = end, _after_space(text, end)
     pieces.append(text[begin:])
-    plain = (" ".join(_BULLET.sub("", piece, count=1).split()) for piece in pieces)
+    plain = (" ".join(_without_bullet(piece).split()) for piece in pieces)
     return [piece for piece in plain if any(map(str.isalnum, piece))]
 
 
-def _continues(before: str, after: str) -> bool:
-    """True if a sentence continues after its full stop."""
-    following = after.lstrip()[:1]
+def _continues(text: str, first: int, end: int) -> bool:
+    """True if the sentence from `first` on continues after its full stop, which is before `end`."""
+    after = _after_space(text, end)
+    following, before = text[after : after + 1], text[max(first, end - _LAST) : end]
     if (following.isdigit() and _NUMBER.search(before)) or _LIST_NUMBER.fullmatch(before):
         return True
-    return bool(following) and _ABBREVIATION.search(before[-12:]) is not None
+    return bool(following) and _ABBREVIATION.search(before) is not None
+
+
+def _after_space(text: str, at: int) -> int:
+    """The offset of the first character from here on that is not white space."""
+    space = _SPACE.match(text, at)
+    return at if space is None else space.end()
+
+
+def _without_bullet(piece: str) -> str:
+    bullet = _BULLET.match(piece)
+    return piece if bullet is None else piece[bullet.end() :]

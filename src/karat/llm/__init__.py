@@ -15,7 +15,10 @@ from karat.llm.model import Reply as Reply
 from karat.llm.request import Answer as Answer
 from karat.llm.request import BadAnswer as BadAnswer
 from karat.llm.request import Failure as Failure
+from karat.llm.request import Job as Job
 from karat.llm.request import Request as Request
+from karat.llm.request import Step as Step
+from karat.llm.request import Steps as Steps
 from karat.llm.request import frame as frame
 from karat.llm.request import frames as frames
 from karat.llm.request import marker as marker

@@ -1,10 +1,10 @@
-"""One batch of requests: answered from the cache, or by calls with retries, within budget and concurrency."""
+"""One batch of jobs: answered from the cache, or by calls with retries, within budget and concurrency."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from random import Random
@@ -12,20 +12,31 @@ from typing import Any
 
 from karat._internal.display import plural
 from karat._internal.model_settings import ModelSettings
-from karat.errors import Unavailable
-from karat.llm.budget import AdaptiveConcurrency, Budget, Reservation
+from karat.errors import NotJudged
+from karat.llm.budget import AdaptiveConcurrency, Budget, Hold, Reservation
 from karat.llm.cache import OptionalCache
 from karat.llm.faults import Fault, fault_of, redact
 from karat.llm.model import Model, Reply
-from karat.llm.request import Answer, BadAnswer, Failure, Request, check_schema, request_size, rough_tokens
+from karat.llm.request import (
+    Answer,
+    BadAnswer,
+    Failure,
+    Job,
+    Request,
+    Step,
+    check_schema,
+    request_size,
+    rough_tokens,
+)
 
 log = logging.getLogger("karat.llm")
 
-INTERRUPTED = Failure("interrupted")
 _LONGEST_BACKOFF = 30.0
 _BUDGET_POLL = 0.02
-_CACHED_IN_A_ROW = 50
-"""The number of cached answers after which the event loop may do other work."""
+_FREE_IN_A_ROW = 50
+"""The number of jobs without calls after which the event loop may do other work."""
+MAX_INVALID = 20
+"""If the first answers are invalid, calls stop after this number, plus those in flight."""
 
 
 def backoff_seconds(backoff: float, key: str, call: int) -> float:
@@ -38,40 +49,35 @@ def _check_failed(error: Exception) -> str:
 
 
 class RequestBatch:
-    """The state of one batch; it lives in one event loop."""
+    """The state of one batch of jobs; it lives in one event loop."""
 
-    def __init__(
-        self,
-        model: Model,
-        requests: Sequence[Request],
-        settings: ModelSettings,
-        *,
-        cache: OptionalCache,
-        budget: Budget,
-        step: Callable[[], None],
-    ) -> None:
-        self._model, self._requests, self._settings = model, requests, settings
-        self._cache, self._budget, self._step = cache, budget, step
+    def __init__(self, model: Model, settings: ModelSettings, *, cache: OptionalCache, budget: Budget) -> None:
+        self._model, self._settings, self._cache, self._budget = model, settings, cache, budget
         self._concurrency = AdaptiveConcurrency(settings.concurrency)
-        self._results: list[Answer | Failure] = [INTERRUPTED] * len(requests)
         self._tasks: set[asyncio.Task[None]] = set()
         self._in_flight: dict[str, asyncio.Event] = {}
         self._halt = ""
         """The reason why no more calls are made."""
         self._halted = asyncio.Event()
+        self._used_up = ""
+        """The limit that the next job would exceed: no later job is started, however small."""
         self._bug: BaseException | None = None
         self._answered = self._reached = False
+        """True if a call returned a valid answer; if the endpoint was reached."""
+        self._from_cache = False
+        self._invalid = 0
+        """The number of invalid answers before the first valid one."""
         self.interrupted = False
         self._main: asyncio.Task[Any] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def run(self) -> list[Answer | Failure]:
-        """The answer or failure of every request, in order."""
+    async def run(self, jobs: Iterable[Job[Any]], finished: Callable[[Job[Any]], None]) -> None:
+        """Answer the jobs one after the other, as far as concurrency allows; unfinished ones are left as they are."""
         self._loop, self._main = asyncio.get_running_loop(), asyncio.current_task()
         try:
             async with AsyncExitStack() as stack:
                 try:
-                    await self._start_all(stack)
+                    await self._start_all(jobs, finished, stack)
                 finally:
                     for task in self._tasks:
                         task.cancel()
@@ -81,11 +87,10 @@ class RequestBatch:
                 raise
         if self._bug is not None:
             raise self._bug
-        if self._halt and not self._answered:
-            raise Unavailable(f"{self._model.name}: {self._halt}")
+        if self._halt and not self._answered and not self._from_cache:
+            raise NotJudged(f"{self._model.name}: {self._halt}")
         if self._halt:
             log.error("%s", self._halt)
-        return self._results
 
     def interrupt(self) -> None:
         """Cancel the calls in flight and keep what is done; may be called from any thread."""
@@ -93,28 +98,47 @@ class RequestBatch:
         with suppress(RuntimeError, AttributeError):  # not started, or finished
             self._loop.call_soon_threadsafe(self._main.cancel)  # type: ignore[union-attr]
 
-    async def _start_all(self, stack: AsyncExitStack) -> None:
-        # More requests than calls are open, so that requests which wait for a retry do not block the others.
+    def use_cache(self, job: Job[Any]) -> bool:
+        """Go through the steps of a job whose answers are all cached; true if these were all of its steps."""
+        while job.step is not None:
+            answers = []
+            for request in job.step.requests:
+                check_schema(request.schema)
+                found = self._find(request.key(self._model.name), request)
+                if found is None:
+                    return False
+                answers.append(found)
+            self._budget.count_cached(sum(isinstance(one, Answer) for one in answers))
+            self._from_cache = self._from_cache or bool(answers)
+            job.answer(answers)
+        return True
+
+    async def _start_all(
+        self, jobs: Iterable[Job[Any]], finished: Callable[[Job[Any]], None], stack: AsyncExitStack
+    ) -> None:
+        # More jobs than calls are open, so that requests which wait for a retry do not block the others.
         room = asyncio.Semaphore(2 * self._settings.concurrency + 16)
         connected = False
-        for place, request in enumerate(self._requests):
+        for number, job in enumerate(jobs):
             if self.interrupted or self._bug is not None:
                 return
-            check_schema(request.schema)
-            key = request.key(self._model.name)
-            found = self._find(key, request)
-            if found is not None:
-                self._finish(place, found)
-                if place % _CACHED_IN_A_ROW == 0:
-                    await asyncio.sleep(0)
-                continue
-            if not connected:  # only now: a fully cached batch needs no connection and no key
-                await stack.enter_async_context(self._model.connect())
-                connected = True
-            await room.acquire()
-            task = asyncio.create_task(self._answer(place, request, key))
-            self._tasks.add(task)
-            task.add_done_callback(partial(self._task_done, room))
+            if not self.use_cache(job):
+                if not connected:  # only now: a fully cached batch needs no connection and no key
+                    await stack.enter_async_context(self._model.connect())
+                    connected = True
+                await room.acquire()
+                hold = await self._admit(job)
+                if isinstance(hold, Hold):
+                    task = asyncio.create_task(self._work(number, job, hold, finished))
+                    self._tasks.add(task)
+                    task.add_done_callback(partial(self._task_done, room))
+                    continue
+                room.release()
+                if not self.use_cache(job):  # the jobs before it may have had the same requests
+                    job.refuse(f"not called: {hold}")
+            finished(job)
+            if number % _FREE_IN_A_ROW == 0:
+                await asyncio.sleep(0)
         while self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -124,9 +148,47 @@ class RequestBatch:
         if not task.cancelled() and (error := task.exception()):
             self._bug = error  # a bug of karat must not look like a failed request
 
-    def _finish(self, place: int, result: Answer | Failure) -> None:
-        self._results[place] = result
-        self._step()
+    async def _admit(self, job: Job[Any]) -> Hold | str:
+        """A hold on the budget for all calls of a job; the reason if it may not start."""
+        if not self._budget.limited:
+            return self._halt or Hold()
+        sizes = self._sizes(job)
+        while not (self._halt or self._used_up):
+            hold = self._budget.start(sizes)
+            if isinstance(hold, Hold):
+                return hold
+            self._used_up = hold or ""
+            await asyncio.sleep(_BUDGET_POLL if hold is None else 0)  # jobs in progress may leave something over
+        return self._halt or self._used_up
+
+    def _sizes(self, job: Job[Any]) -> list[int]:
+        """The bytes of each call that a job needs, as far as it is known."""
+        step = job.step or Step(())
+        wanted = [one for one in step.requests if self._cache.get(one.key(self._model.name)) is None]
+        return [request_size(one.messages, one.schema) for one in (*wanted, *step.upcoming())]
+
+    async def _work(self, number: int, job: Job[Any], hold: Hold, finished: Callable[[Job[Any]], None]) -> None:
+        """Answer the requests of a job, step by step."""
+        job.free = False
+        try:
+            while job.step is not None:
+                if self._budget.limited:
+                    self._budget.expect(hold, self._sizes(job))
+                job.answer(await self._answer_all(job.step.requests, number, hold))
+        finally:
+            self._budget.end(hold)
+        finished(job)
+
+    async def _answer_all(self, requests: Sequence[Request], job: int, hold: Hold) -> list[Answer | Failure]:
+        """Answer the requests of a step, all at once."""
+        if len(requests) == 1:
+            return [await self._answer(requests[0], job, hold)]
+        tasks = [asyncio.create_task(self._answer(request, job, hold)) for request in requests]
+        try:
+            return await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
 
     def _find(self, key: str, request: Request) -> Answer | Failure | None:
         """The cached answer, if it still passes the check, which may have changed."""
@@ -140,15 +202,16 @@ class RequestBatch:
             return None
         except Exception as error:  # noqa: BLE001  # a bug in the check is no reason to pay again
             return Failure(_check_failed(error))
-        self._budget.count_cached()
         return Answer(value, True, reply.prompt_tokens, reply.completion_tokens)
 
-    async def _answer(self, place: int, request: Request, key: str) -> None:
+    async def _answer(self, request: Request, job: int, hold: Hold) -> Answer | Failure:
         """Answer one request; if the same one is in flight, wait for its answer."""
+        check_schema(request.schema)
+        key = request.key(self._model.name)
         while True:
-            if found := self._find(key, request):  # it may have been answered in the meantime
-                self._finish(place, found)
-                return
+            if found := self._find(key, request):
+                self._budget.count_cached(isinstance(found, Answer))
+                return found
             if (same := self._in_flight.get(key)) is None:
                 break
             await same.wait()
@@ -156,17 +219,16 @@ class RequestBatch:
         if self._cache:
             self._in_flight[key] = done
         try:
-            result = await self._call_with_retries(request, key)
+            return await self._call_with_retries(request, key, job, hold)
         finally:
             self._in_flight.pop(key, None)
             done.set()
-        self._finish(place, result)
 
-    async def _call_with_retries(self, request: Request, key: str) -> Answer | Failure:
+    async def _call_with_retries(self, request: Request, key: str, job: int, hold: Hold) -> Answer | Failure:
         cause, call = "", 0
         while True:
             call += 1
-            outcome = await self._call(request, key)
+            outcome = await self._call(request, key, job, hold)
             if isinstance(outcome, Answer):
                 return outcome
             if isinstance(outcome, str):  # not sent
@@ -184,11 +246,11 @@ class RequestBatch:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._halted.wait(), backoff_seconds(self._settings.backoff, key, call))
 
-    async def _call(self, request: Request, key: str) -> Answer | Fault | str:
+    async def _call(self, request: Request, key: str, job: int, hold: Hold) -> Answer | Fault | str:
         """Make one call: the answer, the fault, or the reason why it was not sent."""
-        entered = await self._concurrency.enter()
+        entered = await self._concurrency.enter(job)
         try:
-            held = await self._reserve(request_size(request.messages, request.schema))
+            held = await self._reserve(request_size(request.messages, request.schema), hold)
             if isinstance(held, str):
                 return held
             outcome = await self._send(request, key, held)
@@ -201,14 +263,15 @@ class RequestBatch:
                 self._concurrency.pause(outcome.wait)
             if outcome.halt:
                 self._stop(outcome.halt)
+            self._count_invalid(outcome)
             self._reached = self._reached or not outcome.unreached
             return outcome
         finally:
             self._concurrency.leave()
 
-    async def _reserve(self, size: int) -> Reservation | str:
+    async def _reserve(self, size: int, hold: Hold) -> Reservation | str:
         while not self._halt:
-            held = self._budget.reserve(size)
+            held = self._budget.reserve(size, hold)
             if held is not None:
                 return held
             await asyncio.sleep(_BUDGET_POLL)  # calls in flight, in any thread, may leave something over
@@ -221,7 +284,7 @@ class RequestBatch:
                 reply = await self._model.complete(request.messages, request.schema)
         except BadAnswer as error:
             self._budget.settle(held, *error.paid)
-            return Fault(redact(str(error)), retry=True)
+            return Fault(redact(str(error)), retry=True, invalid=True)
         except Exception as error:  # noqa: BLE001  # whatever it is, it fails only this request
             fault = fault_of(error)
             paid = (guess, 0) if fault.billed else fault.paid
@@ -239,7 +302,7 @@ class RequestBatch:
         try:
             value = request.value(reply.answer)
         except BadAnswer as error:
-            return Fault(redact(str(error)), retry=True)
+            return Fault(redact(str(error)), retry=True, invalid=True)
         except Exception as error:  # noqa: BLE001  # it fails only this request
             return Fault(_check_failed(error))
         self._answered = True
@@ -249,6 +312,14 @@ class RequestBatch:
             with suppress(Exception):
                 value = request.check(stored.answer)
         return Answer(value, False, reply.prompt_tokens, reply.completion_tokens)
+
+    def _count_invalid(self, fault: Fault) -> None:
+        """Stop if the first answers are all invalid: the next would be, too, and each is paid."""
+        if self._answered or (fault.retry and not fault.invalid):
+            return
+        self._invalid += 1
+        if self._invalid == MAX_INVALID:
+            self._stop(f"no valid answer in the first {MAX_INVALID} calls: {fault}")
 
     def _stop(self, halt: str) -> None:
         """Make no more calls: all would fail for the same reason."""

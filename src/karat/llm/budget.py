@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import count, takewhile
 from threading import Lock
 from typing import NamedTuple
 
@@ -61,6 +63,19 @@ class Reservation(NamedTuple):
     completion: float
 
 
+@dataclass(eq=False)
+class Hold:
+    """The calls that a job still needs, and their bytes: later jobs may not use this part of the budget."""
+
+    calls: int = 0
+    size: int = 0
+
+    @classmethod
+    def of(cls, sizes: Sequence[int]) -> Hold:
+        """The hold for calls of these sizes."""
+        return cls(len(sizes), sum(sizes))
+
+
 _MARGIN = 2.0
 """Safety margin before any count is known: more tokens per byte than any common script has."""
 _FIRST_ANSWER = 1000
@@ -72,6 +87,7 @@ class Budget:
 
     Every call is reserved before it is sent, so the number of calls is exact. The tokens of a call are known only
     afterwards: a quarter more than the largest so far is reserved, and a call that may not fit is not sent.
+    A job is started only if the budget has room for all of its calls, beside those of the jobs before it.
     """
 
     def __init__(self, settings: ModelSettings, price: Price | None, max_completion: int | None = None) -> None:
@@ -83,6 +99,9 @@ class Budget:
         self._in_flight = 0
         self._reserved_prompt = self._reserved_completion = 0.0
         self._most_per_byte = self._largest_answer = 0.0
+        self._holds: list[Hold] = []
+        """Those of the open jobs, oldest first."""
+        self.limited = any(limit is not None for limit in (settings.max_calls, settings.max_tokens, settings.max_cost))
 
     @property
     def spent(self) -> Spent:
@@ -91,20 +110,44 @@ class Budget:
             cost = None if self.price is None else self.price.cost(self._prompt, self._completion)
             return Spent(self._calls, self._cached, self._prompt, self._completion, cost)
 
-    def reserve(self, size: int) -> Reservation | str | None:
-        """A reservation for a call of this many bytes; None if there may be room later, or the exhausted limit."""
+    def start(self, sizes: Sequence[int]) -> Hold | str | None:
+        """A hold for a job with calls of these sizes; None if there may be room later, or the exhausted limit."""
         with self._lock:
-            prompt = size * self._most_per_byte * _OVER_LARGEST or rough_tokens(size, _MARGIN)
-            answer = self._largest_answer * _OVER_LARGEST or _FIRST_ANSWER
-            held = Reservation(size, prompt, answer if self._max_completion is None else self._max_completion)
-            refusal = self._refusal(held)
+            job = Hold.of(sizes)
+            refusal = self._refusal(job, self._holds)
             if refusal is None:
-                self._calls += 1
-                self._in_flight += 1
-                self._reserved_prompt += held.prompt
-                self._reserved_completion += held.completion
-                return held
-            return refusal if not self._in_flight or self._no_calls_left() else None
+                self._holds.append(job)
+                return job
+            return None if self._holds else refusal
+
+    def expect(self, job: Hold, sizes: Sequence[int]) -> None:
+        """Set the calls that a job still needs."""
+        with self._lock:
+            job.calls, job.size = len(sizes), sum(sizes)
+
+    def end(self, job: Hold) -> None:
+        """End a job: what it did not need is free for others."""
+        with self._lock:
+            self._holds = [other for other in self._holds if other is not job]
+
+    def reserve(self, size: int, job: Hold) -> Reservation | str | None:
+        """A reservation for a call of this many bytes; None if there may be room later, or the exhausted limit.
+
+        What earlier jobs hold is left to them, except while no call is in flight: nothing else would make room.
+        """
+        with self._lock:
+            call = Hold.of([size])
+            earlier = takewhile(lambda other: other is not job, self._holds if self._in_flight else ())
+            refusal = self._refusal(call, earlier)
+            if refusal is not None:
+                return refusal if not self._in_flight or self._no_calls_left() else None
+            job.calls, job.size = max(job.calls - 1, 0), max(job.size - size, 0)
+            held = Reservation(size, *self._tokens(call))
+            self._calls += 1
+            self._in_flight += 1
+            self._reserved_prompt += held.prompt
+            self._reserved_completion += held.completion
+            return held
 
     def settle(self, held: Reservation, prompt: int, completion: int, *, counted: bool = True) -> None:
         """End a call that used these tokens, either counted or guessed."""
@@ -118,28 +161,39 @@ class Budget:
                 self._most_per_byte = max(self._most_per_byte, prompt / max(held.size, 1))
                 self._largest_answer = max(self._largest_answer, completion)
 
-    def count_cached(self) -> None:
-        """Count an answer from the cache."""
+    def count_cached(self, answers: int) -> None:
+        """Count answers from the cache."""
         with self._lock:
-            self._cached += 1
+            self._cached += answers
 
     def _no_calls_left(self) -> bool:
         return self._limits.max_calls is not None and self._calls >= self._limits.max_calls
 
-    def _refusal(self, held: Reservation) -> str | None:
-        """The limit that the call would exceed, as a sentence."""
-        limits = self._limits
-        if limits.max_calls is not None and self._no_calls_left():
-            return f"the budget of {plural(limits.max_calls, 'call', 'calls')} is used up"
-        prompt, completion = self._prompt + self._reserved_prompt, self._completion + self._reserved_completion
-        needed = held.prompt + held.completion
-        if limits.max_tokens is not None and prompt + completion + needed > limits.max_tokens:
-            left = f"{max(limits.max_tokens - prompt - completion, 0):,.0f} left, the call may use {needed:,.0f}"
+    def _tokens(self, needed: Hold) -> tuple[float, float]:
+        """The tokens of prompts and of answers that these calls may use."""
+        prompt = needed.size * self._most_per_byte * _OVER_LARGEST or rough_tokens(needed.size, _MARGIN)
+        answer = self._largest_answer * _OVER_LARGEST or _FIRST_ANSWER
+        return prompt, needed.calls * (answer if self._max_completion is None else self._max_completion)
+
+    def _refusal(self, needed: Hold, others: Iterable[Hold]) -> str | None:
+        """The limit that these calls would exceed, beside all that is spent, in flight or held, as a sentence."""
+        limits, both = self._limits, Hold(needed.calls, needed.size)
+        for other in others:
+            both.calls, both.size = both.calls + other.calls, both.size + other.size
+        which = "the call" if needed.calls == 1 else f"the next {needed.calls} calls"
+        if limits.max_calls is not None and self._calls + both.calls > limits.max_calls:
+            rest = limits.max_calls - self._calls
+            left = f" ({rest} left, {needed.calls} needed)" if rest else ""
+            return f"the budget of {plural(limits.max_calls, 'call', 'calls')} is used up{left}"
+        used = self._prompt + self._reserved_prompt, self._completion + self._reserved_completion
+        tokens, own = self._tokens(both), self._tokens(needed)
+        if limits.max_tokens is not None and sum(used) + sum(tokens) > limits.max_tokens:
+            left = f"{max(limits.max_tokens - sum(used), 0):,.0f} left, {which} may use {sum(own):,.0f}"
             return f"the budget of {limits.max_tokens:,} tokens is used up ({left})"
         if limits.max_cost is not None and self.price is not None:
-            spent, needed = self.price.cost(prompt, completion), self.price.cost(held.prompt, held.completion)
-            if spent + needed > limits.max_cost:
-                left = f"${max(limits.max_cost - spent, 0):.4f} left, the call may cost ${needed:.4f}"
+            spent = self.price.cost(*used)
+            if spent + self.price.cost(*tokens) > limits.max_cost:
+                left = f"${max(limits.max_cost - spent, 0):.4f} left, {which} may cost ${self.price.cost(*own):.4f}"
                 return f"the budget of ${limits.max_cost:,.2f} is used up ({left})"
         return None
 
@@ -157,13 +211,14 @@ class AdaptiveConcurrency:
         self._busy = 0
         self._halvings = 0
         self._paused_until = 0.0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._arrivals = count()
 
-    async def enter(self) -> int:
-        """Wait for a free place; pass the returned number to `overload`."""
+    async def enter(self, job: int = 0) -> int:
+        """Wait for a free place, in the order of the jobs; pass the returned number to `overload`."""
         if self._waiting or not self._free():
             turn = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
+            heappush(self._waiting, (job, next(self._arrivals), turn))
             try:
                 await turn
             except asyncio.CancelledError:
@@ -205,7 +260,7 @@ class AdaptiveConcurrency:
 
     def _let_in(self) -> None:
         while self._waiting and self._free():
-            turn = self._waiting.popleft()
+            turn = heappop(self._waiting)[2]
             if not turn.done():
                 self._busy += 1
                 turn.set_result(None)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
+from functools import partial
 from threading import Thread
 from time import monotonic
 from typing import Any, NamedTuple, TypeVar
@@ -22,12 +23,13 @@ from karat.llm.budget import Budget, Spent, price_of
 from karat.llm.cache import Cache, OptionalCache
 from karat.llm.endpoint import find_model
 from karat.llm.model import Completer
-from karat.llm.request import Answer, Failure, Request, request_size, rough_tokens
+from karat.llm.request import Answer, Failure, Job, Request, Step, Steps, request_size, rough_tokens
 
 T = TypeVar("T")
 
 log = logging.getLogger("karat.llm")
 _SIGNAL_POLL = 0.5  # Windows sees Ctrl-C only between two waits
+_INTERRUPTED = Failure("interrupted")
 _ANSWER = 200
 """The number of tokens of an answer in estimates."""
 
@@ -80,10 +82,10 @@ def dollars(cost: float) -> str:
     return f"${cost:,.2f}" if cost >= 1 or not cost else f"${cost:.4f}"
 
 
-def progress_text(done: int, total: int, seconds: float, cost: float | None) -> str:
-    """The rate of calls, the cost so far and the time left."""
+def progress_text(done: int, total: int, seconds: float, cost: float | None, unit: str = "calls") -> str:
+    """The rate of calls, or of what else is counted, the cost so far and the time left."""
     rate = done / max(seconds, 1e-9)
-    parts = [f"calls {rate:5.1f}/s"] + ([] if cost is None else [dollars(cost)])
+    parts = [f"{unit} {rate:5.1f}/s"] + ([] if cost is None else [dollars(cost)])
     if rate:
         left = (total - done) / rate
         minutes = round(left / 60)
@@ -136,57 +138,71 @@ class Engine:
         cost = None if self._budget.price is None else self._budget.price.cost(prompt, calls * _ANSWER)
         return Estimate(calls, len(requests) - calls, prompt + calls * _ANSWER, cost)
 
-    def ask(
-        self, requests: Sequence[Request], upcoming: Callable[[], Sequence[Request]] = tuple
-    ) -> list[Answer | Failure]:
+    def ask(self, requests: Sequence[Request]) -> list[Answer | Failure]:
         """Answer all requests, from any thread, also inside a running event loop.
 
-        After Ctrl-C the rest is `Failure("interrupted")`, and `interrupted` is true. `upcoming` returns requests like
-        those that will follow, for the estimate that is shown before the first call.
+        After Ctrl-C the rest is `Failure("interrupted")`, and `interrupted` is true.
         """
-        self._announce(requests, upcoming)
-        with self._bar(len(requests)) as bar:
-            batch = self._batch(requests, bar)
-            try:
-                return self._logged(run_in_thread(batch.run, batch.interrupt))
-            finally:
-                self.interrupted = batch.interrupted
+        self._announce(lambda: self.estimate(requests))
+        results: list[Answer | Failure] = [_INTERRUPTED] * len(requests)
+        with self._bar(len(requests), "calls") as bar:
+            self._run(self._batch(), _single_jobs(requests, results), bar)
+        return self._logged(results)
 
     async def aask(self, requests: Sequence[Request]) -> list[Answer | Failure]:
         """Answer all requests in this event loop; if cancelled, finished answers are in the cache."""
-        await asyncio.to_thread(self._announce, requests, tuple)
-        with self._bar(len(requests)) as bar:
-            return self._logged(await self._batch(requests, bar).run())
+        await asyncio.to_thread(self._announce, lambda: self.estimate(requests))
+        results: list[Answer | Failure] = [_INTERRUPTED] * len(requests)
+        with self._bar(len(requests), "calls") as bar:
+            await self._batch().run(_single_jobs(requests, results), _counter(bar, self))
+        return self._logged(results)
 
-    def _bar(self, total: int) -> AbstractContextManager[Progress | None]:
-        return Progress(total, "calls") if self.settings.progress else nullcontext()
+    def run(self, jobs: Sequence[Job[Any]], unit: str = "jobs") -> None:
+        """Answer the jobs in this order: what the budget allows is spent on the first ones, so that these are complete.
 
-    def _batch(self, requests: Sequence[Request], bar: Progress | None) -> RequestBatch:
-        began, cached = monotonic(), self.spent.cached
+        A job without a result was refused: the budget is used up, or Ctrl-C was pressed. `unit` names the jobs.
+        """
+        batch = self._batch()
+        self._announce(lambda: self._estimate_jobs(batch, jobs))
+        with self._bar(len(jobs), unit) as bar:
+            self._run(batch, jobs, bar)
+        for job in jobs:
+            job.refuse("interrupted")
+        refused = sum(bool(job.refused) for job in jobs)
+        log.info("%d of %d %s refused; %d calls so far", refused, len(jobs), unit, self.spent.calls)
 
-        def step() -> None:
-            if bar is not None:
-                spent = self.spent
-                found = spent.cached - cached  # cached answers take no time
-                bar.title = progress_text(bar.done + 1 - found, bar.total - found, monotonic() - began, spent.cost)
-                bar.step()
+    def _run(self, batch: RequestBatch, jobs: Iterable[Job[Any]], bar: Progress | None) -> None:
+        try:
+            run_in_thread(partial(batch.run, jobs, _counter(bar, self)), batch.interrupt)
+        finally:
+            self.interrupted = batch.interrupted
 
-        return RequestBatch(self.model, requests, self.settings, cache=self._cache, budget=self._budget, step=step)
+    def _bar(self, total: int, unit: str) -> AbstractContextManager[Progress | None]:
+        return Progress(total, unit) if self.settings.progress else nullcontext()
 
-    def _announce(self, requests: Sequence[Request], upcoming: Callable[[], Sequence[Request]]) -> None:
+    def _batch(self) -> RequestBatch:
+        return RequestBatch(self.model, self.settings, cache=self._cache, budget=self._budget)
+
+    def _estimate_jobs(self, batch: RequestBatch, jobs: Sequence[Job[Any]]) -> Estimate:
+        """What the jobs would need, after the steps that are cached."""
+        before = self.spent.cached
+        steps = [job.step for job in jobs if not batch.use_cache(job) and job.step]
+        estimate = self.estimate([one for step in steps for one in (*step.requests, *step.upcoming())])
+        return estimate._replace(cached=estimate.cached + self.spent.cached - before)
+
+    def _announce(self, make: Callable[[], Estimate]) -> None:
         """Show the estimate before the first call, and ask for confirmation if there is a terminal."""
         shown = self.settings.progress and sys.stderr is not None and sys.stderr.isatty()
         if self._confirmed and not shown and not log.isEnabledFor(logging.INFO):
             return
-        estimate = self.estimate(requests)
+        estimate = make()
         log.info("%s: %s", self.model.name, estimate)
         if not estimate.calls:
             return
         if self._confirmed and shown:
             sys.stderr.write(f"{sanitize(self.model.name)}: {estimate}\n")
         elif not self._confirmed:
-            whole = self.estimate([*requests, *upcoming()])
-            if not confirm(f"{sanitize(self.model.name)}: {whole}\nGo on?", unattended=True):
+            if not confirm(f"{sanitize(self.model.name)}: {estimate}\nGo on?", unattended=True):
                 raise Unavailable("cancelled: no model was called", hint="--yes, or confirm=False, to skip this")
             self._confirmed = True
 
@@ -194,3 +210,27 @@ class Engine:
         answered = sum(isinstance(result, Answer) for result in results)
         log.info("%d of %d answered; %d calls so far", answered, len(results), self.spent.calls)
         return results
+
+
+def _single_jobs(requests: Sequence[Request], results: list[Answer | Failure]) -> Iterator[Job[None]]:
+    """A job for each request, made when its turn comes, that puts the answer into the results."""
+
+    def steps(place: int, request: Request) -> Steps[None]:
+        (results[place],) = yield Step((request,))
+
+    return (Job(steps(place, request)) for place, request in enumerate(requests))
+
+
+def _counter(bar: Progress | None, engine: Engine) -> Callable[[Job[Any]], None]:
+    """A function that counts finished jobs; those without calls take no time."""
+    began, free, unit = monotonic(), 0, "" if bar is None else bar.title
+
+    def finished(job: Job[Any]) -> None:
+        nonlocal free
+        if bar is not None:
+            free += job.free
+            done, cost = bar.done + 1 - free, engine.spent.cost
+            bar.title = progress_text(done, bar.total - free, monotonic() - began, cost, unit)
+            bar.step()
+
+    return finished

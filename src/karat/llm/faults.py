@@ -20,6 +20,8 @@ class Fault(Exception):
     cause: str
     retry: bool = False
     """True if another call may succeed."""
+    invalid: bool = False
+    """True if the endpoint answered, and the answer cannot be used."""
     overload: bool = False
     """True if fewer simultaneous calls may avoid it."""
     unreached: bool = False

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from karat.errors import BadArgument
 
@@ -53,6 +53,57 @@ class Failure(NamedTuple):
     """A request without an answer, and the cause."""
 
     cause: str
+
+
+T = TypeVar("T")
+
+
+class Step(NamedTuple):
+    """Requests of a job that can be made at once, and requests like those of its later steps, for estimates."""
+
+    requests: Sequence[Request]
+    upcoming: Callable[[], Sequence[Request]] = tuple
+
+
+Steps: TypeAlias = Generator[Step, list[Answer | Failure], T]
+"""A function that yields steps, receives the answers to each, and returns the result."""
+
+
+class Job(Generic[T]):
+    """Requests that are worth their price only together, such as all requests about one query."""
+
+    result: T
+    """What the steps returned; set at the end."""
+
+    def __init__(self, steps: Steps[T]) -> None:
+        self._steps = steps
+        self._step: Step | None = None
+        self._started = False
+        self.free = True
+        """True if no call was needed so far: all answers were cached."""
+        self.refused = ""
+        """Why the job was not started or not finished: the budget is used up, or the run was interrupted."""
+
+    @property
+    def step(self) -> Step | None:
+        """The current step; None at the end."""
+        if not self._started:
+            self._started = True
+            self.answer(None)
+        return self._step
+
+    def answer(self, answers: list[Answer | Failure] | None) -> None:
+        """Go on to the next step with the answers to this one."""
+        try:
+            self._step = self._steps.send(answers)  # type: ignore[arg-type]  # None starts it
+        except StopIteration as end:
+            self._step, self.result = None, end.value
+
+    def refuse(self, reason: str) -> None:
+        """End the job: all further requests fail for this reason."""
+        while self.step is not None:
+            self.refused = reason
+            self.answer([Failure(reason)] * len(self.step.requests))
 
 
 class BadAnswer(Exception):

@@ -219,7 +219,7 @@ def parse_all(metrics: str | Metric | Iterable[str | Metric]) -> tuple[Metric, .
     if isinstance(metrics, Metric):
         return (parse(str(metrics)),)
     if not isinstance(metrics, Iterable) or isinstance(metrics, Mapping):
-        raise BadArgument("expected metric names", got=metrics, hint="gold=… if this is the gold")
+        raise BadArgument("expected metric names", got=metrics, hint=f'"{DEFAULT}"')
     read: list[Metric] = []
     for one in metrics:
         if not isinstance(one, str | Metric):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from karat._internal.display import html_table, number, paragraph, plural, sanitize, span, text_table
+from karat._internal.display import heading, html_table, number, paragraph, plural, sanitize, span, text_table
 from karat._internal.output import plain
 from karat.analysis.calibrate import Calibration
 from karat.report.forms import escape, table
@@ -14,7 +14,7 @@ from karat.stats.agreement import Estimate
 
 def terminal(found: Calibration) -> str:
     """The confusion matrix, the agreement, the corrected mean, and the remarks."""
-    lines = [paragraph(_heading(found), "", "")]
+    lines = [heading(_heading(found))]
     if confusion := _confusion(found):
         lines += ["", text_table(confusion, right=(1, 2), gap="   ")]
     if rows := [*_agreement(found), *_means(found)]:

@@ -2,40 +2,100 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, signature
+from typing import Any
 
-from karat._internal.display import definitions, paragraph
-from karat._internal.grammar import write
+from karat._internal.display import bold, commands, definitions, heading, paragraph
+from karat._internal.grammar import parse_call, write
+from karat._internal.model_settings import ModelSettings
 from karat.conventions import CONVENTIONS, STANDARD, Convention
 from karat.conventions.explain import WORDS, differing, sentence
+from karat.errors import unknown
 from karat.judges import all_judges
-from karat.metrics import METRICS
+from karat.metrics import METRICS, find_metric
+from karat.metrics.registry import Definition
 from karat.report.rosetta import WIDTH, bullet
 
-"""Choices of standard that another choice implies."""
+_CUTOFF = "@k: a cutoff, such as recall@1,5,10, or a token budget, recall@500t."
+_REL = "rel: the lowest relevant grade."
 
 
 def metric_list() -> str:
     """Every metric with its settings and a description."""
-    rows = []
-    for name, d in METRICS.items():
-        settings = ", ".join(f"{s}={'' if v is None else v}" for s, v in d.settings.items())
-        call = f"{name}({settings})" if settings else name
-        also = f" Also: {', '.join(d.aliases)}." if d.aliases else ""
-        rows.append((call + ("@k" if d.cutoff else ""), d.help + also))
-    about = "@k: a cutoff, such as recall@1,5,10, or a token budget, recall@500t. rel: the lowest relevant grade."
-    return f"{definitions(rows)}\n\n{paragraph(about)}"
+    rows = [(_call(d), _meaning(d)) for d in METRICS.values()]
+    return f"{definitions(rows)}\n\n{paragraph(f'{_CUTOFF} {_REL}', default=WIDTH)}"
+
+
+def one_metric(name: str) -> str:
+    """One metric: its definition, its settings, where it is undefined, and the conventions that have it."""
+    d = find_metric(name.partition("@")[0].partition("(")[0])
+    facts = [_meaning(d)]
+    if d.cutoff:
+        facts.append(_CUTOFF.replace("recall", d.name))
+    if "rel" in d.settings:
+        facts.append(_REL)
+    facts.append(f"A query without relevant gold {'is undefined and not in the mean' if d.needs_gold else 'counts'}.")
+    if d.needs_all_gold:
+        facts.append("It needs the complete gold, so a judge that only grades what was retrieved cannot give it.")
+    own = [c.name for c in CONVENTIONS.values() if d.name in c.metrics]
+    facts += [f"Conventions of other libraries that have it: {', '.join(own)}."] if own else []
+    usual = f"karat eval samples.jsonl {d.name}{'@5' if d.cutoff else ''}"
+    return _explanation(_call(d), facts, [(usual, "")])
+
+
+def _call(d: Definition) -> str:
+    """How a metric is written, with its settings."""
+    settings = ", ".join(f"{s}={'' if v is None else v}" for s, v in d.settings.items())
+    return f"{d.name}({settings})"[: None if settings else -2] + ("@k" if d.cutoff else "")
+
+
+def _meaning(d: Definition) -> str:
+    return d.help + (f" Also: {', '.join(d.aliases)}." if d.aliases else "")
 
 
 def judge_list() -> str:
-    """Every judge with its settings and a description."""
+    """Every judge with its own settings and a description."""
+    judges = all_judges()
     rows = []
-    for name, maker in all_judges().items():
-        given = signature(maker).parameters.values()
-        settings = ", ".join(p.name if p.default is Parameter.empty else f"{p.name}={write(p.default)}" for p in given)
-        rows.append((f"{name}({settings})" if settings else name, (maker.__doc__ or "").partition("\n")[0]))
-    return definitions(rows)
+    for name, maker in judges.items():
+        own, models = _settings(maker)
+        rows.append((f"{name}({', '.join(own + ['…'] * bool(models))})" if own else name, _first_line(maker)))
+    more = "…: the settings of models. karat judges NAME shows all settings of a judge."
+    return f"{definitions(rows)}\n\n{paragraph(more, default=WIDTH)}"
+
+
+def one_judge(wanted: str) -> str:
+    """One judge: what it compares, and all of its settings."""
+    judges, name = all_judges(), parse_call(wanted).name
+    if name not in judges:
+        raise unknown("judge", name, judges, "karat judges")
+    own, models = _settings(judges[name])
+    facts = [_first_line(judges[name])]
+    facts += [f"Settings: {', '.join(own)}."] if own else ["It has no settings."]
+    facts += [f"Settings of models: {', '.join(models)}."] if models else []
+    usual = f"karat eval samples.jsonl recall@5 --judge {name}"
+    given = f'{usual.removesuffix(name)}"{name}({own[0]})"'
+    return _explanation(name, facts, [(given if own else usual, "")])
+
+
+def _settings(maker: Callable[..., Any]) -> tuple[list[str], list[str]]:
+    """The settings of a judge with their defaults, and those that all judges with a model have."""
+    own: list[str] = []
+    models: list[str] = []
+    for p in signature(maker).parameters.values():
+        shared = p.name in ModelSettings.__dataclass_fields__ and p.name != "model"
+        (models if shared else own).append(p.name if p.default is Parameter.empty else f"{p.name}={write(p.default)}")
+    return own, models
+
+
+def _first_line(maker: Callable[..., Any]) -> str:
+    return (maker.__doc__ or "").strip().partition("\n")[0]
+
+
+def _explanation(name: str, facts: Sequence[str], usual: Sequence[tuple[str, str]]) -> str:
+    lines = [heading(name), *(paragraph(fact, default=WIDTH) for fact in facts)]
+    return "\n".join([*lines, "", bold("Example"), commands(usual)])
 
 
 def convention_list() -> str:
@@ -53,14 +113,15 @@ def convention(c: Convention) -> str:
     """One convention in sentences."""
     has = ", ".join(c.metrics) if c.metrics else "every metric of karat"
     at = f", only at k = {', '.join(map(str, c.cutoffs))}" if c.cutoffs else ""
-    lines = [f"{c.name}: {c.about}.", "", paragraph(f"It has {has}{at}.", "", "", default=WIDTH), ""]
+    about = heading(f"{c.name}: {c.about}.")
+    lines = [about, "", paragraph(f"It has {has}{at}.", "", "", default=WIDTH), ""]
     if c.name == STANDARD.name:
-        lines.append("Its choices:")
+        lines.append(bold("Its choices:"))
         choices = [
             sentence(choice, c) for choice in WORDS if choice not in {"per_rank", "nothing_judged", "both_empty"}
         ]
     else:
-        lines.append("Differences from standard:")
+        lines.append(bold("Differences from standard:"))
         choices = _differences(c)
     return "\n".join([*lines, *map(bullet, choices)])
 

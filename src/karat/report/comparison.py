@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from karat._internal.display import (
+    bold,
     cell_width,
+    heading,
     html_table,
     number,
     p_value,
@@ -15,31 +17,47 @@ from karat._internal.display import (
     sanitize,
     signed,
     span,
+    style,
     text_table,
 )
 from karat._internal.output import plain
 from karat.analysis.changes import Move, QueryChange
 from karat.analysis.compare import LETTERS, Comparison, Row
 from karat.report.forms import Latex, Markdown, code, escape, latex_table, table
+from karat.report.notes import few_queries
 from karat.report.remarks import comparison_remarks as remarks
 
 _SUPERSCRIPT = dict(zip(LETTERS, "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", strict=True))
-_NAME, _QUERY, _LABEL, _GOLD = 32, 40, 30, 3
+_NAME, _SHORT, _QUERY, _LABEL, _GOLD = 32, 16, 40, 30, 3
 _NUMBERS = (1, 2, 3, 5, 6)
+_UNDECIDED = "cannot tell"
 _MOVED = "ranks of its gold"
+_VERDICT = {"better": "good", "worse": "bad", "cannot tell": "unsure", "same": "plain"}
+
+
+def _superscript(letters: str) -> str:
+    return "".join(_SUPERSCRIPT[letter] for letter in letters)
 
 
 def terminal(comparison: Comparison) -> str:
-    """The table, what it cannot show, and the queries that moved most."""
+    """The table, what it cannot show, the slices, and the queries that moved most."""
     if len(comparison.names) > 2:
-        shown = text_table([["", "", *_metrics(comparison)], *_matrix(comparison, _superscript)], gap="   ")
+        header = ["", "", *map(bold, _metrics(comparison))]
+        shown = text_table([header, *_matrix(comparison, _superscript)], gap="   ")
     else:
-        shown = text_table([_header(comparison), *map(_line, comparison.rows)], right=_NUMBERS)
-    lines = [paragraph(_caption(comparison), "", ""), "", shown, *map(paragraph, _footnotes(comparison))]
+        both = zip(comparison.rows, _lines(comparison), strict=True)
+        rows = [[*cells, style(winner, _VERDICT[row.verdict])] for row, (*cells, winner) in both]
+        shown = text_table([[*map(bold, _header(comparison))], *rows], right=_NUMBERS)
+    lines = [heading(_caption(comparison)), "", shown, *map(paragraph, _footnotes(comparison))]
+    for fields, slices in comparison.slices.items():
+        header, rows = _slice_header(comparison, fields), list(_slice_lines(comparison, slices))
+        rows = [["" if i and rows[i - 1][0] == row[0] else row[0], *row[1:]] for i, row in enumerate(rows)]
+        lines += ["", text_table([[*map(bold, header)], *rows], right=_slice_numbers(header))]
     if moved := _moved(comparison):
-        rows = [["  Moved most", "", moved[0].metric, _MOVED]]
+        rows = [[bold(cell) for cell in ("  Moved most", "", moved[0].metric, _MOVED)]]
         for mark, query_id, text, scores, gold in map(_moved_cells, moved):
-            rows.append([f"{mark} {query_id}", f'"{text}"' if text else "", scores, gold])
+            colored = style(mark, "good" if mark == "▲" else "bad")
+            rows.append([f"{colored} {query_id}", f'"{text}"' if text else "", scores, gold])
         lines += ["", text_table(rows)]
     return "\n".join(lines)
 
@@ -48,8 +66,12 @@ def html(comparison: Comparison) -> str:
     """The table as HTML, for notebooks."""
     caption = " · ".join([_caption(comparison), *_footnotes(comparison)])
     if len(comparison.names) > 2:
-        return html_table(["", "run", *_metrics(comparison)], _matrix(comparison, _superscript), caption)
-    return html_table(_header(comparison), [_line(row) for row in comparison.rows], caption)
+        shown = html_table(["", "run", *_metrics(comparison)], _matrix(comparison, _superscript), caption)
+    else:
+        shown = html_table(_header(comparison), _lines(comparison), caption)
+    for fields, slices in comparison.slices.items():
+        shown += html_table(_slice_header(comparison, fields), list(_slice_lines(comparison, slices)), f"by {fields}")
+    return shown
 
 
 def markdown(comparison: Comparison) -> str:
@@ -59,14 +81,31 @@ def markdown(comparison: Comparison) -> str:
         header = ["", "run", *map(code, _metrics(comparison))]
         matrix = _matrix(comparison, "<sup>{}</sup>".format)
         rows = [[letter, code(name), *map(Markdown, cells)] for letter, name, *cells in matrix]
-        return "\n\n".join([table(header, rows, range(2, len(header))), *notes])
+        parts = [table(header, rows, range(2, len(header))), *notes, *_slice_tables(comparison)]
+        return "\n\n".join(parts)
     _, a, b, *header = _header(comparison)
-    rows = [[code(metric), *cells] for metric, *cells in map(_line, comparison.rows)]
-    parts = [table(["metric", code(a), code(b), *header], rows, right=_NUMBERS), *notes]
+    rows = [[code(metric), *cells] for metric, *cells in _lines(comparison)]
+    shown = table(["metric", code(a), code(b), *header], rows, right=_NUMBERS)
+    parts = [shown, *notes, *_slice_tables(comparison)]
     if moved := _moved(comparison):
         lines = [[mark, code(query), *cells] for mark, query, *cells in map(_moved_cells, moved)]
         parts.append(table(["", "query", "text", moved[0].metric, _MOVED], lines))
     return "\n\n".join(parts)
+
+
+def _slice_tables(comparison: Comparison) -> list[Markdown]:
+    """A Markdown table for each field."""
+    tables = []
+    for fields, slices in comparison.slices.items():
+        metric, name, queries, *header = _slice_header(comparison, fields)
+        runs = len(comparison.names)
+        rows = [
+            [code(metric), code(value, 80), *map(Markdown if runs > 2 else escape, cells)]
+            for metric, value, *cells in _slice_lines(comparison, slices, "<sup>{}</sup>".format)
+        ]
+        shown = [metric, code(name, 80), queries, *map(code, header[:runs]), *header[runs:]]
+        tables.append(table(shown, rows, right=_slice_numbers(shown)))
+    return tables
 
 
 def latex(comparison: Comparison) -> str:
@@ -75,8 +114,7 @@ def latex(comparison: Comparison) -> str:
         rows = [[letter, name, *map(Latex, cells)] for letter, name, *cells in _matrix(comparison, "$^{{{}}}$".format)]
         return latex_table(["", "run", *_metrics(comparison)], rows, left=2)
     rows = []
-    for row in comparison.rows:
-        metric, first, second, difference, ends, p, counts, _ = _line(row)
+    for metric, first, second, difference, ends, p, counts, _ in _lines(comparison):
         rows.append([metric, first, second, _math(difference), _math(ends), _math(p), counts])
     return latex_table(["metric", *_header(comparison)[1:-1]], rows)
 
@@ -88,19 +126,27 @@ def csv(comparison: Comparison) -> str:
 
 def data(comparison: Comparison) -> dict[str, Any]:
     """Everything that is shown of a comparison, as plain values."""
-    names, rows = comparison.names, []
-    for row in comparison.rows:
-        pairs = [{"first": names[pair.first], "second": names[pair.second], **pair.numbers()} for pair in row.pairs]
-        means = dict(zip(names, row.means, strict=True))
-        rows.append({**row._asdict(), "means": means, "verdict": row.verdict, "pairs": pairs})
     values = {
-        "names": names,
+        "names": comparison.names,
         "queries": len(comparison),
         "test": comparison.test,
-        "rows": rows,
+        "rows": [_row_data(comparison, row) for row in comparison.rows],
         "moved": comparison.moved(),
+        "remarks": remarks(comparison),
     }
-    return dict(plain(values | {"remarks": remarks(comparison)}))
+    by = {
+        fields: {name: [_row_data(comparison, row) for row in rows] for name, rows in slices.items()}
+        for fields, slices in comparison.slices.items()
+    }
+    return dict(plain(values | ({"by": by} if by else {})))
+
+
+def _row_data(comparison: Comparison, row: Row) -> dict[str, Any]:
+    names = comparison.names
+    pairs = [{"first": names[pair.first], "second": names[pair.second], **pair.numbers()} for pair in row.pairs]
+    means = dict(zip(names, row.means, strict=True))
+    found = {"verdict": row.verdict, "winner": comparison.winner(row)}
+    return {**row._asdict(), "means": means, **found, "pairs": pairs}
 
 
 def _caption(comparison: Comparison) -> str:
@@ -114,30 +160,61 @@ def _caption(comparison: Comparison) -> str:
 
 def _header(comparison: Comparison) -> list[str]:
     a, b = (sanitize(name, _NAME) for name in comparison.names)
-    return ["", a, b, "difference", "95 % interval", "p (Holm)", "won / tied / lost", ""]
+    p = "p (Holm)" if len(comparison.rows) > 1 else "p"
+    return ["", a, b, "difference", "95 % interval", p, f"{sanitize(b, _SHORT)} won / tied / lost", "winner"]
 
 
-def _line(row: Row) -> list[str]:
-    """One metric of two runs."""
-    counts = f"{row.won:,} / {row.tied:,} / {row.lost:,}"
-    ends = span(row.low, row.high, 3, "+")
-    return [row.metric, *map(number, row.means), signed(row.difference), ends, p_value(row.p), counts, row.verdict]
+def _lines(comparison: Comparison) -> list[list[str]]:
+    """One line per metric of two runs."""
+    lines = []
+    for row in comparison.rows:
+        *cells, winner = _line(comparison, row)
+        lines.append([row.metric, *cells, f"{row.won:,} / {row.tied:,} / {row.lost:,}", winner])
+    return lines
+
+
+def _line(comparison: Comparison, row: Row) -> list[str]:
+    """The means of two runs, the difference, its interval, p, and the name of the better run."""
+    winner = sanitize(comparison.winner(row) or row.verdict, _NAME)
+    return [*map(number, row.means), signed(row.difference), span(row.low, row.high, 3, "+"), p_value(row.p), winner]
+
+
+def _slice_header(comparison: Comparison, fields: str) -> list[str]:
+    names = [sanitize(name, _NAME) for name in comparison.names]
+    more = ["difference", "95 % interval", "p (Holm)", "winner"] if len(names) == 2 else []
+    return ["metric", sanitize(f"by {fields}"), "queries", *names, *more]
+
+
+def _slice_lines(
+    comparison: Comparison, slices: Mapping[str, list[Row]], raised: Callable[[str], str] = _superscript
+) -> Iterator[list[str]]:
+    """One line per metric and slice: as for all queries, or the means with the letters of the runs they beat."""
+    for metric in range(len(comparison.rows)):
+        for name, rows in slices.items():
+            row = rows[metric]
+            runs = range(len(comparison.names))
+            cells = _line(comparison, row) if len(runs) == 2 else [_beating(row, run, raised) for run in runs]
+            yield [row.metric, sanitize(name, _NAME), f"{row.n:,}", *cells]
+
+
+def _slice_numbers(header: Sequence[str]) -> list[int]:
+    """The columns of numbers."""
+    return [i for i, name in enumerate(header) if i > 1 and name not in {"95 % interval", "winner"}]
 
 
 def _matrix(comparison: Comparison, raised: Callable[[str], str]) -> list[list[str]]:
     """One row for each run: its letter, its name, its means with the letters of the runs it beats."""
     lines = []
     for run, name in enumerate(comparison.names):
-        cells = []
-        for row in comparison.rows:
-            beaten = "".join(LETTERS[other] for other in row.beaten(run))
-            cells.append(number(row.means[run]) + (raised(beaten) if beaten else ""))
+        cells = [_beating(row, run, raised) for row in comparison.rows]
         lines.append([LETTERS[run], sanitize(name, _NAME), *cells])
     return lines
 
 
-def _superscript(letters: str) -> str:
-    return "".join(_SUPERSCRIPT[letter] for letter in letters)
+def _beating(row: Row, run: int, raised: Callable[[str], str]) -> str:
+    """The mean of a run with the letters of the runs that it beats."""
+    beaten = "".join(LETTERS[other] for other in row.beaten(run))
+    return number(row.means[run]) + (raised(beaten) if beaten else "")
 
 
 def _metrics(comparison: Comparison) -> list[str]:
@@ -156,19 +233,34 @@ def _footnotes(comparison: Comparison) -> list[str]:
         if comparison.test == "bounded":
             notes.append("Bounded test: p and the intervals assume nothing about the differences.")
         notes += _detectable(rows)
+    for fields, slices in comparison.slices.items():
+        over = plural(len(slices), "slice", "slices")
+        if len(comparison.names) > 2:
+            over = f"the {len(rows[0].pairs)} pairs in {over}"
+        elif len(rows) > 1:
+            over += f" × {len(rows)} metrics"
+        notes.append(f"By {fields}: p is corrected for {over} (Holm); the intervals are not.")
+        notes += few_queries([min(row.n for row in found) for found in slices.values()])
     return [*notes, *remarks(comparison)]
 
 
 def _detectable(rows: list[Row]) -> list[str]:
-    """The differences that this number of queries can detect."""
-    known = [row for row in rows if row.detectable == row.detectable]
-    known = [row for row in known if row.verdict == "cannot tell"] or known[:1]
-    if not known:
-        return []
-    each = ", ".join(f"{row.detectable:.3f} in {row.metric}" for row in known)
-    counts = {row.n for row in known}
-    queries = f"{plural(max(counts), 'query', 'queries')} can" if len(counts) == 1 else "These queries can"
-    return [f"{queries} detect a difference of {each} (80 % power); smaller ones may be missed."]
+    """The differences that this number of queries can detect, in the metrics without a clear result."""
+    undecided = [row for row in rows if row.verdict == _UNDECIDED and row.n]
+    known = [row for row in undecided if row.detectable == row.detectable]
+    lines = []
+    if known:
+        each = ", ".join(f"{number(row.detectable)} in {row.metric}" for row in known)
+        lines.append(f"{_queries(known)} can detect a difference of {each} (80 % power); smaller ones may be missed.")
+    if few := [row for row in undecided if row not in known]:
+        names = ", ".join(row.metric for row in few)
+        lines.append(f"{_queries(few)} {'is' if few[0].n == 1 else 'are'} too few to detect a difference in {names}.")
+    return lines
+
+
+def _queries(rows: list[Row]) -> str:
+    counts = {row.n for row in rows}
+    return plural(max(counts), "query", "queries") if len(counts) == 1 else "These queries"
 
 
 def _moved(comparison: Comparison) -> list[QueryChange]:

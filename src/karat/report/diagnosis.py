@@ -8,6 +8,7 @@ from typing import Any
 from karat._internal.display import (
     cell_width,
     columns,
+    heading,
     html_table,
     line_end,
     number,
@@ -38,7 +39,7 @@ def terminal(found: Diagnosis, *, bold: bool = False, program: str = "karat") ->
     """The misses by cause and the advice, or one query in full; matching text is bold, or in « »."""
     if found.query_id is not None:
         return _one_query(found, bold=bold)
-    lines = [paragraph(_heading(found), "", ""), ""]
+    lines = [heading(_heading(found)), ""]
     for cause, count in found.causes.items():
         some = [miss for miss in found.misses if miss.cause == cause]
         lines.append(f"  {cause} · {count:,} of {len(found.misses):,}")
@@ -133,7 +134,7 @@ def _cells(miss: Miss) -> list[str]:
 
 
 def _section(title: str, lines: Sequence[str]) -> list[str]:
-    return ["", title, *(paragraph(sanitize(line)) for line in lines)] if lines else []
+    return ["", heading(title), *(paragraph(sanitize(line)) for line in lines)] if lines else []
 
 
 def _one_query(found: Diagnosis, *, bold: bool) -> str:
@@ -143,18 +144,18 @@ def _one_query(found: Diagnosis, *, bold: bool) -> str:
     retrieved = [] if items is None else items.retrieved
     query = None if run.query is None else run.query[run.row(query_id)]
     quoted = "" if query is None else f' "{sanitize(query)}"'
-    heading = f"{sanitize(query_id)}{quoted} · judge: {run.provenance.judge} · top {found.k}"
+    about = f"{sanitize(query_id)}{quoted} · judge: {run.provenance.judge} · top {found.k}"
     places = [[sanitize(g.gold, _GOLD), f"grade {g.grade:g}", _where(g, i, found)] for i, g in enumerate(gold)]
     depth = int(run.all_hits.depth[run.row(query_id)])
     shown = "" if not retrieved or len(retrieved) == depth else f", the top {len(retrieved)} of {depth:,}"
-    lines = [paragraph(heading, "", ""), "", "Gold", text_table(places), "", f"Retrieved{shown}"]
+    lines = [heading(about), "", heading("Gold"), text_table(places), "", heading(f"Retrieved{shown}")]
     lines.append(_ranking(retrieved, hits, found.k) or ("  nothing" if not depth else f"  {depth:,} items, not stored"))
     width = min(max(terminal_width(100), 60), 160)
     for place, item in enumerate(gold):
         texts = [g.text for g in items.gold if g.item == place and g.text] if items is not None else []
         for other in retrieved:
             if texts and other.text and other.rank in _compared(item, place, found):
-                lines += ["", f"{sanitize(item.gold, _GOLD)}, compared with rank {other.rank}"]
+                lines += ["", heading(f"{sanitize(item.gold, _GOLD)}, compared with rank {other.rank}")]
                 lines += [f"  {line}" for line in side_by_side(texts[0], other.text, width=width - 2, bold=bold)]
     return "\n".join([*lines, *_section(_UNKNOWN, notes(found))])
 

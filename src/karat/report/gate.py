@@ -7,7 +7,18 @@ from itertools import groupby
 from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
-from karat._internal.display import cell_width, html_table, number, paragraph, plural, sanitize, text_table
+from karat._internal.display import (
+    bold,
+    cell_width,
+    heading,
+    html_table,
+    number,
+    paragraph,
+    plural,
+    sanitize,
+    style,
+    text_table,
+)
 from karat._internal.output import plain
 from karat.analysis.changes import QueryChange
 from karat.analysis.gate import Gate
@@ -18,6 +29,7 @@ from karat.report.remarks import gate_remarks as remarks
 
 _SHOWN = 10
 _MARKS = {"PASS": "✅ pass", "FAIL": "❌ fail", "SMALL": "⚠️ too small"}
+_STYLES = {"PASS": "good", "FAIL": "bad", "SMALL": "unsure"}
 
 
 class _Row(NamedTuple):
@@ -30,7 +42,8 @@ class _Row(NamedTuple):
 
 def terminal(gate: Gate) -> str:
     """The heading, the checks, the summary and the exit code."""
-    lines = [paragraph(_heading(gate), "", ""), "", checks(gate), f"  {summary(gate)} · exit {gate.exit_code}"]
+    last = paragraph(style(f"{summary(gate)} · exit {gate.exit_code}", "good" if gate.passed else "bad"))
+    lines = [heading(_heading(gate)), "", checks(gate), last]
     return "\n".join(lines)
 
 
@@ -106,7 +119,11 @@ def undecided_junit(error: KaratError) -> str:
 def checks(gate: Gate) -> str:
     """One line for each check, then the remarks."""
     rows = [
-        [row.state, ", ".join(filter(None, (row.rule, sanitize(row.subject, cell_width(40))))), row.text]
+        [
+            style(row.state, _STYLES[row.state]),
+            ", ".join(filter(None, (row.rule, sanitize(row.subject, cell_width(40))))),
+            row.text,
+        ]
         for row in _rows(gate)
     ]
     return "\n".join([text_table(rows), *map(paragraph, remarks(gate))])
@@ -119,7 +136,7 @@ def worst_queries(gate: Gate, count: int) -> str:
         query = f'"{sanitize(one.query, cell_width(40))}"' if one.query else ""
         scores, ranks = f"{one.metric} {_scores(one)}", sanitize("; ".join(_moves(one)), 80)
         rows.append([sanitize(one.query_id, cell_width(30)), query, scores, ranks])
-    return "\n".join(["Worst queries", text_table(rows)]) if rows else ""
+    return "\n".join([bold("Worst queries"), text_table(rows)]) if rows else ""
 
 
 def summary(gate: Gate) -> str:

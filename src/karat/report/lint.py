@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from karat._internal.display import html_table, paragraph, plural, sanitize, valid_utf8
+from karat._internal.display import heading, html_table, paragraph, plural, sanitize, style, valid_utf8
 from karat._internal.output import plain
 from karat.analysis.lint import Lint
 from karat.analysis.lint.test_set import Problem
@@ -16,14 +16,15 @@ _MARGIN = " " * 11
 
 def terminal(found: Lint) -> str:
     """Each problem with a few examples, and what was not checked."""
-    lines = [paragraph(_heading(found), "", ""), ""]
+    lines = [heading(_heading(found)), ""]
     for problem in found.problems:
-        lines.append(paragraph(sanitize(problem.text), _MARGIN, f"  {_severity(problem):<7}  "))
+        mark = style(f"{_severity(problem):<7}", "bad" if problem.serious else "unsure")
+        lines.append(paragraph(sanitize(problem.text), _MARGIN, f"  {mark}  "))
         lines += [paragraph(sanitize(example), f"{_MARGIN}    ", f"{_MARGIN}  ") for example in problem.examples]
         if problem.count > len(problem.examples) > 0:
             lines.append(f"{_MARGIN}  … {problem.count - len(problem.examples):,} more")
     if not found.problems:
-        lines.append("  no problems")
+        lines.append(paragraph(style("no problems", "good")))
     return "\n".join([*lines, *(paragraph(sanitize(note)) for note in _notes(found))])
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from karat._internal.display import plural, sanitize
+from karat.metrics import METRICS
 from karat.run import Run
+from karat.samples.id_differences import IdDifference
 from karat.samples.notes import FREE_TEXT, Note
 from karat.stats import MIN_QUERIES
 
 _CAUSES_SHOWN = 3
+_ROUNDING = 1e-9
 Sentence = Callable[[Note, Run], str]
 """Writes a note about a run as a sentence; "" if there is nothing to say."""
 
@@ -21,7 +24,7 @@ def remarks(run: Run) -> list[str]:
     """One line for each thing that a reader of the means should know."""
     p = run.provenance
     lines = [*_failed(run), *too_few({name: len(run) - count for name, count in run.undefined.items()})]
-    lines += [*_undefined(run), *_copies(run)]
+    lines += [*_undefined(run), *_copies(run), *_above_one(run)]
     if p.missing:
         how = "scored 0" if run.convention.missing == "zero" else "left out"
         lines.append(f"{plural(p.missing, 'gold query', 'gold queries')} not in the results: {how}.")
@@ -45,6 +48,15 @@ def too_few(defined: Mapping[str, int]) -> list[str]:
         few = plural(count, "query is", "queries are")
         lines.append(f"{few} too few for an interval{which}: it takes at least {MIN_QUERIES}.")
     return lines
+
+
+def few_queries(slices: Sequence[int]) -> list[str]:
+    """The number of slices without an interval, given the number of queries of each."""
+    small = sum(queries < MIN_QUERIES for queries in slices)
+    if not small:
+        return []
+    which = f"{small:,} of {plural(len(slices), 'slice', 'slices')}"
+    return [f"Too few for an interval: {which} {'has' if small == 1 else 'have'} fewer than {MIN_QUERIES} queries."]
 
 
 def _failed(run: Run) -> list[str]:
@@ -73,6 +85,18 @@ def _copies(run: Run) -> list[str]:
         return []
     which = plural(queries, "query retrieved a relevant item", "queries retrieved a relevant item")
     return [f"{which} more than once: each copy takes a rank but counts only once."]
+
+
+def _above_one(run: Run) -> list[str]:
+    """Metrics that other libraries let exceed 1; what a custom metric means by 1 is not known."""
+    lines = []
+    for name in [name for m in run.metrics if m.name in METRICS and m.definition.built_in for name in m.names]:
+        high = run.scores[name][run.scores[name] > 1 + _ROUNDING]
+        if len(high):
+            queries = plural(len(high), "query", "queries")
+            why = f"the convention {run.convention.name} does not limit it"
+            lines.append(f"{name} is above 1 for {queries} (highest {high.max():.2f}): {why}.")
+    return lines
 
 
 def _undefined(run: Run) -> list[str]:
@@ -155,6 +179,12 @@ def _ties_by_id(note: Note, run: Run) -> str:
 def _single_precision_ties(note: Note, run: Run) -> str:
     ranks = plural(note.count, "rank was", "ranks were")
     return f"{ranks} decided as ties: the scores are equal in single precision, as in trec_eval."
+
+
+@sentence("infinite_scores")
+def _infinite_scores(note: Note, run: Run) -> str:
+    scores = plural(note.count, "retrieved score is", "retrieved scores are")
+    return f"{scores} infinite: check how {'it is' if note.count == 1 else 'they are'} computed."
 
 
 @sentence("not_in_library")
@@ -252,6 +282,16 @@ def _graded_without_gold(note: Note, run: Run) -> str:
     )
 
 
+@sentence("sample_judged")
+def _sample_judged(note: Note, run: Run) -> str:
+    if free := note.details["free"]:
+        return (
+            f"The judged queries are not a random sample of all: for {free:,} of them no call was needed, "
+            "the others were judged in random order."
+        )
+    return "The judged queries are a random sample of all: they were judged in random order."
+
+
 @sentence("judge_agreement")
 def _judge_agreement(note: Note, run: Run) -> str:
     alpha, repeats = note.details["alpha"], note.details["repeats"]
@@ -266,6 +306,10 @@ def _judge_agreement(note: Note, run: Run) -> str:
 def _nothing_matched(note: Note, run: Run) -> str:
     if len(run.all_hits):
         return ""
+    if note.details["hint"] == "id_difference":
+        found = IdDifference.from_dict(note.details)
+        ids = f"{note.count:,} of {note.of:,} gold ids checked would match"
+        return f"Nothing matched: the ids differ by {found.phrase} ({ids}): try {found.hint}."
     hints = {
         "documents": plural(note.count, "gold id is a document", "gold ids are documents")
         + ' of retrieved chunks: try at="doc"',

@@ -5,15 +5,20 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from karat._internal.display import html_table, number, paragraph, plural, sanitize, text_table
+from karat._internal.display import bold, heading, html_table, number, paragraph, plural, sanitize, text_table
 from karat._internal.output import plain
 from karat.analysis.rosetta import Dialect, Rosetta
 
 WIDTH = 116
 """The width of folded lines if the output is not a terminal."""
-_LEGEND = (
-    "* differs from standard   ! above 1 for some query   – the library has no such metric, or its mean is undefined"
-)
+_PLACES, _MOST_PLACES = 3, 6
+_LEGEND = {
+    "*": "differs from standard",
+    "~": "same mean, but other scores for some queries",
+    "!": "above 1 for some query",
+    "–": "the library has no such metric, or its mean is undefined",
+}
+"""What the marks in the cells mean."""
 _STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}"
     "table{border-collapse:collapse}th,td{padding:.25rem .8rem;text-align:right;border-bottom:1px solid #8884}"
@@ -23,9 +28,11 @@ _STYLE = (
 
 def terminal(found: Rosetta) -> str:
     """The table, and below it one sentence for each difference."""
+    head, *rows = _rows(found)
     reasons = [bullet(f"{', '.join(d.conventions)}: {d.text}") for d in found.differences]
-    legend = paragraph(_LEGEND, default=WIDTH)
-    return "\n".join([_heading(found), "", text_table(_rows(found)), "", legend, "", *reasons]).rstrip()
+    legend = [paragraph(line, default=WIDTH) for line in _legend(rows)]
+    table = text_table([[*map(bold, head)], *rows])
+    return "\n".join([heading(_heading(found)), "", table, "", *legend, "", *reasons]).rstrip()
 
 
 def bullet(line: str) -> str:
@@ -38,7 +45,7 @@ def markdown(found: Rosetta) -> str:
     head, *rows = _rows(found)
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|", *(f"| {' | '.join(row)} |" for row in rows)]
     # A lone asterisk would begin emphasis.
-    table, legend = (text.replace("*", r"\*") for text in ("\n".join(lines), _LEGEND))
+    table, legend = (text.replace("*", r"\*") for text in ("\n".join(lines), "   ".join(_legend(rows))))
     reasons = [f"- {', '.join(d.conventions)}: {d.text}" for d in found.differences]
     return "\n".join([escape(_heading(found), quote=False), "", table, "", legend, "", *reasons])
 
@@ -49,7 +56,8 @@ def html(found: Rosetta) -> str:
     reasons = "".join(
         f"<li><b>{escape(', '.join(d.conventions))}</b>: {escape(d.text)}</li>" for d in found.differences
     )
-    return f"{html_table(head, rows, _heading(found))}<p>{escape(_LEGEND)}</p><ul>{reasons}</ul>"
+    legend = escape("   ".join(_legend(rows)))
+    return f"{html_table(head, rows, _heading(found))}<p>{legend}</p><ul>{reasons}</ul>"
 
 
 def page(found: Rosetta) -> str:
@@ -68,18 +76,32 @@ def _heading(found: Rosetta) -> str:
     return f"{sanitize(found.source)} · {plural(found.queries, 'query', 'queries')} · judge: {found.judge}"
 
 
+def _legend(rows: list[list[str]]) -> list[str]:
+    """The marks that are in the table, each with its meaning."""
+    shown = {part for row in rows for cell in row[1:] for part in cell.split()}
+    return [f"{mark} {text}" for mark, text in _LEGEND.items() if mark in shown]
+
+
 def _rows(found: Rosetta) -> list[list[str]]:
     """A row for each convention that has any of the metrics."""
-    standard = found.dialects[0]
     some = [d for d in found.dialects if any(mean is not None for mean in d.means.values())]
-    rows = [[d.convention, *(_cell(d, name, standard) for name in found.metrics)] for d in some]
+    places = {name: _places(found, name) for name in found.metrics}
+    rows = [[d.convention, *(_cell(d, name, places[name]) for name in found.metrics)] for d in some]
     return [["", *found.metrics], *rows]
 
 
-def _cell(dialect: Dialect, name: str, standard: Dialect) -> str:
-    mean, usual = dialect.means[name], standard.means[name]
-    mark = "!" if name in dialect.above_one else "*" if name in dialect.differs else ""
-    shown = number(float("nan") if mean is None else mean)
-    if mark and mean is not None and usual is not None and mean != usual and shown == number(usual):
-        shown = f"{mean:.6f}"  # three places hide the difference
-    return f"{shown} {mark}".rstrip()
+def _places(found: Rosetta, name: str) -> int:
+    """The decimal places of a column: as many as it takes to tell the means that differ from the standard one."""
+    usual = found.dialects[0].means[name]
+    others = [d.means[name] for d in found.dialects if name in d.differs and name not in d.same_mean]
+    for places in range(_PLACES, _MOST_PLACES):
+        if all(other is None or number(other, places) != number(usual or 0.0, places) for other in others):
+            return places
+    return _MOST_PLACES
+
+
+def _cell(dialect: Dialect, name: str, places: int) -> str:
+    mean = dialect.means[name]
+    mark = "!" if name in dialect.above_one else "~" if name in dialect.same_mean else "*"
+    shown = number(float("nan") if mean is None else mean, places)
+    return f"{shown} {mark}" if name in (*dialect.above_one, *dialect.differs) else shown

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from karat._internal.display import html_table, number, paragraph, plural, sanitize, span, text_table
+from karat._internal.display import heading, html_table, number, paragraph, plural, sanitize, span, text_table
 from karat.metrics import Metric
 from karat.report import slices as by_slice
 from karat.report.forms import code, escape, table
@@ -19,16 +20,16 @@ _NOTABLE = 0.95
 """A highest possible precision below this is worth a remark."""
 
 
-def terminal(run: Run, by: str | None = None) -> str:
-    """The heading, the means with their intervals, and the footnotes; then the slices by a field."""
+def terminal(run: Run, by: Sequence[str] = ()) -> str:
+    """The heading, the means with their intervals, and the footnotes; then the slices by each field."""
     ends, comments = run.interval(), metric_comments(run)
     rows = [[name, f"{number(mean)}  {span(*ends[name])}", comments.get(name, "")] for name, mean in run.mean.items()]
-    lines = [paragraph(_heading(run), "", ""), "", text_table(rows, gap="   "), *footnotes(run)]
-    return "\n".join(lines if by is None else [*lines, "", by_slice.terminal(run.by(by))])
+    lines = [heading(_heading(run)), "", text_table(rows, gap="   "), *footnotes(run)]
+    return "\n".join([*lines, *(f"\n{by_slice.terminal(run.by(fields))}" for fields in by)])
 
 
-def markdown(run: Run, by: str | None = None) -> str:
-    """The means with their intervals, the remarks, and the slices by a field."""
+def markdown(run: Run, by: Sequence[str] = ()) -> str:
+    """The means with their intervals, the remarks, and the slices by each field."""
     p, ends = run.provenance, run.interval()
     about = f"{plural(len(run), 'query', 'queries')} · judge: {p.judge} · convention: {run.convention.name}"
     rows = [[code(name), number(value), span(*ends[name])] for name, value in run.mean.items()]
@@ -37,7 +38,7 @@ def markdown(run: Run, by: str | None = None) -> str:
         table(("metric", "mean", "95 % interval"), rows, right=(1,)),
         *map(escape, remarks(run)),
     ]
-    return "\n\n".join(parts if by is None else [*parts, by_slice.markdown(run.by(by))])
+    return "\n\n".join([*parts, *(by_slice.markdown(run.by(fields)) for fields in by)])
 
 
 def html(run: Run) -> str:
@@ -47,7 +48,7 @@ def html(run: Run) -> str:
     return html_table(("metric", "mean", "95 % interval"), rows, " · ".join([_heading(run), *remarks(run)]))
 
 
-def data(run: Run, by: str | None = None) -> dict[str, Any]:
+def data(run: Run, by: Sequence[str] = ()) -> dict[str, Any]:
     """Everything that is shown of a run, as plain values."""
     values = {
         "mean": run.mean,
@@ -60,12 +61,14 @@ def data(run: Run, by: str | None = None) -> dict[str, Any]:
         "gold_size": run.gold_size,
         "provenance": run.provenance.to_dict(),
     }
-    return values if by is None else values | {"by": by_slice.data(run.by(by))}
+    return values | {"by": {fields: by_slice.data(run.by(fields)) for fields in by}} if by else values
 
 
-def csv(run: Run, by: str | None = None) -> str:
+def csv(run: Run, by: Sequence[str] = ()) -> str:
     """One row per query, or per slice."""
-    return (run if by is None else run.by(by)).table.write_csv()
+    import polars as pl
+
+    return pl.concat([run.by(fields).table for fields in by] or [run.table], how="diagonal").write_csv()
 
 
 def report(run: Run, path: str | os.PathLike[str], **options: Any) -> None:

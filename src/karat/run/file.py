@@ -47,11 +47,30 @@ _ALONG = "along."
 _SIZE = "size."
 
 
+_OTHER_FORMATS = {
+    ".csv": 'run.table.write_csv("{}")', ".tsv": r'run.table.write_csv("{}", separator="\t")',
+    ".xlsx": 'run.table.write_excel("{}")',
+    ".arrow": 'run.table.write_ipc("{}")', ".feather": 'run.table.write_ipc("{}")',
+    ".jsonl": 'run.table.write_ndjson("{}")', ".ndjson": 'run.table.write_ndjson("{}")', ".json": "run.to_dict()",
+    ".md": "run.to_markdown()", ".txt": "str(run)", ".html": 'run.report("{}")', ".htm": 'run.report("{}")',
+}  # fmt: skip
+"""Endings of files that are not Parquet, and how to write such a file."""
+
+
+def check_ending(path: str | os.PathLike[str]) -> None:
+    """Refuse to write a run to a file whose name promises another format."""
+    other = _OTHER_FORMATS.get(Path(path).suffix.lower())
+    if other is not None:
+        hint = f"{Path(path).with_suffix('.parquet')}, or {other.format(path)}"
+        raise RunFileError("a run is saved as Parquet", got=str(path), hint=hint)
+
+
 def save(run: Run, path: str | os.PathLike[str]) -> None:
     """Write a run to a temporary file, then rename it: there is never a partial run file."""
     import msgspec
     import polars as pl
 
+    check_ending(path)
     about = {
         "format": _FORMAT,
         "provenance": run.provenance.to_dict(),
@@ -161,11 +180,11 @@ def _frame(run: Run) -> pl.DataFrame:
         columns[_ALONG + name] = nest(at_rank, starts(hits.depth), records=False)
     columns |= {} if run.stored_items is None else item_columns(run.stored_items, hits.gold_items)
     for name, values in run.meta.items():
-        columns[_META + name] = _meta_series(values)
+        columns[_META + name] = field_series(values)
     return pl.DataFrame(columns)
 
 
-def _meta_series(values: Any) -> pl.Series:
+def field_series(values: Any) -> pl.Series:
     """A field of the samples as a column; values of several or complex types are written as text."""
     import polars as pl
 

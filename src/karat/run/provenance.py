@@ -9,7 +9,10 @@ from typing import Any
 
 from karat.hits import Gold
 from karat.samples import Reading
-from karat.samples.notes import Note
+from karat.samples.notes import FREE_TEXT, Note
+
+_OF_ALL_QUERIES = {FREE_TEXT, "judge_agreement"}
+"""Kinds of notes that describe all queries of a run together without counting them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +39,11 @@ class Provenance(Reading):
         """The same, if the data as a whole was read like this; parts of it only know their own rows."""
         judged = [note for note in self.notes if note not in reading.notes]
         return replace(self, **{**vars(reading), "notes": (*reading.notes, *judged)})
+
+    def of_any_part(self) -> Provenance:
+        """The same for a part of the queries: without notes that count, or that describe all queries together."""
+        notes = tuple(note for note in self.notes if not (note.count or note.of or note.kind in _OF_ALL_QUERIES))
+        return replace(self, notes=notes, missing=0, extra=0, skipped=0)
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""

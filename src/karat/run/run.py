@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,12 @@ from karat._internal.arrays import Floats, Ints, mean_defined
 from karat._internal.display import valid_utf8
 from karat._internal.result import Result
 from karat.conventions import Convention
-from karat.errors import BadArgument, KaratError, UnknownName, unknown
+from karat.errors import BadArgument, KaratError, unknown
 from karat.hits import Hits
 from karat.hits.combine import take
 from karat.metrics import METRICS, Metric, parse
 from karat.run.provenance import Provenance, gold_digest
+from karat.run.slices import Slices, group_rows
 from karat.run.stored_items import GoldItem, Hit, Items, StoredItems
 from karat.stats import Interval, intervals
 
@@ -37,35 +38,6 @@ class Means(dict[str, float]):
         if canonical in self:
             return self[canonical]
         raise unknown("metric in this run", name, self, "one of: " + ", ".join(self))
-
-
-class Slices(Result, Mapping[str, "Run"]):
-    """The runs of the slices of a run, by the value of a field."""
-
-    def __init__(self, field: str, runs: Mapping[str, Run]) -> None:
-        self.field = field
-        self._runs = runs
-
-    def __getitem__(self, value: str) -> Run:
-        try:
-            return self._runs[value]
-        except KeyError:
-            raise UnknownName(f'no {self.field} "{value}"', hint=", ".join(self._runs)) from None
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._runs)
-
-    def __len__(self) -> int:
-        return len(self._runs)
-
-    @cached_property
-    def table(self) -> pl.DataFrame:
-        """One row per value: the number of queries, and the mean of each metric."""
-        import polars as pl
-
-        columns = {"queries", *next(iter(self._runs.values())).mean}
-        field = f"meta.{self.field}" if self.field in columns else self.field
-        return pl.DataFrame([{field: value, "queries": len(run), **run.mean} for value, run in self._runs.items()])
 
 
 class Run(Result):
@@ -171,15 +143,25 @@ class Run(Result):
 
         return pl.DataFrame({"query_id": valid_utf8(self.ids), **self.scores})
 
-    def to_polars(self) -> pl.DataFrame:
-        """The table of per-query scores as a Polars DataFrame."""
-        return self.table
+    def to_polars(self, *, fields: bool = False) -> pl.DataFrame:
+        """The table of per-query scores as a Polars DataFrame.
 
-    def to_pandas(self) -> pd.DataFrame:
-        """The table of per-query scores as a pandas DataFrame."""
+        Args:
+            fields: also the text of each query, if given, and the fields of the samples, before the scores. A field
+                that has the name of another column is called `meta.<field>`.
+        """
+        import polars as pl
+
+        if not fields:
+            return self.table
+        return pl.DataFrame({"query_id": self.table["query_id"], **_fields(self), **self.scores})
+
+    def to_pandas(self, *, fields: bool = False) -> pd.DataFrame:
+        """The table of per-query scores as a pandas DataFrame, with `fields=True` as in `to_polars`."""
         import pandas as pd
 
-        return pd.DataFrame({"query_id": list(self.ids), **self.scores})
+        more = {name: column.to_list() for name, column in _fields(self).items()} if fields else {}
+        return pd.DataFrame({"query_id": list(self.ids), **more, **self.scores})
 
     def interval(self, level: float = 0.95) -> dict[str, Interval]:
         """The confidence interval of each mean; NaN for fewer than five queries.
@@ -229,22 +211,19 @@ class Run(Result):
         """The stored items of all queries, the same in memory as in a file."""
         return None if self._items is None else self._items()
 
-    def by(self, field: str) -> Slices:
-        """One run per value of a field of the samples.
+    def by(self, *fields: str) -> Slices:
+        """One run per value of a field of the samples, each with the notes that hold for any part of the run.
 
         Args:
-            field: the name of a field of the input that is not one of karat's own, such as "topic".
+            fields: the name of a field of the input that is not one of karat's own, such as "topic". Several fields
+                are crossed: one run for each combination of values.
 
         Returns:
-            The runs by value, such as `run.by("topic")["billing"].mean`; `run.by("topic").table` has all means.
+            The runs by value, such as `run.by("topic")["billing"].mean` or `run.by("topic", "lang")["billing", "en"]`;
+            `run.by("topic").table` has all means.
         """
-        if not isinstance(field, str) or field not in self.meta:
-            fields = ", ".join(self.meta)
-            raise unknown("field", str(field), self.meta, f"one of: {fields}" if fields else None)
-        rows: dict[str, list[int]] = {}
-        for row, value in enumerate(self.meta[field]):
-            rows.setdefault("(none)" if value is None else str(value), []).append(row)
-        return Slices(field, {value: self.take(rows[value]) for value in sorted(rows)})
+        groups, provenance = group_rows(self.meta, *fields), self.provenance.of_any_part()
+        return Slices(groups, [self.take(rows).replace(provenance=provenance) for rows in groups.rows.values()])
 
     def take(self, rows: Sequence[int]) -> Run:
         """The run of some of the queries, in this order, with the provenance of the whole run."""
@@ -276,7 +255,8 @@ class Run(Result):
         """Write the run to one Parquet file, with its provenance; `karat.load` reads it.
 
         Args:
-            path: the file. An existing file is replaced only after the new one is complete.
+            path: the file, such as "run.parquet"; a name that ends in .csv, .json or another format is refused.
+                An existing file is replaced only after the new one is complete.
         """
         from karat.run.file import save
 
@@ -322,6 +302,19 @@ class Run(Result):
     def remarks(self) -> list[str]:
         """Sentences that a reader of the means should know: what is excluded, and how the data was read."""
         return list(self._render("remarks"))
+
+
+def _fields(run: Run) -> dict[str, pl.Series]:
+    """The query texts and the fields of the samples, under names that no other column has."""
+    from karat.run.file import field_series
+
+    columns = {} if run.query is None else {"query": field_series(run.query)}
+    for field, values in run.meta.items():
+        name = field
+        while name in {"query_id", "query", *run.scores, *columns} or (name != field and name in run.meta):
+            name = f"meta.{name}"
+        columns[name] = field_series(values)
+    return columns
 
 
 def _take_items(run: Run, rows: Ints) -> StoredItems | None:

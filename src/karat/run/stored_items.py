@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Floats, Ints, row_number, starts, take_ragged
+from karat._internal.display import html_table
 from karat.conventions import STANDARD, Convention
 from karat.hits import Gold, Hits
 from karat.judges import Judge
@@ -87,11 +88,19 @@ class GoldText(NamedTuple):
     """True if its id was retrieved for any query; None if the run is too large to be searched."""
 
 
+def _cells(row: Iterable[Any]) -> list[str]:
+    return ["" if cell is None else str(cell) for cell in row]
+
+
 class Items(NamedTuple):
     """The items of one query: what was retrieved, best first, and the gold."""
 
     retrieved: list[Retrieved]
     gold: list[GoldText]
+
+    def _repr_html_(self) -> str:
+        retrieved = html_table(Retrieved._fields, list(map(_cells, self.retrieved)), "retrieved")
+        return retrieved + html_table(GoldText._fields, list(map(_cells, self.gold)), "gold")
 
 
 class Extent(NamedTuple):
@@ -275,25 +284,29 @@ def _gold(samples: Samples, of: Gold, bare: Field) -> dict[str, list[Any]]:
     fields = (bare,) if gold.plain else [f for f in _FIELDS if f in gold.columns]
     columns: dict[str, list[Any]] = {field: strings(field, list(gold.columns[field])) for field in fields}
     columns["grade"] = gold.grade.tolist()
-    first, labels = of.start.tolist(), of.label
-    if len(labels) == len(gold.grade) and (of.start == gold.start).all():
-        columns["item"] = row_number(of.start).tolist()
-        columns["label"] = list(labels)
-        return columns
-    columns["item"], columns["label"] = [], []
-    for row, (begin, end) in enumerate(pairwise(gold.start.tolist())):
-        united = labels[first[row] : first[row + 1]]
-        for i in range(begin, end):
-            names = [name for field in ("id", "text", "doc") if (name := columns.get(field, {i: None})[i]) is not None]
-            item = next((n for n, label in enumerate(united) if any(_names(label, name) for name in names)), 0)
-            columns["item"].append(item)
-            columns["label"].append(united[item] if item < len(united) else names[0])
+    places = row_number(of.start)
+    if of.unit is not None and len(of.unit) == len(gold.grade):
+        columns["item"] = places[of.unit].tolist()
+        columns["label"] = [of.label[i] for i in of.unit.tolist()]
+    elif len(of.label) == len(gold.grade) and (of.start == gold.start).all():
+        columns["item"] = places.tolist()
+        columns["label"] = list(of.label)
+    else:
+        columns["item"], columns["label"] = _by_label(columns, gold.start, of)
     return columns
 
 
-def _names(label: str, one: str) -> bool:
-    """True if a label, which may be that of several alternatives, names this one."""
-    return label == one or f" | {one} | " in f" | {label} | "
+def _by_label(columns: Mapping[str, Column], start: Ints, of: Gold) -> tuple[list[int], list[str]]:
+    """The item of each gold item as given, for a judge that made other items; the first item if none has its name."""
+    items, labels = [], []
+    for row, (begin, end) in enumerate(pairwise(start.tolist())):
+        own = of.label[int(of.start[row]) : int(of.start[row + 1])]
+        place = {label: n for n, label in reversed(list(enumerate(own)))}
+        for i in range(begin, end):
+            names = [columns[field][i] for field in _FIELDS if field in columns and columns[field][i] is not None]
+            items.append(next((place[name] for name in names if name in place), 0))
+            labels.append(own[items[-1]] if own else next(iter(names), ""))
+    return items, labels
 
 
 def seen(gold: dict[str, list[Any]], compared: Field, rankings: Sequence[Any]) -> list[bool]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, pairwise, product
+from itertools import chain, pairwise
 from math import isinf, nan
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -103,6 +103,10 @@ class Rankings(Protocol):
     """The fields that at least one item has."""
     plain: bool
     """True if the items are bare strings, which may be ids or texts."""
+
+    @property
+    def infinite(self) -> int:
+        """The number of infinite scores."""
 
     def __len__(self) -> int: ...
 
@@ -316,28 +320,18 @@ def check_ids(ids: Sequence[str], source: str) -> None:
 
 
 def _nothing_shared(results: Sequence[str], gold: Sequence[str]) -> InputError:
-    """The error with ids of both sides and the likeliest reason why they differ."""
+    """The error with ids of both sides and the likely cause."""
     if not results:
         return InputError("the results are empty: no query")
 
     def few(ids: Sequence[str]) -> str:
         return ", ".join(f'"{query}"' for query in ids[:2]) + (", …" if len(ids) > 2 else "")
 
-    both = f"Results: {few(results)}  Gold: {few(gold)}"
-    return InputError(f"the results and the gold share no query id. {both}", hint=_likely_cause(results, gold))
+    from karat.samples.id_differences import find_difference
 
-
-def _likely_cause(results: Sequence[str], gold: Sequence[str]) -> str:
-    folds: dict[str, Callable[[str], str]] = {
-        "upper and lower case": str.casefold,
-        "white space": lambda text: "".join(text.split()),
-        "leading zeros": lambda text: text.lstrip("0"),
-    }
-    causes = [name for name, fold in folds.items() if not {*map(fold, results)}.isdisjoint(map(fold, gold))]
-    for pair in product(results[:50], gold[:50]):
-        short, long = sorted(pair, key=len)
-        if short and (long.endswith(short) or long.startswith(short)):
-            causes.append("a prefix or suffix")
-    if causes:
-        return f"the ids differ by {causes[0]}; check how one of the two was written"
-    return "check that both belong to the same queries, and that the two were not swapped"
+    found = find_difference([(results, gold)])
+    cause, hint = "", "results and gold of the same queries, not swapped"
+    if found is not None:
+        cause, hint = f": they differ by {found.phrase}", found.hint
+    problem = f"the results and the gold share no query id{cause}. Results: {few(results)}  Gold: {few(gold)}"
+    return InputError(problem, hint=hint)

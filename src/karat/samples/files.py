@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from os import PathLike
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def read_errors(source: Source) -> Iterator[None]:
-    """Turn errors of Polars and the operating system into an InputError that names the file."""
+def read_errors(source: Source, content: str | bytes | None = None) -> Iterator[None]:
+    """Turn errors of Polars and the operating system into an InputError that names the file, or its encoding."""
     import polars as pl
 
     try:
@@ -30,14 +30,34 @@ def read_errors(source: Source) -> Iterator[None]:
     except (pl.exceptions.PolarsError, OSError, UnicodeError) as error:
         if isinstance(error, InputError):
             raise
+        if "utf" in str(error).lower() and (found := _not_utf8(source, content)) is not None:
+            raise found from error
         raise InputError(f"{source.name}: cannot be read: {first_line(error)}") from error
+
+
+def _not_utf8(source: Source, content: str | bytes | None = None) -> InputError | None:
+    """The error that names the encoding of the first file that is not UTF-8."""
+    from karat.samples.encoding import encoding_error
+
+    if isinstance(content, bytes):
+        return encoding_error(source.name, content)
+    return next((error for file in source.files if (error := encoding_error(file, file)) is not None), None)
+
+
+def _refuse_nulls(texts: Iterable[str], source: Source, content: str | bytes | None = None) -> None:
+    """Refuse text in two bytes per letter: plain letters are then valid UTF-8, with zeros in between."""
+    if any("\0" in text for text in texts) and (error := _not_utf8(source, content)) is not None:
+        raise error
 
 
 def scan(source: Source, side: str | None = None) -> pl.LazyFrame:
     """The table, lazily, with only the columns that are needed."""
     with read_errors(source):
         frame = _scan(source)
-        columns = needed(frame.collect_schema().names(), side)
+        names = frame.collect_schema().names()
+        if not source.is_table:
+            _refuse_nulls(names, source)
+        columns = needed(names, side)
         if source.is_table and len(source.files) > 1:
             _check_columns(source, columns)
     return frame.select(columns)
@@ -124,9 +144,10 @@ def read_files(source: Source, side: str | None = None, *, skip_bad_rows: bool =
 
 def form_of(source: Source, content: str | bytes) -> tuple[str, str]:
     """The format of a text file, "rows", "json", "table" or "trec", by its ending or first line; and that line."""
-    with read_errors(source):
+    with read_errors(source, content):
         head = _head(source, content)
     begin = next((line.lstrip("\ufeff").strip() for line in head if line.strip()), "")
+    _refuse_nulls([begin], source, content)
     if source.kind == ".jsonl" or (source.kind != ".json" and begin.startswith("{")):
         return "rows", begin
     if source.kind == ".json" or begin.startswith("["):
@@ -148,7 +169,7 @@ def _read_text(source: Source, content: str | bytes, side: str | None, *, skip_b
     import polars as pl
 
     form, begin = form_of(source, content)
-    with read_errors(source):
+    with read_errors(source, content):
         if form == "table":
             return scan(source, side).collect()
         if form == "trec":
@@ -166,6 +187,7 @@ def _read_pipe(source: Source, *, skip_bad_rows: bool) -> Any:
     with read_errors(source):
         name = source.files[0]
         content = sys.stdin.buffer.read() if name == STANDARD_INPUT else Path(name).read_bytes()
+    with read_errors(source, content):
         if source.kind == ".parquet":
             return pl.read_parquet(content)
         if source.kind == ".arrow":

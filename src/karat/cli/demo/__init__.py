@@ -13,8 +13,9 @@ from karat.errors import BadArgument
     "evaluate and compare two retrievers on the bundled example",
     argument(
         "-o", "--output", metavar="FOLDER", default="karat-demo",
-        help="the folder for the samples, both runs and the report (default: %(default)s)",
+        help="the folder for the samples, both runs and the report",
     ),
+    examples=[("karat demo", "writes the files into karat-demo"), ("karat demo -o example", "into another folder")],
 )  # fmt: skip
 def _demo(options: Namespace) -> None:
     from pathlib import Path

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from karat._internal.display import cell_width, p_equals, paragraph, sanitize, signed, span, text_table
+from karat._internal.output import write_text
 from karat.analysis.compare import compare
 from karat.analysis.diagnose import diagnose
 from karat.analysis.diagnose.miss import Miss
@@ -67,8 +68,7 @@ def write(folder: Path) -> None:
     for name, run in found.items():
         run.save(folder / f"{name}.parquet")
     first, second = found
-    lines = [msgspec.json.encode(row) for row in samples(first)]
-    (folder / "samples.jsonl").write_bytes(b"\n".join([*lines, b""]))
+    write_text(folder / "samples.jsonl", "".join(f"{msgspec.json.encode(row).decode()}\n" for row in samples(first)))
     found[first].report(folder / "report.html", baseline=folder / f"{second}.parquet")
 
 

@@ -6,6 +6,7 @@ from argparse import Namespace
 from os import PathLike
 from pathlib import Path
 
+from karat._internal.output import write_text
 from karat.cli import argument, command, program
 from karat.errors import BadArgument
 
@@ -29,6 +30,7 @@ NEXT = """\
     "init",
     "write a commented starter file and a CI workflow",
     argument("folder", metavar="DIR", nargs="?", default=".", help="the project (default: the current folder)"),
+    examples=[("karat init", "in the current folder"), ("karat init project", "in another folder")],
 )
 def _init(options: Namespace) -> None:
     from karat._internal.display import sanitize
@@ -46,14 +48,11 @@ def write_starter(folder: str | PathLike[str] = ".") -> dict[str, bool]:
         target = Path(folder) / place
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            with target.open("xb") as file:
-                file.write((_HERE / template).read_bytes())
+            written[place] = not (target.exists() or target.is_symlink())
         except FileExistsError:
-            if not target.parent.is_dir():
-                raise BadArgument(f"cannot write {target}: {target.parent} is not a folder") from None
-            written[place] = False
+            raise BadArgument(f"cannot write {target}: {target.parent} is not a folder") from None
         except (OSError, ValueError) as error:
             raise BadArgument(f"cannot write {target}: {getattr(error, 'strerror', None) or error}") from error
-        else:
-            written[place] = True
+        if written[place]:
+            write_text(target, (_HERE / template).read_text("utf-8"))
     return written

@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+from karat._internal.display import html_table
 from karat.compat.futureagi.inputs import Sample, read_contexts, read_cutoffs, read_rankings
 from karat.conventions import STANDARD, Convention, find_convention
 from karat.conventions.libraries import RAGAS_WITHOUT_LLM
@@ -106,6 +107,10 @@ class BatchRunResult(NamedTuple):
     """One result per row, in order; with several k, one per row and k."""
 
     eval_results: list[EvalResult]
+
+    def _repr_html_(self) -> str:
+        rows = [[one.name, "–" if one.output is None else f"{one.output:.3f}", one.reason] for one in self.eval_results]
+        return html_table(("evaluation", "output", "reason"), rows, "karat.compat.futureagi")
 
 
 class Execution(NamedTuple):

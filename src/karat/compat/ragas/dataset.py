@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from karat._internal.arrays import mean_defined
+from karat._internal.display import html_table, plural
+from karat._internal.output import write_text
 from karat.errors import InputError, unknown
 
 if TYPE_CHECKING:
@@ -132,7 +134,7 @@ class EvaluationDataset(UserList[SingleTurnSample]):
         import json
 
         lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in self.to_list()]
-        Path(path).write_text("".join(lines), encoding="utf-8")
+        write_text(path, "".join(lines))
 
     def to_list(self) -> list[dict[str, Any]]:
         """The samples as dicts."""
@@ -212,6 +214,10 @@ class EvaluationResult:
 
     def __repr__(self) -> str:
         return "{" + ", ".join(f"'{name}': {_mean(scores)}" for name, scores in self.results.items()) + "}"
+
+    def _repr_html_(self) -> str:
+        rows = [[name, _mean(scores)] for name, scores in self.results.items()]
+        return html_table(("metric", "mean"), rows, plural(len(self.rows), "sample", "samples"))
 
 
 def _mean(scores: Sequence[float]) -> str:

@@ -16,7 +16,7 @@ from karat.errors import BadArgument
 from karat.report.html.curves import curves
 from karat.report.html.markup import Element, block, data, h, write
 from karat.report.html.queries import Queries
-from karat.report.html.scores import headline, means, slices
+from karat.report.html.scores import means, slices
 from karat.report.html.sections import against, misses
 from karat.run import Run
 
@@ -53,9 +53,9 @@ def page(run: Run, diagnosis: Diagnosis, comparison: Comparison | None = None) -
     every, for_script = queries.section()
     sections = [
         means(run, comparison),
-        against(comparison, queries.place, headline(run)[0]) if comparison is not None else None,
+        against(comparison, queries.place) if comparison is not None else None,
         curves(run, baseline),
-        slices(run),
+        slices(run, comparison),
         misses(diagnosis, queries.place),
         every,
         _provenance(run),

@@ -9,11 +9,13 @@ import numpy as np
 
 from karat._internal.arrays import Floats
 from karat._internal.display import number, percent, plural, signed
-from karat.analysis.compare import Comparison
+from karat.analysis.compare import Comparison, Row
 from karat.metrics import METRICS, Metric
 from karat.report.html.markup import Child, Element, data, h
+from karat.report.notes import few_queries
 from karat.run import Run
-from karat.stats import MIN_QUERIES, intervals
+from karat.run.slices import Slices
+from karat.stats import intervals
 
 _USUAL = 5
 _MOST = 5
@@ -39,6 +41,13 @@ def meaning(name: str) -> str:
 def between(low: float, high: float) -> str:
     """An interval, or a dash if it is undefined."""
     return f"{low:.2f} – {high:.2f}" if low == low else "–"
+
+
+def difference(row: Row) -> list[Child]:
+    """A difference, coloured if it is significant, and its interval."""
+    way = {"better": "span.up", "worse": "span.down"}.get(row.verdict, "span")
+    sure = f"{signed(row.low)} to {signed(row.high)}" if row.low == row.low else "–"
+    return [h(way, signed(row.difference)), sure]
 
 
 def strip(value: float, low: float, high: float) -> Element | None:
@@ -188,12 +197,16 @@ _VALUES = 20
 _FIELDS = 6
 
 
-def slices(run: Run) -> Element | None:
-    """A table for each field with few values."""
+def slices(run: Run, comparison: Comparison | None = None) -> Element | None:
+    """A table for each field with few values; with a baseline also the differences."""
     fields = [field for field, values in run.meta.items() if few(values)][:_FIELDS]
     if not fields:
         return None
-    return h("section", h("h2", "Slices"), h("div.pairs", *(_slice(run, field) for field in fields)), id="slices")
+    parts = {field: run.by(field) for field in fields}
+    tables = (_slice(run, field, by, comparison) for field, by in parts.items())
+    notes = few_queries([len(part) for by in parts.values() for part in by.values()])
+    shown = h("div.pairs", *tables)
+    return h("section", h("h2", "Slices"), shown, *(h("p.note", line) for line in notes), id="slices")
 
 
 def few(values: Sequence[Any]) -> bool:
@@ -203,21 +216,30 @@ def few(values: Sequence[Any]) -> bool:
     return simple and 1 < len(kinds) <= min(_VALUES, len(values) / 2)
 
 
-def _slice(run: Run, field: str) -> Element:
+def _slice(run: Run, field: str, parts: Slices, comparison: Comparison | None) -> Element:
     names = headline(run)
-    first, parts = names[0], run.by(field)
+    first = names[0]
 
     def worst(value: str) -> tuple[bool, float]:
         mean = parts[value].mean[first]
         return mean != mean, mean
 
+    changes = _changes(comparison, field, first)
     rows: list[list[Any]] = []
     for value in sorted(parts, key=worst):
         part = parts[value]
         ends, mean = intervals({first: part.scores[first]})[first], part.mean[first]
         rest = [number(part.mean[name]) for name in names[1:]]
-        rows.append([data(value), f"{len(part):,}", number(mean), between(*ends), strip(mean, *ends), *rest])
-    header: list[Child] = [data(field), "queries", first, "95 % interval", "from 0 to 1", *names[1:]]
-    small = any(len(part) < MIN_QUERIES for part in parts.values())
-    note = h("p.note", f"Fewer than {MIN_QUERIES} queries are too few for an interval.") if small else None
-    return h("div.wide", table(f"By {field}, worst first", header, rows, text=(0, 4)), note)
+        change = [] if changes is None else difference(changes[value]) if value in changes else ["–", "–"]
+        rows.append([data(value), f"{len(part):,}", number(mean), between(*ends), strip(mean, *ends), *change, *rest])
+    changed: list[Child] = [] if changes is None else [f"{first}, difference", "95 % interval"]
+    header: list[Child] = [data(field), "queries", first, "95 % interval", "from 0 to 1", *changed, *names[1:]]
+    return table(f"By {field}, worst first", header, rows, text=(0, 4))
+
+
+def _changes(comparison: Comparison | None, field: str, metric: str) -> dict[str, Row] | None:
+    """The slices compared with the baseline in one metric; None if there is no baseline, or it lacks the metric."""
+    if comparison is None or metric not in comparison.scores[0]:
+        return None
+    slices = comparison.by(field).items()
+    return {value: row for value, rows in slices for row in rows if row.metric == metric}

@@ -5,55 +5,49 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from karat._internal.display import number, p_value, percent, plural, signed
+from karat._internal.display import number, p_value, percent, plural
 from karat.analysis.changes import QueryChange
 from karat.analysis.compare import Comparison
 from karat.analysis.diagnose import Diagnosis
 from karat.report.html.markup import Child, Element, data, h
-from karat.report.html.scores import table
+from karat.report.html.scores import difference, table
 
 _QUERY = 120
 _SHOWN = 25
-_WAYS = {"better": "span.up", "worse": "span.down"}
 
 
-def against(comparison: Comparison, place: Mapping[str, int], metric: str) -> Element:
-    """The comparison by metric, and the queries that moved most in this metric, or else in any."""
+def against(comparison: Comparison, place: Mapping[str, int]) -> Element:
+    """The comparison by metric, and the queries that moved most."""
     before, after = comparison.names[:2]
     rows: list[list[Any]] = []
     for row in comparison.rows:
-        sure = f"{signed(row.low)} to {signed(row.high)}" if row.low == row.low else "–"
+        undecided = row.verdict == "cannot tell"
         rows.append(
             [
                 row.metric,
                 *map(number, row.means),
-                h(_WAYS.get(row.verdict, "span"), signed(row.difference)),
-                sure,
+                *difference(row),
                 p_value(row.p),
                 f"{row.won:,} / {row.tied:,} / {row.lost:,}",
-                number(row.detectable),
-                row.verdict,
+                "–" if not undecided else number(row.detectable) if row.detectable == row.detectable else "too few",
+                data(comparison.winner(row) or row.verdict),
             ]
         )
-    header: list[Child] = [
-        "metric",
-        data(before),
-        data(after),
-        "difference",
-        "95 % interval",
-        "p (Holm)",
-        "won / tied / lost",
-    ]
-    every = table("Every metric of both runs", [*header, "detectable", "verdict"], rows, text=(0, 8))
-    note = "“Detectable” is the true difference that this number of queries detects with 80 % power."
-    compared = {row.metric for row in comparison.rows}
-    moved = (comparison.moved(metric=metric) if metric in compared else []) or comparison.moved()
+    p = "p (Holm)" if len(rows) > 1 else "p"
+    header: list[Child] = ["metric", data(before), data(after), "difference", "95 % interval", p]
+    counts = data(f"{after} won / tied / lost")
+    every = table("Every metric of both runs", [*header, counts, "detectable", "winner"], rows, text=(0, 8))
+    note = (
+        "“Detectable” is the true difference that this number of queries detects with 80 % power, "
+        "in metrics without a clear result."
+    )
+    moved = comparison.moved()
     return h(
         "section",
         h("h2", "Compared with the baseline"),
         every,
         *(h("p.note", data(remark)) for remark in comparison.remarks()),
-        h("p.note", note),
+        h("p.note", note) if any(row.verdict == "cannot tell" for row in comparison.rows) else None,
         _moved(moved, place) if moved else None,
         id="baseline",
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import repeat
-from math import nan
+from itertools import chain, repeat
+from math import isinf, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,6 +54,13 @@ class Dicts:
     def __init__(self, dicts: list[Scored], ids: Sequence[str]) -> None:
         self.dicts = dicts
         self.ids = ids
+        self._finite: bool | None = None
+        """True if `find` has read all scores, and none is infinite."""
+
+    @property
+    def infinite(self) -> int:
+        """The number of infinite scores."""
+        return 0 if self._finite else sum(map(isinf, chain.from_iterable(own.values() for own in self.dicts)))
 
     def __len__(self) -> int:
         return len(self.dicts)
@@ -84,6 +91,7 @@ class Dicts:
     def find(self, field: Field, keys: Keys, c: Convention) -> Found:
         """Look the gold keys up, then count the greater scores; one block is sorted while the next is read."""
         keys.check()
+        self._finite = True
         depth = np.fromiter(map(len, self.dicts), np.int64, len(self.dicts))
         found: list[Found] = []
         waiting: tuple[_Block, Callable[[], None]] | None = None
@@ -115,8 +123,10 @@ class Dicts:
         except (struct.error, AttributeError, TypeError, OverflowError) as error:
             raise bad_number(self.dicts[first:last], self.ids[first:last], "score") from error
         flat = np.frombuffer(bytearray().join(packed), kind)
-        if np.count_nonzero(flat != flat):
-            raise bad_number(self.dicts[first:last], self.ids[first:last], "score")
+        if not np.isfinite(flat).all():
+            if np.isnan(flat).any():
+                raise bad_number(self.dicts[first:last], self.ids[first:last], "score")
+            self._finite = False
         scores = np.frombuffer(bytearray(_packer(letter, len(own))(*own)), kind)
         if keys.numbers:
             self._try_numbers(scores, keys, begin[0])

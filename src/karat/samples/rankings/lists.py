@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import compress, pairwise
+from itertools import chain, compress, pairwise
+from math import isinf
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,11 @@ class Lists:
         query = np.repeat(np.arange(len(lists)), found)
         rank = np.fromiter(place, np.int64, len(place)) + 1
         return Found(query, rank, np.fromiter(gold, np.int64, len(gold)), depth)
+
+    @property
+    def infinite(self) -> int:
+        """The number of infinite scores."""
+        return sum(map(isinf, chain.from_iterable(self.scores or ())))
 
     @cached_property
     def reordered(self) -> int:

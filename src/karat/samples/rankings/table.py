@@ -121,6 +121,13 @@ class Table:
         self.item = item
         self.start = start
         self.scores = scores
+        self._finite: bool | None = None
+        """True if `find` has read all scores, and none is infinite."""
+
+    @property
+    def infinite(self) -> int:
+        """The number of infinite scores."""
+        return 0 if self._finite or self.scores is None else int(np.isinf(self.scores).sum())
 
     def __len__(self) -> int:
         return len(self.start) - 1
@@ -156,6 +163,7 @@ class Table:
         """Match the gold keys with the column, then count the greater scores."""
         if c.duplicates != "once":
             return self._without_repeats(c).find(field, keys, replace(c, duplicates="once"))
+        self._finite = True
         depth = np.diff(self.start)
         parts = in_parallel(lambda part: self._find(*part, keys, c), list(blocks(depth, _ROWS)))
         return Found.concat(parts, depth)
@@ -186,6 +194,8 @@ class Table:
         begin, end = self.start[first], self.start[last]
         with np.errstate(over="ignore"):
             flat = self.scores[begin:end].astype(precision_of(c)[1])
+        if not np.isfinite(flat).all():
+            self._finite = False  # perhaps only in this precision
         own = flat[row - begin]
         rows = as_rows(flat, np.diff(self.start[first : last + 1]))
         sort_rows(rows)

@@ -43,6 +43,9 @@ class Evaluated(NamedTuple):
     run: Run
     """The run of all queries; if there are more than `max_queries`, of a sample of them, with a note."""
 
+    def _repr_html_(self) -> str:
+        return self.run._repr_html_()
+
 
 def evaluate(
     data: Any,

@@ -1,0 +1,94 @@
+"""Slices: the queries of a run by the value of a field, or by the values of several fields together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from karat._internal.result import Result
+from karat.errors import BadArgument, UnknownName, unknown
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from karat.run.run import Run
+
+_CROSS = " · "
+_NONE = "(none)"
+
+
+class Groups(NamedTuple):
+    """The rows of each slice, by its name: "billing", or "billing · en" if two fields are crossed."""
+
+    fields: tuple[str, ...]
+    values: list[tuple[str, ...]]
+    """The values of the fields, one tuple per slice."""
+    rows: dict[str, list[int]]
+
+    @property
+    def name(self) -> str:
+        """The name of the field, or of the crossed fields."""
+        return _CROSS.join(self.fields)
+
+
+def group_rows(meta: Mapping[str, Sequence[Any]], *fields: str) -> Groups:
+    """Group the rows by the values of these fields; "a,b" is two fields, unless a field has this name."""
+    names = tuple(name for field in fields for name in _names(field, meta))
+    if not names:
+        raise BadArgument("expected the name of a field", hint=", ".join(meta) or None)
+    rows: dict[tuple[str, ...], list[int]] = {}
+    for row, each in enumerate(zip(*(meta[name] for name in names), strict=True)):
+        rows.setdefault(tuple(_NONE if value is None else str(value) for value in each), []).append(row)
+    values = sorted(rows)
+    labels = [_CROSS.join(value) for value in values]
+    if len(set(labels)) < len(labels):  # values that contain the separator
+        labels = [_CROSS.join(map(repr, value)) for value in values]
+    return Groups(names, values, {label: rows[value] for label, value in zip(labels, values, strict=True)})
+
+
+def _names(field: object, meta: Mapping[str, Sequence[Any]]) -> list[str]:
+    """The fields that a text names: itself, or several with commas between them."""
+    text = str(field)
+    names = [text] if text in meta else [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in meta:
+            raise unknown("field", name, meta, f"one of: {', '.join(meta)}" if meta else "a field of the samples")
+    return names
+
+
+class Slices(Result, Mapping[str, "Run"]):
+    """The runs of the slices of a run, by the value of a field; `slices["billing", "en"]` if two are crossed."""
+
+    def __init__(self, groups: Groups, runs: Sequence[Run]) -> None:
+        self.fields = groups.fields
+        self.name = groups.name
+        self._values = dict(zip(groups.values, groups.rows, strict=True))
+        self._runs = dict(zip(groups.rows, runs, strict=True))
+
+    def __getitem__(self, value: str | tuple[str, ...]) -> Run:
+        name = value if isinstance(value, str) else self._values.get(value, _CROSS.join(map(str, value)))
+        try:
+            return self._runs[name]
+        except KeyError:
+            raise UnknownName(f'no {self.name} "{name}"', hint=", ".join(self._runs)) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._runs)
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    @cached_property
+    def table(self) -> pl.DataFrame:
+        """One row per slice: the values of its fields, the number of queries, and the mean of each metric."""
+        import polars as pl
+
+        taken = {"queries", *next(iter(self._runs.values())).mean}
+        columns = [f"meta.{field}" if field in taken else field for field in self.fields]
+        return pl.DataFrame(
+            [
+                {**dict(zip(columns, values, strict=True)), "queries": len(run), **run.mean}
+                for values, run in zip(self._values, self._runs.values(), strict=True)
+            ]
+        )

@@ -1,0 +1,71 @@
+"""An endpoint whose first answers are all invalid stops the run: few calls are paid."""
+
+from __future__ import annotations
+
+import pytest
+
+from karat.errors import NotJudged
+from karat.llm import Engine
+from karat.llm.batch import MAX_INVALID
+from support.questions import questions, values
+from support.server import Act, Server, echo
+
+INVALID = {
+    "out of schema": (Act(content='{"other": 1}', delay=0.01), "answer has no said"),
+    "no JSON": (Act(content="I think that", delay=0.01), "the answer is not JSON"),
+    "breaks the rules": (Act(content='{"said": "forbidden"}'), "a word that is forbidden"),
+    "refused": (Act(refusal="no"), "the model refused to answer"),
+    "400": (Act(status=400, content="odd request"), "the endpoint answered 400: odd request"),
+}
+
+
+@pytest.mark.parametrize("concurrency", [1, 16, 64])
+@pytest.mark.parametrize(("act", "why"), INVALID.values(), ids=INVALID)
+def test_the_run_stops_after_twenty_calls_and_those_in_flight(act, why, concurrency):
+    with Server(lambda call: act) as server:
+        engine = Engine(server.model(), cache=None, concurrency=concurrency, backoff=0)
+        with pytest.raises(NotJudged) as error:
+            engine.ask(questions(300))
+        assert MAX_INVALID == 20
+        assert 20 <= server.count <= 20 + concurrency
+    assert f"no valid answer in the first 20 calls: {why}" in str(error.value)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_rejected_key_stops_it_with_the_calls_in_flight(status):
+    with Server(lambda call: Act(status=status, delay=0.01)) as server:
+        with pytest.raises(NotJudged, match=str(status)):
+            Engine(server.model(), cache=None, concurrency=4).ask(questions(300))
+        assert server.count <= 4
+
+
+def test_one_valid_answer_among_the_first_is_enough():
+    def script(call):
+        return echo(call) if call.number == 10 or call.text == "q299" else Act(content="{}")
+
+    with Server(script) as server:
+        engine = Engine(server.model(), cache=None, concurrency=1, retries=0)
+        found = values(engine.ask(questions(300)))
+    assert server.count == 300
+    assert found[299] == "q299"
+
+
+@pytest.mark.parametrize("act", [Act(status=500), Act(status=429), Act(cut="before")], ids=["500", "429", "lost"])
+def test_faults_that_may_pass_do_not_stop_it(act):
+    with Server(lambda call: act if call.number < 60 else echo(call)) as server:
+        engine = Engine(server.model(), cache=None, concurrency=16, backoff=0.001, retries=30)
+        assert values(engine.ask(questions(20))) == [f"q{place}" for place in range(20)]
+
+
+def test_a_later_run_goes_on_from_the_cache(tmp_path):
+    broken = False
+    with Server(lambda call: Act(content="{}") if broken else echo(call)) as server:
+        Engine(server.model(), cache=tmp_path / "c").ask(questions(30))
+        broken, before = True, server.count
+        found = values(Engine(server.model(), cache=tmp_path / "c", backoff=0, concurrency=4).ask(questions(100)))
+        assert found[:30] == [f"q{place}" for place in range(30)]
+        assert all("no valid answer in the first 20 calls: answer has no said" in cause for cause in found[60:])
+        assert server.count - before <= 24
+        broken, before = False, server.count
+        assert values(Engine(server.model(), cache=tmp_path / "c").ask(questions(100))) == [f"q{n}" for n in range(100)]
+        assert server.count - before == 70
