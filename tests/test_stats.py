@@ -168,7 +168,7 @@ def test_memory_stays_bounded_for_many_queries():
     intervals({"m": values})
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 5 * values.nbytes
+    assert peak < 6 * values.nbytes
 
 
 @pytest.mark.parametrize("level", [0, 1, 95, "high"])

@@ -70,15 +70,11 @@ def _check_level(level: float) -> None:
 
 
 def _mean_interval(values: Floats, level: float) -> Interval:
-    if len(values) < MIN_QUERIES:
-        return Interval(nan, nan)
-    return bounded_interval(values, min(0.0, float(values.min())), max(1.0, float(values.max())), level)
+    return bounded_interval(values, float(values.min(initial=0.0)), float(values.max(initial=1.0)), level)
 
 
 def _difference_interval(values: Floats, level: float, *, bounded: bool) -> Interval:
-    if len(values) < MIN_QUERIES:
-        return Interval(nan, nan)
-    least, most = float(values.min()), float(values.max())
+    least, most = float(values.min(initial=0.0)), float(values.max(initial=0.0))
     largest = max(-least, most)
     unknown = max(1.0, largest)
     loss = largest if least < 0 and not bounded else unknown
@@ -88,6 +84,8 @@ def _difference_interval(values: Floats, level: float, *, bounded: bool) -> Inte
 
 def bounded_interval(values: Floats, worst: float, best: float, level: float) -> Interval:
     """The interval of a mean, given the scores that are assumed for its ends."""
+    if len(values) < MIN_QUERIES:
+        return Interval(nan, nan)
     moments, tail = _Moments.of(values), (1 - level) / 2
     low = moments.with_score(worst).quantile(tail)
     high = moments.with_score(best).quantile(1 - tail)
@@ -104,10 +102,11 @@ class _Moments(NamedTuple):
 
     @staticmethod
     def of(values: Floats) -> _Moments:
-        mean = float(values.mean())
-        deviation = values - mean
+        ordered = np.sort(values)  # so that no digit depends on the order of the queries
+        mean = float(ordered.mean())
+        deviation = ordered - mean
         square = deviation * deviation
-        return _Moments(len(values), mean, float(square.sum()), float((square * deviation).sum()))
+        return _Moments(len(ordered), mean, float(square.sum()), float((square * deviation).sum()))
 
     def with_score(self, score: float) -> _WeightedMean:
         """The distribution of the weighted mean of these scores and one more."""

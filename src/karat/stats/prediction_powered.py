@@ -10,7 +10,7 @@ import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints
 from karat.stats.agreement import Estimate
-from karat.stats.interval import MIN_QUERIES, bounded_interval, difference_intervals, intervals
+from karat.stats.interval import MIN_QUERIES, bounded_interval, intervals
 
 
 class Corrected(NamedTuple):
@@ -43,8 +43,7 @@ def correct(judge: Floats, rows: Ints, human: Floats, level: float) -> Corrected
     errors in a small sample does not count as perfect.
     """
     labelled = judge[rows]
-    errors = human - labelled
-    error = _typical_error(errors)
+    error = _typical_error(human - labelled)
     others: Bools = np.ones(len(judge), bool)
     others[rows] = False
     weight = _slope(human, labelled, error) if others.any() else 0.0
@@ -53,7 +52,7 @@ def correct(judge: Floats, rows: Ints, human: Floats, level: float) -> Corrected
         len(rows),
         _estimate(judge, *intervals({"": judge}, level)[""]),
         _estimate(human, *intervals({"": human}, level)[""]),
-        _estimate(-errors, *difference_intervals({"": -errors}, level)[""]),
+        _estimate(labelled - human, *bounded_interval(labelled - human, -error, error, level)),
         _corrected_mean(judge, labelled, human, judge[others], weight, error, level),
         weight,
         _shift(labelled, judge[others], float(judge.std())),
