@@ -46,6 +46,7 @@ EXAMPLES = {
     "duplicates": Example("ap", [["A", "X", "A", "B"]], [["A", "B"]], ("once", "remove", "last")),
     "per_rank": Example("precision@5", [["A", "A", "X"]], [["A", "B", "C"]], ((), ("precision",))),
     "clamped": Example("ndcg@2", [["A", "A"]], [["A"]], (False, True), {"per_rank": ("ndcg",)}),
+    "order": Example("rr", [[("a", 0.1), ("b", 0.2)]], [["a"]], ("listed", "score")),
     "ties": Example(
         "ndcg@3", [{"b": 1.0, "a": 1.0, "c": 1.0}], [["a"]], ("id_descending", "id_ascending", "given", "averaged")
     ),

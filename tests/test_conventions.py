@@ -23,7 +23,7 @@ LAYOUTS = {
 
 
 def rank_of(doc, layout, scored, **choices):
-    c = replace(karat.STANDARD, name="test", **choices)
+    c = replace(karat.STANDARD, name="test", order="score", **choices)
     run = karat.evaluate(**LAYOUTS[layout](scored), gold={"q": [doc]}, metrics="rr", convention=c)
     return round(1 / run.mean["rr"])
 
@@ -100,7 +100,7 @@ def test_changed_convention_needs_a_new_name():
 
 def test_ties_of_records_are_broken_by_id_even_if_texts_are_compared():
     items = [{"id": "a", "text": "z", "score": 1}, {"id": "b", "text": "y", "score": 1}]
-    run = karat.evaluate([{"retrieved": items, "gold": [{"text": "z"}]}], "rr", judge="exact")
+    run = karat.evaluate([{"retrieved": items, "gold": [{"text": "z"}]}], "rr", judge="exact", order="score")
     assert run.mean["rr"] == 0.5
 
 

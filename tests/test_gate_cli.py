@@ -51,10 +51,10 @@ def test_passed(files):
         "gate", files / "same.parquet", "recall@5 >= 0.80", "recall@5 no-drop", "--baseline", files / "main.parquet"
     )
     heading, _, first, second, *_, last = out.splitlines()
-    assert heading == "samples · 40 queries · judge: ids · convention: standard · baseline: main"
+    assert heading.startswith("karat gate · run: same.parquet · baseline: main.parquet · judge: ids · 40 queries · ")
     assert first == "  PASS  recall@5 >= 0.80  1.000 [0.91, 1.00]"
     assert second == "  PASS  recall@5 no-drop  0.000 against main"
-    assert last == "  2 checks passed · exit 0"
+    assert last == "  2 passed, 0 undecided, 0 failed of 2 checks · exit 0"
 
 
 def test_failed(files):
@@ -64,11 +64,11 @@ def test_failed(files):
     )  # fmt: skip
     assert "PASS  recall@5 >= 0.70" in out
     assert re.search(
-        r"FAIL  recall@5 no-drop, billing +1\.000 → 0\.000 \(-1\.000 \[.*\], p < 0\.001, 10 queries\)", out
+        r"FAIL  recall@5 no-drop, topic: billing +1\.000 → 0\.000 \(-1\.000 \[.*\], p < 0\.001, 10 queries\)", out
     )
-    assert re.search("PASS  recall@5 no-drop +1 slice by topic", out)
+    assert re.search("PASS  recall@5 no-drop +1 other slice by topic", out)
     assert "smaller drops may be missed" in out
-    assert out.endswith("4 of 7 checks failed · exit 1\n")
+    assert out.endswith("3 passed, 0 undecided, 4 failed of 7 checks (3 rules, 4 slices) · exit 1\n")
 
 
 def test_tolerance_and_alpha(files):
@@ -87,7 +87,7 @@ def test_must_pass(files):
     given = ("--must-pass", files / "ids.txt", "--tolerance", "1")
     out = run("gate", files / "worse.parquet", "recall@5 >= 0.5", *given, code=1)
     assert "FAIL  must-pass, q0" in out
-    assert re.search("PASS  must-pass +1 query", out)
+    assert re.search("PASS  must-pass +1 other query", out)
     (files / "ids.txt").write_text("q0\nq333\n")
     assert 'no query "q333"' in run("gate", files / "worse.parquet", "recall@5 >= 0.5", *given, code=2)
     missing = ("--must-pass", files / "nobody.txt")
@@ -100,7 +100,6 @@ def test_must_pass(files):
         (["{dir}/none.parquet", "recall@5 >= 0.5"], "no run file"),
         (["{dir}/same.parquet"], "RULE"),
         (["{dir}/same.parquet", "recall@7 >= 0.5"], "Did you mean recall@5?"),
-        (["{dir}/same.parquet", "recall@5 no-drop"], "--baseline"),
         (
             ["{dir}/same.parquet", "recall@5 no-drop", "--baseline", "{dir}/stale.parquet"],
             "karat eval on the main branch",
@@ -112,6 +111,14 @@ def test_must_pass(files):
 def test_could_not_decide(files, arguments, said):
     saved(files / "stale.parquet", [1] * 39)
     assert said in run("gate", *(a.format(dir=files) for a in arguments), code=2)
+
+
+def test_nothing_to_decide(files):
+    given = [KARAT, "gate", files / "same.parquet", "recall@5 no-drop"]
+    done = subprocess.run(given, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "0 passed, 1 undecided, 0 failed of 1 check · exit 2" in done.stdout
+    assert "--baseline main.parquet" in done.stdout
 
 
 def test_json(files):
@@ -130,11 +137,11 @@ def test_files_for_ci(files):
     assert suite.attrib == {"name": "karat gate", "tests": "3", "failures": "2", "errors": "0", "skipped": "0"}
     assert [case.get("name") for case in suite] == [
         "recall@5 no-drop",
-        "recall@5 no-drop, billing",
-        "recall@5 no-drop, sharing",
+        "recall@5 no-drop, topic: billing",
+        "recall@5 no-drop, topic: sharing",
     ]
     text = summary.read_text("utf-8")
-    assert text.startswith("### ❌ karat gate failed: 2 of 3 checks failed\n")
+    assert text.startswith("### ❌ karat gate failed: 1 passed, 0 undecided, 2 failed of 3 checks (1 rule, 2 slices)\n")
     assert "<details><summary>The queries that lost most</summary>" in text
     assert "<code>g&#58; 2 → not retrieved</code>" in text
     # What is not decided must not leave the summary of an earlier run in its place.

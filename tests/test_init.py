@@ -42,7 +42,7 @@ def test_what_it_writes_runs(tmp_path):
         assert f"wrote  retrieval/{name}" in out
     assert "Next\n  python retrieval/evaluate.py" in out
     assert "recall@5" in evaluated(tmp_path)
-    assert "no run file retrieval/baseline.parquet" in gated(tmp_path, code=2)
+    assert "There is no baseline yet: retrieval/baseline.parquet does not exist." in gated(tmp_path)
     shutil.copy(tmp_path / "retrieval/run.parquet", tmp_path / "retrieval/baseline.parquet")
     assert "exit 0" in gated(tmp_path)
     assert "karat gate passed" in (tmp_path / "summary.md").read_text("utf-8")

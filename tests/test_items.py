@@ -39,7 +39,9 @@ def back(run, tmp_path):
 def test_records_keep_every_field(tmp_path):
     run = karat.evaluate(RECORDS, "recall@5")
     items = run.items("q")
-    assert items.retrieved == [Retrieved(1, "2", "Another", None, 0.5), Retrieved(2, "a", "A text", "d1", 0.2)]
+    assert items.retrieved == [Retrieved(1, "a", "A text", "d1", 0.2), Retrieved(2, "2", "Another", None, 0.5)]
+    by_score = karat.evaluate(RECORDS, "recall@5", order="score").items("q").retrieved
+    assert by_score == [Retrieved(1, "2", "Another", None, 0.5), Retrieved(2, "a", "A text", "d1", 0.2)]
     assert [gold[:5] for gold in items.gold] == [
         ("b | 2", "Bee", "d2", 1.0, "b"),
         ("b | 2", None, None, 1.0, "2"),
@@ -218,8 +220,8 @@ def test_a_part_of_a_run_keeps_its_items(tmp_path):
 def test_any_parquet_reader_finds_them(tmp_path):
     karat.evaluate(RECORDS, "recall@5").save(tmp_path / "run.parquet")
     frame = pl.read_parquet(tmp_path / "run.parquet")
-    first = frame["retrieved"].to_list()[0][0]
-    assert first == {"id": "2", "text": "Another", "doc": None, "score": 0.5}
+    second = frame["retrieved"].to_list()[0][1]
+    assert second == {"id": "2", "text": "Another", "doc": None, "score": 0.5}
     assert frame["gold_items"].to_list()[0][0]["text"] == "Bee"
 
 

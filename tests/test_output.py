@@ -136,7 +136,7 @@ def test_every_file_is_written_atomically(tmp_path, monkeypatch, writer):
 
 def test_no_other_code_opens_a_file_to_write():
     source = Path(karat.__file__).parent
-    direct = re.compile(r"\.write_(text|bytes)\(|\bopen\([^)]*[\"'][wxa]b?[\"']")
+    direct = re.compile(r"\.write_(text|bytes)\(|\bopen\([^)]*[\"'][wx]b?[\"']")
     found = {
         f"{path.relative_to(source)}: {line.strip()}"
         for path in source.rglob("*.py")

@@ -258,7 +258,11 @@ def test_copies_of_equal_score_have_ranks_of_their_own():
     for name in CONVENTIONS:
         found = [
             karat.evaluate(
-                retrieved=given, gold={"q": ["B", "C"]}, metrics="precision@3 ndcg@3 ap", convention=name
+                retrieved=given,
+                gold={"q": ["B", "C"]},
+                metrics="precision@3 ndcg@3 ap",
+                convention=name,
+                order="score",
             ).mean
             for given in (frame, records)
         ]

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 import karat
@@ -39,3 +40,24 @@ def test_saved_run_serves_every_command(name, tmp_path):
     again = karat.load(tmp_path / "again.parquet")
     assert again.mean == run.mean
     assert again.items("q1") == run.items("q1")
+
+
+@pytest.mark.parametrize(
+    ("retrieved", "convention", "order"),
+    [
+        ([{"id": "a", "score": 1.0}, {"id": "b", "score": 2.0}], "standard", "score"),
+        ([{"id": "a", "score": 1.0}, {"id": "b", "score": 1.0}], "standard", "score"),
+        ([{"id": "a", "score": 2.0}, {"id": "b", "score": 1.0}], "standard", "listed"),
+        (["a", "b"], "standard", "listed"),
+        (["a", "b"], "trec_eval", "score"),
+    ],
+)
+def test_files_without_the_order_of_lists_sorted_them(retrieved, convention, order, tmp_path):
+    path = tmp_path / "run.parquet"
+    run = karat.evaluate([{"retrieved": retrieved, "gold": ["a"]}], "rr", convention=convention, order="score")
+    run.save(path)
+    about = json.loads(pl.read_parquet_metadata(path)["karat"])
+    about["convention"]["name"] = about["provenance"]["convention"] = convention
+    del about["convention"]["order"]
+    pl.read_parquet(path).write_parquet(path, metadata={"karat": json.dumps(about)})
+    assert karat.load(path).convention.order == order

@@ -46,6 +46,7 @@ def evaluate(
     at: Literal["item", "doc"] = "item",
     tokens: Counter = words,
     convention: str | Convention = "standard",
+    order: Literal["listed", "score"] | None = None,
     skip_bad_rows: bool = False,
     memory: str | int = "1GiB",
     jobs: int = 1,
@@ -65,7 +66,9 @@ def evaluate(
         at: "item" compares items; "doc" counts each chunk as the document it is from.
         tokens: counts the tokens of a text, for budgets such as "recall@500t"; the default counts words.
         convention: the definition of the metrics: "standard" (trec_eval's), or that of another library, such as
-            "llamaindex". `karat conventions` lists them.
+            "llamaindex", with settings if needed: "standard(ties=given)". `karat conventions` lists them.
+        order: "listed" keeps the order of items given as a list, "score" sorts them by score. The default is that of
+            the convention: the standard one keeps it, those of libraries that always sort do not.
         skip_bad_rows: skip rows that cannot be read instead of failing; the run reports their number.
         memory: files that need more memory than this are evaluated in batches, with the same result.
         jobs: the number of worker processes for slow judges; the result does not depend on it.
@@ -79,7 +82,7 @@ def evaluate(
         >>> run.mean["recall@2"]
         0.5
     """
-    plan = Plan.of(metrics, judge, convention, at=at, tokens=tokens, samples=samples)
+    plan = Plan.of(metrics, judge, convention, at=at, tokens=tokens, order=order, samples=samples)
     source = samples if retrieved is None else retrieved
     if isinstance(source, str | PathLike) and (samples is None) != (retrieved is None):
         from karat.scale.large_files import evaluate_large
@@ -106,17 +109,19 @@ def score(
     at: Literal["item", "doc"] = "item",
     tokens: Counter = words,
     convention: str | Convention = "standard",
+    order: Literal["listed", "score"] | None = None,
 ) -> float:
     """Evaluate one query with one metric.
 
     Args:
         metric: one metric with one cutoff, such as "recall@5".
-        retrieved: what was retrieved, best first.
+        retrieved: what was retrieved: a list, best first, or a dict of scores.
         gold: the relevant items.
         judge: how items are matched, as in `karat.evaluate`.
         at: "item", or "doc" to compare documents.
         tokens: counts the tokens of a text, for budgets such as "recall@500t".
         convention: the definition of the metric.
+        order: "score" sorts a list by its scores, as in `karat.evaluate`.
 
     Returns:
         The score; NaN if it is undefined, such as recall without gold.
@@ -130,7 +135,7 @@ def score(
     columns = [column for one in parse_all(metric) for column in one.columns]
     if len(columns) != 1:
         raise BadArgument("score takes one metric with one cutoff", got=str(metric), hint='"recall@5"')
-    plan = Plan.of(metric, judge, convention, at=at, tokens=tokens)
+    plan = Plan.of(metric, judge, convention, at=at, tokens=tokens, order=order)
     data = read_samples(retrieved=[retrieved], gold=[gold])
     run = plan.with_judge_for(data).evaluate(data)
     return float(run.scores[columns[0][0]][0])

@@ -6,7 +6,7 @@ A plan evaluates any part of the queries by itself, and the merged parts are the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import repeat
@@ -22,6 +22,7 @@ from karat.errors import BadArgument, InputError, UnknownName
 from karat.hits import Hits
 from karat.judges import Auto, Exact, Ids, Judge, find_judge, fit
 from karat.judges.auto import nothing_matched
+from karat.judges.list_order import Measured, order_notes
 from karat.judges.matches import identities
 from karat.judges.tokens import Counter, count, words
 from karat.metrics import Metric, parse_all
@@ -33,7 +34,7 @@ from karat.samples import GoldItems, Reading, Samples
 from karat.samples.keys import as_text, without_copies
 from karat.samples.notes import Note
 from karat.samples.rankings.lists import Lists
-from karat.samples.rankings.score_order import AS_GIVEN, precision_of
+from karat.samples.rankings.score_order import precision_of
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ class Plan:
         *,
         at: str = "item",
         tokens: Counter = words,
+        order: str | None = None,
         samples: Any = None,
     ) -> Plan:
         """The plan for the arguments of `karat.evaluate`; `samples` only helps to explain swapped arguments."""
@@ -73,7 +75,8 @@ class Plan:
                 hint='precision, ndcg, rr, hit, err or rbp; or judge="claims(…)" with answers',
             )
         budget = any(metric.has_budget for metric in wanted)
-        return cls(wanted, judging, find_convention(convention), at, tokens if budget else None)
+        chosen = find_convention(convention, **({} if order is None else {"order": order}))
+        return cls(wanted, judging, chosen, at, tokens if budget else None)
 
     def with_judge_for(self, samples: Samples) -> Plan:
         """The same plan; judge "auto" is replaced by the one that fits the samples, and custom judges are fitted."""
@@ -87,6 +90,8 @@ class Plan:
         judgements = Judgements(samples, self.judge, tokens=self.tokens)
         hits = judgements.hits(self.convention)
         scores = {n: column for m in self.metrics for n, column in judgements.scores(m, self.convention).items()}
+        notes = order_notes(_seen(samples, self.convention), hits, self.judge, self.convention, self._first(scores))
+        hits = hits.replace(notes=(*hits.notes, *notes)) if notes else hits
         run = Run(
             ids=samples.ids,
             hits=hits,
@@ -100,6 +105,14 @@ class Plan:
         if self.stored is None:
             return run
         return run.replace(items=partial(given_items, self.items(samples, hits, self.stored)))
+
+    def _first(self, scores: Mapping[str, Floats]) -> Measured | None:
+        """The first metric that needs nothing but hits, at its first cutoff."""
+        metric = next((metric for metric in self.metrics if not metric.has_budget), None)
+        if metric is None:
+            return None
+        c, name = self.convention.of(metric.name, cut=bool(metric.ks)), metric.names[0]
+        return Measured(name, scores[name], lambda hits: metric.scores(hits, c)[name])
 
     def evaluate_all(self, samples: Samples) -> Run:
         """Judge and measure all samples; the run can show their items, and gives a hint if nothing matched."""
@@ -197,9 +210,8 @@ class Judgements:
             totals = totals.with_amounts("different", _first_occurrences(samples, hits, judge, c))
         if _needs_scores(c) and (scores := _scores(samples, hits, c)) is not None:
             totals = totals.with_values("score", scores)
-        notes = _order_notes(samples, c)
-        if infinite := samples.retrieved.infinite:
-            notes = (*notes, Note("infinite_scores", infinite))
+        infinite = samples.retrieved.infinite
+        notes = (Note("infinite_scores", infinite),) if infinite else ()
         unchanged = totals is hits.totals and not notes
         return hits if unchanged else hits.replace(totals=totals, notes=(*hits.notes, *notes))
 
@@ -257,27 +269,16 @@ def _seen(samples: Samples, c: Convention) -> Samples:
     return replace(samples, retrieved=samples.retrieved.without(samples.ids))
 
 
-def _order_notes(samples: Samples, c: Convention) -> tuple[Note, ...]:
-    """Notes on lists with scores that are not in the order of the scores, or that have ties."""
-    if not isinstance(samples.retrieved, Lists):
-        return ()
-    notes = []
-    if moved := samples.retrieved.reordered:
-        notes.append(Note("reordered_by_score", moved))
-    if c.ties not in AS_GIVEN and (tied := samples.retrieved.tied):
-        notes.append(Note("ties_by_id", tied, details={"direction": c.ties.removeprefix("id_")}))
-    return tuple(notes)
-
-
 def _needs_scores(c: Convention) -> bool:
     return c.above_zero or c.ties == "averaged"
 
 
 def _scores(samples: Samples, hits: Hits, c: Convention) -> Floats | None:
-    """The score at each rank, in the precision in which the convention compares scores."""
-    given = samples.retrieved.sorted_scores(c)
-    if given is None:
-        return None
+    """The score at each rank, in the precision in which the convention compares scores; None if none is needed."""
+    lists = samples.retrieved
+    given = lists.sorted_scores(c)
+    if given is None or (not c.above_zero and isinstance(lists, Lists) and lists.keeps_order(c)):
+        return None  # a list has no ties
     flat = [score for own in given for score in own]
     if len(flat) != hits.depth.sum():
         raise BadArgument("averaging scores over ties needs rankings that keep their copies", got=c.duplicates)

@@ -123,7 +123,7 @@ def test_records_have_the_fields_that_were_given():
     evaluate("rr", retrieved, [{"id": "g", "grade": 2, "group": "x"}, {"id": "h", "doc": "d"}], see)
     high, low = {"id": "8", "doc": "d", "start": 1, "end": 4, "score": 0.9}, {"id": "7", "text": "t", "score": 0.5}
     first, second = {"id": "g", "group": "x", "grade": 2.0}, {"id": "h", "doc": "d", "grade": 1.0}
-    assert seen == [(first, high), (first, low), (second, high), (second, low)]
+    assert seen == [(first, low), (first, high), (second, low), (second, high)]
     seen.clear()
     evaluate("rr", [{"id": 1, "text": "a"}], [1], see)
     assert seen == [("1", {"id": "1", "text": "a"})]

@@ -90,7 +90,7 @@ def test_a_custom_judge_of_samples():
 
 @pytest.mark.parametrize("ties", ["id_descending", "id_ascending", "given"])
 def test_every_layout_has_the_same_rankings(ties):
-    c = karat.Convention(name="test", ties=ties)
+    c = karat.Convention(name="test", ties=ties, order="score")
     run, gold = random_results_and_gold(3, queries=20)
     run = {q: run.get(q, {}) for q in gold}
     rows = [(q, d, s) for q, r in run.items() for d, s in r.items()]

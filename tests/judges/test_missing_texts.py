@@ -92,10 +92,11 @@ def test_every_layout_gives_the_same_scores(judge):
     assert karat.score("rr", [{"text": 7}, {"text": 12}], [12], judge=judge) == 0.5
 
 
-def test_scores_order_the_chunks():
+def test_scores_order_the_chunks_on_request():
     chunks = [{"text": "wrong one", "score": 0.1}, {"text": "right one", "score": 0.9}]
     for judge in TEXT_JUDGES:
-        assert karat.score("rr", chunks, ["right one"], judge=judge) == 1.0
+        assert karat.score("rr", chunks, ["right one"], judge=judge) == 0.5
+        assert karat.score("rr", chunks, ["right one"], judge=judge, order="score") == 1.0
 
 
 @pytest.mark.parametrize("judge", sorted(set(all_judges()) - {"relevance"}))  # which asks a model

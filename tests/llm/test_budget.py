@@ -7,12 +7,9 @@ from threading import Thread
 
 import pytest
 
-from karat.errors import BadArgument, Unavailable
+from karat.errors import Unavailable
 from karat.llm import Engine
-from karat.llm.budget import price_of
-from karat.llm.endpoint import Endpoint
 from karat.llm.engine import progress_text
-from karat.llm.model import Price
 from support.questions import questions, request, values
 from support.server import Act, Server
 from support.terminal import Terminal
@@ -92,25 +89,6 @@ def test_the_tokens_of_a_lost_call_are_guessed():
         asked = Engine(server.model(), cache=None, retries=0, backoff=0)
         asked.ask([request("x" * 4000)])
     assert asked.spent.prompt_tokens == 0
-
-
-def test_an_unknown_price_is_an_error_with_a_hint():
-    with pytest.raises(BadArgument, match=r"price=\(0\.15, 0\.6\)"):
-        Engine("openai(mine, base_url=http://127.0.0.1:9)", cache=None, max_cost=1)
-    Engine("openai(mine, base_url=http://127.0.0.1:9, price=(1, 2))", cache=None, max_cost=1)
-    Engine("openai(mine, base_url=http://127.0.0.1:9)", cache=None, max_cost=1, prices={"mine": (1, 2)})
-
-
-def test_prices():
-    assert price_of(Endpoint("gpt-4o-mini-2024-07-18")) == (0.15, 0.6)
-    assert price_of(Endpoint("gpt-4o-mini"), {"gpt-4o-mini": (7, 8)}) == (7, 8)
-    assert price_of(Endpoint("gpt-4o-mini", price=(5, 6))) == (5, 6)
-    assert price_of(Endpoint("gpt-4o-mini", price=(5, 6)), (1, 2)) == (1, 2)
-    assert price_of(Endpoint("mine")) is None
-    assert Price(2, 8).cost(1e6, 5e5) == 6
-    for wrong in [(1,), (1, -1), (1, float("nan")), ("1", "2"), 3, (True, False)]:
-        with pytest.raises(BadArgument, match="two numbers"):
-            price_of(Endpoint("mine"), wrong)
 
 
 def test_cost_is_reported():

@@ -29,7 +29,7 @@ NAN, INF = math.nan, math.inf
         ({"retrieved": [["a"]], "gold": [["a"], ["b"]]}, ["1 rankings", "gold for 2"]),
         ({"samples": [{"retrieved": "doc-4, doc-9", "gold": ["a"]}]}, ['"retrieved" is a string', "sample 1", '["doc-4", "doc-9"]']),
         ({"samples": [GOOD, {"retrieved": ["a"], "gold": "b"}]}, ['"gold" is a string', "sample 2"]),
-        ({"samples": [GOOD, {"retrieved": None, "gold": ["b"]}]}, ['"retrieved" is null', "sample 2"]),
+        ({"samples": [GOOD, {"retrieved": None, "gold": ["b"]}]}, ['"retrieved" is missing or null', "sample 2"]),
         ({"samples": [GOOD, {"retrieved": 5, "gold": ["b"]}]}, ['"retrieved" is a int', "sample 2"]),
         ({"samples": [GOOD, {"retrieved": {"a", "b"}, "gold": ["b"]}]}, ["a set", "no order"]),
         ({"samples": [GOOD, "nonsense"]}, ["sample 2", "expected a dict"]),

@@ -218,7 +218,7 @@ def test_copies_in_long_tables_and_lists_score_the_same(convention, seed):
     rows = [{"query_id": query, "doc_id": doc, "score": score} for query, own in run.items() for doc, score in own]
     gold = {query: {f"d{random.randrange(9)}": random.randrange(3) for _ in range(4)} for query in run}
     records = {query: [{"id": doc, "score": score} for doc, score in own] for query, own in run.items()}
-    wanted = karat.evaluate(retrieved=records, gold=gold, metrics=METRICS, convention=convention)
+    wanted = karat.evaluate(retrieved=records, gold=gold, metrics=METRICS, convention=convention, order="score")
     found = karat.evaluate(pl.DataFrame(rows), METRICS, gold=gold, convention=convention)
     assert found.table.equals(wanted.table)
     assert found.all_hits.depth.tolist() == wanted.all_hits.depth.tolist()

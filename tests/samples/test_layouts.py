@@ -23,18 +23,20 @@ LONG_RUN = pl.DataFrame(
     [{"query_id": q, "doc_id": d, "score": s} for q, r in RUN.items() for d, s in r.items()]
 ).sample(fraction=1, shuffle=True, seed=1)
 LONG_GOLD = pl.DataFrame([{"query_id": q, "doc_id": d, "grade": g} for q, r in GOLD.items() for d, g in r.items()])
-NESTED = [
-    {
-        "id": q,
-        "retrieved": [{"id": d, "score": s} for d, s in RUN[q].items()],
-        "gold": [{"id": d, "grade": g} for d, g in GOLD[q].items()],
-    }
-    for q in GOLD
-]
 
 
 def best_first(scores):
     return sorted(scores, key=lambda d: (scores[d], d), reverse=True)
+
+
+NESTED = [
+    {
+        "id": q,
+        "retrieved": [{"id": d, "score": RUN[q][d]} for d in best_first(RUN[q])],
+        "gold": [{"id": d, "grade": g} for d, g in GOLD[q].items()],
+    }
+    for q in GOLD
+]
 
 
 def check(*args, **kwargs):
@@ -76,6 +78,9 @@ def test_dicts_of_scores_by_position():
 
 def test_rows_of_records():
     check(NESTED)
+    unsorted = [{**row, "retrieved": [{"id": d, "score": s} for d, s in RUN[row["id"]].items()]} for row in NESTED]
+    check(unsorted, order="score")
+    assert not karat.evaluate(unsorted, METRICS).table.equals(WANTED)
 
 
 def test_rows_of_dicts():

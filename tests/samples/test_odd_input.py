@@ -31,7 +31,7 @@ def test_existing_path_is_not_a_pattern(tmp_path):
 
 
 def test_pairs_of_item_and_score():
-    assert rr([[("d1", 0.1), ("d2", 0.8)]], [["d1"]]) == 0.5
+    assert rr([[("d1", 0.1), ("d2", 0.8)]], [["d2"]]) == 0.5
 
 
 @pytest.mark.parametrize("item", [b"a", uuid.uuid4(), ("a", "b", "c"), True, Decimal(1), 1.5, float("nan"), object()])

@@ -143,6 +143,19 @@ def test_run_and_gold_with_a_row_for_each_query(spark, tmp_path):
     check(found, memory, tmp_path)
 
 
+@pytest.mark.parametrize("order", [None, "score"])
+def test_arrays_keep_their_order_and_long_tables_are_sorted(spark, order):
+    items = [{"id": d, "score": s} for d, s in (("a", 0.1), ("b", 0.2), ("c", 0.3))]
+    nested = spark.createDataFrame(pl.DataFrame({"id": ["q"], "retrieved": [items], "gold": [["a"]]}).to_arrow())
+    run = evaluate(nested, "rr", order=order).run
+    assert run.mean["rr"] == (1.0 if order is None else pytest.approx(1 / 3))
+    assert run.provenance.notes[0].kind == ("order_kept" if order is None else "reordered_by_score")
+    rows = pl.DataFrame([{"query_id": "q", "doc_id": item["id"], "score": item["score"]} for item in items])
+    gold = pl.DataFrame({"query_id": ["q"], "doc_id": ["c"]})
+    tables = [spark.createDataFrame(frame.to_arrow()) for frame in (rows, gold)]
+    assert evaluate(tables[0], "rr", gold=tables[1], order=order).run.mean["rr"] == 1.0
+
+
 class Picky:
     """A judge of the user's own, which cannot stand one query."""
 

@@ -79,7 +79,14 @@ EDGES = [
         {"recall@1": 1.0, "precision@1": 1.0, "ndcg@1": 1.0},
     ),
     Edge(
-        "ties",
+        "a list with scores",
+        "Keeps its order, whatever the scores: they may be distances. `order=score` sorts it.",
+        {"q": [{"id": "A", "score": 0.1}, {"id": "B", "score": 0.2}]},
+        {"q": ["A"]},
+        {"rr": 1.0, "recall@1": 1.0},
+    ),
+    Edge(
+        "ties in a dict of scores or a long table",
         "By id, descending, with scores in single precision, as in trec_eval.",
         {"q": {"A": 1.0, "B": 1.0, "C": 1.0}},
         {"q": ["B"]},

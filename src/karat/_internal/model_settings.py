@@ -14,7 +14,7 @@ from karat.errors import BadArgument, nearest
 
 DEFAULT_CACHE = "default"
 """Stands for the file in the user's cache directory."""
-Prices = Mapping[str, tuple[float, float]] | tuple[float, float] | None
+Prices = Mapping[str, tuple[float, float]] | tuple[float, float] | str | os.PathLike[str] | None
 
 
 def _option(metavar: str, kind: type, text: str) -> dict[str, Any]:
@@ -42,8 +42,8 @@ class ModelSettings:
         default=DEFAULT_CACHE,
         metadata=_option("FILE", str, 'where answers are cached; "none" for no cache (default: the user\'s own)'),
     )
-    prices: Prices = None
-    """Dollars per million tokens of prompts and of answers: a pair, or pairs by model."""
+    prices: Prices = field(default=None, metadata=_option("FILE", str, "a JSON file of prices (default: list prices)"))
+    """Dollars per million tokens of prompts and of answers: a pair, pairs by model, or the path of a file of them."""
     retries: int = 4
     """Calls after the first one that failed."""
     timeout: float = 120.0

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 
 from karat._internal.arrays import Floats
 from karat._internal.display import plural, sanitize
 from karat._internal.result import Result
-from karat.analysis.changes import QueryChange, check_comparable, query_change, rows_of
+from karat.analysis.changes import QueryChange, check_comparable, few_groups, query_change, rows_of
 from karat.analysis.rules import (
     SLACK,
     Baseline,
@@ -21,7 +24,9 @@ from karat.analysis.rules import (
     DropLimits,
     Limit,
     NoDrop,
+    Part,
     Rule,
+    Verdict,
     check_drops,
     check_judged,
     check_limit,
@@ -41,7 +46,7 @@ MIN_JUDGED = 0.8
 
 
 class Power(NamedTuple):
-    """The minimum detectable drop of a metric at 80 % power; NaN if no query changed."""
+    """The minimum detectable drop of a metric at 80 % power; NaN if no query changed, or the queries are too few."""
 
     metric: str
     queries: int
@@ -53,26 +58,46 @@ class Gate(Result):
     """The result of `karat.gate`: every check, passed or failed."""
 
     run: Run
+    name: str
+    """The file name of the run, or where its data is from."""
+    when: datetime
     rules: list[Rule]
     checks: list[Check]
-    baseline: Baseline | None
-    by: str | None
+    baseline: Baseline | None = None
+    missing_baseline: str | None = None
+    """The path of a baseline that does not exist yet."""
+    by: tuple[str, ...] = ()
     limits: DropLimits
+    fail_undecided: bool = False
+
+    @property
+    def counts(self) -> dict[Verdict, int]:
+        """The number of checks with each verdict."""
+        found = Counter(check.verdict for check in self.checks)
+        return {verdict: found[verdict] for verdict in get_args(Verdict)}
+
+    @property
+    def verdict(self) -> Verdict:
+        """Failed if a check failed; undecided if no rule could be decided; else passed."""
+        if self.counts["failed"] or (self.fail_undecided and self.counts["undecided"]):
+            return "failed"
+        decided = any(check.passed for check in self.checks if check.metric or check.query is not None)
+        return "passed" if decided else "undecided"
 
     @property
     def passed(self) -> bool:
-        """True if no check failed."""
-        return all(check.passed for check in self.checks)
+        """True if no check failed, and at least one rule could be decided."""
+        return self.verdict == "passed"
 
     @property
     def exit_code(self) -> int:
-        """0 if the gate passed, 1 if it failed. The command line exits with 2 on an error."""
-        return 0 if self.passed else 1
+        """0 if the gate passed, 1 if it failed, 2 if nothing could be decided; also 2 on an error."""
+        return {"passed": 0, "failed": 1, "undecided": 2}[self.verdict]
 
     @property
     def metrics(self) -> list[str]:
         """The metrics with a rule, those first that failed one."""
-        failed = {check.metric for check in self.checks if not check.passed}
+        failed = {check.metric for check in self.checks if check.failed}
         ordered = sorted(self.rules, key=lambda rule: rule.metric not in failed)
         return list(dict.fromkeys(rule.metric for rule in ordered))
 
@@ -104,7 +129,7 @@ class Gate(Result):
         change = change[~np.isnan(change)]
         enough = len(change) > 1 and change.any()
         drop = _detectable_drop(change, self.drop_checks, self.limits.alpha) if enough else float("nan")
-        return Power(metric, len(change), drop)
+        return Power(metric, len(change), drop if drop <= 1 else float("nan"))
 
     def remarks(self) -> list[str]:
         """One sentence for each thing to know: how drops were tested, what was excluded, how the data was read."""
@@ -127,13 +152,14 @@ def gate(
     run: Run | str | PathLike[str],
     *rules: str,
     baseline: Run | str | PathLike[str] | None = None,
-    by: str | None = None,
+    by: str | Sequence[str] = (),
     must_pass: str | PathLike[str] | Iterable[str] = (),
     tolerance: float | None = None,
     slice_tolerance: float | None = None,
     alpha: float = ALPHA,
     min_defined: int = 1,
     min_judged: float = MIN_JUDGED,
+    fail_undecided: bool = False,
 ) -> Gate:
     """Check a run against rules and a baseline.
 
@@ -142,17 +168,19 @@ def gate(
         rules: such as "recall@5 >= 0.80" (the mean), "recall@5 lower >= 0.75" (the lower end of its 95 % interval),
             "ndcg@10 no-drop" (no significant drop below the baseline), "ndcg@10 no-drop 0.01" (nor one above 0.01).
         baseline: the run to compare with, or the path of its file; it must have the same queries, gold and settings.
-        by: a field of the samples. No-drop rules are also checked for each of its values.
+            If there is no such file yet, the checks that need it are undecided.
+        by: a field of the samples, or several. No-drop rules are also checked for each value; "a,b" crosses two.
         must_pass: ids of queries that may not drop at all, or the path of a file with one id per line.
         tolerance: a larger drop fails even if it is not significant.
         slice_tolerance: the same for slices.
         alpha: the significance level: the false-alarm rate of all no-drop checks together.
         min_defined: raise an error if a mean is over fewer queries.
         min_judged: fail, without checking the rules, if a smaller share of the queries was judged, or none.
+        fail_undecided: fail also if a check is undecided: too few queries to detect a drop, or no baseline.
 
     Returns:
-        A `Gate`: `passed`, `checks`, `worst()`, `remarks()`, `exit_code`, `to_dict()`, `to_markdown()`, `to_junit()`.
-        An error is raised if a rule cannot be decided.
+        A `Gate`: `passed`, `verdict`, `checks`, `counts`, `worst()`, `remarks()`, `exit_code`, `to_dict()`,
+        `to_markdown()`, `to_junit()`. An error is raised if the input is unusable.
 
     Example:
         >>> gate = karat.gate("branch.parquet", "recall@5 >= 0.80", "ndcg@10 no-drop", baseline="main.parquet")
@@ -167,26 +195,58 @@ def gate(
         raise BadArgument("alpha must be between 0 and 1", got=alpha, hint="0.05")
     tolerances = (None if given is None else read_tolerance(given) for given in (tolerance, slice_tolerance))
     limits = DropLimits(alpha, *tolerances)
-    checks = check_judged(checked, min_judged)
-    if not all(check.passed for check in checks):
-        return Gate(run=checked, rules=read, checks=checks, baseline=None, by=None, limits=limits)
+    fields = (by,) if isinstance(by, str) else tuple(by or ())
+    found = Gate(
+        run=checked, name=_file_name(run), when=_now(), rules=read, checks=check_judged(checked, min_judged),
+        by=fields, limits=limits, fail_undecided=fail_undecided,
+    )  # fmt: skip
+    if found.counts["failed"]:
+        return found
     for rule in read:
         _check_defined(checked, rule.metric, min_defined)
-    base = None if baseline is None else _baseline(checked, baseline, read)
-    checks += _check_rules(checked, base, read, _slices(checked, by), limits)
-    checks += check_must_pass(checked, base, [rule.metric for rule in read], _must_pass_ids(must_pass))
-    return Gate(run=checked, rules=read, checks=checks, baseline=base, by=by, limits=limits)
+    if baseline is not None:
+        if not isinstance(baseline, Run) and not Path(baseline).exists():
+            found.missing_baseline = sanitize(str(baseline))
+        else:
+            found.baseline = _baseline(checked, baseline, read)
+    found.checks += _check_rules(found)
+    found.checks += _check_must_pass(found, _must_pass_ids(must_pass))
+    return found
 
 
-def _check_rules(
-    run: Run, base: Baseline | None, rules: Sequence[Rule], slices: Mapping[str, Sequence[int]], limits: DropLimits
-) -> list[Check]:
+def _file_name(given: Run | str | PathLike[str]) -> str:
+    """The name of a run file; of a run in memory, where its data is from."""
+    return sanitize(given.provenance.source if isinstance(given, Run) else Path(given).name, 60)
+
+
+def _now() -> datetime:
+    """The time, or that of SOURCE_DATE_EPOCH, with which output can be repeated."""
+    given = os.environ.get("SOURCE_DATE_EPOCH", "")
+    return datetime.fromtimestamp(int(given), UTC) if given.isdecimal() else datetime.now(UTC)
+
+
+def _check_rules(gate: Gate) -> list[Check]:
     """The checks of all rules, in the order of the rules."""
-    no_drop = [rule for rule in rules if isinstance(rule, NoDrop)]
-    if no_drop and base is None:
-        raise BadArgument(f'"{no_drop[0]}" needs a baseline', hint='baseline="main.parquet", or --baseline')
-    drops = check_drops(run, base, no_drop, slices, limits) if no_drop and base else {}
-    return [check for rule in rules for check in ([check_limit(run, rule)] if isinstance(rule, Limit) else drops[rule])]
+    no_drop = [rule for rule in gate.rules if isinstance(rule, NoDrop)]
+    parts = [
+        Part(groups.name, name, rows)
+        for groups in (few_groups(gate.run.meta, fields) for fields in gate.by)
+        for name, rows in groups.rows.items()
+    ]
+    if gate.baseline is None:
+        drops = {rule: [Check(str(rule), None, "undecided", "no baseline", rule.metric)] for rule in no_drop}
+    else:
+        drops = check_drops(gate.run, gate.baseline, no_drop, parts, gate.limits) if no_drop else {}
+    checks = ([check_limit(gate.run, rule)] if isinstance(rule, Limit) else drops[rule] for rule in gate.rules)
+    return [check for each in checks for check in each]
+
+
+def _check_must_pass(gate: Gate, ids: Iterable[str]) -> list[Check]:
+    """The checks of the must-pass queries; undecided if there will be a baseline, but there is none yet."""
+    checks = check_must_pass(gate.run, gate.baseline, [rule.metric for rule in gate.rules], ids)
+    if gate.missing_baseline is None:
+        return checks
+    return [check._replace(verdict="undecided", text="no baseline") for check in checks]
 
 
 def _check_defined(run: Run, metric: str, least: int) -> None:
@@ -211,17 +271,7 @@ def _baseline(run: Run, given: Run | str | PathLike[str], rules: Sequence[Rule])
             raise BadArgument(
                 f"the baseline has no {rule.metric}", hint="karat eval on the main branch, with this metric"
             )
-    return Baseline(name, base, rows_of(base, run.ids))
-
-
-def _slices(run: Run, by: str | None) -> dict[str, Sequence[int]]:
-    """The rows of each value of a field."""
-    if by is None:
-        return {}
-    parts = run.by(by)
-    if len(parts) > _MAX_SLICES:
-        raise BadArgument(f'"{by}" has {len(parts):,} values', hint=f"a field with at most {_MAX_SLICES} values")
-    return {value: rows_of(run, part.ids).tolist() for value, part in parts.items()}
+    return Baseline(name, _file_name(given), base, rows_of(base, run.ids))
 
 
 def _must_pass_ids(given: object) -> Iterable[str]:
@@ -232,12 +282,12 @@ def _must_pass_ids(given: object) -> Iterable[str]:
     return map(str, given)
 
 
-def read_ids(path: str | PathLike[str]) -> list[str]:
-    """Read query ids from a file, one per line; a # at the start or after a space begins a comment."""
+def read_ids(path: str | PathLike[str]) -> dict[str, int]:
+    """The query ids of a file, one per line, and the lines; a # at the start or after a space begins a comment."""
     try:
         lines = Path(path).read_text("utf-8-sig").splitlines()
     except (OSError, ValueError) as error:
         why = "is not UTF-8 text" if isinstance(error, ValueError) else "cannot be read"
         raise InputError(f"the file of must-pass queries {path} {why}") from error
-    ids = [f" {line}".replace("\t", " ").partition(" #")[0].strip() for line in lines]
-    return [query for query in ids if query]
+    ids = ((f" {line}".replace("\t", " ").partition(" #")[0].strip(), number) for number, line in enumerate(lines, 1))
+    return {query: number for query, number in ids if query}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -14,13 +14,16 @@ from karat.errors import BadArgument, KaratError, unknown
 from karat.judges.protocol import share_of_one
 from karat.metrics import parse
 from karat.run import Run
-from karat.stats import MIN_QUERIES, difference_intervals
+from karat.stats import difference_intervals
 from karat.stats.paired import maxt_p_values, min_queries
 
 _LIMIT = re.compile(r"(?P<metric>.+?)(?P<lower>\s+lower)?\s*(?P<sign>>=|<=|≥|≤|>|<)(?P<value>.*)", re.DOTALL)
 _NO_DROP = re.compile(r"(?P<metric>.+?)\s+no[-_ ]?drop(?:\s+(?P<tolerance>\S+))?", re.DOTALL)
+_NO_AT = re.compile(r"(?P<name>[A-Za-z][A-Za-z_-]*?)[\s_-]*(?P<k>\d+)")
 _SIGNS = {"≥": ">=", "≤": "<="}
 _HINT = '"recall@5 >= 0.80", "recall@5 lower >= 0.75", "recall@5 no-drop", "recall@5 no-drop 0.01"'
+
+TOO_FEW = "too few queries to detect a drop"
 
 # The mean of 0.7, 0.8 and 0.9 is 0.7999999999999999, which must pass >= 0.8.
 SLACK = 1e-9
@@ -67,13 +70,14 @@ def _read(text: str, metrics: Collection[str]) -> list[Rule]:
     if not isinstance(text, str):
         raise BadArgument("a rule is a string", got=text, hint=_HINT)
     if "=>" in text or "=<" in text:
-        raise BadArgument("expected >= or <=", got=text, hint=text.replace("=>", ">=").replace("=<", "<="))
+        raise BadArgument("expected >=, <=, > or <", got=text, hint=text.replace("=>", ">=").replace("=<", "<="))
     if found := _NO_DROP.fullmatch(text.strip()):
         tolerance = None if found["tolerance"] is None else read_tolerance(found["tolerance"])
         return [NoDrop(name, tolerance) for name in _names(found["metric"], metrics)]
     found = _LIMIT.fullmatch(text.strip())
     if found is None:
-        raise BadArgument('expected "METRIC >= NUMBER" or "METRIC no-drop", in quotes', got=text, hint=_HINT)
+        problem = 'expected "METRIC >= NUMBER" (or >, <=, <) or "METRIC no-drop", in quotes'
+        raise BadArgument(problem, got=text, hint=_HINT)
     sign = _SIGNS.get(found["sign"], found["sign"])
     names = _names(found["metric"], metrics)
     return [Limit(name, bool(found["lower"]), sign, _number(found["value"], text)) for name in names]
@@ -94,6 +98,10 @@ def _names(text: str, metrics: Collection[str]) -> tuple[str, ...]:
     try:
         names = parse(text).names
     except KaratError:
+        close = _NO_AT.fullmatch(text)
+        guess = f"{close['name']}@{close['k']}" if close else ""
+        if guess in metrics:
+            raise unknown("metric in this run", text, [guess], guess) from None
         names = (text,)
     for name in names:
         if name not in metrics:
@@ -127,27 +135,55 @@ def _digits(value: float) -> str:
     return f"{value:.2f}" if round(value, 2) == value else f"{value:.10g}"
 
 
+Verdict = Literal["passed", "failed", "undecided"]
+"""The result of a check. Undecided: it could not have failed, whatever the scores (too few queries, no baseline)."""
+
+
 class Check(NamedTuple):
     """One check and its result."""
 
     rule: str
     slice: str | None
     """The value of the field, for a check of a slice."""
-    passed: bool
+    verdict: Verdict
     text: str
     """The measured values."""
     metric: str | None = None
     query: str | None = None
     """The id, for a check of a must-pass query."""
-    unsure: bool = False
-    """True if it passed only because there are too few queries to detect a drop."""
     figures: Mapping[str, float] = {}
+    by: str | None = None
+    """The field, for a check of a slice."""
+
+    @property
+    def passed(self) -> bool:
+        """True if the check was decided and holds."""
+        return self.verdict == "passed"
+
+    @property
+    def failed(self) -> bool:
+        """True if the check was decided and does not hold."""
+        return self.verdict == "failed"
+
+
+def _verdict(*, passed: bool) -> Verdict:
+    return "passed" if passed else "failed"
+
+
+class Part(NamedTuple):
+    """A slice of the run: the field, its value, and the rows; all rows without a field."""
+
+    by: str | None
+    name: str | None
+    rows: Sequence[int]
 
 
 class Baseline(NamedTuple):
     """The run to compare with, and the rows of its queries in the order of the checked run."""
 
     name: str
+    source: str
+    """The file name, or where the data of the run is from."""
     run: Run
     rows: Ints
 
@@ -178,20 +214,21 @@ def check_judged(run: Run, least: float) -> list[Check]:
     text = f"{run.judged:,} of {plural(len(run), 'query was', 'queries were')} judged"
     text += "" if passed else ": the rules were not checked"
     rule = f"judged >= {_digits(share)}" if share else "judged > 0"
-    return [Check(rule, None, passed, text, figures={"judged": run.judged, "queries": len(run)})]
+    return [Check(rule, None, _verdict(passed=passed), text, figures={"judged": run.judged, "queries": len(run)})]
 
 
 def check_limit(run: Run, rule: Limit) -> Check:
     """Compare a mean, or the lower end of its interval, with a number."""
     mean, (low, high) = run.mean[rule.metric], run.interval()[rule.metric]
-    if rule.lower and low != low:
-        few = plural(_defined(run.scores[rule.metric]), "query is", "queries are")
-        problem = f"{rule}: {few} too few for an interval, it takes at least {MIN_QUERIES}"
-        raise BadArgument(problem, hint=str(rule._replace(lower=False)))
     between = f"[{_distinct(low, rule.value, 2)}, {high:.2f}]" if rule.lower else span(low, high)
-    figures = {"mean": mean, "low": low, "high": high, "queries": _defined(run.scores[rule.metric])}
+    queries = _defined(run.scores[rule.metric])
+    figures = {"mean": mean, "low": low, "high": high, "queries": queries}
     text = f"{_distinct(mean, rule.value)} {between}".rstrip()
-    return Check(str(rule), None, rule.holds(low if rule.lower else mean), text, rule.metric, figures=figures)
+    if rule.lower and low != low:  # the rule asks for evidence, and there is none
+        few = f"{plural(queries, 'query is', 'queries are')} too few for an interval"
+        return Check(str(rule), None, "failed", f"{number(mean)}: {few}", rule.metric, figures=figures)
+    verdict = _verdict(passed=rule.holds(low if rule.lower else mean))
+    return Check(str(rule), None, verdict, text, rule.metric, figures=figures)
 
 
 def _distinct(value: float, limit: float, places: int = 3) -> str:
@@ -202,27 +239,27 @@ def _distinct(value: float, limit: float, places: int = 3) -> str:
 
 
 def check_drops(
-    run: Run, baseline: Baseline, rules: Sequence[NoDrop], slices: Mapping[str, Sequence[int]], limits: DropLimits
+    run: Run, baseline: Baseline, rules: Sequence[NoDrop], slices: Sequence[Part], limits: DropLimits
 ) -> dict[NoDrop, list[Check]]:
     """Check each rule for all queries and for each slice; the p-values are corrected over all of these."""
-    parts: list[tuple[str | None, Sequence[int]]] = [(None, range(len(run))), *slices.items()]
+    parts = [Part(None, None, range(len(run))), *slices]
     columns = []
     for rule in rules:
         change = baseline.changes(run, rule.metric)
-        for _, rows in parts:
+        for part in parts:
             columns.append(np.full(len(run), np.nan))
-            columns[-1][rows] = change[rows]
+            columns[-1][part.rows] = change[part.rows]
     ps = maxt_p_values(np.column_stack(columns))
     ends = difference_intervals({str(i): column for i, column in enumerate(columns)})
     checks: dict[NoDrop, list[Check]] = {}
     for i, column in enumerate(columns):
-        rule, (name, rows) = rules[i // len(parts)], parts[i % len(parts)]
+        rule, part = rules[i // len(parts)], parts[i % len(parts)]
         both = np.where(np.isnan(column), np.nan, 0.0)
         drop = _Drop(
             mean_defined(baseline.scores(rule.metric) + both), mean_defined(run.scores[rule.metric] + both),
             mean_defined(column), *ends[str(i)], float(ps[i]), _defined(column),
         )  # fmt: skip
-        checks.setdefault(rule, []).append(_check_drop(rule, name, drop, len(columns), baseline.name, limits))
+        checks.setdefault(rule, []).append(_check_drop(rule, part, drop, len(columns), baseline.name, limits))
     return checks
 
 
@@ -238,37 +275,27 @@ class _Drop(NamedTuple):
     queries: int
 
 
-def _check_drop(rule: NoDrop, name: str | None, drop: _Drop, checks: int, baseline: str, limits: DropLimits) -> Check:
+def _check_drop(rule: NoDrop, part: Part, drop: _Drop, checks: int, baseline: str, limits: DropLimits) -> Check:
     """Fail a drop that is significant, or larger than the tolerance."""
-    rule_text = str(rule if name is None else rule._replace(tolerance=None))  # a rule's tolerance is not for slices
-    whole = limits.tolerance if rule.tolerance is None else rule.tolerance
-    tolerance = whole if name is None else limits.slice_tolerance
-    if name is None:
-        _check_enough(rule, drop.queries, tolerance, limits.alpha)
+    whole = part.by is None
+    rule_text = str(rule if whole else rule._replace(tolerance=None))  # a rule's tolerance is not for slices
+    given = limits.tolerance if rule.tolerance is None else rule.tolerance
+    tolerance = given if whole else limits.slice_tolerance
+    figures = drop._asdict()
+    made = Check(rule_text, part.name, "passed", _change(drop, baseline), rule.metric, figures=figures, by=part.by)
     if drop.queries == 0:
-        return Check(rule_text, name, True, "undefined for all of its queries", rule.metric, unsure=True)
-    significant = -drop.difference > SLACK and drop.p <= limits.alpha
-    too_large = tolerance is not None and -drop.difference > tolerance + SLACK
-    passed = not (significant or too_large)
-    unsure = passed and tolerance is None and drop.queries < min_queries(checks, limits.alpha)
-    text = _change(drop, baseline)
-    if too_large and not significant:
-        text += f": more than the {tolerance:g} allowed"
-    if unsure:
-        text += ": too few queries to detect a drop"
-    elif passed and tolerance is None and drop.high < 0:
-        text += ": not significant; a tolerance would decide"
-    return Check(rule_text, name, passed, text, rule.metric, unsure=unsure, figures=drop._asdict())
-
-
-def _check_enough(rule: NoDrop, queries: int, tolerance: float | None, alpha: float) -> None:
-    """Refuse to pass a rule that could not have failed."""
-    if queries == 0:
-        raise BadArgument(f"{rule}: no query has a score in both the run and the baseline")
-    if tolerance is None and queries < min_queries(1, alpha):
-        few = plural(queries, "query", "queries")
-        hint = f"a tolerance: {rule.metric} no-drop 0.02"
-        raise BadArgument(f"{rule}: {few} cannot show a significant drop", hint=hint)
+        if whole:
+            raise BadArgument(f"{rule}: no query has a score in both the run and the baseline")
+        return made._replace(verdict="undecided", text="undefined for all of its queries", figures={})
+    if -drop.difference > SLACK and drop.p <= limits.alpha:
+        return made._replace(verdict="failed")
+    if tolerance is not None and -drop.difference > tolerance + SLACK:
+        return made._replace(verdict="failed", text=f"{made.text}: more than the {tolerance:g} allowed")
+    if tolerance is None and drop.queries < min_queries(checks, limits.alpha):
+        return made._replace(verdict="undecided", text=f"{made.text}: {TOO_FEW}")
+    if tolerance is None and drop.high < 0:
+        return made._replace(text=f"{made.text}: not significant; a tolerance would decide")
+    return made
 
 
 def _change(drop: _Drop, baseline: str) -> str:
@@ -294,7 +321,7 @@ def check_must_pass(run: Run, baseline: Baseline | None, metrics: Iterable[str],
             if score < expected - SLACK:
                 was = "expected 1" if baseline is None else f"was {number(expected)}"
                 failed.append(f"{metric} {number(score)}, {was}")
-        checks.append(Check("must-pass", None, not failed, "; ".join(failed), query=query))
+        checks.append(Check("must-pass", None, _verdict(passed=not failed), "; ".join(failed), query=query))
     return checks
 
 

@@ -247,7 +247,21 @@ def emit(result: Result, form: str, **options: Any) -> None:
         text = render(result, {"table": "terminal", "json": "data", "html": "page"}.get(form, form), **options)
     if form == "json":
         text = to_json(text)
+    elif form == "table":
+        text = no_commands(text)
     print(text, end="" if text.endswith("\n") else "\n")
+
+
+def on_github() -> bool:
+    """True in a job of GitHub Actions."""
+    return os.environ.get("GITHUB_ACTIONS") == "true"
+
+
+def no_commands(text: str) -> str:
+    """The text; in a job of GitHub Actions without anything that its log would run as a workflow command."""
+    import re
+
+    return re.sub(r"(?m)^(\s*:)(?=:)|#(?=#\[)", r"\g<0> ", text) if on_github() else text
 
 
 def program() -> str:
@@ -267,7 +281,7 @@ def _error_text(error: KaratError) -> str:
     for name, value in (("got", error.got), ("try", error.hint)):
         if value is not None:
             lines.append(paragraph(sanitize(value), f"{indent}     ", f"{indent}{name}  ", stream=sys.stderr))
-    return "\n".join(lines)
+    return no_commands("\n".join(lines))
 
 
 def _discard_output() -> None:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from argparse import Namespace
+from typing import TYPE_CHECKING
 
 from karat._internal.display import has_color
-from karat.cli import RUN, argument, command, emit, format_argument, program
+from karat.cli import RUN, argument, command, emit, format_argument, on_github, program
+
+if TYPE_CHECKING:
+    from karat.analysis.gate import Gate
+    from karat.report.github import Place
 
 _RULES = """\
 rules:
@@ -14,7 +21,7 @@ rules:
   "recall@5 no-drop"         no significant drop against the baseline
   "recall@5 no-drop 0.01"    and no drop larger than 0.01
 
-exit code: 0 passed, 1 failed, 2 could not decide (bad input, or a baseline with other gold)
+exit code: 0 passed, 1 failed, 2 could not decide (bad input, other gold in the baseline, or every rule undecided)
 """
 _ALLOW_MISMATCH = argument(
     "--allow-mismatch", action="store_true", help="compare runs of different data or settings over the shared queries"
@@ -57,8 +64,15 @@ def _compare(options: Namespace) -> None:
     RUN,
     argument("rules", metavar="RULE", nargs="+", help='such as "recall@5 >= 0.80" or "ndcg@10 no-drop"'),
     argument("--baseline", metavar="RUN", help="the run to compare with, over the same queries and gold"),
-    argument("--by", metavar="FIELD", help="also check drops for each value of a field"),
+    argument(
+        "--by", metavar="FIELD", action="append", default=[],
+        help='also check drops for each value of a field; may be repeated; "a,b" crosses two fields',
+    ),
     argument("--must-pass", metavar="FILE", default=(), help="ids of queries that must not drop, one per line"),
+    argument(
+        "--gold", metavar="FILE",
+        help="the file of the queries, to mark failed must-pass queries on GitHub (default: the file of the run)",
+    ),
     argument("--tolerance", metavar="X", help="a larger drop fails even if it may be chance (default: none)"),
     argument("--slice-tolerance", metavar="X", help="the same for slices (default: none)"),
     argument(
@@ -73,6 +87,7 @@ def _compare(options: Namespace) -> None:
         "--min-defined", type=int, metavar="N", default=1,
         help="exit 2 if a mean is over fewer queries (default: %(default)s)",
     ),
+    argument("--fail-undecided", action="store_true", help="fail also if a check is undecided (default: no)"),
     argument("--junit", metavar="FILE", help="write the checks as JUnit test results"),
     argument("--markdown", metavar="FILE", help='write a summary for a pull request, or "$GITHUB_STEP_SUMMARY"'),
     format_argument("json"),
@@ -84,26 +99,64 @@ def _compare(options: Namespace) -> None:
     epilog=_RULES,
 )  # fmt: skip
 def _gate(options: Namespace) -> int:
-    from karat._internal.output import write_text
     from karat.analysis.gate import gate
     from karat.errors import KaratError
+    from karat.report import github
     from karat.report.gate import undecided_junit, undecided_markdown
 
     names = ("baseline", "by", "must_pass", "tolerance", "slice_tolerance", "alpha", "min_defined", "min_judged")
     try:
-        found = gate(options.run, *options.rules, **{name: getattr(options, name) for name in names})
-    except KaratError as error:  # replace the summary of an earlier run
-        if options.junit:
-            write_text(options.junit, undecided_junit(error))
-        if options.markdown:
-            write_text(options.markdown, undecided_markdown(error))
+        found = gate(
+            options.run, *options.rules, fail_undecided=options.fail_undecided,
+            **{name: getattr(options, name) for name in names},
+        )  # fmt: skip
+    except KaratError as error:  # replace the files of an earlier run
+        _write(options, undecided_junit(error), undecided_markdown(error))
+        if on_github():
+            _publish(undecided_markdown(error), [github.undecided_annotation(error)], github.outputs(None))
         raise
-    if options.junit:
-        write_text(options.junit, found.to_junit())
-    if options.markdown:
-        write_text(options.markdown, found.to_markdown())
+    _write(options, found.to_junit(), found.to_markdown())
+    if on_github():
+        _publish(found.to_markdown(), github.annotate(found, _places(options, found)), github.outputs(found))
     emit(found, options.format)
     return found.exit_code
+
+
+def _write(options: Namespace, junit: str, markdown: str) -> None:
+    """Write the files that were asked for; GitHub's step summary is written by `_publish`."""
+    from karat._internal.output import write_text
+
+    if options.junit:
+        write_text(options.junit, junit)
+    if options.markdown and not (on_github() and options.markdown == os.environ.get("GITHUB_STEP_SUMMARY")):
+        write_text(options.markdown, markdown)
+
+
+def _publish(markdown: str, annotations: list[str], outputs: str) -> None:
+    """Annotate on GitHub (on standard error, so that --format json stays JSON), add to the step summary and outputs."""
+    from pathlib import Path
+
+    from karat.report.github import step_summary
+
+    print(*annotations, sep="\n", end="\n" * bool(annotations), file=sys.stderr, flush=True)
+    for variable, text in (("GITHUB_STEP_SUMMARY", markdown), ("GITHUB_OUTPUT", outputs)):
+        if os.environ.get(variable):
+            path = Path(os.environ[variable])
+            used = path.stat().st_size if path.exists() else 0
+            with path.open("a", encoding="utf-8") as file:
+                file.write(step_summary(text, used) if variable == "GITHUB_STEP_SUMMARY" else text)
+
+
+def _places(options: Namespace, gate: Gate) -> dict[str, Place]:
+    """The lines of the must-pass queries that failed: in the golden file, or else in the file of their ids."""
+    from pathlib import Path
+
+    from karat.report.github import find_places
+
+    failed = [check.query for check in gate.checks if check.failed and check.query is not None]
+    golden = [Path(file) for file in (options.gold, gate.run.provenance.source) if file]
+    listed, root = (Path(path) if path else None for path in (options.must_pass, os.environ.get("GITHUB_WORKSPACE")))
+    return find_places(failed, golden, listed, root)
 
 
 @command(

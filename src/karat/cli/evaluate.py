@@ -63,7 +63,14 @@ def _model_argument(one: Field[Any]) -> Argument:
     argument("--judge", default="auto", help='how items are matched, such as "fuzzy(0.8)"; karat judges lists them'),
     argument("--at", choices=("item", "doc"), default="item", help="doc: compare documents, not chunks"),
     argument("--tokens", metavar="FILE:NAME", help="the function that counts tokens for recall@500t (default: words)"),
-    argument("--convention", default="standard", help="whose definitions of the metrics"),
+    argument(
+        "--convention", default="standard",
+        help='whose definitions of the metrics, such as llamaindex or "standard(ties=given)"',
+    ),
+    argument(
+        "--order", choices=("listed", "score"),
+        help="score: sort lists by their scores (default: as listed, except with conventions that sort)",
+    ),
     _BY,
     argument("-o", "--output", metavar="RUN", help="save the run as a Parquet file"),
     _FORMAT,
@@ -72,6 +79,10 @@ def _model_argument(one: Field[Any]) -> Argument:
         help="exit 3 if a smaller share of the queries was judged, or none",
     ),
     *map(_model_argument, _MODEL_OPTIONS),
+    argument(
+        "--price", metavar="IN,OUT", dest="prices", group=_MODELS,
+        help="dollars per million tokens of prompts and of answers, such as 0.15,0.6",
+    ),
     argument("--yes", action="store_true", group=_MODELS, help="do not ask for confirmation of the estimated cost"),
     argument(
         "--jobs", metavar="N", type=int, default=1,
@@ -110,6 +121,7 @@ def _eval(options: Namespace) -> int:
         at=options.at,
         tokens=_function(options.tokens) if options.tokens else words,
         convention=options.convention,
+        order=options.order,
     )
     if options.output:
         run.save(options.output)

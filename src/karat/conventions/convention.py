@@ -11,11 +11,14 @@ from functools import cache
 from math import nan
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from karat.errors import BadArgument
+from karat._internal.grammar import write_call
+from karat.errors import BadArgument, nearest
 
 COUNTED = ("recall", "precision", "ap", "ndcg")
 """The metrics that can count copies."""
 _NUMBERS = ("empty_gold", "nothing_judged", "empty_retrieved", "both_empty", "none_found")
+_WORDS = {"undefined": nan, "nan": nan, "none": None}
+"""Values that are not numbers, as they are written in a setting."""
 
 
 def _choice(default: Any, question: str) -> Any:
@@ -74,6 +77,9 @@ class Convention:
         "Which metrics count every relevant rank, including copies, rather than every gold item once?",
     )
     clamped: bool = _choice(False, "Are scores above 1, which counting copies can produce, clamped to 1?")
+    order: Literal["listed", "score"] = _choice(
+        "listed", "Do items given as a list keep the order of the list, or are they sorted by score?"
+    )
     ties: Literal["id_descending", "id_ascending", "given", "averaged"] = _choice(
         "id_descending",
         "How are items of equal score ordered? Averaged: as given, but nDCG is the mean over all orders.",
@@ -112,8 +118,12 @@ class Convention:
             value, allowed = getattr(self, name), get_args(hint)
             if get_origin(hint) is Literal and value not in allowed:
                 raise BadArgument(f"{name} of a convention must be one of {', '.join(allowed)}", got=value)
-            if name in _NUMBERS and not (isinstance(value, int | float) or (value is None and hint is not float)):
-                raise BadArgument(f"{name} of a convention must be a number", got=value)
+            if hint is bool and not isinstance(value, bool):
+                raise BadArgument(f"{name} of a convention must be True or False", got=value)
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if name in _NUMBERS and not (number or (value is None and hint is not float)):
+                known = "a number or undefined" if hint is float else "a number, undefined or None"
+                raise BadArgument(f"{name} of a convention must be {known}", got=value)
         if not set(self.per_rank) <= set(COUNTED):
             raise BadArgument(f"per_rank of a convention must be some of {', '.join(COUNTED)}", got=self.per_rank)
         if self.rounding is not None and not isinstance(self.rounding, int):
@@ -133,7 +143,33 @@ class Convention:
     @property
     def ranking_choices(self) -> tuple[object, ...]:
         """The choices that apply to the rankings, before any metric is computed."""
-        return (self.ties, self.scores, self.duplicates, self.own_id)
+        return (self.order, self.ties, self.scores, self.duplicates, self.own_id)
+
+    def adjusted(self, settings: Mapping[str, Any]) -> Convention:
+        """The convention with other choices, for every metric: `standard(ties=given)`; itself if nothing differs."""
+        for name in settings:
+            if name not in questions():
+                close = nearest(name, questions())
+                meant = f" Did you mean {close}?" if close else ""
+                problem = f'convention "{self.name}" has no setting "{name}".{meant}'
+                raise BadArgument(problem, hint=f"one of: {', '.join(questions())}")
+        changed, written = self, {}
+        for name in (name for name in questions() if name in settings):
+            other = changed._with(name, _value(name, settings[name]))
+            if str(other.choices()) != str(changed.choices()):
+                value = getattr(other, name)
+                changed, written[name] = other, "undefined" if value != value else value
+        return replace(changed, name=write_call(self.name, **written)) if written else self
+
+    def _with(self, choice: str, value: Any) -> Convention:
+        """The convention with another choice, without the exceptions from it."""
+        exceptions = {m: {n: v for n, v in own.items() if n != choice} for m, own in self.exceptions.items()}
+        return replace(
+            self,
+            **{choice: value},
+            exceptions={metric: own for metric, own in exceptions.items() if own},
+            refuses=tuple(refused for refused in self.refuses if refused.rpartition(".")[2] != choice),
+        )
 
     def has(self, metric: str, k: object = None) -> bool:
         """True if the library has this metric with this cutoff."""
@@ -156,6 +192,17 @@ def _hints() -> dict[str, Any]:
 def questions() -> dict[str, str]:
     """The question that each choice answers."""
     return {f.name: f.metadata["question"] for f in fields(Convention) if f.metadata}
+
+
+def _value(choice: str, given: Any) -> Any:
+    """The value of a choice, from a setting."""
+    word = given.lower() if isinstance(given, str) else None
+    if choice == "per_rank":
+        given = () if word == "none" else given
+        return (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list | tuple) else given
+    if choice in _NUMBERS or choice == "rounding":
+        given = _WORDS.get(word, given) if word else given
+    return float(given) if choice in _NUMBERS and type(given) is int else given
 
 
 STANDARD = Convention(name="standard", about="karat's own: as trec_eval, wherever trec_eval defines it")

@@ -53,6 +53,10 @@ WORDS: dict[str, dict[Any, str]] = {
     },
     "per_rank": {"": "{copy} counts again in {metrics}"},
     "clamped": {True: "scores above 1 are clamped to 1", False: "scores are not clamped"},
+    "order": {
+        "listed": "items given as a list keep the order of the list",
+        "score": "items given as a list are sorted by score, if they have scores",
+    },
     "ties": {
         "id_descending": "ties are ordered by id, descending",
         "id_ascending": "ties are ordered by id, ascending, not descending",

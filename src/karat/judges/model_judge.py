@@ -14,6 +14,7 @@ from karat.errors import BadArgument
 from karat.judges.protocol import Judge, find_judge
 from karat.llm import Engine, Failure, Job, ModelSettings, Spent, Steps, find_model
 from karat.llm.engine import dollars
+from karat.llm.prices import needed_price
 from karat.samples.notes import Note
 from karat.stats.agreement import Kind, alpha
 
@@ -54,8 +55,10 @@ class ModelJudge(Judge):
         """`given` are settings of the model, `own` those of the judge, `named` those of them in its name."""
         self.calls = ModelSettings.of(model, {name: value for name, value in given.items() if value is not None})
         self.model = None if model == LEXICAL else self.calls
-        # Called at once, to report a typo in the model's name, or a key, before anything else.
+        # At once, to report a typo in the model's name, a key, or a missing price before anything else.
         found = None if self.model is None else find_model(model, self.calls.base_url)
+        if found is not None:
+            needed_price(found, self.calls)
         label = model if isinstance(model, str) or found is None else found.label
         values, defaults = vars(self.calls), ModelSettings()
         judging = {name: values[name] for name in _JUDGING if values[name] != getattr(defaults, name)}
@@ -89,7 +92,7 @@ class ModelJudge(Judge):
     def usage(self) -> str:
         """What was used so far, as one line."""
         spent, warning = self.engine.spent, self.engine.warning
-        cost = "" if spent.cost is None else f", {dollars(spent.cost)}"
+        cost = "" if spent.cost is None else f", {dollars(spent.cost)} ({self.engine.prices})"
         end = " · interrupted" if self.interrupted else f" · {sanitize(warning)}" if warning else ""
         calls = f"{plural(spent.calls, 'call', 'calls')} ({plural(spent.cached, 'answer', 'answers')} from the cache)"
         tokens = f"{spent.prompt_tokens:,} + {spent.completion_tokens:,} tokens"

@@ -1,10 +1,9 @@
-"""Limits: the budget of tokens, dollars and calls, the prices, and the number of simultaneous calls."""
+"""Limits: the budget of tokens, dollars and calls, and the number of simultaneous calls."""
 
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count, takewhile
@@ -12,37 +11,9 @@ from threading import Lock
 from typing import NamedTuple
 
 from karat._internal.display import plural
-from karat._internal.model_settings import ModelSettings, Prices
-from karat.errors import BadArgument
-from karat.llm.model import Model, Price
+from karat._internal.model_settings import ModelSettings
+from karat.llm.model import Price
 from karat.llm.request import rough_tokens
-
-PRICES = {
-    "gpt-5": Price(1.25, 10), "gpt-5-mini": Price(0.25, 2), "gpt-5-nano": Price(0.05, 0.4),
-    "gpt-4.1": Price(2, 8), "gpt-4.1-mini": Price(0.4, 1.6), "gpt-4.1-nano": Price(0.1, 0.4),
-    "gpt-4o": Price(2.5, 10), "gpt-4o-mini": Price(0.15, 0.6), "o3": Price(2, 8), "o4-mini": Price(1.1, 4.4),
-}  # fmt: skip
-"""OpenAI's list prices of August 2025. Prices change: pass your own where it matters."""
-_DATE = re.compile(r"-\d{4}-\d{2}-\d{2}$")
-
-
-def price_of(model: Model, prices: Prices = None) -> Price | None:
-    """The price of a model: the one given, the model's own, the one in the table, or None."""
-    if prices is not None and not isinstance(prices, Mapping):
-        return checked_price(prices)
-    names = (model.name, model.short_name, _DATE.sub("", model.short_name))
-    given = next((checked_price(prices[name]) for name in names if name in prices), None) if prices else None
-    return given or model.price or next((PRICES[name] for name in names if name in PRICES), None)
-
-
-def checked_price(given: object) -> Price:
-    """The price, if it is two numbers from 0."""
-    if isinstance(given, tuple | list) and len(given) == 2:
-        numbers = [one for one in given if isinstance(one, int | float) and not isinstance(one, bool)]
-        if len(numbers) == 2 and all(0 <= one < float("inf") for one in numbers):
-            return Price(float(numbers[0]), float(numbers[1]))
-    hint = "(0.15, 0.6)"
-    raise BadArgument("a price must be two numbers: dollars per million tokens in and out", got=given, hint=hint)
 
 
 class Spent(NamedTuple):

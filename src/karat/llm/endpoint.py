@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 from karat._internal.display import valid_utf8
 from karat._internal.grammar import parse_call, write
 from karat.errors import BadArgument, Unavailable, nearest, unknown
-from karat.llm.budget import checked_price
 from karat.llm.faults import Fault, fault_of, message_of
 from karat.llm.model import Completer, CustomModel, FunctionModel, Messages, Model, Reply, Schema
+from karat.llm.prices import checked_price
 from karat.llm.request import BadAnswer, read_answer, request_size, rough_tokens
 
 log = logging.getLogger("karat.llm")

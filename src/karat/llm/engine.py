@@ -17,12 +17,13 @@ from typing import Any, NamedTuple, TypeVar
 from karat._internal.display import plural, sanitize
 from karat._internal.model_settings import ModelSettings
 from karat._internal.progress import Progress, confirm
-from karat.errors import BadArgument, Unavailable
+from karat.errors import Unavailable
 from karat.llm.batch import RequestBatch
-from karat.llm.budget import Budget, Spent, price_of
+from karat.llm.budget import Budget, Spent
 from karat.llm.cache import Cache, OptionalCache
 from karat.llm.endpoint import find_model
 from karat.llm.model import Completer
+from karat.llm.prices import needed_price
 from karat.llm.request import Answer, Failure, Job, Request, Step, Steps, request_size, rough_tokens
 
 T = TypeVar("T")
@@ -68,9 +69,11 @@ class Estimate(NamedTuple):
     cached: int
     tokens: int
     cost: float | None
+    prices: str = ""
+    """The source and date of the prices."""
 
     def __str__(self) -> str:
-        cost = "" if self.cost is None else f", about {dollars(self.cost)}"
+        cost = "" if self.cost is None else f", about {dollars(self.cost)} ({self.prices})"
         return (
             f"{plural(self.calls, 'call', 'calls')} needed ({plural(self.cached, 'answer', 'answers')} cached), "
             f"about {self.tokens:,} tokens (1 per 4 bytes of prompt, {_ANSWER} per answer){cost}"
@@ -79,6 +82,8 @@ class Estimate(NamedTuple):
 
 def dollars(cost: float) -> str:
     """An amount in dollars and cents, with four decimal places below one dollar."""
+    if 0 < cost < 0.0001:
+        return "less than $0.0001"
     return f"${cost:,.2f}" if cost >= 1 or not cost else f"${cost:.4f}"
 
 
@@ -104,13 +109,10 @@ class Engine:
         self.settings = ModelSettings.of(model, settings)
         self.model = find_model(model, self.settings.base_url)
         self.interrupted = False
-        price = price_of(self.model, self.settings.prices)
-        if self.settings.max_cost is not None and price is None:
-            raise BadArgument(
-                f"max_cost needs a price, and the price of {self.model.name} is unknown",
-                hint="prices=(0.15, 0.6), or openai(NAME, price=(0.15, 0.6)): dollars per million tokens in and out",
-            )
-        self._budget = Budget(self.settings, price, self.model.max_completion)
+        quote = needed_price(self.model, self.settings)
+        self.prices = "" if quote is None else quote.source
+        """The source and date of the price; empty if it is unknown."""
+        self._budget = Budget(self.settings, None if quote is None else quote.price, self.model.max_completion)
         cache = self.settings.cache
         self._cache = OptionalCache(None if cache is None or isinstance(cache, bool) else Cache(cache))
         self._confirmed = not self.settings.confirm
@@ -136,7 +138,7 @@ class Engine:
                 calls += 1
                 prompt += rough_tokens(request_size(request.messages, request.schema))
         cost = None if self._budget.price is None else self._budget.price.cost(prompt, calls * _ANSWER)
-        return Estimate(calls, len(requests) - calls, prompt + calls * _ANSWER, cost)
+        return Estimate(calls, len(requests) - calls, prompt + calls * _ANSWER, cost, self.prices)
 
     def ask(self, requests: Sequence[Request]) -> list[Answer | Failure]:
         """Answer all requests, from any thread, also inside a running event loop.

@@ -149,6 +149,4 @@ def _exceptions(c: Convention) -> dict[str, Mapping[str, object]]:
 
 
 def _value(choice: str, value: object) -> str:
-    if isinstance(value, tuple):
-        return f"{choice}={'+'.join(value)}"
-    return f"{choice}={'undefined' if value != value else value}"
+    return f"{choice}={'undefined' if value != value else write(value)}"

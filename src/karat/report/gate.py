@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import groupby
+from collections.abc import Mapping, Sequence
+from itertools import groupby, product
 from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
@@ -22,18 +22,19 @@ from karat._internal.display import (
 from karat._internal.output import plain
 from karat.analysis.changes import QueryChange
 from karat.analysis.gate import Gate
-from karat.analysis.rules import Check
+from karat.analysis.rules import TOO_FEW, Check, Verdict
 from karat.errors import KaratError
 from karat.report.forms import Markdown, bullets, code, details, escape, table
 from karat.report.remarks import gate_remarks as remarks
 
 _SHOWN = 10
-_MARKS = {"PASS": "✅ pass", "FAIL": "❌ fail", "SMALL": "⚠️ too small"}
-_STYLES = {"PASS": "good", "FAIL": "bad", "SMALL": "unsure"}
+_STATES: dict[Verdict, str] = {"passed": "PASS", "failed": "FAIL", "undecided": "UNDECIDED"}
+_MARKS: dict[Verdict, str] = {"passed": "✅ pass", "failed": "❌ fail", "undecided": "⚠️ undecided"}
+_STYLES: dict[Verdict, str] = {"passed": "good", "failed": "bad", "undecided": "unsure"}
 
 
 class _Row(NamedTuple):
-    state: str
+    verdict: Verdict
     rule: str
     subject: str
     """The slice or the query, which come from the data."""
@@ -42,21 +43,20 @@ class _Row(NamedTuple):
 
 def terminal(gate: Gate) -> str:
     """The heading, the checks, the summary and the exit code."""
-    last = paragraph(style(f"{summary(gate)} · exit {gate.exit_code}", "good" if gate.passed else "bad"))
-    lines = [heading(_heading(gate)), "", checks(gate), last]
-    return "\n".join(lines)
+    last = paragraph(style(f"{summary(gate)} · exit {gate.exit_code}", _STYLES[gate.verdict]))
+    return "\n".join([heading(f"karat gate · {_heading(gate)}"), "", checks(gate), last])
 
 
 def markdown(gate: Gate) -> str:
     """The summary, a table of the checks, the remarks, and the worst queries to unfold."""
-    verdict = "passed" if gate.passed else "failed"
-    mark = _MARKS["PASS" if gate.passed else "FAIL"].partition(" ")[0]
+    mark = _MARKS[gate.verdict].partition(" ")[0]
     rows = [
-        [_MARKS[row.state], code(row.rule), code(row.subject, 80) if row.subject else "", row.text]
+        [_MARKS[row.verdict], code(row.rule), code(row.subject, 80) if row.subject else "", row.text]
         for row in _rows(gate)
     ]
     parts = [
-        f"### {mark} karat gate {verdict}: {summary(gate)}",
+        f"### {mark} karat gate {gate.verdict}: {summary(gate)}",
+        escape(_heading(gate)),
         table(("", "rule", "slice or query", "measured"), rows),
         bullets(remarks(gate)),
         _worst_details(gate),
@@ -67,20 +67,20 @@ def markdown(gate: Gate) -> str:
 def html(gate: Gate) -> str:
     """The checks as an HTML table, for notebooks."""
     caption = " · ".join([_heading(gate), summary(gate), *remarks(gate)])
-    return html_table(["", "rule", "slice or query", "measured"], _rows(gate), caption)
+    rows = [[_STATES[row.verdict], *row[1:]] for row in _rows(gate)]
+    return html_table(["", "rule", "slice or query", "measured"], rows, caption)
 
 
 def junit(gate: Gate) -> str:
-    """One test case for each check; a check that is too small to tell counts as skipped."""
+    """One test case for each check; an undecided check counts as skipped."""
     cases = []
     for check in gate.checks:
-        about = [check.rule, check.slice if check.query is None else check.query]
-        case = ET.Element("testcase", classname="karat.gate", name=sanitize(", ".join(filter(None, about))))
-        state = _state(check)
-        if state == "PASS":
+        about = ", ".join(filter(None, (check.rule, subject(check))))
+        case = ET.Element("testcase", classname="karat.gate", name=sanitize(about))
+        if check.passed:
             ET.SubElement(case, "system-out").text = sanitize(check.text)
         else:
-            ET.SubElement(case, "failure" if state == "FAIL" else "skipped", message=sanitize(check.text))
+            ET.SubElement(case, "failure" if check.failed else "skipped", message=sanitize(check.text))
         cases.append(case)
     return _suite(cases)
 
@@ -89,6 +89,12 @@ def data(gate: Gate) -> dict[str, Any]:
     """Everything that is shown of a gate, as plain values."""
     values = {
         "passed": gate.passed,
+        "verdict": gate.verdict,
+        "counts": gate.counts,
+        "run": gate.name,
+        "judge": gate.run.provenance.judge,
+        "queries": len(gate.run),
+        "when": gate.when.isoformat(timespec="seconds"),
         "checks": [check._asdict() | {"figures": _defined(check.figures)} for check in gate.checks],
         "by": gate.by,
         "baseline": None if gate.baseline is None else gate.baseline.name,
@@ -118,14 +124,10 @@ def undecided_junit(error: KaratError) -> str:
 
 def checks(gate: Gate) -> str:
     """One line for each check, then the remarks."""
-    rows = [
-        [
-            style(row.state, _STYLES[row.state]),
-            ", ".join(filter(None, (row.rule, sanitize(row.subject, cell_width(40))))),
-            row.text,
-        ]
-        for row in _rows(gate)
-    ]
+    rows = []
+    for verdict, rule, subject, text in _rows(gate):
+        about = ", ".join(filter(None, (rule, sanitize(subject, cell_width(40, 3)))))
+        rows.append([style(_STATES[verdict], _STYLES[verdict]), about, text])
     return "\n".join([text_table(rows), *map(paragraph, remarks(gate))])
 
 
@@ -140,18 +142,30 @@ def worst_queries(gate: Gate, count: int) -> str:
 
 
 def summary(gate: Gate) -> str:
-    """The number of checks that failed, or that are too small to tell."""
-    failed, small = sum(not check.passed for check in gate.checks), sum(check.unsure for check in gate.checks)
-    count = plural(len(gate.checks), "check", "checks")
-    text = f"{failed} of {count} failed" if failed else f"{count} passed"
-    return f"{text}, {small} too small to tell" if small else text
+    """The number of checks with each verdict, and how many of them are rules, slices and must-pass queries."""
+    found = gate.counts
+    counts = f"{found['passed']:,} passed, {found['undecided']:,} undecided, {found['failed']:,} failed"
+    kinds = {
+        plural(count, one, more): count
+        for one, more, count in (
+            ("rule", "rules", sum(check.by is None and check.query is None for check in gate.checks)),
+            ("slice", "slices", sum(check.by is not None for check in gate.checks)),
+            ("must-pass query", "must-pass queries", sum(check.query is not None for check in gate.checks)),
+        )
+    }
+    each = ", ".join(text for text, count in kinds.items() if count)
+    total = plural(len(gate.checks), "check", "checks")
+    return f"{counts} of {total}" + (f" ({each})" if sum(map(bool, kinds.values())) > 1 else "")
 
 
 def _heading(gate: Gate) -> str:
-    p, base = gate.run.provenance, gate.baseline
-    compared = "" if base is None else f" · baseline: {base.name}"
+    """The run, the baseline, the judge, the number of queries, and the time."""
+    baseline = "none" if gate.baseline is None else gate.baseline.source
     size = plural(len(gate.run), "query", "queries")
-    return sanitize(f"{p.source} · {size} · judge: {p.judge} · convention: {gate.run.convention.name}{compared}")
+    return sanitize(
+        f"run: {gate.name} · baseline: {baseline} · judge: {gate.run.provenance.judge} · {size} · "
+        f"convention: {gate.run.convention.name} · {gate.when:%Y-%m-%d %H:%M} UTC"
+    )
 
 
 def _suite(cases: list[ET.Element]) -> str:
@@ -166,44 +180,48 @@ def _suite(cases: list[ET.Element]) -> str:
 
 
 def _rows(gate: Gate) -> list[_Row]:
-    """The checks worth a line each, then the number of the others by state."""
+    """The checks worth a line each, then the number of the others by verdict."""
     rows: list[_Row] = []
-    for (rule, single), group in groupby(gate.checks, key=lambda c: (c.rule, c.slice is None and c.query is None)):
+    for (rule, by, many), group in groupby(gate.checks, key=lambda c: (c.rule, c.by, bool(c.by or c.query))):
         same = list(group)
-        if single:
+        if not many:
             rows += [_row(check) for check in same]
             continue
-        shown = sorted((check for check in same if not check.passed or _fell(check)), key=_severity)[:_SHOWN]
+        shown = sorted((check for check in same if check.failed or _fell(check)), key=_severity)[:_SHOWN]
         rows += [_row(check) for check in shown]
-        for state in _MARKS:
-            count = sum(_state(check) == state for check in same) - sum(_state(check) == state for check in shown)
-            if count:
-                few = ": too few queries to tell" if state == "SMALL" else ""
-                rows.append(_Row(state, rule, "", _others(count, same[0], gate) + few))
+        rest = [check for check in same if check not in shown]
+        for verdict, measured in product(_STATES, (True, False)):
+            if others := [c for c in rest if c.verdict == verdict and bool(c.figures or c.query) == measured]:
+                rows.append(_Row(verdict, rule, "", _others(others, by, some=bool(shown))))
     return rows
 
 
 def _row(check: Check) -> _Row:
-    return _Row(_state(check), check.rule, check.query or check.slice or "", sanitize(check.text))
+    return _Row(check.verdict, check.rule, subject(check), sanitize(check.text))
 
 
-def _others(count: int, like: Check, gate: Gate) -> str:
-    if like.query is not None:
-        return plural(count, "query", "queries")
-    return f"{plural(count, 'slice', 'slices')} by {sanitize(gate.by or '', 40)}"
+def subject(check: Check) -> str:
+    """The slice or the query of a check."""
+    return check.query or ("" if check.by is None else f"{check.by}: {check.slice}")
 
 
-def _state(check: Check) -> str:
-    return "FAIL" if not check.passed else "SMALL" if check.unsure else "PASS"
+def _others(checks: Sequence[Check], by: str | None, *, some: bool) -> str:
+    """The number of checks that have no line of their own, and why they are undecided."""
+    other = "other " if some else ""
+    noun = ("query", "queries") if by is None else ("slice", "slices")
+    text = plural(len(checks), *(other + form for form in noun)) + ("" if by is None else f" by {sanitize(by, 40)}")
+    if checks[0].verdict != "undecided":
+        return text
+    return f"{text}: {TOO_FEW if checks[0].figures else checks[0].text}"
 
 
 def _fell(check: Check) -> bool:
-    """True if a slice is too small to tell, but its mean fell."""
-    return check.unsure and check.figures.get("difference", 0.0) < 0
+    """True if a slice is undecided, but its mean fell."""
+    return check.verdict == "undecided" and check.figures.get("difference", 0.0) < 0
 
 
 def _severity(check: Check) -> tuple[bool, float]:
-    return check.passed, check.figures.get("difference", 0.0)
+    return not check.failed, check.figures.get("difference", 0.0)
 
 
 def _worst_details(gate: Gate) -> Markdown | None:

@@ -160,13 +160,38 @@ def _graded_by(note: Note, run: Run) -> str:
     )
 
 
+@sentence("unknown_field")
+def _unknown_field(note: Note, run: Run) -> str:
+    d = note.details
+    who = plural(note.count, f"{d['in']} has", f"{d['in']}s have")
+    return f'{who} a field "{d["field"]}" and no "{d["meant"]}": rename it if that is what it is.'
+
+
 # How items were ranked and scored: plan
 
 
 @sentence("reordered_by_score")
 def _reordered(note: Note, run: Run) -> str:
-    lists = plural(note.count, "list is", "lists are")
-    return f"{lists} not in the order of the scores. Scores decide: the greatest comes first, also for distances."
+    if note.sums.get("rising") == note.count:
+        lists = plural(note.count, "list has", "lists have")
+        return f"{lists} scores that rise down the list, as distances do: reversed by sorting the greatest first."
+    lists = plural(note.count, "list was not in the order of its", "lists were not in the order of their")
+    return f"{lists} scores: sorted by score, the greatest first."
+
+
+@sentence("order_kept")
+def _order_kept(note: Note, run: Run) -> str:
+    count, sums, metric = note.count, note.sums, note.details.get("metric")
+    have = plural(count, "list has", "lists have")
+    how = "that rise down the list, as distances do" if sums["rising"] == count else "that contradict its order"
+    if count > 1:
+        how = how.replace("its", "their")
+    effect = f"the first item would change in {plural(int(sums['first']), 'list', 'lists')}"
+    if metric is not None and sums["queries"]:
+        listed, by_score = (f"{sums[order] / sums['queries']:.3f}" for order in ("listed", "by_score"))
+        change = f"stay {listed}" if listed == by_score else f"be {by_score} instead of {listed}"
+        effect = f"{'their' if count > 1 else 'its'} {metric} would {change}"
+    return f'{have} scores {how}: the order is kept. Sorted by score (order="score"), {effect}.'
 
 
 @sentence("ties_by_id")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from karat._internal.display import plural, sanitize
+from karat.analysis.rules import NoDrop
 from karat.report.notes import too_few
 from karat.samples.notes import Note
 from karat.stats import ALPHA
@@ -54,13 +55,34 @@ def _comparison_note(note: Note) -> str:
 
 def gate_remarks(gate: Gate) -> list[str]:
     """How drops were tested, what can be detected, which queries have no score, and how the data was read."""
-    return [sanitize(line) for line in (*_power(gate), *_without_score(gate), *gate.run.remarks())]
+    lines = (*no_baseline(gate), *_power(gate), *_without_score(gate), *gate.run.remarks())
+    return [sanitize(line) for line in lines]
+
+
+def no_baseline(gate: Gate) -> list[str]:
+    """What is undecided without a baseline, and how to make one."""
+    if gate.baseline is not None or not any(check.verdict == "undecided" for check in gate.checks):
+        return []
+    path = gate.missing_baseline
+    if path is None:
+        why, how = "No baseline was given", "karat eval FILE -o main.parquet, then --baseline main.parquet"
+    else:
+        why, how = f"There is no baseline yet: {path} does not exist", f"karat eval FILE -o {path}"
+    must_pass = path is not None and any(check.query is not None for check in gate.checks)
+    which = "No-drop rules and must-pass queries are" if must_pass else "No-drop rules are"
+    others = "" if gate.verdict == "undecided" else "; the other rules were checked"
+    return [
+        f"{why}. {which} undecided{others}.",
+        f"To make a baseline, evaluate the main branch: {how}. If this run is good, its file can be the baseline.",
+    ]
 
 
 def _power(gate: Gate) -> list[str]:
     power = gate.power()
     if not power:
-        return [f"slices by {gate.by} were not checked: only no-drop rules apply to slices."] if gate.by else []
+        unused = gate.by and not any(isinstance(rule, NoDrop) for rule in gate.rules)
+        by = " and ".join(gate.by)
+        return [f"slices by {by} were not checked: only no-drop rules apply to slices."] if unused else []
     tests = plural(gate.drop_checks, "no-drop check", "no-drop checks")
     lines = [
         f"p: one-sided sign-flip test, corrected over {tests} (maxT); a drop with p <= {gate.limits.alpha:g} fails."
@@ -73,6 +95,8 @@ def _power(gate: Gate) -> list[str]:
             )
         elif gate.baseline is not None and not np.nan_to_num(gate.baseline.changes(gate.run, metric)).any():
             lines.append(f"{metric}: no query changed.")
+        else:
+            lines.append(f"{plural(queries, 'query is', 'queries are')} too few to detect a drop in {metric}.")
     return lines
 
 

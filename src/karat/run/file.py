@@ -23,7 +23,7 @@ from karat._internal.arrays import Ints, row_number, starts
 from karat._internal.display import valid_utf8
 from karat._internal.grammar import parse_call
 from karat._internal.output import atomic_path
-from karat.conventions import Convention
+from karat.conventions import CONVENTIONS, STANDARD, Convention
 from karat.errors import BadArgument, KaratError, RunFileError, first_line
 from karat.hits import Gold, Hits
 from karat.hits.totals import Totals
@@ -219,7 +219,7 @@ def _run(frame: pl.DataFrame, about: dict[str, Any]) -> Run:
         ids=frame["query_id"].to_list(),
         hits=hits,
         metrics=metrics,
-        convention=read_choices(about["convention"]),
+        convention=read_choices({"order": _older_order(provenance)} | about["convention"]),
         scores={name: frame[name].to_numpy() for name in names},
         provenance=provenance,
         query=frame["query"].to_list() if "query" in frame.columns else None,
@@ -237,6 +237,12 @@ def _of_judge_name(name: str) -> dict[str, Any]:
     compares = {"ids": "id", "contains": "quote", "spans": "span", "claims": "claim", "relevance": "claim"}
     kind = "doc" if call.named.get("at") == "doc" else compares.get(call.name, "text")
     return {"compares": kind, "judge_settings": dict(call.named)}
+
+
+def _older_order(provenance: Provenance) -> str:
+    """The order of lists in files that do not name it: sorted by score, which matters only if a note says so."""
+    sorted_lists = any(note.kind in ("reordered_by_score", "ties_by_id") for note in provenance.notes)
+    return "score" if sorted_lists else CONVENTIONS.get(provenance.convention, STANDARD).order
 
 
 def _hits(frame: pl.DataFrame, *, open_gold: bool) -> Hits:

@@ -103,6 +103,8 @@ class Rankings(Protocol):
     """The fields that at least one item has."""
     plain: bool
     """True if the items are bare strings, which may be ids or texts."""
+    notes: tuple[Note, ...]
+    """What was noticed when the items were read."""
 
     @property
     def infinite(self) -> int:
@@ -139,6 +141,8 @@ class GoldItems(NamedTuple):
     types: KeyTypes = KeyTypes(strings=False, numbers=True)
     complete: frozenset[Field] | None = None
     """The fields that every item has, if not all columns are complete."""
+    notes: tuple[Note, ...] = ()
+    """What was noticed when the items were read."""
 
     @property
     def all_fields(self) -> frozenset[Field]:
@@ -296,6 +300,11 @@ class Side(NamedTuple):
     texts: Mapping[str, list[str | None]] = {}
     """The query, answer and response of each query, as far as given."""
     meta: Mapping[str, list[Any]] = {}
+
+    @property
+    def all_notes(self) -> tuple[Note, ...]:
+        """The notes on the table and on its items."""
+        return (*self.notes, *self.data.notes)
 
 
 def rows_of(gold_ids: list[str], ids: list[str]) -> list[int | None]:

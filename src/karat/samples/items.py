@@ -13,7 +13,9 @@ import numpy as np
 from karat._internal.arrays import starts
 from karat.errors import InputError, nearest, shorten
 from karat.samples.columns import Field, GoldItems, Rankings, gold_of_dicts
+from karat.samples.dialects import LONG
 from karat.samples.keys import Where, check_items, is_id, key_types
+from karat.samples.notes import Note
 from karat.samples.rankings.dicts import Dicts
 from karat.samples.rankings.lists import Lists
 
@@ -30,6 +32,8 @@ _BARE: tuple[Field, ...] = ("id", "text")
 _RANGED: tuple[Field, ...] = ("id", "text", "doc", "start", "end")
 """The fields of an empty column: no item lacks one."""
 _MAX_OFFSET = 2**53
+_SIMILAR = 0.8
+"""How similar the name of an unknown field must be to a known one to be noted."""
 _SAMPLED = 1000
 """The number of rows whose items decide the layout of a column."""
 
@@ -44,10 +48,16 @@ class Records(NamedTuple):
     """The fields that every item has."""
     numbers: list[Sequence[float]] | None
     """Scores or grades, if any item has one."""
+    notes: tuple[Note, ...] = ()
 
 
-def rankings_of(column: list[Any], ids: Sequence[str], where: Where, texts: list[Any] | None = None) -> Rankings:
-    """Rankings from a column of lists (of strings, records or pairs) or of dicts of scores."""
+def rankings_of(
+    column: list[Any], ids: Sequence[str], where: Where, texts: list[Any] | None = None, *, listed: bool = True
+) -> Rankings:
+    """Rankings from a column of lists (of strings, records or pairs) or of dicts of scores.
+
+    With `listed=False` the lists have no order of their own.
+    """
     if _all_mappings(column):
         _check_types((next(iter(scored)) for scored in column[:_SAMPLED] if scored), column, where, "retrieved")
         return Dicts(column, ids)
@@ -63,7 +73,8 @@ def rankings_of(column: list[Any], ids: Sequence[str], where: Where, texts: list
         types = {dict}
     if any(issubclass(kind, Mapping) for kind in types):
         read = _records(lists, where, "retrieved", "score")
-        return Lists(read.columns, ids, scores=read.numbers, complete=read.complete)
+        own = [listed and not isinstance(given, Mapping) for given in column]
+        return Lists(read.columns, ids, scores=read.numbers, listed=own, complete=read.complete, notes=read.notes)
     _check_types(ends, lists, where, "retrieved")
     return Lists(dict.fromkeys(_BARE if ends else _RANGED, lists), ids, plain=True)
 
@@ -86,7 +97,7 @@ def gold_of(column: list[Any], ids: Sequence[str], where: Where, texts: list[Any
         read = _records(lists, where, "gold", "grade")
         grade = np.ones(len(flat)) if read.numbers is None else np.array(list(chain.from_iterable(read.numbers)), float)
         columns = {field: list(chain.from_iterable(rows)) for field, rows in read.columns.items()}
-        return GoldItems(columns, grade, start, complete=read.complete)
+        return GoldItems(columns, grade, start, complete=read.complete, notes=read.notes)
     if not types.strings:
         check_items(lists, where, "gold" if texts is None else "gold_ids")
     bare: dict[Field, Sequence[Any]] = dict.fromkeys(_BARE if flat else _RANGED, flat)
@@ -117,7 +128,21 @@ def _records(lists: list[Sequence[Any]], where: Where, side: str, number: str) -
     numbers: list[Sequence[float]] | None = None
     if number in used:
         numbers = [[_number(item, number, where, row, side) for item in items] for row, items in enumerate(rows)]
-    return Records(columns, complete, numbers)
+    return Records(columns, complete, numbers, _unknown_fields(rows, used, side, number))
+
+
+def _unknown_fields(rows: list[list[Record]], used: set[str], side: str, number: str) -> tuple[Note, ...]:
+    """Notes on fields that are not used, but have a name like one that is, in records that lack it."""
+    notes = []
+    for name in sorted(map(str, used - {*_FIELDS, number})):
+        meant = number if name in LONG[number] else nearest(name, (*_FIELDS, number), cutoff=_SIMILAR)
+        having = [item for items in rows for item in items if name in item and meant not in item]
+        if meant == number:
+            having = [item for item in having if isinstance(item[name], int | float)]
+        if meant is not None and having:
+            details = {"in": f"{side} record", "field": name, "meant": meant}
+            notes.append(Note("unknown_field", len(having), details=details))
+    return tuple(notes)
 
 
 def _record(item: Any, where: Where, row: int, side: str) -> Record:
@@ -192,8 +217,13 @@ def _no_field(rows: list[list[Record]], where: Where, side: str) -> InputError:
 def _number(item: Record, name: str, where: Where, row: int, side: str) -> float:
     """The score, which every record must have, or the grade, which defaults to 1."""
     value = item.get(name, 1.0 if name == "grade" else None)
+    if value is None:
+        typo = next((given for given in item if given not in _FIELDS and nearest(given, [name])), None)
+        hint = f'rename "{typo}" to "{name}"' if typo else None
+        problem = f'{where(row)}: a {side} record has no "{name}", but others have one'
+        raise InputError(problem, got=dict(item), hint=hint)
     try:
-        number = nan if isinstance(value, bool | str) else float(value)  # type: ignore[arg-type]
+        number = nan if isinstance(value, bool | str) else float(value)
     except (TypeError, ValueError, OverflowError):
         number = nan
     if number != number or (name == "grade" and not isfinite(number)):
@@ -246,7 +276,7 @@ def _as_list(value: Any, where: Where, row: int, field: str) -> Sequence[Any]:
         plain = value.tolist() if hasattr(value, "tolist") else value.to_list()
         if isinstance(plain, list):
             return plain
-    kind = "null" if value is None else f"a {type(value).__name__}"
+    kind = "missing or null" if value is None else f"a {type(value).__name__}"
     why = ", which has no order" if isinstance(value, set | frozenset) else ""
     hint = "[] if there is nothing" if value is None else "list(…)" if isinstance(value, Iterable) else None
     raise InputError(f'{where(row)}: field "{field}" is {kind}{why}; expected a list', got=value, hint=hint)

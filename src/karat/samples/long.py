@@ -12,7 +12,7 @@ from karat._internal.threads import in_parallel
 from karat.errors import InputError
 from karat.samples.columns import Field, GoldItems, Side
 from karat.samples.dialects import LONG, long_column, misnamed, no_column
-from karat.samples.items import BUILD, SYNONYMS
+from karat.samples.items import SYNONYMS, gold_of, rankings_of
 from karat.samples.keys import by_id, key_types
 from karat.samples.notes import Note
 from karat.samples.rankings.table import Table
@@ -108,7 +108,9 @@ class LongTable(NamedTuple):
         for name, record in zip(ids.to_list(), frame.select(list(names)).rename(names).to_dicts(), strict=True):
             grouped.setdefault(name, []).append(record)
         queries = list(grouped)
-        return Side(queries, BUILD[side](list(grouped.values()), queries, by_id(queries)), self.source)
+        rows, where = list(grouped.values()), by_id(queries)
+        data = gold_of(rows, queries, where) if side == "gold" else rankings_of(rows, queries, where, listed=False)
+        return Side(queries, data, self.source)
 
     def ids(self, role: str) -> pl.Series:
         """The query or item ids as text."""

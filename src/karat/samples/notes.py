@@ -26,10 +26,13 @@ class Note:
     examples: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
     """Other values for the sentence. Notes with different details are not merged."""
+    sums: Mapping[str, float] = field(default_factory=dict)
+    """Other numbers that are added up when notes are merged."""
 
     def to_dict(self) -> dict[str, Any]:
         """The note as plain values, without empty fields."""
         values = {"kind": self.kind, "count": self.count, "of": self.of, "examples": list(self.examples)}
+        values["sums"] = dict(self.sums)
         return {name: value for name, value in values.items() if value} | dict(self.details)
 
     @classmethod
@@ -37,9 +40,9 @@ class Note:
         """The note from `to_dict`; a sentence from a run file of karat 0.1 stays a sentence."""
         if isinstance(given, str):
             return cls.of_text(given)
-        known = {"kind", "count", "of", "examples"}
-        details = {name: value for name, value in given.items() if name not in known}
-        return cls(given["kind"], given.get("count", 0), given.get("of", 0), tuple(given.get("examples", ())), details)
+        known = {name: given[name] for name in ("count", "of", "sums") if name in given}
+        details = {name: value for name, value in given.items() if name not in {"kind", "examples", *known}}
+        return cls(given["kind"], examples=tuple(given.get("examples", ())), details=details, **known)
 
     @classmethod
     def of_text(cls, text: str) -> Note:
@@ -73,7 +76,9 @@ def merge_notes(parts: Iterable[Sequence[Note]]) -> tuple[Note, ...]:
         for place, other in enumerate(merged):
             if other.kind == note.kind and other.details == note.details:
                 examples = (*other.examples, *note.examples)[:EXAMPLES]
-                merged[place] = replace(other, count=other.count + note.count, of=other.of + note.of, examples=examples)
+                sums = {name: other.sums.get(name, 0) + note.sums.get(name, 0) for name in {**other.sums, **note.sums}}
+                total = other.count + note.count
+                merged[place] = replace(other, count=total, of=other.of + note.of, examples=examples, sums=sums)
                 break
         else:
             merged.append(note)

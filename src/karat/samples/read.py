@@ -71,7 +71,7 @@ def read_test_set(samples: Any) -> Samples:
         gold=gold.data,
         query=gold.texts.get("query"),
         meta=gold.meta,
-        reading=Reading(source=source, notes=gold.notes),
+        reading=Reading(source=source, notes=gold.all_notes),
     )
 
 
@@ -89,13 +89,15 @@ def samples_of(
 def _samples(table: QueryTable) -> Samples:
     ids = table.ids()
     texts: dict[str, Any] = dict(table.texts())
+    retrieved, gold = table.side("retrieved", ids), table.side("gold", ids)
+    notes = (*table.notes(), *retrieved.notes, *gold.notes)
     return Samples(
         ids=ids,
-        retrieved=table.side("retrieved", ids),
-        gold=table.side("gold", ids),
+        retrieved=retrieved,
+        gold=gold,
         **texts,
         meta=table.meta(),
-        reading=Reading(source=table.source, notes=table.notes(), skipped=table.skipped),
+        reading=Reading(source=table.source, notes=notes, skipped=table.skipped),
     )
 
 
@@ -206,7 +208,7 @@ def _join(left: Side, right: Side) -> Samples:
     if left.ids is None and len(left.data) != size:
         problem = f"{len(left.data)} rankings, but gold for {size} queries"
         raise InputError(problem, hint="give both the same length, or dicts by query id")
-    ids = right.ids or numbered(size)
+    ids, notes = right.ids or numbered(size), (*left.all_notes, *right.all_notes)
     rows: Sequence[int | None] = range(size)
     missing = None
     if left.ids is not None and left.ids != ids:
@@ -216,7 +218,7 @@ def _join(left: Side, right: Side) -> Samples:
     absent = 0 if missing is None else int(missing.sum())
     reading = Reading(
         source="data" if (left.source, right.source) == ("retrieved", "gold") else f"{left.source}, {right.source}",
-        notes=(*left.notes, *right.notes),
+        notes=notes,
         missing=absent,
         extra=0 if left.ids is None else len(left.ids) - size + absent,
     )

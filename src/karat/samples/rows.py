@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from karat.errors import InputError, shorten
+from karat.errors import InputError, nearest, shorten
 from karat.samples.columns import Side, check_ids
 from karat.samples.dialects import Dialect, dialect_of, is_long, no_column
 from karat.samples.files import Rows
@@ -16,6 +16,8 @@ from karat.samples.notes import Note
 
 _KNOWN = {"id", "query", "answer", "response", "meta", "retrieved", "retrieved_ids", "gold", "gold_ids"}
 TEXTS = ("query", "answer", "response")
+_TYPO, _SIMILAR = 0.7, 0.8
+"""How similar a name must be to that of a known field: in an error, where the field is missing, and in a note."""
 
 
 class QueryTable(NamedTuple):
@@ -37,9 +39,24 @@ class QueryTable(NamedTuple):
         items, item_ids = self.columns.get(side), self.columns.get(f"{side}_ids")
         if items is None and item_ids is None:
             raise no_column(side, self.given, self.source)
-        if item_ids is None:
-            return BUILD[side](items, ids, self.where)
-        return BUILD[side](item_ids, ids, self.where, items)
+        try:
+            if item_ids is None:
+                return BUILD[side](items, ids, self.where)
+            return BUILD[side](item_ids, ids, self.where, items)
+        except InputError:
+            self._refuse_typo(side)
+            self._refuse_typo(f"{side}_ids")
+            raise
+
+    def _refuse_typo(self, field: str) -> None:
+        """Refuse the first row that lacks a field which the other rows have, but has one of a similar name."""
+        name = next((theirs for theirs, ours in self.renamed.items() if ours == field), field)
+        unknown = [other for other in self.columns if other not in _KNOWN and nearest(other, [name], cutoff=_TYPO)]
+        for row in [row for row, value in enumerate(self.columns.get(field, ())) if value is None]:
+            if typo := next((other for other in unknown if self.columns[other][row] is not None), None):
+                given = [other for other, column in self.columns.items() if column[row] is not None]
+                hint = f'rename "{typo}" to "{name}"'
+                raise InputError(f'{self.where(row)}: no field "{name}"', got=given, hint=hint)
 
     def read_side(self, side: str) -> Side:
         """The rankings or the gold, with everything else that the table has on the queries."""
@@ -56,6 +73,7 @@ class QueryTable(NamedTuple):
             try:
                 as_id(value)
             except InputError as error:
+                self._refuse_typo("id")
                 raise InputError(f'{self.where(row)}: field "id": {error.problem}') from error
         ids = as_ids(given)
         check_ids(ids, self.source)
@@ -79,7 +97,18 @@ class QueryTable(NamedTuple):
         """A note on the columns that were renamed, if any."""
         columns = ", ".join(f"{theirs} → {ours}" for theirs, ours in self.renamed.items())
         details = {"source": self.source, "dialect": self.dialect.name, "columns": columns}
-        return (Note("columns_renamed", details=details),) if columns else ()
+        renamed = (Note("columns_renamed", details=details),) if columns else ()
+        return (*renamed, *self._unknown_fields())
+
+    def _unknown_fields(self) -> Iterator[Note]:
+        """Notes on fields with a name like that of a text, in rows that lack the text."""
+        for name, column in self.columns.items():
+            if name in _KNOWN or (meant := nearest(name, TEXTS, cutoff=_SIMILAR)) is None:
+                continue
+            texts = self.columns.get(meant, [None] * self.size)
+            count = sum(own is not None and text is None for own, text in zip(column, texts, strict=True))
+            if count:
+                yield Note("unknown_field", count, details={"in": "sample", "field": name, "meant": meant})
 
     def take(self, rows: Sequence[int]) -> QueryTable:
         """Only these rows, in this order."""

@@ -14,7 +14,7 @@ class Sample(msgspec.Struct, kw_only=True, omit_defaults=True):
     `id, text, doc, start, end, score, grade, group`. A dict of items gives scores or grades.
 
     Args:
-        retrieved: the results, best first, or a dict of scores.
+        retrieved: the results, best first, whatever their scores; or a dict of scores.
         gold: the relevant items, or a dict of grades.
         id: the id of the query; its row number by default.
         query: the text of the query.

@@ -17,7 +17,7 @@ from karat.samples.files import Rows
 from karat.samples.frames import of_rows
 from karat.samples.keys import numbered
 from karat.samples.long import ids_of
-from karat.samples.notes import Note
+from karat.samples.notes import Note, merge_notes
 from karat.samples.read import by_text, check_same_ids, samples_of, side_of
 from karat.samples.sources import Source
 from karat.scale.pieces import Cut, MemoryLimits, Piece, Pieces, Scattered, by_query, estimate_memory, whole_queries
@@ -80,7 +80,7 @@ class Whole:
         self._skipped = 0
 
     def __iter__(self) -> Iterator[Samples]:
-        data, before, self._skipped = self._data, 0, 0
+        data, before, self._skipped, self._notes = self._data, 0, 0, ()
         for piece in data.pieces():
             if isinstance(piece, Rows) and not piece.rows:
                 self._skipped += piece.skipped
@@ -96,7 +96,7 @@ class Whole:
             if before and samples.ids == numbered(size):  # they have no ids
                 samples = replace(samples, ids=[str(number) for number in range(before + 1, before + size + 1)])
             before += size
-            self._notes = samples.reading.notes
+            self._notes = merge_notes([self._notes, samples.reading.notes])
             self._skipped += samples.reading.skipped
             yield samples
 
@@ -125,6 +125,7 @@ class Joined:
     def _reset(self) -> None:
         self._seen: dict[str, None] = {}
         self._left = Side(None, None, self._data.source.name)
+        self._notes: tuple[Note, ...] = ()
         self._missing = 0
 
     def __iter__(self) -> Iterator[Samples]:
@@ -171,6 +172,7 @@ class Joined:
             raise InputError(f'{left.source}: two samples have the same id "{twice}"')
         self._seen |= dict.fromkeys(ids)
         self._left = left
+        self._notes = merge_notes([self._notes, left.all_notes])
         known = [row for row, query in enumerate(ids) if query in self._row_of]
         if known:
             data = left.data if len(known) == len(ids) else left.data.take(known)
@@ -214,7 +216,7 @@ class Joined:
         """How the data was read."""
         return Reading(
             source=f"{self._data.source.name}, {self._gold.source}",
-            notes=(*self._left.notes, *self._gold.notes),
+            notes=(*self._notes, *self._gold.all_notes),
             missing=self._missing,
             extra=len(self._seen) - len(self.order) + self._missing,
         )

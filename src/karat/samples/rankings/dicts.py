@@ -17,6 +17,7 @@ from karat.conventions import Convention
 from karat.errors import InputError
 from karat.samples.columns import Field, Found, Keys, bad_number
 from karat.samples.keys import as_id, number_of
+from karat.samples.notes import Note
 from karat.samples.rankings.score_order import (
     Matrix,
     ScoreArray,
@@ -50,6 +51,7 @@ class Dicts:
     all_fields: frozenset[Field] = frozenset(("id", "text"))
     any_fields = all_fields
     plain = True
+    notes: tuple[Note, ...] = ()
 
     def __init__(self, dicts: list[Scored], ids: Sequence[str]) -> None:
         self.dicts = dicts

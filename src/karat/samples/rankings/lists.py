@@ -1,4 +1,4 @@
-"""Rankings as lists of ids, texts or records, best first or with scores."""
+"""Rankings as lists of ids, texts or records: best first, or ordered by their scores."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from karat.conventions import Convention
 from karat.errors import InputError
 from karat.samples.columns import Field, Found, Keys, RepeatedKey
 from karat.samples.keys import as_id, by_id, check_items, number_of, without_copies
+from karat.samples.notes import Note
 from karat.samples.rankings.score_order import order
 
 _NULL = -1
@@ -30,15 +31,20 @@ class Lists:
         ids: Sequence[str],
         *,
         scores: list[Sequence[float]] | None = None,
+        listed: Sequence[bool] | None = None,
         plain: bool = False,
         complete: frozenset[Field] | None = None,
+        notes: tuple[Note, ...] = (),
     ) -> None:
+        """`listed` is False for rankings without an order of their own, as from long tables; by default all True."""
         self.columns = columns
         self.all_fields = frozenset(columns) if complete is None else complete
         self.any_fields = frozenset(columns)
         self.ids = ids
         self.scores = scores
+        self.listed = [True] * len(ids) if listed is None else listed
         self.plain = plain
+        self.notes = notes
         self._orders: dict[tuple[object, ...], list[Sequence[int]]] = {}
 
     def __len__(self) -> int:
@@ -49,7 +55,8 @@ class Lists:
         columns = {field: _take(column, rows) for field, column in self.columns.items()}
         ids = ["" if row is None else self.ids[row] for row in rows]
         scores = None if self.scores is None else _take(self.scores, rows)
-        return Lists(columns, ids, scores=scores, plain=self.plain, complete=self.all_fields)
+        listed = [row is None or self.listed[row] for row in rows]
+        return Lists(columns, ids, scores=scores, listed=listed, plain=self.plain, complete=self.all_fields)
 
     def without(self, ids: Sequence[str]) -> Lists:
         """The rankings, each without the item of the given id."""
@@ -61,14 +68,11 @@ class Lists:
         ]
         columns = {field: _pick(column, kept) for field, column in self.columns.items()}
         scores = None if self.scores is None else _pick(self.scores, kept)
-        return Lists(columns, self.ids, scores=scores, plain=self.plain, complete=self.all_fields)
+        return Lists(columns, self.ids, scores=scores, listed=self.listed, plain=self.plain, complete=self.all_fields)
 
     def sorted_scores(self, c: Convention) -> Iterator[Sequence[float]] | None:
         """The scores of each query, best first; None if there are no scores."""
-        if self.scores is None:
-            return None
-        pairs = zip(self.scores, self._best_first(c), strict=True)
-        return ([scores[i] for i in best] for scores, best in pairs)
+        return None if self.scores is None else iter(self._sort(self.scores, c))
 
     def each(self, field: Field, c: Convention) -> Iterator[Sequence[Any]]:
         """One field of all items of each query, best first."""
@@ -112,37 +116,49 @@ class Lists:
         return sum(map(isinf, chain.from_iterable(self.scores or ())))
 
     @cached_property
-    def reordered(self) -> int:
-        """The number of rankings that are not sorted by score."""
-        return sum(any(low < high for low, high in pairwise(scores)) for scores in self.scores or ())
+    def contradicted(self) -> list[int]:
+        """The lists in which a score is greater than one listed before it."""
+        every = enumerate(zip(self.scores or (), self.listed, strict=False))
+        return [row for row, (scores, listed) in every if listed and list(scores) != sorted(scores, reverse=True)]
 
-    @cached_property
+    @property
     def tied(self) -> int:
-        """The number of rankings with adjacent items of equal score."""
-        return sum(any(one == other for one, other in pairwise(scores)) for scores in self.scores or ())
+        """The number of lists with items of equal score."""
+        return sum(listed and len(set(s)) < len(s) for s, listed in zip(self.scores or (), self.listed, strict=False))
+
+    def keeps_order(self, c: Convention) -> bool:
+        """True if a convention leaves every ranking as it is listed."""
+        return self.scores is None or (c.order == "listed" and all(self.listed))
 
     def _in_order(self, field: Field, c: Convention) -> list[Sequence[Any]]:
-        """One field of all items, best first: as given, or by score."""
-        column = self.columns[field]
-        if self.scores is None:
-            return column
-        return [[items[i] for i in best] for items, best in zip(column, self._best_first(c), strict=True)]
+        """One field of all items, best first."""
+        return self._sort(self.columns[field], c)
 
-    def _best_first(self, c: Convention) -> list[Sequence[int]]:
+    def _sort(self, column: list[Sequence[Any]], c: Convention) -> list[Sequence[Any]]:
+        """A column with the items of each ranking best first: as listed, or by score."""
+        if self.keeps_order(c):
+            return column
+        return [[items[i] for i in best] for items, best in zip(column, self.best_first(c), strict=True)]
+
+    def best_first(self, c: Convention) -> list[Sequence[int]]:
         """The order of each ranking, the same for all columns; ties are broken by id or text, or stay as given."""
         last = c.duplicates == "last"
-        key = (c.ties, c.scores, last)
+        key = (c.order, c.ties, c.scores, last)
         if key not in self._orders:
             by = next((self.columns[field] for field in ("id", "text") if field in self.all_fields), None)
             c = c if by is not None else replace(c, ties="given")
             names = by or [[""] * len(scores) for scores in self.scores or ()]
-            pairs = zip(self.scores or (), names, strict=True)
-            self._orders[key] = [_order(scores, list(map(as_id, own)), c, last=last) for scores, own in pairs]
+            every = zip(self.scores or (), names, self.listed, strict=True)
+            self._orders[key] = [
+                range(len(scores)) if listed and c.order == "listed" else _order(scores, own, c, last=last)
+                for scores, own, listed in every
+            ]
         return self._orders[key]
 
 
-def _order(scores: Sequence[float], ids: list[str], c: Convention, *, last: bool) -> list[int]:
+def _order(scores: Sequence[float], items: Sequence[Any], c: Convention, *, last: bool) -> list[int]:
     """The items from the best score to the worst; with `last`, only the last of several copies."""
+    ids = list(map(as_id, items))
     if not last or len(set(ids)) == len(ids):
         return order(scores, ids, c)
     kept = without_copies(list(range(len(ids))), ids.__getitem__, c.duplicates)

@@ -15,6 +15,7 @@ from karat._internal.display import valid_utf8
 from karat._internal.threads import in_parallel
 from karat.conventions import Convention
 from karat.samples.columns import Field, Found, Keys
+from karat.samples.notes import Note
 from karat.samples.rankings.score_order import CELLS, Tied, as_rows, blocks, order, precision_of, ranks, sort_rows
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ class Table:
     all_fields: frozenset[Field] = frozenset(("id", "text"))
     any_fields = all_fields
     plain = True
+    notes: tuple[Note, ...] = ()
 
     def __init__(self, item: pl.Series, start: Ints, scores: Floats | None) -> None:
         self.item = item

@@ -56,6 +56,7 @@ def evaluate(
     at: Literal["item", "doc"] = "item",
     tokens: Counter = words,
     convention: str | Convention = "standard",
+    order: Literal["listed", "score"] | None = None,
     max_queries: int = _MAX_QUERIES,
 ) -> Evaluated:
     """Evaluate Spark tables on the executors of a cluster.
@@ -69,6 +70,7 @@ def evaluate(
         at: "item", or "doc" to compare documents.
         tokens: counts the tokens of a text, for token budgets.
         convention: the definition of the metrics.
+        order: "score" sorts arrays of items by their scores, as in `karat.evaluate`.
         max_queries: the largest number of queries that the run holds. Up to this number it is the run that
             `karat.evaluate` returns.
 
@@ -81,7 +83,7 @@ def evaluate(
     need_spark()
     from karat.scale.spark.tables import count_queries, look, prepare
 
-    plan = Plan.of(metrics, judge, convention, at=at, tokens=tokens)
+    plan = Plan.of(metrics, judge, convention, at=at, tokens=tokens, order=order)
     with spark_errors():
         prepared = prepare(data, gold)
         queries = count_queries(prepared)

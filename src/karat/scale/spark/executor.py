@@ -195,7 +195,7 @@ def _all_missing(gold: pl.DataFrame) -> Samples:
         response=side.texts.get("response"),
         meta=side.meta,
         missing=np.ones(len(ids), bool),
-        reading=Reading(notes=side.notes, missing=len(ids)),
+        reading=Reading(notes=side.all_notes, missing=len(ids)),
     )
 
 

@@ -1,0 +1,153 @@
+"""A gate on GitHub Actions: annotations, at the lines of queries in the golden file; a step summary; outputs."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from karat._internal.display import number, sanitize
+from karat.analysis.gate import Gate, read_ids
+from karat.analysis.rules import Check
+from karat.errors import KaratError
+from karat.report.gate import subject, summary
+from karat.report.remarks import no_baseline
+from karat.samples.dialects import DIALECTS, LONG
+from karat.samples.keys import as_id
+
+SUMMARY_BYTES = 1_000_000
+"""The largest step summary: GitHub shows none above 1 MiB."""
+_SHOWN = 10
+"""GitHub shows this many annotations of a kind per step."""
+_CUT = "\n\n… The summary was cut here: GitHub shows at most 1 MB. `karat gate --markdown FILE` writes all of it.\n"
+_TITLE = "karat gate"
+_ID_NAMES = {theirs for dialect in DIALECTS for theirs, ours in dialect.fields.items() if ours == "id"} | {
+    name for name in LONG["query"] if name != "query"
+}
+_JSON_ID = re.compile(rf'"(?:{"|".join(sorted(_ID_NAMES))})"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)')
+_ESCAPES = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+_PROPERTY_ESCAPES = {**_ESCAPES, ":": "%3A", ",": "%2C"}
+
+
+class Place(NamedTuple):
+    """A line of a file."""
+
+    file: str
+    line: int
+
+
+def workflow_command(kind: str, message: str, **properties: object) -> str:
+    """A workflow command such as `::error file=…,line=…::message`, in which the values are escaped."""
+    given = ",".join(f"{name}={_escape(str(value), _PROPERTY_ESCAPES)}" for name, value in properties.items())
+    return f"::{kind}{' ' if given else ''}{given}::{_escape(sanitize(message), _ESCAPES)}"
+
+
+def _escape(text: str, escapes: Mapping[str, str]) -> str:
+    return "".join(escapes.get(char, char) for char in text)
+
+
+def annotate(gate: Gate, places: Mapping[str, Place]) -> list[str]:
+    """An error per failed check, those of slices last, at the line of a must-pass query; a warning if undecided."""
+    failed = sorted((check for check in gate.checks if check.failed), key=lambda check: check.by is not None)
+    lines = [_error(check, places) for check in failed]
+    if len(lines) > _SHOWN:
+        more = len(lines) - _SHOWN + 1
+        lines[_SHOWN - 1 :] = [workflow_command("error", f"{more} more checks failed: {summary(gate)}", title=_TITLE)]
+    if gate.counts["undecided"]:
+        kind = "error" if gate.verdict == "undecided" else "warning"
+        lines.append(workflow_command(kind, " ".join([f"{summary(gate)}.", *no_baseline(gate)]), title=_TITLE))
+    return lines
+
+
+def _error(check: Check, places: Mapping[str, Place]) -> str:
+    about = ", ".join(filter(None, (check.rule, subject(check))))
+    place = places.get(check.query or "")
+    where = {} if place is None else {"file": place.file, "line": place.line}
+    return workflow_command("error", f"{about}: {check.text}", **where, title=_TITLE)
+
+
+def undecided_annotation(error: KaratError) -> str:
+    """The annotation if the gate could not be decided."""
+    return workflow_command("error", " ".join(map(str.strip, str(error).splitlines())), title=_TITLE)
+
+
+def outputs(gate: Gate | None) -> str:
+    """Lines for `$GITHUB_OUTPUT`: the verdict, the number of checks, and the first metric; None: an error."""
+    if gate is None:
+        return "passed=false\nverdict=undecided\n"
+    metric = gate.rules[0].metric
+    values = {
+        "passed": str(gate.passed).lower(),
+        "verdict": gate.verdict,
+        "checks": len(gate.checks),
+        **{f"checks_{verdict}": count for verdict, count in gate.counts.items()},
+        "metric": metric,
+        "mean": number(gate.run.mean[metric], 6),
+    }
+    return "".join(f"{name}={sanitize(str(value))}\n" for name, value in values.items())
+
+
+def step_summary(text: str, used: int = 0) -> str:
+    """The Markdown for `$GITHUB_STEP_SUMMARY`, cut at the end of a line if the file would become too large."""
+    room = SUMMARY_BYTES - used
+    if len(text.encode()) <= room:
+        return text
+    close = "\n\n</details>"
+    kept = text.encode()[: max(0, room - len((close + _CUT).encode()))].decode(errors="ignore").rpartition("\n")[0]
+    return kept + (close if kept.count("<details>") > kept.count("</details>") else "") + _CUT
+
+
+def find_places(ids: Iterable[str], golden: Iterable[Path], listed: Path | None, root: Path | None) -> dict[str, Place]:
+    """The lines of these queries: in the first golden file that has them, else in the file that lists them.
+
+    Paths are relative to the root.
+    """
+    wanted, places = set(ids), dict[str, Place]()
+    sources = [(path, _query_lines(path)) for path in golden]
+    if listed is not None:
+        sources.append((listed, iter(read_ids(listed).items())))
+    for path, lines in sources:
+        for query, line in lines:
+            if query in wanted and query not in places:
+                places[query] = Place(_relative(path, root), line)
+    return places
+
+
+def _relative(path: Path, root: Path | None) -> str:
+    if root is not None and path.resolve().is_relative_to(root.resolve()):
+        path = path.resolve().relative_to(root.resolve())
+    return path.as_posix()
+
+
+def _query_lines(path: Path) -> Iterator[tuple[str, int]]:
+    """The id of the query on each line of a JSON, JSONL, CSV, TSV or TREC file; nothing for other files."""
+    try:
+        lines = path.read_text("utf-8-sig").splitlines()
+    except (OSError, ValueError):
+        return
+    filled = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    if path.suffix in {".csv", ".tsv"}:
+        cells = [next(csv.reader([line], delimiter="\t" if path.suffix == ".tsv" else ",")) for _, line in filled]
+        column = next((i for i, name in enumerate(cells[0]) if name.lower() in _ID_NAMES), None) if cells else None
+        for row, ((number, _), own) in enumerate(zip(filled[1:], cells[1:], strict=True), 1):
+            yield (str(row) if column is None else own[column] if column < len(own) else ""), number
+    elif path.suffix == ".json":
+        for number, line in filled:
+            yield from ((as_id(json.loads(found)), number) for found in _JSON_ID.findall(line))
+    else:
+        for row, (number, line) in enumerate(filled, 1):
+            yield _line_id(line, row), number
+
+
+def _line_id(line: str, row: int) -> str:
+    """The id in a line of JSONL, by default the number of the row; else the first word."""
+    if not line.lstrip().startswith("{"):
+        return line.split(maxsplit=1)[0]
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return ""
+    return next((as_id(record[name]) for name in _ID_NAMES if isinstance(record.get(name), str | int)), str(row))
