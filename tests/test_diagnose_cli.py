@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import karat
+from karat.judges import find_judge
 
 KARAT = str(Path(sys.executable).with_name("karat"))
 QUOTE = "The museum is closed on Mondays and on public holidays. Tickets are sold at the door until five."
@@ -57,9 +58,9 @@ def test_the_whole_run(run_file):
     assert "nearly equal · 1 of 2" in out
     assert "rank 2 is nearly equal (similarity 0.98)" in out
     assert "not retrieved · 1 of 2" in out
-    assert "counted as found (judge fuzzy), recall@2 would be 0.750." in out
+    assert "The judge fuzzy counts such items: recall@2 is 0.750 with it, 0.250 now." in out
     assert "Unknown" in out
-    assert "diagnose RUN q1" in out
+    assert f"diagnose {run_file} q1  one query in full" in out
 
 
 def test_one_query_in_full(run_file):
@@ -124,6 +125,107 @@ def test_errors(run_file, tmp_path):
     assert "k is a whole number" in call("diagnose", run_file, "--k", "0", code=2)
     (tmp_path / "broken.parquet").write_text("nonsense")
     assert "is not a run file" in call("diagnose", tmp_path / "broken.parquet", code=2)
+
+
+class Silent:
+    """Judges no query."""
+
+    name = "silent"
+
+    def __init__(self, judged=0):
+        self.judged = judged
+
+    def __call__(self, samples, convention):
+        hits = find_judge("exact")(samples, convention)
+        return hits.replace(failed=dict.fromkeys(range(self.judged, len(samples)), "timed out"))
+
+
+def test_nothing_judged(tmp_path):
+    path = tmp_path / "run.parquet"
+    rows = [{"retrieved": ["a"], "gold": ["a"]}] * 60
+    karat.evaluate(rows, "recall@5", judge=Silent()).save(path)
+    for form in ("table", "markdown"):
+        out = call("diagnose", path, "--format", form)
+        assert "0 of 60 queries were judged" in out
+        assert "top 5" not in out
+    assert "Not judged: timed out" in call("diagnose", path, "1")
+    call("report", path, "-o", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "0 of 60 queries were judged" in page
+    assert "all gold is in the top" not in page
+    karat.evaluate(rows, "recall@5", judge=Silent(20)).save(path)
+    assert "20 of 60 queries were judged · judge: silent · recall@5 1.000" in call("diagnose", path)
+
+
+def test_no_gold_is_not_all_gold(tmp_path):
+    karat.evaluate([{"retrieved": ["a"], "gold": []}] * 2, "recall@5").save(tmp_path / "run.parquet")
+    out = call("diagnose", tmp_path / "run.parquet")
+    assert "there is no relevant gold" in out
+    assert "top 5" not in out
+
+
+def test_misses_that_are_not_listed_are_counted(tmp_path):
+    rows = [{"id": f"q {i}", "retrieved": ["b"], "gold": ["a"]} for i in range(6)]
+    path = tmp_path / "my run.parquet"
+    karat.evaluate(rows, "recall@1,5").save(path)
+    out = call("diagnose", path, "--k", "1")
+    assert "… 3 more" in out
+    assert f"diagnose '{path}' 'q 0' --k 1" in out
+    assert f"diagnose '{path}' --k 1 --all" in out
+    assert out.count("    q ") == 3
+    assert "… 1 more" in call("diagnose", path, "-n", "5")
+    for everything in (["--all"], ["-n", "6"]):
+        out = call("diagnose", path, *everything)
+        assert out.count("    q ") == 6
+        assert "more" not in out
+        assert "--all" not in out
+
+
+def test_a_run_in_memory_names_the_call():
+    run = karat.evaluate([{"retrieved": ["b"], "gold": ["a"]}], "recall@5")
+    assert "Next  karat.diagnose(run, '1')  one query in full" in repr(karat.diagnose(run))
+
+
+def test_headings_name_the_run_file(run_file, tmp_path):
+    for command in (["show"], ["diagnose"], ["gate", "recall@2 >= 0"]):
+        out = call(command[0], run_file, *command[1:])
+        assert "run.parquet · " in out.splitlines()[0]
+        assert "samples" not in out.splitlines()[0]
+    other = tmp_path / "other.parquet"
+    karat.evaluate([{**row, "id": row["id"] + "b"} for row in ROWS], "recall@2", judge="exact").save(other)
+    assert call("merge", run_file, other, "-o", tmp_path / "both.parquet").startswith("samples · 4 queries")
+    assert "main" not in call("compare", run_file, run_file)
+
+
+def test_the_known_range_of_a_span_is_marked(tmp_path):
+    """The same words occur earlier in the chunk; the range is the second place."""
+    chunk = "Closed on Mondays and on holidays.\n\nClosed on Mondays and on holidays. Open else."
+    start = chunk.index("Closed", 5)
+    gold = {"doc": "d", "start": 100 + start, "end": 100 + start + 34}
+    rows = [{"id": "q", "retrieved": [{"doc": "d", "start": 100, "end": 100 + len(chunk), "text": chunk}]}]
+    path = tmp_path / "run.parquet"
+    for more in ({"text": chunk[start : start + 34]}, {}):
+        karat.evaluate([{**rows[0], "gold": [{**gold, **more}]}], "recall@1", judge="spans").save(path)
+        out = call("diagnose", path, "q")
+        right = " ".join(line.split(" │ ")[1].strip() for line in out.splitlines() if " │ " in line)
+        assert right.replace("» «", " ") == (
+            "Closed on Mondays and on holidays. «Closed on Mondays and on holidays.» Open else."
+        )
+        call("report", path, "-o", tmp_path / "page.html")
+        page = (tmp_path / "page.html").read_text("utf-8")
+        assert (
+            "Closed on Mondays and on holidays.\n\n<mark>Closed on Mondays and on holidays.</mark> Open else." in page
+        )
+
+
+def test_cutoffs_beyond_what_was_retrieved(tmp_path):
+    rows = [{"retrieved": [f"d{i}" for i in range(20)], "gold": ["d3", "g"]}] * 2
+    path = tmp_path / "samples.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    remark = "At most 20 items were retrieved for a query, fewer than the cutoff of recall@50, ndcg@30."
+    assert remark in call("eval", path, "recall@5,20,50 ndcg@30", "-o", tmp_path / "run.parquet")
+    assert "fewer than k = 50" in call("diagnose", tmp_path / "run.parquet", "--k", "50")
+    assert "At most" not in call("eval", path, "recall@5,20")
 
 
 def in_a_terminal(*arguments, **env):

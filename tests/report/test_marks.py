@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from karat.report.html.marks import Range, find, marked
+from karat.report.marks import Range, find, marked
 
 
 def seen(chunk, quote):

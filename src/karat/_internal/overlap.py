@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 from zlib import crc32
 
 _SEED, _SHORTEST = 20, 4
 _MIN_GAIN = 0.05
-"""The share that a further text must add to the coverage."""
+"""The share of a text that several others together must cover more than one alone."""
+_PIECE, _GAP = 20, 3
+"""The minimum length of a piece of a split text, and the largest gap between two pieces: a lost separator."""
 _SKETCH, _WORDS = 8, 3
 
 
@@ -21,8 +23,16 @@ class Passage(NamedTuple):
     size: int
 
 
+class Piece(NamedTuple):
+    """A range of a text, and the number of the other text that has it."""
+
+    start: int
+    end: int
+    by: int
+
+
 class Coverage(NamedTuple):
-    """The share of a text that others contain, and the numbers of those others, the best first."""
+    """The share of a text that others contain, and the numbers of those others."""
 
     share: float
     by: list[int]
@@ -50,29 +60,41 @@ def passages(text: str, other: str) -> list[Passage]:
 
 
 def coverage(text: str, others: Sequence[str]) -> Coverage:
-    """The share of a text that the others contain together: greedily, until none adds much."""
+    """The share of a text that one of the others contains, or that several contain in consecutive pieces."""
     seed, all_others = _seed(text), "\n".join(others)
     if not any(text[at : at + seed] in all_others for at in range(0, len(text) - seed + 1, seed)):
         return Coverage(0.0, [])  # the usual case, decided quickly
-    places = {number: shared for number, other in enumerate(others) if (shared := _characters(text, other))}
-    covered: set[int] = set()
-    by: list[int] = []
-    while places:
-        number = max(places, key=lambda n: (len(places[n] - covered), -n))
-        more = places.pop(number) - covered
-        if len(more) < _MIN_GAIN * len(text):
-            break
-        covered |= more
-        by.append(number)
-    return Coverage(len(covered) / max(len(text), 1), by)
+    shared = [passages(text, other) for other in others]
+    sizes = [sum(passage.size for passage in own) for own in shared]
+    best = max(range(len(others)), key=sizes.__getitem__)
+    chain = consecutive(Piece(own.start, own.start + own.size, by) for by, found in enumerate(shared) for own in found)
+    together = chain[-1].end - chain[0].start if len(chain) > 1 else 0
+    if together < sizes[best] + _MIN_GAIN * len(text):
+        return Coverage(sizes[best] / len(text), [best])
+    return Coverage(together / len(text), [piece.by for piece in chain])
+
+
+def consecutive(pieces: Iterable[Piece]) -> list[Piece]:
+    """The longest part of a text that pieces of different others cover, each of which continues the one before."""
+    long = [piece for piece in pieces if piece.end - piece.start >= _PIECE]
+    best: list[Piece] = []
+    for first in long:
+        chain = [first]
+        while following := [piece for piece in long if _continues(chain, piece)]:
+            chain.append(max(following, key=lambda piece: piece.end))
+        if not best or chain[-1].end - chain[0].start > best[-1].end - best[0].start:
+            best = chain
+    return best
+
+
+def _continues(chain: Sequence[Piece], piece: Piece) -> bool:
+    end = chain[-1].end
+    new = piece.by not in {before.by for before in chain}
+    return new and chain[-1].start < piece.start <= end + _GAP and piece.end >= end + _PIECE
 
 
 def _seed(text: str) -> int:
     return min(_SEED, max(_SHORTEST, len(text) // 4))
-
-
-def _characters(text: str, other: str) -> set[int]:
-    return {i for start, _, size in passages(text, other) for i in range(start, start + size)}
 
 
 class Sketches:

@@ -164,7 +164,9 @@ def _places(options: Namespace, gate: Gate) -> dict[str, Place]:
     "explain why gold items were missed, and what would help",
     RUN,
     argument("query", metavar="QUERY", nargs="?", help="the id of a query to show in full"),
-    argument("--k", type=int, metavar="K", help="the cutoff (default: the largest of the run's recall)"),
+    argument("--k", type=int, metavar="K", help="the cutoff (default: that of the run's recall nearest to 5)"),
+    argument("-n", type=int, metavar="N", default=3, help="misses to list for each cause (default: %(default)s)"),
+    argument("--all", action="store_true", help="list every miss"),
     argument("--other", metavar="RUN", help="a second run: how much both find together"),
     format_argument("json", "csv", "markdown"),
     examples=[
@@ -176,7 +178,8 @@ def _places(options: Namespace, gate: Gate) -> dict[str, Place]:
 def _diagnose(options: Namespace) -> None:
     from karat.analysis.diagnose import diagnose
 
-    style = {"bold": has_color(), "program": program()} if options.format == "table" else {}
+    shown = None if options.all else max(options.n, 0)
+    style = {"bold": has_color(), "program": program(), "shown": shown} if options.format == "table" else {}
     emit(diagnose(options.run, options.query, k=options.k, other=options.other), options.format, **style)
 
 

@@ -25,6 +25,7 @@ DEFAULT = "recall@1,3,5,10 precision@5 ndcg@10 rr"
 _SEPARATOR = re.compile(r"[\s;]+|,(?!\s*\d)(?![^()]*\))")
 _SPACE_INSIDE = re.compile(r"(?<=[,(=@])\s+(?=[\w.+-]+)|\s+(?=[@)=])|\s+(?=,\s*\d)|(?<=\d,)\s+(?=\d)")
 _MAX = 10**12
+_USUAL = 5
 _AT = re.compile(r"(?P<name>.+?)_(?:at_|cut_)?(?P<k>\d+t?)")
 
 
@@ -98,6 +99,15 @@ class Metric:
     def names(self) -> tuple[str, ...]:
         """The full name for each cutoff, such as `recall@5`."""
         return tuple(name for name, _ in self.columns)
+
+    @cached_property
+    def headline(self) -> tuple[str, Cutoff | None]:
+        """The name and cutoff that are shown if there is room for one: of several cutoffs, the one nearest to 5."""
+        ranks = [(abs(k - _USUAL), k, name) for name, k in self.columns if isinstance(k, int)]
+        if not ranks:
+            return self.columns[0]
+        _, k, name = min(ranks)
+        return name, k
 
     @cached_property
     def has_budget(self) -> bool:

@@ -7,22 +7,41 @@ from collections.abc import Callable, Iterable
 from karat._internal.display import plural
 from karat.samples.notes import Note
 
-_FORMS = {
-    "case or white space": "except for case or white space",
-    "nearly equal": "as a nearly equal text",
-    "cut differently": "cut differently",
-    "split over chunks": "split over chunks",
+_FOUND = {
+    "same words elsewhere": "have the same words in the {top}, at another place than the range",
+    "case or white space": "are in the {top} except for case or white space",
+    "nearly equal": "have a nearly equal text in the {top}",
+    "cut differently": "are in the {top}, cut differently",
+    "split over chunks": "are in the {top}, split over chunks",
+    "right document, wrong chunk": "are in documents of which other chunks were retrieved",
+    "nowhere in the run": "were not retrieved for any query",
+    "not retrieved": "were not retrieved",
 }
 _WAYS = {
-    ("id", "case or white space"): "the same spelling of ids on both sides",
-    ("id", "nearly equal"): "near copies as alternatives, in one group",
-    ("text", "case or white space"): "judge text",
-    ("text", "nearly equal"): "judge fuzzy",
-    ("quote", "case or white space"): "contains(fold=(space, case))",
-    ("span", "case or white space"): "gold quotes spelled as in the documents",
-    ("fuzzy", "nearly equal"): "a lower threshold of fuzzy",
+    "judge": "The judge {judge} counts such items",
+    "spelling of ids": "Spell the ids the same on both sides",
+    "spelling of texts": "Spell the gold texts as in the documents",
+    "alternatives": "Put the gold item and its near copy in one group",
+    "quotes": "Give the gold as texts, with the judge {judge}",
+    "without ranges": "Give these quotes without their ranges, or all places of a quote in one group",
+    "neighbours": "Also return the neighbours of each chunk, or use larger chunks or more overlap",
 }
-"""What would count an item as found, by what the judge compares and the cause; judge spans for split texts."""
+"""What would count items as found: see `analysis/diagnose/advice.py`."""
+_CLAIMS = {
+    "neighbours": "if each chunk is extended by its own length on both sides",
+    "without ranges": "without ranges",
+}
+_REMEDIES = {
+    "same words elsewhere": "Give all places of a quote in one group, or the quotes without their ranges",
+    "case or white space": "Spell gold and documents the same",
+    "nearly equal": "If either would do, put the gold item and its near copy in one group",
+    "cut differently": "Larger chunks or more overlap keep a passage in one chunk",
+    "split over chunks": "Larger chunks or more overlap keep a passage in one chunk",
+    "right document, wrong chunk": "Try larger chunks, more overlap, or the neighbours of each retrieved chunk",
+    "nowhere in the run": "Check that they are in the index under these ids",
+    "not retrieved": "Try another retriever, a hybrid of two (--other RUN shows what both find) or rewritten queries",
+}
+"""Advice without a number, by cause."""
 
 
 def sentences(notes: Iterable[Note]) -> list[str]:
@@ -31,22 +50,53 @@ def sentences(notes: Iterable[Note]) -> list[str]:
 
 
 def _deeper(note: Note) -> str:
-    k, recall, deeper = note.details["k"], note.details["recall"], note.details["deeper"]
-    if not note.count:
-        return f"recall@{2 * k} is {deeper:.3f}, as recall@{k}: no missed gold item is at ranks {k + 1} to {2 * k}."
-    items = plural(note.count, "missed gold item is", "missed gold items are")
-    return f"recall@{2 * k} is {deeper:.3f}, recall@{k} is {recall:.3f}: {items} at ranks {k + 1} to {2 * k}."
-
-
-def _another_judge(note: Note) -> str:
-    d, cause = note.details, note.details["cause"]
-    compares = {"doc": "id"}.get(d["compares"], d["compares"])
-    way = _WAYS.get((compares, cause)) or _WAYS.get(("text", cause), "judge spans")
-    items = plural(note.count, "missed gold item is", "missed gold items are")
+    d, k = note.details, note.details["k"]
+    items = plural(note.count, "missed gold item was", "missed gold items were")
+    where = f"{items} retrieved below rank {k}, {'at' if note.count == 1 else 'half of them by'} rank {d['median']}."
+    if d["deeper"] <= d["recall"]:
+        return (
+            f"{where} recall@{2 * k} is {d['deeper']:.3f}, as recall@{k}: a reranker would have to read further down."
+        )
     return (
-        f"{items} in the top {d['k']} {_FORMS[cause]}: counted as found ({way}), "
-        f"recall@{d['k']} would be {d['recall']:.3f}."
+        f"{where} A reranker of the top {2 * k} can raise recall@{k} from {d['recall']:.3f} to at most "
+        f"{d['deeper']:.3f}, which is recall@{2 * k}."
     )
+
+
+def _lower_k(note: Note) -> str:
+    d = note.details
+    lower, recall = d["recalls"]
+    same = "the same as" if lower == recall else f"{lower:.3f}, nearly"
+    return f"k = {d['lower']} would be enough: recall@{d['lower']} is {same} recall@{d['k']}, {recall:.3f}."
+
+
+def _another_way(note: Note) -> str:
+    d, k = note.details, note.details["k"]
+    top = f"top {k}" if d["inside"] else "retrieved items"
+    found = _FOUND[d["causes"][0]].format(top=top)
+    if len(d["causes"]) > 1:
+        found = f"are in the {top}, {' or '.join(d['causes'])}"
+    items = f"{plural(note.count, 'missed gold item', 'missed gold items')} {_singular(found, note.count)}"
+    if "way" not in d:
+        return f"{items}. {_REMEDIES[d['causes'][0]]}."
+    text = f"{items}. {_WAYS[d['way']].format(judge=d['judge'])}"
+    if "recall" not in d:
+        return f"{text}."
+    how = _CLAIMS.get(d["way"], "with it" if d["way"] == "judge" else "then")
+    sample = "" if d["sample"] is None else f" (in a random sample of {d['sample']:,} queries)"
+    return f"{text}: recall@{k} is {d['recall']:.3f} {how}, {d['own']:.3f} now{sample}."
+
+
+def _remedy(note: Note) -> str:
+    cause = note.details["cause"]
+    items = plural(note.count, "missed gold item", "missed gold items")
+    return f"{items} {_singular(_FOUND[cause], note.count)}. {_REMEDIES[cause]}."
+
+
+def _singular(text: str, count: int) -> str:
+    """A predicate for one item, if there is one."""
+    verb, _, rest = text.partition(" ")
+    return text if count != 1 else f"{ {'are': 'is', 'were': 'was', 'have': 'has'}[verb] } {rest}"
 
 
 def _copies(note: Note) -> str:
@@ -94,7 +144,9 @@ def _no_texts(note: Note) -> str:
 
 _SENTENCES: dict[str, Callable[[Note], str]] = {
     "deeper": _deeper,
-    "another_judge": _another_judge,
+    "lower_k": _lower_k,
+    "another_way": _another_way,
+    "remedy": _remedy,
     "copies": _copies,
     "score_threshold": _threshold,
     "long_chunks": _long_chunks,
@@ -105,5 +157,8 @@ _SENTENCES: dict[str, Callable[[Note], str]] = {
     ),
     "no_texts": _no_texts,
     "no_documents": lambda note: "The items have no documents: whether the right document was found was not checked.",
+    "beyond_depth": lambda note: (
+        f"At most {plural(note.count, 'item was', 'items were')} retrieved for a query, fewer than k = {note.of:,}."
+    ),
     "top_only": lambda note: f"Only the top {note.count} of each ranking were checked.",
 }

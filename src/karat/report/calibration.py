@@ -62,7 +62,7 @@ def _heading(found: Calibration) -> str:
     judged = f", {len(found.run) - failed:,} judged" if failed else ""
     used = found.agreement.judgements if found.agreement is not None else found.corrected and found.corrected.labelled
     return sanitize(
-        f"{p.source} · {plural(len(found.run), 'query', 'queries')}{judged} · judge: {p.judge} · "
+        f"{found.run.name} · {plural(len(found.run), 'query', 'queries')}{judged} · judge: {p.judge} · "
         f"{found.labels.source}: {plural(used or 0, 'label', 'labels')} used"
     )
 

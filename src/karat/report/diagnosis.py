@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from shlex import quote
 from typing import Any
 
 from karat._internal.display import (
@@ -22,32 +23,57 @@ from karat._internal.display import (
 from karat._internal.output import plain
 from karat._internal.overlap import passages
 from karat.analysis.diagnose import Diagnosis
-from karat.analysis.diagnose.miss import Miss
+from karat.analysis.diagnose.miss import Miss, default_cutoff
 from karat.report.advice import sentences
 from karat.report.forms import bullets, code, escape, table
-from karat.run.stored_items import GoldItem, Hit, Retrieved
+from karat.report.marks import Range, known_overlap
+from karat.run.stored_items import GoldItem, GoldText, Hit, Retrieved
 
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 _LONGEST = 4_000
 _SAME = 1e-9
 _SHOWN = 3
+"""Misses listed for each cause, and ranks compared with a gold item."""
 _ID, _QUERY, _GOLD, _EXCERPT = 20, 40, 40, 60
 _UNKNOWN = "Unknown"
 
 
-def terminal(found: Diagnosis, *, bold: bool = False, program: str = "karat") -> str:
-    """The misses by cause and the advice, or one query in full; matching text is bold, or in « »."""
+def terminal(found: Diagnosis, *, bold: bool = False, program: str = "karat", shown: int | None = _SHOWN) -> str:
+    """The misses by cause and the advice, or one query in full; matching text is bold, or in « ».
+
+    Of each cause the first misses are listed; all of them if `shown` is None.
+    """
     if found.query_id is not None:
         return _one_query(found, bold=bold)
     lines = [heading(_heading(found)), ""]
     for cause, count in found.causes.items():
-        some = [miss for miss in found.misses if miss.cause == cause]
+        some = [miss for miss in found.misses if miss.cause == cause][:shown]
         lines.append(f"  {cause} · {count:,} of {len(found.misses):,}")
-        lines.append(text_table([_cells(miss) for miss in some[:_SHOWN]]))
+        lines += [text_table([_cells(miss) for miss in some])] if some else []
+        lines += [f"    … {count - len(some):,} more"] if count > len(some) > 0 else []
     lines += _section("Advice", advice(found)) + _section(_UNKNOWN, notes(found))
-    if found.misses:
-        lines += ["", f"Next  {program} diagnose RUN {sanitize(found.misses[0].query_id, _ID)}    one query in full"]
-    return "\n".join(lines)
+    more = shown is not None and any(count > shown for count in found.causes.values())
+    return "\n".join([*lines, *_next(found, program, more=more)])
+
+
+def _next(found: Diagnosis, program: str, *, more: bool) -> list[str]:
+    """The commands that show one query in full, and all misses; in Python, the call."""
+    if not found.misses:
+        return []
+    query, file = found.misses[0].query_id, found.run.file
+    if file is None:
+        steps = [(f"karat.diagnose(run, {query!r}{_other_cutoff(found, ', k=')})", "one query in full")]
+        steps += [("diagnosis.misses", "every miss")] if more else []
+    else:
+        call = f"{program} diagnose {quote(file)}"
+        steps = [(f"{call} {quote(query)}{_other_cutoff(found, ' --k ')}", "one query in full")]
+        steps += [(f"{call}{_other_cutoff(found, ' --k ')} --all", "every miss")] if more else []
+    rows = [["Next" if i == 0 else "", sanitize(step), what] for i, (step, what) in enumerate(steps)]
+    return ["", *(line[2:] for line in text_table(rows).splitlines())]
+
+
+def _other_cutoff(found: Diagnosis, option: str) -> str:
+    return "" if found.k == default_cutoff(found.run, None) else f"{option}{found.k}"
 
 
 def markdown(found: Diagnosis) -> str:
@@ -116,16 +142,26 @@ def notes(found: Diagnosis) -> list[str]:
 
 
 def _heading(found: Diagnosis) -> str:
-    p = found.run.provenance
+    run, judged = found.run, found.judged
+    queries = plural(len(run), "query", "queries")
+    queries = queries if judged == len(run) else f"{judged:,} of {queries} {'was' if judged == 1 else 'were'} judged"
+    start = f"{run.name} · {queries} · judge: {run.provenance.judge}"
+    if not judged:
+        return sanitize(start)
+    if not found.misses and not found.gold_items:
+        return sanitize(f"{start} · {nothing_missed(found)}")
     missed = f"{len(found.misses):,} of {plural(found.gold_items, 'gold item', 'gold items')} not in the top {found.k}"
-    own = found.run.mean.get(f"recall@{found.k}", found.recall)
+    own = run.mean.get(f"recall@{found.k}", found.recall)
     same = abs(own - found.recall) < _SAME or own != own
     recall = f"{f'recall@{found.k}' if same else f'share of the gold in the top {found.k}'} {number(found.recall)}"
-    all_found = f"all gold is in the top {found.k}"
-    return sanitize(
-        f"{p.source} · {plural(len(found.run), 'query', 'queries')} · judge: {p.judge} · {recall} · "
-        f"{missed if found.misses else all_found}"
-    )
+    return sanitize(f"{start} · {recall} · {missed if found.misses else nothing_missed(found)}")
+
+
+def nothing_missed(found: Diagnosis) -> str:
+    """Why there are no misses."""
+    if not found.judged:
+        return f"0 of {plural(len(found.run), 'query was', 'queries were')} judged"
+    return f"all gold is in the top {found.k}" if found.gold_items else "there is no relevant gold"
 
 
 def _cells(miss: Miss) -> list[str]:
@@ -148,15 +184,18 @@ def _one_query(found: Diagnosis, *, bold: bool) -> str:
     places = [[sanitize(g.gold, _GOLD), f"grade {g.grade:g}", _where(g, i, found)] for i, g in enumerate(gold)]
     depth = int(run.all_hits.depth[run.row(query_id)])
     shown = "" if not retrieved or len(retrieved) == depth else f", the top {len(retrieved)} of {depth:,}"
-    lines = [heading(about), "", heading("Gold"), text_table(places), "", heading(f"Retrieved{shown}")]
+    lines = [heading(about), *_not_judged(found), "", heading("Gold"), text_table(places)]
+    lines += ["", heading(f"Retrieved{shown}")]
     lines.append(_ranking(retrieved, hits, found.k) or ("  nothing" if not depth else f"  {depth:,} items, not stored"))
     width = min(max(terminal_width(100), 60), 160)
     for place, item in enumerate(gold):
-        texts = [g.text for g in items.gold if g.item == place and g.text] if items is not None else []
+        own = (
+            [g for g in items.gold if g.item == place and (g.text or g.start is not None)] if items is not None else []
+        )
         for other in retrieved:
-            if texts and other.text and other.rank in _compared(item, place, found):
+            if own and other.text and other.rank in _compared(item, place, found):
                 lines += ["", heading(f"{sanitize(item.gold, _GOLD)}, compared with rank {other.rank}")]
-                lines += [f"  {line}" for line in side_by_side(texts[0], other.text, width=width - 2, bold=bold)]
+                lines += [f"  {line}" for line in side_by_side(own[0], other, width=width - 2, bold=bold)]
     return "\n".join([*lines, *_section(_UNKNOWN, notes(found))])
 
 
@@ -170,9 +209,8 @@ def _where(gold: GoldItem, item: int, found: Diagnosis) -> str:
 
 def _compared(gold: GoldItem, item: int, found: Diagnosis) -> Sequence[int]:
     """The ranks of the retrieved items with which a gold item is compared."""
-    if gold.rank is not None:
-        return (gold.rank,)
-    return next((miss.ranks[:_SHOWN] for miss in found.misses if miss.item == item), ())
+    about = next((miss.ranks[:_SHOWN] for miss in found.misses if miss.item == item), ())
+    return about if about or gold.rank is None else (gold.rank,)
 
 
 def _ranking(items: Sequence[Retrieved], hits: Sequence[Hit], k: int) -> str:
@@ -188,20 +226,47 @@ def _ranking(items: Sequence[Retrieved], hits: Sequence[Hit], k: int) -> str:
     return text_table(rows, right=(0, 1)) if rows else ""
 
 
-def side_by_side(left: str, right: str, *, width: int, bold: bool) -> list[str]:
-    """Two texts as lines of two columns; the passages that both contain are bold, or in « »."""
+def _not_judged(found: Diagnosis) -> list[str]:
+    why = found.run.failures.get(str(found.query_id))
+    return [] if why is None else ["", paragraph(f"Not judged: {sanitize(why)}")]
+
+
+def side_by_side(gold: GoldText, chunk: Retrieved, *, width: int, bold: bool) -> list[str]:
+    """A gold item and a chunk as lines of two columns; the range that they share is bold, or in « ».
+
+    If their ranges are unknown, it is the passages that both texts contain.
+    """
+    left, right = gold.text or gold.label, chunk.text or ""
     a, b = sanitize(left, _LONGEST), sanitize(right, _LONGEST)
+    known = known_overlap(gold, chunk)
+    if known is None:
+        in_a, in_b = _shared(a, b)
+    else:
+        in_a = set(range(*_sanitized(left, known.gold))) if gold.text else set[int]()
+        in_b = set(range(*_sanitized(right, known.chunk)))
+    half = max((width - 3) // 2, 20)
+    sides = [list(_marked_lines(text, inside, half, bold=bold)) for text, inside in ((a, in_a), (b, in_b))]
+    tall = max(map(len, sides))
+    padded = [[*side, *[("", 0)] * (tall - len(side))] for side in sides]
+    return [f"{one}{' ' * (half - size)} │ {two}".rstrip() for (one, size), (two, _) in zip(*padded, strict=True)]
+
+
+def _shared(a: str, b: str) -> tuple[set[int], set[int]]:
+    """The characters of each text that are in passages of both, whatever their case."""
     lower = a.lower(), b.lower()
     same_size = (len(lower[0]), len(lower[1])) == (len(a), len(b))  # else a place in one is not that in the other
     in_a, in_b = set[int](), set[int]()
     for start, other, size in passages(*(lower if same_size else (a, b))):
         in_a |= set(range(start, start + size))
         in_b |= set(range(other, other + size))
-    half = max((width - 3) // 2, 20)
-    sides = [list(_marked_lines(text, inside, half, bold=bold)) for text, inside in ((a, in_a), (b, in_b))]
-    tall = max(map(len, sides))
-    padded = [[*side, *[("", 0)] * (tall - len(side))] for side in sides]
-    return [f"{one}{' ' * (half - size)} │ {two}".rstrip() for (one, size), (two, _) in zip(*padded, strict=True)]
+    return in_a, in_b
+
+
+def _sanitized(text: str, place: Range) -> Range:
+    """A range of a text, in the text on one line."""
+    before = sanitize(text[: place.start])
+    space = bool(before) and (text[place.start - 1].isspace() or text[place.start].isspace())
+    return Range(len(before) + space, len(sanitize(text[: place.end])))
 
 
 def _marked_lines(text: str, inside: set[int], width: int, *, bold: bool) -> Iterator[tuple[str, int]]:

@@ -24,7 +24,7 @@ def remarks(run: Run) -> list[str]:
     """One line for each thing that a reader of the means should know."""
     p = run.provenance
     lines = [*_failed(run), *too_few({name: len(run) - count for name, count in run.undefined.items()})]
-    lines += [*_undefined(run), *_copies(run), *_above_one(run)]
+    lines += [*_undefined(run), *_copies(run), *_above_one(run), *_beyond_depth(run)]
     if p.missing:
         how = "scored 0" if run.convention.missing == "zero" else "left out"
         lines.append(f"{plural(p.missing, 'gold query', 'gold queries')} not in the results: {how}.")
@@ -85,6 +85,14 @@ def _copies(run: Run) -> list[str]:
         return []
     which = plural(queries, "query retrieved a relevant item", "queries retrieved a relevant item")
     return [f"{which} more than once: each copy takes a rank but counts only once."]
+
+
+def _beyond_depth(run: Run) -> list[str]:
+    """Metrics with a cutoff that no ranking reaches."""
+    deepest = int(run.all_hits.depth.max(initial=0))
+    names = [name for metric in run.metrics for name, k in metric.columns if isinstance(k, int) and k > deepest > 0]
+    items = plural(deepest, "item was", "items were")
+    return [f"At most {items} retrieved for a query, fewer than the cutoff of {', '.join(names)}."] if names else []
 
 
 def _above_one(run: Run) -> list[str]:

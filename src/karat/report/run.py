@@ -34,7 +34,7 @@ def markdown(run: Run, by: Sequence[str] = ()) -> str:
     about = f"{plural(len(run), 'query', 'queries')} · judge: {p.judge} · convention: {run.convention.name}"
     rows = [[code(name), number(value), span(*ends[name])] for name, value in run.mean.items()]
     parts = [
-        f"{code(p.source, 80)} · {escape(about)}",
+        f"{code(run.name, 80)} · {escape(about)}",
         table(("metric", "mean", "95 % interval"), rows, right=(1,)),
         *map(escape, remarks(run)),
     ]
@@ -83,7 +83,7 @@ def _heading(run: Run) -> str:
     why = f" (chosen: {p.judge_reason})" if p.judge_reason else ""
     tokens = f" · tokens: {p.tokens}" if p.tokens else ""
     size = plural(len(run), "query", "queries")
-    return sanitize(f"{p.source} · {size} · judge: {p.judge}{why} · convention: {run.convention.name}{tokens}")
+    return sanitize(f"{run.name} · {size} · judge: {p.judge}{why} · convention: {run.convention.name}{tokens}")
 
 
 def metric_comments(run: Run) -> dict[str, str]:

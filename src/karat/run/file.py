@@ -131,7 +131,7 @@ def load(path: str | os.PathLike[str]) -> Run:
         about = msgspec.json.decode(written)
         if about["format"] > _FORMAT:
             raise RunFileError(f"{source} was written by a newer karat ({about['provenance']['karat']})")
-        return _run(frame, about)
+        return _run(frame, about, str(source))
     except (msgspec.DecodeError, KeyError, TypeError, KaratError, pl.exceptions.PolarsError) as error:
         if isinstance(error, RunFileError):
             raise
@@ -209,7 +209,7 @@ def _texts(values: Sequence[Any]) -> pl.Series:
     return pl.Series([None if v is None else text for v, text in zip(values, safe, strict=True)], dtype=pl.String)
 
 
-def _run(frame: pl.DataFrame, about: dict[str, Any]) -> Run:
+def _run(frame: pl.DataFrame, about: dict[str, Any], file: str) -> Run:
     given = about["provenance"]
     provenance = Provenance.from_dict(_of_judge_name(given["judge"]) | given)
     metrics: tuple[Metric, ...] = tuple(parse_stored(text) for text in provenance.metrics)
@@ -225,6 +225,7 @@ def _run(frame: pl.DataFrame, about: dict[str, Any]) -> Run:
         query=frame["query"].to_list() if "query" in frame.columns else None,
         items=None if items is None else _stored_items(frame, hits.gold_items, items),
         meta={name.removeprefix(_META): frame[name].to_list() for name in frame.columns if name.startswith(_META)},
+        file=file,
     )
 
 
@@ -346,7 +347,8 @@ def _label_field(items: StoredItems, of: Gold) -> str | None:
 def _nested(columns: Mapping[str, Any], start: Ints) -> pl.Series:
     import polars as pl
 
-    kinds: dict[str, Any] = {"score": pl.Float64, "grade": pl.Float64, "item": pl.Int32, "seen": pl.Boolean}
+    kinds: dict[str, Any] = {"item": pl.Int32, "seen": pl.Boolean, **dict.fromkeys(("start", "end"), pl.Int64)}
+    kinds |= dict.fromkeys(("score", "grade"), pl.Float64)
     flat = [
         pl.Series(name, column, dtype=kinds[name]) if name in kinds else _text_column(name, column)
         for name, column in columns.items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from os import PathLike
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,6 +56,7 @@ class Run(Result):
         query: Sequence[str | None] | None = None,
         meta: Mapping[str, Sequence[Any]] | None = None,
         items: Callable[[], StoredItems | None] | None = None,
+        file: str | None = None,
     ) -> None:
         self.ids = ids
         self.metrics = metrics
@@ -63,12 +65,18 @@ class Run(Result):
         self.provenance = provenance
         self.query = query
         self.meta = meta or {}
+        self.file = file
         self._hits = hits
         self._items = items
         self._intervals: dict[float, dict[str, Interval]] = {}
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def name(self) -> str:
+        """The name of the run in headings: the run file that it was loaded from, or the source of its samples."""
+        return self.provenance.source if self.file is None else PurePath(self.file).name
 
     @cached_property
     def mean(self) -> dict[str, float]:
@@ -240,6 +248,7 @@ class Run(Result):
             query=None if self.query is None else [self.query[row] for row in rows],
             meta={name: [column[row] for row in rows] for name, column in self.meta.items()},
             items=partial(_take_items, self, index),
+            file=self.file,
         )
 
     def replace(self, **changes: Any) -> Run:
@@ -247,7 +256,7 @@ class Run(Result):
         own: dict[str, Any] = {
             "ids": self.ids, "hits": self._hits, "metrics": self.metrics, "convention": self.convention,
             "scores": self.scores, "provenance": self.provenance, "query": self.query, "meta": self.meta,
-            "items": self._items,
+            "items": self._items, "file": self.file,
         }  # fmt: skip
         return Run(**(own | changes))
 

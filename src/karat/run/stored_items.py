@@ -72,6 +72,8 @@ class Retrieved(NamedTuple):
     text: str | None
     doc: str | None
     score: float | None
+    start: int | None = None
+    end: int | None = None
 
 
 class GoldText(NamedTuple):
@@ -86,6 +88,8 @@ class GoldText(NamedTuple):
     """The index in `run.gold(query_id)` of the item that it is, or belongs to."""
     seen: bool | None = None
     """True if its id was retrieved for any query; None if the run is too large to be searched."""
+    start: int | None = None
+    end: int | None = None
 
 
 def _cells(row: Iterable[Any]) -> list[str]:
@@ -122,17 +126,17 @@ class StoredItems:
         self, given: Mapping[str, list[Any]], start: Ints, gold: Mapping[str, Column], gold_start: Ints, extent: Extent
     ) -> None:
         self.given = given
-        """Some of id, text, doc and score, as given: an id may be a number."""
+        """Some of id, text, doc, start, end and score, as given: an id may be a number."""
         self.start = start
         self.gold = gold
-        """Label, grade and item; and some of id, text, doc and seen."""
+        """Label, grade and item; and some of id, text, doc, start, end and seen."""
         self.gold_start = gold_start
         self.extent = extent
 
     @cached_property
     def retrieved(self) -> Mapping[str, Column]:
-        """Some of id, text, doc and score."""
-        return {name: column if name == "score" else strings(name, column) for name, column in self.given.items()}
+        """Some of id, text, doc, start, end and score."""
+        return {name: strings(name, column) for name, column in self.given.items()}
 
     @classmethod
     def of(
@@ -208,9 +212,9 @@ def _length(text: str) -> int:
     return len(text) if mark is None else mark.start() + int(mark[1].replace(",", ""))
 
 
-def strings(field: str, column: list[Any]) -> list[str | None]:
-    """Ids and texts as strings; None if an item has none."""
-    if set(map(type, column)) <= {str, type(None)}:
+def strings(field: str, column: list[Any]) -> list[Any]:
+    """Ids and texts as strings, numbers as given; None if an item has none."""
+    if field in _NUMBERS or set(map(type, column)) <= {str, type(None)}:
         return column
     write = as_text if field == "text" else as_id
     return [None if value is None else write(value) for value in column]
@@ -227,7 +231,8 @@ def _take(columns: Mapping[str, Column], start: Ints, rows: Ints) -> tuple[dict[
     return {name: [column[i] for i in flat.tolist()] for name, column in columns.items()}, taken
 
 
-_FIELDS: tuple[Field, ...] = ("id", "text", "doc")
+_FIELDS: tuple[Field, ...] = ("id", "text", "doc", "start", "end")
+_NUMBERS = ("start", "end", "score")
 
 Columns = list[list[Sequence[Any]]]
 """The fields of all rankings, best first, one list per query; last the scores, if there are any."""

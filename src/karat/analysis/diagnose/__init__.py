@@ -35,6 +35,11 @@ class Diagnosis(Result):
     """Checks that were not possible."""
 
     @property
+    def judged(self) -> int:
+        """The number of queries that were judged; the misses of the others are unknown."""
+        return len(self.run) - len(self.run.failures)
+
+    @property
     def causes(self) -> dict[Cause, int]:
         """The number of misses per cause, the most frequent first."""
         counts = {cause: sum(miss.cause == cause for miss in self.misses) for cause in CAUSES}
@@ -63,7 +68,7 @@ def diagnose(
     Args:
         run: the run, or the path of its file.
         query: the id of a query, to diagnose it alone; default: all queries.
-        k: the cutoff; default: the largest cutoff of the run's recall, or 10.
+        k: the cutoff; default: the cutoff of the run's recall that is nearest to 5, as in the report, or 10.
         other: a second run over the same queries; the advice then includes the recall of both together.
 
     Returns:
@@ -93,7 +98,7 @@ def diagnose(
         recall=missed.recall(missed.found, row),
         gold_items=int(gold.sum()),
         advice_notes=() if row is not None else advise(run, missed, findings, causes, second),
-        limits=_limits(run) if len(numbers) else (),
+        limits=(*_limits(run), *_beyond_depth(run, cutoff)) if len(numbers) else (),
     )
 
 
@@ -117,11 +122,16 @@ def _misses(run: Run, missed: Missed, numbers: Ints, findings: dict[int, Finding
                 gold.label[number],
                 float(gold.grade[number]),
                 None if first == float("inf") else int(first),
-                *findings[number],
+                *findings[number][:3],
                 number - int(gold.start[row]),
             )
         )
     return misses
+
+
+def _beyond_depth(run: Run, k: int) -> tuple[Note, ...]:
+    deepest = int(run.all_hits.depth.max(initial=0))
+    return (Note("beyond_depth", deepest, k),) if k > deepest > 0 else ()
 
 
 def _limits(run: Run) -> tuple[Note, ...]:

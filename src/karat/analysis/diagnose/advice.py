@@ -5,13 +5,27 @@ Every piece of advice is a note; `report/advice.py` has the sentences.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from math import floor
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints, row_number
+from karat._internal.grammar import write_call
 from karat.analysis.diagnose.causes import Causes
-from karat.analysis.diagnose.miss import Finding, Missed
+from karat.analysis.diagnose.miss import Cause, Finding, Missed
+from karat.analysis.diagnose.similar import is_fuzzy
+from karat.analysis.diagnose.trials import (
+    Change,
+    Trials,
+    folded,
+    unchanged,
+    with_copies,
+    with_neighbours,
+    without_ranges,
+)
+from karat.judges import find_judge
 from karat.run import Run
 from karat.run.stored_items import StoredItems, without_mark
 from karat.samples.notes import Note
@@ -20,42 +34,147 @@ _MAX_LOSS, _MIN_GAIN = 0.01, 0.02
 """The recall that a score threshold may cost, and the precision that it must gain."""
 _LOW_DENSITY = 0.3
 """The share of gold in relevant chunks below which chunks are called long."""
-COULD_COUNT = ("case or white space", "nearly equal", "cut differently", "split over chunks")
-"""Causes for which another judge, or other gold, would count the item as found."""
+_HALF = 0.5
+COULD_COUNT: tuple[tuple[Cause, ...], ...] = (
+    ("same words elsewhere",),
+    ("case or white space",),
+    ("nearly equal",),
+    ("cut differently", "split over chunks"),
+    ("right document, wrong chunk",),
+)
+"""Causes for which another judge, other gold or other chunks would count the item as found."""
+_REMEDIES: tuple[Cause, ...] = ("nowhere in the run", "not retrieved")
+"""Causes with advice that needs no trial."""
+
+
+class _Way(NamedTuple):
+    """What would count items as found: a kind, the judge, and a change of the items."""
+
+    kind: str
+    judge: str
+    change: Change = unchanged
 
 
 def advise(
     run: Run, missed: Missed, findings: dict[int, Finding], causes: Causes, other: Run | None
 ) -> tuple[Note, ...]:
-    """All advice that the numbers support."""
-    notes = [*_deeper(run, missed), *_another_judge(run, missed, findings)]
+    """Advice for each cause, and what else the numbers support."""
+    by_cause: dict[Cause, list[int]] = {}
+    for number, finding in findings.items():
+        by_cause.setdefault(finding.cause, []).append(number)
+    notes: list[Note] = []
+    if "below k" in by_cause:
+        notes.append(_deeper(missed, by_cause["below k"]))
     if run.stored_items is not None:
         notes += _without_copies(run, missed, causes)
+    notes += _other_ways(run, missed, findings, causes, Trials(run, missed))
+    notes += [
+        Note("remedy", len(by_cause[cause]), details={"cause": cause}) for cause in _REMEDIES if cause in by_cause
+    ]
+    notes += _lower(missed)
+    if run.stored_items is not None:
         notes += _threshold(run.stored_items, run, missed)
         notes += _chunk_size(run.stored_items, run, missed)
     return tuple(notes if other is None else [*notes, _union(run, missed, other)])
 
 
-def _deeper(run: Run, missed: Missed) -> Iterator[Note]:
-    """Recall at 2k, if anything was retrieved below k."""
-    k = missed.k
-    if (run.all_hits.depth > k).any() and len(missed.items):
-        more = int((missed.relevant & (missed.first > k) & (missed.first <= 2 * k)).sum())
-        recall, deeper = missed.recall(missed.found), missed.recall(missed.first <= 2 * k)
-        yield Note("deeper", more, details={"k": k, "recall": recall, "deeper": deeper})
+def _deeper(missed: Missed, below: Sequence[int]) -> Note:
+    """The gold that was found below k: where it is, and recall at 2k."""
+    details = {
+        "k": missed.k, "median": int(np.median(missed.first[below])),
+        "recall": missed.recall(missed.found), "deeper": missed.recall(missed.first <= 2 * missed.k),
+    }  # fmt: skip
+    return Note("deeper", len(below), details=details)
 
 
-def _another_judge(run: Run, missed: Missed, findings: dict[int, Finding]) -> Iterator[Note]:
-    """Recall if items in the top k in another form were counted as found."""
-    p = run.provenance
-    fuzzy = p.compares == "text" and "threshold" in p.judge_settings
-    for cause in COULD_COUNT:
-        numbers = [n for n, f in findings.items() if f.cause == cause and max(f.ranks) <= missed.k]
-        if numbers:
-            found = missed.found.copy()
-            found[numbers] = True
-            details = {"k": missed.k, "cause": cause, "compares": "fuzzy" if fuzzy else p.compares}
-            yield Note("another_judge", len(numbers), details=details | {"recall": missed.recall(found)})
+def _lower(missed: Missed) -> Iterator[Note]:
+    """The lowest cutoff with nearly the same recall, if it is at most half of k."""
+    recall = missed.recall(missed.found)
+    for k in range(1, missed.k // 2 + 1):
+        lower = missed.recall(missed.first <= k)
+        if recall > 0 and lower >= recall - _MAX_LOSS:
+            yield Note("lower_k", details={"k": missed.k, "lower": k, "recalls": (lower, recall)})
+            return
+
+
+def _other_ways(
+    run: Run, missed: Missed, findings: dict[int, Finding], causes: Causes, trials: Trials
+) -> Iterator[Note]:
+    """For items that are in the top k in another form: what would count them as found, tried out."""
+    for group in COULD_COUNT:
+        found = {n: f for n, f in findings.items() if f.cause in group}
+        worst = min if group[0] == "right document, wrong chunk" else max
+        inside = {n: f for n, f in found.items() if worst(f.ranks) <= missed.k}
+        if not found:
+            continue
+        about = inside or found
+        present = {f.cause for f in about.values()}
+        details: dict[str, Any] = {"k": missed.k, "inside": bool(inside), "causes": [c for c in group if c in present]}
+        for way in _ways(group[0], run, missed, inside, causes) if inside else ():
+            trial = trials.of(way.judge, way.change)
+            if trial is None or trial.recall > trial.own:
+                details |= {"way": way.kind, "judge": way.judge} | ({} if trial is None else trial._asdict())
+                break
+        yield Note("another_way", len(about), details=details)
+
+
+def _ways(cause: Cause, run: Run, missed: Missed, findings: Mapping[int, Finding], causes: Causes) -> Iterator[_Way]:
+    """The ways that suit the judge of the run, the likeliest first; never the judge that it has."""
+    p, settings = run.provenance, run.provenance.judge_settings
+    in_use = p.judge
+    if cause == "same words elsewhere":
+        if not settings.get("corpus"):
+            yield _Way("without ranges", in_use, without_ranges)
+    elif cause == "right document, wrong chunk":
+        if p.compares == "span" and not settings.get("tokenizer"):
+            yield _Way("neighbours", write_call("spans", coverage=settings.get("coverage", _HALF)), with_neighbours)
+    elif p.compares in {"id", "doc"}:
+        if cause == "case or white space":
+            yield _Way("spelling of ids", in_use, folded(causes.fold))
+        elif cause == "nearly equal":
+            yield _Way("alternatives", in_use, with_copies(_copies(missed, findings)))
+        else:
+            yield _Way("quotes", "spans", lambda _, items: items._replace(gold=list(map(causes.filled, items.gold))))
+    elif p.compares in {"text", "quote", "span"}:
+        judges = _judges(cause, p.compares, settings, findings)
+        yield from (_Way("judge", name) for name in judges if find_judge(name).name != in_use)
+        if cause == "case or white space":
+            yield _Way("spelling of texts", in_use, folded(causes.fold))
+
+
+def _judges(cause: Cause, compares: str, settings: Mapping[str, Any], findings: Mapping[int, Finding]) -> Iterator[str]:
+    """Judges of texts that may find an item with this cause."""
+    if cause == "case or white space":
+        if compares == "quote":
+            yield write_call(
+                "contains", direction=settings.get("direction", "either"), fold=("unicode", "case", "space")
+            )
+        elif compares == "text":
+            yield "text"
+    elif cause == "nearly equal" and {"scorer", "threshold"} <= settings.keys():
+        if is_fuzzy(compares, settings):
+            yield write_call("fuzzy", threshold=_lowest(findings), scorer=settings["scorer"])
+    elif cause == "nearly equal":
+        yield from {"text": ("fuzzy",), "quote": ("spans", "fuzzy")}.get(compares, ())
+    elif compares != "span":
+        yield "spans"
+    elif settings.get("coverage", _HALF) > _HALF:
+        yield f"spans(coverage={_HALF})"
+
+
+def _lowest(findings: Mapping[int, Finding]) -> float:
+    """The lowest similarity of the near copies, rounded down."""
+    return floor(100 * min(finding.similarity for finding in findings.values())) / 100
+
+
+def _copies(missed: Missed, findings: Mapping[int, Finding]) -> dict[int, list[tuple[int, int]]]:
+    """By query: the gold item within the query, and the rank of its near copy."""
+    copies: dict[int, list[tuple[int, int]]] = {}
+    for number, finding in findings.items():
+        row = int(missed.query[number])
+        item = number - int(np.searchsorted(missed.query, row))
+        copies.setdefault(row, []).append((item, finding.ranks[0]))
+    return copies
 
 
 def _without_copies(run: Run, missed: Missed, causes: Causes) -> Iterator[Note]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -10,10 +10,10 @@ import numpy as np
 
 from karat._internal.arrays import Ints
 from karat._internal.display import percent, plural, sanitize
-from karat._internal.overlap import coverage
+from karat._internal.overlap import Piece, consecutive, coverage, passages
 from karat.analysis.diagnose.miss import Finding, Missed
 from karat.analysis.diagnose.similar import judge_similarity, nearest
-from karat.judges.text import FOLD_LABELS, FOLDS, folder
+from karat.judges.text import FOLD_LABELS, FOLDS, fold_space, folder
 from karat.run import Run
 from karat.run.stored_items import GoldText, Items, Retrieved, without_mark
 
@@ -51,7 +51,7 @@ class Causes:
         self._missed = missed
         self._compares = run.provenance.compares
         self._settings = run.provenance.judge_settings
-        self._fold = folder(_FORM)
+        self.fold = folder(_FORM)
         self._queries: dict[int, _Query] = {}
 
     def find(self, numbers: Ints) -> dict[int, Finding]:
@@ -59,13 +59,9 @@ class Causes:
         found: dict[int, Finding] = {}
         rest: list[_Case] = []
         for number in numbers.tolist():
-            row = int(self._missed.query[number])
-            if np.isfinite(self._missed.first[number]):
-                found[number] = self._too_low(row, int(self._missed.first[number]))
-                continue
-            query = self._query(row)
+            query = self._query(int(self._missed.query[number]))
             case = _Case(number, self._gold(number, query), query)
-            finding = self._in_parts(case) or self._other_form(case)
+            finding = self._elsewhere(case) or self._too_low(case) or self._in_parts(case) or self._other_form(case)
             if finding is None:
                 rest.append(case)
             else:
@@ -96,7 +92,7 @@ class Causes:
     def _query(self, row: int) -> _Query:
         if row not in self._queries:
             items = Items([], []) if self._stored is None else self._stored.items(row)
-            folded = ["" if item.text is None else self._fold(without_mark(item.text)) for item in items.retrieved]
+            folded = ["" if item.text is None else self.fold(without_mark(item.text)) for item in items.retrieved]
             self._queries[row] = _Query(row, items, folded)
         return self._queries[row]
 
@@ -104,10 +100,10 @@ class Causes:
         """The stored fields of a gold item and its alternatives."""
         gold = self._run.all_hits.gold_items
         item = number - int(gold.start[query.row])
-        found = [self._filled(one) for one in query.items.gold if one.item == item]
+        found = [self.filled(one) for one in query.items.gold if one.item == item]
         return found or [GoldText(gold.label[number], None, None, float(gold.grade[number]))]
 
-    def _filled(self, gold: GoldText) -> GoldText:
+    def filled(self, gold: GoldText) -> GoldText:
         """A gold item with the text and document that its id has in any ranking."""
         if gold.id is None or gold.id not in self._known or (gold.text is not None and gold.doc is not None):
             return gold
@@ -126,9 +122,31 @@ class Causes:
         rows = zip(ids, columns.get("text", nothing), columns.get("doc", nothing), strict=True)
         return {name: Retrieved(0, name, text, doc, None) for name, text, doc in rows if name is not None}
 
-    def _too_low(self, row: int, rank: int) -> Finding:
+    def _elsewhere(self, case: _Case) -> Finding | None:
+        """The words of a range are in a chunk from another place; if the range itself was found, in the top k."""
+        first = self._missed.first[case.number]
+        for gold in case.gold if self._compares == "span" else ():
+            if gold.start is None or not gold.text:
+                continue
+            others = [i for i, item in enumerate(case.retrieved) if not _overlap(gold, item)]
+            others = others if first == np.inf else others[: self._missed.k]
+            share, by = coverage(self.fold(without_mark(gold.text)), [case.query.folded[i] for i in others])
+            if share < float(self._settings.get("coverage", _HALF)):
+                continue
+            items = [case.retrieved[others[i]] for i in by]
+            ranks = tuple(sorted(item.rank for item in items))
+            has = f"{_listed(ranks)} {'has' if len(ranks) == 1 else 'together have'}"
+            words = "the same words" if share == 1 else f"{percent(share)} of its words"
+            where = "another place of its document" if items[0].doc == gold.doc else "a place in another document"
+            return Finding("same words elsewhere", f"{has} {words}, at {where}", ranks)
+        return None
+
+    def _too_low(self, case: _Case) -> Finding | None:
         """It was found, but not in the top k."""
-        copies = sum(copy < rank for copy in self.copies(row))
+        if self._missed.first[case.number] == np.inf:
+            return None
+        rank = int(self._missed.first[case.number])
+        copies = sum(copy < rank for copy in self.copies(case.query.row))
         if rank - copies <= self._missed.k:
             above = plural(copies, "copy", "copies")
             return Finding("crowded out", f"at rank {rank}; without the {above} above it, at rank {rank - copies}")
@@ -149,15 +167,17 @@ class Causes:
         texts = [f"rank {rank} {why}" for rank, why in zip(ranks[:_PARTS], whys, strict=False)]
         required = self._settings.get("coverage") if self._compares == "span" else None
         texts += [f"the judge requires {percent(required)}"] if isinstance(required, float) else []
-        return Finding("split over chunks" if len(ranks) > 1 else "cut differently", "; ".join(texts), ranks)
+        items = [item for item in case.retrieved if item.rank in ranks]
+        split = any(len(consecutive(_pieces(gold, items))) > 1 for gold in case.gold)
+        return Finding("split over chunks" if split else "cut differently", "; ".join(texts), ranks)
 
     def _other_form(self, case: _Case) -> Finding | None:
         """A retrieved item is equal after normalization; for judges of quotes and spans, it contains an equal text."""
         inside = self._compares in {"quote", "span"}
         for gold in case.gold:
-            name, text = self._fold(gold.id or ""), self._fold(without_mark(gold.text or ""))
+            name, text = self.fold(gold.id or ""), self.fold(without_mark(gold.text or ""))
             for item, folded in zip(case.retrieved, case.query.folded, strict=True):
-                if name and item.id and item.id != gold.id and self._fold(item.id) == name:
+                if name and item.id and item.id != gold.id and self.fold(item.id) == name:
                     return _equal_except(gold.id, item.id, item.rank)
                 if text and folded == text and item.text != gold.text:
                     return _equal_except(gold.text, item.text, item.rank)
@@ -188,13 +208,15 @@ class Causes:
             text = (
                 f"is nearly equal (similarity {similarity}{required})" if best.similarity < 1 else "has the same text"
             )
-            found[number] = Finding("nearly equal", f"{which} {text}", (item.rank,))
+            found[number] = Finding("nearly equal", f"{which} {text}", (item.rank,), best.similarity)
         return found
 
     def _covered(self, case: _Case) -> Finding | None:
         """One or several retrieved texts of this query contain most of it."""
         for gold in case.gold:
-            share, by = coverage(self._fold(without_mark(gold.text or "")), case.query.folded)
+            if self._compares == "span" and gold.start is not None:
+                continue  # no chunk has enough of the range, so its words are from another place
+            share, by = coverage(self.fold(without_mark(gold.text or "")), case.query.folded)
             if share < _HALF:
                 continue
             ranks = tuple(sorted(case.retrieved[place].rank for place in by))
@@ -209,7 +231,9 @@ class Causes:
             ranks = tuple(item.rank for item in case.retrieved if gold.doc is not None and item.doc == gold.doc)
             if ranks:
                 chunks = "is another chunk" if len(ranks) == 1 else "are other chunks"
-                return Finding("right document", f"{_listed(ranks)} {chunks} of its document", ranks)
+                near = min((gap for item in case.retrieved if (gap := _gap(gold, item)) is not None), default=None)
+                away = "" if near is None else f", the nearest {near:,} characters away"
+                return Finding("right document, wrong chunk", f"{_listed(ranks)} {chunks} of its document{away}", ranks)
         return None
 
     def _retrieved_anywhere(self, gold: GoldText) -> bool | None:
@@ -237,6 +261,31 @@ class Causes:
         elsewhere = "; retrieved for another query" if any(map(self._retrieved_anywhere, case.gold)) else ""
         text = "the only retrieved item is another one" if depth == 1 else f"not among the {depth:,} retrieved items"
         return Finding("not retrieved", text + elsewhere)
+
+
+def _overlap(gold: GoldText, item: Retrieved) -> bool:
+    """True if a chunk has a part of a gold range; unknown ranges do not overlap."""
+    if gold.doc != item.doc or gold.start is None or gold.end is None or item.start is None or item.end is None:
+        return False
+    return gold.start < item.end and item.start < gold.end
+
+
+def _gap(gold: GoldText, item: Retrieved) -> int | None:
+    """The number of characters between a gold range and a chunk; None if they are not known."""
+    if gold.doc != item.doc or gold.start is None or gold.end is None or item.start is None or item.end is None:
+        return None
+    return max(gold.start - item.end, item.start - gold.end, 0)
+
+
+def _pieces(gold: GoldText, items: Sequence[Retrieved]) -> Iterator[Piece]:
+    """The pieces of a gold item that these chunks have, by their ranges or else by their texts."""
+    for item in items:
+        if _overlap(gold, item):
+            start, end = max(gold.start or 0, item.start or 0), min(gold.end or 0, item.end or 0)
+            yield Piece(start, end, item.rank)
+        elif gold.text and item.text:
+            text, other = fold_space(without_mark(gold.text)), fold_space(without_mark(item.text))
+            yield from (Piece(own.start, own.start + own.size, item.rank) for own in passages(text, other))
 
 
 def _only_case(gold: GoldText, item: Retrieved) -> bool:

@@ -11,13 +11,14 @@ from karat.errors import BadArgument
 from karat.run import Run
 
 Cause = Literal[
+    "same words elsewhere",
     "crowded out",
     "below k",
     "case or white space",
     "nearly equal",
     "cut differently",
     "split over chunks",
-    "right document",
+    "right document, wrong chunk",
     "nowhere in the run",
     "not retrieved",
 ]
@@ -33,6 +34,8 @@ class Finding(NamedTuple):
     cause: Cause
     text: str
     ranks: tuple[int, ...] = ()
+    similarity: float = 1.0
+    """The similarity of a nearly equal text."""
 
 
 class Miss(NamedTuple):
@@ -87,10 +90,10 @@ class Missed:
 
 
 def default_cutoff(run: Run, k: int | None) -> int:
-    """The given cutoff; by default the largest cutoff of the run's recall."""
+    """The given cutoff; by default the one that the report shows of the recall, or else of the first metric."""
     if k is None:
-        ks = [k for metric in run.metrics if metric.name == "recall" for _, k in metric.columns if isinstance(k, int)]
-        return max(ks, default=_DEFAULT_CUTOFF)
+        ks = [metric.headline[1] for metric in sorted(run.metrics, key=lambda metric: metric.name != "recall")]
+        return next((k for k in ks if isinstance(k, int)), _DEFAULT_CUTOFF)
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= _MAX_CUTOFF:
         raise BadArgument("k is a whole number from 1", got=k)
     return k

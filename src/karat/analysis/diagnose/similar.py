@@ -38,12 +38,18 @@ class Nearest(NamedTuple):
     similarity: float
 
 
+def is_fuzzy(compares: str, settings: Mapping[str, Any]) -> bool:
+    """True if a judge compares whole texts by one of the scorers, with a threshold."""
+    threshold = settings.get("threshold")
+    return compares == "text" and str(settings.get("scorer")) in SCORERS and isinstance(threshold, int | float)
+
+
 def judge_similarity(compares: str, settings: Mapping[str, Any]) -> Similarity:
     """The measure of a judge that compares texts by similarity; else the ratio of common characters."""
-    scorer, threshold = SCORERS.get(str(settings.get("scorer"))), settings.get("threshold")
-    if compares != "text" or scorer is None or scorer.cost > _MAX_COST or not isinstance(threshold, int | float):
+    if not is_fuzzy(compares, settings) or (scorer := SCORERS[str(settings["scorer"])]).cost > _MAX_COST:
         return Similarity(SCORERS["ratio"], _NEAR)
-    return Similarity(scorer, min(_NEAR, _OF_THRESHOLD * threshold), float(threshold))
+    threshold = float(settings["threshold"])
+    return Similarity(scorer, min(_NEAR, _OF_THRESHOLD * threshold), threshold)
 
 
 def nearest(wanted: Sequence[str], texts: Sequence[Sequence[str]], by: Similarity) -> list[Nearest | None]:

@@ -10,9 +10,9 @@ import numpy as np
 
 from karat._internal.arrays import Floats
 from karat._internal.display import number, plural, signed
-from karat.report.html.marks import Range, find, marked
 from karat.report.html.markup import Child, Element, Pool, data, h, pack, visible
 from karat.report.html.scores import headline
+from karat.report.marks import Range, gold_ranges, marked
 from karat.run import Run
 from karat.run.stored_items import GoldItem, GoldText, Hit, Items, Retrieved
 
@@ -114,17 +114,16 @@ class Bodies:
         why = [h("span.why", data(_short(hit.why)), " · ", data(_short(hit.gold, _LABEL))) for hit in hits]
         text = None
         if texts and item.text:
-            text = _text(marked(item.text, self._ranges(item.text, hits, quotes), _LONGEST))
+            text = _text(marked(item.text, self._ranges(item, hits, quotes), _LONGEST))
         return h(
             "li.hit" if hits else "li", h("span.rank", str(item.rank)), " ", *_spaced(name, doc, score, *why), text
         )
 
-    def _ranges(self, text: str, hits: Sequence[Hit], quotes: Mapping[str, list[GoldText]]) -> list[Range]:
-        whole = [Range(0, len(text))] if hits else []
+    def _ranges(self, item: Retrieved, hits: Sequence[Hit], quotes: Mapping[str, list[GoldText]]) -> list[Range]:
+        whole = [Range(0, len(item.text or ""))] if hits else []
         if self._compares in _WHOLE:
             return whole
-        wanted = [g.text for hit in hits for g in quotes.get(hit.gold, ()) if g.text]
-        found = [place for quote in wanted for place in find(text, quote)]
+        found = [place for hit in hits for gold in quotes.get(hit.gold, ()) for place in gold_ranges(gold, item)]
         return found or (whole if self._compares == "text" else [])
 
 

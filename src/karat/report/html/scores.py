@@ -10,26 +10,20 @@ import numpy as np
 from karat._internal.arrays import Floats
 from karat._internal.display import number, percent, plural, signed
 from karat.analysis.compare import Comparison, Row
-from karat.metrics import METRICS, Metric
+from karat.metrics import METRICS
 from karat.report.html.markup import Child, Element, data, h
 from karat.report.notes import few_queries
 from karat.run import Run
 from karat.run.slices import Slices
 from karat.stats import intervals
 
-_USUAL = 5
 _MOST = 5
 _STRIP = (120, 12)
 
 
 def headline(run: Run) -> list[str]:
     """One name for each of the first metrics of the run; of several cutoffs the one nearest to 5."""
-    return [_usual(metric) for metric in run.metrics][:_MOST]
-
-
-def _usual(metric: Metric) -> str:
-    ranks = [(abs(k - _USUAL), name) for name, k in metric.columns if isinstance(k, int)]
-    return min(ranks)[1] if ranks else metric.names[0]
+    return [metric.headline[0] for metric in run.metrics][:_MOST]
 
 
 def meaning(name: str) -> str:

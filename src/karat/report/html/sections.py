@@ -9,6 +9,7 @@ from karat._internal.display import number, p_value, percent, plural
 from karat.analysis.changes import QueryChange
 from karat.analysis.compare import Comparison
 from karat.analysis.diagnose import Diagnosis
+from karat.report.diagnosis import nothing_missed
 from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.scores import difference, table
 
@@ -76,7 +77,7 @@ def misses(found: Diagnosis, place: Mapping[str, int]) -> Element:
     """The causes with their counts, the advice, and the first of the missed gold items."""
     count = len(found.misses)
     if not count:
-        return h("section", h("h2", "Missed gold"), h("p", f"None: all gold is in the top {found.k}."), id="misses")
+        return h("section", h("h2", "Missed gold"), h("p", f"None: {nothing_missed(found)}."), id="misses")
     queries = len({miss.query_id for miss in found.misses})
     of = f"{plural(count, 'gold item', 'gold items')} of {plural(queries, 'query', 'queries')}"
     return h(

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from karat._internal.overlap import passages
 from karat.judges.spans.cover import RangeUnion
 from karat.judges.text import fold_space_with_origins
+from karat.run.stored_items import GoldText, Retrieved
 
 _LEAST = 12
 """A shared passage must have this many characters to count as a part of a quote."""
@@ -20,6 +21,31 @@ class Range(NamedTuple):
 
     start: int
     end: int
+
+
+class Overlap(NamedTuple):
+    """The range that a gold item and a chunk share, in the text of each."""
+
+    gold: Range
+    chunk: Range
+
+
+def known_overlap(gold: GoldText, item: Retrieved) -> Overlap | None:
+    """The shared range, by the offsets in the document; None if they are unknown, or do not fit the text."""
+    if gold.doc != item.doc or gold.start is None or gold.end is None or item.start is None or item.end is None:
+        return None
+    start, end = max(gold.start, item.start), min(gold.end, item.end)
+    if start >= end or item.text is None or len(item.text) != item.end - item.start:
+        return None
+    return Overlap(Range(start - gold.start, end - gold.start), Range(start - item.start, end - item.start))
+
+
+def gold_ranges(gold: GoldText, item: Retrieved) -> list[Range]:
+    """The ranges of a chunk that are gold: those known from offsets, else those with the words of the quote."""
+    known = known_overlap(gold, item)
+    if known is not None:
+        return [known.chunk]
+    return find(item.text, gold.text) if item.text and gold.text else []
 
 
 def find(chunk: str, quote: str) -> list[Range]:
