@@ -173,6 +173,7 @@ def test_a_small_slice_is_reported():
     assert repr(gate).endswith("  2 passed, 1 undecided, 0 failed of 3 checks (1 rule, 2 slices) · exit 0")
     strict = karat.gate(run, "recall@1 no-drop", baseline=made([1] * 40, topic=topic), by="topic", fail_undecided=True)
     assert (strict.verdict, strict.exit_code) == ("failed", 1)
+    assert "0 failed of 3 checks (1 rule, 2 slices); undecided checks fail · exit 1" in repr(strict)
     told = karat.gate(run, "recall@1 no-drop", baseline=made([1] * 40, topic=topic), by="topic", slice_tolerance=0.5)
     assert not check(told, "recall@1 no-drop", "rare").passed
 

@@ -50,9 +50,7 @@ def terminal(comparison: Comparison) -> str:
         shown = text_table([[*map(bold, _header(comparison))], *rows], right=_NUMBERS)
     lines = [heading(_caption(comparison)), "", shown, *map(paragraph, _footnotes(comparison))]
     for fields, slices in comparison.slices.items():
-        header, rows = _slice_header(comparison, fields), list(_slice_lines(comparison, slices))
-        rows = [["" if i and rows[i - 1][0] == row[0] else row[0], *row[1:]] for i, row in enumerate(rows)]
-        lines += ["", text_table([[*map(bold, header)], *rows], right=_slice_numbers(header))]
+        lines += ["", _slice_table(comparison, fields, slices)]
     if moved := _moved(comparison):
         rows = [[bold(cell) for cell in ("  Moved most", "", moved[0].metric, _MOVED)]]
         for mark, query_id, text, scores, gold in map(_moved_cells, moved):
@@ -93,6 +91,21 @@ def markdown(comparison: Comparison) -> str:
     return "\n\n".join(parts)
 
 
+def _slice_table(comparison: Comparison, fields: str, slices: Mapping[str, list[Row]]) -> str:
+    """A narrow table for the terminal: the interval next to the difference, and no p, for which the winner stands."""
+    metric, by, queries, *header = _slice_header(comparison, fields)
+    runs, width = len(comparison.names), max(len(row.metric) for row in comparison.rows)
+    both = ["difference (95 %)", "winner"] if runs == 2 else []
+    rows = [[bold(cell) for cell in (f"{metric:<{width}}  {by}", queries, *header[:runs], *both)]]
+    for metric, value, *cells in _slice_lines(comparison, slices, places=2):
+        shown = cells[: runs + 1]
+        if runs == 2:
+            difference, ends, _, winner = cells[3:]
+            shown += [f"{difference} {ends}".rstrip(), winner]
+        rows.append([f"{metric:<{width}}  {value}", *shown])
+    return text_table(rows, right=range(1, runs + 2))
+
+
 def _slice_tables(comparison: Comparison) -> list[Markdown]:
     """A Markdown table for each field."""
     tables = []
@@ -109,14 +122,21 @@ def _slice_tables(comparison: Comparison) -> list[Markdown]:
 
 
 def latex(comparison: Comparison) -> str:
-    """The table for a paper."""
-    if len(comparison.names) > 2:
-        rows = [[letter, name, *map(Latex, cells)] for letter, name, *cells in _matrix(comparison, "$^{{{}}}$".format)]
-        return latex_table(["", "run", *_metrics(comparison)], rows, left=2)
-    rows = []
-    for metric, first, second, difference, ends, p, counts, _ in _lines(comparison):
-        rows.append([metric, first, second, _math(difference), _math(ends), _math(p), counts])
-    return latex_table(["metric", *_header(comparison)[1:-1]], rows)
+    """The tables for a paper: all queries, then the slices by each field."""
+    two, raised = len(comparison.names) == 2, "$^{{{}}}$".format
+    if two:
+        rows = [[*cells[:3], *map(_math, cells[3:6]), cells[6]] for cells in _lines(comparison)]
+        tables = [latex_table(["metric", *_header(comparison)[1:-1]], rows)]
+    else:
+        rows = [[letter, name, *map(Latex, cells)] for letter, name, *cells in _matrix(comparison, raised)]
+        tables = [latex_table(["", "run", *_metrics(comparison)], rows, left=2)]
+    for fields, slices in comparison.slices.items():
+        rows = [
+            [*cells[:5], *map(_math, cells[5:8]), cells[8]] if two else [*cells[:3], *map(Latex, cells[3:])]
+            for cells in _slice_lines(comparison, slices, raised)
+        ]
+        tables.append(latex_table(_slice_header(comparison, fields), rows, left=2))
+    return "\n\n".join(tables)
 
 
 def csv(comparison: Comparison) -> str:
@@ -173,10 +193,16 @@ def _lines(comparison: Comparison) -> list[list[str]]:
     return lines
 
 
-def _line(comparison: Comparison, row: Row) -> list[str]:
+def _line(comparison: Comparison, row: Row, places: int = 3) -> list[str]:
     """The means of two runs, the difference, its interval, p, and the name of the better run."""
     winner = sanitize(comparison.winner(row) or row.verdict, _NAME)
-    return [*map(number, row.means), signed(row.difference), span(row.low, row.high, 3, "+"), p_value(row.p), winner]
+    return [
+        *map(number, row.means),
+        signed(row.difference),
+        span(row.low, row.high, places, "+"),
+        p_value(row.p),
+        winner,
+    ]
 
 
 def _slice_header(comparison: Comparison, fields: str) -> list[str]:
@@ -186,14 +212,17 @@ def _slice_header(comparison: Comparison, fields: str) -> list[str]:
 
 
 def _slice_lines(
-    comparison: Comparison, slices: Mapping[str, list[Row]], raised: Callable[[str], str] = _superscript
+    comparison: Comparison,
+    slices: Mapping[str, list[Row]],
+    raised: Callable[[str], str] = _superscript,
+    places: int = 3,
 ) -> Iterator[list[str]]:
     """One line per metric and slice: as for all queries, or the means with the letters of the runs they beat."""
     for metric in range(len(comparison.rows)):
         for name, rows in slices.items():
             row = rows[metric]
             runs = range(len(comparison.names))
-            cells = _line(comparison, row) if len(runs) == 2 else [_beating(row, run, raised) for run in runs]
+            cells = _line(comparison, row, places) if len(runs) == 2 else [_beating(row, run, raised) for run in runs]
             yield [row.metric, sanitize(name, _NAME), f"{row.n:,}", *cells]
 
 
@@ -239,7 +268,7 @@ def _footnotes(comparison: Comparison) -> list[str]:
             over = f"the {len(rows[0].pairs)} pairs in {over}"
         elif len(rows) > 1:
             over += f" × {len(rows)} metrics"
-        notes.append(f"By {fields}: p is corrected for {over} (Holm); the intervals are not.")
+        notes.append(f"By {fields}: the tests are corrected for {over} (Holm), the intervals are not.")
         notes += few_queries([min(row.n for row in found) for found in slices.values()])
     return [*notes, *remarks(comparison)]
 

@@ -198,9 +198,11 @@ def slices(run: Run, comparison: Comparison | None = None) -> Element | None:
         return None
     parts = {field: run.by(field) for field in fields}
     tables = (_slice(run, field, by, comparison) for field, by in parts.items())
-    notes = few_queries([len(part) for by in parts.values() for part in by.values()])
+    means = "A coloured difference is significant (p < 0.05, Holm correction over slices and metrics)."
+    notes = [] if comparison is None else [means]
+    notes += few_queries([len(part) for by in parts.values() for part in by.values()])
     shown = h("div.pairs", *tables)
-    return h("section", h("h2", "Slices"), shown, *(h("p.note", line) for line in notes), id="slices")
+    return h("section", h("h2", "Slices"), *(h("p.note", line) for line in notes), shown, id="slices")
 
 
 def few(values: Sequence[Any]) -> bool:
