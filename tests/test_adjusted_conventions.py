@@ -131,7 +131,9 @@ def test_an_adjusted_convention_is_explained(capsys):
     assert said.startswith("standard(ties=given): ")
     assert "ties stay in the order given, not by id" in said
     assert main(["conventions"]) == 0
-    assert "per_rank=(precision, ndcg)" in capsys.readouterr().out  # as it is typed
+    listed = capsys.readouterr().out
+    assert "per_rank=(precision, ndcg)" in listed  # as it is typed
+    assert '"standard(ties=given)"' in listed
 
 
 def test_rosetta_takes_adjusted_conventions():

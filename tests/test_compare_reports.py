@@ -156,7 +156,7 @@ def test_differences_have_one_sign_in_every_form(tmp_path):
     for shown in (repr(found), found.to_markdown(), found.to_latex(), (tmp_path / "page.html").read_text("utf-8")):
         for wrong in ("-0.000", "−0.000", "+0.000"):
             assert wrong not in shown
-    assert "  0.000  [-0.001, 0.000]" in repr(found)
+    assert "  0.000  [-0.002, +0.001]" in repr(found)
 
 
 @pytest.fixture(scope="module")
@@ -192,8 +192,8 @@ def test_slices_in_every_form(sliced):
     cells = [f"{row.means[0]:.3f}", f"{row.means[1]:.3f}", f"{row.difference:+.3f}", f"[{row.low:+.3f},"]
     given = (*sliced[:2], "--by", "topic", "--by", "topic,lang")
     out = command(*given)
-    assert ["b", "30", *cells] in [line.split()[:6] for line in out.splitlines()]
-    assert "By topic: p is corrected for 2 slices × 2 metrics (Holm)" in out
+    assert f"recall@5  b              30  {'   '.join(cells[:2])}  {cells[2]} [{row.low:+.2f}, {row.high:+.2f}]" in out
+    assert "By topic: the tests are corrected for 2 slices × 2 metrics (Holm)" in out
     assert "a · de" in out
     assert f"| <code>b</code> | 30 | {' | '.join(cells)}" in command(*given, "--format", "markdown")
     read = json.loads(command(*given, "--format", "json"))["by"]
@@ -201,6 +201,9 @@ def test_slices_in_every_form(sliced):
     assert list(read["topic,lang"]) == ["a · de", "a · en", "b · de", "b · en"]
     table = list(csv.DictReader(io.StringIO(command(*given, "--format", "csv"))))
     assert [(one["by"], one["slice"]) for one in table[1:4]] == [("", ""), ("topic", "a"), ("topic", "a")]
+    paper = command(*given, "--format", "latex")
+    assert f"  recall@5 & b & 30 & {cells[0]} & {cells[1]} & ${cells[2]}$ & ${cells[3]}" in paper
+    assert paper.count(r"\begin{tabular}") == 3
     assert "one of: topic, lang" in command(*sliced[:2], "--by", "topik", code=2)
 
 
@@ -208,6 +211,7 @@ def test_slices_of_three_runs(sliced):
     matrix = karat.compare(*sliced, by="topic")
     assert "ᵃ" in repr(matrix).partition("by topic")[2]
     assert "<sup>a" in matrix.to_markdown().partition("by topic")[2]
+    assert "$^{a" in matrix.to_latex().partition("by topic")[2]
     assert "by topic</caption>" in matrix._repr_html_()
 
 
@@ -245,6 +249,20 @@ def test_hostile_text_is_harmless(count):
     assert {line.count("|") for line in page.splitlines() if line.startswith("|")} == ({9, 6} if count == 2 else {4})
     assert r"\input" not in paper
     assert r"\textbackslash{}input\{x\}\_\%\&\#" in paper
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_hostile_slices_are_harmless(count):
+    runs = [evil_run([EVIL]), evil_run(["x", EVIL]), evil_run(["x"])][:count]
+    found = karat.compare(*runs, names=[f"{EVIL}{i}" for i in range(count)], by="topic")
+    page, paper, html = found.to_markdown(), found.to_latex(), found._repr_html_()
+    for shown in (repr(found), page, paper, html, found.table.write_csv()):
+        assert not ACTIVE & set(shown)
+    assert "<script" not in page + html
+    assert "](http" not in page
+    assert r"\input" not in paper
+    table = page.partition("| metric | <code>by topic")[2].partition("\n\n")[0]
+    assert {line.count("|") for line in table.splitlines()[1:]} == {10 if count == 2 else 7}
 
 
 def test_hostile_text_in_files(tmp_path):

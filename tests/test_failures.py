@@ -13,6 +13,7 @@ import karat
 from karat.hits.combine import take
 from karat.judges import Exact
 from karat.judges.text import Text
+from karat.pytest_plugin.assertable_run import AssertableRun
 
 
 class Flaky:
@@ -170,6 +171,13 @@ def test_the_gate_fails_if_too_few_were_judged():
     assert [check.rule for check in passed.checks] == ["judged >= 0.70", "rr >= 0.10"]
     with pytest.raises(karat.BadArgument, match="between 0 and 1"):
         karat.gate(made, "rr >= 0.1", min_judged=80)
+
+
+def test_a_test_fails_if_too_few_were_judged():
+    made = AssertableRun(run({1: "timed out"}), None)
+    with pytest.raises(AssertionError, match="3 of 4 queries were judged: the rules were not checked"):
+        made.assert_that("rr >= 0.1")
+    made.assert_that("rr >= 0.1", min_judged=0.7)
 
 
 def test_the_gate_fails_if_nothing_was_judged():

@@ -6,7 +6,7 @@ KaratError
 ├── BadArgument     (ValueError)    an argument or setting is invalid
 ├── RunFileError    (OSError)       a run file cannot be written or read
 └── Unavailable     (RuntimeError)  a feature or dependency is not available
-    └── NotJudged                   a language model judged nothing: every call would fail
+    └── NotJudged                   too few queries were judged, or every call of a model would fail
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Unavailable(KaratError, RuntimeError):
 
 
 class NotJudged(Unavailable):
-    """A language model judged nothing: every call would fail for the same reason."""
+    """Too few queries were judged, or none because every call of a model would fail for the same reason."""
 
 
 def shorten(value: object) -> str:

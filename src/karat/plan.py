@@ -90,8 +90,10 @@ class Plan:
         judgements = Judgements(samples, self.judge, tokens=self.tokens)
         hits = judgements.hits(self.convention)
         scores = {n: column for m in self.metrics for n, column in judgements.scores(m, self.convention).items()}
-        notes = order_notes(_seen(samples, self.convention), hits, self.judge, self.convention, self._first(scores))
-        hits = hits.replace(notes=(*hits.notes, *notes)) if notes else hits
+        if isinstance(samples.retrieved, Lists) and samples.retrieved.scores is not None:
+            seen = _seen(samples, self.convention)
+            notes = order_notes(seen, hits, self.judge, self.convention, self._first(scores))
+            hits = hits.replace(notes=(*hits.notes, *notes)) if notes else hits
         run = Run(
             ids=samples.ids,
             hits=hits,

@@ -66,6 +66,22 @@ def test_budgets_of_tokens_and_dollars(limit):
     assert re.search(r"the budget of .* is used up \(.* left, the next 2 calls may ", str(run))
 
 
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        ({"max_calls": 1}, "the budget of 1 call is too small (1 left, 2 needed)"),
+        ({"max_tokens": 500}, "the budget of 500 tokens is too small (500 left, the next 2 calls may use "),
+        ({"max_cost": 0.0005, "prices": (1, 1)}, "the budget of $0.0005 is too small ($0.0005 left, the next 2 calls "),
+    ],
+)
+def test_a_budget_that_is_too_small_for_one_query(limit, said):
+    run = karat.evaluate(samples(5), "recall@5", judge=karat.Claims(model := Scripted(), cache=False, **limit))
+    assert model.sent == []
+    assert said in str(run)
+    assert "0 of 5 queries were judged" in str(run)
+    assert "sample" not in " ".join(run.remarks())
+
+
 def test_relevance_pays_all_calls_of_a_query():
     rows = [{"id": str(n), "query": f"why {n}?", "retrieved": [f"{n} {i}" for i in range(25)]} for n in range(30)]
     with Server(script) as server:

@@ -191,6 +191,12 @@ def test_who_gets_colours(monkeypatch, choice, environment, tty, wanted):
     assert wants_color(Terminal() if tty else io.StringIO(), choice) is wanted
 
 
+def test_a_text_that_fits_is_not_folded_at_its_colours():
+    with color(on=True):
+        text = style("▲", "good") + " q12"
+    assert wrap(text, 5) == [text]
+
+
 def test_wide_characters_are_counted():
     assert columns("日本e\u0301") == 5
     assert wrap("日本 語", 4) == ["日本", "語"]

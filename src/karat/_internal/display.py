@@ -166,6 +166,8 @@ def line_end(text: str, start: int, room: int) -> int:
 
 def wrap(text: str, room: int) -> list[str]:
     """The text in lines of at most `room` columns; a text in one colour gives lines in this colour."""
+    if columns(text) <= room:
+        return [text]
     if (found := _STYLE.match(text)) and text.endswith(_RESET):
         return [f"{found[0]}{line}{_RESET}" for line in wrap(text[found.end() : -len(_RESET)], room)]
     lines, start = [], 0

@@ -163,7 +163,7 @@ _COLOR = argument(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code; 2 if the input is not usable, 3 if a model judged nothing."""
+    """Run a command and return its exit code; 2 if the input is not usable, 3 if too few queries were judged."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a character that the terminal cannot encode is escaped
             stream.reconfigure(errors="backslashreplace")

@@ -43,7 +43,11 @@ def _metrics(options: Namespace) -> None:
     "list the conventions of other libraries, or explain one",
     argument("name", metavar="NAME", nargs="?", help="the convention to explain, such as llamaindex"),
     format_argument("json"),
-    examples=[("karat conventions", "all of them"), ("karat conventions llamaindex", "one in sentences")],
+    examples=[
+        ("karat conventions", "all of them"),
+        ("karat conventions llamaindex", "one in sentences"),
+        ('karat conventions "standard(ties=given)"', "one with another choice"),
+    ],
 )
 def _conventions(options: Namespace) -> None:
     from karat._internal.output import to_json

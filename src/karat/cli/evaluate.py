@@ -8,15 +8,15 @@ from dataclasses import Field, fields
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from karat._internal.display import paragraph, plural
 from karat._internal.model_settings import ModelSettings
 from karat.cli import RUN, Argument, argument, command, emit, format_argument
-from karat.errors import BadArgument, KaratError, RunFileError
+from karat.errors import BadArgument, KaratError, NotJudged, RunFileError
 
 if TYPE_CHECKING:
     from karat.judges import Judge
     from karat.run import Run
 
-_TOO_FEW_JUDGED = 3
 _INTERRUPTED = 130
 _MODELS = 'for judges that call a language model, such as --judge "claims(gpt-4o-mini)"'
 _MODEL_OPTIONS = [one for one in fields(ModelSettings) if one.metadata]
@@ -128,7 +128,10 @@ def _eval(options: Namespace) -> int:
     emit(run, options.format, by=options.by)
     if options.output and options.format == "table":
         print(f"\nSaved to {options.output}")
-    return _exit_code(judge) or _check_judged(run, least)
+    code = _exit_code(judge)
+    if not code:
+        _check_judged(run, least)
+    return code
 
 
 @command(
@@ -212,17 +215,15 @@ def _exit_code(judge: Judge) -> int:
 
     if not isinstance(judge, ModelJudge) or judge.spent is None:
         return 0
-    print(judge.usage(), file=sys.stderr)
+    print(paragraph(judge.usage(), "  ", "", stream=sys.stderr), file=sys.stderr)
     return _INTERRUPTED if judge.interrupted else 0
 
 
-def _check_judged(run: Run, least: float) -> int:
-    """The exit code if too few queries were judged, with a sentence; else 0."""
-    if run.enough_judged(least):
-        return 0
-    expected = f"; expected at least {100 * least:g} % (--min-judged {least:g})" if run.judged else ""
-    print(f"karat: {run.judged:,} of {len(run):,} queries were judged{expected}", file=sys.stderr)
-    return _TOO_FEW_JUDGED
+def _check_judged(run: Run, least: float) -> None:
+    """Refuse a run of which too few queries were judged; it was shown and saved before."""
+    if not run.enough_judged(least):
+        expected = f"; expected at least {100 * least:g} % (--min-judged {least:g})" if run.judged else ""
+        raise NotJudged(f"{run.judged:,} of {plural(len(run), 'query was', 'queries were')} judged{expected}")
 
 
 def _function(place: str) -> Any:

@@ -13,8 +13,7 @@ from karat._internal.grammar import write
 from karat.errors import BadArgument
 from karat.judges.protocol import Judge, find_judge
 from karat.llm import Engine, Failure, Job, ModelSettings, Spent, Steps, find_model
-from karat.llm.engine import dollars
-from karat.llm.prices import needed_price
+from karat.llm.prices import dollars, needed_price
 from karat.samples.notes import Note
 from karat.stats.agreement import Kind, alpha
 

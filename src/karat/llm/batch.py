@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 from karat._internal.display import plural
 from karat._internal.model_settings import ModelSettings
@@ -24,10 +24,11 @@ from karat.llm.request import (
     Job,
     Request,
     Step,
-    check_schema,
     request_size,
     rough_tokens,
 )
+
+T = TypeVar("T")
 
 log = logging.getLogger("karat.llm")
 
@@ -46,6 +47,18 @@ def backoff_seconds(backoff: float, key: str, call: int) -> float:
 
 def _check_failed(error: Exception) -> str:
     return redact(f"the check failed with {type(error).__name__}: {error}")
+
+
+async def _gather(works: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """The results of coroutines that run at once; none goes on if one fails."""
+    if len(works) == 1:
+        return [await works[0]]
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 class RequestBatch:
@@ -102,9 +115,8 @@ class RequestBatch:
         """Go through the steps of a job whose answers are all cached; true if these were all of its steps."""
         while job.step is not None:
             answers = []
-            for request in job.step.requests:
-                check_schema(request.schema)
-                found = self._find(request.key(self._model.name), request)
+            for key, request in zip(job.keys(self._model.name), job.step.requests, strict=True):
+                found = self._find(key, request)
                 if found is None:
                     return False
                 answers.append(found)
@@ -164,7 +176,8 @@ class RequestBatch:
     def _sizes(self, job: Job[Any]) -> list[int]:
         """The bytes of each call that a job needs, as far as it is known."""
         step = job.step or Step(())
-        wanted = [one for one in step.requests if self._cache.get(one.key(self._model.name)) is None]
+        both = zip(job.keys(self._model.name), step.requests, strict=True)
+        wanted = [one for key, one in both if self._cache.get(key) is None]
         return [request_size(one.messages, one.schema) for one in (*wanted, *step.upcoming())]
 
     async def _work(self, number: int, job: Job[Any], hold: Hold, finished: Callable[[Job[Any]], None]) -> None:
@@ -174,21 +187,11 @@ class RequestBatch:
             while job.step is not None:
                 if self._budget.limited:
                     self._budget.expect(hold, self._sizes(job))
-                job.answer(await self._answer_all(job.step.requests, number, hold))
+                keyed = zip(job.step.requests, job.keys(self._model.name), strict=True)
+                job.answer(await _gather([self._answer(*each, number, hold) for each in keyed]))
         finally:
             self._budget.end(hold)
         finished(job)
-
-    async def _answer_all(self, requests: Sequence[Request], job: int, hold: Hold) -> list[Answer | Failure]:
-        """Answer the requests of a step, all at once."""
-        if len(requests) == 1:
-            return [await self._answer(requests[0], job, hold)]
-        tasks = [asyncio.create_task(self._answer(request, job, hold)) for request in requests]
-        try:
-            return await asyncio.gather(*tasks)
-        finally:
-            for task in tasks:
-                task.cancel()
 
     def _find(self, key: str, request: Request) -> Answer | Failure | None:
         """The cached answer, if it still passes the check, which may have changed."""
@@ -204,10 +207,8 @@ class RequestBatch:
             return Failure(_check_failed(error))
         return Answer(value, True, reply.prompt_tokens, reply.completion_tokens)
 
-    async def _answer(self, request: Request, job: int, hold: Hold) -> Answer | Failure:
+    async def _answer(self, request: Request, key: str, job: int, hold: Hold) -> Answer | Failure:
         """Answer one request; if the same one is in flight, wait for its answer."""
-        check_schema(request.schema)
-        key = request.key(self._model.name)
         while True:
             if found := self._find(key, request):
                 self._budget.count_cached(isinstance(found, Answer))

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from karat._internal.display import plural
 from karat._internal.model_settings import ModelSettings
 from karat.llm.model import Price
+from karat.llm.prices import dollars
 from karat.llm.request import rough_tokens
 
 
@@ -151,21 +152,23 @@ class Budget:
         limits, both = self._limits, Hold(needed.calls, needed.size)
         for other in others:
             both.calls, both.size = both.calls + other.calls, both.size + other.size
+        state = "is used up" if self._calls else "is too small"
         which = "the call" if needed.calls == 1 else f"the next {needed.calls} calls"
         if limits.max_calls is not None and self._calls + both.calls > limits.max_calls:
             rest = limits.max_calls - self._calls
             left = f" ({rest} left, {needed.calls} needed)" if rest else ""
-            return f"the budget of {plural(limits.max_calls, 'call', 'calls')} is used up{left}"
+            return f"the budget of {plural(limits.max_calls, 'call', 'calls')} {state}{left}"
         used = self._prompt + self._reserved_prompt, self._completion + self._reserved_completion
         tokens, own = self._tokens(both), self._tokens(needed)
         if limits.max_tokens is not None and sum(used) + sum(tokens) > limits.max_tokens:
             left = f"{max(limits.max_tokens - sum(used), 0):,.0f} left, {which} may use {sum(own):,.0f}"
-            return f"the budget of {limits.max_tokens:,} tokens is used up ({left})"
+            return f"the budget of {limits.max_tokens:,} tokens {state} ({left})"
         if limits.max_cost is not None and self.price is not None:
-            spent = self.price.cost(*used)
-            if spent + self.price.cost(*tokens) > limits.max_cost:
-                left = f"${max(limits.max_cost - spent, 0):.4f} left, {which} may cost ${self.price.cost(*own):.4f}"
-                return f"the budget of ${limits.max_cost:,.2f} is used up ({left})"
+            cost = self.price.cost
+            unspent = limits.max_cost - cost(*used)
+            if cost(*tokens) > unspent:
+                left = f"{dollars(max(unspent, 0))} left, {which} may cost {dollars(cost(*own))}"
+                return f"the budget of {dollars(limits.max_cost)} {state} ({left})"
         return None
 
 

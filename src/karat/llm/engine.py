@@ -14,7 +14,7 @@ from threading import Thread
 from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
-from karat._internal.display import plural, sanitize
+from karat._internal.display import paragraph, plural, sanitize
 from karat._internal.model_settings import ModelSettings
 from karat._internal.progress import Progress, confirm
 from karat.errors import Unavailable
@@ -23,7 +23,7 @@ from karat.llm.budget import Budget, Spent
 from karat.llm.cache import Cache, OptionalCache
 from karat.llm.endpoint import find_model
 from karat.llm.model import Completer
-from karat.llm.prices import needed_price
+from karat.llm.prices import dollars, needed_price
 from karat.llm.request import Answer, Failure, Job, Request, Step, Steps, request_size, rough_tokens
 
 T = TypeVar("T")
@@ -78,13 +78,6 @@ class Estimate(NamedTuple):
             f"{plural(self.calls, 'call', 'calls')} needed ({plural(self.cached, 'answer', 'answers')} cached), "
             f"about {self.tokens:,} tokens (1 per 4 bytes of prompt, {_ANSWER} per answer){cost}"
         )
-
-
-def dollars(cost: float) -> str:
-    """An amount in dollars and cents, with four decimal places below one dollar."""
-    if 0 < cost < 0.0001:
-        return "less than $0.0001"
-    return f"${cost:,.2f}" if cost >= 1 or not cost else f"${cost:.4f}"
 
 
 def progress_text(done: int, total: int, seconds: float, cost: float | None, unit: str = "calls") -> str:
@@ -201,10 +194,11 @@ class Engine:
         log.info("%s: %s", self.model.name, estimate)
         if not estimate.calls:
             return
+        line = paragraph(f"{sanitize(self.model.name)}: {estimate}", "  ", "", stream=sys.stderr)
         if self._confirmed and shown:
-            sys.stderr.write(f"{sanitize(self.model.name)}: {estimate}\n")
+            sys.stderr.write(f"{line}\n")
         elif not self._confirmed:
-            if not confirm(f"{sanitize(self.model.name)}: {estimate}\nGo on?", unattended=True):
+            if not confirm(f"{line}\nGo on?", unattended=True):
                 raise Unavailable("cancelled: no model was called", hint="--yes, or confirm=False, to skip this")
             self._confirmed = True
 

@@ -94,3 +94,10 @@ def _read(path: Path) -> dict[str, Any]:
     if not isinstance(fields.get("prices"), dict) or not isinstance(fields.get("date", ""), str):
         raise BadArgument(f"{path} is not a JSON file of prices", hint=_FORM)
     return fields
+
+
+def dollars(cost: float) -> str:
+    """An amount in dollars and cents, with four decimal places below one dollar."""
+    if 0 < cost < 0.0001:
+        return "less than $0.0001"
+    return f"${cost:,.2f}" if cost >= 1 or not cost else f"${cost:.4f}"

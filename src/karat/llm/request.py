@@ -79,6 +79,7 @@ class Job(Generic[T]):
         self._steps = steps
         self._step: Step | None = None
         self._started = False
+        self._keys: list[str] | None = None
         self.free = True
         """True if no call was needed so far: all answers were cached."""
         self.refused = ""
@@ -92,8 +93,18 @@ class Job(Generic[T]):
             self.answer(None)
         return self._step
 
+    def keys(self, model: str) -> list[str]:
+        """The cache keys of the requests of the current step, whose schemas are checked."""
+        if self._keys is None:
+            requests = self.step.requests if self.step else ()
+            for request in requests:
+                check_schema(request.schema)
+            self._keys = [request.key(model) for request in requests]
+        return self._keys
+
     def answer(self, answers: list[Answer | Failure] | None) -> None:
         """Go on to the next step with the answers to this one."""
+        self._keys = None
         try:
             self._step = self._steps.send(answers)  # type: ignore[arg-type]  # None starts it
         except StopIteration as end:

@@ -106,7 +106,8 @@ def convention_list() -> str:
         more = [f"{name} means {other}" for name, other in c.renames.items()]
         more += [f"for {names} {', '.join(_value(k, v) for k, v in s.items())}" for names, s in _exceptions(c).items()]
         rows.append((c.name, "; ".join([choices, *more])))
-    return definitions(rows)
+    about = 'Any choice can be changed in place: --convention "standard(ties=given)", "llamaindex(empty_gold=0)".'
+    return f"{definitions(rows)}\n\n{paragraph(about)}"
 
 
 def convention(c: Convention) -> str:

@@ -24,6 +24,7 @@ from karat._internal.output import plain
 from karat.analysis.changes import Move, QueryChange
 from karat.analysis.compare import LETTERS, Comparison, Row
 from karat.report.forms import Latex, Markdown, code, escape, latex_table, table
+from karat.report.notes import few_queries
 from karat.report.remarks import comparison_remarks as remarks
 
 _SUPERSCRIPT = dict(zip(LETTERS, "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", strict=True))
@@ -49,9 +50,7 @@ def terminal(comparison: Comparison) -> str:
         shown = text_table([[*map(bold, _header(comparison))], *rows], right=_NUMBERS)
     lines = [heading(_caption(comparison)), "", shown, *map(paragraph, _footnotes(comparison))]
     for fields, slices in comparison.slices.items():
-        header, rows = _slice_header(comparison, fields), list(_slice_lines(comparison, slices))
-        rows = [["" if i and rows[i - 1][0] == row[0] else row[0], *row[1:]] for i, row in enumerate(rows)]
-        lines += ["", text_table([[*map(bold, header)], *rows], right=_slice_numbers(header))]
+        lines += ["", _slice_table(comparison, fields, slices)]
     if moved := _moved(comparison):
         rows = [[bold(cell) for cell in ("  Moved most", "", moved[0].metric, _MOVED)]]
         for mark, query_id, text, scores, gold in map(_moved_cells, moved):
@@ -92,6 +91,21 @@ def markdown(comparison: Comparison) -> str:
     return "\n\n".join(parts)
 
 
+def _slice_table(comparison: Comparison, fields: str, slices: Mapping[str, list[Row]]) -> str:
+    """A narrow table for the terminal: the interval next to the difference, and no p, for which the winner stands."""
+    metric, by, queries, *header = _slice_header(comparison, fields)
+    runs, width = len(comparison.names), max(len(row.metric) for row in comparison.rows)
+    both = ["difference (95 %)", "winner"] if runs == 2 else []
+    rows = [[bold(cell) for cell in (f"{metric:<{width}}  {by}", queries, *header[:runs], *both)]]
+    for metric, value, *cells in _slice_lines(comparison, slices, places=2):
+        shown = cells[: runs + 1]
+        if runs == 2:
+            difference, ends, _, winner = cells[3:]
+            shown += [f"{difference} {ends}".rstrip(), winner]
+        rows.append([f"{metric:<{width}}  {value}", *shown])
+    return text_table(rows, right=range(1, runs + 2))
+
+
 def _slice_tables(comparison: Comparison) -> list[Markdown]:
     """A Markdown table for each field."""
     tables = []
@@ -108,14 +122,21 @@ def _slice_tables(comparison: Comparison) -> list[Markdown]:
 
 
 def latex(comparison: Comparison) -> str:
-    """The table for a paper."""
-    if len(comparison.names) > 2:
-        rows = [[letter, name, *map(Latex, cells)] for letter, name, *cells in _matrix(comparison, "$^{{{}}}$".format)]
-        return latex_table(["", "run", *_metrics(comparison)], rows, left=2)
-    rows = []
-    for metric, first, second, difference, ends, p, counts, _ in _lines(comparison):
-        rows.append([metric, first, second, _math(difference), _math(ends), _math(p), counts])
-    return latex_table(["metric", *_header(comparison)[1:-1]], rows)
+    """The tables for a paper: all queries, then the slices by each field."""
+    two, raised = len(comparison.names) == 2, "$^{{{}}}$".format
+    if two:
+        rows = [[*cells[:3], *map(_math, cells[3:6]), cells[6]] for cells in _lines(comparison)]
+        tables = [latex_table(["metric", *_header(comparison)[1:-1]], rows)]
+    else:
+        rows = [[letter, name, *map(Latex, cells)] for letter, name, *cells in _matrix(comparison, raised)]
+        tables = [latex_table(["", "run", *_metrics(comparison)], rows, left=2)]
+    for fields, slices in comparison.slices.items():
+        rows = [
+            [*cells[:5], *map(_math, cells[5:8]), cells[8]] if two else [*cells[:3], *map(Latex, cells[3:])]
+            for cells in _slice_lines(comparison, slices, raised)
+        ]
+        tables.append(latex_table(_slice_header(comparison, fields), rows, left=2))
+    return "\n\n".join(tables)
 
 
 def csv(comparison: Comparison) -> str:
@@ -128,6 +149,7 @@ def data(comparison: Comparison) -> dict[str, Any]:
     values = {
         "names": comparison.names,
         "queries": len(comparison),
+        "test": comparison.test,
         "rows": [_row_data(comparison, row) for row in comparison.rows],
         "moved": comparison.moved(),
         "remarks": remarks(comparison),
@@ -171,10 +193,16 @@ def _lines(comparison: Comparison) -> list[list[str]]:
     return lines
 
 
-def _line(comparison: Comparison, row: Row) -> list[str]:
+def _line(comparison: Comparison, row: Row, places: int = 3) -> list[str]:
     """The means of two runs, the difference, its interval, p, and the name of the better run."""
     winner = sanitize(comparison.winner(row) or row.verdict, _NAME)
-    return [*map(number, row.means), signed(row.difference), span(row.low, row.high, 3, "+"), p_value(row.p), winner]
+    return [
+        *map(number, row.means),
+        signed(row.difference),
+        span(row.low, row.high, places, "+"),
+        p_value(row.p),
+        winner,
+    ]
 
 
 def _slice_header(comparison: Comparison, fields: str) -> list[str]:
@@ -184,14 +212,17 @@ def _slice_header(comparison: Comparison, fields: str) -> list[str]:
 
 
 def _slice_lines(
-    comparison: Comparison, slices: Mapping[str, list[Row]], raised: Callable[[str], str] = _superscript
+    comparison: Comparison,
+    slices: Mapping[str, list[Row]],
+    raised: Callable[[str], str] = _superscript,
+    places: int = 3,
 ) -> Iterator[list[str]]:
     """One line per metric and slice: as for all queries, or the means with the letters of the runs they beat."""
     for metric in range(len(comparison.rows)):
         for name, rows in slices.items():
             row = rows[metric]
             runs = range(len(comparison.names))
-            cells = _line(comparison, row) if len(runs) == 2 else [_beating(row, run, raised) for run in runs]
+            cells = _line(comparison, row, places) if len(runs) == 2 else [_beating(row, run, raised) for run in runs]
             yield [row.metric, sanitize(name, _NAME), f"{row.n:,}", *cells]
 
 
@@ -223,11 +254,13 @@ def _footnotes(comparison: Comparison) -> list[str]:
     """How the runs were tested, what the table cannot show, and the remarks."""
     rows, notes = comparison.rows, []
     if len(comparison.names) > 2:
-        test = f"sign-flip test, p < 0.05, Holm correction over the {len(rows[0].pairs)} pairs of a metric"
+        test = f"{comparison.test} test, p < 0.05, Holm correction over the {len(rows[0].pairs)} pairs of a metric"
         notes.append(f"A raised letter: significantly better than that run ({test}).")
     else:
         if len(rows) > 1:
             notes.append(f"p is corrected for {len(rows)} metrics (Holm); the intervals are not.")
+        if comparison.test == "bounded":
+            notes.append("Bounded test: p and the intervals assume nothing about the differences.")
         notes += _detectable(rows)
     for fields, slices in comparison.slices.items():
         over = plural(len(slices), "slice", "slices")
@@ -235,7 +268,8 @@ def _footnotes(comparison: Comparison) -> list[str]:
             over = f"the {len(rows[0].pairs)} pairs in {over}"
         elif len(rows) > 1:
             over += f" × {len(rows)} metrics"
-        notes.append(f"By {fields}: p is corrected for {over} (Holm); the intervals are not.")
+        notes.append(f"By {fields}: the tests are corrected for {over} (Holm), the intervals are not.")
+        notes += few_queries([min(row.n for row in found) for found in slices.values()])
     return [*notes, *remarks(comparison)]
 
 

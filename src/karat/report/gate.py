@@ -155,7 +155,8 @@ def summary(gate: Gate) -> str:
     }
     each = ", ".join(text for text, count in kinds.items() if count)
     total = plural(len(gate.checks), "check", "checks")
-    return f"{counts} of {total}" + (f" ({each})" if sum(map(bool, kinds.values())) > 1 else "")
+    text = f"{counts} of {total}" + (f" ({each})" if sum(map(bool, kinds.values())) > 1 else "")
+    return f"{text}; undecided checks fail" if gate.fail_undecided and found["undecided"] else text
 
 
 def _heading(gate: Gate) -> str:

@@ -57,7 +57,7 @@ def annotate(gate: Gate, places: Mapping[str, Place]) -> list[str]:
         more = len(lines) - _SHOWN + 1
         lines[_SHOWN - 1 :] = [workflow_command("error", f"{more} more checks failed: {summary(gate)}", title=_TITLE)]
     if gate.counts["undecided"]:
-        kind = "error" if gate.verdict == "undecided" else "warning"
+        kind = "error" if gate.verdict == "undecided" or gate.fail_undecided else "warning"
         lines.append(workflow_command(kind, " ".join([f"{summary(gate)}.", *no_baseline(gate)]), title=_TITLE))
     return lines
 

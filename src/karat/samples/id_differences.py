@@ -17,6 +17,8 @@ Groups = Sequence[tuple[Sequence[str], Sequence[str]]]
 """The ids of the results and of the gold that may match each other, query by query."""
 _MOST = 10_000
 """The number of ids that are checked."""
+_LONGEST = 500
+"""The length of an id that is checked: longer ones are texts."""
 _CERTAIN = 3
 """The number of matches from which two prefixes are not a coincidence."""
 _INVISIBLE = r"[\s\u200b\ufeff]+"
@@ -126,11 +128,15 @@ def _first(groups: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Groups:
     some, seen = [], 0
     for results, gold in groups:
         room = _MOST - seen
-        some.append((list(results[:room]), list(gold[:room])))
+        some.append((_short(results[:room]), _short(gold[:room])))
         seen += len(results) + len(gold)
         if seen >= _MOST:
             break
     return some
+
+
+def _short(names: Sequence[str]) -> list[str]:
+    return [name for name in names if len(name) <= _LONGEST]
 
 
 def _cost(found: IdDifference) -> int:
@@ -148,7 +154,7 @@ def _fewest(groups: Groups, count: Callable[[Groups, tuple[str, ...]], IdDiffere
     best = count(groups, _HARMLESS)
     for name in _HARMLESS if best.count else ():
         fewer = count(groups, tuple(fold for fold in best.folds if fold != name))
-        best = fewer if fewer.count >= best.count else best
+        best = fewer if fewer.count >= best.count and _cost(fewer) <= _cost(best) else best
     return best
 
 
