@@ -236,8 +236,10 @@ class Causes:
             ranks = tuple(item.rank for item in case.retrieved if gold.doc is not None and item.doc == gold.doc)
             if ranks:
                 chunks = "is another chunk" if len(ranks) == 1 else "are other chunks"
-                near = min((gap for item in case.retrieved if (gap := _gap(gold, item)) is not None), default=None)
-                away = "" if near is None else f", the nearest {near:,} characters away"
+                gaps = [gap for item in case.retrieved if (gap := _gap(gold, item)) is not None]
+                away = (
+                    "" if not gaps else f", the nearest {min(gaps):,} characters away" if min(gaps) else ", next to it"
+                )
                 return Finding("right document, wrong chunk", f"{_listed(ranks)} {chunks} of its document{away}", ranks)
         return None
 
