@@ -11,7 +11,7 @@ import pytest
 
 import karat
 from karat.run.stored_items import GoldText, Retrieved, StorageLimits, stored_ranks, without_mark
-from karat.scale.pieces import MemoryLimits
+from karat.scale.memory import MemoryLimits
 from support.limits import evaluate_within
 
 RECORDS = [

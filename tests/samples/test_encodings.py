@@ -12,7 +12,7 @@ import sys
 import pytest
 
 import karat
-from karat.scale.pieces import MemoryLimits
+from karat.scale.memory import MemoryLimits
 
 ROWS = [{"id": f"q{i}", "query": "Crème brûlée?", "retrieved": ["a"], "gold": ["a"]} for i in range(3)]
 PLAIN = [{"id": "q1", "retrieved": ["a"], "gold": ["a"]}]

@@ -14,7 +14,7 @@ import pytest
 
 import karat
 from karat.conventions import CONVENTIONS
-from karat.scale.pieces import MemoryLimits
+from karat.scale.memory import MemoryLimits
 from support.split_samples import made, saved
 
 WORDS = {"a": "apples and pears", "b": "books about bread", "c": "clouds over the city"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from karat.scale.pieces import MemoryLimits
+from karat.scale.memory import MemoryLimits
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import pytest
 
 import karat
 from karat.samples.sources import find_source
+from karat.scale.memory import MemoryLimits
 from karat.scale.pieces import Pieces
 
 RUN = pl.DataFrame(
@@ -276,13 +277,13 @@ def test_a_long_file_that_is_regular_but_for_its_last_line(tmp_path):
     path = tmp_path / "run.trec"
     lines = [f"q{i // 1000} Q0 d{i} 0 {i}.5 tag" for i in range(400_000)]
     path.write_text("\n".join([*lines, "q400  Q0 d400000 0 1.5 tag"]))
-    read = pl.concat(Pieces(find_source(path), "retrieved", 1 << 20, 1000, skip_bad_rows=False))
+    read = pl.concat(Pieces(find_source(path), "retrieved", 1 << 20, MemoryLimits(1 << 24), skip_bad_rows=False))
     assert read["doc_id"].to_list() == [f"d{i}" for i in range(400_001)]
 
 
 def test_pieces_have_the_requested_size_and_every_row_once(tmp_path, tiny):
     RUN.write_parquet(tmp_path / "run.parquet", row_group_size=100)
     source = find_source(tmp_path / "run.parquet")
-    sizes = [len(piece) for piece in Pieces(source, "retrieved", 180, tiny.fewest_rows, skip_bad_rows=False)]
+    sizes = [len(piece) for piece in Pieces(source, "retrieved", 180, tiny, skip_bad_rows=False)]
     assert sum(sizes) == len(RUN)
     assert max(sizes) <= 7

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from karat.cli import main
-from karat.scale.pieces import MemoryLimits
+from karat.scale.memory import MemoryLimits
 
 RUN = pl.DataFrame({"query_id": [f"q{i % 20}" for i in range(400)], "doc_id": [f"d{i}" for i in range(400)]})
 RUN = RUN.with_columns(score=pl.int_range(pl.len(), dtype=pl.Int64) % 7)

@@ -14,10 +14,10 @@ from functools import lru_cache
 from itertools import pairwise
 from math import log
 from typing import NamedTuple
-from unicodedata import normalize
 
 from karat._internal.display import percent
 from karat.judges.support import NONE, Support
+from karat.judges.text import fold_unicode
 from karat.judges.tokens import sentences
 
 THRESHOLD = 0.7
@@ -98,7 +98,7 @@ class Words:
 
 
 def _folded(text: str) -> str:
-    return " ".join(normalize("NFKC", text).casefold().split())
+    return " ".join(fold_unicode(text).casefold().split())
 
 
 def _statement(sentence: str) -> _Statement:
@@ -130,7 +130,7 @@ def _share(wanted: _Statement, found: Iterable[str], weights: Mapping[str, float
 
 def _names(claim: str) -> frozenset[str]:
     """Numbers, and capitalized words except the first: they must not differ."""
-    tokens = _WORD.findall(normalize("NFKC", claim))
+    tokens = _WORD.findall(fold_unicode(claim))
     named = [
         token.casefold()
         for n, token in enumerate(tokens)
@@ -141,14 +141,14 @@ def _names(claim: str) -> frozenset[str]:
 
 def _negated(text: str) -> bool:
     """True if a sentence has an odd number of negations."""
-    tokens = _WORD.findall(normalize("NFKC", text).casefold())
+    tokens = _WORD.findall(fold_unicode(text).casefold())
     return len([token for token in tokens if token in _NEGATIONS or token.endswith(("n't", "n’t"))]) % 2 == 1
 
 
 @lru_cache(maxsize=4096)
 def words(text: str) -> tuple[str, ...]:
     """The words of a text as they are compared: lower case, stemmed, numbers as digits."""
-    return tuple(map(_stem, _WORD.findall(normalize("NFKC", text).casefold())))
+    return tuple(map(_stem, _WORD.findall(fold_unicode(text).casefold())))
 
 
 def _stem(word: str) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Any
-from unicodedata import category, normalize
+from unicodedata import category, combining, normalize
 
 import numpy as np
 
@@ -55,12 +55,41 @@ def _fold_punctuation(text: str) -> str:
     return folded or fold_space(text)
 
 
-def _fold_unicode(text: str) -> str:
+class _Decomposed(dict[int, str]):
+    """A cache for `str.translate` that decomposes characters."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = normalize("NFKD", chr(code))
+        return self[code]
+
+
+class _Marks(dict[int, str]):
+    """A cache for `str.translate` that maps combining marks to "m" and any other character to a space."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = "m" if combining(chr(code)) else " "
+        return self[code]
+
+
+_DECOMPOSED, _MARKS, _MARK_RUN = _Decomposed(), _Marks(), re.compile("mm+")
+_UNBROKEN = re.compile(r"(?<![^\x00-\x7f])[^\x00-\x7f]{256}")
+"""No ASCII character for so long that there may be a long run of combining marks."""
+
+
+def fold_unicode(text: str) -> str:
+    """The text in the form NFKC. Marks in long runs are sorted first: `normalize` takes quadratic time for that."""
+    if _UNBROKEN.search(text):
+        text = text.translate(_DECOMPOSED)
+        pieces, at = [], 0
+        for run in _MARK_RUN.finditer(text.translate(_MARKS)):
+            pieces += [text[at : run.start()], *sorted(text[run.start() : run.end()], key=combining)]
+            at = run.end()
+        text = "".join([*pieces, text[at:]])
     return normalize("NFKC", text)
 
 
 FOLDS: dict[str, Callable[[str], str]] = {
-    "unicode": _fold_unicode,
+    "unicode": fold_unicode,
     "case": str.casefold,
     "punctuation": _fold_punctuation,
     "space": fold_space,
@@ -82,7 +111,7 @@ def folder(names: Iterable[str]) -> Callable[[str], str]:
     if not steps:
         return str
     if "case" in names and "unicode" in names:
-        steps.insert(2, _fold_unicode)  # case folding can change the Unicode form
+        steps.insert(2, fold_unicode)  # case folding can change the Unicode form
     known: dict[str, str] = {}
 
     def fold(text: str) -> str:

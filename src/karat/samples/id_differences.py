@@ -17,6 +17,8 @@ Groups = Sequence[tuple[Sequence[str], Sequence[str]]]
 """The ids of the results and of the gold that may match each other, query by query."""
 _MOST = 10_000
 """The number of ids that are checked."""
+_LONGEST = 500
+"""The length of an id that is checked: longer ones are texts."""
 _CERTAIN = 3
 """The number of matches from which two prefixes are not a coincidence."""
 _INVISIBLE = r"[\s\u200b\ufeff]+"
@@ -126,11 +128,15 @@ def _first(groups: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Groups:
     some, seen = [], 0
     for results, gold in groups:
         room = _MOST - seen
-        some.append((list(results[:room]), list(gold[:room])))
+        some.append((_short(results[:room]), _short(gold[:room])))
         seen += len(results) + len(gold)
         if seen >= _MOST:
             break
     return some
+
+
+def _short(names: Sequence[str]) -> list[str]:
+    return [name for name in names if len(name) <= _LONGEST]
 
 
 def _cost(found: IdDifference) -> int:

@@ -20,7 +20,8 @@ from karat.samples.long import ids_of
 from karat.samples.notes import Note, merge_notes
 from karat.samples.read import by_text, check_same_ids, samples_of, side_of
 from karat.samples.sources import Source
-from karat.scale.pieces import Cut, MemoryLimits, Piece, Pieces, Scattered, by_query, estimate_memory, whole_queries
+from karat.scale.memory import MemoryLimits, estimate_memory
+from karat.scale.pieces import Cut, Piece, Pieces, Scattered, by_query, whole_queries
 
 _SHARE = 16
 """A piece may take this fraction of the memory: pieces read ahead and results are in memory at the same time."""
@@ -44,8 +45,8 @@ class Data(NamedTuple):
     def pieces(self) -> Iterator[Piece]:
         """The files in pieces; long tables as frames."""
         side = None if self.gold is None else "retrieved"
-        budget, fewest = self.limits.total // _SHARE, self.limits.fewest_rows
-        for piece in Pieces(self.source, side, budget, fewest, skip_bad_rows=self.skip_bad_rows):
+        budget = self.limits.total // _SHARE
+        for piece in Pieces(self.source, side, budget, self.limits, skip_bad_rows=self.skip_bad_rows):
             rows = piece.rows if isinstance(piece, Rows) else ()
             yield of_rows(rows, self.source.name) if rows and is_long(list(rows[0])) else piece
 
@@ -157,10 +158,10 @@ class Joined:
         ids_of(first[query].clear())  # refuses a column that does not contain ids
         if self._scattered:
             parts = max(int(estimate_memory(data.source) * _SHARE / data.limits.total) // 2, _FEWEST_PARTS)
-            for rows in by_query(again, query, parts):
+            for rows in by_query(again, query, parts, data.limits):
                 yield Cut(rows, 0)
         else:
-            yield from whole_queries(again, query)
+            yield from whole_queries(again, query, data.limits)
 
     def _join(self, left: Side) -> Iterator[Samples]:
         """A batch of rankings with their gold."""

@@ -20,7 +20,8 @@ from karat.samples import Samples
 from karat.samples.read import read_side
 from karat.samples.sources import find_source
 from karat.scale.batches import Batches, Data, Joined, Whole
-from karat.scale.pieces import MemoryLimits, Scattered, check_gold, larger_than
+from karat.scale.memory import MemoryLimits, check_gold, larger_than
+from karat.scale.pieces import Scattered
 from karat.scale.processes import evaluate_batches
 
 
