@@ -30,7 +30,7 @@ CASES = (
     "quotes-contains",
     "quotes-spans",
     "remem",
-    "bootstrap",
+    "intervals",
     "llm",
     "files-W2",
     "files-W3",

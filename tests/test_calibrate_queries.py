@@ -146,5 +146,6 @@ def test_few_queries():
     samples, people, judge = data()
     got = karat.calibrate(evaluated(samples, judge), labels_of(samples, people, "gold", 2))
     assert np.isnan(got.corrected.mean.value)
-    assert "No corrected mean: it needs at least 3 queries with a human score." in got.remarks()
+    assert "No corrected mean: it needs at least 5 queries with a human score." in got.remarks()
+    assert "2 queries are too few for an interval: it takes at least 5." in got.remarks()
     assert "corrected" in repr(got)

@@ -156,7 +156,7 @@ def test_differences_have_one_sign_in_every_form(tmp_path):
     for shown in (repr(found), found.to_markdown(), found.to_latex(), (tmp_path / "page.html").read_text("utf-8")):
         for wrong in ("-0.000", "−0.000", "+0.000"):
             assert wrong not in shown
-    assert "  0.000  [-0.001, 0.000]" in repr(found)
+    assert "  0.000  [-0.002, +0.001]" in repr(found)
 
 
 @pytest.fixture(scope="module")

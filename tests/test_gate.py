@@ -115,8 +115,18 @@ def test_a_significant_drop_fails():
 def test_one_sided_p_of_a_few_changed_queries_is_exact():
     gate = karat.gate(made([0] * 4 + [1] * 36), "recall@1 no-drop", baseline=GOOD)
     assert gate.checks[0].figures["p"] == 1 / 16
-    said = "1.000 → 0.900  (-0.100 [-0.20, -0.03], p = 0.062, 40 queries): not significant; a tolerance would decide"
-    assert gate.checks[0].text == said
+    assert gate.checks[0].text == "1.000 → 0.900  (-0.100 [-0.24, +0.02], p = 0.062, 40 queries)"
+
+
+def test_a_drop_that_only_the_correction_makes_insignificant_is_named():
+    topic = [str(i // 30) for i in range(300)]
+    run = made([0 if i % 30 < 6 else 1 for i in range(300)], topic=topic)
+    gate = karat.gate(run, "recall@1 no-drop", baseline=made([1] * 300, topic=topic), by="topic")
+    one = check(gate, "recall@1 no-drop", "3")
+    assert one.passed
+    assert one.figures["high"] < 0
+    assert one.figures["p"] > 0.05
+    assert one.text.endswith("30 queries): not significant; a tolerance would decide")
 
 
 def test_tolerances():
@@ -148,7 +158,7 @@ def test_the_collapse_of_one_slice_is_not_hidden():
     assert check(gate, "recall@1 no-drop").passed
     assert not check(gate, "recall@1 no-drop", "billing").passed
     assert check(gate, "recall@1 no-drop", "sharing").passed
-    assert "FAIL  recall@1 no-drop, topic: billing  1.000 → 0.000 (-1.000 [-1.00, -1.00], p" in repr(gate)
+    assert "FAIL  recall@1 no-drop, topic: billing  1.000 → 0.000 (-1.000 [-1.00, -0.38], p" in repr(gate)
 
 
 def test_a_small_slice_is_reported():
@@ -180,7 +190,7 @@ def test_too_few_queries_to_decide():
     few, all_ = made([0] * 4), made([1] * 4)
     undecided = karat.gate(few, "recall@1 no-drop", baseline=all_)
     assert (undecided.verdict, undecided.passed, undecided.exit_code) == ("undecided", False, 2)
-    assert "4 queries): too few queries to detect a drop" in undecided.checks[0].text
+    assert "4 queries, too few for an interval): too few queries to detect a drop" in undecided.checks[0].text
     assert "4 queries are too few to detect a drop in recall@1." in undecided.remarks()
     assert karat.gate(few, "recall@1 no-drop", "recall@1 <= 0.5", baseline=all_).passed
     assert not karat.gate(made([0] * 4), "recall@1 no-drop 0.1", baseline=made([1] * 4)).passed

@@ -52,7 +52,7 @@ def test_passed(files):
     )
     heading, _, first, second, *_, last = out.splitlines()
     assert heading.startswith("karat gate · run: same.parquet · baseline: main.parquet · judge: ids · 40 queries · ")
-    assert first == "  PASS  recall@5 >= 0.80  1.000 [1.00, 1.00]"
+    assert first == "  PASS  recall@5 >= 0.80  1.000 [0.91, 1.00]"
     assert second == "  PASS  recall@5 no-drop  0.000 against main"
     assert last == "  2 passed, 0 undecided, 0 failed of 2 checks · exit 0"
 

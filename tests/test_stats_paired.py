@@ -6,11 +6,15 @@ from itertools import product
 
 import numpy as np
 import pytest
+from benchmarks.coverage import DIFFERENCES, Population
 from scipy import stats
 
+import karat
 from karat import BadArgument
-from karat.stats import detectable, holm, intervals, needed, paired_test
+from karat.stats import detectable, difference_intervals, holm, needed, paired_test
 from karat.stats.paired import sign_flip
+
+TESTS = ("sign-flip", "bounded")
 
 
 def twin(differences):
@@ -52,13 +56,13 @@ def test_p_is_close_to_the_t_test_and_wilcoxon():
 
 
 def test_counts_and_interval():
-    a = np.array([0.0, 0.5, 1.0, np.nan, 0.2, 1 / 3])
-    b = np.array([1.0, 0.5, 0.0, 0.7, np.nan, 1 / 3])
+    a = np.array([0.0, 0.5, 1.0, np.nan, 0.2, 1 / 3, 0.0])
+    b = np.array([1.0, 0.5, 0.0, 0.7, np.nan, 1 / 3, 0.0])
     found = paired_test(a, b)
-    assert (found.won, found.tied, found.lost, found.n) == (1, 2, 1, 4)
+    assert (found.won, found.tied, found.lost, found.n) == (1, 3, 1, 5)
     assert found.difference == 0
     assert found.p == 1
-    assert (found.low, found.high) == intervals({"m": np.array([1.0, 0, -1.0, 0])})["m"]
+    assert (found.low, found.high) == difference_intervals({"m": np.array([1.0, 0, -1.0, 0, 0])})["m"]
 
 
 def test_rounding_is_a_tie():
@@ -90,12 +94,32 @@ def test_false_alarms_of_normal_differences():
     assert low <= alarms <= high
 
 
-def test_intervals_of_differences_have_nominal_coverage():
-    rng = np.random.default_rng(13)
-    samples = {str(i): changes(rng, 150, shift=0.1) for i in range(800)}
-    holding = sum(low <= 0.04 <= high for low, high in intervals(samples).values())
-    low, high = stats.binom(800, 0.95).ppf([0.0005, 0.9995])
-    assert low <= holding <= high
+@pytest.mark.parametrize(("won", "lost", "tied"), [(6, 0, 0), (9, 2, 30), (15, 5, 80), (3, 3, 4)])
+def test_the_bounded_test_of_equal_differences_is_close_to_the_sign_test(won, lost, tied):
+    differences = np.repeat([1.0, -1.0, 0.0], [won, lost, tied])
+    found = paired_test(np.zeros(len(differences)), differences, test="bounded")
+    assert found.p == pytest.approx(stats.binomtest(won, won + lost).pvalue, rel=0.1)
+    assert (found.p < 0.05) == (found.low > 0 or found.high < 0)
+
+
+@pytest.mark.parametrize("queries", [10, 20, 30])
+def test_skewed_differences_raise_false_alarms_of_sign_flips_and_not_of_the_bounded_test(queries):
+    """Many small gains and a few large losses, whose mean is 0."""
+    rows = Population.of(DIFFERENCES["skewed: 5 % lose 0.95"]).samples(queries, 300)
+    alarms = {test: np.mean([paired_test(0 * row, row, test=test).p < 0.05 for row in rows]) for test in TESTS}
+    assert alarms["sign-flip"] > 0.15
+    assert alarms["bounded"] <= 0.025
+
+
+def test_an_interval_without_0_agrees_with_the_p_value():
+    for shape in DIFFERENCES:
+        found = [paired_test(0 * row, row) for row in Population.of(DIFFERENCES[shape]).samples(30, 150)]
+        assert sum((one.low > 0 or one.high < 0) and one.p >= 0.05 for one in found) <= 1
+
+
+def test_unknown_tests_are_refused():
+    with pytest.raises(karat.UnknownName, match="sign-flip"):
+        paired_test([1.0], [0.0], test="wilcoxon")
 
 
 def test_holm():

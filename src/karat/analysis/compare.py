@@ -22,8 +22,8 @@ from karat.metrics import Metric, parse_all
 from karat.run import Run
 from karat.run.file import as_run
 from karat.samples.notes import Note
-from karat.stats import ALPHA, Paired, detectable, holm, paired_tests
-from karat.stats.paired import min_queries
+from karat.stats import ALPHA, Paired, Test, detectable, holm, paired_tests
+from karat.stats.paired import check_test, min_queries
 
 if TYPE_CHECKING:
     import polars as pl
@@ -101,6 +101,7 @@ class Comparison(Result):
     """Differences between the runs, and what was excluded; `remarks()` has the sentences."""
     fields: tuple[str, ...] = ()
     """The fields by which slices are shown; "a,b" is the cross of two fields."""
+    test: Test = "sign-flip"
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -108,7 +109,7 @@ class Comparison(Result):
     @cached_property
     def rows(self) -> list[Row]:
         """One row per metric."""
-        return _rows([self.scores])[0]
+        return _rows([self.scores], self.test)[0]
 
     def by(self, *fields: str) -> dict[str, list[Row]]:
         """The rows of each slice by the values of a field, or of several crossed; p is corrected over all slices.
@@ -120,7 +121,7 @@ class Comparison(Result):
         scores = [
             [{name: values[rows] for name, values in one.items()} for one in self.scores] for rows in parts.values()
         ]
-        return dict(zip(parts, _rows(scores), strict=True))
+        return dict(zip(parts, _rows(scores, self.test), strict=True))
 
     @cached_property
     def slices(self) -> dict[str, dict[str, list[Row]]]:
@@ -197,6 +198,7 @@ def compare(
     names: Sequence[str] | None = None,
     by: str | Sequence[str] = (),
     allow_mismatch: bool = False,
+    test: Test = "sign-flip",
 ) -> Comparison:
     """Compare runs query by query.
 
@@ -209,11 +211,13 @@ def compare(
         by: a field of the samples, or several: also compare the slices by its values. "a,b" crosses two fields.
         allow_mismatch: compare runs of different queries, gold, judges or conventions, over the queries in all of
             them. By default these are refused.
+        test: "sign-flip", which assumes that gains and losses are alike, or "bounded", which holds for skewed
+            differences too, such as many small gains and a few large losses, and detects less.
 
     Returns:
-        A `Comparison`: `rows` (one per metric, with the difference, its 95 % interval, the p-value of a sign-flip
-        test corrected by Holm's method, and a verdict), `moved()` (the queries that changed most), `table`,
-        `by("topic")` (the rows of each slice), `remarks()`, `to_dict()`, `to_markdown()`, `to_latex()`.
+        A `Comparison`: `rows` (one per metric, with the difference, its 95 % interval, the p-value corrected by
+        Holm's method, and a verdict), `moved()` (the queries that changed most), `table`, `by("topic")` (the rows of
+        each slice), `remarks()`, `to_dict()`, `to_markdown()`, `to_latex()`.
 
     Example:
         >>> comparison = karat.compare("main.parquet", "branch.parquet")
@@ -239,7 +243,9 @@ def compare(
     if len(ids) < max(sizes.values()):
         notes.append(Note("shared_queries", len(ids), details={"sizes": sizes}))
     fields = (by,) if isinstance(by, str) else tuple(by)
-    comparison = Comparison(labels, runs, ids, _aligned(runs, ids, columns), (*notes, *not_shared), fields)
+    comparison = Comparison(
+        labels, runs, ids, _aligned(runs, ids, columns), (*notes, *not_shared), fields, check_test(test)
+    )
     for each in fields:  # an unknown field is an error now, not when the comparison is shown
         few_groups(comparison.meta, each)
     return comparison
@@ -295,7 +301,7 @@ def _aligned(runs: Sequence[Run], ids: Sequence[str], columns: Sequence[str]) ->
     return scores
 
 
-def _rows(parts: Sequence[Sequence[Mapping[str, Floats]]]) -> list[list[Row]]:
+def _rows(parts: Sequence[Sequence[Mapping[str, Floats]]], kind: Test) -> list[list[Row]]:
     """The rows of each part of the queries, from the scores of all runs over it.
 
     The p-values are corrected by Holm's method over all parts, and over the metrics of one pair of runs, or over the
@@ -306,7 +312,7 @@ def _rows(parts: Sequence[Sequence[Mapping[str, Floats]]]) -> list[list[Row]]:
         (part, pair, metric): test
         for part, scores in enumerate(parts)
         for pair in pairs
-        for metric, test in paired_tests(scores[pair[0]], scores[pair[1]]).items()
+        for metric, test in paired_tests(scores[pair[0]], scores[pair[1]], test=kind).items()
     }
     for family in [metrics] if len(pairs) == 1 else [[metric] for metric in metrics]:
         keys = [key for key in tests if key[2] in family]

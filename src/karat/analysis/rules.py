@@ -14,7 +14,7 @@ from karat.errors import BadArgument, KaratError, unknown
 from karat.judges.protocol import share_of_one
 from karat.metrics import parse
 from karat.run import Run
-from karat.stats import intervals
+from karat.stats import difference_intervals
 from karat.stats.paired import maxt_p_values, min_queries
 
 _LIMIT = re.compile(r"(?P<metric>.+?)(?P<lower>\s+lower)?\s*(?P<sign>>=|<=|≥|≤|>|<)(?P<value>.*)", re.DOTALL)
@@ -250,7 +250,7 @@ def check_drops(
             columns.append(np.full(len(run), np.nan))
             columns[-1][part.rows] = change[part.rows]
     ps = maxt_p_values(np.column_stack(columns))
-    ends = intervals({str(i): column for i, column in enumerate(columns)})
+    ends = difference_intervals({str(i): column for i, column in enumerate(columns)})
     checks: dict[NoDrop, list[Check]] = {}
     for i, column in enumerate(columns):
         rule, part = rules[i // len(parts)], parts[i % len(parts)]
@@ -303,6 +303,7 @@ def _change(drop: _Drop, baseline: str) -> str:
         return f"{signed(drop.difference)} against {baseline}"
     between = f" {span(drop.low, drop.high, sign='+')}".rstrip()
     few = plural(drop.queries, "query", "queries")
+    few += ", too few for an interval" if drop.low != drop.low else ""
     how = f"({signed(drop.difference)}{between}, {p_equals(drop.p)}, {few})"
     return f"{number(drop.before)} → {number(drop.after)}  {how}"
 

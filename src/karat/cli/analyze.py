@@ -39,6 +39,10 @@ _ALLOW_MISMATCH = argument(
         help='also compare the slices by a field; may be repeated; "a,b" crosses two fields',
     ),
     _ALLOW_MISMATCH,
+    argument(
+        "--test", choices=("sign-flip", "bounded"), default="sign-flip",
+        help="sign-flip assumes that gains and losses are alike, bounded assumes nothing (default: %(default)s)",
+    ),
     format_argument("json", "csv", "markdown", "latex"),
     examples=[
         ("karat compare main.parquet branch.parquet", "is branch better than main?"),
@@ -49,7 +53,7 @@ _ALLOW_MISMATCH = argument(
 def _compare(options: Namespace) -> None:
     from karat.analysis.compare import compare
 
-    settings = {"metrics": " ".join(options.metrics) or None, "by": options.by}
+    settings = {"metrics": " ".join(options.metrics) or None, "by": options.by, "test": options.test}
     found = compare(options.first, *options.others, **settings, allow_mismatch=options.allow_mismatch)
     emit(found, options.format)
 

@@ -24,6 +24,7 @@ from karat._internal.output import plain
 from karat.analysis.changes import Move, QueryChange
 from karat.analysis.compare import LETTERS, Comparison, Row
 from karat.report.forms import Latex, Markdown, code, escape, latex_table, table
+from karat.report.notes import few_queries
 from karat.report.remarks import comparison_remarks as remarks
 
 _SUPERSCRIPT = dict(zip(LETTERS, "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", strict=True))
@@ -148,6 +149,7 @@ def data(comparison: Comparison) -> dict[str, Any]:
     values = {
         "names": comparison.names,
         "queries": len(comparison),
+        "test": comparison.test,
         "rows": [_row_data(comparison, row) for row in comparison.rows],
         "moved": comparison.moved(),
         "remarks": remarks(comparison),
@@ -252,11 +254,13 @@ def _footnotes(comparison: Comparison) -> list[str]:
     """How the runs were tested, what the table cannot show, and the remarks."""
     rows, notes = comparison.rows, []
     if len(comparison.names) > 2:
-        test = f"sign-flip test, p < 0.05, Holm correction over the {len(rows[0].pairs)} pairs of a metric"
+        test = f"{comparison.test} test, p < 0.05, Holm correction over the {len(rows[0].pairs)} pairs of a metric"
         notes.append(f"A raised letter: significantly better than that run ({test}).")
     else:
         if len(rows) > 1:
             notes.append(f"p is corrected for {len(rows)} metrics (Holm); the intervals are not.")
+        if comparison.test == "bounded":
+            notes.append("Bounded test: p and the intervals assume nothing about the differences.")
         notes += _detectable(rows)
     for fields, slices in comparison.slices.items():
         over = plural(len(slices), "slice", "slices")
@@ -265,6 +269,7 @@ def _footnotes(comparison: Comparison) -> list[str]:
         elif len(rows) > 1:
             over += f" × {len(rows)} metrics"
         notes.append(f"By {fields}: the tests are corrected for {over} (Holm), the intervals are not.")
+        notes += few_queries([min(row.n for row in found) for found in slices.values()])
     return [*notes, *remarks(comparison)]
 
 

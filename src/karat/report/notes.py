@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from karat.metrics import METRICS
 from karat.run import Run
 from karat.samples.id_differences import IdDifference
 from karat.samples.notes import FREE_TEXT, Note
+from karat.stats import MIN_QUERIES
 
 _CAUSES_SHOWN = 3
 _ROUNDING = 1e-9
@@ -22,7 +23,8 @@ Sentence = Callable[[Note, Run], str]
 def remarks(run: Run) -> list[str]:
     """One line for each thing that a reader of the means should know."""
     p = run.provenance
-    lines = [*_failed(run), *_undefined(run), *_copies(run), *_above_one(run), *_beyond_depth(run)]
+    lines = [*_failed(run), *too_few({name: len(run) - count for name, count in run.undefined.items()})]
+    lines += [*_undefined(run), *_copies(run), *_above_one(run), *_beyond_depth(run)]
     if p.missing:
         how = "scored 0" if run.convention.missing == "zero" else "left out"
         lines.append(f"{plural(p.missing, 'gold query', 'gold queries')} not in the results: {how}.")
@@ -32,6 +34,29 @@ def remarks(run: Run) -> list[str]:
         lines.append(f"{plural(p.skipped, 'row', 'rows')} could not be read: skipped.")
     lines += [text for note in p.notes if (text := SENTENCES.get(note.kind, _any_kind)(note, run))]
     return [sanitize(line) for line in lines]
+
+
+def too_few(defined: Mapping[str, int]) -> list[str]:
+    """The metrics without an interval, given the number of queries for which each is defined."""
+    small: dict[int, list[str]] = {}
+    for name, count in defined.items():
+        if 0 < count < MIN_QUERIES:
+            small.setdefault(count, []).append(name)
+    lines = []
+    for count, names in sorted(small.items()):
+        which = "" if len(names) == len(defined) else f" of {', '.join(names)}"
+        few = plural(count, "query is", "queries are")
+        lines.append(f"{few} too few for an interval{which}: it takes at least {MIN_QUERIES}.")
+    return lines
+
+
+def few_queries(slices: Sequence[int]) -> list[str]:
+    """The number of slices without an interval, given the number of queries of each."""
+    small = sum(queries < MIN_QUERIES for queries in slices)
+    if not small:
+        return []
+    which = f"{small:,} of {plural(len(slices), 'slice', 'slices')}"
+    return [f"Too few for an interval: {which} {'has' if small == 1 else 'have'} fewer than {MIN_QUERIES} queries."]
 
 
 def _failed(run: Run) -> list[str]:
@@ -148,6 +173,11 @@ def _unknown_field(note: Note, run: Run) -> str:
     d = note.details
     who = plural(note.count, f"{d['in']} has", f"{d['in']}s have")
     return f'{who} a field "{d["field"]}" and no "{d["meant"]}": rename it if that is what it is.'
+
+
+@sentence("unused_field")
+def _unused_field(note: Note, run: Run) -> str:
+    return ""  # lint names them
 
 
 # How items were ranked and scored: plan

@@ -9,7 +9,9 @@ import numpy as np
 
 from karat._internal.display import plural, sanitize
 from karat.analysis.rules import NoDrop
+from karat.report.notes import too_few
 from karat.samples.notes import Note
+from karat.stats import ALPHA
 
 if TYPE_CHECKING:
     from karat.analysis.calibrate import Calibration
@@ -24,6 +26,13 @@ def comparison_remarks(comparison: Comparison) -> list[str]:
     """How the runs differ, and what was excluded."""
     lines = [_comparison_note(note) for note in comparison.notes]
     rows = comparison.rows
+    lines += too_few({row.metric: row.n for row in rows})
+    unsure = [row.metric for row in rows if row.p < ALPHA and row.low <= 0 <= row.high]
+    if unsure and len(comparison.names) == 2:
+        lines.append(
+            f"{', '.join(unsure)}: p < {ALPHA:g}, yet the interval contains 0. p assumes that gains and losses are "
+            "alike; the interval also allows for larger ones than were seen."
+        )
     for undefined in sorted({len(comparison) - row.n for row in rows} - {0}):
         names = [row.metric for row in rows if len(comparison) - row.n == undefined]
         which = "" if len(names) == len(rows) else f" for {', '.join(names)}"
@@ -174,6 +183,7 @@ _CALIBRATION: dict[str, Callable[[Note], str]] = {
         f"{plural(note.count, 'query is', 'queries are')} partially labelled and excluded from the corrected mean."
     ),
     "no_corrected_mean": _no_corrected_mean,
+    "too_few_for_interval": lambda note: too_few({"": note.count})[0],
     "too_few_labelled": lambda note: f"No corrected mean: it needs at least {note.count} queries with a human score.",
     "not_judged": lambda note: (
         f"{note.count:,} of {plural(note.of, 'query', 'queries')} could not be judged and are excluded from the means."

@@ -14,6 +14,7 @@ from karat.report import slices as by_slice
 from karat.report.forms import code, escape, table
 from karat.report.notes import remarks
 from karat.run import Run
+from karat.stats import MIN_QUERIES
 
 _NOTABLE = 0.95
 """A highest possible precision below this is worth a remark."""
@@ -109,8 +110,8 @@ def _highest_precision(run: Run, metric: Metric) -> dict[str, str]:
 
 
 def footnotes(run: Run) -> list[str]:
-    """How the intervals were computed, then the remarks."""
+    """The queries behind the intervals, then the remarks."""
     defined = {len(run) - count for count in run.undefined.values()}
     over = plural(max(defined), "query", "queries") if len(defined) == 1 else "the queries that are defined"
-    first = f"95 % intervals: bootstrap over {over}." if max(defined) > 1 else "No intervals: too few queries."
-    return [paragraph(line) for line in (first, *remarks(run))]
+    first = [f"95 % intervals over {over} (Gaffke's bound)."] if max(defined) >= MIN_QUERIES else []
+    return [paragraph(line) for line in (*first, *remarks(run))]

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from karat._internal.display import bold, html_table, number, paragraph, plural, sanitize, span, text_table
+from karat._internal.display import bold, html_table, number, paragraph, sanitize, span, text_table
 from karat.report.forms import Markdown, code, escape, table
+from karat.report.notes import few_queries
 from karat.run import Run
 from karat.run.slices import Slices
 
@@ -46,8 +47,7 @@ def csv(slices: Slices) -> str:
 
 def remarks(slices: Slices) -> list[str]:
     """The number of slices without intervals."""
-    without = sum(any(low != low for low, _ in run.interval().values()) for run in slices.values())
-    return [f"{plural(without, 'slice has', 'slices have')} too few queries for an interval."] if without else []
+    return few_queries([len(run) for run in slices.values()])
 
 
 def _header(slices: Slices) -> list[str]:

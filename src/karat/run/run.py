@@ -172,7 +172,7 @@ class Run(Result):
         return pd.DataFrame({"query_id": list(self.ids), **more, **self.scores})
 
     def interval(self, level: float = 0.95) -> dict[str, Interval]:
-        """The confidence interval of each mean: a seeded bootstrap over the queries.
+        """The confidence interval of each mean; NaN for fewer than five queries.
 
         Args:
             level: the confidence level, between 0 and 1.

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from karat.stats.bootstrap import SEED, Interval, intervals, resamples
-from karat.stats.paired import ALPHA, POWER, Paired, detectable, holm, needed, paired_test, paired_tests
+from karat.stats.interval import MIN_QUERIES, Interval, difference_intervals, intervals
+from karat.stats.paired import ALPHA, POWER, SEED, Paired, Test, detectable, holm, needed, paired_test, paired_tests
 
 __all__ = [
     "ALPHA",
+    "MIN_QUERIES",
     "POWER",
     "SEED",
     "Interval",
     "Paired",
+    "Test",
     "detectable",
+    "difference_intervals",
     "holm",
     "intervals",
     "needed",
     "paired_test",
     "paired_tests",
-    "resamples",
 ]

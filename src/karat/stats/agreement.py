@@ -1,4 +1,4 @@
-"""Agreement of raters: Krippendorff's alpha, Cohen's kappa; intervals of shares (Wilson) and means (Student's t)."""
+"""Agreement of raters: Krippendorff's alpha, Cohen's kappa; intervals of shares (Wilson, Student's t)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints
 from karat.errors import BadArgument, unknown
-from karat.stats.bootstrap import SEED, Resampler, resamples
+from karat.stats.interval import MIN_QUERIES
+from karat.stats.paired import SEED
 
 Kind = Literal["nominal", "interval"]
 
@@ -85,15 +86,6 @@ class Estimate(NamedTuple):
         return Estimate(*(float(np.clip(one, least, most)) for one in self))
 
 
-def t_mean(values: Floats, level: float, *, extra: float = 0.0) -> Estimate:
-    """The mean with Student's t interval; `extra` is added to the sum of squared deviations."""
-    if len(values) < 2:
-        return Estimate(float(values.mean()) if len(values) else nan, nan, nan)
-    mean, freedom = float(values.mean()), len(values) - 1
-    squares = float(((values - mean) ** 2).sum()) + extra
-    return t_estimate(mean, squares / (len(values) * freedom), freedom, level)
-
-
 def t_estimate(value: float, variance: float, freedom: int, level: float) -> Estimate:
     """A value with Student's t interval, given its variance and the degrees of freedom of that."""
     half = t_quantile(level, freedom) * sqrt(variance)
@@ -113,7 +105,7 @@ def t_quantile(level: float, freedom: int) -> float:
 
 
 def wilson_share(part: Floats, whole: Floats, level: float) -> Estimate:
-    """A share of judgements with Wilson's interval, given the counts of each query.
+    """A share of judgements with Wilson's interval, given the counts of each query; none for fewer than five queries.
 
     Judgements of one query are correlated. The effective sample size is the number of independent judgements with
     the same variance: at least the number of queries, at most the number of judgements.
@@ -126,14 +118,14 @@ def wilson_share(part: Floats, whole: Floats, level: float) -> Estimate:
     if 0 < share < 1 and clusters > 1:
         variance = float(((part - share * whole) ** 2).sum()) / total**2 * clusters / (clusters - 1)
         size = min(max(share * (1 - share) / variance, clusters), total) if variance else total
-    return Estimate(share, *_wilson(share, size, level))
+    return Estimate(share, *(_wilson(share, size, level) if clusters >= MIN_QUERIES else (nan, nan)))
 
 
 def net_share(up: Floats, down: Floats, whole: Floats, level: float) -> Estimate:
     """The share of `up` minus `down`, given the counts of each query, with one pseudo-count added to the variance."""
     total, clusters = float(whole.sum()), len(whole)
     value = float((up - down).sum()) / total
-    if clusters < 2:
+    if clusters < MIN_QUERIES:
         return Estimate(value, nan, nan)
     squares = float(((up - down - value * whole) ** 2).sum()) * clusters / (clusters - 1) + 1
     return t_estimate(value, squares / total**2, clusters - 1, level).within(-1, 1)
@@ -146,6 +138,7 @@ def _wilson(share: float, size: float, level: float) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
+_RESAMPLES = 10_000
 _AT_ONCE = 640_000
 
 
@@ -179,7 +172,7 @@ class Agreement(NamedTuple):
         return self.tp + self.fp + self.fn + self.tn
 
 
-def agree(query: Ints, judge: Bools, human: Bools, level: float, *, times: int | None = None) -> Agreement:
+def agree(query: Ints, judge: Bools, human: Bools, level: float, *, times: int = _RESAMPLES) -> Agreement:
     """The agreement of a judge with human labels. Intervals treat each query as one cluster.
 
     `times` is the number of bootstrap resamples for kappa.
@@ -203,20 +196,20 @@ def agree(query: Ints, judge: Bools, human: Bools, level: float, *, times: int |
     )
 
 
-def _kappa_estimate(counts: Floats, agreement: Estimate, level: float, times: int | None) -> Estimate:
+def _kappa_estimate(counts: Floats, agreement: Estimate, level: float, times: int) -> Estimate:
     """Cohen's kappa with a seeded percentile bootstrap over the queries."""
     total = counts.sum(axis=0, keepdims=True)
     value = float(_kappa(total)[0])
-    if value != value or len(counts) < 2:
+    if value != value or len(counts) < MIN_QUERIES:
         return Estimate(value, np.nan, np.nan)
     if agreement.value == 1:  # every resample agrees too: take the lower bound of the agreement instead
         chance = _chance(total)[0]
         return Estimate(value, float((agreement.low - chance) / (1 - chance)), 1.0)
-    resampler, step = Resampler(len(counts), SEED), max(1, _AT_ONCE // len(counts))
-    left, found = times or resamples(len(counts)), []
-    while left > 0:
-        found.append(_kappa(resampler.weights(min(step, left)) @ counts))
-        left -= step
+    rng, queries, step = np.random.default_rng(SEED), len(counts), max(1, _AT_ONCE // len(counts))
+    found = []
+    for first in range(0, times, step):
+        rows = rng.integers(0, queries, (min(step, times - first), queries))
+        found.append(_kappa(counts[rows].sum(axis=1)))
     tail = 100 * (1 - level) / 2
     drawn = np.concatenate(found)
     low, high = np.percentile(drawn[~np.isnan(drawn)], [tail, 100 - tail])

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from math import ceil, log2, nan, sqrt
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from karat._internal.arrays import Floats
-from karat.errors import BadArgument
-from karat.stats.bootstrap import SEED, Interval, intervals
+from karat.errors import BadArgument, unknown
+from karat.stats.interval import bounded_p, difference_intervals
 
+SEED = 20260
+"""The seed of all random draws."""
 ALPHA = 0.05
 """The significance level: a difference with a smaller p-value is called significant."""
 POWER = 0.8
@@ -28,6 +30,9 @@ _EQUAL = 1e-9  # sums that differ only by rounding are equal
 
 Alternative = Literal["two-sided", "less"]
 """The alternative hypothesis: the mean difference is not 0, or it is below 0."""
+Test = Literal["sign-flip", "bounded"]
+"""Sign flips assume that a gain and a loss of the same size are equally likely. `bounded` assumes nothing but scores
+from 0 to 1, and detects less if all differences are small."""
 
 
 def maxt_p_values(
@@ -105,9 +110,9 @@ class Paired(NamedTuple):
     """The mean of second minus first; NaN if there is no such query."""
     low: float
     high: float
-    """The 95 % confidence interval of the difference: percentile bootstrap."""
+    """The 95 % confidence interval of the difference; NaN for fewer than five queries."""
     p: float
-    """The p-value of a two-sided sign-flip test."""
+    """The two-sided p-value."""
     won: int
     """The number of queries with a higher second score."""
     tied: int
@@ -115,16 +120,31 @@ class Paired(NamedTuple):
     n: int
 
 
-def paired_test(a: ArrayLike, b: ArrayLike, *, seed: int = SEED) -> Paired:
+def check_test(test: Test) -> Test:
+    """The test, if there is one of this name."""
+    if test not in get_args(Test):
+        raise unknown("test", str(test), get_args(Test), f"one of: {', '.join(get_args(Test))}")
+    return test
+
+
+def paired_test(a: ArrayLike, b: ArrayLike, *, test: Test = "sign-flip", seed: int = SEED) -> Paired:
     """Compare two scores of each query; NaN is undefined."""
-    return paired_tests({"": np.asarray(a, float)}, {"": np.asarray(b, float)}, seed=seed)[""]
+    bounded = check_test(test) == "bounded"
+    difference = _differences(np.asarray(a, float), np.asarray(b, float))
+    defined = difference[~np.isnan(difference)]
+    if not len(defined):
+        return Paired(nan, nan, nan, nan, 0, 0, 0, 0)
+    ends = difference_intervals({"": defined}, bounded=bounded)[""]
+    p = bounded_p(defined) if bounded else sign_flip(defined, seed=seed)
+    won, lost = int((defined > 0).sum()), int((defined < 0).sum())
+    return Paired(float(defined.mean()), *ends, p, won, len(defined) - won - lost, lost, len(defined))
 
 
-def paired_tests(a: Mapping[str, Floats], b: Mapping[str, Floats], *, seed: int = SEED) -> dict[str, Paired]:
-    """`paired_test` for each metric. Metrics share the resamples, which does not change any result."""
-    differences = {name: _differences(values, b[name]) for name, values in a.items()}
-    ends = intervals(differences, seed=seed)
-    return {name: _paired(values, ends[name], seed) for name, values in differences.items()}
+def paired_tests(
+    a: Mapping[str, Floats], b: Mapping[str, Floats], *, test: Test = "sign-flip", seed: int = SEED
+) -> dict[str, Paired]:
+    """`paired_test` for each metric."""
+    return {name: paired_test(values, b[name], test=test, seed=seed) for name, values in a.items()}
 
 
 def holm(ps: Sequence[float]) -> list[float]:
@@ -143,15 +163,6 @@ def _differences(a: Floats, b: Floats) -> Floats:
     difference = b - a
     difference[np.isclose(a, b, rtol=1e-12, atol=1e-15)] = 0  # rounding is not a difference
     return difference
-
-
-def _paired(difference: Floats, ends: Interval, seed: int) -> Paired:
-    defined = difference[~np.isnan(difference)]
-    if not len(defined):
-        return Paired(nan, nan, nan, nan, 0, 0, 0, 0)
-    won, lost = int((defined > 0).sum()), int((defined < 0).sum())
-    tied = len(defined) - won - lost
-    return Paired(float(defined.mean()), *ends, sign_flip(defined, seed=seed), won, tied, lost, len(defined))
 
 
 def detectable(spread: float, n: int, *, power: float = POWER, alpha: float = ALPHA) -> float:

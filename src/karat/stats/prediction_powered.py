@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from math import nan, sqrt
+from math import hypot, nan, sqrt
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints
-from karat.stats.agreement import Estimate, t_estimate, t_mean
-from karat.stats.bootstrap import intervals
-
-MIN_LABELLED = 3
-"""The number of labelled queries below which there is no corrected mean."""
+from karat.stats.agreement import Estimate
+from karat.stats.interval import MIN_QUERIES, bounded_interval, intervals
 
 
 class Corrected(NamedTuple):
@@ -36,13 +34,13 @@ class Corrected(NamedTuple):
     """The judge's mean over the labelled queries minus that over the others, in standard errors."""
 
 
-def correct(judge: Floats, rows: Ints, human: Floats, level: float, *, times: int | None = None) -> Corrected:
+def correct(judge: Floats, rows: Ints, human: Floats, level: float) -> Corrected:
     """The mean of a judge's scores corrected by human scores of some rows, which were drawn at random.
 
     The corrected mean is the human mean plus `weight` times the judge's mean over all queries minus its mean over
     the labelled ones. The weight of least variance is the slope of human on judge scores; an uninformative judge
-    gets a weight near 0. One pseudo-error, of the judge's typical size or of 1, is added to the variance, so that a
-    judge without errors in a small sample does not count as perfect. `times` is the number of bootstrap resamples.
+    gets a weight near 0. One pseudo-error, of the judge's typical size or of 1, is assumed, so that a judge without
+    errors in a small sample does not count as perfect.
     """
     labelled = judge[rows]
     error = _typical_error(human - labelled)
@@ -52,17 +50,21 @@ def correct(judge: Floats, rows: Ints, human: Floats, level: float, *, times: in
     return Corrected(
         len(judge),
         len(rows),
-        Estimate(float(judge.mean()), *intervals({"": judge}, level, times=times)[""]),
-        t_mean(human, level, extra=_constant(human)).within(0, 1),
-        t_mean(labelled - human, level, extra=error**2).within(-1, 1),
+        _estimate(judge, *intervals({"": judge}, level)[""]),
+        _estimate(human, *intervals({"": human}, level)[""]),
+        _estimate(labelled - human, *bounded_interval(labelled - human, -error, error, level)),
         _corrected_mean(judge, labelled, human, judge[others], weight, error, level),
         weight,
         _shift(labelled, judge[others], float(judge.std())),
     )
 
 
+def _estimate(values: Floats, low: float, high: float) -> Estimate:
+    return Estimate(float(values.mean()) if len(values) else nan, low, high)
+
+
 def _slope(human: Floats, judge: Floats, error: float) -> float:
-    if len(human) < MIN_LABELLED:
+    if len(human) < MIN_QUERIES:
         return nan
     centred = judge - judge.mean()
     slope = float(centred @ (human - human.mean())) / (float(centred @ centred) + error**2)
@@ -72,30 +74,25 @@ def _slope(human: Floats, judge: Floats, error: float) -> float:
 def _corrected_mean(
     judge: Floats, labelled: Floats, human: Floats, others: Floats, weight: float, error: float, level: float
 ) -> Estimate:
-    """The corrected mean. Labelled and other queries are independent, so that their variances add."""
-    n = len(human)
-    if n < MIN_LABELLED:
+    """The corrected mean. Labelled and other queries are independent: the squares of their half-widths add."""
+    if len(human) < MIN_QUERIES:
         return Estimate(nan, nan, nan)
     mean = float(human.mean() + weight * (judge.mean() - labelled.mean()))
     share = weight * len(others) / len(judge)
-    residual = human - share * labelled
-    squares = float(((residual - residual.mean()) ** 2).sum()) + (share * error) ** 2 + _constant(human)
-    freedom = n - 1 if share == 0 else n - 2
-    variance = squares / (n * freedom)
+    rest = human - share * labelled
+    # At the worst a person says 0 and the judge too much, at best 1 and too little, by its typical error.
+    low, high = bounded_interval(rest, -share * error, 1 - share + share * error, level)
+    half = 0.0
     if len(others):
-        variance += share**2 * float(others.var()) / len(others)
-    return t_estimate(mean, variance, freedom, level).within(0, 1)
+        half = NormalDist().inv_cdf((1 + level) / 2) * share * sqrt(float(others.var()) / len(others))
+    middle = float(rest.mean())
+    return Estimate(mean, mean - hypot(middle - low, half), mean + hypot(high - middle, half)).within(0, 1)
 
 
 def _typical_error(errors: Floats) -> float:
     """The root mean square of the errors that are not 0; 1 if there are none."""
     wrong = errors[np.abs(errors) > 1e-12]
     return float(np.sqrt((wrong**2).mean())) if len(wrong) else 1.0
-
-
-def _constant(human: Floats) -> float:
-    """One pseudo-deviation of 1 for scores that are all equal: others may differ."""
-    return 1.0 if len(human) and np.ptp(human) < 1e-12 else 0.0
 
 
 def _shift(labelled: Floats, others: Floats, spread: float) -> float:

@@ -19,8 +19,9 @@ from karat.metrics.names import parse_stored
 from karat.run import Run
 from karat.run.file import as_run
 from karat.samples.notes import Note
+from karat.stats import MIN_QUERIES
 from karat.stats.agreement import Agreement, agree
-from karat.stats.prediction_powered import MIN_LABELLED, Corrected, correct
+from karat.stats.prediction_powered import Corrected, correct
 
 _MAX_SHIFT = 3
 """Standard errors beyond which the labelled queries are not a random sample."""
@@ -101,7 +102,7 @@ def calibrate(
         corrected=corrected,
         notes=(
             Note("labels_read", details=details), *matched.notes, *labelled.notes,
-            *_warnings(judged, labelled, corrected),
+            *_few(agreement), *_warnings(judged, labelled, corrected),
         ),
     )  # fmt: skip
 
@@ -163,6 +164,13 @@ def _corrected(run: Run, labelled: _Labelled, level: float) -> Corrected | None:
     return correct(scores[defined], place[labelled.rows], labelled.scores, level)
 
 
+def _few(agreement: Agreement | None) -> list[Note]:
+    """A note if too few queries have labels for the intervals of the agreement."""
+    if agreement is None or agreement.queries >= MIN_QUERIES:
+        return []
+    return [Note("too_few_for_interval", agreement.queries)]
+
+
 def _warnings(run: Run, labelled: _Labelled, corrected: Corrected | None) -> list[Note]:
     notes = [Note("not_judged", len(run.failures), len(run))] if run.failures else []
     if corrected is None:
@@ -172,8 +180,8 @@ def _warnings(run: Run, labelled: _Labelled, corrected: Corrected | None) -> lis
         notes.append(Note("undefined", undefined, details={"metric": labelled.metric}))
     shifted = abs(corrected.shift) > _MAX_SHIFT
     notes.append(Note("not_random" if shifted else "assumes_random", details={"shift": corrected.shift}))
-    if corrected.labelled < MIN_LABELLED:
-        notes.append(Note("too_few_labelled", MIN_LABELLED))
+    if corrected.labelled < MIN_QUERIES:
+        notes.append(Note("too_few_labelled", MIN_QUERIES))
     return notes
 
 

@@ -53,6 +53,7 @@ class Causes:
         self._settings = run.provenance.judge_settings
         self.fold = folder(_FORM)
         self._queries: dict[int, _Query] = {}
+        self._copies: dict[int, list[int]] = {}
 
     def find(self, numbers: Ints) -> dict[int, Finding]:
         """The cause of each of these misses, by its number."""
@@ -79,7 +80,11 @@ class Causes:
 
     def copies(self, row: int) -> list[int]:
         """The ranks of a query that are copies of an item above, by id or text."""
-        query = self._query(row)
+        if row not in self._copies:
+            self._copies[row] = self._find_copies(self._query(row))
+        return self._copies[row]
+
+    def _find_copies(self, query: _Query) -> list[int]:
         seen: set[tuple[str, str]] = set()
         copies = []
         for item, folded in zip(query.items.retrieved, query.folded, strict=True):
@@ -231,8 +236,10 @@ class Causes:
             ranks = tuple(item.rank for item in case.retrieved if gold.doc is not None and item.doc == gold.doc)
             if ranks:
                 chunks = "is another chunk" if len(ranks) == 1 else "are other chunks"
-                near = min((gap for item in case.retrieved if (gap := _gap(gold, item)) is not None), default=None)
-                away = "" if near is None else f", the nearest {near:,} characters away"
+                gaps = [gap for item in case.retrieved if (gap := _gap(gold, item)) is not None]
+                away = (
+                    "" if not gaps else f", the nearest {min(gaps):,} characters away" if min(gaps) else ", next to it"
+                )
                 return Finding("right document, wrong chunk", f"{_listed(ranks)} {chunks} of its document{away}", ranks)
         return None
 

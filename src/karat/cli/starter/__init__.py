@@ -5,25 +5,82 @@ from __future__ import annotations
 from argparse import Namespace
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
+from karat import __version__
 from karat._internal.output import write_text
 from karat.cli import argument, command, program
 from karat.errors import BadArgument
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
 
 _HERE = Path(__file__).parent
 FILES = {
     "retrieval/golden.jsonl": "golden.jsonl",
     "retrieval/evaluate.py": "evaluate.py.template",
     "retrieval/must-pass.txt": "must-pass.txt",
+    "retrieval/.gitignore": "gitignore",
     ".github/workflows/retrieval.yml": "workflow.yml",
 }
 """The files of a project, and the templates they start as."""
 
+REQUIREMENTS = "retrieval/requirements.txt"
+_REQUIREMENTS = """\
+# The packages that retrieval/evaluate.py needs: add those of your retriever.
+{karat}
+"""
 NEXT = """\
-  python retrieval/evaluate.py                           runs as it is, with a toy retriever
-  cp retrieval/run.parquet retrieval/baseline.parquet    the baseline of later runs: commit it
-  {karat} gate retrieval/run.parquet "recall@5 no-drop" --baseline retrieval/baseline.parquet --by topic
-  then put your queries into retrieval/golden.jsonl and your retriever into retrieval/evaluate.py"""
+  python retrieval/evaluate.py
+      runs as it is, with a toy retriever
+  cp retrieval/run.parquet retrieval/baseline.parquet
+      the baseline of later runs: commit it
+  {karat} gate retrieval/run.parquet "recall@5 no-drop 0.15" \\
+      --baseline retrieval/baseline.parquet
+      what the workflow does on every pull request, with more rules
+{wheel}  then put your queries into retrieval/golden.jsonl and your retriever into
+  retrieval/evaluate.py"""
+_WHEEL = """\
+  {command}
+      karat is not on PyPI yet: its wheel, from which CI installs it. Commit it
+"""
+
+
+class Requirement(NamedTuple):
+    """How the CI installs this karat."""
+
+    line: str
+    """A line of requirements.txt."""
+    command: str = ""
+    """The command that makes the file which the line names, if there is no package index or address to install from."""
+
+
+def requirement(installed: Distribution | None) -> Requirement:
+    """The release of karat, or the repository, address or wheel that it was installed from."""
+    import json
+    import shlex
+    from urllib.parse import unquote, urlsplit
+
+    about = json.loads((installed.read_text("direct_url.json") if installed else None) or "{}")
+    url, vcs = about.get("url", ""), about.get("vcs_info")
+    if vcs:
+        return Requirement(f"karat @ {vcs['vcs']}+{url}@{vcs['commit_id']}")
+    if not url.startswith("file:"):
+        return Requirement(f"karat @ {url}" if url else f"karat=={__version__}")
+    path = Path(unquote(urlsplit(url).path))
+    if path.suffix == ".whl":
+        return Requirement(f"./retrieval/{path.name}", f"cp {shlex.quote(str(path))} retrieval/")
+    wheel = f"./retrieval/karat-{__version__}-py3-none-any.whl"
+    return Requirement(wheel, f"pip wheel --no-deps --wheel-dir retrieval {shlex.quote(str(path))}")
+
+
+def _installed() -> Distribution | None:
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        return distribution("karat")
+    except PackageNotFoundError:
+        return None
 
 
 @command(
@@ -38,13 +95,17 @@ def _init(options: Namespace) -> None:
     for place, is_new in write_starter(options.folder).items():
         print(f"  {'wrote' if is_new else 'kept '}  {place}{'' if is_new else '  (exists already)'}")
     there = "" if options.folder == "." else f"  cd {sanitize(options.folder)}\n"
-    print(f"\nNext\n{there}{NEXT.format(karat=program())}")
+    command = requirement(_installed()).command
+    wheel = _WHEEL.format(command=command) if command else ""
+    print(f"\nNext\n{there}{NEXT.format(karat=program(), wheel=wheel)}")
 
 
 def write_starter(folder: str | PathLike[str] = ".") -> dict[str, bool]:
     """Write the files into a project; True for each that is new. A file that exists stays as it is."""
     written = {}
-    for place, template in FILES.items():
+    texts = {place: (_HERE / template).read_text("utf-8") for place, template in FILES.items()}
+    texts[REQUIREMENTS] = _REQUIREMENTS.format(karat=requirement(_installed()).line)
+    for place, text in texts.items():
         target = Path(folder) / place
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -54,5 +115,5 @@ def write_starter(folder: str | PathLike[str] = ".") -> dict[str, bool]:
         except (OSError, ValueError) as error:
             raise BadArgument(f"cannot write {target}: {getattr(error, 'strerror', None) or error}") from error
         if written[place]:
-            write_text(target, (_HERE / template).read_text("utf-8"))
+            write_text(target, text)
     return written

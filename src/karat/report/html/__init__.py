@@ -121,7 +121,7 @@ def _provenance(run: Run) -> Element:
         "karat": p.karat,
     }
     pairs = [h("div", h("dt", name), h("dd", data(value))) for name, value in facts.items() if value]
-    sure = "Intervals: percentile bootstrap over the queries with a fixed seed, so the same run gives the same page."
+    sure = "Intervals: Gaffke's bound, computed without random draws, so the same run gives the same page."
     return h("section", h("h2", "Provenance"), h("dl", *pairs), h("p.note", sure), id="provenance")
 
 

@@ -33,11 +33,13 @@ def curves(run: Run, baseline: Run | None = None) -> Element | None:
     found = measured(run, ks)
     before = measured(baseline, ks) if baseline is not None else {}
     dashed = "Dashed: the baseline. " if before else ""
+    sure = any(ends.low == ends.low for points in found.values() for _, ends in points.values())
+    band = "The band is the 95 % interval of the mean." if sure else "There are too few queries for an interval."
     return h(
         "section",
         h("h2", "Recall and precision over k"),
         h("figure", _drawing(ks, found, before)),
-        h("p.note", f"{dashed}The band is the 95 % interval of the mean."),
+        h("p.note", f"{dashed}{band}"),
         h("details.numbers", h("summary", "Numbers"), _numbers(ks, found, before)),
         id="curves",
     )

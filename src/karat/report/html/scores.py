@@ -12,7 +12,9 @@ from karat._internal.display import number, percent, plural, signed
 from karat.analysis.compare import Comparison, Row
 from karat.metrics import METRICS
 from karat.report.html.markup import Child, Element, data, h
+from karat.report.notes import few_queries
 from karat.run import Run
+from karat.run.slices import Slices
 from karat.stats import intervals
 
 _MOST = 5
@@ -119,7 +121,7 @@ def means(run: Run, comparison: Comparison | None = None) -> Element:
 
 def _tile(run: Run, name: str, gained: float | None) -> Element:
     ends = run.interval()[name]
-    sure = between(*ends) if ends.low == ends.low else "no interval"
+    sure = between(*ends) if ends.low == ends.low else "too few queries for an interval"
     return h(
         "article.tile",
         h("h3", name),
@@ -194,10 +196,13 @@ def slices(run: Run, comparison: Comparison | None = None) -> Element | None:
     fields = [field for field, values in run.meta.items() if few(values)][:_FIELDS]
     if not fields:
         return None
-    tables = (_slice(run, field, comparison) for field in fields)
+    parts = {field: run.by(field) for field in fields}
+    tables = (_slice(run, field, by, comparison) for field, by in parts.items())
     means = "A coloured difference is significant (p < 0.05, Holm correction over slices and metrics)."
-    note = None if comparison is None else h("p.note", means)
-    return h("section", h("h2", "Slices"), note, h("div.pairs", *tables), id="slices")
+    notes = [] if comparison is None else [means]
+    notes += few_queries([len(part) for by in parts.values() for part in by.values()])
+    shown = h("div.pairs", *tables)
+    return h("section", h("h2", "Slices"), *(h("p.note", line) for line in notes), shown, id="slices")
 
 
 def few(values: Sequence[Any]) -> bool:
@@ -207,9 +212,9 @@ def few(values: Sequence[Any]) -> bool:
     return simple and 1 < len(kinds) <= min(_VALUES, len(values) / 2)
 
 
-def _slice(run: Run, field: str, comparison: Comparison | None) -> Element:
+def _slice(run: Run, field: str, parts: Slices, comparison: Comparison | None) -> Element:
     names = headline(run)
-    first, parts = names[0], run.by(field)
+    first = names[0]
 
     def worst(value: str) -> tuple[bool, float]:
         mean = parts[value].mean[first]
