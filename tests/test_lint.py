@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import karat
-from karat.analysis.lint import checks
+from karat.analysis.lint import documents as checks_of_texts
 from karat.judges.corpus import Corpus
 from karat.samples import read_test_set
 
@@ -145,8 +145,8 @@ def test_very_large_corpora_are_searched_for_equal_texts_only():
     from karat.analysis.lint.test_set import TestSet  # at the top, pytest would collect it as a class of tests
 
     def alternatives(rows, corpus):
-        tests, documents = TestSet(read_test_set(rows)), checks.Documents(Corpus(corpus))
-        return checks.check_alternatives(tests, documents, max_characters=10)
+        tests, documents = TestSet(read_test_set(rows)), checks_of_texts.Documents(Corpus(corpus))
+        return checks_of_texts.check_alternatives(tests, documents, max_characters=10)
 
     assert alternatives(asked(a=["hours"]), CORPUS) == []
     (same,) = alternatives(asked(a=["x"]), {"x": "The same words.", "y": "The  same words."})
@@ -191,7 +191,7 @@ def test_power_from_two_runs():
     found = karat.lint(rows, runs=runs(0.5, 0.75))
     spread = sqrt(100 / 99 * 0.25 * 0.75)  # a quarter of the differences is 1, the rest 0
     assert found.strength.spread == pytest.approx(spread)
-    assert found.strength.of == "the standard deviation of the differences in recall@1 between the first two runs"
+    assert found.strength.of == "the standard deviation of the differences in recall@5 between the first two runs"
     assert found.strength.detectable == pytest.approx((1.959964 + 0.841621) * spread / 10, abs=1e-6)
     assert found.strength.needed == 3_717  # ((1.96 + 0.84) × 0.4352 / 0.02)², rounded up
     assert found.problems[-1].kind == "small"
@@ -199,12 +199,12 @@ def test_power_from_two_runs():
 
 def test_power_from_one_run_from_retrieved_items_and_without_data():
     rows = asked(**{f"q{i}": ["g"] for i in range(100)})
-    assert karat.lint(rows, runs=runs(0.5)).strength.of == "the standard deviation of recall@1"
+    assert karat.lint(rows, runs=runs(0.5)).strength.of == "the standard deviation of recall@5"
     assert karat.lint(rows, runs=runs(0.5)).strength.spread == pytest.approx(sqrt(25 / 99))
     samples = [{**row, "retrieved": ["g" if i % 2 else "x"]} for i, row in enumerate(rows)]
     assert karat.lint(samples).strength[1:3] == (pytest.approx(sqrt(25 / 99)), "the standard deviation of recall@5")
     nothing = karat.lint(rows).strength
-    assert nothing[1:3] == (0.5, "the largest possible standard deviation of scores")
+    assert nothing[1:3] == (0.5, "the largest possible standard deviation of recall@5")
     assert nothing.needed == 4_906
     assert karat.lint(asked(a=["x"], b=[])).strength is None
 
@@ -213,8 +213,9 @@ def test_a_large_test_set_is_not_small():
     found = karat.lint(asked(**{f"q{i}": ["g"] for i in range(5_000)}))
     assert found.problems == []
     assert found.strength.detectable == pytest.approx(0.0198, abs=1e-4)
-    assert "5,000 queries can detect a difference of 0.020 (80 % power); smaller differences may be missed." in repr(
-        found
+    assert (
+        "5,000 queries can detect a difference of 0.020 in recall@5 (80 % power); smaller differences may be missed."
+        in repr(found)
     )
 
 
@@ -263,7 +264,7 @@ def test_gold_that_cannot_be_compared_with_retrieved_items():
     rows = [{"retrieved": [{"id": "a"}], "gold": [{"text": "Some text."}]}] * 2
     found = karat.lint(rows)
     assert found.sound
-    assert found.strength.of == "the largest possible standard deviation of scores"
+    assert found.strength.of == "the largest possible standard deviation of recall@5"
 
 
 def test_the_worst_problems_come_first():
@@ -279,3 +280,132 @@ def test_the_worst_problems_come_first():
     assert found.to_dict()["problems"][0]["kind"] == "not in the corpus"
     assert found.to_dict()["strength"]["queries"] == 2
     assert "2 serious problems" in repr(found)
+
+
+def test_the_size_estimate_uses_the_same_metric_with_and_without_runs():
+    rows = [{"id": f"q{i}", "retrieved": ["x"] * (i % 7) + ["g"], "gold": ["g"]} for i in range(100)]
+    other = karat.evaluate(rows, "ndcg@10 recall@1,3,10")
+    with_run, without = karat.lint(rows, runs=[other]).strength, karat.lint(rows).strength
+    assert with_run == without
+    assert "in recall@5" in with_run.text()
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_few_queries_are_too_few(size):
+    found = karat.lint(asked(**{f"q{i}": ["g"] for i in range(size)}))
+    (small,) = found.problems
+    assert small.kind == "small"
+    text = f"The test set is too small: {size} queries cannot detect any difference in recall@5. Detecting 0.02 needs"
+    assert small.text.startswith(text)
+    assert found.strength.detectable != found.strength.detectable
+
+
+def test_no_difference_above_1_is_detectable():
+    gold = {f"q{i}": ["g"] for i in range(7)}
+    ranked = [{q: ["g" if i % 2 == odd else "x"] for i, q in enumerate(gold)} for odd in (0, 1)]
+    runs = [karat.evaluate(retrieved=own, gold=gold, metrics="recall@5") for own in ranked]
+    found = karat.lint(asked(**gold), runs=runs)
+    assert found.strength.spread > 1  # every difference is 1 or -1
+    assert found.strength.detectable != found.strength.detectable
+    assert "too small: 7 queries" in found.problems[-1].text
+
+
+TEXT = "Closed on Mondays and on public holidays."
+DOCUMENT = f"{TEXT} Open on all other days. In winter: Closed on Mondays  and on public holidays. Please ring."
+
+
+def ranged(start, **more):
+    return {"doc": "d", "start": start, "end": start + len(TEXT), "text": TEXT, **more}
+
+
+def test_ranges_whose_words_occur_elsewhere():
+    found = problems(asked(a=[ranged(0)]), corpus={"d": DOCUMENT})["same words elsewhere"]
+    assert (found.count, found.serious) == (1, False)
+    second = DOCUMENT.index("Closed", 5)
+    assert found.examples == [f"a: {TEXT}, also at {second} to {second + len(TEXT) + 1}"]
+    assert found.text.startswith("1 gold range has words that also occur elsewhere in the document")
+    both = [ranged(0, group="g"), ranged(second, group="g")]
+    assert "same words elsewhere" not in problems(asked(a=both), corpus={"d": DOCUMENT})
+    assert "same words elsewhere" not in problems(asked(a=[{"doc": "d", "text": TEXT}]), corpus={"d": DOCUMENT})
+    assert "same words elsewhere" not in problems(asked(a=[ranged(0)]), corpus={"d": TEXT})
+
+
+def test_ranges_whose_words_occur_in_another_retrieved_chunk():
+    other = {"doc": "d", "start": 500, "end": 560, "text": f"Note: {TEXT}"}
+    own = {"doc": "d", "start": 0, "end": 50, "text": f"{TEXT} Open."}
+    rows = [{"id": "a", "retrieved": [own, other], "gold": [ranged(0)]}]
+    assert problems(rows)["same words elsewhere"].examples == [f"a: {TEXT}, also at 500 to 560"]
+    assert "same words elsewhere" not in problems([{**rows[0], "retrieved": [own]}])
+    elsewhere = [own, {**other, "doc": "e"}]
+    assert "same words elsewhere" not in problems([{**rows[0], "retrieved": elsewhere}])
+
+
+def test_a_chunk_that_contains_the_quote_is_not_a_near_copy():
+    near = f"{TEXT} Or."
+    assert "no alternatives" not in problems([{"id": "a", "retrieved": [near], "gold": [TEXT]}])
+    assert "no alternatives" not in problems([{"id": "a", "retrieved": [TEXT[:-4]], "gold": [TEXT]}])
+    chunk = {"doc": "d", "start": 3, "end": 45, "text": TEXT[3:] + " So!"}
+    assert "no alternatives" not in problems([{"id": "a", "retrieved": [chunk], "gold": [ranged(0)]}])
+    changed = TEXT.replace("Mondays", "Sundays")
+    assert "no alternatives" in problems([{"id": "a", "retrieved": [changed], "gold": [TEXT]}])
+    by_id = [{"id": "a", "retrieved": [{"id": "x", "text": near}, {"id": "g", "text": TEXT}], "gold": [{"id": "g"}]}]
+    assert "no alternatives" in problems(by_id)  # a chunk with another id is another item
+
+
+def test_gold_that_is_quoted_in_the_query():
+    def quoted(query, gold=TEXT, **options):
+        return problems([{"id": "a", "query": query, "gold": [gold]}], **options).get("quoted gold")
+
+    found = quoted("Is the museum closed on mondays, and on public holidays?", {"text": TEXT})
+    assert (found.count, found.serious) == (1, False)
+    assert found.examples == ['a: "closed on mondays and on public holidays"']
+    assert quoted("When is it closed?", {"text": TEXT}) is None
+    cut = quoted(
+        "Whether on Mondays and on public holidays or not", {"text": "Weather on Mondays and on public holidays"}
+    )
+    assert cut.examples == ['a: "on mondays and on public holidays"']
+    assert quoted("closed on Mondays and on public holidays", {"text": DOCUMENT})  # the whole query is a quote
+    assert quoted("Why closed on Mondays?", {"text": DOCUMENT}) is None
+    assert quoted("closed on Mondays and on public holidays", "d", corpus={"d": DOCUMENT})
+    assert quoted("closed on Mondays and on public holidays", {"text": TEXT, "grade": 0}) is None
+
+
+def test_similar_queries_with_different_gold():
+    def similar(one, other, gold=("x", "y")):
+        rows = [{"id": i, "query": q, "gold": [g]} for i, q, g in zip("ab", (one, other), gold, strict=True)]
+        return problems(rows).get("similar queries")
+
+    one, other = "How do I cancel my yearly subscription?", "How do I cancel a yearly subscription?"
+    found = similar(one, other)
+    assert (found.count, found.serious) == (1, False)
+    assert found.examples == [f'a, b: "{one}" and "{other}"']
+    assert similar(one, other, ("x", "x")) is None
+    assert similar(one, "How do I pause my yearly membership?") is None
+    assert similar("What did we earn in the year 2019?", "What did we earn in the year 2020?") is None
+    assert similar("What is the population of old France?", "What is the population of old Greece?") is None
+    assert similar(one, one.lower()) is None  # that is a conflict
+
+
+def test_fields_that_are_not_used():
+    items = [{"id": "a", "txt": "A text.", "title": "A"}, {"id": "b", "text": "Another."}]
+    rows = [
+        {"id": "q", "qurey": "Who?", "retrieved": items, "gold": ["a"]},
+        {"id": "r", "retrieved": [], "gold": ["b"]},
+    ]
+    found = problems(rows)
+    assert found["misspelt fields"].examples == [
+        '"qurey" in 1 sample: did you mean "query"?',
+        '"txt" in 1 retrieved record: did you mean "text"?',
+    ]
+    assert found["unused fields"].examples == ['"title" in 1 retrieved record']
+    assert not found["unused fields"].serious
+    run = karat.evaluate(rows, "recall@1")
+    assert not any("title" in remark for remark in run.remarks())
+    assert any('"txt"' in remark for remark in run.remarks())
+
+
+def test_a_misspelt_column_of_results():
+    rows = [{"id": i, "retreived": ["a"], "gold": ["a"]} for i in "ab"]
+    assert problems(rows)["misspelt fields"].examples == ['"retreived" in the samples: did you mean "retrieved"?']
+    with pytest.raises(karat.InputError, match='rename "retreived" to "retrieved"'):
+        karat.lint([rows[0], {"id": "c", "retrieved": ["a"], "gold": ["a"]}])

@@ -69,6 +69,8 @@ def test_the_cause_is_named_with_a_remedy(cause):
          '\\ and /, upper and lower case, and the prefix "c:/" of the results'),
         (["docs/guide-1", "docs/guide-2", "docs/guide-3"], ["kb/guide-1", "kb/guide-2", "kb/guide-3"],
          'the prefix "docs" of the results and "kb" of the gold'),
+        ([f"C:\\KB\\Doc{i}" for i in range(5)], [f"kb/doc{i}" for i in range(5)],
+         '\\ and /, upper and lower case, and the prefix "c:/" of the results'),
         (["q10", "q11", "q12"], ["topic-10", "topic-11", "topic-12"],
          'the prefix "q" of the results and "topic-" of the gold'),
         (["\ufeffq1"], ["q1"], "white space"),

@@ -175,6 +175,11 @@ def _unknown_field(note: Note, run: Run) -> str:
     return f'{who} a field "{d["field"]}" and no "{d["meant"]}": rename it if that is what it is.'
 
 
+@sentence("unused_field")
+def _unused_field(note: Note, run: Run) -> str:
+    return ""  # lint names them
+
+
 # How items were ranked and scored: plan
 
 

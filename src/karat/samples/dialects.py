@@ -6,9 +6,12 @@ To support another tool, add a record to DIALECTS. The first dialect with a mark
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from karat.errors import InputError, nearest
+
+_SIMILAR = 0.8
 
 
 class Dialect(NamedTuple):
@@ -95,6 +98,12 @@ def misnamed(columns: Sequence[str], *roles: str) -> tuple[str, str] | None:
         if column.lower() not in known and (close := nearest(column, [n for role in roles for n in LONG[role]])):
             return column, close
     return None
+
+
+@lru_cache(maxsize=256)
+def probably_meant(name: str, known: tuple[str, ...]) -> str | None:
+    """The known field that an unknown name is very similar to, if there is one."""
+    return nearest(name, known, cutoff=_SIMILAR)
 
 
 def is_long(columns: Sequence[str]) -> bool:

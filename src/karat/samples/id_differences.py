@@ -154,7 +154,7 @@ def _fewest(groups: Groups, count: Callable[[Groups, tuple[str, ...]], IdDiffere
     best = count(groups, _HARMLESS)
     for name in _HARMLESS if best.count else ():
         fewer = count(groups, tuple(fold for fold in best.folds if fold != name))
-        best = fewer if fewer.count >= best.count else best
+        best = fewer if fewer.count >= best.count and _cost(fewer) <= _cost(best) else best
     return best
 
 

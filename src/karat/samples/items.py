@@ -13,7 +13,7 @@ import numpy as np
 from karat._internal.arrays import starts
 from karat.errors import InputError, nearest, shorten
 from karat.samples.columns import Field, GoldItems, Rankings, gold_of_dicts
-from karat.samples.dialects import LONG
+from karat.samples.dialects import LONG, probably_meant
 from karat.samples.keys import Where, check_items, is_id, key_types
 from karat.samples.notes import Note
 from karat.samples.rankings.dicts import Dicts
@@ -32,8 +32,6 @@ _BARE: tuple[Field, ...] = ("id", "text")
 _RANGED: tuple[Field, ...] = ("id", "text", "doc", "start", "end")
 """The fields of an empty column: no item lacks one."""
 _MAX_OFFSET = 2**53
-_SIMILAR = 0.8
-"""How similar the name of an unknown field must be to a known one to be noted."""
 _SAMPLED = 1000
 """The number of rows whose items decide the layout of a column."""
 
@@ -132,16 +130,18 @@ def _records(lists: list[Sequence[Any]], where: Where, side: str, number: str) -
 
 
 def _unknown_fields(rows: list[list[Record]], used: set[str], side: str, number: str) -> tuple[Note, ...]:
-    """Notes on fields that are not used, but have a name like one that is, in records that lack it."""
+    """Notes on fields that are not used, some with a name like one that is, in records that lack it."""
     notes = []
     for name in sorted(map(str, used - {*_FIELDS, number})):
-        meant = number if name in LONG[number] else nearest(name, (*_FIELDS, number), cutoff=_SIMILAR)
+        meant = number if name in LONG[number] else probably_meant(name, (*_FIELDS, number))
         having = [item for items in rows for item in items if name in item and meant not in item]
         if meant == number:
             having = [item for item in having if isinstance(item[name], int | float)]
+        details = {"in": f"{side} record", "field": name}
         if meant is not None and having:
-            details = {"in": f"{side} record", "field": name, "meant": meant}
-            notes.append(Note("unknown_field", len(having), details=details))
+            notes.append(Note("unknown_field", len(having), details=details | {"meant": meant}))
+        else:
+            notes.append(Note("unused_field", sum(name in item for items in rows for item in items), details=details))
     return tuple(notes)
 
 

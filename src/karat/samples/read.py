@@ -57,9 +57,8 @@ def read_test_set(samples: Any) -> Samples:
         return samples
     loaded, source = load(samples, "samples")
     rows = loaded.rows if isinstance(loaded, Rows) else loaded
-    first = rows[0] if isinstance(rows, list | tuple) and len(rows) else rows
-    names = first.__struct_fields__ if hasattr(first, "__struct_fields__") else getattr(first, "columns", first)
-    if isinstance(names, Iterable) and any(name in SIDE_NAMES["retrieved"] for name in names):
+    some = rows if isinstance(rows, list | tuple) and len(rows) else [rows]
+    if any(name in SIDE_NAMES["retrieved"] for row in some for name in _names(row)):
         return samples_of(loaded, source)
     gold = read_side(loaded, "gold")
     ids = gold.ids or numbered(len(gold.data.start) - 1)
@@ -73,6 +72,12 @@ def read_test_set(samples: Any) -> Samples:
         meta=gold.meta,
         reading=Reading(source=source, notes=gold.all_notes),
     )
+
+
+def _names(row: Any) -> Iterable[Any]:
+    """The names of the fields of a row, or of the columns of a frame."""
+    names = row.__struct_fields__ if hasattr(row, "__struct_fields__") else getattr(row, "columns", row)
+    return names if isinstance(names, Iterable) and not isinstance(names, str) else ()
 
 
 def samples_of(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from karat.errors import InputError, nearest, shorten
 from karat.samples.columns import Side, check_ids
-from karat.samples.dialects import Dialect, dialect_of, is_long, no_column
+from karat.samples.dialects import Dialect, dialect_of, is_long, no_column, probably_meant
 from karat.samples.files import Rows
 from karat.samples.frames import as_polars, is_frame
 from karat.samples.items import BUILD
@@ -16,8 +16,8 @@ from karat.samples.notes import Note
 
 _KNOWN = {"id", "query", "answer", "response", "meta", "retrieved", "retrieved_ids", "gold", "gold_ids"}
 TEXTS = ("query", "answer", "response")
-_TYPO, _SIMILAR = 0.7, 0.8
-"""How similar a name must be to that of a known field: in an error, where the field is missing, and in a note."""
+_TYPO = 0.7
+"""How similar a name must be to that of a field which its row lacks."""
 
 
 class QueryTable(NamedTuple):
@@ -103,7 +103,7 @@ class QueryTable(NamedTuple):
     def _unknown_fields(self) -> Iterator[Note]:
         """Notes on fields with a name like that of a text, in rows that lack the text."""
         for name, column in self.columns.items():
-            if name in _KNOWN or (meant := nearest(name, TEXTS, cutoff=_SIMILAR)) is None:
+            if name in _KNOWN or (meant := probably_meant(name, TEXTS)) is None:
                 continue
             texts = self.columns.get(meant, [None] * self.size)
             count = sum(own is not None and text is None for own, text in zip(column, texts, strict=True))

@@ -8,15 +8,9 @@ from os import PathLike
 from typing import Any, get_args
 
 from karat._internal.result import Result
-from karat.analysis.lint.checks import (
-    Documents,
-    Strength,
-    check_alternatives,
-    check_corpus,
-    check_queries,
-    check_strength,
-    strength,
-)
+from karat.analysis.lint.checks import check_fields, check_queries
+from karat.analysis.lint.documents import Documents, check_alternatives, check_corpus, check_leakage, check_ranges
+from karat.analysis.lint.strength import Strength, check_strength, strength
 from karat.analysis.lint.test_set import Kind, Problem, TestSet
 from karat.errors import BadArgument
 from karat.judges.corpus import Corpus, CorpusLike
@@ -87,8 +81,11 @@ def lint(
     power = strength(tests, given)
     problems = [
         *([] if documents is None else check_corpus(tests, documents)),
+        *check_fields(tests),
         *check_queries(tests),
+        *check_ranges(tests, documents),
         *check_alternatives(tests, documents),
+        *check_leakage(tests, documents),
         *check_strength(given, power),
     ]
     order = get_args(Kind)

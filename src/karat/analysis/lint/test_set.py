@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
-from typing import Literal, NamedTuple
+from itertools import pairwise, repeat
+from typing import Any, Literal, NamedTuple
 
 from karat.conventions import STANDARD
 from karat.judges import Ids, choose
@@ -18,10 +18,15 @@ Kind = Literal[
     "not in the corpus",
     "conflicting gold",
     "no gold",
+    "misspelt fields",
     "empty gold",
     "duplicate queries",
+    "similar queries",
     "repeated gold",
+    "same words elsewhere",
     "no alternatives",
+    "quoted gold",
+    "unused fields",
     "saturated",
     "small",
 ]
@@ -64,10 +69,25 @@ class GoldRow(NamedTuple):
         """The fields that identify it within its query."""
         return (self.id,) if self.id is not None else (self.doc, self.start, self.end, self.text)
 
+    def overlaps(self, doc: str | None, start: int, end: int) -> bool:
+        """True if it has a range that shares a character with this one."""
+        known = self.doc == doc and self.start is not None and self.end is not None
+        return known and start < (self.end or 0) and (self.start or 0) < end
+
     @property
     def name(self) -> str:
         """Its id or text, for messages."""
         return self.id or self.text or f"{self.doc}[{self.start}:{self.end}]"
+
+
+class Chunk(NamedTuple):
+    """A retrieved item with a text."""
+
+    text: str
+    id: str | None
+    doc: str | None
+    start: int | None
+    end: int | None
 
 
 class TestSet:
@@ -99,16 +119,32 @@ class TestSet:
         return rows
 
     @cached_property
-    def retrieved(self) -> list[list[tuple[str | None, str]]]:
-        """The id and text of each retrieved item of each query; empty if there are no texts."""
-        rankings = self.samples.retrieved
-        if "text" not in rankings.all_fields or (rankings.plain and self._bare == "id"):
+    def has_results(self) -> bool:
+        """True if anything was retrieved."""
+        given = self.samples.retrieved
+        return any(len(own) for own in given.each(min(given.any_fields), STANDARD))
+
+    @cached_property
+    def retrieved(self) -> list[list[Chunk]]:
+        """The retrieved items of each query; empty if there are no texts."""
+        given = self.samples.retrieved
+        if "text" not in given.all_fields or (given.plain and self._bare == "id"):
             return [[] for _ in self.samples.ids]
-        texts = [[as_text(text) for text in own] for own in rankings.each("text", STANDARD)]
-        if rankings.plain or "id" not in rankings.all_fields:
-            return [[(None, text) for text in own] for own in texts]
-        ids = [[as_id(one) for one in own] for own in rankings.each("id", STANDARD)]
-        return [list(zip(own, of, strict=True)) for own, of in zip(ids, texts, strict=True)]
+        fields = ("text",) if given.plain else given.any_fields
+        columns = [given.each(field, STANDARD) if field in fields else repeat(()) for field in _CHUNK]
+        return [list(_chunks(*own)) for own in zip(*columns, strict=False)]
+
+
+_CHUNK: tuple[Field, ...] = ("text", "id", "doc", "start", "end")
+
+
+def _chunks(*columns: Sequence[Any]) -> Iterator[Chunk]:
+    """The retrieved items of a query from their fields; a field that no item has is empty."""
+    texts, ids, docs, *ranges = ([None] * len(columns[0]) if not len(column) else column for column in columns)
+    for text, name, doc, start, end in zip(texts, ids, docs, *ranges, strict=True):
+        yield Chunk(
+            as_text(text), None if name is None else as_id(name), None if doc is None else as_id(doc), start, end
+        )
 
 
 def _gold_rows(samples: Samples, bare: Field) -> Iterator[GoldRow]:
