@@ -161,6 +161,8 @@ def test_right_document_wrong_chunk():
     chunks = [{"doc": "d", "start": start, "end": start + 100} for start in (0, 400, 900)]
     text = "ranks 1, 2 and 3 are other chunks of its document, the nearest 150 characters away"
     assert cause(chunks, [{"doc": "d", "start": 650, "end": 700}], judge="spans")[1] == text
+    text = "rank 1 is another chunk of its document, next to it"
+    assert cause(chunks[:1], [{"doc": "d", "start": 100, "end": 150}], judge="spans")[1] == text
 
 
 def test_nowhere_in_the_run():

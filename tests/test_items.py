@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import pickle
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
 import karat
-from karat.run.stored_items import GoldText, Retrieved, StorageLimits, stored_ranks, without_mark
+from karat.run.stored_items import GoldText, Retrieved, StorageLimits, cut_texts, stored_ranks
 from karat.scale.memory import MemoryLimits
 from support.limits import evaluate_within
 
@@ -157,22 +158,66 @@ def test_many_queries_store_fewer_ranks():
     assert stored_ranks(run.metrics, 3, StorageLimits(items=3)) == 10
 
 
-def test_long_texts_are_cut_and_say_so(tmp_path):
+def test_long_texts_are_cut_and_their_lengths_are_stored(tmp_path):
     run = karat.evaluate(retrieved=[["x" * 5_000, "y" * 4_000]], gold=[["z" * 4_321]], metrics="rr", judge="exact")
     first, second = run.items(1).retrieved
-    assert first.text == "x" * 4_000 + "… [1,000 more characters]"
-    assert second.text == "y" * 4_000
-    assert run.items(1).gold[0].text == "z" * 4_000 + "… [321 more characters]"
-    assert without_mark(first.text) == "x" * 4_000
+    assert (first.text, first.length) == ("x" * 4_000, 5_000)
+    assert (second.text, second.length) == ("y" * 4_000, None)
+    (gold,) = run.items(1).gold
+    assert (gold.text, gold.length) == ("z" * 4_000, 4_321)
     assert back(run, tmp_path).items(1) == run.items(1)
 
 
 def test_very_many_texts_are_cut_shorter():
     limits = StorageLimits(characters=2_500)
     run = evaluate_within(limits, retrieved=[["x" * 3_000, "y" * 3_000]], gold=[["z"]], judge="exact")
-    assert run.items(1).retrieved[0].text == "x" * 1_000 + "… [2,000 more characters]"
+    assert [(item.text[-1], len(item.text), item.length) for item in run.items(1).retrieved] == [
+        ("x", 1_000, 3_000), ("y", 1_000, 3_000),
+    ]  # fmt: skip
     same = evaluate_within(limits, retrieved=[["x" * 2_000] * 9], gold=[["z"]], judge="exact")
     assert len(same.items(1).retrieved[0].text) == 2_000  # equal texts are stored once, and counted once
+
+
+def test_texts_that_were_cut_are_cut_again_where_parts_are_merged(tmp_path):
+    sides: list[dict[str, list[Any]]] = [
+        {"text": ["a" * 600, "b", None], "length": [900, None, None]}, {"text": ["a" * 600], "length": [700]},
+    ]  # fmt: skip
+    cut_texts(sides, StorageLimits(text=800, characters=900))
+    assert [side["length"] for side in sides] == [[900, None, None], [700]]
+    assert [[text and len(text) for text in side["text"]] for side in sides] == [[400, 1, None], [400]]
+    rows = [{"id": f"q{i}", "retrieved": ["x" * (4_000 + i)], "gold": ["x"]} for i in range(4)]
+    run = karat.evaluate(rows, "rr", judge="exact")
+    merged = karat.merge([karat.evaluate(rows[:2], "rr", judge="exact"), karat.evaluate(rows[2:], "rr", judge="exact")])
+    assert [merged.items(q).retrieved[0].length for q in run.ids] == [None, 4_001, 4_002, 4_003]
+    assert [merged.items(q) for q in run.ids] == [run.items(q) for q in run.ids]
+
+
+@pytest.mark.parametrize("mark", ["… [, more characters]", f"… [{'9' * 20} more characters]", "… [٣ more characters]"])
+@pytest.mark.parametrize("size", [10, 4_000, 5_000])
+def test_a_text_that_looks_as_if_it_was_cut(mark, size, tmp_path):
+    text = "x" * (size - len(mark)) + mark
+    run = karat.evaluate(retrieved=[[text]], gold=[[text, "y"]], metrics="recall@5", judge="contains")
+    for same in (run, back(run, tmp_path)):
+        (item,) = same.items(1).retrieved
+        assert item.text == text[:4_000]
+        assert item.length == (5_000 if size == 5_000 else None)
+        assert str(karat.diagnose(same))
+
+
+def test_files_in_which_cut_texts_end_in_a_mark_still_load(tmp_path):
+    run = karat.evaluate(retrieved=[["x" * 5_000, "short"]], gold=[["y" * 9_000]], metrics="rr", judge="exact")
+    run.save(tmp_path / "new.parquet")
+    (about,) = (value for key, value in pl.read_parquet_metadata(tmp_path / "new.parquet").items() if key == "karat")
+    frame = pl.read_parquet(tmp_path / "new.parquet")
+    old = frame.with_columns(
+        retrieved=pl.Series([[{"text": "x" * 4_000 + "… [1,000 more characters]"}, {"text": "short"}]]),
+        gold_items=pl.Series([[{"text": "y" * 4_000 + "… [5,000 more characters]", "grade": 1.0, "item": 0}]]),
+    )
+    written = json.loads(about)
+    del written["items"]["lengths"]
+    written["items"]["label"] = None
+    old.write_parquet(tmp_path / "old.parquet", metadata={"karat": json.dumps(written)})
+    assert karat.load(tmp_path / "old.parquet").items(1) == run.items(1)
 
 
 def test_removed_copies_are_not_kept():

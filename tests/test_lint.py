@@ -360,6 +360,10 @@ def test_gold_that_is_quoted_in_the_query():
     assert (found.count, found.serious) == (1, False)
     assert found.examples == ['a: "closed on mondays and on public holidays"']
     assert quoted("When is it closed?", {"text": TEXT}) is None
+    cut = quoted(
+        "Whether on Mondays and on public holidays or not", {"text": "Weather on Mondays and on public holidays"}
+    )
+    assert cut.examples == ['a: "on mondays and on public holidays"']
     assert quoted("closed on Mondays and on public holidays", {"text": DOCUMENT})  # the whole query is a quote
     assert quoted("Why closed on Mondays?", {"text": DOCUMENT}) is None
     assert quoted("closed on Mondays and on public holidays", "d", corpus={"d": DOCUMENT})

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from benchmarks.coverage import (
     DIFFERENCES,
+    HARD,
     SCORES,
     SHARES,
     SIZES,
@@ -70,6 +71,15 @@ def test_scores_shaped_like_real_runs_are_covered(shape, queries):
 def test_differences_are_covered(shape, queries):
     population = Population.of(DIFFERENCES[shape])
     assert covered(difference_ends(population.samples(queries, TIMES)), population.mean) >= 0.95
+
+
+@pytest.mark.parametrize("queries", SIZES)
+@pytest.mark.parametrize("shape", HARD)
+def test_bounded_intervals_cover_where_others_do_not(shape, queries):
+    population = Population.of(HARD[shape])
+    rows = population.samples(queries, 400)
+    assert covered(difference_ends(rows, bounded=True), population.mean) >= 0.95
+    assert queries not in {20, 30} or covered(difference_ends(rows), population.mean) < 0.93
 
 
 @pytest.mark.parametrize("queries", SIZES)

@@ -48,7 +48,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, str | bool | int | None):
         return value
     if isinstance(value, float):
-        return value + 0.0  # which makes -0.0 a 0.0
+        return 0.0 if value == 0 else value  # never -0.0
     if hasattr(value, "_asdict"):
         value = value._asdict()
     elif is_dataclass(value):

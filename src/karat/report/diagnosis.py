@@ -26,7 +26,7 @@ from karat.analysis.diagnose import Diagnosis
 from karat.analysis.diagnose.miss import Miss, default_cutoff
 from karat.report.advice import sentences
 from karat.report.forms import bullets, code, escape, table
-from karat.report.marks import Range, known_overlap
+from karat.report.marks import Range, known_overlap, stored_text
 from karat.run.stored_items import GoldItem, GoldText, Hit, Retrieved
 
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
@@ -236,7 +236,7 @@ def side_by_side(gold: GoldText, chunk: Retrieved, *, width: int, bold: bool) ->
 
     If their ranges are unknown, it is the passages that both texts contain.
     """
-    left, right = gold.text or gold.label, chunk.text or ""
+    left, right = stored_text(gold) or gold.label, stored_text(chunk)
     a, b = sanitize(left, _LONGEST), sanitize(right, _LONGEST)
     known = known_overlap(gold, chunk)
     if known is None:

@@ -30,6 +30,12 @@ class Overlap(NamedTuple):
     chunk: Range
 
 
+def stored_text(item: GoldText | Retrieved) -> str:
+    """The stored text; if it is only the beginning of the text, with the number of characters that are not shown."""
+    text = item.text or ""
+    return text if item.length is None else f"{text}{_ELLIPSIS} [{item.length - len(text):,} more characters]"
+
+
 def known_overlap(gold: GoldText, item: Retrieved) -> Overlap | None:
     """The shared range, by the offsets in the document; None if they are unknown, or do not fit the text."""
     if gold.doc != item.doc or gold.start is None or gold.end is None or item.start is None or item.end is None:

@@ -31,7 +31,7 @@ from karat.metrics import Metric
 from karat.metrics.names import parse_stored
 from karat.run.provenance import Provenance
 from karat.run.run import Run
-from karat.run.stored_items import Extent, StoredItems, strings
+from karat.run.stored_items import Extent, StoredItems, read_marks, strings
 
 if TYPE_CHECKING:
     import polars as pl
@@ -45,7 +45,6 @@ _KEY = "karat"
 _META = "meta."
 _ALONG = "along."
 _SIZE = "size."
-
 
 _OTHER_FORMATS = {
     ".csv": 'run.table.write_csv("{}")', ".tsv": r'run.table.write_csv("{}", separator="\t")',
@@ -333,7 +332,7 @@ def item_columns(items: StoredItems, of: Gold) -> dict[str, pl.Series]:
 
 def about_items(items: StoredItems, of: Gold) -> dict[str, Any]:
     """How much of the items is stored, and which field the labels of the gold are."""
-    return {**items.extent._asdict(), "label": _label_field(items, of)}
+    return {**items.extent._asdict(), "label": _label_field(items, of), "lengths": True}
 
 
 def _label_field(items: StoredItems, of: Gold) -> str | None:
@@ -347,12 +346,9 @@ def _label_field(items: StoredItems, of: Gold) -> str | None:
 def _nested(columns: Mapping[str, Any], start: Ints) -> pl.Series:
     import polars as pl
 
-    kinds: dict[str, Any] = {"item": pl.Int32, "seen": pl.Boolean, **dict.fromkeys(("start", "end"), pl.Int64)}
-    kinds |= dict.fromkeys(("score", "grade"), pl.Float64)
-    flat = [
-        pl.Series(name, column, dtype=kinds[name]) if name in kinds else _text_column(name, column)
-        for name, column in columns.items()
-    ]
+    kinds: dict[str, Any] = {"item": pl.Int32, "seen": pl.Boolean, "score": pl.Float64, "grade": pl.Float64}
+    kinds |= dict.fromkeys(("start", "end", "length"), pl.Int64)
+    flat = [pl.Series(n, c, dtype=kinds[n]) if n in kinds else _text_column(n, c) for n, c in columns.items()]
     return nest(pl.DataFrame(flat), start)
 
 
@@ -382,16 +378,20 @@ def nest(flat: pl.DataFrame, start: Ints, *, records: bool = True) -> pl.Series:
 def _stored_items(frame: pl.DataFrame, of: Gold, about: Mapping[str, Any]) -> Callable[[], StoredItems]:
     """A function that reads the items when they are first needed; missing columns are noticed now."""
     columns = frame.select(_RETRIEVED, *(name for name in frame.columns if name == _GOLD))
-    return partial(_read_items, columns, of, Extent(about["places"], about["whole"]), about["label"])
+    extent = Extent(about["places"], about["whole"])
+    return partial(_read_items, columns, of, extent, about["label"], lengths="lengths" in about)
 
 
-def _read_items(frame: pl.DataFrame, of: Gold, extent: Extent, label: str | None) -> StoredItems:
+def _read_items(frame: pl.DataFrame, of: Gold, extent: Extent, label: str | None, *, lengths: bool) -> StoredItems:
     gold, start = _flat(frame[_GOLD]) if _GOLD in frame.columns else ({}, of.start)
     if label is not None:
         gold |= {label: list(of.label), "item": row_number(of.start).tolist(), "grade": of.grade.tolist()}
     first = np.repeat(of.start[:-1], np.diff(start)).tolist()
     gold["label"] = [of.label[begin + item] for begin, item in zip(first, gold["item"], strict=True)]
-    return StoredItems(*_flat(frame[_RETRIEVED]), gold, start, extent)
+    retrieved, begin = _flat(frame[_RETRIEVED])
+    for side in () if lengths else (retrieved, gold):
+        read_marks(side)
+    return StoredItems(retrieved, begin, gold, start, extent)
 
 
 def _flat(column: pl.Series) -> tuple[dict[str, list[Any]], Ints]:

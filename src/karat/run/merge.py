@@ -26,8 +26,8 @@ from karat.samples.notes import Note, merge_notes
 
 _SHOWN = 60
 _DIGITS = re.compile(r"(\d+)")
-_RETRIEVED = ("id", "text", "doc", "score")
-_GOLD = ("id", "text", "doc", "grade", "item", "label")
+_RETRIEVED = ("id", "text", "doc", "start", "end", "score", "length")
+_GOLD = ("id", "text", "doc", "start", "end", "grade", "item", "label", "seen", "length")
 
 
 def merge(runs: Iterable[Run | str | PathLike[str]], *, order: Sequence[str] | None = None) -> Run:
@@ -122,7 +122,7 @@ def _merge_items(parts: Sequence[Run]) -> StoredItems | None:
         searched = all(gold["seen"]) or bool((sizes == depth).all())
     if not searched:
         gold.pop("seen", None)
-    return StoredItems(retrieved, merged.start, gold, merged.gold_start, Extent(ranks, searched))
+    return StoredItems(retrieved, merged.start, _select(gold, _GOLD), merged.gold_start, Extent(ranks, searched))
 
 
 def concat_items(parts: Sequence[StoredItems]) -> StoredItems:

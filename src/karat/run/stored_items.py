@@ -43,8 +43,7 @@ class StorageLimits(NamedTuple):
 
 
 LIMITS = StorageLimits()
-_CUT = "… [{:,} more characters]"
-_END = re.compile(r"… \[([\d,]+) more characters\]\Z")
+_MARK = re.compile(r"… \[(\d{1,3}(?:,\d{3}){0,4}) more characters\]\Z")
 
 
 class Hit(NamedTuple):
@@ -74,6 +73,8 @@ class Retrieved(NamedTuple):
     score: float | None
     start: int | None = None
     end: int | None = None
+    length: int | None = None
+    """The number of characters of the whole text, if only its beginning is stored."""
 
 
 class GoldText(NamedTuple):
@@ -90,6 +91,8 @@ class GoldText(NamedTuple):
     """True if its id was retrieved for any query; None if the run is too large to be searched."""
     start: int | None = None
     end: int | None = None
+    length: int | None = None
+    """The number of characters of the whole text, if only its beginning is stored."""
 
 
 def _cells(row: Iterable[Any]) -> list[str]:
@@ -126,16 +129,16 @@ class StoredItems:
         self, given: Mapping[str, list[Any]], start: Ints, gold: Mapping[str, Column], gold_start: Ints, extent: Extent
     ) -> None:
         self.given = given
-        """Some of id, text, doc, start, end and score, as given: an id may be a number."""
+        """Some of id, text, doc, start, end, score and length, as given: an id may be a number."""
         self.start = start
         self.gold = gold
-        """Label, grade and item; and some of id, text, doc, start, end and seen."""
+        """Label, grade and item; and some of id, text, doc, start, end, seen and length."""
         self.gold_start = gold_start
         self.extent = extent
 
     @cached_property
     def retrieved(self) -> Mapping[str, Column]:
-        """Some of id, text, doc, start, end and score."""
+        """Some of id, text, doc, start, end, score and length."""
         return {name: strings(name, column) for name, column in self.given.items()}
 
     @classmethod
@@ -181,35 +184,37 @@ def stored_ranks(metrics: Iterable[Metric], queries: int, limits: StorageLimits 
 
 
 def cut_texts(sides: Sequence[dict[str, list[Any]]], limits: StorageLimits = LIMITS) -> None:
-    """Cut texts to one length for all, such that the different ones together stay within the limit."""
-    for side in sides:
-        if "text" in side:
-            side["text"] = strings("text", side["text"])
-    texts = set(chain.from_iterable(side.get("text", ()) for side in sides)) - {None}
-    sizes = np.fromiter(map(_length, texts), np.int64)
+    """Cut texts to one length for all, such that the different ones together stay within the limit.
+
+    A column `length` has the whole length of those that were cut, now or before.
+    """
+    given = [side for side in sides if "text" in side]
+    whole: list[list[int | None]] = []
+    for side in given:
+        side["text"] = strings("text", side["text"])
+        before = side.get("length") or [None] * len(side["text"])
+        whole.append(
+            [size or (None if text is None else len(text)) for text, size in zip(side["text"], before, strict=True)]
+        )
+    pairs = {pair for side, own in zip(given, whole, strict=True) for pair in zip(side["text"], own, strict=True)}
+    sizes = np.fromiter((size or 0 for _, size in pairs), np.int64)
     longest = limits.text
     while longest > limits.shortest_text and np.minimum(sizes, longest).sum() > limits.characters:
         longest //= 2
-    if sizes.max(initial=0) <= longest:
-        return
-    for side in sides:
-        if "text" in side:
-            side["text"] = [t if t is None or _length(t) <= longest else _shorter(t, longest) for t in side["text"]]
+    if sizes.max(initial=0) > longest:
+        for side, own in zip(given, whole, strict=True):
+            side["length"] = [size if size is not None and size > longest else None for size in own]
+            side["text"] = [text if text is None else text[:longest] for text in side["text"]]
 
 
-def without_mark(text: str) -> str:
-    """A stored text without the mark that it was cut."""
-    return _END.sub("", text) if text.endswith(" more characters]") else text
-
-
-def _shorter(text: str, longest: int) -> str:
-    return text[:longest] + _CUT.format(_length(text) - longest)
-
-
-def _length(text: str) -> int:
-    """The length of a text before it was cut, if it was: a part of a run may have cut it already."""
-    mark = _END.search(text) if text.endswith(" more characters]") else None
-    return len(text) if mark is None else mark.start() + int(mark[1].replace(",", ""))
+def read_marks(side: dict[str, list[Any]]) -> None:
+    """Separate the lengths from the texts of older run files, in which a text that was cut ends in a mark."""
+    if any(text is not None and _MARK.search(text) for text in side.get("text", ())):
+        cut = [None if text is None else _MARK.search(text) for text in side["text"]]
+        side["length"] = [mark and mark.start() + int(mark[1].replace(",", "")) for mark in cut]
+        side["text"] = [
+            mark.string[: mark.start()] if mark else text for mark, text in zip(cut, side["text"], strict=True)
+        ]
 
 
 def strings(field: str, column: list[Any]) -> list[Any]:
@@ -232,7 +237,7 @@ def _take(columns: Mapping[str, Column], start: Ints, rows: Ints) -> tuple[dict[
 
 
 _FIELDS: tuple[Field, ...] = ("id", "text", "doc", "start", "end")
-_NUMBERS = ("start", "end", "score")
+_NUMBERS = ("start", "end", "score", "length")
 
 Columns = list[list[Sequence[Any]]]
 """The fields of all rankings, best first, one list per query; last the scores, if there are any."""

@@ -27,7 +27,7 @@ from karat.analysis.diagnose.trials import (
 )
 from karat.judges import find_judge
 from karat.run import Run
-from karat.run.stored_items import StoredItems, without_mark
+from karat.run.stored_items import StoredItems
 from karat.samples.notes import Note
 
 _MAX_LOSS, _MIN_GAIN = 0.01, 0.02
@@ -251,7 +251,7 @@ def _chunk_size(stored: StoredItems, run: Run, missed: Missed) -> Iterator[Note]
     gold = relevant = total = 0
     for row in np.unique(hits.query[(hits.rank <= k) & (hits.grade > 0)]).tolist():
         items = stored.items(row)
-        texts = [without_mark(item.text or "") for item in items.retrieved[:k]]
+        texts = [item.text or "" for item in items.retrieved[:k]]
         first, last = np.searchsorted(hits.query, (row, row + 1)).tolist()
         gold_at: dict[int, int] = {}
         for i in range(first, last):

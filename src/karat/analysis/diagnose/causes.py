@@ -15,7 +15,7 @@ from karat.analysis.diagnose.miss import Finding, Missed
 from karat.analysis.diagnose.similar import judge_similarity, nearest
 from karat.judges.text import FOLD_LABELS, FOLDS, fold_space, folder
 from karat.run import Run
-from karat.run.stored_items import GoldText, Items, Retrieved, without_mark
+from karat.run.stored_items import GoldText, Items, Retrieved
 
 _HALF, _ID_WIDTH, _PARTS = 0.5, 60, 3
 _CUTOFFS = (10, 20, 50)
@@ -97,7 +97,7 @@ class Causes:
     def _query(self, row: int) -> _Query:
         if row not in self._queries:
             items = Items([], []) if self._stored is None else self._stored.items(row)
-            folded = ["" if item.text is None else self.fold(without_mark(item.text)) for item in items.retrieved]
+            folded = ["" if item.text is None else self.fold(item.text) for item in items.retrieved]
             self._queries[row] = _Query(row, items, folded)
         return self._queries[row]
 
@@ -135,7 +135,7 @@ class Causes:
                 continue
             others = [i for i, item in enumerate(case.retrieved) if not _overlap(gold, item)]
             others = others if first == np.inf else others[: self._missed.k]
-            share, by = coverage(self.fold(without_mark(gold.text)), [case.query.folded[i] for i in others])
+            share, by = coverage(self.fold(gold.text), [case.query.folded[i] for i in others])
             if share < float(self._settings.get("coverage", _HALF)):
                 continue
             items = [case.retrieved[others[i]] for i in by]
@@ -180,7 +180,7 @@ class Causes:
         """A retrieved item is equal after normalization; for judges of quotes and spans, it contains an equal text."""
         inside = self._compares in {"quote", "span"}
         for gold in case.gold:
-            name, text = self.fold(gold.id or ""), self.fold(without_mark(gold.text or ""))
+            name, text = self.fold(gold.id or ""), self.fold(gold.text or "")
             for item, folded in zip(case.retrieved, case.query.folded, strict=True):
                 if name and item.id and item.id != gold.id and self.fold(item.id) == name:
                     return _equal_except(gold.id, item.id, item.rank)
@@ -199,9 +199,9 @@ class Causes:
             for gold in case.gold:
                 if gold.text and with_text:
                     numbers.append(case.number)
-                    wanted.append(without_mark(gold.text))
+                    wanted.append(gold.text)
                     candidates.append(with_text)
-        texts = [[without_mark(item.text or "") for item in items] for items in candidates]
+        texts = [[item.text or "" for item in items] for items in candidates]
         found: dict[int, Finding] = {}
         for number, items, best in zip(numbers, candidates, nearest(wanted, texts, by), strict=True):
             if best is None or number in found:
@@ -221,7 +221,7 @@ class Causes:
         for gold in case.gold:
             if self._compares == "span" and gold.start is not None:
                 continue  # no chunk has enough of the range, so its words are from another place
-            share, by = coverage(self.fold(without_mark(gold.text or "")), case.query.folded)
+            share, by = coverage(self.fold(gold.text or ""), case.query.folded)
             if share < _HALF:
                 continue
             ranks = tuple(sorted(case.retrieved[place].rank for place in by))
@@ -236,8 +236,10 @@ class Causes:
             ranks = tuple(item.rank for item in case.retrieved if gold.doc is not None and item.doc == gold.doc)
             if ranks:
                 chunks = "is another chunk" if len(ranks) == 1 else "are other chunks"
-                near = min((gap for item in case.retrieved if (gap := _gap(gold, item)) is not None), default=None)
-                away = "" if near is None else f", the nearest {near:,} characters away"
+                gaps = [gap for item in case.retrieved if (gap := _gap(gold, item)) is not None]
+                away = (
+                    "" if not gaps else f", the nearest {min(gaps):,} characters away" if min(gaps) else ", next to it"
+                )
                 return Finding("right document, wrong chunk", f"{_listed(ranks)} {chunks} of its document{away}", ranks)
         return None
 
@@ -289,13 +291,13 @@ def _pieces(gold: GoldText, items: Sequence[Retrieved]) -> Iterator[Piece]:
             start, end = max(gold.start or 0, item.start or 0), min(gold.end or 0, item.end or 0)
             yield Piece(start, end, item.rank)
         elif gold.text and item.text:
-            text, other = fold_space(without_mark(gold.text)), fold_space(without_mark(item.text))
+            text, other = fold_space(gold.text), fold_space(item.text)
             yield from (Piece(own.start, own.start + own.size, item.rank) for own in passages(text, other))
 
 
 def _only_case(gold: GoldText, item: Retrieved) -> bool:
     """True if the judge missed it because of case, and not because of another document."""
-    raw = " ".join(without_mark(gold.text or "").split())
+    raw = " ".join((gold.text or "").split())
     same_document = gold.doc is None or item.doc is None or gold.doc == item.doc
     return same_document and raw not in " ".join((item.text or "").split())
 

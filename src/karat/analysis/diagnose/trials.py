@@ -14,7 +14,7 @@ from karat.judges import find_judge
 from karat.metrics import parse
 from karat.pipeline import evaluate
 from karat.run import Run
-from karat.run.stored_items import GoldText, Items, Retrieved, without_mark
+from karat.run.stored_items import GoldText, Items, Retrieved
 from karat.stats import SEED
 
 MAX_QUERIES = 2_000
@@ -73,13 +73,9 @@ class Trials:
             return None
         queries = [stored.items(row) for row in rows]
         top = [Items(items.retrieved[: self._k], items.gold) for items in queries]
-        if any(map(_is_cut, (item.text for items in top for side in items for item in side))):
+        if any(item.length is not None for items in top for side in items for item in side):
             return None
         return [_sample(change(row, items)) for row, items in zip(rows, top, strict=True)]
-
-
-def _is_cut(text: str | None) -> bool:
-    return text is not None and len(without_mark(text)) < len(text)
 
 
 def _sample(items: Items) -> dict[str, Any]:

@@ -119,12 +119,19 @@ def check_leakage(tests: TestSet, documents: Documents | None) -> list[Problem]:
             shared = [one for one in passages(asked, text) if one.size >= _QUOTED] if gold.grade > 0 else []
             size = sum(one.size for one in shared)
             if shared and size >= min(_MOST * len(asked), _HALF * len(text)):
-                words = asked[shared[0].start : shared[0].start + shared[0].size]
+                words = _whole_words(asked, shared[0].start, shared[0].start + shared[0].size)
                 tally.add(f'{sanitize(gold.query_id, _ID_SHOWN)}: "{sanitize(words, _SHOWN)}"')
                 break
     queries = plural(tally.count, "query quotes", "queries quote")
     text = f"{queries} gold: any search for the same words finds it. Ask as a user would who has not read the answer."
     return problems(tally, "quoted gold", text, serious=False)
+
+
+def _whole_words(text: str, start: int, end: int) -> str:
+    """A range of a text without the parts of words at its ends."""
+    start = start if start == 0 else text.find(" ", start - 1, end) + 1 or start
+    end = end if end == len(text) else text.rfind(" ", start, end + 1)
+    return text[start:end]
 
 
 def _document_text(gold: GoldRow, documents: Documents | None) -> str | None:

@@ -12,7 +12,7 @@ from karat._internal.arrays import Floats
 from karat._internal.display import number, plural, signed
 from karat.report.html.markup import Child, Element, Pool, data, h, pack, visible
 from karat.report.html.scores import headline
-from karat.report.marks import Range, gold_ranges, marked
+from karat.report.marks import Range, gold_ranges, marked, stored_text
 from karat.run import Run
 from karat.run.stored_items import GoldItem, GoldText, Hit, Items, Retrieved
 
@@ -69,7 +69,7 @@ class Bodies:
         relevant = [(place, item) for place, item in enumerate(gold) if item.grade > 0]
         rows = []
         for place, item in relevant[:_PLACES]:
-            own = [g.text for g in items.gold if g.item == place and g.text] if items else []
+            own = [stored_text(g) for g in items.gold if g.item == place and g.text] if items else []
             cause = self._causes.get((query_id, place), "")
             found = h("span.found", f"rank {item.rank}") if item.rank else h("span.missed", "not retrieved")
             grade = None if item.grade == 1 else h("span.small", f"grade {item.grade:g}")
@@ -114,7 +114,7 @@ class Bodies:
         why = [h("span.why", data(_short(hit.why)), " · ", data(_short(hit.gold, _LABEL))) for hit in hits]
         text = None
         if texts and item.text:
-            text = _text(marked(item.text, self._ranges(item, hits, quotes), _LONGEST))
+            text = _text(marked(stored_text(item), self._ranges(item, hits, quotes), _LONGEST))
         return h(
             "li.hit" if hits else "li", h("span.rank", str(item.rank)), " ", *_spaced(name, doc, score, *why), text
         )
