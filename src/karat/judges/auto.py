@@ -38,7 +38,7 @@ def choose(samples: Samples) -> Choice:
         raise InputError(
             "retrieved and gold items have no field in common that could be compared",
             got="; ".join(f"{side}: {', '.join(sorted(fields))}" for side, fields in sides),
-            hint="give both sides ids, or both texts",
+            hint='{"id": …} on both sides, or {"text": …} on both',
         )
     if both == {"text"}:
         return Choice(Exact(), "not both sides have ids")

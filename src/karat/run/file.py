@@ -119,12 +119,12 @@ def load(path: str | os.PathLike[str]) -> Run:
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
         if isinstance(error, RunFileError):
             raise
-        hint = f"karat eval {source} -o run.parquet, if these are samples"
+        hint = f"karat eval {source} -o run.parquet"
         if content and not content.startswith(b"PAR1"):
             raise RunFileError(f"{source} is not a run file", hint=hint) from error
         raise RunFileError(f"{source} cannot be read: {first_line(error)}") from error
     if written is None:
-        hint = f"karat eval {source} -o run.parquet, if these are samples"
+        hint = f"karat eval {source} -o run.parquet"
         raise RunFileError(f"{source} is a Parquet file, but not a run file", hint=hint)
     try:
         about = msgspec.json.decode(written)

@@ -106,7 +106,7 @@ def _comparable(run: Run, other: Run) -> Run:
     try:
         check_comparable(run, other, names=("the run", "the other"))
     except BadArgument as error:
-        raise BadArgument(error.problem, hint="two runs of the same queries, gold and judge") from error
+        raise BadArgument(error.problem) from error
     return other
 
 
