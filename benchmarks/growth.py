@@ -218,7 +218,7 @@ def _judge_in_corpus(maker: Callable[..., Any], samples: list[Sample], text: str
 
 
 def _evaluate(samples: list[Sample], judge: Any) -> object:
-    return karat.evaluate(samples, "recall@5 precision@5 ndcg@10", judge=judge)
+    return karat.evaluate(samples, "precision@5 ndcg@10", judge=judge)
 
 
 def _use(use: Callable[[karat.Run, Path], object], judge: str, samples: list[Sample], _: str) -> Callable[[], object]:

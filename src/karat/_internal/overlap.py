@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 from zlib import crc32
@@ -76,21 +77,26 @@ def coverage(text: str, others: Sequence[str]) -> Coverage:
 
 def consecutive(pieces: Iterable[Piece]) -> list[Piece]:
     """The longest part of a text that pieces of different others cover, each of which continues the one before."""
-    long = [piece for piece in pieces if piece.end - piece.start >= _PIECE]
+    long = sorted(piece for piece in pieces if piece.end - piece.start >= _PIECE)
+    starts = [piece.start for piece in long]
     best: list[Piece] = []
     for first in long:
         chain = [first]
-        while following := [piece for piece in long if _continues(chain, piece)]:
+        while following := [piece for piece in _near(long, starts, chain[-1]) if _continues(chain, piece)]:
             chain.append(max(following, key=lambda piece: piece.end))
         if not best or chain[-1].end - chain[0].start > best[-1].end - best[0].start:
             best = chain
     return best
 
 
+def _near(pieces: Sequence[Piece], starts: Sequence[int], last: Piece) -> Sequence[Piece]:
+    """The pieces that begin after the last one does, and not after its end."""
+    return pieces[bisect_right(starts, last.start) : bisect_right(starts, last.end + _GAP)]
+
+
 def _continues(chain: Sequence[Piece], piece: Piece) -> bool:
     end = chain[-1].end
-    new = piece.by not in {before.by for before in chain}
-    return new and chain[-1].start < piece.start <= end + _GAP and piece.end >= end + _PIECE
+    return piece.end >= end + _PIECE and piece.by not in {before.by for before in chain}
 
 
 def _seed(text: str) -> int:

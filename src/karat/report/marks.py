@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
-from karat._internal.overlap import passages
+from karat._internal.overlap import Passage, passages
 from karat.judges.spans.cover import RangeUnion
 from karat.judges.text import fold_space_with_origins
 from karat.run.stored_items import GoldText, Retrieved
@@ -65,16 +65,17 @@ def find(chunk: str, quote: str) -> list[Range]:
     at = chunk.find(quote)
     if at >= 0:
         return [Range(at, at + len(quote))]
-    pattern = r"\s+".join(map(re.escape, words))
-    found = re.search(pattern, chunk) or re.search(pattern, chunk, re.IGNORECASE)
-    return [Range(*found.span())] if found else _shared(chunk, " ".join(words))
+    (folded, origins), wanted = _folded(chunk), " ".join(words)
+    at = folded.find(wanted)
+    if at < 0 and len(folded.lower()) == len(folded):  # else an offset in one is not that in the other
+        at = folded.lower().find(wanted.lower())
+    found = [Passage(0, at, len(wanted))] if at >= 0 else passages(wanted, folded)
+    long = [p for p in found if p.size >= min(_LEAST, len(wanted))]
+    return [Range(int(origins[p.other]), int(origins[p.other + p.size - 1]) + 1) for p in long]
 
 
-def _shared(chunk: str, quote: str) -> list[Range]:
-    """The longer passages that a quote and a chunk share, whatever the white space."""
-    folded, places = fold_space_with_origins(chunk)
-    stretches = [p for p in passages(quote, folded) if p.size >= min(_LEAST, len(quote))]
-    return [Range(int(places[p.other]), int(places[p.other + p.size - 1]) + 1) for p in stretches]
+_folded = lru_cache(maxsize=16)(fold_space_with_origins)
+"""The same chunk is searched for many quotes in a row."""
 
 
 def marked(text: str, ranges: Iterable[Range], longest: int) -> list[tuple[bool, str]]:

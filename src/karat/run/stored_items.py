@@ -105,6 +105,13 @@ class Items(NamedTuple):
     retrieved: list[Retrieved]
     gold: list[GoldText]
 
+    def by_item(self) -> dict[int, list[GoldText]]:
+        """The gold by the index of its item in `run.gold(query_id)`."""
+        found: dict[int, list[GoldText]] = {}
+        for one in self.gold:
+            found.setdefault(one.item, []).append(one)
+        return found
+
     def _repr_html_(self) -> str:
         retrieved = html_table(Retrieved._fields, list(map(_cells, self.retrieved)), "retrieved")
         return retrieved + html_table(GoldText._fields, list(map(_cells, self.gold)), "gold")

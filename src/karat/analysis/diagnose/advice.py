@@ -251,13 +251,14 @@ def _chunk_size(stored: StoredItems, run: Run, missed: Missed) -> Iterator[Note]
     gold = relevant = total = 0
     for row in np.unique(hits.query[(hits.rank <= k) & (hits.grade > 0)]).tolist():
         items = stored.items(row)
+        own = items.by_item()
         texts = [item.text or "" for item in items.retrieved[:k]]
         first, last = np.searchsorted(hits.query, (row, row + 1)).tolist()
         gold_at: dict[int, int] = {}
         for i in range(first, last):
             rank, number = int(hits.rank[i]), int(hits.gold[i] - hits.gold_items.start[row])
             if rank <= len(texts) and hits.grade[i] > 0:
-                sizes = [len(g.text) for g in items.gold if g.item == number and g.text]
+                sizes = [len(g.text) for g in own.get(number, ()) if g.text]
                 gold_at[rank] = gold_at.get(rank, 0) + max(sizes, default=0)
         gold += sum(min(size, len(texts[rank - 1])) for rank, size in gold_at.items())
         relevant += sum(len(texts[rank - 1]) for rank in gold_at)

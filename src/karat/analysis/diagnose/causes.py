@@ -27,6 +27,7 @@ class _Query(NamedTuple):
 
     row: int
     items: Items
+    gold: dict[int, list[GoldText]]
     folded: list[str]
 
 
@@ -98,14 +99,14 @@ class Causes:
         if row not in self._queries:
             items = Items([], []) if self._stored is None else self._stored.items(row)
             folded = ["" if item.text is None else self.fold(item.text) for item in items.retrieved]
-            self._queries[row] = _Query(row, items, folded)
+            self._queries[row] = _Query(row, items, items.by_item(), folded)
         return self._queries[row]
 
     def _gold(self, number: int, query: _Query) -> list[GoldText]:
         """The stored fields of a gold item and its alternatives."""
         gold = self._run.all_hits.gold_items
         item = number - int(gold.start[query.row])
-        found = [self.filled(one) for one in query.items.gold if one.item == item]
+        found = [self.filled(one) for one in query.gold.get(item, ())]
         return found or [GoldText(gold.label[number], None, None, float(gold.grade[number]))]
 
     def filled(self, gold: GoldText) -> GoldText:
@@ -158,14 +159,19 @@ class Causes:
         cutoff = _next_cutoff(rank)
         return Finding("below k", f"at rank {rank}, below k = {self._missed.k}: recall@{cutoff} would find it")
 
+    @cached_property
+    def _parts(self) -> dict[int, list[int]]:
+        """The hits on parts, by the number of the gold item."""
+        hits, found = self._run.all_hits, dict[int, list[int]]()
+        for i in () if hits.part is None else hits.part.nonzero()[0].tolist():
+            found.setdefault(int(hits.gold[i]), []).append(i)
+        return found
+
     def _in_parts(self, case: _Case) -> Finding | None:
         """The judge itself found parts of it."""
         hits = self._run.all_hits
-        if hits.part is None:
-            return None
-        first, last = np.searchsorted(hits.query, (case.query.row, case.query.row + 1)).tolist()
-        rows = [i for i in range(first, last) if hits.gold[i] == case.number and hits.part[i]]
-        if not rows:
+        rows = self._parts.get(case.number)
+        if rows is None:
             return None
         ranks = tuple(int(hits.rank[i]) for i in rows)
         whys = [hits.why if isinstance(hits.why, str) else hits.why[i] for i in rows]

@@ -103,7 +103,8 @@ def _hits(queries: Sequence[QueryCoverage], gold_items: Gold, notes: tuple[Note,
     for name, values in (("covered", covered), ("gold_read", gold_read), ("read", read)):
         totals = totals.with_amounts(name, values)
     matches = [(query, own, match) for query, own in enumerate(queries) for match in own.covered.matches]
-    copies = [own.chunks.index(own.chunks[match.rank - 1]) < match.rank - 1 for _, own, match in matches]
+    first = [{chunk: rank for rank, chunk in reversed(list(enumerate(own.chunks, 1)))} for own in queries]
+    copies = [first[query][own.chunks[match.rank - 1]] < match.rank for query, own, match in matches]
     gold = np.array([match.item for _, _, match in matches], np.int64)
     grade = gold_items.grade[gold]
     share = np.array([min(match.share, 1.0) for _, _, match in matches])

@@ -167,8 +167,8 @@ class _GoldLengths:
         self._single = _unions(single)
         self._alternatives = [_Alternatives(unit, measure) for unit in places if len(unit) > 1]
         self.size = sum(unit.size for unit in self._alternatives)
-        for doc in self._single:
-            self.size += self._length(self._single, doc, 0, max(interval.end for interval in single))
+        end = max((interval.end for interval in single), default=0)
+        self.size += sum(self._length(self._single, doc, 0, end) for doc in self._single)
 
     def add(self, doc: str, new: Sequence[tuple[int, int]]) -> tuple[float, float]:
         """The gold that new ranges of a document cover, and the length of the gold in them."""

@@ -67,9 +67,10 @@ class Bodies:
 
     def _gold(self, query_id: str, gold: Sequence[GoldItem], items: Items | None, *, texts: bool) -> list[Element]:
         relevant = [(place, item) for place, item in enumerate(gold) if item.grade > 0]
+        stored = items.by_item() if items else {}
         rows = []
         for place, item in relevant[:_PLACES]:
-            own = [stored_text(g) for g in items.gold if g.item == place and g.text] if items else []
+            own = [stored_text(g) for g in stored.get(place, ()) if g.text]
             cause = self._causes.get((query_id, place), "")
             found = h("span.found", f"rank {item.rank}") if item.rank else h("span.missed", "not retrieved")
             grade = None if item.grade == 1 else h("span.small", f"grade {item.grade:g}")
