@@ -117,6 +117,8 @@ def data(found: Diagnosis) -> dict[str, Any]:
     values: dict[str, Any] = {
         "k": found.k,
         "query_id": found.query_id,
+        "queries": len(found.run),
+        "judged": found.run.judged,
         "recall": found.recall,
         "gold_items": found.gold_items,
         "missed": len(found.misses),
@@ -161,7 +163,8 @@ def nothing_missed(found: Diagnosis) -> str:
     """Why there are no misses."""
     if not found.judged:
         return f"0 of {plural(len(found.run), 'query was', 'queries were')} judged"
-    return f"all gold is in the top {found.k}" if found.gold_items else "there is no relevant gold"
+    whose = "" if found.run.judged == len(found.run) else " of the judged queries"
+    return f"all gold{whose} is in the top {found.k}" if found.gold_items else f"there is no relevant gold{whose}"
 
 
 def _cells(miss: Miss) -> list[str]:
