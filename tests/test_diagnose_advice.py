@@ -157,12 +157,12 @@ def test_advice_on_some_items_of_a_cause_says_so():
 
 
 def test_a_judge_is_advised_once():
-    copy = QUOTE.replace("five", "nine")
-    rows = [{**ROWS[1], "retrieved": [copy]}, ROWS[3], {**ROWS[3], "id": "f", "retrieved": [*OTHERS, *ROWS[3]["retrieved"]]}]
+    near, cut = f"Hm. {QUOTE[:-9]}", f"{OTHERS[0]} {OTHERS[1]} {QUOTE[:60]}"
+    rows = [{"retrieved": ranking, "gold": [QUOTE]} for ranking in ([near], [cut], [*OTHERS, cut])]
     (said,) = [said for said in advice(rows, judge="contains") if "The judge spans" in said]
     assert said.startswith(
-        '3 missed gold items have the causes "nearly equal" or "split over chunks"; of these, 2 are in the top 2, '
-        "nearly equal or split over chunks. The judge spans counts such items: recall@2 is"
+        '3 missed gold items have the causes "nearly equal" or "cut differently"; of these, 2 are in the top 2, '
+        "nearly equal or cut differently. The judge spans counts such items: recall@2 is"
     )
 
 
@@ -231,16 +231,16 @@ def test_right_document_wrong_chunk():
     said = advice(rows, 2, "spans")
     assert said == [
         (
-            "2 missed gold items are in documents of which other chunks are in the top 2. Also return the neighbours of "
-            "each chunk, or use larger chunks or more overlap: recall@2 is 0.500 if each chunk is extended by its own "
-            "length on both sides, 0.000 now."
+            "2 missed gold items are in documents of which other chunks are in the top 2. Also return the neighbours "
+            "of each chunk, or use larger chunks or more overlap: recall@2 is 0.500 if each chunk is extended by "
+            "its own length on both sides, 0.000 now."
         )
     ]
     ids = [{"retrieved": [{"id": "c1", "doc": "d"}], "gold": [{"id": "c9", "doc": "d"}]}]
     assert advice(ids, 1) == [
         (
-            "1 missed gold item is in documents of which other chunks are in the top 1. Try larger chunks, more overlap, "
-            "or the neighbours of each retrieved chunk."
+            "1 missed gold item is in documents of which other chunks are in the top 1. Try larger chunks, more "
+            "overlap, or the neighbours of each retrieved chunk."
         )
     ]
 

@@ -126,8 +126,9 @@ def _merged(notes: Iterable[Note]) -> list[Note]:
         key = ("judge", d["judge"]) if d.get("way") == "judge" else number
         if (first := merged.get(key)) is not None:
             details = {**d, "causes": [*first.details["causes"], *d["causes"]]}
-            note = Note(note.kind, first.count + note.count, first.of + note.of, details=details)
-        merged[key] = note
+            merged[key] = Note(note.kind, first.count + note.count, first.of + note.of, details=details)
+        else:
+            merged[key] = note
     return list(merged.values())
 
 
@@ -249,7 +250,7 @@ def _short(scores: Floats, place: int) -> str:
 
 
 def _scored(stored: StoredItems, run: Run, missed: Missed) -> tuple[Floats, Bools, Ints]:
-    """For each item in the top k of a judged query: its score, its relevance, and the number of gold items first found there."""
+    """For each item in the top k of a judged query: its score, its relevance, and the gold items first found there."""
     start, k, hits = stored.start, missed.k, run.all_hits
     score = np.array(stored.retrieved["score"], float)
     size = np.diff(start)

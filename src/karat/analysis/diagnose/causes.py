@@ -128,7 +128,7 @@ class Causes:
         return {name: Retrieved(0, name, text, doc, None) for name, text, doc in rows if name is not None}
 
     def _elsewhere(self, case: _Case) -> Finding | None:
-        """The words of a range occur again, in chunks from another place; if the range itself was found, in the top k."""
+        """The words of a range occur again in chunks from elsewhere; if the range itself was found, in the top k."""
         first = self._missed.first[case.number]
         for gold in case.gold if self._compares == "span" else ():
             if gold.start is None or not gold.text:
