@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from io import BytesIO
 from math import isnan, nan
@@ -214,13 +214,14 @@ def _run(frame: pl.DataFrame, about: dict[str, Any], file: str) -> Run:
     metrics: tuple[Metric, ...] = tuple(parse_stored(text) for text in provenance.metrics)
     names = [name for metric in metrics for name in metric.names]
     hits, items = _hits(frame, open_gold=about.get("open", False)), about.get("items")
+    convention = _convention(about["convention"], provenance)
     return Run(
         ids=frame["query_id"].to_list(),
         hits=hits,
         metrics=metrics,
-        convention=read_choices({"order": _older_order(provenance)} | about["convention"]),
+        convention=convention,
         scores={name: frame[name].to_numpy() for name in names},
-        provenance=provenance,
+        provenance=replace(provenance, convention=convention.name),
         query=frame["query"].to_list() if "query" in frame.columns else None,
         items=None if items is None else _stored_items(frame, hits.gold_items, items),
         meta={name.removeprefix(_META): frame[name].to_list() for name in frame.columns if name.startswith(_META)},
@@ -239,10 +240,11 @@ def _of_judge_name(name: str) -> dict[str, Any]:
     return {"compares": kind, "judge_settings": dict(call.named)}
 
 
-def _older_order(provenance: Provenance) -> str:
-    """The order of lists in files that do not name it: sorted by score, which matters only if a note says so."""
+def _convention(written: Mapping[str, Any], provenance: Provenance) -> Convention:
+    """The convention of a run. Files without the order of lists sorted them, which matters only if a note says so."""
+    convention = read_choices({"order": CONVENTIONS.get(provenance.convention, STANDARD).order, **written})
     sorted_lists = any(note.kind in ("reordered_by_score", "ties_by_id") for note in provenance.notes)
-    return "score" if sorted_lists else CONVENTIONS.get(provenance.convention, STANDARD).order
+    return convention.adjusted({"order": "score"}) if sorted_lists and "order" not in written else convention
 
 
 def _hits(frame: pl.DataFrame, *, open_gold: bool) -> Hits:
