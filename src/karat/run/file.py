@@ -212,7 +212,6 @@ def _run(frame: pl.DataFrame, about: dict[str, Any], file: str) -> Run:
     given = about["provenance"]
     provenance = Provenance.from_dict(_of_judge_name(given["judge"]) | given)
     metrics: tuple[Metric, ...] = tuple(parse_stored(text) for text in provenance.metrics)
-    names = [name for metric in metrics for name in metric.names]
     hits, items = _hits(frame, open_gold=about.get("open", False)), about.get("items")
     convention = _convention(about["convention"], provenance)
     return Run(
@@ -220,7 +219,7 @@ def _run(frame: pl.DataFrame, about: dict[str, Any], file: str) -> Run:
         hits=hits,
         metrics=metrics,
         convention=convention,
-        scores={name: frame[name].to_numpy() for name in names},
+        scores={name: frame[name].to_numpy() for metric in metrics for name in metric.names},
         provenance=replace(provenance, convention=convention.name),
         query=frame["query"].to_list() if "query" in frame.columns else None,
         items=None if items is None else _stored_items(frame, hits.gold_items, items),
@@ -251,8 +250,7 @@ def _hits(frame: pl.DataFrame, *, open_gold: bool) -> Hits:
     gold_size = frame["gold"].list.len().to_numpy().astype(np.int64)
     start = starts(gold_size)
     gold = frame["gold"].explode(empty_as_null=False).struct.unnest()
-    count = frame["hits"].list.len().to_numpy().astype(np.int64)
-    query = np.repeat(np.arange(len(frame)), count)
+    query = np.repeat(np.arange(len(frame)), frame["hits"].list.len().to_numpy().astype(np.int64))
     hits = frame["hits"].explode(empty_as_null=False).struct.unnest()
     why = hits["why"].to_list()
     depth = frame["depth"].to_numpy()
