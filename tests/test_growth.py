@@ -45,6 +45,10 @@ def test_judges_and_analyses(name):
     assert not slow(each)
 
 
-def test_quadratic_time_is_noticed():
-    operation = Operation("quadratic", lambda samples, text: lambda: [sum(range(i)) for i in range(len(text) // 2)])
-    assert slow([measure(operation, "prose", "one chunk", SIZES)])
+@pytest.mark.parametrize(
+    ("seconds", "exponent"),
+    [([0.1, 1, 10], 1), ([0.1, 10, 1000], 2), ([0.1, 0.2, 20], 2), ([1, 1, 1], 0), ([0.0001, 0.001, 0.01], 0)],
+)
+def test_exponents(seconds, exponent):
+    growth = Growth("save", "prose", "both", [10_000, 100_000, 1_000_000], seconds)
+    assert growth.exponent == pytest.approx(exponent)
