@@ -8,11 +8,15 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import fields
+from inspect import signature
 from pathlib import Path
 
 import pytest
 
 import karat
+from karat._internal.model_settings import ModelSettings
+from karat.cli import all_commands
 
 KARAT = str(Path(sys.executable).with_name("karat"))
 ROWS = [
@@ -229,3 +233,20 @@ def test_skip_bad_rows(samples):
 
 def test_version():
     assert run("--version") == f"karat {karat.__version__}\n"
+
+
+def test_options_are_named_as_in_python():
+    """Each option of a verb is a parameter of the function, except what only a command line has."""
+    own = {
+        "all", "by", "format", "output", "import", "color", "gold", "junit", "markdown", "yes", "engine", "master",
+        "min_judged", "price",
+    }  # fmt: skip
+    verbs = {"eval": karat.evaluate, "rosetta": karat.rosetta, "merge": karat.merge}
+    verbs |= {name: getattr(karat, name) for name in ("compare", "gate", "diagnose", "calibrate", "lint")}
+    settings = {one.name for one in fields(ModelSettings)}
+    for name, verb in verbs.items():
+        for names, _, _ in all_commands()[name].arguments:
+            option = names[0] if len(names[0]) > 2 else names[-1]
+            word = option.removeprefix("--").replace("-", "_")
+            if option.startswith("--") and word not in own | settings:
+                assert {word, names[-1].removeprefix("--")} & {*signature(verb).parameters}, f"karat {name} {option}"

@@ -51,7 +51,7 @@ def test_four_queries_are_too_few_in_every_form(name):
         assert FEW in text, form
 
 
-@pytest.mark.parametrize("name", set(results(4)) - {"slices"})
+@pytest.mark.parametrize("name", sorted(results(4).keys() - {"slices"}))
 def test_five_queries_are_enough(name):
     for form, text in shown(results(5)[name]).items():
         assert FEW not in text, form

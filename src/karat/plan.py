@@ -72,7 +72,7 @@ class Plan:
         if not judging.complete_gold and (names := [m.name for m in wanted if m.definition.needs_all_gold]):
             raise BadArgument(
                 f'{", ".join(names)} needs the complete gold, but "{judging.name}" only grades what was retrieved',
-                hint='precision, ndcg, rr, hit, err or rbp; or judge="claims(…)" with answers',
+                hint='precision, ndcg, rr, hit, err or rbp, or judge="claims(…)" with answers',
             )
         budget = any(metric.has_budget for metric in wanted)
         chosen = find_convention(convention, **({} if order is None else {"order": order}))
@@ -167,7 +167,7 @@ class Plan:
         if not self.judge.parallel:
             raise BadArgument(
                 f'judge "{self.judge.name}" cannot run in parallel: it needs all queries at once',
-                hint="jobs=1; requests to a model run concurrently anyway",
+                hint="jobs=1",
             )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -247,9 +247,9 @@ def _parse_metrics(metrics: Any, samples: Any) -> tuple[Metric, ...]:
                 raise BadArgument("the file comes first, then the metrics", hint=swapped) from None
             hint = f'gold="{metrics}", or --gold {metrics}'
             raise BadArgument(f"{metrics} is a file, not a metric", hint=hint) from None
-        names = isinstance(metrics, str | list | tuple) and all(isinstance(one, str | Metric) for one in metrics)
+        names = isinstance(metrics, list | tuple) and all(isinstance(one, str | Metric) for one in metrics)
         bare = isinstance(samples, list | tuple) and any(isinstance(one, str) for one in samples)
-        if samples is None or (names and not bare):
+        if samples is None or isinstance(metrics, str) or (names and not bare):
             raise
         problem = "the second argument is the metrics, not the gold"
         raise BadArgument(problem, got=metrics, hint="retrieved=…, gold=…") from None
@@ -305,7 +305,7 @@ def _token_counts(samples: Samples, hits: Hits, judge: Judge, counter: Counter, 
     if "text" not in samples.retrieved.all_fields or only_ids:
         raise InputError(
             "a token budget needs the text of every retrieved item",
-            hint='a "text" in each record of retrieved, or a cutoff in ranks, such as recall@5',
+            hint='{"text": …} in each record of retrieved, or a cutoff in ranks, such as recall@5',
         )
     known: dict[str, int] = {}
     counts: list[int] = []

@@ -30,7 +30,7 @@ WITH_IDS = [{"id": "a", "text": "x"}, {"id": "b"}]
         ),
         (
             {"retrieved": [{"id": "a"}], "gold": [{"text": "a"}]},
-            ["the items of retrieved", "give every item of both sides its text"],
+            ["the items of retrieved", "in every item of both sides"],
         ),
         (
             {"retrieved": [{"doc": "a"}], "gold": [{"doc": "a"}]},

@@ -9,7 +9,6 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from html import escape
 from itertools import zip_longest
 from typing import TextIO
 
@@ -239,7 +238,8 @@ def _split_table(
 
 def definitions(rows: Sequence[tuple[str, str]], widest: int = 32, default: int = 110) -> str:
     """Names with explanations, folded to the width of the terminal; a long name has its own line."""
-    first = min(max(columns(name) for name, _ in rows), widest, terminal_width() // 2)
+    limit = min(widest, terminal_width() // 3)
+    first = max((columns(name) for name, _ in rows if columns(name) <= limit), default=limit)
     indent = " " * (first + 4)
     lines = []
     for name, text in rows:
@@ -282,6 +282,8 @@ def _shell_lines(command: str, width: int) -> str:
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
     """Rows as an HTML table, everything escaped."""
+    from html import escape
+
     head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     top = f"<caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>"

@@ -34,7 +34,7 @@ def check_comparable(a: Run, b: Run, *, allow_mismatch: bool = False, names: tup
     if differences and not allow_mismatch:
         raise BadArgument(
             f"{names[0]} and {names[1]} cannot be compared: {'; '.join(differences)}",
-            hint=f"allow_mismatch=True or --allow-mismatch, over {plural(shared, 'shared query', 'shared queries')}",
+            hint="allow_mismatch=True, or --allow-mismatch",
         )
     return differences
 
@@ -110,9 +110,7 @@ def few_groups(meta: Mapping[str, Sequence[Any]], *fields: str) -> Groups:
     """The rows of each slice, unless the slices are too many to be read."""
     groups = group_rows(meta, *fields)
     if len(groups.rows) > _MAX_SLICES:
-        raise BadArgument(
-            f'"{groups.name}" has {len(groups.rows):,} values', hint=f"a field with at most {_MAX_SLICES} values"
-        )
+        raise BadArgument(f'"{groups.name}" has {len(groups.rows):,} values; expected at most {_MAX_SLICES}')
     return groups
 
 

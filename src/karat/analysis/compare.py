@@ -270,7 +270,7 @@ def _columns(runs: Sequence[Run], names: Sequence[str], metrics: Any) -> tuple[l
     common = [name for name in runs[0].scores if all(name in run.scores for run in runs[1:])]
     if not common:
         have = "; ".join(f"{name}: {', '.join(run.scores)}" for name, run in zip(names, runs, strict=True))
-        raise BadArgument("the runs have no metric in common", got=have, hint="evaluate them with the same metrics")
+        raise BadArgument("the runs have no metric in common", got=have, hint="karat eval with the same metrics")
     if metrics is not None:
         return _chosen(metrics, common), []
     alone = [[metric for metric in run.scores if metric not in common] for run in runs]

@@ -35,7 +35,7 @@ def _by_name(text: str) -> Convention:
     call = parse_call(text)
     name = call.name.lower().replace("_", "-").replace("trec-", "trec_")
     if name not in CONVENTIONS:
-        raise unknown("convention", call.name, CONVENTIONS, "`karat conventions` for a list")
+        raise unknown("convention", call.name, CONVENTIONS, "karat conventions")
     if call.positional:
         raise BadArgument(f'convention "{name}": a setting has no name', got=text, hint=f"{name}(ties=given)")
     return CONVENTIONS[name].adjusted(call.named)

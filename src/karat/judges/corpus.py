@@ -77,11 +77,11 @@ class Corpus:
         elif isinstance(given, str | PathLike):
             path = Path(given).expanduser()
             if not str(given) or not path.exists():
-                raise InputError(f'there is no corpus "{given}"', hint="a folder of texts, a JSONL file, or a dict")
+                raise InputError(f'there is no corpus "{given}"', hint='corpus="folder/", or corpus="documents.jsonl"')
             self.label = path.name or str(given)  # the same on other machines
             self._add_folder(path) if path.is_dir() else self._add_rows(path)
         else:
-            hint = "corpus=a folder, a JSONL file, or a dict of texts"
+            hint = 'corpus="folder/", or corpus={"name": "text"}'
             raise BadArgument("a corpus is given by its path, or as a dict of texts", got=given, hint=hint)
         if not self._source:
             raise InputError(f"the corpus {self.label} has no documents")
@@ -108,7 +108,7 @@ class Corpus:
         close = nearest(name, [*self._source, *self._short][:10_000])
         meant = f' Did you mean "{close}"?' if close else ""
         some = ", ".join(self._names[:3]) + (", …" if len(self._names) > 3 else "")
-        hint = None if close else f"a document of the corpus: {some}"
+        hint = None if close else f"one of: {some}"
         return InputError(f'{where}: no document "{name}" in the corpus {self.label}.{meant}', hint=hint)
 
     def _add(self, documents: Iterable[tuple[Any, Any]], source: str) -> None:

@@ -233,8 +233,8 @@ class Fuzzy(Judge):
                 i = int(work.argmax())
                 raise InputError(
                     f'query "{samples.ids[pairs.query[i]]}", item {pairs.rank[i]} of retrieved: texts of {a[i]:,} and '
-                    f"{b[i]:,} characters are too long for {self.scorer.name}",
-                    hint='judge="contains" or judge="spans", whose time is linear in the length',
+                    f"{b[i]:,} characters are too long for {self.scorer.name}, whose time is their product",
+                    hint='judge="contains", or judge="spans"',
                 )
         if unclear.any():
             chosen = unclear.tolist()

@@ -36,7 +36,7 @@ def need(samples: Samples, field: Field, judge: str) -> None:
             works = _usable_judge(samples)
             raise InputError(
                 f'judge "{judge}" compares by {field}, but {_first_without(samples, field, side)}',
-                hint=f'judge="{works}"' if works else f"give every item of both sides its {field}",
+                hint=f'judge="{works}"' if works else f'{{"{field}": …}} in every item of both sides',
             )
 
 

@@ -69,8 +69,9 @@ class TokenOffsets:
                 if token[0] < token[1]:  # special tokens, which mark begin and end, are empty
                     begins.append(int(token[0]))
             else:
-                hint = "a function that returns the tokens of a text in order, or pairs of their start and end"
-                raise BadArgument("the tokenizer returned a token that is not in the text", got=token, hint=hint)
+                expected = "expected the tokens of the text in their order, or pairs of their start and end"
+                problem = f"the tokenizer returned a token that is not in the text; {expected}"
+                raise BadArgument(problem, got=token, hint="lambda text: text.split()")
         return sorted(begins)
 
 

@@ -137,7 +137,7 @@ class Cache:
             except (sqlite3.Error, OSError) as error:
                 raise BadArgument(
                     f"cannot use the cache {self.path}: {getattr(error, 'strerror', None) or error}",
-                    hint="another file, or cache=None; a damaged cache may be deleted",
+                    hint="cache=FILE, or cache=None",
                 ) from error
 
     def _open(self) -> sqlite3.Connection:
@@ -167,7 +167,7 @@ class Cache:
         )
         if tables and (mark, form) != (_APPLICATION, _FORMAT):
             connection.close()
-            raise BadArgument(f"{self.path} is not a cache of this karat version", hint="another file, or cache=None")
+            raise BadArgument(f"{self.path} is not a cache of this karat version", hint="cache=FILE, or cache=None")
         _when_unlocked(connection, "PRAGMA journal_mode = WAL")
         # A power cut may lose the last answers, a kill does not; otherwise each answer would wait for the disk.
         connection.execute("PRAGMA synchronous = NORMAL")

@@ -167,7 +167,7 @@ class Endpoint(Model):
 def _checked_client(client: Any) -> Any:
     kind = type(client).__name__
     if "Azure" in kind:
-        hint = '"azure(NAME, base_url=https://…)" as the model; the key is read from AZURE_OPENAI_API_KEY'
+        hint = '"azure(NAME, base_url=https://…)" as the model'
         raise BadArgument("an Azure client is not supported", got=kind, hint=hint)
     if getattr(client, "base_url", None) is None or not isinstance(getattr(client, "api_key", None), str):
         hint = "openai.AsyncOpenAI(), with base_url= for any OpenAI-compatible endpoint"
@@ -189,7 +189,7 @@ def _address(given: str | None, *, azure: bool) -> str:
     if wrong:
         raise BadArgument("base_url is not an address", got=address, hint="http://localhost:8000/v1")
     if parts.username or parts.password or parts.query or parts.fragment:  # not shown: it may be a key
-        raise BadArgument("base_url must be only an address", hint="key_env=NAME, to read a key from the environment")
+        raise BadArgument("base_url must be only an address; keys come from the environment", hint="key_env=NAME")
     return address.rstrip("/")
 
 
@@ -256,7 +256,7 @@ def find_model(wanted: str | Completer | Callable[..., Any], base_url: str | Non
 
 def _by_name(text: str, given: Mapping[str, Any]) -> Model:
     if _KEY.search(text):  # refused before anything could quote it
-        raise BadArgument("keys come from the environment", hint="key_env=NAME, the name of the variable with the key")
+        raise BadArgument("keys come from the environment, by the name of the variable", hint="key_env=NAME")
     if "(" not in text:
         name = text.strip()
         if not name or name in _KINDS:

@@ -199,7 +199,7 @@ class Engine:
             sys.stderr.write(f"{line}\n")
         elif not self._confirmed:
             if not confirm(f"{line}\nGo on?", unattended=True):
-                raise Unavailable("cancelled: no model was called", hint="--yes, or confirm=False, to skip this")
+                raise Unavailable("cancelled: no model was called", hint="--yes, or confirm=False")
             self._confirmed = True
 
     def _logged(self, results: list[Answer | Failure]) -> list[Answer | Failure]:

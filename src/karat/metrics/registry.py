@@ -150,7 +150,7 @@ def find_metric(name: str) -> Definition:
         known = spelling if spelling in METRICS else _ALIASES.get(spelling, "")
         if known in METRICS:
             return METRICS[known]
-    raise unknown("metric", name, [*METRICS, *_ALIASES], "`karat metrics` for a list")
+    raise unknown("metric", name, [*METRICS, *_ALIASES], "karat metrics")
 
 
 def _check(name: str, aliases: tuple[str, ...], formula: Callable[..., Floats]) -> None:

@@ -95,4 +95,4 @@ def chunk_utilization(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
 def _check_response(hits: Hits) -> None:
     if hits.totals.at_rank.get("used") is None:
         problem = "chunk_attribution and chunk_utilization need a judge that reads the response"
-        raise BadArgument(problem, hint='judge="claims(lexical, of=response)", or a model instead of lexical')
+        raise BadArgument(problem, hint='judge="claims(lexical, of=response)"')

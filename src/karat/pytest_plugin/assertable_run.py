@@ -49,6 +49,6 @@ class AssertableRun(Run):
         for rule in read_rules(rules, self.scores):
             if isinstance(rule, NoDrop):
                 problem = "and --karat-baseline was not given" if path is None else f"and there is no {path}"
-                hint = "pytest --karat-baseline DIR --karat-update-baseline writes it"
+                hint = "pytest --karat-baseline DIR --karat-update-baseline"
                 raise BadArgument(f'"{rule}" needs a baseline, {problem}', hint=hint)
         return None

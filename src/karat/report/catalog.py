@@ -90,7 +90,7 @@ def _settings(maker: Callable[..., Any]) -> tuple[list[str], list[str]]:
 
 
 def _first_line(maker: Callable[..., Any]) -> str:
-    return (maker.__doc__ or "").strip().partition("\n")[0]
+    return (maker.__doc__ or "").strip().partition("\n")[0].replace("`", "")
 
 
 def _explanation(name: str, facts: Sequence[str], usual: Sequence[tuple[str, str]]) -> str:

@@ -29,7 +29,8 @@ from karat.report.remarks import comparison_remarks as remarks
 
 _SUPERSCRIPT = dict(zip(LETTERS, "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", strict=True))
 _NAME, _SHORT, _QUERY, _LABEL, _GOLD = 32, 16, 40, 30, 3
-_NUMBERS = (1, 2, 3, 5, 6)
+_NUMBERS = (1, 2, 3, 6, 7)
+_WINNER, _MATH = 5, (2, 3, 5)
 _UNDECIDED = "cannot tell"
 _MOVED = "ranks of its gold"
 _VERDICT = {"better": "good", "worse": "bad", "cannot tell": "unsure", "same": "plain"}
@@ -45,12 +46,13 @@ def terminal(comparison: Comparison) -> str:
         header = ["", "", *map(bold, _metrics(comparison))]
         shown = text_table([header, *_matrix(comparison, _superscript)], gap="   ")
     else:
-        both = zip(comparison.rows, _lines(comparison), strict=True)
-        rows = [[*cells, style(winner, _VERDICT[row.verdict])] for row, (*cells, winner) in both]
+        rows = _lines(comparison)
+        for row, cells in zip(comparison.rows, rows, strict=True):
+            cells[_WINNER] = style(cells[_WINNER], _VERDICT[row.verdict])
         shown = text_table([[*map(bold, _header(comparison))], *rows], right=_NUMBERS)
     lines = [heading(_caption(comparison)), "", shown, *map(paragraph, _footnotes(comparison))]
     for fields, slices in comparison.slices.items():
-        lines += ["", _slice_table(comparison, fields, slices)]
+        lines += _slice_blocks(comparison, fields, slices)
     if moved := _moved(comparison):
         rows = [[bold(cell) for cell in ("  Moved most", "", moved[0].metric, _MOVED)]]
         for mark, query_id, text, scores, gold in map(_moved_cells, moved):
@@ -91,19 +93,20 @@ def markdown(comparison: Comparison) -> str:
     return "\n\n".join(parts)
 
 
-def _slice_table(comparison: Comparison, fields: str, slices: Mapping[str, list[Row]]) -> str:
-    """A narrow table for the terminal: the interval next to the difference, and no p, for which the winner stands."""
-    metric, by, queries, *header = _slice_header(comparison, fields)
-    runs, width = len(comparison.names), max(len(row.metric) for row in comparison.rows)
+def _slice_blocks(comparison: Comparison, fields: str, slices: Mapping[str, list[Row]]) -> list[str]:
+    """For the terminal a narrow table per metric: the interval next to the difference, and no p."""
+    _, _, queries, *header = _slice_header(comparison, fields)
+    runs, lines = len(comparison.names), list(_slice_lines(comparison, slices, places=2))
     both = ["difference (95 %)", "winner"] if runs == 2 else []
-    rows = [[bold(cell) for cell in (f"{metric:<{width}}  {by}", queries, *header[:runs], *both)]]
-    for metric, value, *cells in _slice_lines(comparison, slices, places=2):
-        shown = cells[: runs + 1]
-        if runs == 2:
-            difference, ends, _, winner = cells[3:]
-            shown += [f"{difference} {ends}".rstrip(), winner]
-        rows.append([f"{metric:<{width}}  {value}", *shown])
-    return text_table(rows, right=range(1, runs + 2))
+    blocks = []
+    for first in range(0, len(lines), len(slices)):
+        rows = [["", *map(bold, (queries, *header[:runs], *both))]]
+        for _, value, *cells in lines[first : first + len(slices)]:
+            change = [f"{cells[runs + 1]} {cells[runs + 2]}".rstrip(), cells[runs + 3]] if runs == 2 else []
+            rows.append([value, *cells[: runs + 1], *change])
+        title = heading(sanitize(f"{lines[first][0]} by {fields}"))
+        blocks += ["", title, text_table(rows, right=range(1, runs + 2))]
+    return blocks
 
 
 def _slice_tables(comparison: Comparison) -> list[Markdown]:
@@ -125,14 +128,14 @@ def latex(comparison: Comparison) -> str:
     """The tables for a paper: all queries, then the slices by each field."""
     two, raised = len(comparison.names) == 2, "$^{{{}}}$".format
     if two:
-        rows = [[*cells[:3], *map(_math, cells[3:6]), cells[6]] for cells in _lines(comparison)]
-        tables = [latex_table(["metric", *_header(comparison)[1:-1]], rows)]
+        rows = [[metric, *_math(cells)] for metric, *cells in _lines(comparison)]
+        tables = [latex_table(["metric", *_header(comparison)[1:]], rows)]
     else:
         rows = [[letter, name, *map(Latex, cells)] for letter, name, *cells in _matrix(comparison, raised)]
         tables = [latex_table(["", "run", *_metrics(comparison)], rows, left=2)]
     for fields, slices in comparison.slices.items():
         rows = [
-            [*cells[:5], *map(_math, cells[5:8]), cells[8]] if two else [*cells[:3], *map(Latex, cells[3:])]
+            [*cells[:3], *(_math(cells[3:]) if two else map(Latex, cells[3:]))]
             for cells in _slice_lines(comparison, slices, raised)
         ]
         tables.append(latex_table(_slice_header(comparison, fields), rows, left=2))
@@ -181,33 +184,30 @@ def _caption(comparison: Comparison) -> str:
 def _header(comparison: Comparison) -> list[str]:
     a, b = (sanitize(name, _NAME) for name in comparison.names)
     p = "p (Holm)" if len(comparison.rows) > 1 else "p"
-    return ["", a, b, "difference", "95 % interval", p, f"{sanitize(b, _SHORT)} won / tied / lost", "winner"]
+    return ["", a, b, "difference", "95 % interval", "winner", p, f"{sanitize(b, _SHORT)} won / tied / lost"]
 
 
 def _lines(comparison: Comparison) -> list[list[str]]:
     """One line per metric of two runs."""
-    lines = []
-    for row in comparison.rows:
-        *cells, winner = _line(comparison, row)
-        lines.append([row.metric, *cells, f"{row.won:,} / {row.tied:,} / {row.lost:,}", winner])
-    return lines
+    return [
+        [row.metric, *_line(comparison, row), f"{row.won:,} / {row.tied:,} / {row.lost:,}"] for row in comparison.rows
+    ]
 
 
 def _line(comparison: Comparison, row: Row, places: int = 3) -> list[str]:
-    """The means of two runs, the difference, its interval, p, and the name of the better run."""
-    winner = sanitize(comparison.winner(row) or row.verdict, _NAME)
+    """The means of two runs, the difference, its interval, the name of the better run, and p."""
     return [
         *map(number, row.means),
         signed(row.difference),
         span(row.low, row.high, places, "+"),
+        sanitize(comparison.winner(row) or row.verdict, _NAME),
         p_value(row.p),
-        winner,
     ]
 
 
 def _slice_header(comparison: Comparison, fields: str) -> list[str]:
     names = [sanitize(name, _NAME) for name in comparison.names]
-    more = ["difference", "95 % interval", "p (Holm)", "winner"] if len(names) == 2 else []
+    more = ["difference", "95 % interval", "winner", "p (Holm)"] if len(names) == 2 else []
     return ["metric", sanitize(f"by {fields}"), "queries", *names, *more]
 
 
@@ -314,6 +314,6 @@ def _ranks(move: Move) -> str:
     return f"{before} → {after}" if before != after else f"stays {before}"
 
 
-def _math(text: str) -> str:
-    """Numbers with signs in LaTeX's math mode."""
-    return Latex(f"${text}$") if text and text != "–" else text
+def _math(cells: Sequence[str]) -> list[str]:
+    """The cells of two runs with the difference, its interval and p in LaTeX's math mode."""
+    return [Latex(f"${cell}$") if i in _MATH and cell and cell != "–" else cell for i, cell in enumerate(cells)]

@@ -66,7 +66,7 @@ def merge_parts(parts: Sequence[Run]) -> Run:
     ids = list(chain.from_iterable(part.ids for part in parts))
     if len(set(ids)) < len(ids):
         repeated = Counter(ids).most_common(1)[0][0]
-        raise InputError(f'two parts have the same query "{repeated}"', hint="evaluate each query in one part only")
+        raise InputError(f'two parts have the same query "{repeated}"; expected each query in one part only')
     return Run(
         ids=ids,
         hits=concat([part.all_hits for part in parts]),
@@ -199,9 +199,7 @@ def _check_alike(a: _Part, b: _Part) -> None:
     if not different:
         return
     values = [f"{name}: {sanitize(ours[name]) or 'none'} / {sanitize(theirs[name]) or 'none'}" for name in different]
-    hint = "evaluate every part with the same settings"
-    if "judge" in different:
-        hint = 'judge="ids" for every part: "auto" chooses separately for each'
+    hint = 'judge="ids" for every part, not "auto"' if "judge" in different else None
     raise BadArgument(f"{a.name} and {b.name} are not parts of one run: {'; '.join(values)}", hint=hint)
 
 

@@ -305,7 +305,8 @@ class Run(Result):
         """The row number of a query."""
         row = self._rows.get(str(query_id))
         if row is None:
-            raise unknown("query", str(query_id), self.ids[:10_000], "run.table lists the queries")
+            some = ", ".join([*self.ids[:5], "…"][: len(self)])
+            raise unknown("query", str(query_id), self.ids[:10_000], f"one of: {some}")
         return row
 
     def remarks(self) -> list[str]:

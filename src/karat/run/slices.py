@@ -53,7 +53,7 @@ def _names(field: object, meta: Mapping[str, Sequence[Any]]) -> list[str]:
     names = [text] if text in meta else [name.strip() for name in text.split(",")]
     for name in names:
         if name not in meta:
-            raise unknown("field", name, meta, f"one of: {', '.join(meta)}" if meta else "a field of the samples")
+            raise unknown("field", name, meta, f"one of: {', '.join(meta)}" if meta else None)
     return names
 
 

@@ -323,8 +323,8 @@ def check_ids(ids: Sequence[str], source: str) -> None:
     seen: dict[str, int] = {}
     for row, query in enumerate(ids, 1):
         if query in seen:
-            problem = f'{source}: samples {seen[query]} and {row} have the same id "{query}"'
-            raise InputError(problem, hint="give each its own id, or leave the ids out")
+            problem = f'{source}: samples {seen[query]} and {row} have the same id "{query}"; expected one each'
+            raise InputError(problem, hint=f'"{query}-{row}"')
         seen[query] = row
 
 

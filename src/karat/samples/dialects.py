@@ -114,7 +114,7 @@ def is_long(columns: Sequence[str]) -> bool:
 def no_column(expected: str, columns: Sequence[str], place: str) -> InputError:
     """The error for a missing column, which suggests the column with the most similar name."""
     if expected in columns:
-        return InputError(f'{place}: column "{expected}" is empty in every row', hint="[] where there is nothing")
+        return InputError(f'{place}: column "{expected}" is empty in every row', hint="[]")
     known = [
         expected,
         *SIDE_NAMES.get(expected, ()),

@@ -157,7 +157,7 @@ class LongTable(NamedTuple):
             if name not in known and self.frame[name].dtype.is_numeric():
                 raise InputError(
                     f'{self.source}: no column "{roles[0]}", but an unknown numeric column "{name}"',
-                    hint=f'rename it to "{roles[0]}", or leave it out',
+                    hint=f'rename "{name}" to "{roles[0]}"',
                 )
 
 

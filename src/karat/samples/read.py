@@ -192,7 +192,7 @@ def check_same_ids(left: Side, right: Side) -> None:
     """Refuse two sides if only one of them has query ids."""
     if (left.ids is None) != (right.ids is None):
         known, unknown = ("retrieved", "gold") if right.ids is None else ("gold", "retrieved")
-        raise InputError(f"{known} is given by query id, {unknown} only by position", hint="give both in the same way")
+        raise InputError(f"{known} is given by query id, {unknown} only by position", hint="{query_id: […]} for both")
 
 
 def by_text(side: Side) -> Side:
@@ -212,7 +212,7 @@ def _join(left: Side, right: Side) -> Samples:
     check_same_ids(left, right)
     if left.ids is None and len(left.data) != size:
         problem = f"{len(left.data)} rankings, but gold for {size} queries"
-        raise InputError(problem, hint="give both the same length, or dicts by query id")
+        raise InputError(problem, hint="{query_id: […]} for both")
     ids, notes = right.ids or numbered(size), (*left.all_notes, *right.all_notes)
     rows: Sequence[int | None] = range(size)
     missing = None

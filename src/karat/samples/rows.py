@@ -136,11 +136,11 @@ def query_table(value: Any, source: str, *, skip_bad_rows: bool = False, first: 
     if is_frame(value):
         frame = as_polars(value)
         if is_long(frame.columns):
-            hint = "pass the gold as well: gold=…, on the command line --gold"
+            hint = "gold=…, or --gold FILE"
             raise InputError(f"{source} has one row per item, but no gold", hint=hint)
         value = {name: [_without_nulls(cell) for cell in frame[name].to_list()] for name in frame.columns}
     if isinstance(value, Mapping) and dialect_of(value) is None:
-        hint = "evaluate(retrieved, gold=…), on the command line --gold"
+        hint = "gold=…, or --gold FILE"
         raise InputError(f'{source}: no column "retrieved" or "gold"', got=list(value)[:9], hint=hint)
     if isinstance(value, Mapping) and all(isinstance(column, Sequence) for column in value.values()):
         columns = {str(name): list(column) for name, column in value.items()}

@@ -184,7 +184,7 @@ class Joined:
         if self._gold.ids is None and len(self._seen) != len(self.order):
             raise InputError(
                 f"{len(self._seen)} rankings, but gold for {len(self.order)} queries",
-                hint="give both the same length, or dicts by query id",
+                hint="{query_id: […]} for both",
             )
         lacking = [query for query in self.order if query not in self._seen]
         self._missing = len(lacking)

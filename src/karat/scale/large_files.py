@@ -84,7 +84,7 @@ def _evaluate(batches: Batches, plan: Plan, memory: int, jobs: int) -> tuple[Run
                 "token budgets, the judge spans, and conventions that average over ties or count distinct items need "
                 "a number per retrieved item, and these do not fit into the memory allowed",
                 got=f"judge {chosen.judge.name}, convention {chosen.convention.name}",
-                hint="more memory, other metrics, or evaluate parts of the data and merge them: karat merge",
+                hint="more memory, other metrics, or parts of the data and karat merge",
             )
     return chosen.with_hint(merge_parts(parts), first), chosen
 
@@ -102,7 +102,7 @@ def _check_choice(plan: Plan, samples: Samples) -> None:
 def _items(batches: Batches, run: Run, plan: Plan, data: Data, state: object) -> StoredItems | None:
     """The items that the run stores, for which the files are read again; None if they would not fit into memory."""
     if data.state() != state:
-        raise InputError(f"{data.source.name} has changed since it was evaluated", hint="evaluate it again")
+        raise InputError(f"{data.source.name} has changed since it was evaluated")
     ranks = stored_ranks(run.metrics, len(run))
     if ranks * len(run) * data.limits.item_bytes > data.limits.total:
         return None

@@ -161,7 +161,7 @@ def check_gold(source: Source, memory: int) -> None:
         raise InputError(
             f"{source.name}: the gold needs {'more than' if source.compressed else 'about'} {need / 2**30:.1f} GiB of "
             f"memory, {memory / 2**30:.1f} are allowed",
-            hint="more --memory; or split results and gold by query, evaluate the parts and merge them: karat merge",
+            hint="more --memory, or parts of the queries with their gold and karat merge",
         )
 
 

@@ -40,8 +40,9 @@ def pickle_plan(plan: Plan) -> PickledPlan:
         pickler.dump(plan)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise BadArgument(
-            f"this judge, metric or token counter cannot be sent to a worker process: {first_line(error)}",
-            hint="define it by name (def, class) at the top level of a file; or jobs=1",
+            f"this judge, metric or token counter cannot be sent to a worker process: {first_line(error)}; "
+            "expected a function or class at the top level of a file",
+            hint="jobs=1",
         ) from error
     return PickledPlan(buffer.getvalue(), {name: _file(name) for name in sorted(pickler.modules)})
 

@@ -261,5 +261,5 @@ def _write(rows: pl.DataFrame, file: Path) -> None:
     except (OSError, pl.exceptions.PolarsError) as error:
         raise Unavailable(
             f"not enough space in {file.parent.parent} to sort the input by query: {first_line(error)}",
-            hint="TMPDIR=/a/larger/folder; or sort the file by query",
+            hint="TMPDIR=/a/larger/folder, or a file sorted by query",
         ) from error

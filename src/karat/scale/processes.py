@@ -168,7 +168,7 @@ class Workers:
         if worker not in self._started and code >= 0:
             return Unavailable(
                 f"a worker process could not start ({how})",
-                hint='put the call under if __name__ == "__main__": in a script; or jobs=1',
+                hint='if __name__ == "__main__": around the call in a script, or jobs=1',
             )
         return Unavailable(
             f"a worker process died ({how}), probably out of memory. No partial results were saved",

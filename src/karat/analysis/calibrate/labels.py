@@ -72,7 +72,7 @@ def read_labels(given: Any, metrics: Collection[str]) -> Labels:
     value = columns[names["value"]]
     rows = [row for row, one in enumerate(value) if not _is_blank(one)]
     if not rows:
-        raise InputError(f'{source}: column "{names["value"]}" is empty in every row', hint="1 or 0 in each row")
+        raise InputError(f'{source}: column "{names["value"]}" is empty in every row; expected 1 or 0', hint="1")
 
     def column(role: str, read: Callable[[Any], Any]) -> list[Any]:
         cells = []
@@ -244,9 +244,8 @@ def match(run: Run, labels: Labels, labelled_depth: int | None = None) -> Matche
         unused["repeated"] += any(key in found for key in keys)
         for key in keys:
             if found.setdefault(key, value) != value:
-                hint = "one label per judgement, such as the majority of several people"
-                problem = f"{labels.source}: {find.describe(key)} has two labels that differ"
-                raise InputError(problem, got=(found[key], value), hint=hint)
+                problem = f"{labels.source}: {find.describe(key)} has two labels that differ; expected one"
+                raise InputError(problem, got=(found[key], value))
     if not found:
         raise _no_match(run, labels, unused, find.rows)
     row, gold, rank = np.array(list(found), np.int64).T
@@ -321,7 +320,7 @@ def _no_match(run: Run, labels: Labels, unused: dict[str, int], rows: dict[str, 
         return InputError(f"{labels.source}: all labels of this run are of queries that could not be judged")
     if unused["unknown_query"] == len(labels.query):
         theirs, ours = (", ".join(f'"{query[:40]}"' for query in ids[:3]) for ids in (labels.query, run.ids))
-        return InputError(f"{labels.source}: no label is of a query of the run", got=theirs, hint=f"ids such as {ours}")
+        return InputError(f"{labels.source}: no label is of a query of the run", got=theirs, hint=ours)
     row = next(rows[query] for query in labels.query if query in rows)
     items = [item.gold[:40] for item in run.gold(run.ids[row])][:3]
     have = f"{int(run.all_hits.depth[row])} ranks, gold items {items}"

@@ -178,8 +178,7 @@ class Evaluator:
     def get_execution(self, execution_id: str) -> Execution:
         """An evaluation that was submitted to this evaluator."""
         if not isinstance(execution_id, str) or execution_id not in self._executions:
-            hint = "an id returned by submit() of this evaluator"
-            raise unknown("execution", str(execution_id), self._executions, hint)
+            raise unknown("execution of this evaluator", str(execution_id), self._executions, "submit(…)")
         return self._executions[execution_id]
 
     def list_evaluations(self) -> list[dict[str, Any]]:

@@ -67,9 +67,9 @@ class Spans(Judge):
         grade = np.where(queries.not_found, -1.0, samples.gold.grade)  # a quote without a place cannot be judged
         if (samples.gold.grade > 0).any() and not (grade > 0).any():
             raise InputError(
-                "no gold quote occurs in its document (only white space may differ)",
+                "no gold quote occurs in its document; expected quotes word for word (only white space may differ)",
                 got=queries.labels[0],
-                hint="another corpus, or the quotes word for word",
+                hint='judge="fuzzy"',
             )
         hits = _hits(each, Gold(queries.labels, samples.gold.start, grade), queries.notes(), graded=self.graded)
         return hits if queries.units is None else unite(hits, queries.units)

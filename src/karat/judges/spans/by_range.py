@@ -186,7 +186,7 @@ class CoverageByRange:
     def _searchable(self, item: Passage, where: str, what: str) -> tuple[Corpus, str]:
         """The corpus, and the text to search in it."""
         if self._corpus is None or item.text is None:
-            hint = "give doc, start and end, or doc and text with corpus="
+            hint = '{"doc": …, "start": …, "end": …}, or {"doc": …, "text": …} with corpus=…'
             raise InputError(f"{where} has neither a range nor a {what} in a document", got=item.label, hint=hint)
         return self._corpus, item.text
 

@@ -56,9 +56,7 @@ def prepare(data: Any, gold: Any) -> Prepared:
 
 def _check(table: Any, name: str) -> None:
     if not hasattr(table, "mapInArrow"):
-        raise BadArgument(
-            f"{name} must be a Spark DataFrame", got=type(table).__name__, hint="karat.evaluate takes other data"
-        )
+        raise BadArgument(f"{name} must be a Spark DataFrame", got=type(table).__name__, hint="karat.evaluate(…)")
 
 
 def look(prepared: Prepared) -> Samples:
@@ -79,7 +77,7 @@ def count_queries(prepared: Prepared) -> int:
     queries, rows = each.agg(F.count("*"), F.max("count")).collect()[0]
     if not prepared.long and (rows or 0) > 1:
         twice = each.where(each["count"] > 1).limit(1).collect()[0][0]
-        raise InputError(f'{rows} rows have the same query "{twice}"', hint="one row per query")
+        raise InputError(f'{rows} rows have the same query "{twice}"; expected one')
     return int(queries)
 
 
@@ -176,7 +174,7 @@ def _query(table: DataFrame, name: str) -> str:
         found = next((theirs for theirs in table.columns if dialect and dialect.fields.get(theirs) == "id"), None)
     if found is None:
         error = no_column("query_id" if is_long(table.columns) else "id", table.columns, name)
-        raise InputError(error.problem, got=list(table.columns), hint="on a cluster every query needs an id")
+        raise InputError(f"{error.problem}; on a cluster every query needs an id", got=list(table.columns))
     return found
 
 
@@ -248,7 +246,5 @@ def _read(spark: SparkSession, path: str) -> DataFrame:
     if name.endswith((".csv", ".tsv")):
         return spark.read.csv(path, header=True, sep="\t" if name.endswith(".tsv") else ",", escape='"')
     if name.endswith((".trec", ".txt", ".run", ".qrels", ".arrow", ".ipc")):
-        raise InputError(
-            f"{path}: Spark reads Parquet, JSONL and CSV", hint="write it as Parquet, or leave --engine out"
-        )
+        raise InputError(f"{path}: Spark reads Parquet, JSONL and CSV", hint="--engine local")
     return spark.read.parquet(path)
