@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from time import monotonic
 from typing import Self, TextIO, TypeVar
 
-from karat._internal.display import paragraph, sanitize, terminal_width
+from karat._internal.display import paragraph, terminal_width, wrap
 
 T = TypeVar("T")
 
@@ -50,7 +50,7 @@ class Progress:
             share = min(self.done / self.total, 1.0)
             bar = "█" * round(share * _WIDTH)
             room = max(terminal_width(80, self._stream) - _WIDTH - 9, 1)
-            self._draw(f"{sanitize(self.title, room)}  {bar:·<{_WIDTH}}  {share:4.0%}")
+            self._draw(f"{wrap(self.title, room)[0]}  {bar:·<{_WIDTH}}  {share:4.0%}")
 
     def _draw(self, line: str) -> None:
         self._stream.write(f"\r\x1b[K{line}")
