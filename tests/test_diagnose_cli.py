@@ -160,7 +160,8 @@ def test_nothing_judged(tmp_path):
 
 def test_some_queries_were_judged(tmp_path):
     path = tmp_path / "run.parquet"
-    rows = [{"retrieved": [{"text": text, "score": 1 / ord(text)} for text in "abcd"], "gold": ["a"]}] * 60
+    ranking = [{"text": text, "score": 1 / ord(text)} for text in "abcd"]
+    rows = [{"retrieved": ranking, "gold": [gold]} for gold in "a" * 20 + "z" * 40]
     karat.evaluate(rows, "recall@4", judge=Silent(20)).save(path)
     out = " ".join(call("diagnose", path).split())
     assert "all gold of the judged queries is in the top 4" in out
