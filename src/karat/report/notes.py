@@ -204,7 +204,7 @@ def _order_kept(note: Note, run: Run) -> str:
         listed, by_score = (f"{sums[order] / sums['queries']:.3f}" for order in ("listed", "by_score"))
         change = f"stay {listed}" if listed == by_score else f"be {by_score} instead of {listed}"
         effect = f"{'their' if count > 1 else 'its'} {metric} would {change}"
-    return f'{have} scores {how}: the order is kept. Sorted by score (order="score"), {effect}.'
+    return f'{have} scores {how}: the order is kept. Sorted by score (order="score", --order score), {effect}.'
 
 
 @sentence("ties_by_id")
@@ -288,7 +288,7 @@ def _ranges_missing(note: Note, run: Run) -> str:
     verb = "have" if len(sides) > 1 else "has"
     return (
         f"Compared by text, because {' and '.join(sides)} {verb} no ranges. "
-        "Text that two chunks share counts twice as read (corpus=… finds the ranges)."
+        "Text that two chunks share counts twice as read (spans(corpus=…) finds the ranges)."
     )
 
 
@@ -351,7 +351,8 @@ def _nothing_matched(note: Note, run: Run) -> str:
     hints = {
         "documents": plural(note.count, "gold id is a document", "gold ids are documents")
         + ' of retrieved chunks: try at="doc"',
-        "contains": f"{note.count:,} of {note.of:,} gold texts are inside retrieved texts: try the judge contains",
+        "contains": f"{note.count:,} of {note.of:,} gold texts looked at are inside retrieved texts: "
+        "try the judge contains",
         "ids": "no gold id was retrieved for its query. If the corpus was chunked again, the chunk ids changed; "
         "gold given as texts or documents survives that (docs/judges.md)",
         "texts": "the gold looks like ids, and this judge compares texts: try the judge ids",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from karat._internal.display import plural, sanitize
+from karat._internal.display import cut_name, plural, sanitize
 from karat.analysis.rules import NoDrop
 from karat.report.notes import too_few
 from karat.samples.notes import Note
@@ -33,6 +33,11 @@ def comparison_remarks(comparison: Comparison) -> list[str]:
             f"{', '.join(unsure)}: p < {ALPHA:g}, yet the interval contains 0. p assumes that gains and losses are "
             "alike; the interval also allows for larger ones than were seen."
         )
+    lines += [
+        f"{name}: {run.judged:,} of {plural(len(run), 'query was', 'queries were')} judged."
+        for name, run in zip(comparison.names, comparison.runs, strict=True)
+        if run.judged < len(run)
+    ]
     for undefined in sorted({len(comparison) - row.n for row in rows} - {0}):
         names = [row.metric for row in rows if len(comparison) - row.n == undefined]
         which = "" if len(names) == len(rows) else f" for {', '.join(names)}"
@@ -113,7 +118,7 @@ def _without_score(gate: Gate) -> list[str]:
 
 def _listed(ids: Sequence[str]) -> str:
     """The first ids, and the number of the others."""
-    shown = ", ".join(sanitize(query, 40) for query in ids[:_IDS_SHOWN])
+    shown = ", ".join(cut_name(query, 40) for query in ids[:_IDS_SHOWN])
     return shown if len(ids) <= _IDS_SHOWN else f"{shown} and {len(ids) - _IDS_SHOWN:,} more"
 
 
