@@ -31,7 +31,7 @@ _FLOOR = 0.01
 """Seconds: shorter times are mostly the fixed cost of a call."""
 _ENOUGH = 20.0
 """Seconds: after a longer call the larger sizes are skipped."""
-_QUICK, _REPETITIONS = 2.0, 3
+_QUICK, _REPETITIONS = 1.0, 3
 _QUOTE, _CHUNK, _DEPTH, _LINE = 200, 500, 10, 60
 _WORDS = re.findall(
     r"\S+",

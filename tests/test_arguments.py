@@ -36,6 +36,16 @@ def test_metrics_behind_results_and_gold(verb):
     assert list(inspect.signature(verb).parameters)[:2] == ["samples", "metrics"]
 
 
+@pytest.mark.parametrize("verb", [karat.evaluate, karat.rosetta])
+@pytest.mark.parametrize("metrics", ["recall@5", ["recall@5", "rr"]])
+def test_options_by_position(verb, metrics):
+    with pytest.raises(karat.BadArgument, match="options have names: they are not passed by position") as error:
+        verb([{"retrieved": ["a"], "gold": ["a"]}], metrics, "ids")
+    assert error.value.hint == f'karat.{verb.__name__}(samples, "recall@5", judge="ids")'
+    with pytest.raises(karat.BadArgument, match="results and gold have names"):
+        verb("results.jsonl", "gold.jsonl", "recall@5")
+
+
 def test_one_query_by_position():
     with pytest.raises(karat.BadArgument, match="the second argument is the metrics") as error:
         karat.evaluate(["a", "b"], ["a"])
@@ -45,6 +55,8 @@ def test_one_query_by_position():
 def test_a_typo_in_a_list_of_metrics_stays_a_typo():
     with pytest.raises(karat.UnknownName, match=r"Did you mean recall"):
         karat.evaluate([{"retrieved": ["a"], "gold": ["a"]}], ["recal@5"])
+    with pytest.raises(karat.UnknownName, match=r"Did you mean recall"):
+        karat.evaluate(["a.jsonl"], "recal@5")
     with pytest.raises(karat.BadArgument, match="expected a metric name"):
         karat.evaluate(metrics=[5], retrieved=LISTS, gold=LISTS)
 

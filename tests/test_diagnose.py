@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import karat
@@ -348,6 +350,28 @@ def test_saved_runs_have_the_same_diagnosis(tmp_path):
     assert repr(again).startswith("run.parquet · 3 queries")
     assert repr(karat.diagnose(run)).startswith("samples · 3 queries")
     assert repr(again).splitlines()[2:-1] == repr(karat.diagnose(run)).splitlines()[2:-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "chunk", "marked"),
+    [
+        ("g" * 6_000, (5_000, 5_500), 0),  # stored up to 4,000
+        ("g" * 6_000, (3_950, 4_450), 50),
+        ("short", (5_000, 5_500), 0),
+        ("short", (2, 502), 3),
+        ("short", (5, 505), 0),
+        (None, (0, 500), 0),
+    ],
+)
+def test_a_gold_text_that_is_shorter_than_its_range(text, chunk, marked):
+    start, end = chunk
+    item = {"doc": "d", "start": start, "end": end, "text": "c" * (end - start)}
+    gold = {"doc": "d", "start": 0, "end": 6_000} | ({} if text is None else {"text": text})
+    run = karat.evaluate([{"id": "q1", "retrieved": [item], "gold": [gold]}], "recall@1", judge="spans")
+    shown = str(karat.diagnose(run, "q1")).partition("compared with rank 1")[2].splitlines()[1:]
+    left = "".join(line.partition("│")[0] for line in shown)
+    assert sum(map(len, re.findall("«([^»]+)»", left))) == marked
+    assert sum(line.partition("│")[2].count("c") for line in shown) == end - start
 
 
 def test_passages():

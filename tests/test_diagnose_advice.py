@@ -237,6 +237,11 @@ def test_every_cause_has_advice():
     said = "\n".join(found.advice)
     for words in ("are copies", "reranker", "Spell the ids", "another retriever", "in the index"):
         assert words in said  # the other causes have tests of their own
+    one = "1 missed gold item was not retrieved for any query. Check that it is in the index under this id."
+    assert one in found.advice
+    rows.append({"id": "q", "retrieved": ["a"], "gold": ["neither"]})
+    both = "2 missed gold items were not retrieved for any query. Check that they are in the index under these ids."
+    assert both in karat.diagnose(karat.evaluate(rows, "recall@2", judge="ids")).advice
 
 
 def test_no_recall_is_claimed_if_texts_were_cut_or_ranks_are_not_stored():

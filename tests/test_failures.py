@@ -55,7 +55,7 @@ def test_it_is_said():
 
 def test_beside_queries_that_are_undefined():
     made = run({1: "timed out"}, gold={"a": ["x"], "b": ["x"], "c": [], "d": ["x"]})
-    assert made.remarks()[2] == "1 query is undefined: no relevant gold, not in the mean."
+    assert made.remarks()[3] == "1 query is undefined: no relevant gold, not in the mean."
     assert made.bounds()["recall@1"] == pytest.approx((1 / 3, 2 / 3))
 
 

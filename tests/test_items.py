@@ -185,6 +185,10 @@ def test_texts_that_were_cut_are_cut_again_where_parts_are_merged(tmp_path):
     cut_texts(sides, StorageLimits(text=800, characters=900))
     assert [side["length"] for side in sides] == [[900, None, None], [700]]
     assert [[text and len(text) for text in side["text"]] for side in sides] == [[400, 1, None], [400]]
+    again: dict[str, list[Any]] = {"text": ["c" * 500, "d" * 4_500, "e" * 600], "length": [3_000, None, None]}
+    cut_texts([again])
+    assert again["length"] == [3_000, 4_500, None]
+    assert list(map(len, again["text"])) == [500, 4_000, 600]
     rows = [{"id": f"q{i}", "retrieved": ["x" * (4_000 + i)], "gold": ["x"]} for i in range(4)]
     run = karat.evaluate(rows, "rr", judge="exact")
     merged = karat.merge([karat.evaluate(rows[:2], "rr", judge="exact"), karat.evaluate(rows[2:], "rr", judge="exact")])

@@ -352,6 +352,21 @@ def test_a_chunk_that_contains_the_quote_is_not_a_near_copy():
     assert "no alternatives" in problems(by_id)  # a chunk with another id is another item
 
 
+@pytest.mark.parametrize(
+    ("text", "start", "end", "words"),
+    [
+        ("abcdefghij", 2, 5, "cde"),  # no spaces, as in Chinese
+        ("ab cdefg hi", 1, 11, "cdefg hi"),
+        ("ab cdefg hi", 0, 6, "ab"),
+        ("ab cdefg hi", 3, 8, "cdefg"),
+        ("ab cdefg hi", 4, 9, "defg "),  # no whole word
+        ("ab cdefg hi", 3, 6, "cde"),
+    ],
+)
+def test_whole_words(text, start, end, words):
+    assert checks_of_texts._whole_words(text, start, end) == words
+
+
 def test_gold_that_is_quoted_in_the_query():
     def quoted(query, gold=TEXT, **options):
         return problems([{"id": "a", "query": query, "gold": [gold]}], **options).get("quoted gold")

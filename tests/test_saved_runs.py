@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import karat
+from karat.conventions import find_convention
 
 FIXTURES = Path(__file__).parent / "fixtures"
 EXPECTED = json.loads((FIXTURES / "runs.json").read_text("utf-8"))
@@ -60,4 +61,8 @@ def test_files_without_the_order_of_lists_sorted_them(retrieved, convention, ord
     about["convention"]["name"] = about["provenance"]["convention"] = convention
     del about["convention"]["order"]
     pl.read_parquet(path).write_parquet(path, metadata={"karat": json.dumps(about)})
-    assert karat.load(path).convention.order == order
+    loaded = karat.load(path)
+    assert loaded.convention.order == order
+    name = "standard(order=score)" if (convention, order) == ("standard", "score") else convention
+    assert loaded.convention.name == loaded.provenance.convention == name
+    assert find_convention(loaded.convention).order == order

@@ -10,7 +10,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 import numpy as np  # noqa: F401  # before karat's own modules: after them it takes 15 ms longer to import
 
 from karat.conventions import Convention
-from karat.errors import BadArgument
+from karat.errors import BadArgument, KaratError
 from karat.judges import JudgeLike
 from karat.judges.tokens import Counter, words
 from karat.metrics import DEFAULT, Metric, parse_all
@@ -23,16 +23,26 @@ R = TypeVar("R")
 
 
 def sides_have_names(verb: Callable[P, R]) -> Callable[P, R]:
-    """The function `verb(samples, metrics, …)`, which explains itself if it is called as (retrieved, gold, metrics)."""
+    """The function `verb(samples, metrics, …)`, which explains a call as (retrieved, gold, metrics) or with options."""
 
     @wraps(verb)
     def call(*given: P.args, **named: P.kwargs) -> R:
+        if len(given) > 2 and _are_metrics(given[1]):
+            hint = f'karat.{verb.__name__}(samples, "recall@5", judge="ids")'
+            raise BadArgument("options have names: they are not passed by position", hint=hint)
         if len(given) > 2 or (len(given) == 2 and "metrics" in named):
             hint = f'karat.{verb.__name__}(retrieved=…, gold=…, metrics="recall@5")'
             raise BadArgument("results and gold have names: they are not passed by position", hint=hint)
         return verb(*given, **named)
 
     return call
+
+
+def _are_metrics(given: Any) -> bool:
+    try:
+        return bool(parse_all(given))
+    except KaratError:
+        return False
 
 
 @sides_have_names

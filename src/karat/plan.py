@@ -247,9 +247,9 @@ def _parse_metrics(metrics: Any, samples: Any) -> tuple[Metric, ...]:
                 raise BadArgument("the file comes first, then the metrics", hint=swapped) from None
             hint = f'gold="{metrics}", or --gold {metrics}'
             raise BadArgument(f"{metrics} is a file, not a metric", hint=hint) from None
-        names = isinstance(metrics, str | list | tuple) and all(isinstance(one, str | Metric) for one in metrics)
+        names = isinstance(metrics, list | tuple) and all(isinstance(one, str | Metric) for one in metrics)
         bare = isinstance(samples, list | tuple) and any(isinstance(one, str) for one in samples)
-        if samples is None or (names and not bare):
+        if samples is None or isinstance(metrics, str) or (names and not bare):
             raise
         problem = "the second argument is the metrics, not the gold"
         raise BadArgument(problem, got=metrics, hint="retrieved=…, gold=…") from None

@@ -83,7 +83,7 @@ def test_equals_pytrec_eval_where_scores_differ_beyond_single_precision():
     assert compare(run, gold, SAME_NAME, 1)
     result = karat.evaluate(retrieved=run, gold=gold, metrics="rr")
     assert result.mean["rr"] == 0.5
-    assert "single precision" in remarks(result)[0]
+    assert "single precision" in remarks(result)[1]
 
 
 def test_equals_pytrec_eval_on_long_rankings():

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from karat.report.marks import Range, find, marked
+from karat.report.marks import find, marked
+from karat.run.stored_items import Range
 
 
 def seen(chunk, quote):

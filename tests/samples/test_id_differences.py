@@ -12,6 +12,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import karat
+from karat.samples import id_differences
 from karat.samples.id_differences import FOLDS, IdDifference, find_difference
 
 NAMES = {"re": re, "unicodedata": unicodedata, "urllib": urllib}
@@ -94,6 +95,7 @@ def test_other_causes(results, gold, phrase):
         (["a"], []),
         ([""], ["a"]),
         (["a"], [""]),
+        (["a", "b"], ["a"]),  # equal: something else excludes them
     ],
 )
 def test_no_cause_is_claimed(results, gold):
@@ -107,14 +109,35 @@ GROUPS = st.lists(st.tuples(st.lists(NAME, max_size=5), st.lists(NAME, max_size=
 @given(GROUPS, st.sampled_from(["", "docs/", "A-", "é/"]), st.sampled_from(["", ".md", "#1"]))
 @example([(["É"], ["e\u0301"])], "", "")
 @example([(["%2"], ["2"])], "", "")
+@example([(["a"], ["a"])], "", "")
+@example([([" "], [" "])], "", "")
 def test_a_claimed_cause_makes_ids_match(groups, prefix, suffix):
     groups = [([f"{prefix}{item}{suffix}" for item in results], gold) for results, gold in groups]
-    assume(not any(set(results) & set(gold) for results, gold in groups))
     found = find_difference(groups)
     if found is not None:
-        assert matches(found, groups) == found.count > 0
+        equal = sum(name in results for results, gold in groups for name in gold)
+        assert matches(found, groups) == found.count > equal
         assert found.of == sum(len(gold) for _, gold in groups)
         assert len(found.folds) + bool(found.end) > 0
+
+
+def test_long_prefixes_and_one_match_among_many():
+    prefix = "".join(f"folder-{i}/" for i in range(25))
+    results = [f"{prefix}{'x' * (i % 200)}{i}" for i in range(9_000)]
+    for place in (17, 8_999):
+        found = find_difference([(results, [results[place].removeprefix(prefix)])])
+        assert (found.end, found.results, found.count) == ("prefix", prefix, 1)
+    some = [results[i].removeprefix(prefix) for i in range(0, 1_000, 2)]  # of many lengths
+    found = find_difference([(results, some)])
+    assert (found.results, found.count) == (prefix, len(some))
+
+
+def test_the_number_of_comparisons_is_limited(monkeypatch):
+    monkeypatch.setattr(id_differences, "_TRIED", 100)
+    results = [f"docs/{'x' * (i % 50)}-{i}" for i in range(2_000)]
+    gold = [name.removeprefix("docs/") for name in results]
+    found = find_difference([(results, gold)])
+    assert (found.phrase, found.count, found.of) == ('the prefix "docs/" of the results', 2_000, 2_000)
 
 
 @given(st.lists(NAME, min_size=1, max_size=8, unique=True), st.sampled_from(list(FOLDS)))
@@ -165,6 +188,19 @@ def test_documents_that_differ():
 def test_dicts_and_tables():
     retrieved = {"q": {"A": 2.0, "B": 1.0}}
     assert "upper and lower case" in " ".join(karat.evaluate(retrieved=retrieved, gold={"q": ["a"]}).remarks())
+
+
+@pytest.mark.parametrize("convention", ["beir", "standard(own_id=drop)"])
+def test_ids_that_the_convention_excludes(convention):
+    row = {"id": "d1", "retrieved": ["d1", "d2"], "gold": ["d1"]}
+    run = karat.evaluate([row], "recall@5", convention=convention)
+    assert run.mean["recall@5"] == 0
+    assert (
+        f"Nothing matched: 1 of 1 gold ids checked was retrieved, but the convention {convention} excludes it."
+    ) in run.remarks()
+    assert "would match" not in str(run)
+    not_relevant = karat.evaluate(retrieved={"q": ["a"]}, gold={"q": {"a": 0, "b": 1}}, metrics="rr")
+    assert "excludes" not in str(not_relevant)
 
 
 def test_matches_of_another_query_are_no_cause():

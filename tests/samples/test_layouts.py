@@ -196,8 +196,8 @@ def test_column_names_of_other_tools_are_recognised_and_noted():
     )
     assert ragas.mean["rr"] == 0.5
     assert ragas.provenance.judge == "exact"
-    assert "columns read as ragas: " in remarks(ragas)[0]
-    assert "reference → answer" in remarks(ragas)[0]
+    assert "columns read as ragas: " in remarks(ragas)[1]
+    assert "reference → answer" in remarks(ragas)[1]
     by_id = {"retrieved_context_ids": [1, 2], "reference_context_ids": ["2"]}
     assert karat.evaluate([by_id], "rr").mean["rr"] == 0.5
     both = by_id | {"retrieved_contexts": ["p", "q"], "reference_contexts": ["q"]}
@@ -205,10 +205,10 @@ def test_column_names_of_other_tools_are_recognised_and_noted():
     assert karat.evaluate([both], "rr", judge="exact").mean["rr"] == 0.5
     agi = karat.evaluate([{"hypothesis": json.dumps(["b", "a"]), "reference": json.dumps(["a"])}], "rr")
     assert agi.mean["rr"] == 0.5
-    assert "columns read as Future AGI: " in remarks(agi)[0]
+    assert "columns read as Future AGI: " in remarks(agi)[1]
     remem = karat.evaluate([{"gold_docs": ["a"], "retrieved_chunks": ["b", "a"]}], "rr")
     assert remem.mean["rr"] == 0.5
-    assert "columns read as REMem: " in remarks(remem)[0]
+    assert "columns read as REMem: " in remarks(remem)[1]
 
 
 @pytest.mark.parametrize("gold", [[1, "2"], ["1", 2], [1.0, 2], {1: 1, "2": 1}, {"1": 1, 2: 1}])

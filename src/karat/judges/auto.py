@@ -90,12 +90,18 @@ def nothing_matched(samples: Samples, judge: Judge, c: Convention) -> tuple[Note
 
 
 def _different_ids(samples: Samples, field: Field, c: Convention) -> Note:
-    """How the retrieved ids differ from those of the gold, if the same change makes some of them match."""
-    from karat.samples.id_differences import find_difference
+    """How the retrieved ids differ from those of the gold, if the same change makes some of them match.
+
+    If some are equal, the convention excludes them.
+    """
+    from karat.samples.id_differences import count_equal, find_difference
     from karat.samples.keys import as_ids
 
     rankings = map(as_ids, _first(samples, field, c))
-    found = find_difference(zip(rankings, samples.gold.keys(field).each(), strict=False))
+    groups = list(zip(rankings, samples.gold.keys(field).each(), strict=False))
+    if equal := count_equal(groups):
+        return Note("nothing_matched", equal, sum(len(gold) for _, gold in groups), details={"hint": "excluded"})
+    found = find_difference(groups)
     if found is None:
         return Note("nothing_matched", details={"hint": "ids"})
     return Note("nothing_matched", found.count, found.of, details={"hint": "id_difference", **found.to_dict()})

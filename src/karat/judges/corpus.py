@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from os import PathLike
@@ -40,10 +41,11 @@ class Document:
     def every_place(self, wanted: str) -> list[Place]:
         """The places at which a text occurs, with the same or with other white space."""
         found = self.places(wanted)
+        ends = [end for _, end in found]  # ascending, since all have the same length
         others = [
-            place
-            for place in self._folded_places(wanted)
-            if not any(place[0] < end and start < place[1] for start, end in found)
+            (start, end)
+            for start, end in self._folded_places(wanted)
+            if (at := bisect_right(ends, start)) == len(found) or found[at][0] >= end
         ]
         return sorted([*found, *others])
 

@@ -53,26 +53,47 @@ class _Statement(NamedTuple):
     negated: bool = False
 
 
+class _Context(NamedTuple):
+    """A retrieved text, as claims are compared with it."""
+
+    folded: str
+    words: frozenset[str]
+    """The words of the folded text, with their punctuation."""
+    sentences: frozenset[str]
+    """The folded sentences."""
+    statements: list[_Statement]
+
+    @classmethod
+    def of(cls, text: str) -> _Context:
+        folded, parts = _folded(text), sentences(text)
+        return cls(folded, frozenset(folded.split()), frozenset(map(_folded, parts)), list(_statements(parts)))
+
+    def contains(self, passage: str) -> bool:
+        """True if a folded text occurs in this one; it is searched only if all words inside it occur."""
+        if passage in self.sentences:
+            return True
+        return self.words.issuperset(passage.split()[1:-1]) and passage in self.folded
+
+
 class Words:
     """The contexts of one sample, indexed by words."""
 
     def __init__(self, contexts: Sequence[str], threshold: float = THRESHOLD) -> None:
         self._threshold = threshold
-        self._statements = [list(_statements(context)) for context in contexts]
+        self._contexts = list(map(_Context.of, contexts))
         self._frequency = Counter(
-            word for own in self._statements for word in frozenset().union(*(one.words for one in own))
+            word for own in self._contexts for word in frozenset().union(*(one.words for one in own.statements))
         )
-        self._texts = [_folded(context) for context in contexts]
 
     def support(self, claim: str) -> Support:
         """The contexts that state the claim; if none does alone, those that do together."""
         whole = _folded(claim)
-        verbatim = frozenset(n for n, text in enumerate(self._texts) if whole and whole in text)
+        verbatim = frozenset(n for n, own in enumerate(self._contexts) if whole and own.contains(whole))
         if verbatim:  # also a passage of many sentences, which is more than one statement
             return Support(verbatim, why="word for word")
         wanted = _statement(claim)
         weights = {word: self._weight(word) for word in wanted.words}
-        best = [_best(wanted, own, weights) for own in self._statements]
+        best = [_best(wanted, own.statements, weights) for own in self._contexts]
         alone = {n: share for n, (share, _) in enumerate(best) if share >= self._threshold}
         if alone:
             return Support(frozenset(alone), why=f"words: {percent(max(alone.values()))}")
@@ -93,7 +114,7 @@ class Words:
         return NONE
 
     def _weight(self, word: str) -> float:
-        rarity = log(1 + (len(self._texts) + 1) / max(self._frequency[word], 1))
+        rarity = log(1 + (len(self._contexts) + 1) / max(self._frequency[word], 1))
         return rarity * (_STOP_WEIGHT if word in _STOP_WORDS else 1.0)
 
 
@@ -105,9 +126,9 @@ def _statement(sentence: str) -> _Statement:
     return _Statement(frozenset(words(sentence)) - _NEGATIONS, _names(sentence), _negated(sentence))
 
 
-def _statements(context: str) -> Iterator[_Statement]:
+def _statements(parts: Sequence[str]) -> Iterator[_Statement]:
     """Each sentence, and each two in a row, because a claim may be spread over two."""
-    each = [_statement(sentence) for sentence in sentences(context)]
+    each = list(map(_statement, parts))
     yield from each
     for one, other in pairwise(each):
         yield _Statement(one.words | other.words, negated=one.negated or other.negated)

@@ -42,6 +42,8 @@ _REMEDIES = {
     "not retrieved": "Try another retriever, a hybrid of two (--other RUN shows what both find) or rewritten queries",
 }
 """Advice without a number, by cause."""
+_FOR_ONE = {"nowhere in the run": "Check that it is in the index under this id"}
+"""The same for one item, if it differs."""
 
 
 def sentences(notes: Iterable[Note]) -> list[str]:
@@ -78,7 +80,7 @@ def _another_way(note: Note) -> str:
         found = f"are in the {top}, {' or '.join(d['causes'])}"
     items = f"{plural(note.count, 'missed gold item', 'missed gold items')} {_singular(found, note.count)}"
     if "way" not in d:
-        return f"{items}. {_REMEDIES[d['causes'][0]]}."
+        return f"{items}. {_advised(d['causes'][0], note.count)}."
     text = f"{items}. {_WAYS[d['way']].format(judge=d['judge'])}"
     if "recall" not in d:
         return f"{text}."
@@ -90,7 +92,11 @@ def _another_way(note: Note) -> str:
 def _remedy(note: Note) -> str:
     cause = note.details["cause"]
     items = plural(note.count, "missed gold item", "missed gold items")
-    return f"{items} {_singular(_FOUND[cause], note.count)}. {_REMEDIES[cause]}."
+    return f"{items} {_singular(_FOUND[cause], note.count)}. {_advised(cause, note.count)}."
+
+
+def _advised(cause: str, count: int) -> str:
+    return _FOR_ONE[cause] if count == 1 and cause in _FOR_ONE else _REMEDIES[cause]
 
 
 def _singular(text: str, count: int) -> str:

@@ -28,8 +28,8 @@ from karat.analysis.diagnose import Diagnosis
 from karat.analysis.diagnose.miss import Miss, default_cutoff
 from karat.report.advice import sentences
 from karat.report.forms import bullets, code, escape, table
-from karat.report.marks import Range, known_overlap, stored_text
-from karat.run.stored_items import GoldItem, GoldText, Hit, Retrieved
+from karat.report.marks import known_overlap, stored_text
+from karat.run.stored_items import GoldItem, GoldText, Hit, Range, Retrieved
 
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 _LONGEST = 4_000
@@ -144,7 +144,7 @@ def notes(found: Diagnosis) -> list[str]:
 
 
 def _heading(found: Diagnosis) -> str:
-    run, judged = found.run, found.judged
+    run, judged = found.run, found.run.judged
     queries = plural(len(run), "query", "queries")
     queries = queries if judged == len(run) else f"{judged:,} of {queries} {'was' if judged == 1 else 'were'} judged"
     start = f"{run.name} · {queries} · judge: {run.provenance.judge}"
@@ -161,7 +161,7 @@ def _heading(found: Diagnosis) -> str:
 
 def nothing_missed(found: Diagnosis) -> str:
     """Why there are no misses."""
-    if not found.judged:
+    if not found.run.judged:
         return f"0 of {plural(len(found.run), 'query was', 'queries were')} judged"
     return f"all gold is in the top {found.k}" if found.gold_items else "there is no relevant gold"
 
@@ -244,8 +244,7 @@ def side_by_side(gold: GoldText, chunk: Retrieved, *, width: int, bold: bool) ->
     if known is None:
         in_a, in_b = _shared(a, b)
     else:
-        in_a = set(range(*_sanitized(left, known.gold))) if gold.text else set[int]()
-        in_b = set(range(*_sanitized(right, known.chunk)))
+        in_a, in_b = (set(range(*_sanitized(text, own))) for text, own in zip((left, right), known, strict=True))
     half = max((width - 3) // 2, 20)
     sides = [list(_marked_lines(text, inside, half, bold=bold)) for text, inside in ((a, in_a), (b, in_b))]
     tall = max(map(len, sides))
@@ -266,6 +265,8 @@ def _shared(a: str, b: str) -> tuple[set[int], set[int]]:
 
 def _sanitized(text: str, place: Range) -> Range:
     """A range of a text, in the text on one line."""
+    if place.start == place.end:
+        return Range(0, 0)
     before = sanitize(text[: place.start])
     space = bool(before) and (text[place.start - 1].isspace() or text[place.start].isspace())
     return Range(len(before) + space, len(sanitize(text[: place.end])))

@@ -9,22 +9,15 @@ from typing import NamedTuple
 from karat._internal.overlap import Passage, passages
 from karat.judges.spans.cover import RangeUnion
 from karat.judges.text import fold_space_with_origins
-from karat.run.stored_items import GoldText, Retrieved
+from karat.run.stored_items import GoldText, Range, Retrieved, common_range
 
 _LEAST = 12
 """A shared passage must have this many characters to count as a part of a quote."""
 _ELLIPSIS = "…"
 
 
-class Range(NamedTuple):
-    """A range of characters, its end exclusive."""
-
-    start: int
-    end: int
-
-
 class Overlap(NamedTuple):
-    """The range that a gold item and a chunk share, in the text of each."""
+    """The range that a gold item and a chunk share, in the text of each; empty if it is not in the gold text."""
 
     gold: Range
     chunk: Range
@@ -37,13 +30,15 @@ def stored_text(item: GoldText | Retrieved) -> str:
 
 
 def known_overlap(gold: GoldText, item: Retrieved) -> Overlap | None:
-    """The shared range, by the offsets in the document; None if they are unknown, or do not fit the text."""
-    if gold.doc != item.doc or gold.start is None or gold.end is None or item.start is None or item.end is None:
+    """The shared range, by the offsets in the document; None if they are unknown, or do not fit the chunk's text."""
+    shared = common_range(gold, item)
+    if shared is None or gold.start is None or item.start is None or item.end is None:
         return None
-    start, end = max(gold.start, item.start), min(gold.end, item.end)
-    if start >= end or item.text is None or len(item.text) != item.end - item.start:
+    if shared.start >= shared.end or item.text is None or len(item.text) != item.end - item.start:
         return None
-    return Overlap(Range(start - gold.start, end - gold.start), Range(start - item.start, end - item.start))
+    size = len(gold.text or "")  # a gold text may be cut, or shorter than its range
+    in_gold = Range(*(min(place - gold.start, size) for place in shared))
+    return Overlap(in_gold, Range(*(place - item.start for place in shared)))
 
 
 def gold_ranges(gold: GoldText, item: Retrieved) -> list[Range]:

@@ -348,6 +348,10 @@ def _nothing_matched(note: Note, run: Run) -> str:
         found = IdDifference.from_dict(note.details)
         ids = f"{note.count:,} of {note.of:,} gold ids checked would match"
         return f"Nothing matched: the ids differ by {found.phrase} ({ids}): try {found.hint}."
+    if note.details["hint"] == "excluded":
+        verb, them = ("was", "it") if note.count == 1 else ("were", "them")
+        ids = f"{note.count:,} of {note.of:,} gold ids checked {verb} retrieved"
+        return f"Nothing matched: {ids}, but the convention {run.convention.name} excludes {them}."
     hints = {
         "documents": plural(note.count, "gold id is a document", "gold ids are documents")
         + ' of retrieved chunks: try at="doc"',

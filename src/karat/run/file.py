@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from io import BytesIO
 from math import isnan, nan
@@ -212,15 +212,15 @@ def _run(frame: pl.DataFrame, about: dict[str, Any], file: str) -> Run:
     given = about["provenance"]
     provenance = Provenance.from_dict(_of_judge_name(given["judge"]) | given)
     metrics: tuple[Metric, ...] = tuple(parse_stored(text) for text in provenance.metrics)
-    names = [name for metric in metrics for name in metric.names]
     hits, items = _hits(frame, open_gold=about.get("open", False)), about.get("items")
+    convention = _convention(about["convention"], provenance)
     return Run(
         ids=frame["query_id"].to_list(),
         hits=hits,
         metrics=metrics,
-        convention=read_choices({"order": _older_order(provenance)} | about["convention"]),
-        scores={name: frame[name].to_numpy() for name in names},
-        provenance=provenance,
+        convention=convention,
+        scores={name: frame[name].to_numpy() for metric in metrics for name in metric.names},
+        provenance=replace(provenance, convention=convention.name),
         query=frame["query"].to_list() if "query" in frame.columns else None,
         items=None if items is None else _stored_items(frame, hits.gold_items, items),
         meta={name.removeprefix(_META): frame[name].to_list() for name in frame.columns if name.startswith(_META)},
@@ -239,18 +239,18 @@ def _of_judge_name(name: str) -> dict[str, Any]:
     return {"compares": kind, "judge_settings": dict(call.named)}
 
 
-def _older_order(provenance: Provenance) -> str:
-    """The order of lists in files that do not name it: sorted by score, which matters only if a note says so."""
+def _convention(written: Mapping[str, Any], provenance: Provenance) -> Convention:
+    """The convention of a run. Files without the order of lists sorted them, which matters only if a note says so."""
+    convention = read_choices({"order": CONVENTIONS.get(provenance.convention, STANDARD).order, **written})
     sorted_lists = any(note.kind in ("reordered_by_score", "ties_by_id") for note in provenance.notes)
-    return "score" if sorted_lists else CONVENTIONS.get(provenance.convention, STANDARD).order
+    return convention.adjusted({"order": "score"}) if sorted_lists and "order" not in written else convention
 
 
 def _hits(frame: pl.DataFrame, *, open_gold: bool) -> Hits:
     gold_size = frame["gold"].list.len().to_numpy().astype(np.int64)
     start = starts(gold_size)
     gold = frame["gold"].explode(empty_as_null=False).struct.unnest()
-    count = frame["hits"].list.len().to_numpy().astype(np.int64)
-    query = np.repeat(np.arange(len(frame)), count)
+    query = np.repeat(np.arange(len(frame)), frame["hits"].list.len().to_numpy().astype(np.int64))
     hits = frame["hits"].explode(empty_as_null=False).struct.unnest()
     why = hits["why"].to_list()
     depth = frame["depth"].to_numpy()

@@ -95,6 +95,23 @@ class GoldText(NamedTuple):
     """The number of characters of the whole text, if only its beginning is stored."""
 
 
+class Range(NamedTuple):
+    """A range of characters, its end exclusive."""
+
+    start: int
+    end: int
+
+
+def common_range(gold: GoldText, item: Retrieved) -> Range | None:
+    """The range of a document that two items share; if they do not overlap, it ends before it starts.
+
+    None if their ranges are unknown, or from different documents.
+    """
+    if gold.doc != item.doc or gold.start is None or gold.end is None or item.start is None or item.end is None:
+        return None
+    return Range(max(gold.start, item.start), min(gold.end, item.end))
+
+
 def _cells(row: Iterable[Any]) -> list[str]:
     return ["" if cell is None else str(cell) for cell in row]
 
@@ -210,8 +227,9 @@ def cut_texts(sides: Sequence[dict[str, list[Any]]], limits: StorageLimits = LIM
         longest //= 2
     if sizes.max(initial=0) > longest:
         for side, own in zip(given, whole, strict=True):
-            side["length"] = [size if size is not None and size > longest else None for size in own]
             side["text"] = [text if text is None else text[:longest] for text in side["text"]]
+            pairs_now = zip(side["text"], own, strict=True)
+            side["length"] = [size if size and size > len(text) else None for text, size in pairs_now]
 
 
 def read_marks(side: dict[str, list[Any]]) -> None:

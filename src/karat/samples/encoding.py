@@ -39,6 +39,8 @@ def encoding_error(name: str, content: str | bytes) -> InputError | None:
     guess = _by_first_bytes(head) or (_by_bytes(bad) if line else None)
     if not line and guess is None:
         return None
+    if guess is None and b"\0" in bad:
+        return InputError(f"{name}: not UTF-8 text, but binary", hint="a text file")
     problem = f"{name}: line {line or 1} is not UTF-8"
     if guess is None and _is_mostly_utf8(bad):
         return InputError(f"{problem}, other lines are", hint=_command(content, "iconv -c -f UTF-8 -t UTF-8"))
@@ -81,12 +83,14 @@ def _by_first_bytes(head: bytes) -> Encoding | None:
     zeros = [head[:1000][odd::2].count(0) for odd in (0, 1)]
     if max(zeros) <= len(head[:1000]) / 8 or min(zeros) > max(zeros) / 4:
         return None
-    return Encoding("UTF-16", "UTF-16BE" if zeros[0] > zeros[1] else "UTF-16LE")
+    name = "UTF-16BE" if zeros[0] > zeros[1] else "UTF-16LE"
+    text = head[:1000].decode(name, errors="ignore")
+    return Encoding("UTF-16", name) if all(ch.isprintable() or ch.isspace() for ch in text) else None
 
 
 def _by_bytes(text: bytes) -> Encoding | None:
     """A Western encoding with one byte per letter, if the text can be one."""
-    if _is_mostly_utf8(text):
+    if _is_mostly_utf8(text) or b"\0" in text:
         return None
     if not set(_CONTROLS) & set(text):
         return _LATIN

@@ -19,6 +19,8 @@ _MOST = 10_000
 """The number of ids that are checked."""
 _LONGEST = 500
 """The length of an id that is checked: longer ones are texts."""
+_TRIED = 100_000
+"""The number of parts of ids that are looked up to find a prefix; every id is then compared without it."""
 _CERTAIN = 3
 """The number of matches from which two prefixes are not a coincidence."""
 _INVISIBLE = r"[\s\u200b\ufeff]+"
@@ -115,13 +117,13 @@ class IdDifference:
 
 
 def find_difference(groups: Iterable[tuple[Sequence[str], Sequence[str]]]) -> IdDifference | None:
-    """The difference without which most gold ids would match; None if there is none."""
+    """The difference without which most gold ids would match; None if no more would match than are equal."""
     some = _first(groups)
     alone = [_folded(some, (name,)) for name in FOLDS if name != "folder" or _one_side_has_no_folders(some)]
-    together = _fewest(some, _folded)
-    found = [*alone, together, _stripped(some, ()), _fewest(some, _stripped)]
+    folds = _folds_with_effect(some)
+    found = [*alone, _fewest(some, folds, _folded), _stripped(some, ()), _fewest(some, folds, _stripped)]
     best = min(found, key=lambda one: (-one.count, _cost(one)))
-    return best if best.count else None
+    return best if best.count > count_equal(some) else None
 
 
 def _first(groups: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Groups:
@@ -146,13 +148,25 @@ def _cost(found: IdDifference) -> int:
 
 def _folded(groups: Groups, folds: tuple[str, ...]) -> IdDifference:
     """The matches with these folds alone."""
-    return IdDifference(folds, count=_matches(_fold(groups, folds)), of=_size(groups))
+    return IdDifference(folds, count=count_equal(_fold(groups, folds)), of=_size(groups))
 
 
-def _fewest(groups: Groups, count: Callable[[Groups, tuple[str, ...]], IdDifference]) -> IdDifference:
-    """All harmless folds together, then without those that are not needed."""
-    best = count(groups, _HARMLESS)
-    for name in _HARMLESS if best.count else ():
+def _folds_with_effect(groups: Groups) -> tuple[str, ...]:
+    """The harmless folds that change any id, each applied after those before it."""
+    found: list[str] = []
+    for name in _HARMLESS:
+        folded = _fold(groups, (name,))
+        found += [name] if folded != groups else []
+        groups = folded
+    return tuple(found)
+
+
+def _fewest(
+    groups: Groups, folds: tuple[str, ...], count: Callable[[Groups, tuple[str, ...]], IdDifference]
+) -> IdDifference:
+    """All folds together, then without those that are not needed."""
+    best = count(groups, folds)
+    for name in folds if best.count else ():
         fewer = count(groups, tuple(fold for fold in best.folds if fold != name))
         best = fewer if fewer.count >= best.count and _cost(fewer) <= _cost(best) else best
     return best
@@ -165,7 +179,7 @@ def _fold(groups: Groups, folds: tuple[str, ...]) -> Groups:
     return groups
 
 
-def _matches(groups: Groups) -> int:
+def count_equal(groups: Groups) -> int:
     """The number of gold ids among the results of their query; an empty id matches nothing."""
     return sum(name in known for results, gold in groups for known in [{*results} - {""}] for name in gold)
 
@@ -186,7 +200,7 @@ def _stripped(groups: Groups, folds: tuple[str, ...]) -> IdDifference:
     for end, turn in (("prefix", 1), ("suffix", -1)):
         turned = [([name[::turn] for name in results], [name[::turn] for name in gold]) for results, gold in folded]
         for results, gold in (*_one_side(turned), *_two_sides(turned)):
-            count = _matches(_cut(turned, results, gold))
+            count = count_equal(_cut(turned, results, gold))
             least = _CERTAIN if results and gold else 1
             if (results or gold) and count >= least and count > best.count:
                 best = IdDifference(folds, end, results[::turn], gold[::turn], count, size)
@@ -213,13 +227,17 @@ def _common_prefix(names: Sequence[str]) -> str:
 def _one_side(groups: Groups) -> Iterable[tuple[str, str]]:
     """The part of the prefix of one side without which most of its ids are on the other side."""
     for side, prefix in enumerate(_common(groups)):
+        others = [{*group[1 - side]} - {""} for group in groups]
+        lengths = [{*map(len, known)} for known in others]
+        step = 1 + sum(len(group[side]) * len(own) for group, own in zip(groups, lengths, strict=True)) // _TRIED
         sizes = Counter(
             size
-            for group in groups
-            for known in [{*group[1 - side]} - {""}]
-            for name in group[side]
-            for size in range(1, len(prefix) + 1)
-            if name[size:] in known and not (name[size - 1].isdigit() and name[size].isdigit())  # not within a number
+            for group, known, own in zip(groups, others, lengths, strict=True)
+            for name in group[side][::step]
+            for size in (len(name) - length for length in own)
+            if 0 < size <= len(prefix)
+            and name[size:] in known
+            and not (name[size - 1].isdigit() and name[size].isdigit())  # not within a number
         )
         for size, _ in sizes.most_common(1):
             yield ("", prefix[:size]) if side else (prefix[:size], "")

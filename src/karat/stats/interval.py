@@ -11,7 +11,7 @@ any scores are close to two values with the same mean, variance and skewness. `b
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import asin, nan, pi, sin, sqrt
+from math import asin, isfinite, nan, pi, sin, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +21,8 @@ from karat.errors import BadArgument
 
 MIN_QUERIES = 5
 """The number of queries below which a mean has no interval."""
+_SEEN = 3
+"""The number of losses, or gains, whose largest one says how large they can be."""
 _STEPS, _FAR = 2_001, 9  # of the integral, and its range in standard deviations
 
 
@@ -45,8 +47,8 @@ def difference_intervals(
 ) -> dict[str, Interval]:
     """The interval of each mean difference, over the queries for which it is defined.
 
-    The assumed loss and gain are as large as the largest difference; but 1 as long as no query lost, or none gained.
-    With `bounded` they are always 1, which holds for any differences and is wider if all of them are small.
+    The assumed loss and gain are as large as the largest difference; but 1 as long as fewer than three queries lost,
+    or gained. With `bounded` they are always 1, which holds for any differences and is wider if all of them are small.
     """
     _check_level(level)
     return {
@@ -74,11 +76,10 @@ def _mean_interval(values: Floats, level: float) -> Interval:
 
 
 def _difference_interval(values: Floats, level: float, *, bounded: bool) -> Interval:
-    least, most = float(values.min(initial=0.0)), float(values.max(initial=0.0))
-    largest = max(-least, most)
+    largest = float(np.abs(values).max(initial=0.0))
     unknown = max(1.0, largest)
-    loss = largest if least < 0 and not bounded else unknown
-    gain = largest if most > 0 and not bounded else unknown
+    loss = largest if not bounded and np.count_nonzero(values < 0) >= _SEEN else unknown
+    gain = largest if not bounded and np.count_nonzero(values > 0) >= _SEEN else unknown
     return bounded_interval(values, -loss, gain, level)
 
 
@@ -87,6 +88,8 @@ def bounded_interval(values: Floats, worst: float, best: float, level: float) ->
     if len(values) < MIN_QUERIES:
         return Interval(nan, nan)
     moments, tail = _Moments.of(values), (1 - level) / 2
+    if not all(map(isfinite, moments)):
+        return Interval(nan, nan)
     low = moments.with_score(worst).quantile(tail)
     high = moments.with_score(best).quantile(1 - tail)
     return Interval(min(max(low, worst), moments.mean), max(min(high, best), moments.mean))
@@ -103,10 +106,11 @@ class _Moments(NamedTuple):
     @staticmethod
     def of(values: Floats) -> _Moments:
         ordered = np.sort(values)  # so that no digit depends on the order of the queries
-        mean = float(ordered.mean())
-        deviation = ordered - mean
-        square = deviation * deviation
-        return _Moments(len(ordered), mean, float(square.sum()), float((square * deviation).sum()))
+        with np.errstate(over="ignore", invalid="ignore"):  # infinite moments have no interval
+            mean = float(ordered.mean())
+            deviation = ordered - mean
+            square = deviation * deviation
+            return _Moments(len(ordered), mean, float(square.sum()), float((square * deviation).sum()))
 
     def with_score(self, score: float) -> _WeightedMean:
         """The distribution of the weighted mean of these scores and one more."""

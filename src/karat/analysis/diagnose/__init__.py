@@ -35,11 +35,6 @@ class Diagnosis(Result):
     """Checks that were not possible."""
 
     @property
-    def judged(self) -> int:
-        """The number of queries that were judged; the misses of the others are unknown."""
-        return len(self.run) - len(self.run.failures)
-
-    @property
     def causes(self) -> dict[Cause, int]:
         """The number of misses per cause, the most frequent first."""
         counts = {cause: sum(miss.cause == cause for miss in self.misses) for cause in CAUSES}

@@ -15,7 +15,7 @@ from karat.analysis.diagnose.miss import Finding, Missed
 from karat.analysis.diagnose.similar import judge_similarity, nearest
 from karat.judges.text import FOLD_LABELS, FOLDS, fold_space, folder
 from karat.run import Run
-from karat.run.stored_items import GoldText, Items, Retrieved
+from karat.run.stored_items import GoldText, Items, Range, Retrieved, common_range
 
 _HALF, _ID_WIDTH, _PARTS = 0.5, 60, 3
 _CUTOFFS = (10, 20, 50)
@@ -134,7 +134,7 @@ class Causes:
         for gold in case.gold if self._compares == "span" else ():
             if gold.start is None or not gold.text:
                 continue
-            others = [i for i, item in enumerate(case.retrieved) if not _overlap(gold, item)]
+            others = [i for i, item in enumerate(case.retrieved) if _overlap(gold, item) is None]
             others = others if first == np.inf else others[: self._missed.k]
             share, by = coverage(self.fold(gold.text), [case.query.folded[i] for i in others])
             if share < float(self._settings.get("coverage", _HALF)):
@@ -276,26 +276,24 @@ class Causes:
         return Finding("not retrieved", text + elsewhere)
 
 
-def _overlap(gold: GoldText, item: Retrieved) -> bool:
-    """True if a chunk has a part of a gold range; unknown ranges do not overlap."""
-    if gold.doc != item.doc or gold.start is None or gold.end is None or item.start is None or item.end is None:
-        return False
-    return gold.start < item.end and item.start < gold.end
+def _overlap(gold: GoldText, item: Retrieved) -> Range | None:
+    """The part of a gold range that a chunk has; None if it has none, or the ranges are unknown."""
+    shared = common_range(gold, item)
+    return shared if shared is not None and shared.start < shared.end else None
 
 
 def _gap(gold: GoldText, item: Retrieved) -> int | None:
     """The number of characters between a gold range and a chunk; None if they are not known."""
-    if gold.doc != item.doc or gold.start is None or gold.end is None or item.start is None or item.end is None:
-        return None
-    return max(gold.start - item.end, item.start - gold.end, 0)
+    shared = common_range(gold, item)
+    return None if shared is None else max(shared.start - shared.end, 0)
 
 
 def _pieces(gold: GoldText, items: Sequence[Retrieved]) -> Iterator[Piece]:
     """The pieces of a gold item that these chunks have, by their ranges or else by their texts."""
     for item in items:
-        if _overlap(gold, item):
-            start, end = max(gold.start or 0, item.start or 0), min(gold.end or 0, item.end or 0)
-            yield Piece(start, end, item.rank)
+        shared = _overlap(gold, item)
+        if shared is not None:
+            yield Piece(*shared, item.rank)
         elif gold.text and item.text:
             text, other = fold_space(gold.text), fold_space(item.text)
             yield from (Piece(own.start, own.start + own.size, item.rank) for own in passages(text, other))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import chain, compress
+from operator import eq
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,10 @@ from karat.judges.fuzzy import SCORERS, Scorer, lengths, similarities
 _NEAR = 0.8
 _OF_THRESHOLD = 0.9
 _AT_ONCE = 50_000
+_NEARLY = 1 - 1e-9
+"""The highest similarity of different texts: those that differ only in white space, or after the part compared."""
+_COMPARED = 10_000
+"""Characters of a text that are compared; the time of an edit distance is quadratic in them."""
 _MAX_COST = 10
 """The cost of a scorer, in edit distances, above which it is not used: there may be millions of pairs."""
 
@@ -76,8 +81,9 @@ def _nearest(wanted: Sequence[str], texts: Sequence[Sequence[str]], by: Similari
         likely &= by.scorer.bound(a, b) >= by.near
     if likely.any():
         chosen = likely.tolist()
-        pairs = list(compress(left, chosen)), list(compress(right, chosen))
-        similarity[likely] = similarities(by.scorer, *pairs, by.near)
+        one, other = ([text[:_COMPARED] for text in compress(side, chosen)] for side in (left, right))
+        same = np.fromiter(map(eq, compress(left, chosen), compress(right, chosen)), bool)
+        similarity[likely] = np.minimum(similarities(by.scorer, one, other, by.near), np.where(same, 1.0, _NEARLY))
     best: list[Nearest | None] = []
     for part in np.split(similarity, np.cumsum(lengths(texts))[:-1]):
         place = int(part.argmax()) if len(part) else 0

@@ -128,10 +128,10 @@ def check_leakage(tests: TestSet, documents: Documents | None) -> list[Problem]:
 
 
 def _whole_words(text: str, start: int, end: int) -> str:
-    """A range of a text without the parts of words at its ends."""
-    start = start if start == 0 else text.find(" ", start - 1, end) + 1 or start
-    end = end if end == len(text) else text.rfind(" ", start, end + 1)
-    return text[start:end]
+    """A range of a text without the parts of words at its ends; the range itself if it has no whole word."""
+    first = start if start == 0 else text.find(" ", start - 1, end) + 1 or start
+    last = end if end == len(text) else text.rfind(" ", first, end + 1)
+    return text[first : end if last < 0 else last] or text[start:end]
 
 
 def _document_text(gold: GoldRow, documents: Documents | None) -> str | None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
 from karat.conventions import Convention
 from karat.errors import InputError, shorten
 from karat.judges.corpus import Corpus, Document, Place
-from karat.judges.spans.cover import GoldInterval, Lengths, Overlap, QueryCoverage, RangeUnion, cover, shared
+from karat.judges.spans.cover import GoldAmount, GoldInterval, Lengths, Overlap, QueryCoverage, RangeUnion, cover
 from karat.judges.spans.quotes import Quote
 from karat.judges.text import fold_space
 from karat.samples import Field, Samples
@@ -118,13 +120,14 @@ class CoverageByRange:
         return (Note("no_shared_document", len(self._ids), examples=(names,)),)
 
     def _query(self, query: int, chunks: list[Passage], gold: list[GoldInterval]) -> QueryCoverage:
+        amount = GoldAmount(gold)
         docs = {interval.doc for interval in gold}
         overlaps: list[Overlap] = []
         read: list[float] = []
         unions: dict[str, RangeUnion] = {}
         seen: set[Passage] = set()
         for rank, chunk in enumerate(chunks, 1):
-            place = self._chunk_place(chunk, gold, self._ids[query], rank)
+            place = self._chunk_place(chunk, amount, self._ids[query], rank)
             if place is not None:
                 doc, start, end = place
                 read.append(self._add(unions, doc, start, end))
@@ -160,14 +163,14 @@ class CoverageByRange:
             self._tally("quotes_ambiguous" if found else "quotes_not_found", query, text)
         return found
 
-    def _chunk_place(self, chunk: Passage, gold: list[GoldInterval], query: str, rank: int) -> Range | None:
+    def _chunk_place(self, chunk: Passage, gold: GoldAmount, query: str, rank: int) -> Range | None:
         """The place of a chunk; if its text occurs several times, the place with most gold."""
         where = f'query "{query}", item {rank} of retrieved'
         if chunk.range is not None:
             self._check_range(chunk, chunk.range, where, query, "chunk_range_mismatch")
             return chunk.range
         corpus, text = self._searchable(chunk, where, "text")
-        docs = dict.fromkeys(interval.doc for interval in gold) if chunk.doc is None else [chunk.doc]
+        docs = gold.docs if chunk.doc is None else [chunk.doc]
         docs = [doc for doc in docs if doc in corpus]
         for doc in docs:
             if (doc, text) not in self._known:
@@ -175,9 +178,10 @@ class CoverageByRange:
         found = [(doc, *place) for doc in docs for place in self._known[doc, text]]
         if not found and docs and chunk.doc is not None:
             self._tally("chunks_not_found", query, text)
-        if len(found) > 1:
-            self._tally("chunks_ambiguous", query, text)
-        return max(found, key=lambda place: sum(_gold_in(place, interval) for interval in gold), default=None)
+        if len(found) <= 1:
+            return found[0] if found else None
+        self._tally("chunks_ambiguous", query, text)
+        return found[int(np.argmax(np.concatenate([gold.within(doc, self._known[doc, text]) for doc in docs])))]
 
     def _searchable(self, item: Passage, where: str, what: str) -> tuple[Corpus, str]:
         """The corpus, and the text to search in it."""
@@ -190,13 +194,16 @@ class CoverageByRange:
         """The overlaps of a chunk that occurs in no document, by the text that it shares with the gold."""
         overlaps: list[Overlap] = []
         folded = fold_space(chunk.text or "")
+        known: dict[str, list[Place]] = {}  # a quote may have many places
         for interval in gold:
             if self._corpus is None or interval.doc not in self._corpus or chunk.doc not in (None, interval.doc):
                 continue
-            text = Document(self._corpus[interval.doc].text[interval.start : interval.end])
-            quote = Quote(text.text)
-            for own in quote.shared(folded) if quote.text else ():
-                start, end = text.origin(own.start, own.end)
+            text = self._corpus[interval.doc].text[interval.start : interval.end]
+            if text not in known:
+                quote, document = Quote(text), Document(text)
+                shared = quote.shared(folded) if quote.text else []
+                known[text] = [document.origin(own.start, own.end) for own in shared]
+            for start, end in known[text]:
                 place = interval.start + start, interval.start + end
                 overlaps.append(Overlap(rank, interval.doc, *place, len(folded)))
         return overlaps
@@ -215,7 +222,3 @@ class CoverageByRange:
 
     def _tally(self, kind: str, query: str, text: str) -> None:
         self._tallies[kind].add(f"query {query}: {shorten(text)}")
-
-
-def _gold_in(place: Range, gold: GoldInterval) -> int:
-    return shared(place[1], place[2], gold) if place[0] == gold.doc else 0

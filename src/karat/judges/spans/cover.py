@@ -6,6 +6,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from karat._internal.arrays import Ints
 from karat._internal.display import percent
 from karat.judges.tokens import Tokenizer, TokenOffsets
 
@@ -118,6 +121,38 @@ class RangeUnion:
         first, last = bisect_right(self._ends, start), bisect_left(self._starts, end)
         for begin, stop in zip(self._starts[first:last], self._ends[first:last], strict=True):
             yield max(begin, start), min(stop, end)
+
+
+class GoldAmount:
+    """The length of the gold in ranges of documents; gold that overlaps counts several times."""
+
+    def __init__(self, gold: Iterable[GoldInterval]) -> None:
+        self._ranges: dict[str, list[tuple[int, int]]] = {}
+        for interval in gold:
+            self._ranges.setdefault(interval.doc, []).append((interval.start, interval.end))
+        self._ends: dict[str, list[Ints]] = {}
+
+    @property
+    def docs(self) -> list[str]:
+        """The documents with gold."""
+        return list(self._ranges)
+
+    def within(self, doc: str, places: Sequence[tuple[int, int]]) -> Ints:
+        """The length in each place of a document."""
+        at = np.array(places, np.int64).reshape(-1, 2)
+        if doc not in self._ranges:
+            return np.zeros(len(at), np.int64)
+        if doc not in self._ends:
+            self._ends[doc] = list(np.sort(np.array(self._ranges[doc], np.int64), axis=0).T)
+        starts, ends = self._ends[doc]
+        before = _passed(at, starts) - _passed(at, ends)
+        return before[:, 1] - before[:, 0]
+
+
+def _passed(at: Ints, sorted_offsets: Ints) -> Ints:
+    """For each place: the sum of its distances from all offsets before it."""
+    count = np.searchsorted(sorted_offsets, at)
+    return at * count - np.concatenate(([0], np.cumsum(sorted_offsets)))[count]
 
 
 def cover(gold: Sequence[GoldInterval], overlaps: Iterable[Overlap], measure: Measure, coverage: float) -> Coverage:

@@ -12,9 +12,9 @@ from karat._internal.arrays import Floats
 from karat._internal.display import number, plural, signed
 from karat.report.html.markup import Child, Element, Pool, data, h, pack, visible
 from karat.report.html.scores import headline
-from karat.report.marks import Range, gold_ranges, marked, stored_text
+from karat.report.marks import gold_ranges, marked, stored_text
 from karat.run import Run
-from karat.run.stored_items import GoldItem, GoldText, Hit, Items, Retrieved
+from karat.run.stored_items import GoldItem, GoldText, Hit, Items, Range, Retrieved
 
 _LONGEST = 700
 """Characters of a text that are shown."""
