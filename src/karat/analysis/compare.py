@@ -46,7 +46,10 @@ class Pair(NamedTuple):
     tied: int
     lost: int
     detectable: float
-    """The minimum detectable difference at 80 % power of a pair that is undecided; NaN if too few queries changed."""
+    """The minimum detectable difference at 80 % power of a pair that is undecided.
+
+    NaN if too few queries changed, and for the bounded test.
+    """
 
     def numbers(self) -> dict[str, float]:
         """The fields by name, without the runs."""
@@ -320,23 +323,27 @@ def _rows(parts: Sequence[Sequence[Mapping[str, Floats]]], kind: Test) -> list[l
             tests[key] = tests[key]._replace(p=p)
     return [
         [
-            _row(metric, [one[metric] for one in scores], {pair: tests[part, pair, metric] for pair in pairs})
+            _row(metric, [one[metric] for one in scores], {pair: tests[part, pair, metric] for pair in pairs}, kind)
             for metric in metrics
         ]
         for part, scores in enumerate(parts)
     ]
 
 
-def _row(metric: str, values: Sequence[Floats], tests: Mapping[tuple[int, int], Paired]) -> Row:
-    pairs = [Pair(i, j, *test[:7], _detectable(values[j] - values[i], test)) for (i, j), test in tests.items()]
+def _row(metric: str, values: Sequence[Floats], tests: Mapping[tuple[int, int], Paired], kind: Test) -> Row:
+    pairs = [Pair(i, j, *test[:7], _detectable(values[j] - values[i], test, kind)) for (i, j), test in tests.items()]
     first = pairs[0]
     means = tuple(mean_defined(column) for column in values)
     return Row(metric, means, *first[2:9], tests[0, 1].n, first.detectable, tuple(pairs))
 
 
-def _detectable(differences: Floats, test: Paired) -> float:
-    """The minimum detectable difference of a test without a significant result; NaN if the queries are too few."""
-    if test.p < ALPHA or test.n < min_queries(2, ALPHA):  # two-sided: twice the tests of a one-sided one
+def _detectable(differences: Floats, test: Paired, kind: Test) -> float:
+    """The minimum detectable difference of a test without a significant result; NaN if the queries are too few.
+
+    The formula is that of sign flips: a bounded test detects less, and has none.
+    """
+    few = test.n < min_queries(2, ALPHA)  # two-sided: twice the tests of a one-sided one
+    if kind == "bounded" or test.p < ALPHA or few:
         return nan
     least = detectable(float(np.nanstd(differences, ddof=1)), test.n)
     return least if 0 < least <= 1 else nan

@@ -81,7 +81,7 @@ def _model_argument(one: Field[Any]) -> Argument:
     ),
     *map(_model_argument, _MODEL_OPTIONS),
     argument(
-        "--price", metavar="IN,OUT", dest="prices", group=_MODELS,
+        "--price", metavar="IN,OUT", group=_MODELS,
         help="dollars per million tokens of prompts and of answers, such as 0.15,0.6",
     ),
     argument("--yes", action="store_true", group=_MODELS, help="do not ask for confirmation of the estimated cost"),
@@ -211,6 +211,10 @@ def _judge(options: Namespace) -> Judge:
     from karat.judges import find_judge
 
     settings = {one.name: getattr(options, one.name) for one in _MODEL_OPTIONS}
+    if options.price is not None:
+        if options.prices is not None:
+            raise BadArgument("--price and --prices exclude each other", hint=f"--price {options.price}")
+        settings["prices"] = options.price
     if all(value is None for value in settings.values()) and (judge := find_judge(options.judge)).model is None:
         return judge  # nothing of karat.llm is loaded
     from karat.judges.model_judge import judge_with_model

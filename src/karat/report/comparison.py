@@ -274,7 +274,8 @@ def _footnotes(comparison: Comparison) -> list[str]:
             notes.append(f"p is corrected for {len(rows)} metrics (Holm){but}.")
         if comparison.test == "bounded":
             notes.append("Bounded test: p and the intervals assume nothing about the differences.")
-        notes += _detectable(rows)
+        else:
+            notes += _detectable(rows)
     for fields, slices in comparison.slices.items():
         over = plural(len(slices), "slice", "slices")
         if len(comparison.names) > 2:
@@ -283,7 +284,8 @@ def _footnotes(comparison: Comparison) -> list[str]:
             over += f" × {len(rows)} metrics"
         but = ", the intervals are not" * any(map(_has_interval, slices.values()))
         notes.append(f"By {fields}: the tests are corrected for {over} (Holm){but}.")
-        notes += few_queries([min(row.n for row in found) for found in slices.values()])
+        defined = {row.metric: [found[i].n for found in slices.values()] for i, row in enumerate(rows)}
+        notes += few_queries(defined, [max(row.n for row in found) for found in slices.values()])
     return [*notes, *remarks(comparison)]
 
 

@@ -47,7 +47,9 @@ def csv(slices: Slices) -> str:
 
 def remarks(slices: Slices) -> list[str]:
     """The number of slices without intervals."""
-    return few_queries([len(run) for run in slices.values()])
+    runs = list(slices.values())
+    defined = {name: [len(run) - run.undefined[name] for run in runs] for name in runs[0].scores}
+    return few_queries(defined, list(map(len, runs)))
 
 
 def _header(slices: Slices) -> list[str]:

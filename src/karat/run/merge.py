@@ -87,9 +87,19 @@ def merge_parts(parts: Sequence[Run]) -> Run:
 
 
 def _merge_notes(each: Sequence[Sequence[Note]], parts: Sequence[Run]) -> tuple[Note, ...]:
-    """The notes of all parts; a hint for parts in which nothing matched is dropped if something matched in another."""
-    some = any(len(part.all_hits) for part in parts)
-    return tuple(note for note in merge_notes(each) if not (some and note.kind == "nothing_matched"))
+    """The notes of all parts, except those that are true of a part but not of the whole."""
+    untrue = {"nothing_matched"} if any(len(part.all_hits) for part in parts) else set()
+    if len(parts) > 1 and not _is_sample(each):
+        untrue.add("sample_judged")
+    return tuple(note for note in merge_notes(each) if note.kind not in untrue)
+
+
+def _is_sample(each: Sequence[Sequence[Note]]) -> bool:
+    """True if every part is a random sample of its queries, and their shares are equal to within one query."""
+    samples = [note for notes in each for note in notes if note.kind == "sample_judged"]
+    share = sum(note.count for note in samples) / max(sum(note.of for note in samples), 1)
+    fair = (not note.details["free"] and abs(note.count - share * note.of) < 1 for note in samples)
+    return len(samples) == len(each) and all(fair)
 
 
 def _column(columns: Sequence[Sequence[Any] | None], parts: Sequence[Run]) -> list[Any] | None:

@@ -129,6 +129,14 @@ def no_item_column(columns: Sequence[str], place: str) -> InputError:
     return InputError(problem, got=list(columns)[:9], hint=hint)
 
 
+def id_column(columns: Sequence[str]) -> str | None:
+    """The column with the query ids, if there is one; columns of an unknown tool are read as karat's."""
+    if is_long(columns):
+        return long_column(columns, "query")
+    fields = (dialect_of(columns) or KARAT).fields
+    return next((name for name in columns if fields.get(name) == "id"), None)
+
+
 def no_column(expected: str, columns: Sequence[str], place: str) -> InputError:
     """The error for a missing column, which suggests the column with the most similar name."""
     if expected in columns:
