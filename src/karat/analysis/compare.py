@@ -152,7 +152,7 @@ class Comparison(Result):
         changes = {name: after[name] - values for name, values in before.items()}
         if metric is None:
             metric = next((row.metric for row in self.rows if row.won or row.lost), self.rows[0].metric)
-        (name,) = _chosen(metric, list(changes))[:1]
+        (name,) = chosen_metrics(metric, list(changes), "metric in every run")[:1]
         rows = largest_changes(changes, name, limit)
         return [query_change(self.runs[0], self.runs[1], self.ids[row], name) for row in rows]
 
@@ -275,21 +275,21 @@ def _columns(runs: Sequence[Run], names: Sequence[str], metrics: Any) -> tuple[l
         have = "; ".join(f"{name}: {', '.join(run.scores)}" for name, run in zip(names, runs, strict=True))
         raise BadArgument("the runs have no metric in common", got=have, hint="karat eval with the same metrics")
     if metrics is not None:
-        return _chosen(metrics, common), []
+        return chosen_metrics(metrics, common, "metric in every run"), []
     alone = [[metric for metric in run.scores if metric not in common] for run in runs]
     named = [(name, own) for name, own in zip(names, alone, strict=True) if own]
     return common, [Note("metrics_not_shared", len(own), details={"run": name, "metrics": own}) for name, own in named]
 
 
-def _chosen(metrics: Any, common: list[str]) -> list[str]:
+def chosen_metrics(metrics: Any, known: Sequence[str], kind: str) -> list[str]:
     """The requested metrics as they are spelled in the runs."""
     try:
         requested = [name for metric in parse_all(metrics) for name, _ in metric.columns]
     except KaratError:  # a custom metric may be in the file without being defined here
         requested = metrics.split() if isinstance(metrics, str) else [str(metric) for metric in metrics]
     for name in requested:
-        if name not in common:
-            raise unknown("metric in every run", name, common, "one of: " + ", ".join(common))
+        if name not in known:
+            raise unknown(kind, name, known, "one of: " + ", ".join(known))
     return list(dict.fromkeys(requested))
 
 

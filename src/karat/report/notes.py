@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from karat._internal.display import plural, sanitize
+from karat._internal.display import cut_name, plural, sanitize
 from karat.metrics import METRICS
 from karat.run import Run
 from karat.samples.id_differences import IdDifference
@@ -134,7 +134,7 @@ def _undefined(run: Run, *, ids: bool) -> list[str]:
 
 def listed(ids: Sequence[str]) -> str:
     """The first ids, and the number of the others."""
-    shown = ", ".join(sanitize(query, 40) for query in ids[:_IDS_SHOWN])
+    shown = ", ".join(cut_name(query, 40) for query in ids[:_IDS_SHOWN])
     return shown if len(ids) <= _IDS_SHOWN else f"{shown} and {len(ids) - _IDS_SHOWN:,} more"
 
 
@@ -220,7 +220,7 @@ def _order_kept(note: Note, run: Run) -> str:
         listed, by_score = (f"{sums[order] / sums['queries']:.3f}" for order in ("listed", "by_score"))
         change = f"stay {listed}" if listed == by_score else f"be {by_score} instead of {listed}"
         effect = f"{'their' if count > 1 else 'its'} {metric} would {change}"
-    return f'{have} scores {how}: the order is kept. Sorted by score (order="score"), {effect}.'
+    return f'{have} scores {how}: the order is kept. Sorted by score (order="score", --order score), {effect}.'
 
 
 @sentence("ties_by_id")
@@ -304,7 +304,7 @@ def _ranges_missing(note: Note, run: Run) -> str:
     verb = "have" if len(sides) > 1 else "has"
     return (
         f"Compared by text, because {' and '.join(sides)} {verb} no ranges. "
-        "Text that two chunks share counts twice as read (corpus=… finds the ranges)."
+        "Text that two chunks share counts twice as read (spans(corpus=…) finds the ranges)."
     )
 
 
@@ -371,7 +371,8 @@ def _nothing_matched(note: Note, run: Run) -> str:
     hints = {
         "documents": plural(note.count, "gold id is a document", "gold ids are documents")
         + ' of retrieved chunks: try at="doc"',
-        "contains": f"{note.count:,} of {note.of:,} gold texts are inside retrieved texts: try the judge contains",
+        "contains": f"{note.count:,} of {note.of:,} gold texts looked at are inside retrieved texts: "
+        "try the judge contains",
         "ids": "no gold id was retrieved for its query. If the corpus was chunked again, the chunk ids changed; "
         "gold given as texts or documents survives that (docs/judges.md)",
         "texts": "the gold looks like ids, and this judge compares texts: try the judge ids",

@@ -32,6 +32,11 @@ def comparison_remarks(comparison: Comparison) -> list[str]:
             f"{', '.join(unsure)}: p < {ALPHA:g}, yet the interval contains 0. p assumes that gains and losses are "
             "alike; the interval also allows for larger ones than were seen."
         )
+    lines += [
+        f"{name}: {run.judged:,} of {plural(len(run), 'query was', 'queries were')} judged."
+        for name, run in zip(comparison.names, comparison.runs, strict=True)
+        if run.judged < len(run)
+    ]
     for undefined in sorted({len(comparison) - row.n for row in rows} - {0}):
         names = [row.metric for row in rows if len(comparison) - row.n == undefined]
         which = "" if len(names) == len(rows) else f" for {', '.join(names)}"

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Ints, starts
-from karat._internal.display import sanitize
+from karat._internal.display import cut_name, sanitize
 from karat.errors import BadArgument, InputError
 from karat.hits.combine import concat
 from karat.run.file import load
@@ -192,7 +192,7 @@ def _parts(runs: Any) -> list[_Part]:
     parts = []
     for number, run in enumerate(runs, 1):
         if isinstance(run, str | PathLike):
-            parts.append(_Part(sanitize(Path(run).name, _SHOWN), load(run)))
+            parts.append(_Part(cut_name(Path(run).name, _SHOWN), load(run)))
         elif isinstance(run, Run):
             parts.append(_Part(f"part {number}", run))
         else:
@@ -232,7 +232,7 @@ def _check_distinct(parts: Sequence[_Part]) -> None:
         for query in part.run.ids:
             if query in seen:
                 where = f"{seen[query]} and {part.name}" if seen[query] != part.name else f"{part.name} twice"
-                raise BadArgument(f'the query "{sanitize(query, _SHOWN)}" is in {where}; each must be in one part only')
+                raise BadArgument(f'the query "{cut_name(query, _SHOWN)}" is in {where}; each must be in one part only')
             seen[query] = part.name
 
 

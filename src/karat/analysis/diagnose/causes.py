@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Ints
-from karat._internal.display import percent, plural, sanitize
+from karat._internal.display import cut_name, percent, plural
 from karat._internal.overlap import Piece, consecutive, coverage, occurrence, passages
 from karat.analysis.diagnose.miss import Finding, Missed
 from karat.analysis.diagnose.similar import judge_similarity, nearest
@@ -211,7 +211,7 @@ class Causes:
             if best is None or number in found:
                 continue
             item = items[best.place]
-            which = f"rank {item.rank}" + (f', id "{sanitize(item.id, _ID_WIDTH)}",' if item.id else "")
+            which = f"rank {item.rank}" + (f', id "{cut_name(item.id, _ID_WIDTH)}",' if item.id else "")
             required = "" if by.threshold is None else f"; the judge requires {by.threshold:g}"
             similarity = f"{min(best.similarity, 0.99):.2f}"
             text = (
