@@ -189,7 +189,7 @@ def limited(size, *command, cwd):
     """Run karat with files of at most this size, as on a full disk."""
     limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))  # noqa: E731
     program = [sys.executable, "-m", "karat", *command]
-    return subprocess.run(program, capture_output=True, text=True, check=False, cwd=cwd, preexec_fn=limit)  # noqa: PLW1509
+    return subprocess.run(program, capture_output=True, text=True, check=False, cwd=cwd, preexec_fn=limit)
 
 
 def test_a_full_disk_loses_no_answers(folder, monkeypatch):
@@ -303,7 +303,9 @@ def test_the_summary_of_a_step_is_appended_to_anywhere(folder, monkeypatch):
 def test_an_empty_export_replaces_nothing(folder, capsys):
     assert main(["cache", "export", "--cache", "cache", "-o", "answers.jsonl"]) == 0
     old = Path("answers.jsonl").read_text()
-    assert "answers.jsonl is not replaced" in refused(capsys, "cache", "export", "--cache", "typo", "-o", "answers.jsonl")
+    assert "answers.jsonl is not replaced" in refused(
+        capsys, "cache", "export", "--cache", "typo", "-o", "answers.jsonl"
+    )
     assert Path("answers.jsonl").read_text() == old
 
 

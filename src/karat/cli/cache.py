@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from karat._internal.display import bold, heading, paragraph, plural, sanitize, text_table
 from karat._internal.output import check_outputs, text_file
 from karat._internal.progress import confirm
+from karat._internal.writers import put
 from karat.cli import argument, command, say
 from karat.errors import BadArgument
 
@@ -46,7 +47,7 @@ def _cache(options: Namespace) -> int:
     check_outputs({"-o": options.output}, [path, f"{path}-wal", f"{path}-shm"])
     cache, done = Cache(path) if path.exists() else None, True
     if options.action == "info":
-        print(described(cache, path))
+        put(described(cache, path))
     elif options.action == "clear":
         done, message = cleared(cache, model=options.model, sure=options.yes)
         say(message)
@@ -57,7 +58,7 @@ def _cache(options: Namespace) -> int:
         say(exported(cache, target))
     else:
         for line in cache.export() if cache else ():
-            print(line)
+            put(line)
     return 0 if done else 1
 
 

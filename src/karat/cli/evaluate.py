@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from karat._internal.display import paragraph, plural
 from karat._internal.model_settings import DEFAULT_CACHE, ModelSettings
+from karat._internal.writers import put
 from karat.cli import RUN, Argument, argument, command, emit, format_argument, say
 from karat.errors import BadArgument, KaratError, NotJudged, RunFileError
 
@@ -131,7 +132,7 @@ def _eval(options: Namespace) -> int:
     interrupted = called is not None and called.interrupted
     _emit_and_save(run, options, called, partial=interrupted or not run.enough_judged(least))
     if called is not None:
-        print(paragraph(called.usage(), "  ", "", stream=sys.stderr), file=sys.stderr)
+        put(paragraph(called.usage(), "  ", "", stream=sys.stderr), sys.stderr)
     if interrupted:
         return _INTERRUPTED
     _check_judged(run, least)
@@ -199,7 +200,7 @@ def _emit_and_save(run: Run, options: Namespace, judge: ModelJudge | None = None
     if problem:
         raise RunFileError("\n".join([problem.problem, *_cached(judge)]), hint="-o /another/folder/run.parquet")
     if target and form == "table":
-        print()
+        put()
         say(f"Saved to {target}")
 
 
@@ -307,10 +308,17 @@ def load(name: str) -> ModuleType:
 
 
 def _load_module(name: str) -> ModuleType:
+    """An installed module; one of the current folder has to be named as a file, since others there are not imported."""
     from importlib import import_module
+    from pathlib import Path
 
-    sys.path.insert(0, "")
-    return import_module(name)
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        file = Path(*name.split(".")).with_suffix(".py")
+        if error.name and f"{name}.".startswith(f"{error.name}.") and file.is_file():
+            raise BadArgument(f"no installed module {name}; a file is named by its path", hint=f"./{file}") from None
+        raise
 
 
 def _load_file(name: str) -> ModuleType:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from karat._internal.output import Terminated, check_outputs, is_special, write_text
+from karat._internal.writers import put
 from karat.cli import on_github
 from karat.errors import BadArgument, KaratError, first_line
 
@@ -73,7 +74,8 @@ class GateFiles:
 
     def write(self, junit: str, markdown: str, annotations: Sequence[str], outputs: str) -> KaratError | None:
         """Write each file, and annotations to standard error, so that --format json stays JSON; return a problem."""
-        print(*annotations, sep="\n", end="\n" * bool(annotations), file=sys.stderr, flush=True)
+        put("".join(f"{line}\n" for line in annotations), sys.stderr, end="", commands=True)
+        sys.stderr.flush()
         texts = {"--junit": junit, "--markdown": markdown, _SUMMARY: markdown, _OUTPUT: outputs}
         problem = None
         for option, path in {**self._replaced, **self._appended}.items():

@@ -6,6 +6,7 @@ import sys
 from argparse import Namespace
 
 from karat._internal.output import check_outputs
+from karat._internal.writers import put
 from karat.cli import argument, command, program, say
 from karat.errors import BadArgument, KaratError
 
@@ -29,7 +30,7 @@ def _demo(options: Namespace) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         check_outputs({str(file): file for file in screen.files(folder)})
-        print(screen.show(program(), folder))
+        put(screen.show(program(), folder))
         kept = screen.write(folder, force=options.force)
     except (OSError, ValueError) as error:
         if isinstance(error, KaratError):
