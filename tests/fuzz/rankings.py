@@ -1,4 +1,4 @@
-"""Random and hostile rankings and gold: a sentence, or the scores of a slow twin; and random data sets in pytrec_eval."""
+"""Hostile rankings and gold: a sentence, or the scores of a slow twin. Random data sets: those of pytrec_eval."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ _GOOD = (
 )
 _WHOLE = (1, 2, -3, 10**30, 1.0, 2.0, np.int64(1), np.int8(2), np.float32(2), np.str_("a"), Fraction(2, 1))
 _HOSTILE = (
-    None, True, False, np.True_, nan, inf, 1.5, np.float64(nan), 1j, b"a", (), ("a",), ("a", 1.0), ["a"], {}, {"id": "a"},
-    {"text": "a"}, {"id": None}, {"id": 1.5}, {"id": "a", "score": "x"}, {"doc": "d", "start": 3, "end": 1}, object(),
+    None, True, False, np.True_, nan, inf, 1.5, np.float64(nan), 1j, b"a", (), ("a",), ("a", 1.0), ["a"], {},
+    {"id": "a"}, {"text": "a"}, {"id": None}, {"id": 1.5}, {"id": "a", "score": "x"}, {"doc": "d", "start": 3, "end": 1}, object(),
     10**5000, Fraction(10**400), Decimal(1), set(), range(2), np.array(["a"]), len,
 )  # fmt: skip
 _NUMBERS = (
@@ -112,18 +112,18 @@ def _hashable(item: object) -> bool:
 
 def _ranked(given: Any) -> list[str] | None:
     """The ids of a ranking, best first; None if karat must refuse it."""
-    keys = [_key(item) for item in given]
-    if None in keys:
+    keys = [key for item in given if (key := _key(item)) is not None]
+    if len(keys) < len(given):
         return None
     if not isinstance(given, Mapping):
-        return keys  # type: ignore[return-value]
-    scores = [_number(score) for score in given.values()]
-    if None in scores:
+        return keys
+    scores = [number for score in given.values() if (number := _number(score)) is not None]
+    if len(scores) < len(keys):
         return None
     with np.errstate(over="ignore"):
-        single = [float(np.float32(score)) for score in scores]  # type: ignore[arg-type]
-    by_id = sorted(zip(keys, single, strict=True), key=lambda pair: pair[0], reverse=True)  # type: ignore[arg-type]
-    return [key for key, _ in sorted(by_id, key=lambda pair: -pair[1])]  # type: ignore[misc]
+        single = [float(np.float32(score)) for score in scores]
+    by_id = sorted(zip(keys, single, strict=True), reverse=True)
+    return [key for key, _ in sorted(by_id, key=lambda pair: -pair[1])]
 
 
 def _oracle(ranking: list[str], gold: dict[str, float]) -> list[float]:
@@ -184,9 +184,11 @@ def rankings(random: Random, folder: Path) -> str:
     if run is None:
         raise Fault(f"refused, though every item is an id: {retrieved!r} {gold!r}")
     for row, (ranking, own) in enumerate(zip(expected, wanted, strict=True)):
+        assert ranking is not None
+        assert own is not None
         found = [run.scores[name][row] for name in NAMES]
-        if not np.allclose(found, _oracle(ranking, own), rtol=0, atol=1e-9, equal_nan=True):  # type: ignore[arg-type]
-            raise Fault(f"{found} instead of {_oracle(ranking, own)}: {retrieved[row]!r} {gold[row]!r}")  # type: ignore[arg-type]
+        if not np.allclose(found, _oracle(ranking, own), rtol=0, atol=1e-9, equal_nan=True):
+            raise Fault(f"{found} instead of {_oracle(ranking, own)}: {retrieved[row]!r} {gold[row]!r}")
     return "equal"
 
 
@@ -219,7 +221,8 @@ def _must_be_refused(run: karat.Run | None, retrieved: list[Any], gold: list[Any
 
 
 MEASURES = {
-    "recall@5": "recall_5", "precision@5": "P_5", "ndcg@5": "ndcg_cut_5", "ndcg": "ndcg", "ap": "map", "rr": "recip_rank",
+    "recall@5": "recall_5", "precision@5": "P_5", "ndcg@5": "ndcg_cut_5",
+    "ndcg": "ndcg", "ap": "map", "rr": "recip_rank",
 }  # fmt: skip
 
 
@@ -235,8 +238,8 @@ def against_pytrec_eval(random: Random, folder: Path) -> str:
     )
     retrieved, gold = {}, {}
     for query in map(str, range(random.randrange(1, 8))):
-        own = random.sample(docs, random.randrange(1, len(docs) + 1))
-        retrieved[query] = {doc: float(random.choice(values)) for doc in own}
+        some = random.sample(docs, random.randrange(1, len(docs) + 1))
+        retrieved[query] = {doc: float(random.choice(values)) for doc in some}
         judged = random.sample(docs, random.randrange(1, min(len(docs), 9) + 1))
         gold[query] = {doc: random.choice((0, 1, 1, 2, 3)) for doc in judged} | {judged[0]: 1}
     theirs = pytrec_eval.RelevanceEvaluator(gold, set(MEASURES.values())).evaluate(retrieved)

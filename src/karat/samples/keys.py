@@ -100,7 +100,7 @@ def are_usual(types: set[type], column: Sequence[Iterable[Any]]) -> bool:
     if int not in types or not types <= {str, int}:
         return types <= {str}
     flat = chain.from_iterable(column)
-    numbers = flat if types == {int} else (item for item in flat if isinstance(item, int))
+    numbers: Iterable[int] = flat if types == {int} else (item for item in flat if isinstance(item, int))
     return max(map(int.bit_length, numbers)) < _TOO_LARGE.bit_length()
 
 
