@@ -39,8 +39,8 @@ _GOOD = (
 )
 _WHOLE = (1, 2, -3, 10**30, 1.0, 2.0, np.int64(1), np.int8(2), np.float32(2), np.str_("a"), Fraction(2, 1))
 _HOSTILE = (
-    None, True, False, np.True_, nan, inf, 1.5, np.float64(nan), 1j, b"a", (), ("a",), ("a", 1.0), ["a"], {},
-    {"id": "a"}, {"text": "a"}, {"id": None}, {"id": 1.5}, {"id": "a", "score": "x"}, {"doc": "d", "start": 3, "end": 1},
+    None, True, False, np.True_, nan, inf, 1.5, np.float64(nan), 1j, b"a", (), ("a",), ("a", 1.0), ["a"], {"id": "a"},
+    {"text": "a"}, {"id": None}, {"id": 1.5}, {"id": "a", "score": "x"}, {"doc": "d", "start": 3, "end": 1},
     object(), 10**5000, Fraction(10**400), Decimal(1), set(), range(2), np.array(["a"]), len,
 )  # fmt: skip
 _NUMBERS = (
