@@ -15,6 +15,7 @@ from glob import glob, has_magic
 from pathlib import Path
 from shlex import quote
 from threading import current_thread, main_thread
+from traceback import clear_frames
 from typing import Any, BinaryIO, NoReturn, TextIO
 
 from karat._internal.display import no_ci_marks, valid_utf8
@@ -48,6 +49,7 @@ def clean_exit() -> Iterator[None]:
     except Terminated as end:
         if not handled:
             raise
+        clear_frames(end.__traceback__)  # closes generators that have temporary files
         signal.signal(end.args[0], signal.SIG_DFL)
         signal.raise_signal(end.args[0])
     finally:
@@ -199,6 +201,20 @@ def _temporary(target: Path) -> Iterator[BinaryIO]:
                 yield file
         finally:
             temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A new folder in TMPDIR, deleted at the end; unlike that of `tempfile`, also if a signal comes as it is made."""
+    from shutil import rmtree
+    from tempfile import gettempdir
+
+    folder = Path(gettempdir(), f"karat-{os.urandom(8).hex()}")
+    try:
+        folder.mkdir(mode=0o700)
+        yield folder
+    finally:
+        rmtree(folder, ignore_errors=True)
 
 
 def _may_replace(target: Path, old: os.stat_result) -> bool:

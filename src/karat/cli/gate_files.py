@@ -90,9 +90,9 @@ class GateFiles:
 
     def _replace(self, option: str, path: str, text: str) -> None:
         """Write a file. If that fails, delete the one of an earlier gate: it must not pass for this one."""
-        check_outputs({option: path}, self._read)
-        self._check_replaceable(option, path)
         try:
+            check_outputs({option: path}, self._read)
+            self._check_replaceable(option, path)
             write_text(path, text)
         except BadArgument:
             if is_of_gate(path):

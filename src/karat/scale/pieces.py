@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gzip
-import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from karat._internal.output import temporary_folder
 from karat._internal.progress import Progress
 from karat.errors import InputError, Unavailable, first_line
 from karat.samples.files import decode_lines, form_of, read_errors, scan
@@ -230,7 +230,7 @@ def by_query(frames: Iterable[pl.DataFrame], query: str, parts: int, limits: Mem
     """The same rows in several parts by a hash of their query, through temporary files; parts keep the order."""
     import polars as pl
 
-    with tempfile.TemporaryDirectory(prefix="karat-") as folder:
+    with temporary_folder() as folder:
         files: list[list[Path]] = [[] for _ in range(parts)]
         for number, frame in enumerate(frames):
             ids = ids_of(frame[query])
@@ -240,7 +240,7 @@ def by_query(frames: Iterable[pl.DataFrame], query: str, parts: int, limits: Mem
                 .partition_by("__part", maintain_order=True, include_key=False, as_dict=True)
                 .items()
             ):
-                file = Path(folder) / f"{place}-{number}.arrow"
+                file = folder / f"{place}-{number}.arrow"
                 _write(rows, file)
                 files[place].append(file)
         for own_files in files:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from multiprocessing.resource_tracker import ensure_running
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -89,7 +90,7 @@ class Workers:
 
     def __enter__(self) -> Self:
         context = mp.get_context("spawn")
-        with _safe_path():
+        with _safe_path(), _no_interrupt():
             for _ in range(self._jobs):
                 ours, theirs = context.Pipe()
                 process = context.Process(target=_work, args=(theirs, self._plan), daemon=True)
@@ -193,6 +194,20 @@ def _safe_path() -> Iterator[None]:
         os.environ.pop("PYTHONSAFEPATH")
         if before is not None:
             os.environ["PYTHONSAFEPATH"] = before
+
+
+@contextmanager
+def _no_interrupt() -> Iterator[None]:
+    """Delay Ctrl-C; processes that are started in the block never get it, not even while they import their modules."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    ensure_running()  # which ends the delay
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _NoTerminal(io.TextIOBase):
