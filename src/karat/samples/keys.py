@@ -101,7 +101,8 @@ def are_usual(types: set[type], column: Sequence[Iterable[Any]]) -> bool:
         return types <= {str}
     flat = chain.from_iterable(column)
     numbers: Iterable[int] = flat if types == {int} else (item for item in flat if isinstance(item, int))
-    return max(map(int.bit_length, numbers)) < _TOO_LARGE.bit_length()
+    longest: int = max(map(int.bit_length, numbers))
+    return longest < _TOO_LARGE.bit_length()
 
 
 def check_items(column: Sequence[Iterable[Any]], where: Where, field: str) -> None:
