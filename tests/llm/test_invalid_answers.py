@@ -56,7 +56,8 @@ def test_an_endpoint_that_turns_bad_later_is_stopped_and_no_answer_is_lost(act, 
     with Server(script) as server:
         engine = Engine(server.model(), cache=None, concurrency=concurrency, retries=retries, backoff=0)
         found = values(engine.ask(questions(400)))
-    assert len(turned) <= MAX_INVALID * (retries + 1) + concurrency
+    # Those in flight count twice: when it turns bad, good answers may still arrive, and when it is stopped.
+    assert len(turned) <= MAX_INVALID * (retries + 1) + 2 * concurrency
     assert sum(value.startswith("q") for value in found) == 50
     assert "calls failed in a row; the last: " in found[-1]
 

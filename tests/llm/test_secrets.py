@@ -164,7 +164,7 @@ def test_header_values_of_a_client_are_secrets():
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-@pytest.mark.parametrize("where", ["port", "host", "scheme", "relative"])
+@pytest.mark.parametrize("where", ["port", "host", "scheme", "relative", "invalid", "user"])
 def test_redirects_to_elsewhere_are_refused(status, where, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", CANARY)
     with Server() as other, Server() as server:
@@ -172,12 +172,12 @@ def test_redirects_to_elsewhere_are_refused(status, where, monkeypatch):
             "port": f"{other.url}/chat/completions?key={CANARY}",
             "host": f"http://localhost:{server.port}/v1/chat/completions",
             "scheme": f"https://127.0.0.1:{server.port}/v1/chat/completions",
+            "invalid": "http://[",
+            "user": f"http://{CANARY}:{CANARY}@localhost:{server.port}/v1",
             "relative": f"//127.0.0.1:{other.port}/v1/chat/completions",
         }[where]
         server.script = lambda call: Act(status=status, headers={"location": target})
-        with pytest.raises(
-            NotJudged, match=rf"redirects to another address \({status}\), which is refused: http"
-        ) as error:
+        with pytest.raises(NotJudged, match=rf"redirects \({status}\), which is refused: to ") as error:
             Engine(server.model(), cache=None).ask([request("x")])
         assert (other.count, server.count) == (0, 1)
         assert CANARY not in "".join(traceback.format_exception(error.value))
@@ -221,6 +221,23 @@ def test_a_function_that_leaks_its_key(monkeypatch, caplog):
 def test_a_key_in_a_name_is_refused_and_not_quoted(text):
     with pytest.raises(KaratError, match=r"keys|key_env") as caught:
         find_model(text)
+    assert CANARY not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize(
+    "judge",
+    [
+        "relevance(openai(m, base_url=http://user:{}@h/v1)",
+        "relevance(m, base_url=http://user:{}@h/v1, base_url=x)",
+        "http://user:{}@h/v1",
+        "relevance(m, base_url=ftp://user:{}@h)",
+        "relevance(m, base_url=user:{}@h/v1)",
+        "relevance(m, base_url=http://user:{}@h/v1)",
+    ],
+)
+def test_a_password_in_a_judge_is_not_quoted(judge):
+    with pytest.raises(KaratError) as caught:
+        karat.evaluate([], judge=judge.format(CANARY))
     assert CANARY not in "".join(traceback.format_exception(caught.value))
 
 

@@ -16,6 +16,7 @@ from threading import RLock
 from typing import Any, NamedTuple, TypeVar
 
 from karat._internal.model_settings import DEFAULT_CACHE
+from karat._internal.output import escape_json
 from karat.errors import BadArgument
 from karat.llm.budget import MOST_TOKENS, is_count
 from karat.llm.model import Reply
@@ -132,7 +133,7 @@ class Cache:
                 values = dict(zip(_FIELDS, row, strict=True))
                 with suppress(ValueError, TypeError, RecursionError):
                     values["answer"] = json.loads(values["answer"])
-                yield json.dumps(secrets.clean(values), default=repr)
+                yield escape_json(json.dumps(secrets.clean(values), default=repr))
             after = rows[-1][0]
 
     def __del__(self) -> None:

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-from karat._internal.display import valid_utf8
+from karat._internal.display import sanitize, valid_utf8
 from karat._internal.grammar import parse_call, write
 from karat.errors import BadArgument, Unavailable, nearest, unknown
 from karat.llm.faults import Fault, fault_of, message_of
@@ -199,8 +199,8 @@ def _address(given: str | None, *, azure: bool) -> str:
     except (ValueError, AttributeError, TypeError):
         wrong = True
     if wrong:
-        shown = Secrets().message(str(address))
-        raise BadArgument("base_url is not an address", got=shown, hint="http://localhost:8000/v1")
+        shown = {} if "@" in str(address) else {"got": address}  # it may be a password
+        raise BadArgument("base_url is not an address", **shown, hint="http://localhost:8000/v1")
     if parts.username or parts.password or parts.query or parts.fragment:  # not shown: it may be a key
         raise BadArgument("base_url must be only an address; keys come from the environment", hint="key_env=NAME")
     return address.rstrip("/")
@@ -251,9 +251,15 @@ async def _check_response(response: Any) -> None:
     """Refuse a redirect to elsewhere, which would get the texts and perhaps the key, and a body that never ends."""
     target = response.headers.get("location")
     if target and 300 <= response.status_code < 400:
-        here, there = _origin(str(response.request.url)), _origin(str(response.request.url.join(target)))
-        if here != there or response.status_code not in _FOLLOWED:
-            halt = f"the endpoint redirects to another address ({response.status_code}), which is refused: {there}"
+        here = response.request.url
+        try:
+            there = here.join(target)
+            shown = f"{there.scheme}://{there.netloc.decode().rpartition('@')[2]}"  # the rest may hold a key
+            elsewhere = (there.scheme, there.host, there.port) != (here.scheme, here.host, here.port)
+        except Exception:  # noqa: BLE001  # the client has its own errors for invalid addresses
+            elsewhere, shown = True, "an invalid address"
+        if elsewhere or response.status_code not in _FOLLOWED:
+            halt = f"the endpoint redirects ({response.status_code}), which is refused: to {sanitize(shown, 80)}"
             raise Fault(halt, halt=halt)
     parts, size = [], 0
     async for part in response.aiter_bytes():
@@ -263,12 +269,6 @@ async def _check_response(response: Any) -> None:
             cause = f"the endpoint returned more than {MAX_BODY:,} bytes"
             raise Fault(cause, retry=True, invalid=True, paid=Usage())
     response._content = b"".join(parts)  # noqa: SLF001  # as the client's own reading, which has no limit
-
-
-def _origin(address: str) -> str:
-    """Scheme, host and port: not the rest, which may hold a key."""
-    parts = urlsplit(address)
-    return f"{parts.scheme}://{parts.hostname}:{parts.port or {'http': 80, 'https': 443}.get(parts.scheme, 0)}"
 
 
 _KINDS = ("openai", "azure")
