@@ -17,7 +17,7 @@ T = TypeVar("T")
 Where = Callable[[int], str]
 """Names a row in an error: `query "q7"`, or `samples.jsonl, line 17`."""
 _MAX_DIGITS = 4000
-_TOO_LARGE = 10**_MAX_DIGITS
+_TOO_LARGE: int = 10**_MAX_DIGITS
 _SHORT = 64
 """The length of strings up to which joining them takes less time than asking each for its type."""
 _NOT_NUMBERS = (bool, np.bool_, str, bytes, bytearray, complex, np.complexfloating)
@@ -101,8 +101,7 @@ def are_usual(types: set[type], column: Sequence[Iterable[Any]]) -> bool:
         return types <= {str}
     flat = chain.from_iterable(column)
     numbers: Iterable[int] = flat if types == {int} else (item for item in flat if isinstance(item, int))
-    longest: int = max(map(int.bit_length, numbers))
-    return longest < _TOO_LARGE.bit_length()
+    return max(map(int.bit_length, numbers)) < _TOO_LARGE.bit_length()
 
 
 def check_items(column: Sequence[Iterable[Any]], where: Where, field: str) -> None:
