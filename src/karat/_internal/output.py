@@ -190,31 +190,42 @@ def _temporary(target: Path) -> Iterator[BinaryIO]:
     old = target.stat() if target.exists() or target.is_symlink() else None
     if old is not None and not _may_replace(target, old):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    temporary = target.with_name(f".{target.name[:_NAME]}.{os.urandom(8).hex()}.tmp")
-    with clean_exit():
-        try:
-            with temporary.open("xb") as file:  # fails if the name exists, also as a symbolic link
-                if old is not None and hasattr(os, "fchown"):
-                    with suppress(OSError):  # the owner cannot be kept
-                        os.fchown(file.fileno(), old.st_uid, old.st_gid)
-                    os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode))
-                yield file
-        finally:
-            temporary.unlink(missing_ok=True)
+    name = f".{target.name[:_NAME]}.{os.urandom(8).hex()}.tmp"
+    with clean_exit(), _deleted(target.with_name(name)) as temporary, temporary.open("xb") as file:  # follows no link
+        if old is not None and hasattr(os, "fchown"):
+            with suppress(OSError):  # the owner cannot be kept
+                os.fchown(file.fileno(), old.st_uid, old.st_gid)
+            os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode))
+        yield file
 
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """A new folder in TMPDIR, deleted at the end; unlike that of `tempfile`, also if a signal comes as it is made."""
-    from shutil import rmtree
+    """A new folder in TMPDIR, deleted at the end."""
     from tempfile import gettempdir
 
-    folder = Path(gettempdir(), f"karat-{os.urandom(8).hex()}")
-    try:
+    with _deleted(Path(gettempdir(), f"karat-{os.urandom(8).hex()}")) as folder:
         folder.mkdir(mode=0o700)
         yield folder
+
+
+@contextmanager
+def _deleted(path: Path) -> Iterator[Path]:
+    """A path that is deleted after the block, also if a signal arrives while it is created or deleted."""
+    from shutil import rmtree
+
+    ended: BaseException | None = None
+    try:
+        yield path
     finally:
-        rmtree(folder, ignore_errors=True)
+        for _ in (1, 2, 3):  # without a call before `try`, which could raise a signal
+            try:
+                rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+                break
+            except BaseException as error:  # noqa: BLE001  # a signal is raised below; the rest does not matter
+                ended = error
+        if isinstance(ended, KeyboardInterrupt | Terminated):
+            raise ended
 
 
 def _may_replace(target: Path, old: os.stat_result) -> bool:
