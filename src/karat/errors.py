@@ -64,6 +64,8 @@ def shorten(value: object) -> str:
         text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
     except ValueError:  # an integer with thousands of digits
         text = f"a very long {type(value).__name__}"
+    except Exception:  # noqa: BLE001  # deep nesting, or the object's own code
+        text = f"a {type(value).__name__} that cannot be shown"
     text = " ".join(text.split())
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
@@ -79,7 +81,7 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     """The most similar known name, if any is similar."""
     from difflib import get_close_matches
 
-    found = get_close_matches(name.lower(), list(known), n=1, cutoff=cutoff)
+    found = get_close_matches(str(name).lower(), list(known), n=1, cutoff=cutoff)
     return found[0] if found else None
 
 

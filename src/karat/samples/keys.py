@@ -104,5 +104,5 @@ def key_types(keys: Iterable[Any]) -> KeyTypes:
     """Check all keys in one pass: "-" and digits sort below ":", letters above; other types do not compare."""
     try:
         return KeyTypes(strings=True, numbers=min(keys, default="~") < ":")
-    except TypeError:
+    except Exception:  # noqa: BLE001  # raised by the comparison of other objects, such as arrays
         return KeyTypes(strings=False, numbers=True)
