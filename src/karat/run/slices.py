@@ -54,7 +54,7 @@ def _text(value: object) -> str:
 
 def _names(field: object, meta: Mapping[str, Sequence[Any]]) -> list[str]:
     """The fields that a text names: itself, or several with commas between them."""
-    text = str(field)
+    text = valid_utf8([str(field)])[0]
     names = [text] if text in meta else [name.strip() for name in text.split(",")]
     for name in names:
         if name not in meta:

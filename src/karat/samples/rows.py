@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from karat._internal.display import valid_utf8
 from karat.errors import InputError, nearest, shorten
 from karat.samples.columns import Side, check_ids
 from karat.samples.dialects import Dialect, dialect_of, is_long, no_column, probably_meant
@@ -93,7 +94,8 @@ class QueryTable(NamedTuple):
         names = dict.fromkeys(name for row in given if isinstance(row, Mapping) for name in row)
         for name in names:
             meta[str(name)] = [row.get(name) if isinstance(row, Mapping) else None for row in given]
-        return {name: self._plain(name, column, str, bool, int, float) for name, column in meta.items()}
+        columns = zip(valid_utf8(list(meta)), meta.values(), strict=True)
+        return {name: self._plain(name, column, str, bool, int, float) for name, column in columns}
 
     def _plain(self, name: str, column: list[Any], *kinds: type) -> list[Any]:
         """The column; values that are neither null nor of these types are written as text."""
