@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 _SHOWN = 120
+_LONGEST = 2000
+"""Characters of a sentence: names from the data or the command line may be longer."""
 
 
 class KaratError(Exception):
@@ -74,6 +76,7 @@ def _one_line(text: str) -> str:
     """The text without what a terminal or a CI server acts on: it may contain, or begin with, names from the data."""
     if not text.isprintable():
         text = "".join(char if char.isprintable() else " " if char.isspace() else "\ufffd" for char in text)
+    text = text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
     return text.replace("::", ": :", 1) if text.lstrip().startswith("::") else text
 
 

@@ -34,7 +34,8 @@ PIECES = [
     "\x1b[31m", "\x1b[2J", "\x1b]0;title\x07", "\x1b]8;;http://a.b\x1b\\", "\x9b31m", "\x1b[1m", "\x1bc",
     "[a](http://b.c)", "![i](http://b.c/p.png)", "<img src=x onerror=alert(1)>", "</td><script>alert(1)</script>",
     "<!--", "</script><script>", "]]>", "&lt;", "&#x3c;", "|", "\\|", "\\", "`", "```", "# h", "\n# h", "---", "* x",
-    "1. x", "<details>", "@admin", "#12", "http://a.b", "javascript:alert(1)", '"', "'", "${7*7}", "{{x}}", "%0A::error::",
+    "1. x", "<details>", "@admin", "#12", "http://a.b", "javascript:alert(1)", '"', "'", "${7*7}", "{{x}}",
+    "%0A::error::",
     "%s", "word", "a b", "日本", "é", "👩‍👩‍👧", "x" * 300, "0", "1e9", "-0.5", " ", "\n", "",
 ]  # fmt: skip
 MARKDOWN = {
@@ -205,7 +206,7 @@ def shown(random: Random, source: str, run: str, base: str, field: str, ids: lis
     if choice == "compare":
         done = printed("compare", base, run, "--by", field, "--allow-mismatch", "--format", form)
     elif choice == "gate":
-        Path("must.txt").write_text("\n".join(ids[:2]), "utf-8", errors="surrogateescape")
+        Path("must.txt").write_text("\n".join(ids[:2]), "utf-8", errors="surrogatepass")
         done = printed(
             "gate", run, "recall@1 >= 0.9", "recall@2 no-drop", "--baseline", base, "--by", field,
             "--must-pass", "must.txt", "--markdown", "out.md", "--junit", "out.xml",

@@ -31,6 +31,7 @@ from karat.scale.pickling import PickledPlan, pickle_plan
 
 _AHEAD = 4
 """The number of batches per worker that may be finished before the ones that come first."""
+_MOST_JOBS = 1024
 _JOIN_SECONDS = 5.0
 _BATCHES = 8
 """The number of batches per worker: several, because some take longer than others."""
@@ -66,8 +67,9 @@ def _worth_processes(plan: Plan, jobs: int) -> bool:
 
 def check_jobs(jobs: Any) -> int:
     """The number of worker processes."""
-    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
-        raise BadArgument("jobs must be a number of processes, at least 1", got=jobs, hint=str(cores()))
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or not 1 <= jobs <= _MOST_JOBS:
+        problem = f"jobs must be a number of processes, at least 1 and at most {_MOST_JOBS:,}"
+        raise BadArgument(problem, got=jobs, hint=str(cores()))
     return jobs
 
 
