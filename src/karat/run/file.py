@@ -348,7 +348,7 @@ def _nested(columns: Mapping[str, Any], start: Ints) -> pl.Series:
 
     kinds: dict[str, Any] = {"item": pl.Int32, "seen": pl.Boolean, "score": pl.Float64, "grade": pl.Float64}
     kinds |= dict.fromkeys(("start", "end", "length"), pl.Int64)
-    flat = [pl.Series(n, c, dtype=kinds[n]) if n in kinds else _text_column(n, c) for n, c in columns.items()]
+    flat = [pl.Series(n, c, dtype=kinds[n]) if n in kinds else _text_column(n, c) for n, c in sorted(columns.items())]
     return nest(pl.DataFrame(flat), start)
 
 
