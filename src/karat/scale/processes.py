@@ -46,7 +46,12 @@ def evaluate_in_processes(plan: Plan, samples: Samples, jobs: int, batch: int | 
     pieces = (samples.slice(first, first + size) for first in range(0, len(samples), size))
     workers = Workers(plan, min(jobs, -(-len(samples) // size)))
     with workers, Progress(len(samples), plan.judge.name) as bar:
-        run = merge_parts(list(workers.evaluate(pieces, bar)))
+        return merge_batches(plan, samples, workers.evaluate(pieces, bar))
+
+
+def merge_batches(plan: Plan, samples: Samples, runs: Iterable[Run]) -> Run:
+    """The run of samples in memory from the runs of its batches."""
+    run = merge_parts(list(runs))
     return plan.complete(run.replace(provenance=run.provenance.with_reading(samples.reading)), samples)
 
 
