@@ -178,7 +178,7 @@ def _frame(run: Run) -> pl.DataFrame:
         at_rank = pl.DataFrame({name: total})
         columns[_ALONG + name] = nest(at_rank, starts(hits.depth), records=False)
     columns |= {} if run.stored_items is None else item_columns(run.stored_items, hits.gold_items)
-    for name, values in sorted(run.meta.items()):  # the first row with a field may be in any part
+    for name, values in run.meta.items():
         columns[_META + name] = field_series(values)
     return pl.DataFrame(columns)
 
