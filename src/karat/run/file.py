@@ -163,10 +163,12 @@ def _frame(run: Run) -> pl.DataFrame:
         }
     )
     gold = pl.DataFrame({"item": _texts(hits.gold_items.label), "grade": hits.gold_items.grade})
-    columns: dict[str, Any] = {"query_id": valid_utf8(run.ids)}
+    if hits.gold_items.detail is not None:
+        gold = gold.with_columns(detail=_texts(hits.gold_items.detail))
+    columns: dict[str, Any] = {"query_id": run.ids}
     if run.query is not None:
         columns["query"] = _texts(run.query)
-    columns |= run.scores
+    columns |= {name: pl.Series(values, nan_to_null=True) for name, values in run.scores.items()}
     columns["depth"] = hits.depth
     if hits.failed:
         columns["failed"] = _texts([hits.failed.get(row) for row in range(rows)])
@@ -259,7 +261,13 @@ def _hits(frame: pl.DataFrame, *, open_gold: bool) -> Hits:
         hits["rank"].to_numpy(),
         hits["gold"].to_numpy() + start[query],
         depth=depth,
-        gold_items=Gold(gold["item"].to_list(), start, gold["grade"].to_numpy(), open_gold),
+        gold_items=Gold(
+            gold["item"].to_list(),
+            start,
+            gold["grade"].to_numpy(),
+            open_gold,
+            detail=gold["detail"].to_list() if "detail" in gold.columns else None,
+        ),
         grade=hits["grade"].to_numpy(),
         repeated=hits["repeated"].to_numpy(),
         part=hits["part"].to_numpy(),
