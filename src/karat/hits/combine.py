@@ -156,7 +156,7 @@ def _merged_details(gold: Gold, unit: Ints, count: int) -> list[str] | None:
     detail = gold.detail or [""] * len(gold.label)
     members: list[dict[tuple[str, float, str], None]] = [{} for _ in range(count)]
     for number, *own in zip(unit.tolist(), gold.label, gold.grade.tolist(), detail, strict=True):
-        members[number][tuple(own)] = None  # type: ignore[index]
+        members[number][tuple(own)] = None
     several = (", ".join(f'"{name}" {grade!r} {more}'.strip() for name, grade, more in sorted(own)) for own in members)
     merged = [next(iter(own))[2] if len(own) == 1 else text for own, text in zip(members, several, strict=True)]
     return merged if any(merged) else None
