@@ -98,4 +98,5 @@ class Slices(Result, Mapping[str, "Run"]):
                 numbers[f"{name} {end}"] = [getattr(run.interval()[name], end) for run in runs]
         fields = [f"meta.{field}" if field in numbers else field for field in self.fields]
         values = map(valid_utf8, zip(*self._values, strict=True))
-        return pl.DataFrame({**dict(zip(valid_utf8(fields), values, strict=True)), **numbers})
+        columns = dict(zip(valid_utf8(fields), values, strict=True))
+        return pl.DataFrame({**columns, **numbers}).fill_nan(None)
