@@ -73,7 +73,7 @@ def test_a_run_file_that_cannot_be_written_in_full(saved, monkeypatch):
     import polars as pl
 
     def half(self, file, *args, **options):
-        Path(file).write_bytes(b"PAR1 and no more")
+        file.write(b"PAR1 and no more")
         raise OSError(28, "No space left on device")
 
     before = saved.read_bytes()

@@ -87,8 +87,8 @@ def save(run: Run, path: str | os.PathLike[str]) -> None:
     }
     frame = _frame(run)
     try:
-        with atomic_path(path) as place:
-            frame.write_parquet(place, compression_level=1, metadata={_KEY: msgspec.json.encode(about).decode()})
+        with atomic_path(path) as place, place.open("wb") as file:  # Polars opens no name that is not valid UTF-8
+            frame.write_parquet(file, compression_level=1, metadata={_KEY: msgspec.json.encode(about).decode()})
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
         raise RunFileError(f"cannot write {path}: {first_line(error).rpartition('IO error: ')[2]}") from error
 
@@ -162,11 +162,10 @@ def _frame(run: Run) -> pl.DataFrame:
             "why": why,
         }
     )
-    gold = pl.DataFrame({"item": _texts(hits.gold_items.label), "grade": hits.gold_items.grade})
-    columns: dict[str, Any] = {"query_id": valid_utf8(run.ids)}
-    if run.query is not None:
-        columns["query"] = _texts(run.query)
-    columns |= run.scores
+    detail = {} if hits.gold_items.detail is None else {"detail": _texts(hits.gold_items.detail)}
+    gold = pl.DataFrame({"item": _texts(hits.gold_items.label), "grade": hits.gold_items.grade, **detail})
+    columns: dict[str, Any] = {"query_id": run.ids} | ({} if run.query is None else {"query": _texts(run.query)})
+    columns |= {name: pl.Series(values, nan_to_null=True) for name, values in run.scores.items()}
     columns["depth"] = hits.depth
     if hits.failed:
         columns["failed"] = _texts([hits.failed.get(row) for row in range(rows)])
@@ -252,14 +251,14 @@ def _hits(frame: pl.DataFrame, *, open_gold: bool) -> Hits:
     gold = frame["gold"].explode(empty_as_null=False).struct.unnest()
     query = np.repeat(np.arange(len(frame)), frame["hits"].list.len().to_numpy().astype(np.int64))
     hits = frame["hits"].explode(empty_as_null=False).struct.unnest()
-    why = hits["why"].to_list()
+    why, detail = hits["why"].to_list(), gold["detail"].to_list() if "detail" in gold.columns else None
     depth = frame["depth"].to_numpy()
     return Hits(
         query,
         hits["rank"].to_numpy(),
         hits["gold"].to_numpy() + start[query],
         depth=depth,
-        gold_items=Gold(gold["item"].to_list(), start, gold["grade"].to_numpy(), open_gold),
+        gold_items=Gold(gold["item"].to_list(), start, gold["grade"].to_numpy(), open_gold, detail=detail),
         grade=hits["grade"].to_numpy(),
         repeated=hits["repeated"].to_numpy(),
         part=hits["part"].to_numpy(),
@@ -348,7 +347,7 @@ def _nested(columns: Mapping[str, Any], start: Ints) -> pl.Series:
 
     kinds: dict[str, Any] = {"item": pl.Int32, "seen": pl.Boolean, "score": pl.Float64, "grade": pl.Float64}
     kinds |= dict.fromkeys(("start", "end", "length"), pl.Int64)
-    flat = [pl.Series(n, c, dtype=kinds[n]) if n in kinds else _text_column(n, c) for n, c in columns.items()]
+    flat = [pl.Series(n, c, dtype=kinds[n]) if n in kinds else _text_column(n, c) for n, c in sorted(columns.items())]
     return nest(pl.DataFrame(flat), start)
 
 
