@@ -17,7 +17,7 @@ from karat._internal.grammar import parse_call, write
 from karat.conventions import Convention
 from karat.errors import BadArgument, KaratError, nearest
 from karat.hits import Cutoffs, Hits
-from karat.metrics.registry import Definition, cached, find_metric
+from karat.metrics.registry import METRICS, Definition, cached, find_metric
 
 DEFAULT = "recall@1,3,5,10 precision@5 ndcg@10 rr"
 
@@ -136,6 +136,19 @@ class Metric:
         if c.clamped:
             values = np.minimum(values, 1.0)
         return dict(zip(self.names, values, strict=True))
+
+    def limits(self, c: Convention, hits: Hits) -> tuple[float, Floats | float]:
+        """The lowest score and the highest score of each query; custom metrics have no limits."""
+        if self.name not in METRICS or not self.definition.built_in:
+            return -inf, inf
+        c = c.of(self.name, cut=bool(self.ks)) if c.exceptions else c
+        definition = self._renamed(c)
+        given = [value for value in c.edge_values() if definition.needs_gold]
+        low, high = min([0.0, *given]), max([1.0, *given])
+        if c.clamped or not definition.above_one(c):
+            return low, 1.0 if c.clamped else high
+        highest_grade = float(hits.gold_items.grade.max(initial=0.0))
+        return low, np.maximum(hits.depth, max(high, highest_grade))
 
     def _renamed(self, c: Convention) -> Definition:
         """The metric that the convention computes under this name."""

@@ -13,7 +13,7 @@ from karat.errors import BadArgument
 from karat.hits import Cutoffs, Hits
 from karat.hits.views import View, best_ranking, number_in_query
 from karat.metrics.registry import metric
-from karat.metrics.sets import gold_items, share
+from karat.metrics.sets import counts_copies, gold_items, share
 
 
 def gained(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
@@ -136,7 +136,11 @@ def rr(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Fl
 
 
 @metric(
-    symbol="AP", aliases=("map", "average_precision", "mean_average_precision"), pool=gold_items, needs_all_gold=True
+    symbol="AP",
+    aliases=("map", "average_precision", "mean_average_precision"),
+    pool=gold_items,
+    needs_all_gold=True,
+    above_one=counts_copies("ap"),
 )
 def ap(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Mean precision at the ranks of the gold items; an item that is not found counts as 0."""
@@ -149,7 +153,7 @@ def ap(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Fl
     return share(hits.total(view, (number_in_query(view.query) + 1.0) / view.place, view.place, k), whole)
 
 
-@metric(symbol="nDCG", aliases=("ndcg_at_k",))
+@metric(symbol="nDCG", aliases=("ndcg_at_k",), above_one=counts_copies("ndcg"))
 def ndcg(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """Gain of the gold found, discounted by rank, divided by that of the ideal ranking."""
     best = ideal(hits, k, c)
@@ -169,7 +173,7 @@ def err(hits: Hits, k: Cutoffs, c: Convention, *, max_grade: float = 4.0) -> Flo
     return hits.total(view, stop * still_reading / view.rank, view.rank, k)
 
 
-@metric(symbol="RBP")
+@metric(symbol="RBP", above_one=lambda c: c.rbp_of == "grade")
 def rbp(hits: Hits, k: Cutoffs, c: Convention, *, p: float = 0.8, rel: float | None = None) -> Floats:
     """Expected share of relevant items for a reader who goes on to the next rank with probability p."""
     if not 0 < p < 1:

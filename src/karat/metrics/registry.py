@@ -39,6 +39,8 @@ class Definition:
     """True if the metric needs the complete gold, as recall does."""
     pool: Formula | None
     """The weight of a query in pooled scores: the denominator of the metric, if it has one."""
+    above_one: Callable[[Convention], bool]
+    """True for conventions under which a score of karat's own metric may exceed 1."""
     aliases: tuple[str, ...] = ()
     settings: Mapping[str, float | None] = field(default_factory=dict)
 
@@ -82,6 +84,7 @@ def metric(
     needs_gold: bool = True,
     needs_all_gold: bool = False,
     pool: Callable[..., Floats] | None = None,
+    above_one: Callable[[Convention], bool] = ...,
 ) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]: ...
 def metric(
     formula: Callable[..., Floats] | None = None,
@@ -93,6 +96,7 @@ def metric(
     needs_gold: bool = True,
     needs_all_gold: bool = False,
     pool: Callable[..., Floats] | None = None,
+    above_one: Callable[[Convention], bool] = lambda _: False,
 ) -> Callable[..., Floats] | Callable[[Callable[..., Floats]], Callable[..., Floats]]:
     """Register a function as a metric.
 
@@ -111,6 +115,8 @@ def metric(
             retrieved refuse such metrics.
         pool: the denominator of the metric as a function with the same arguments, used as the weight of a query
             in pooled (micro-averaged) scores; None if the metric cannot be pooled.
+        above_one: for karat's own metrics, a function of the convention: True if scores may exceed 1. The scores of
+            custom metrics may be any number.
 
     Returns:
         The function, unchanged.
@@ -135,6 +141,7 @@ def metric(
             needs_gold=needs_gold,
             needs_all_gold=needs_all_gold,
             pool=pool,
+            above_one=above_one,
             aliases=aliases,
             settings=dict(getattr(formula, "__kwdefaults__", None) or {}),
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from karat._internal.arrays import Floats
@@ -9,6 +11,11 @@ from karat.conventions import Convention
 from karat.errors import BadArgument
 from karat.hits import Cutoffs, Hits
 from karat.metrics.registry import metric
+
+
+def counts_copies(*metrics: str) -> Callable[[Convention], bool]:
+    """A function of a convention: True if it counts copies in one of these metrics, so that scores may exceed 1."""
+    return lambda c: bool({*metrics} & {*c.per_rank})
 
 
 def gold_items(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
@@ -35,7 +42,9 @@ def share(part: Floats, whole: Floats) -> Floats:
     return part / np.maximum(whole, 1.0)
 
 
-@metric(symbol="R", aliases=("recall_at_k", "r"), pool=gold_items, needs_all_gold=True)
+@metric(
+    symbol="R", aliases=("recall_at_k", "r"), pool=gold_items, needs_all_gold=True, above_one=counts_copies("recall")
+)
 def recall(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Share of the gold items that are in the top k."""
     return share(hits.found(k, c, rel), gold_items(hits, k, c, rel=rel))
@@ -53,19 +62,25 @@ def recall_all(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = Non
     return (hits.found(k, c, rel) >= hits.gold_count(rel)).astype(float)
 
 
-@metric(symbol="R-cap", aliases=("r_cap", "relative_precision"), pool=reachable, needs_all_gold=True)
+@metric(
+    symbol="R-cap",
+    aliases=("r_cap", "relative_precision"),
+    pool=reachable,
+    needs_all_gold=True,
+    above_one=counts_copies("recall"),
+)
 def recall_capped(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Gold items in the top k, divided by the most that fit into k."""
     return share(np.minimum(hits.found(k, c, rel), k), reachable(hits, k, c, rel=rel))
 
 
-@metric(symbol="P", aliases=("precision_at_k", "p"), pool=slots)
+@metric(symbol="P", aliases=("precision_at_k", "p"), pool=slots, above_one=counts_copies("precision"))
 def precision(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Share of the top k that is relevant."""
     return share(hits.relevant(k, c, rel), slots(hits, k, c))
 
 
-@metric(symbol="F", needs_all_gold=True)
+@metric(symbol="F", needs_all_gold=True, above_one=counts_copies("recall", "precision"))
 def f(hits: Hits, k: Cutoffs, c: Convention, *, beta: float = 1.0, rel: float | None = None) -> Floats:
     """Harmonic mean of precision and recall, with recall weighted beta² times as much."""
     if not 0 < beta <= 1e6:
@@ -75,7 +90,7 @@ def f(hits: Hits, k: Cutoffs, c: Convention, *, beta: float = 1.0, rel: float | 
     return (1 + beta**2) * p * r / np.where(mixed > 0, mixed, 1.0)
 
 
-@metric(symbol="F1", needs_all_gold=True)
+@metric(symbol="F1", needs_all_gold=True, above_one=counts_copies("recall", "precision"))
 def f1(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Harmonic mean of precision and recall."""
     return f(hits, k, c, beta=1.0, rel=rel)
