@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from karat._internal.display import valid_utf8
+from karat._internal.display import no_ci_marks, valid_utf8
 from karat.errors import BadArgument
+
+_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 @contextmanager
@@ -61,11 +64,32 @@ def plain(value: Any) -> Any:
 
 
 def to_json(value: Any) -> str:
-    """Indented JSON. NaN and infinity become null; lone surrogates and control characters are escaped."""
+    """Indented JSON. NaN and infinity become null; lone surrogates and invisible characters are escaped."""
     import msgspec
 
-    text = msgspec.json.format(msgspec.json.encode(_encodable(plain(value))), indent=2).decode()
-    return text if text.isascii() else "".join(map(_visible, text))
+    return escape_json(msgspec.json.format(msgspec.json.encode(_encodable(plain(value))), indent=2).decode())
+
+
+def escape_json(text: str) -> str:
+    """A JSON text in which invisible characters, and commands to CI servers, are escapes."""
+    lines = text.split("\n")  # between values: within strings JSON has no line breaks
+    lines = [line if line.isprintable() else '"'.join(map(escape_hidden, line.split('"'))) for line in lines]
+    return no_ci_marks("\n".join(lines), r"\u0023")
+
+
+def escape_hidden(text: str) -> str:
+    """The text with the escapes of JSON for the characters that cannot be seen."""
+    return text if text.isprintable() else "".join(map(_escape, text))
+
+
+def _escape(char: str) -> str:
+    if char.isprintable() or unicodedata.category(char) == "Zs":
+        return char
+    code = ord(char)
+    if code < 0x10000:
+        return _SHORT.get(char) or f"\\u{code:04x}"
+    high, low = divmod(code - 0x10000, 0x400)
+    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
 
 
 def _encodable(value: Any) -> Any:
@@ -74,14 +98,3 @@ def _encodable(value: Any) -> Any:
     if isinstance(value, dict):
         return {_encodable(name): _encodable(one) for name, one in value.items()}
     return [_encodable(one) for one in value] if isinstance(value, list) else value
-
-
-def _visible(char: str) -> str:
-    """A character, or its escape if it is invisible."""
-    if char.isprintable() or char == "\n":
-        return char
-    code = ord(char)
-    if code < 0x10000:
-        return f"\\u{code:04x}"
-    high, low = divmod(code - 0x10000, 0x400)
-    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"

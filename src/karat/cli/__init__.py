@@ -22,6 +22,7 @@ from karat._internal.display import (
     style,
     wants_color,
 )
+from karat._internal.writers import put
 from karat.errors import BadArgument, KaratError, NotJudged, nearest, unknown
 
 if TYPE_CHECKING:
@@ -110,6 +111,9 @@ class _Parser(ArgumentParser):
         )  # fmt: skip
         self._example = examples[0][0]
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        put(message, file, end="")
+
     def error(self, message: str) -> NoReturn:
         """Raise the error that argparse would print below its usage."""
         missing, unrecognized = "the following arguments are required: ", "unrecognized arguments: "
@@ -184,15 +188,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
     except KaratError as error:
         with color(on=wants_color(sys.stderr, choice)):
-            print(_error_text(error), file=sys.stderr)
+            put(_error_text(error), sys.stderr)
         return 3 if isinstance(error, NotJudged) else 2
     except KeyboardInterrupt:
-        print("karat: interrupted", file=sys.stderr)
+        put("karat: interrupted", sys.stderr)
         return 130
     except BrokenPipeError:  # such as `karat metrics | head`
         _discard_output()
     except OSError as error:  # most likely a full disk
-        print(f"karat: cannot write the output: {error.strerror}", file=sys.stderr)
+        put(f"karat: cannot write the output: {error.strerror}", sys.stderr)
         _discard_output()
         return 2
     return code or 0
@@ -230,7 +234,7 @@ def _color_choice(given: list[str]) -> str:
 def _help(given: list[str]) -> NoReturn:
     """Print the commands, or the version, and exit."""
     if "--version" in given:
-        print(f"karat {__version__}")
+        put(f"karat {__version__}")
         raise SystemExit(0)
     names = [(name, one.about) for name, one in sorted(_COMMANDS.items()) if name == one.name]
     out = sys.stdout if given else sys.stderr
@@ -241,13 +245,13 @@ def _help(given: list[str]) -> NoReturn:
         f"{bold('commands')}:\n{definitions(names, default=_WIDTH)}",
         f"{bold('examples')}:\n{commands(_EXAMPLES)}",
     ]
-    print("\n\n".join(parts), file=out)
+    put("\n\n".join(parts), out)
     raise SystemExit(0 if given else 2)
 
 
 def say(message: str, stream: TextIO | None = None) -> None:
     """Print a message to standard output or to another stream, folded to the width of the terminal."""
-    print(paragraph(sanitize(message), "", "", stream=stream), file=stream)
+    put(paragraph(sanitize(message), "", "", stream=stream), stream)
 
 
 def emit(result: Result, form: str, **options: Any) -> None:
@@ -259,21 +263,12 @@ def emit(result: Result, form: str, **options: Any) -> None:
         text = render(result, {"table": "terminal", "json": "data", "html": "page"}.get(form, form), **options)
     if form == "json":
         text = to_json(text)
-    elif form == "table":
-        text = no_commands(text)
-    print(text, end="" if text.endswith("\n") else "\n")
+    put(text, end="" if text.endswith("\n") else "\n")
 
 
 def on_github() -> bool:
     """True in a job of GitHub Actions."""
     return os.environ.get("GITHUB_ACTIONS") == "true"
-
-
-def no_commands(text: str) -> str:
-    """The text; in a job of GitHub Actions without anything that its log would run as a workflow command."""
-    import re
-
-    return re.sub(r"(?m)^(\s*:)(?=:)|#(?=#\[)", r"\g<0> ", text) if on_github() else text
 
 
 def program() -> str:
@@ -293,7 +288,7 @@ def _error_text(error: KaratError) -> str:
     for name, value in (("got", error.got), ("try", error.hint)):
         if value is not None:
             lines.append(paragraph(sanitize(value), f"{indent}     ", f"{indent}{name}  ", stream=sys.stderr))
-    return no_commands("\n".join(lines))
+    return "\n".join(lines)
 
 
 def _discard_output() -> None:

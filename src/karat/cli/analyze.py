@@ -8,6 +8,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from karat._internal.display import has_color
+from karat._internal.writers import put
 from karat.cli import RUN, argument, command, emit, format_argument, on_github, program, say
 
 if TYPE_CHECKING:
@@ -138,7 +139,8 @@ def _publish(markdown: str, annotations: list[str], outputs: str) -> None:
 
     from karat.report.github import step_summary
 
-    print(*annotations, sep="\n", end="\n" * bool(annotations), file=sys.stderr, flush=True)
+    put("".join(f"{line}\n" for line in annotations), sys.stderr, end="", commands=True)
+    sys.stderr.flush()
     for variable, text in (("GITHUB_STEP_SUMMARY", markdown), ("GITHUB_OUTPUT", outputs)):
         if os.environ.get(variable):
             path = Path(os.environ[variable])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from karat._internal.display import bold, heading, paragraph, plural, sanitize, text_table
 from karat._internal.progress import confirm
+from karat._internal.writers import put
 from karat.cli import argument, command, say
 from karat.errors import BadArgument
 
@@ -45,7 +46,7 @@ def _cache(options: Namespace) -> int:
     path = cache_path(options.cache)
     cache, done = Cache(path) if path.exists() else None, True
     if options.action == "info":
-        print(described(cache, path))
+        put(described(cache, path))
     elif options.action == "clear":
         done, message = cleared(cache, model=options.model, sure=options.yes)
         say(message)
@@ -53,7 +54,7 @@ def _cache(options: Namespace) -> int:
         say(exported(cache, options.output))
     else:
         for line in cache.export() if cache else ():
-            print(line)
+            put(line)
     return 0 if done else 1
 
 

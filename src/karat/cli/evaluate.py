@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from karat._internal.display import paragraph, plural
 from karat._internal.model_settings import ModelSettings
+from karat._internal.writers import put
 from karat.cli import RUN, Argument, argument, command, emit, format_argument, say
 from karat.errors import BadArgument, KaratError, NotJudged, RunFileError
 
@@ -128,7 +129,7 @@ def _eval(options: Namespace) -> int:
         run.save(options.output)
     emit(run, options.format, by=options.by)
     if options.output and options.format == "table":
-        print()
+        put()
         say(f"Saved to {options.output}")
     code = _exit_code(judge)
     if not code:
@@ -176,7 +177,7 @@ def _merge(options: Namespace) -> None:
     run = merge(options.parts)
     run.save(options.output)
     emit(run, "table")
-    print()
+    put()
     say(f"Saved to {options.output}")
 
 
@@ -231,7 +232,7 @@ def _exit_code(judge: Judge) -> int:
 
     if not isinstance(judge, ModelJudge) or judge.spent is None:
         return 0
-    print(paragraph(judge.usage(), "  ", "", stream=sys.stderr), file=sys.stderr)
+    put(paragraph(judge.usage(), "  ", "", stream=sys.stderr), sys.stderr)
     return _INTERRUPTED if judge.interrupted else 0
 
 
@@ -262,10 +263,17 @@ def load(name: str) -> ModuleType:
 
 
 def _load_module(name: str) -> ModuleType:
+    """An installed module; one of the current folder has to be named as a file, since others there are not imported."""
     from importlib import import_module
+    from pathlib import Path
 
-    sys.path.insert(0, "")
-    return import_module(name)
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        file = Path(*name.split(".")).with_suffix(".py")
+        if error.name and f"{name}.".startswith(f"{error.name}.") and file.is_file():
+            raise BadArgument(f"no installed module {name}; a file is named by its path", hint=f"./{file}") from None
+        raise
 
 
 def _load_file(name: str) -> ModuleType:

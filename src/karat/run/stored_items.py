@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Floats, Ints, row_number, starts, take_ragged
-from karat._internal.display import html_table
+from karat._internal.writers import html_table
 from karat.conventions import STANDARD, Convention
 from karat.hits import Gold, Hits
 from karat.judges import Judge

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from karat._internal.writers import put
 from karat.cli import argument, command, program
 from karat.errors import BadArgument
 
@@ -23,7 +24,7 @@ def _demo(options: Namespace) -> None:
     from karat.cli.demo import screen
 
     folder = Path(options.output)
-    print(screen.show(program(), folder))
+    put(screen.show(program(), folder))
     try:
         screen.write(folder)
     except OSError as error:

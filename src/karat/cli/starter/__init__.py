@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from karat import __version__
 from karat._internal.display import bold, commands, paragraph, sanitize
 from karat._internal.output import write_text
+from karat._internal.writers import put
 from karat.cli import argument, command, program
 from karat.errors import BadArgument
 
@@ -89,12 +90,12 @@ def _installed() -> Distribution | None:
 )
 def _init(options: Namespace) -> None:
     for place, is_new in write_starter(options.folder).items():
-        print(f"  {'wrote' if is_new else 'kept '}  {place}{'' if is_new else '  (exists already)'}")
+        put(f"  {'wrote' if is_new else 'kept '}  {place}{'' if is_new else '  (exists already)'}")
     steps = [] if options.folder == "." else [(f"cd {quote(sanitize(options.folder))}", "")]
     steps += [(line.format(karat=program()), text) for line, text in NEXT]
     if command := requirement(_installed()).command:
         steps.append((command, "karat is not on PyPI yet: its wheel, from which CI installs it. Commit it"))
-    print("\n".join(["", bold("Next"), commands(steps), paragraph(_THEN, default=80)]))
+    put("\n".join(["", bold("Next"), commands(steps), paragraph(_THEN, default=80)]))
 
 
 def write_starter(folder: str | PathLike[str] = ".") -> dict[str, bool]:

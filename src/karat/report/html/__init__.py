@@ -9,7 +9,7 @@ from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path, PurePath
 
-from karat._internal.display import plural, sanitize
+from karat._internal.display import cut_name, plural
 from karat.analysis.compare import Comparison
 from karat.analysis.diagnose import Diagnosis
 from karat.errors import BadArgument
@@ -76,7 +76,7 @@ def _head(run: Run) -> str:
         h("meta", name="viewport", content="width=device-width, initial-scale=1"),
         h("meta", name="color-scheme", content="light dark"),
         h("link", rel="icon", href="data:,"),
-        h("title", f"{sanitize(_title(run), 80)} · karat"),
+        h("title", f"{cut_name(_title(run), 80)} · karat"),
     ]
     return f"<head>{''.join(map(write, about))}<style>{_own('style.css')}</style></head>"
 
