@@ -55,6 +55,11 @@ class Definition:
         return (self.formula.__doc__ or "").strip().partition("\n")[0]
 
 
+def at_most_one(_: Convention) -> bool:
+    """The answer of metrics that no convention lets exceed 1; a function with a name, so that it can be pickled."""
+    return False
+
+
 METRICS: dict[str, Definition] = {}
 _ALIASES: dict[str, str] = {}
 
@@ -96,7 +101,7 @@ def metric(
     needs_gold: bool = True,
     needs_all_gold: bool = False,
     pool: Callable[..., Floats] | None = None,
-    above_one: Callable[[Convention], bool] = lambda _: False,
+    above_one: Callable[[Convention], bool] = at_most_one,
 ) -> Callable[..., Floats] | Callable[[Callable[..., Floats]], Callable[..., Floats]]:
     """Register a function as a metric.
 

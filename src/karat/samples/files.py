@@ -36,7 +36,7 @@ def read_errors(source: Source, content: str | bytes | None = None, *, brief: bo
     except (pl.exceptions.PolarsError, OSError, UnicodeError, Damaged) as error:
         if isinstance(error, InputError):
             raise
-        if "utf" in str(error).lower() and (found := _not_utf8(source, content)) is not None:
+        if not source.is_table and "utf" in str(error).lower() and (found := _not_utf8(source, content)) is not None:
             raise found from error
         raise InputError(f"{source.name}: cannot be read: {first_line(error)}") from error
 
