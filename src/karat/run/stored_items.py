@@ -289,7 +289,7 @@ def _best(rankings: Rankings, fields: Sequence[Field], c: Convention, ranks: int
 def _by_score(rankings: Dicts | Table, c: Convention, ranks: int) -> Iterator[tuple[list[Any], list[float]]]:
     given: Iterator[tuple[list[Any], Floats]]
     if isinstance(rankings, Dicts):
-        given = ((list(scored), np.fromiter(scored.values(), float, len(scored))) for scored in rankings.dicts)
+        given = ((list(scored), rankings.scores(query)) for query, scored in enumerate(rankings.dicts))
     else:
         assert rankings.scores is not None
         item, all_scores = rankings.item, rankings.scores
