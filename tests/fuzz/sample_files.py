@@ -21,8 +21,8 @@ DEEP = (
     '{"query": "q", "retrieved": ["a"], "gold": ["a"], "x": ' + '{"y": ' * 5000 + "1" + "}" * 5000 + "}",
 )  # fmt: skip
 ODD = (
-    None, True, -1, 1.5, 10**25, float("nan"), float("inf"), "", "x" * 5000, "\ud800", [], {}, [[]], [None], {"id": None},
-    {"id": "a", "score": "x"}, {"text": 5}, ["a", 1.5], [True], {"a": "x"}, "[" * 300, 9 * "9" * 400,
+    None, True, -1, 1.5, 10**25, float("nan"), float("inf"), "", "x" * 5000, "\ud800", [], {}, [[]], [None],
+    {"id": None}, {"id": "a", "score": "x"}, {"text": 5}, ["a", 1.5], [True], {"a": "x"}, "[" * 300, 9 * "9" * 400,
 )  # fmt: skip
 
 

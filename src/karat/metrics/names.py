@@ -144,11 +144,8 @@ class Metric:
         c = c.of(self.name, cut=bool(self.ks)) if c.exceptions else c
         definition = self._renamed(c)
         given = [value for value in c.edge_values() if definition.needs_gold]
-        low, high = min([0.0, *given]), max([1.0, *given])
-        if c.clamped or not definition.above_one(c):
-            return low, 1.0 if c.clamped else high
-        highest_grade = float(hits.gold_items.grade.max(initial=0.0))
-        return low, np.maximum(hits.depth, max(high, highest_grade))
+        high = 1.0 if c.clamped else np.maximum(definition.highest(c, hits), max([1.0, *given]))
+        return min([0.0, *given]), high
 
     def _renamed(self, c: Convention) -> Definition:
         """The metric that the convention computes under this name."""
@@ -162,6 +159,8 @@ class Metric:
             raise
         except Exception as error:
             raise BadArgument(f"the metric {self.name} failed: {type(error).__name__}: {error}") from error
+        if not definition.built_in and np.isinf(values).any():
+            raise BadArgument(f"the metric {self.name} returned an infinite score; expected numbers, or NaN")
         rows, queries = len(self.columns), hits.queries
         if values.shape == (rows, queries):
             return values

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Protocol, TypeVar, overload
+from typing import Protocol, TypeAlias, TypeVar, overload
 
 from karat._internal.arrays import Floats
 from karat.conventions import Convention
@@ -24,6 +24,10 @@ class Formula(Protocol):
         """One number per query, in one row per cutoff."""
 
 
+Highest: TypeAlias = Callable[[Convention, Hits], Floats | float]
+"""The highest score of each query, or of all."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Definition:
     """A registered metric."""
@@ -39,8 +43,8 @@ class Definition:
     """True if the metric needs the complete gold, as recall does."""
     pool: Formula | None
     """The weight of a query in pooled scores: the denominator of the metric, if it has one."""
-    above_one: Callable[[Convention], bool]
-    """True for conventions under which a score of karat's own metric may exceed 1."""
+    highest: Highest
+    """The highest score that each query can have in karat's own metric."""
     aliases: tuple[str, ...] = ()
     settings: Mapping[str, float | None] = field(default_factory=dict)
 
@@ -55,9 +59,9 @@ class Definition:
         return (self.formula.__doc__ or "").strip().partition("\n")[0]
 
 
-def at_most_one(_: Convention) -> bool:
-    """The answer of metrics that no convention lets exceed 1; a function with a name, so that it can be pickled."""
-    return False
+def always_one(c: Convention, hits: Hits) -> float:
+    """The highest score of metrics that no convention lets exceed 1; it has a name, so that it can be pickled."""
+    return 1.0
 
 
 METRICS: dict[str, Definition] = {}
@@ -89,7 +93,7 @@ def metric(
     needs_gold: bool = True,
     needs_all_gold: bool = False,
     pool: Callable[..., Floats] | None = None,
-    above_one: Callable[[Convention], bool] = ...,
+    highest: Highest = ...,
 ) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]: ...
 def metric(
     formula: Callable[..., Floats] | None = None,
@@ -101,7 +105,7 @@ def metric(
     needs_gold: bool = True,
     needs_all_gold: bool = False,
     pool: Callable[..., Floats] | None = None,
-    above_one: Callable[[Convention], bool] = at_most_one,
+    highest: Highest = always_one,
 ) -> Callable[..., Floats] | Callable[[Callable[..., Floats]], Callable[..., Floats]]:
     """Register a function as a metric.
 
@@ -120,8 +124,8 @@ def metric(
             retrieved refuse such metrics.
         pool: the denominator of the metric as a function with the same arguments, used as the weight of a query
             in pooled (micro-averaged) scores; None if the metric cannot be pooled.
-        above_one: for karat's own metrics, a function of the convention: True if scores may exceed 1. The scores of
-            custom metrics may be any number.
+        highest: for karat's own metrics, the highest score of each query, a function of `(convention, hits)`. The
+            scores of custom metrics may be any finite number.
 
     Returns:
         The function, unchanged.
@@ -146,7 +150,7 @@ def metric(
             needs_gold=needs_gold,
             needs_all_gold=needs_all_gold,
             pool=pool,
-            above_one=above_one,
+            highest=highest,
             aliases=aliases,
             settings=dict(getattr(formula, "__kwdefaults__", None) or {}),
         )

@@ -82,8 +82,9 @@ def _check_type(name: str, dtype: pl.DataType, expected: Expected) -> None:
     if missing := [field for field in expected if field not in types]:
         raise Damaged(f'column "{name}" has no field "{missing[0]}"')
     for field, own in types.items():
-        if field in expected or (not expected and field in _ITEM):
-            _check_type(f"{name}.{field}", own, expected.get(field) or _ITEM[field])  # type: ignore[arg-type]
+        known = expected if name in _QUERY else _ITEM
+        if field in known:
+            _check_type(f"{name}.{field}", own, known[field])  # type: ignore[arg-type]
 
 
 def flat_lists(frame: pl.DataFrame, name: str, *, nulls: bool = False) -> tuple[pl.DataFrame, Ints]:
