@@ -13,6 +13,7 @@ import pytest
 import karat
 from fuzz.frame import command
 from karat._internal.parquet import Damaged, check_parquet, footer_start
+from karat.metrics import METRICS
 from support.damage import bounded_memory
 
 SAMPLES = [
@@ -255,7 +256,9 @@ def test_what_is_printed_while_files_are_read_is_printed_afterwards(capfd):
     assert capfd.readouterr().err == "first\nsecond\n"
 
 
-def test_an_infinite_score_of_a_custom_metric_is_refused():
+def test_an_infinite_score_of_a_custom_metric_is_refused(monkeypatch):
+    monkeypatch.setattr("karat.metrics.registry.METRICS", dict(METRICS))
+
     @karat.metric
     def infinite(hits, k, c):
         return np.full((len(k), hits.queries), np.inf)

@@ -186,6 +186,7 @@ class Judgements:
     def __init__(self, samples: Samples, judge: Judge, *, tokens: Counter | None = None) -> None:
         self.samples = samples
         self.judge = judge
+        judge.start()
         self._tokens = tokens
         self._known: dict[tuple[object, ...], Hits] = {}
         self._latest: tuple[Convention, Hits] | None = None

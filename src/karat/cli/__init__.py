@@ -22,6 +22,7 @@ from karat._internal.display import (
     style,
     wants_color,
 )
+from karat._internal.output import Terminated, clean_exit
 from karat._internal.writers import put
 from karat.errors import BadArgument, KaratError, NotJudged, nearest, unknown
 
@@ -59,6 +60,8 @@ class Command(NamedTuple):
     examples: tuple[Example, ...]
     epilog: str
     run: Callable[[Namespace], int | None]
+    refused: Callable[[Sequence[str], KaratError], None] | None = None
+    """Called if the arguments are refused."""
 
     def parser(self) -> ArgumentParser:
         """The parser of its arguments."""
@@ -144,13 +147,13 @@ _COMMANDS: dict[str, Command] = {}
 
 def command(
     name: str, about: str, *arguments: Argument, examples: Sequence[Example], epilog: str = "",
-    aliases: Sequence[str] = (),
+    aliases: Sequence[str] = (), refused: Callable[[Sequence[str], KaratError], None] | None = None,
 ) -> Callable[[Callable[[Namespace], int | None]], Callable[[Namespace], int | None]]:  # fmt: skip
     """Register a function as a command; its examples are shown by `--help` and run by the tests."""
 
     def register(run: Callable[[Namespace], int | None]) -> Callable[[Namespace], int | None]:
         for known in (name, *aliases):
-            _COMMANDS[known] = Command(name, about, arguments, tuple(examples), epilog, run)
+            _COMMANDS[known] = Command(name, about, arguments, tuple(examples), epilog, run, refused)
         return run
 
     return register
@@ -175,6 +178,11 @@ _COLOR = argument(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; 2 if the input is not usable, 3 if too few queries were judged."""
+    with clean_exit():
+        return _main(arguments)
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a character that the terminal cannot encode is escaped
             stream.reconfigure(errors="backslashreplace")
@@ -193,6 +201,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         put("karat: interrupted", sys.stderr)
         return 130
+    except Terminated as end:  # temporary files are deleted by now
+        put("karat: terminated", sys.stderr)
+        return 128 + int(end.args[0])
     except BrokenPipeError:  # such as `karat metrics | head`
         _discard_output()
     except OSError as error:  # most likely a full disk
@@ -220,7 +231,12 @@ def _parse(given: list[str]) -> tuple[Command, Namespace]:
     if given[0] not in known:
         raise unknown("command", given[0], known, "karat --help")
     chosen = known[given[0]]
-    return chosen, chosen.parser().parse_intermixed_args(given[1:])
+    try:
+        return chosen, chosen.parser().parse_intermixed_args(given[1:])
+    except KaratError as error:
+        if chosen.refused is not None:
+            chosen.refused(given[1:], error)
+        raise
 
 
 def _color_choice(given: list[str]) -> str:

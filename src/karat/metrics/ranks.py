@@ -183,7 +183,9 @@ def ap(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Fl
 
 
 def _highest_ndcg(c: Convention, hits: Hits) -> Floats | float:
-    if c.unretrieved == "last" and (c.per_rank or c.ideal not in ("k", "all")):  # the ideal ranking lacks what the ranking is given
+    if c.unretrieved == "last" and (
+        c.per_rank or c.ideal not in ("k", "all")
+    ):  # the ideal ranking lacks what the ranking is given
         return inf
     return with_copies("ndcg")(c, hits)
 

@@ -263,6 +263,12 @@ def _sampled(note: Note, run: Run) -> str:
 # What the judge found: judges/
 
 
+@sentence("tokens_estimated")
+def _tokens_estimated(note: Note, run: Run) -> str:
+    calls = plural(note.count, "call", "calls")
+    return f"{calls}: the reported token counts are not valid numbers; they were estimated for the budget."
+
+
 @sentence("quotes_not_found")
 def _quotes_not_found(note: Note, run: Run) -> str:
     quotes = f"{note.count:,} of {plural(note.of, 'gold quote', 'gold quotes')}"

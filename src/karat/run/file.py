@@ -9,7 +9,7 @@ texts were measured (cumulative quantities at each rank, and what they are compa
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -19,7 +19,7 @@ import numpy as np
 
 from karat._internal.arrays import Ints, group_number, row_number, starts
 from karat._internal.display import valid_utf8
-from karat._internal.output import atomic_path
+from karat._internal.output import atomic_path, check_outputs, is_special
 from karat._internal.panics import panics_as_errors
 from karat._internal.parquet import MAGIC, Damaged, add_checksum, check_checksum, check_parquet
 from karat.errors import BadArgument, KaratError, RunFileError, first_line
@@ -62,33 +62,33 @@ _OTHER_FORMATS = {
 """Endings of files that are not Parquet, and how to write such a file."""
 
 
-def check_ending(path: str | os.PathLike[str]) -> None:
-    """Refuse to write a run to a file whose name promises another format."""
+def check_path(path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str] | None], option: str = "") -> None:
+    """Refuse a path at which no run can be saved, that promises another format, or that is one of the inputs."""
     other = _OTHER_FORMATS.get(Path(path).suffix.lower())
     if other is not None:
         hint = f"{Path(path).with_suffix('.parquet')}, or {other.format(path)}"
         raise RunFileError("a run is saved as Parquet", got=str(path), hint=hint)
+    check_outputs({option: path}, inputs)
+    if is_special(path):
+        raise BadArgument(f"cannot write {path}: it is not a file", hint=f"{option} run.parquet".strip())
 
 
 def save(run: Run, path: str | os.PathLike[str]) -> None:
     """Write a run to a temporary file, then rename it: there is never a partial run file."""
     import polars as pl
 
-    check_ending(path)
-    target = Path(path)
+    sources = [] if run.file else [run.provenance.source, *run.provenance.source.split(", ")]
     try:
-        target = target.resolve()  # a symbolic link stays one
-        if target.exists() and not target.is_file():
-            raise RunFileError(f"cannot write the run to {target}: it is not a file")
-        frame = _frame(run)
-        with atomic_path(target) as place:
-            frame.write_parquet(place, compression_level=1, metadata={KEY: write_footer(run)})
+        check_path(path, filter(os.path.isfile, sources))  # type: ignore[arg-type]
+    except BadArgument as error:
+        raise RunFileError(error.problem, hint=error.hint) from error
+    frame, footer = _frame(run), write_footer(run)
+    try:
+        with atomic_path(path) as place:
+            frame.write_parquet(place, compression_level=1, metadata={KEY: footer})
             add_checksum(place)
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
-        if isinstance(error, RunFileError):
-            raise
-        why = first_line(error) if target.parent.is_dir() else f"there is no folder {target.parent}"
-        raise RunFileError(f"cannot write the run to {target}: {why}") from error
+        raise RunFileError(f"cannot write {path}: {first_line(error).rpartition('IO error: ')[2]}") from error
 
 
 def load(path: str | os.PathLike[str]) -> Run:

@@ -63,10 +63,11 @@ def rankings_of(
     if _all_mappings(column):
         _check_keys(column, where)
         return Dicts(column, ids)
-    lists = _lists(column, where, "retrieved")
+    field = "retrieved" if texts is None else "retrieved_ids"
+    lists = _lists(column, where, field)
     types = item_types(lists)
     if texts is not None:
-        _check_types(types, lists, where, "retrieved_ids")
+        _check_types(types, lists, where, field)
         return Lists({"id": lists, "text": _texts(lists, texts, where, "retrieved")}, ids)
     if tuple in types and _is_pair(next(item for item in chain.from_iterable(lists) if isinstance(item, tuple))):
         lists = [[_of_pair(item, where, row) for item in ranking] for row, ranking in enumerate(lists)]
@@ -89,7 +90,8 @@ def gold_of(column: list[Any], ids: Sequence[str], where: Where, texts: list[Any
         if not gold.types.strings:
             check_items(column, where, "gold")
         return gold
-    lists = _lists(column, where, "gold")
+    field = "gold" if texts is None else "gold_ids"
+    lists = _lists(column, where, field)
     start = starts(np.fromiter(map(len, lists), np.int64, len(lists)))
     flat = list(chain.from_iterable(lists))
     types = key_types(flat)
@@ -99,7 +101,7 @@ def gold_of(column: list[Any], ids: Sequence[str], where: Where, texts: list[Any
         columns = {field: list(chain.from_iterable(rows)) for field, rows in read.columns.items()}
         return GoldItems(columns, grade, start, complete=read.complete, notes=read.notes)
     if not types.strings:
-        check_items(lists, where, "gold" if texts is None else "gold_ids")
+        check_items(lists, where, field)
     bare: dict[Field, Sequence[Any]] = dict.fromkeys(_BARE if flat else _RANGED, flat)
     if texts is not None:
         bare["text"] = list(chain.from_iterable(_texts(lists, texts, where, "gold")))
@@ -277,11 +279,12 @@ def _as_list(value: Any, where: Where, row: int, field: str) -> Sequence[Any]:
     if isinstance(value, list | tuple):
         return value
     if isinstance(value, Mapping):  # a dict of scores or grades in one row, lists in others
-        number = "score" if field == "retrieved" else "grade"
-        return [{"id": item, number: given} for item, given in value.items()]
+        if field.startswith("gold"):
+            return [{"id": item, "text": item, "grade": given} for item, given in value.items()]
+        return [{"id": item, "score": given} for item, given in value.items()]
     if isinstance(value, str):
         return _of_json(value, where(row), field)
-    if isinstance(value, set | frozenset) and field == "gold":
+    if isinstance(value, set | frozenset) and field.startswith("gold"):
         return sorted(value, key=str)
     if hasattr(value, "tolist") or hasattr(value, "to_list"):  # NumPy, Polars, pandas
         plain = value.tolist() if hasattr(value, "tolist") else value.to_list()

@@ -17,7 +17,7 @@ T = TypeVar("T")
 Where = Callable[[int], str]
 """Names a row in an error: `query "q7"`, or `samples.jsonl, line 17`."""
 _MAX_DIGITS = 4000
-_TOO_LARGE = 10**_MAX_DIGITS
+_TOO_LARGE: int = 10**_MAX_DIGITS
 _SHORT = 64
 """The length of strings up to which joining them takes less time than asking each for its type."""
 _NOT_NUMBERS = (bool, np.bool_, str, bytes, bytearray, complex, np.complexfloating)

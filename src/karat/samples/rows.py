@@ -20,6 +20,53 @@ _TYPO = 0.7
 """How similar a name must be to that of a field which its row lacks."""
 
 
+class NoRow(InputError):
+    """No row of the data, or of this piece, can be read."""
+
+
+class Header:
+    """The columns of a file that is read in pieces, so that each piece is read as a part of the whole."""
+
+    _FIXED = ("id", "retrieved", "retrieved_ids", "gold", "gold_ids")
+    """Columns that are in all pieces or in none: where one has no value in a piece, every row of it lacks the value."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, None] = {}
+        self._theirs: dict[str, str] = {}
+        self.fixed: list[str] | None = None
+        """The fixed columns that have a value."""
+
+    @property
+    def unknown(self) -> bool:
+        """True if the columns so far are those of no dialect."""
+        return dialect_of(self._names) is None
+
+    def dialect(self, columns: Mapping[str, list[Any]], source: str) -> Dialect:
+        """The dialect of all columns so far, which must be that of the columns before these."""
+        before = dialect_of(self._names)
+        self._names |= dict.fromkeys(columns)
+        dialect = dialect_of(self._names)
+        if dialect is None:
+            raise no_column("retrieved", list(columns), source)
+        if before is not None and before is not dialect:
+            problem = f"{source}: some samples have the columns of {before.name}, others those of {dialect.name}"
+            raise InputError(problem, got=list(self._names))
+        return dialect
+
+    def complete(self, ours: dict[str, list[Any]], theirs: Mapping[str, str], size: int, source: str) -> None:
+        """Add the fixed columns that have a value only in earlier pieces; refuse those that have one only here."""
+        for name, own in theirs.items():
+            if self._theirs.setdefault(name, own) != own:
+                raise InputError(f'{source}: two columns are read as "{name}"', got=[self._theirs[name], own])
+        here = [name for name in self._FIXED if name in ours]
+        if self.fixed is None:
+            self.fixed = here
+        for name in self.fixed:
+            ours.setdefault(name, [None] * size)
+        if late := next((name for name in here if name not in self.fixed), None):
+            raise InputError(f'{source}: the first samples have no "{late}", others have one', hint=f'"{late}" in each')
+
+
 class QueryTable(NamedTuple):
     """Columns with one value per query, under karat's names."""
 
@@ -120,18 +167,21 @@ class QueryTable(NamedTuple):
         """The table without bad rows, which are counted as skipped."""
         kept = [row for row in range(self.size) if row not in bad]
         if not kept:
-            raise InputError(f"{self.source}: no row can be read")
+            raise NoRow(f"{self.source}: no row can be read")
         return self.take(kept)._replace(skipped=self.skipped + len(bad))
 
 
-def query_table(value: Any, source: str, *, skip_bad_rows: bool = False, first: int = 0) -> QueryTable:
-    """Read rows, a frame or a dict of columns; `first` rows of the source come before them."""
+def query_table(
+    value: Any, source: str, *, skip_bad_rows: bool = False, first: int = 0, header: Header | None = None
+) -> QueryTable:
+    """Read rows, a frame or a dict of columns; `first` rows of the source, with this header, come before them."""
+    header = header or Header()
     if isinstance(value, Rows):
-        read = _of_rows(value.rows, source, lambda row: value.place(row, source))
+        read = _of_rows(value.rows, source, lambda row: value.place(row, source), header)
         return read._replace(skipped=value.skipped)
     if isinstance(value, Sequence) and not isinstance(value, str):
         good = [row for row in value if _is_row(row)] if skip_bad_rows else value
-        read = _of_rows(good, source, lambda row: f"{source}, sample {row + 1}")
+        read = _of_rows(good, source, lambda row: f"{source}, sample {row + 1}", header)
         return read._replace(skipped=len(value) - len(good))
     if is_frame(value):
         frame = as_polars(value)
@@ -148,7 +198,7 @@ def query_table(value: Any, source: str, *, skip_bad_rows: bool = False, first: 
         if len(set(sizes.values())) > 1:
             raise InputError(f"{source}: the columns have different lengths", got=sizes)
         size = next(iter(sizes.values()), 0)
-        return _renamed(columns, size, source, lambda row: f"{source}, row {first + row + 1}")
+        return _renamed(columns, size, source, lambda row: f"{source}, row {first + row + 1}", header)
     raise InputError(
         f"{source}: cannot be read as samples",
         got=f"{type(value).__name__}: {shorten(value)}",
@@ -169,7 +219,7 @@ def _without_nulls(cell: Any) -> Any:
     return cell
 
 
-def _of_rows(rows: Sequence[Any], source: str, where: Where) -> QueryTable:
+def _of_rows(rows: Sequence[Any], source: str, where: Where, header: Header) -> QueryTable:
     """Rows as columns; a field that a row lacks is None."""
     dicts: list[Mapping[str, Any]] = []
     for row, value in enumerate(rows):
@@ -178,24 +228,23 @@ def _of_rows(rows: Sequence[Any], source: str, where: Where) -> QueryTable:
         struct = hasattr(value, "__struct_fields__")
         dicts.append({name: getattr(value, name) for name in value.__struct_fields__} if struct else value)
     names = list(dict.fromkeys(name for row in dicts for name in row))
-    return _renamed({str(n): [row.get(n) for row in dicts] for n in names}, len(dicts), source, where)
+    return _renamed({str(n): [row.get(n) for row in dicts] for n in names}, len(dicts), source, where, header)
 
 
-def _renamed(columns: dict[str, list[Any]], size: int, source: str, where: Where) -> QueryTable:
+def _renamed(columns: dict[str, list[Any]], size: int, source: str, where: Where, header: Header) -> QueryTable:
     """The columns under karat's names; unknown columns keep theirs, empty ones are dropped."""
     if size == 0:
         raise InputError(f"{source}: the data set is empty")
-    dialect = dialect_of(columns)
-    if dialect is None:
-        raise no_column("retrieved", list(columns), source)
+    dialect = header.dialect(columns, source)
     ours: dict[str, list[Any]] = {}
-    renamed: dict[str, str] = {}
+    names: dict[str, str] = {}
     for theirs, column in columns.items():
         name = dialect.fields.get(theirs, theirs)
         if all(value is None for value in column):
             continue
         if name in ours:
             raise InputError(f'{source}: two columns are read as "{name}"', got=list(columns))
-        ours[name] = column
-        renamed |= {theirs: name} if theirs != name else {}
+        ours[name], names[name] = column, theirs
+    header.complete(ours, names, size, source)
+    renamed = {theirs: name for name, theirs in names.items() if theirs != name}
     return QueryTable(ours, dialect, list(columns), renamed, size, source, where)

@@ -204,13 +204,13 @@ def whole_queries(frames: Iterable[pl.DataFrame], query: str, limits: MemoryLimi
         if pending and last == 0 and frame[query][0] == pending[-1][query][-1]:
             pending.append(frame)  # it began in an earlier piece
             continue
-        rows = pl.concat([*pending, frame[:last]], how="vertical_relaxed")
+        rows = pl.concat([*pending, frame[:last]], how="diagonal_relaxed")
         if len(rows):
             yield Cut(rows, before)
         before += len(rows)
         pending = [frame[last:]]
     if pending:
-        yield Cut(pl.concat(pending, how="vertical_relaxed"), before)
+        yield Cut(pl.concat(pending, how="diagonal_relaxed"), before)
 
 
 def _refuse_queries(frames: Sequence[pl.DataFrame], query: str, limits: MemoryLimits) -> None:
@@ -247,7 +247,7 @@ def by_query(frames: Iterable[pl.DataFrame], query: str, parts: int, limits: Mem
                 file.unlink()
                 _refuse_queries(own, query, limits)
             if own:
-                yield pl.concat(own, how="vertical_relaxed")
+                yield pl.concat(own, how="diagonal_relaxed")
 
 
 def _write(rows: pl.DataFrame, file: Path) -> None:

@@ -32,12 +32,13 @@ def report(
 
     A baseline with other queries, gold or settings is refused; `allow_mismatch` compares the shared queries.
     """
-    from karat._internal.output import write_text
+    from karat._internal.output import check_outputs, write_text
     from karat.analysis.compare import compare
     from karat.analysis.diagnose import diagnose
 
     if Path(path).suffix == ".parquet":
         raise BadArgument("a report is an HTML page; this file would replace a run", got=str(path), hint="report.html")
+    check_outputs({"": path}, [run.file, None if isinstance(baseline, Run) else baseline])
     comparison = None
     if baseline is not None:
         name = "baseline" if isinstance(baseline, Run) else Path(baseline).stem

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from karat.conventions import Convention
-from karat.samples.columns import Field, Found, Keys, RepeatedKey
+from karat.samples.columns import RECORDS, SCORES, STRINGS, Field, Found, Keys, RepeatedKey
 from karat.samples.keys import as_id, number_of, without_copies
 from karat.samples.notes import Note
 from karat.samples.rankings.score_order import order
@@ -98,6 +98,13 @@ class Lists:
         query = np.repeat(np.arange(len(lists)), found)
         rank = np.fromiter(place, np.int64, len(place)) + 1
         return Found(query, rank, np.fromiter(gold, np.int64, len(gold)), depth)
+
+    @property
+    def form(self) -> str:
+        """The form of the items: strings, records, or records with scores."""
+        if not any(map(any, self.columns.values())):
+            return ""
+        return STRINGS if self.plain else RECORDS if self.scores is None else SCORES
 
     @property
     def infinite(self) -> int:
