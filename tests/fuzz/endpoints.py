@@ -269,6 +269,8 @@ def endpoints(random: Random, folder: Path) -> str:
                 judged = run.judged
                 command("report", folder / f"{number}.parquet", "-o", folder / f"{number}.html")
         known = sum(one.answers for one in Cache(folder / "cache").models())
+        if run is not None and run.judged == len(samples) and known != needed:
+            raise Fault(f"all queries are judged, but only {known} of {needed} answers are cached")
         server.script, before = _good, server.count
         last, _ = evaluate(folder)
         if server.count - before != needed - known:

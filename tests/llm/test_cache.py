@@ -231,8 +231,11 @@ def test_a_damaged_page_is_reported_before_the_first_call(tmp_path, place):
     start = int(len(data) * place) // 4096 * 4096
     data[start : start + 4096] = b"\xaa" * 4096
     (tmp_path / "c").write_bytes(data)
-    with pytest.raises(BadArgument, match="cannot use the cache"):
-        Engine("m", cache=tmp_path / "c")
+    with Server() as server:
+        for asked in (questions(1), [request(str(place)) for place in range(2000)]):
+            with pytest.raises(BadArgument, match=r"cache .*(malformed|damaged)"):
+                Engine(server.model(), cache=tmp_path / "c").ask(asked)
+        assert server.count == 0
 
 
 def test_other_columns_are_reported_before_the_first_call(tmp_path):

@@ -145,6 +145,7 @@ class RequestBatch:
                 return
             if not self.use_cache(job):
                 if not connected:  # only now: a fully cached batch needs no connection and no key
+                    self._cache.before_calls()
                     await stack.enter_async_context(self._model.connect())
                     connected = True
                 await room.acquire()

@@ -29,6 +29,8 @@ _APPLICATION = 0x6B617261  # "kara": distinguishes a cache from other databases
 _FORMAT = 1
 _LOCK_TIMEOUT = 30.0
 _FIELDS = ("key", "model", "version", "answer", "prompt_tokens", "completion_tokens", "created")
+_ANOTHER = "cache=FILE, or cache=None"
+_COLUMNS = f"SELECT {', '.join(_FIELDS)} FROM answers LIMIT 1"  # noqa: S608
 # A damaged file may hold anything in any column.
 _SANE_SUM = "sum(CASE WHEN typeof({0}) = 'integer' AND {0} BETWEEN 0 AND {1} THEN {0} ELSE 0 END)"
 _SANE_TIME = "CASE WHEN typeof(created) IN ('real', 'integer') AND created BETWEEN 0 AND 1e11 THEN created END"
@@ -100,6 +102,11 @@ class Cache:
         if not self.read_only:
             self._execute("DELETE FROM answers WHERE key = ?", key)
 
+    def check(self) -> None:
+        """Read the whole file: a damaged page would be noticed only after calls were paid."""
+        if self._execute("PRAGMA quick_check(1)") != [("ok",)]:
+            raise BadArgument(f"the cache {self.path} is damaged", hint=_ANOTHER)
+
     def models(self) -> list[CachedModel]:
         """The models that have answers here."""
         sums = ", ".join(_SANE_SUM.format(name, MOST_TOKENS) for name in ("prompt_tokens", "completion_tokens"))
@@ -149,7 +156,7 @@ class Cache:
             except (sqlite3.Error, OSError) as error:
                 raise BadArgument(
                     f"cannot use the cache {self.path}: {getattr(error, 'strerror', None) or error}",
-                    hint="cache=FILE, or cache=None",
+                    hint=_ANOTHER,
                 ) from error
 
     def _open(self) -> sqlite3.Connection:
@@ -164,7 +171,7 @@ class Cache:
             if os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK):
                 raise
             connection = self._connect("ro&immutable=1")
-            self._check(connection)
+            connection.execute(_COLUMNS)
             self.read_only = True
         return connection
 
@@ -185,7 +192,7 @@ class Cache:
         )
         if tables and (mark, form) != (_APPLICATION, _FORMAT):
             connection.close()
-            raise BadArgument(f"{self.path} is not a cache of this karat version", hint="cache=FILE, or cache=None")
+            raise BadArgument(f"{self.path} is not a cache of this karat version", hint=_ANOTHER)
         _when_unlocked(connection, "PRAGMA journal_mode = WAL")
         # A power cut may lose the last answers, a kill does not; otherwise each answer would wait for the disk.
         connection.execute("PRAGMA synchronous = NORMAL")
@@ -194,14 +201,7 @@ class Cache:
         connection.execute(f"PRAGMA user_version = {_FORMAT}")
         connection.execute(_TABLE)
         connection.execute("COMMIT")
-        self._check(connection)
-
-    def _check(self, connection: sqlite3.Connection) -> None:
-        """Read the whole file: a damaged page would be noticed only after calls were paid."""
-        connection.execute(f"SELECT {', '.join(_FIELDS)} FROM answers LIMIT 1").fetchone()  # noqa: S608
-        found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-        if found != "ok":
-            raise sqlite3.DatabaseError("it is damaged")
+        connection.execute(_COLUMNS)
 
 
 def _when_unlocked(connection: sqlite3.Connection, statement: str) -> None:
@@ -223,12 +223,20 @@ class OptionalCache:
 
     def __init__(self, cache: Cache | None) -> None:
         self._cache = cache
+        self._calls = False
+        """True if calls are made: from then on a failure of the cache must not lose an answer."""
         self.warning: str | None = None
         if cache is not None and cache.read_only:
             self._warn(f"the cache {cache.path} is read-only: new answers are not stored")
 
     def __bool__(self) -> bool:
         return self._cache is not None
+
+    def before_calls(self) -> None:
+        """Check the file before the first call; an answer that cannot be found or stored would be paid in every run."""
+        if self._cache is not None and not self._calls:
+            self._cache.check()
+        self._calls = True
 
     def attempt(self, work: Callable[[Cache], T]) -> T | None:
         """Do something with the cache; None if there is none, or if it fails."""
@@ -237,6 +245,8 @@ class OptionalCache:
         try:
             return work(self._cache)
         except BadArgument as error:
+            if not self._calls:
+                raise
             self._cache = None
             self._warn(f"{error.problem}; answers are no longer stored")
             return None
