@@ -420,3 +420,15 @@ def test_fields_never_hide_each_other():
     run = karat.evaluate([{"id": "a", "query": "?", "retrieved": ["x"], "gold": ["x"], "meta": meta}], "rr")
     table = run.to_polars(fields=True)
     assert table.columns == ["query_id", "query", "meta.meta.rr", "meta.rr", "meta.query", "meta.query_id", "rr"]
+
+
+def test_undefined_scores_are_null_in_tables_and_files(tmp_path):
+    rows = [{"retrieved": ["a"], "gold": []}, {"retrieved": ["a"], "gold": ["a"]}]
+    run = karat.evaluate(rows, "recall@5")
+    run.save(tmp_path / "run.parquet")
+    back = karat.load(tmp_path / "run.parquet")
+    for table in (run.table, run.to_polars(fields=True), back.table, pl.read_parquet(tmp_path / "run.parquet")):
+        assert table["recall@5"].to_list() == [None, 1.0]
+        assert table["recall@5"].mean() == run.mean["recall@5"]
+    assert math.isnan(back.scores["recall@5"][0])
+    assert run.to_pandas()["recall@5"].isna().tolist() == [True, False]

@@ -170,11 +170,10 @@ def _frame(run: Run) -> pl.DataFrame:
             "why": why,
         }
     )
-    gold = pl.DataFrame({"item": _texts(hits.gold_items.label), "grade": hits.gold_items.grade})
-    columns: dict[str, Any] = {"query_id": valid_utf8(run.ids)}
-    if run.query is not None:
-        columns["query"] = _texts(run.query)
-    columns |= run.scores
+    detail = {} if hits.gold_items.detail is None else {"detail": _texts(hits.gold_items.detail)}
+    gold = pl.DataFrame({"item": _texts(hits.gold_items.label), "grade": hits.gold_items.grade, **detail})
+    columns: dict[str, Any] = {"query_id": run.ids} | ({} if run.query is None else {"query": _texts(run.query)})
+    columns |= {name: pl.Series(values, nan_to_null=True) for name, values in run.scores.items()}
     columns["depth"] = hits.depth
     if hits.failed:
         columns["failed"] = _texts([hits.failed.get(row) for row in range(rows)])
@@ -238,13 +237,13 @@ def _hits(frame: pl.DataFrame, *, incomplete: bool) -> Hits:
     gold, start = flat_lists(frame, "gold")
     flat, begin = flat_lists(frame, "hits")
     query, depth = group_number(begin), depths(frame)
-    why = flat["why"].to_list()
+    why, detail = flat["why"].to_list(), gold["detail"].to_list() if "detail" in gold.columns else None
     hits = Hits(
         query,
         ranks(flat["rank"]),
         ranks(flat["gold"]) + start[query],
         depth=depth,
-        gold_items=Gold(gold["item"].to_list(), start, grades(gold["grade"], "gold"), incomplete),
+        gold_items=Gold(gold["item"].to_list(), start, grades(gold["grade"], "gold"), incomplete, detail=detail),
         grade=grades(flat["grade"], "hits"),
         repeated=flat["repeated"].to_numpy(),
         part=flat["part"].to_numpy(),

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Floats, Ints, row_number, starts, take_ragged
+from karat._internal.display import valid_texts
 from karat._internal.writers import html_table
 from karat.conventions import STANDARD, Convention
 from karat.hits import Gold, Hits
@@ -251,10 +252,12 @@ def read_marks(side: dict[str, list[Any]]) -> None:
 
 def strings(field: str, column: list[Any]) -> list[Any]:
     """Ids and texts as strings, numbers as given; None if an item has none."""
-    if field in _NUMBERS or set(map(type, column)) <= {str, type(None)}:
+    if field in _NUMBERS:
         return column
-    write = as_text if field == "text" else as_id
-    return [None if value is None else write(value) for value in column]
+    if not set(map(type, column)) <= {str, type(None)}:
+        write = as_text if field == "text" else as_id
+        column = [None if value is None else write(value) for value in column]
+    return valid_texts(column)
 
 
 def _rows(columns: Mapping[str, Column], start: Ints, row: int, fields: Sequence[str]) -> Iterable[tuple[Any, ...]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from karat._internal.panics import panics_as_errors
 from karat._internal.parquet import Damaged, check_parquet, check_parquet_file
 from karat.errors import InputError, first_line
-from karat.samples.dialects import LONG, is_long, long_column
+from karat.samples.dialects import LONG, SIDE_NAMES, is_long, long_columns
 from karat.samples.long import has_records
 from karat.samples.sources import STANDARD_INPUT, Source, find_source
 from karat.samples.trec import looks_like_trec, read_trec
@@ -84,9 +84,11 @@ def needed(columns: Sequence[str], side: str | None = None) -> list[str]:
     """The columns of a long table that have a role; all columns if items have more than an id."""
     if not is_long(columns) or has_records(columns):
         return list(columns)
-    found = {role: name for role in LONG if (name := long_column(columns, role)) is not None}
-    if not found.keys() & {"score", "rank", "grade"}:
-        return list(columns)  # a column may be misnamed, which the reader reports
+    every = {role: names for role in LONG if (names := long_columns(columns, role))}
+    found = {role: names[0] for role, names in every.items()}
+    numbers = [len(names) for role, names in every.items() if role in ("score", "rank", "grade")]
+    if not numbers or max(numbers) > 1 or len({name.lower() for name in columns}) < len(columns):
+        return list(columns)  # a column may be misnamed, or given twice, which the reader reports
     if side == "retrieved" and "score" in found:
         found = {role: found[role] for role in ("query", "item", "score") if role in found}
     return list(dict.fromkeys(found.values()))
@@ -109,7 +111,22 @@ def _scan(source: Source) -> pl.LazyFrame:
     separator = "\t" if source.kind == ".tsv" else ","
     # Cells are text; lists are parsed later, where they are needed.
     frame = pl.scan_csv(files, separator=separator, infer_schema=False, encoding="utf8", **options)
+    _refuse_twins(source, frame.collect_schema().names(), files if source.remote else files[0], separator)
     return frame.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
+
+
+def _refuse_twins(source: Source, names: Sequence[str], content: str | bytes, separator: str) -> None:
+    """Refuse two columns of the same name: Polars gives the second one another name."""
+    import polars as pl
+
+    if not any("_duplicated_" in name for name in names):
+        return
+    head = pl.scan_csv(content, has_header=False, n_rows=1, separator=separator, infer_schema=False, glob=source.remote)
+    given = head.collect().row(0)
+    if twice := next((name for name in given if name and given.count(name) > 1), None):
+        raise InputError(
+            f'{source.name}: two columns are called "{twice}"', got=list(given), hint=f'drop or rename one "{twice}"'
+        )
 
 
 def _check_columns(source: Source, columns: Sequence[str]) -> None:
@@ -214,7 +231,10 @@ def _read_pipe(source: Source, *, skip_bad_rows: bool) -> Any:
         if source.kind == ".arrow":
             return pl.read_ipc(content)
         if source.kind in (".csv", ".tsv"):
-            return pl.read_csv(content, separator="\t" if source.kind == ".tsv" else ",", infer_schema=False)
+            separator = "\t" if source.kind == ".tsv" else ","
+            frame = pl.read_csv(content, separator=separator, infer_schema=False)
+            _refuse_twins(source, frame.columns, content, separator)
+            return frame
     return _read_text(source, content, None, skip_bad_rows=skip_bad_rows)
 
 
@@ -247,6 +267,8 @@ def decode_lines(path: str, lines: pl.Series, *, skip_bad_rows: bool = False, fi
             row = _json(line.removeprefix("\ufeff"))
             if not isinstance(row, dict):
                 raise ValueError("expected an object")  # noqa: TRY004
+            if twice := next((name for name in row if name in _SIDES and line.count(f'"{name}"') > 1), None):
+                _refuse_second(line.removeprefix("\ufeff"), twice)
         except ValueError as error:
             if skip_bad_rows:
                 skipped += 1
@@ -261,6 +283,18 @@ def decode_lines(path: str, lines: pl.Series, *, skip_bad_rows: bool = False, fi
     if not rows and first is None:
         raise InputError(f"{path}: the file is empty" if not skipped else f"{path}: no row can be read")
     return Rows(rows, numbers, skipped)
+
+
+_SIDES = frozenset(name for names in SIDE_NAMES.values() for name in names)
+
+
+def _refuse_second(text: str, name: str) -> None:
+    """Refuse an object with two values for one of its sides, of which a decoder keeps the last."""
+    import json
+
+    top: list[tuple[str, Any]] = json.loads(text, object_pairs_hook=list)
+    if [key for key, _ in top].count(name) > 1:
+        raise ValueError(f'two values for "{name}"')
 
 
 def _decode(path: str, lines: pl.Series) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from karat._internal.display import valid_utf8
 from karat.errors import InputError, shorten
 
 T = TypeVar("T")
@@ -60,10 +61,9 @@ def is_id(value: object) -> bool:
 
 
 def as_ids(values: Sequence[object]) -> list[str]:
-    """All ids as text; a list of strings is returned unchanged."""
-    if isinstance(values, list) and set(map(type, values)) <= {str}:
-        return values
-    return [as_id(value) for value in values]
+    """All ids as text that a run file can hold; a list of such strings is returned unchanged."""
+    strings = isinstance(values, list) and set(map(type, values)) <= {str}
+    return valid_utf8(values if strings else [as_id(value) for value in values])  # type: ignore[arg-type]
 
 
 def numbered(size: int) -> list[str]:

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from karat._internal.display import valid_texts, valid_utf8
+
 EXAMPLES = 2
 """The number of examples that a note keeps."""
 FREE_TEXT = "text"
@@ -28,6 +30,11 @@ class Note:
     """Other values for the sentence. Notes with different details are not merged."""
     sums: Mapping[str, float] = field(default_factory=dict)
     """Other numbers that are added up when notes are merged."""
+
+    def __post_init__(self) -> None:
+        """Write foreign text in such a way that a run file can hold it."""
+        object.__setattr__(self, "examples", tuple(valid_utf8(self.examples)))
+        object.__setattr__(self, "details", dict(zip(self.details, valid_texts([*self.details.values()]), strict=True)))
 
     def to_dict(self) -> dict[str, Any]:
         """The note as plain values, without empty fields."""

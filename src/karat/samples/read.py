@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from karat._internal.display import valid_utf8
 from karat.conventions import STANDARD
 from karat.errors import BadArgument, InputError
 from karat.samples.columns import Reading, Samples, Side, check_ids, rows_of
@@ -215,7 +216,7 @@ def by_text(side: Side) -> Side:
     texts = side.texts.get("query")
     if side.ids is not None or texts is None or None in texts or len(set(texts)) < len(texts):
         return side
-    return side._replace(ids=[str(text) for text in texts])
+    return side._replace(ids=valid_utf8([str(text) for text in texts]))
 
 
 def _join(left: Side, right: Side) -> Samples:

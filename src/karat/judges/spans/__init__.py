@@ -71,7 +71,9 @@ class Spans(Judge):
                 got=queries.labels[0],
                 hint='judge="fuzzy"',
             )
-        hits = _hits(each, Gold(queries.labels, samples.gold.start, grade), queries.notes(), graded=self.graded)
+        details = queries.details if any(queries.details) else None
+        gold = Gold(queries.labels, samples.gold.start, grade, detail=details)
+        hits = _hits(each, gold, queries.notes(), graded=self.graded)
         return hits if queries.units is None else unite(hits, queries.units)
 
     def _coverage(self, samples: Samples, c: Convention) -> CoverageByRange | CoverageByText:
