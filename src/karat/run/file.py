@@ -87,8 +87,8 @@ def save(run: Run, path: str | os.PathLike[str]) -> None:
     }
     frame = _frame(run)
     try:
-        with atomic_path(path) as place:
-            frame.write_parquet(place, compression_level=1, metadata={_KEY: msgspec.json.encode(about).decode()})
+        with atomic_path(path) as place, place.open("wb") as file:  # Polars opens no name that is not valid UTF-8
+            frame.write_parquet(file, compression_level=1, metadata={_KEY: msgspec.json.encode(about).decode()})
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
         raise RunFileError(f"cannot write {path}: {first_line(error).rpartition('IO error: ')[2]}") from error
 
@@ -347,7 +347,7 @@ def _nested(columns: Mapping[str, Any], start: Ints) -> pl.Series:
 
     kinds: dict[str, Any] = {"item": pl.Int32, "seen": pl.Boolean, "score": pl.Float64, "grade": pl.Float64}
     kinds |= dict.fromkeys(("start", "end", "length"), pl.Int64)
-    flat = [pl.Series(n, c, dtype=kinds[n]) if n in kinds else _text_column(n, c) for n, c in columns.items()]
+    flat = [pl.Series(n, c, dtype=kinds[n]) if n in kinds else _text_column(n, c) for n, c in sorted(columns.items())]
     return nest(pl.DataFrame(flat), start)
 
 
