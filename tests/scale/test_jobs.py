@@ -66,6 +66,22 @@ def test_every_judge(options, of_size, tmp_path):
     assert several == saved(karat.evaluate(samples, METRICS, **options), tmp_path / "one.parquet")
 
 
+@pytest.mark.parametrize("judge", ["text", "spans"])
+def test_uneven_rows_of_a_file(judge, of_size, tmp_path):
+    """Empty lists, a misspelt field, and fields that only some rows have: every batch sees only some of it."""
+    rows = [{key: row[key] for key in ("id", "query", "retrieved", "gold")} for row in made(9)]
+    for row in rows:
+        row["gold"] = [{"text": gold["text"]} for gold in row["gold"]]
+    rows[5] |= {"late": 1, "answr": "typo"}
+    rows[7] |= {"early": "x", "late": "2", "answr": "typo"}
+    (tmp_path / "samples.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    one = karat.evaluate(tmp_path / "samples.jsonl", METRICS, judge=judge)
+    of_size(2)
+    several = karat.evaluate(tmp_path / "samples.jsonl", METRICS, judge=judge, jobs=2)
+    assert saved(several, tmp_path / "several.parquet") == saved(one, tmp_path / "one.parquet")
+    assert several.remarks() == one.remarks()
+
+
 def test_the_hint_that_nothing_matched_does_not_depend_on_jobs(of_size):
     of_size(1)
     samples = [{"id": f"q{n}", "retrieved": ["some gold mine"], "gold": ["gold mine"]} for n in range(3)]

@@ -85,7 +85,8 @@ def save(run: Run, path: str | os.PathLike[str]) -> None:
     frame, footer = _frame(run), write_footer(run)
     try:
         with atomic_path(path) as place:
-            frame.write_parquet(place, compression_level=1, metadata={KEY: footer})
+            with place.open("wb") as file:  # Polars opens no name that is not valid UTF-8
+                frame.write_parquet(file, compression_level=1, metadata={KEY: footer})
             add_checksum(place)
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
         raise RunFileError(f"cannot write {path}: {first_line(error).rpartition('IO error: ')[2]}") from error
@@ -287,7 +288,7 @@ def _nested(columns: Mapping[str, Any], start: Ints) -> pl.Series:
 
     kinds: dict[str, Any] = {"item": pl.Int32, "seen": pl.Boolean, "score": pl.Float64, "grade": pl.Float64}
     kinds |= dict.fromkeys(("start", "end", "length"), pl.Int64)
-    flat = [pl.Series(n, c, dtype=kinds[n]) if n in kinds else _text_column(n, c) for n, c in columns.items()]
+    flat = [pl.Series(n, c, dtype=kinds[n]) if n in kinds else _text_column(n, c) for n, c in sorted(columns.items())]
     return nest(pl.DataFrame(flat), start)
 
 

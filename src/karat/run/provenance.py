@@ -37,7 +37,7 @@ class Provenance(Reading):
 
     def with_reading(self, reading: Reading) -> Provenance:
         """The same, if the data as a whole was read like this; parts of it only know their own rows."""
-        judged = [note for note in self.notes if note not in reading.notes]
+        judged = [note for note in self.notes if not any(map(note.is_like, reading.notes))]
         return replace(self, **{**vars(reading), "notes": (*reading.notes, *judged)})
 
     def of_any_part(self) -> Provenance:

@@ -64,7 +64,7 @@ class Run(Result):
         self.scores = scores
         self.provenance = provenance
         self.query = query
-        self.meta = meta or {}
+        self.meta = dict(sorted((meta or {}).items()))  # the first row with a field may be in any part
         self.file = file
         self._hits = hits
         self._items = items

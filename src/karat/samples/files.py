@@ -309,10 +309,11 @@ def _json(text: str) -> Any:
     import msgspec
 
     try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError):
-        import json
+        try:
+            return msgspec.json.decode(text)
+        except (msgspec.DecodeError, UnicodeError):
+            import json
 
-        return json.loads(text)
+            return json.loads(text)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error

@@ -285,7 +285,7 @@ def _as_list(value: Any, where: Where, row: int, field: str) -> Sequence[Any]:
     if isinstance(value, str):
         return _of_json(value, where(row), field)
     if isinstance(value, set | frozenset) and field.startswith("gold"):
-        return sorted(value, key=str)
+        return sorted(value, key=lambda one: one if isinstance(one, str) else shorten(one))
     if hasattr(value, "tolist") or hasattr(value, "to_list"):  # NumPy, Polars, pandas
         plain = value.tolist() if hasattr(value, "tolist") else value.to_list()
         if isinstance(plain, list):
@@ -303,7 +303,7 @@ def _of_json(text: str, place: str, field: str) -> Sequence[Any]:
     if text.lstrip().startswith("["):
         try:
             return msgspec.json.decode(text, type=list[Any])
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             problem = f'{place}: field "{field}" is not a list in valid JSON: {error}'
             raise InputError(problem, got=text, hint='["doc-4", "doc-9"]') from error
     parts = [part.strip() for part in text.split(",")] if "," in text else [text]

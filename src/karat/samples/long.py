@@ -140,8 +140,11 @@ class LongTable(NamedTuple):
             raise InputError(f'{self.source}: column "{name}" has type Boolean; expected numbers')
         try:
             column = (given.str.strip_chars() if given.dtype == pl.String else given).cast(pl.Float64, strict=False)
-        except pl.exceptions.PolarsError as error:
-            raise InputError(f'{self.source}: column "{name}" has type {given.dtype}; expected numbers') from error
+            is_number = column.dtype == pl.Float64  # the cast of a struct stays a struct
+        except pl.exceptions.PolarsError:
+            is_number = False
+        if not is_number:
+            raise InputError(f'{self.source}: column "{name}" has type {given.dtype}; expected numbers')
         if (bad := column.is_null() | column.is_nan()).any():
             raise InputError(f'{self._row(bad)}: "{name}" is not a number', got=given[bad.arg_max() or 0])
         return column

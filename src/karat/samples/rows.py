@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from karat._internal.display import valid_utf8
 from karat.errors import InputError, nearest, shorten
 from karat.samples.columns import Side, check_ids
 from karat.samples.dialects import Dialect, dialect_of, is_long, no_column, probably_meant
@@ -128,17 +132,36 @@ class QueryTable(NamedTuple):
 
     def texts(self) -> dict[str, list[str | None]]:
         """The query, the answer and the response, as far as there are columns for them."""
-        given = {name: self.columns[name] for name in TEXTS if name in self.columns}
-        return {name: [None if text is None else str(text) for text in column] for name, column in given.items()}
+        return {name: self._plain(name, self.columns[name], str) for name in TEXTS if name in self.columns}
 
     def meta(self) -> dict[str, list[Any]]:
-        """All other columns, by which results can be sliced."""
+        """All other columns, by which results can be sliced; lists, records and other objects are written as text."""
         meta = {name: column for name, column in self.columns.items() if name not in _KNOWN}
         given = self.columns.get("meta", [])
         names = dict.fromkeys(name for row in given if isinstance(row, Mapping) for name in row)
         for name in names:
             meta[str(name)] = [row.get(name) if isinstance(row, Mapping) else None for row in given]
-        return meta
+        columns = zip(valid_utf8(list(meta)), meta.values(), strict=True)
+        return {name: self._plain(name, column, str, bool, int, float) for name, column in columns}
+
+    def _plain(self, name: str, column: list[Any], *kinds: type) -> list[Any]:
+        """The column; values that are neither null nor of these types are written as text."""
+        if set(map(type, column)) <= {*kinds, type(None)} - {int}:
+            return column
+        return [
+            one if one is None or (type(one) in kinds and _fits(one)) else self._converted(name, row, one, kinds)
+            for row, one in enumerate(column)
+        ]
+
+    def _converted(self, name: str, row: int, value: Any, kinds: tuple[type, ...]) -> Any:
+        value = value.value if isinstance(value, Enum) else value.item() if isinstance(value, np.generic) else value
+        try:
+            if type(value) in kinds and _fits(value):
+                return value
+            return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+        except Exception as error:  # deep nesting, thousands of digits, or the object's own code
+            problem = f'{self.where(row)}: field "{name}" is a {type(value).__name__} that cannot be written as text'
+            raise InputError(problem, hint="a string or a number") from error
 
     def notes(self) -> tuple[Note, ...]:
         """A note on the columns that were renamed, if any."""
@@ -219,6 +242,11 @@ def _without_nulls(cell: Any) -> Any:
     return cell
 
 
+def _fits(value: Any) -> bool:
+    """False for an integer that a column of a run file cannot store."""
+    return type(value) is not int or -(2**63) <= value < 2**63
+
+
 def _of_rows(rows: Sequence[Any], source: str, where: Where, header: Header) -> QueryTable:
     """Rows as columns; a field that a row lacks is None."""
     dicts: list[Mapping[str, Any]] = []
@@ -228,6 +256,9 @@ def _of_rows(rows: Sequence[Any], source: str, where: Where, header: Header) -> 
         struct = hasattr(value, "__struct_fields__")
         dicts.append({name: getattr(value, name) for name in value.__struct_fields__} if struct else value)
     names = list(dict.fromkeys(name for row in dicts for name in row))
+    for name in names:
+        if not isinstance(name, str):
+            raise InputError(f"{source}: the name of a field is a string, not {type(name).__name__}", got=name)
     return _renamed({str(n): [row.get(n) for row in dicts] for n in names}, len(dicts), source, where, header)
 
 

@@ -31,6 +31,7 @@ from karat.scale.pickling import PickledPlan, pickle_plan
 
 _AHEAD = 4
 """The number of batches per worker that may be finished before the ones that come first."""
+_MOST_JOBS = 1024
 _JOIN_SECONDS = 5.0
 _BATCHES = 8
 """The number of batches per worker: several, because some take longer than others."""
@@ -45,7 +46,12 @@ def evaluate_in_processes(plan: Plan, samples: Samples, jobs: int, batch: int | 
     pieces = (samples.slice(first, first + size) for first in range(0, len(samples), size))
     workers = Workers(plan, min(jobs, -(-len(samples) // size)))
     with workers, Progress(len(samples), plan.judge.name) as bar:
-        run = merge_parts(list(workers.evaluate(pieces, bar)))
+        return merge_batches(plan, samples, workers.evaluate(pieces, bar))
+
+
+def merge_batches(plan: Plan, samples: Samples, runs: Iterable[Run]) -> Run:
+    """The run of samples in memory from the runs of its batches."""
+    run = merge_parts(list(runs))
     return plan.complete(run.replace(provenance=run.provenance.with_reading(samples.reading)), samples)
 
 
@@ -66,8 +72,9 @@ def _worth_processes(plan: Plan, jobs: int) -> bool:
 
 def check_jobs(jobs: Any) -> int:
     """The number of worker processes."""
-    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
-        raise BadArgument("jobs must be a number of processes, at least 1", got=jobs, hint=str(cores()))
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or not 1 <= jobs <= _MOST_JOBS:
+        problem = f"jobs must be a number of processes, at least 1 and at most {_MOST_JOBS:,}"
+        raise BadArgument(problem, got=jobs, hint=str(cores()))
     return jobs
 
 

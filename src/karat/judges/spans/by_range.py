@@ -114,7 +114,7 @@ class CoverageByRange:
         counted = [
             Note(kind, tally.count, len(self._gold) if kind.startswith("quotes") else 0, tuple(tally.examples))
             for kind, tally in self._tallies.items()
-            if tally.count or kind.startswith("quotes")
+            if tally.count or (kind.startswith("quotes") and self._gold)
         ]
         return (*counted, *self._no_shared_document())
 
