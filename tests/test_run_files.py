@@ -12,6 +12,7 @@ import pytest
 
 import karat
 from fuzz.frame import command
+from karat._internal.arrow import check_arrow
 from karat._internal.parquet import Damaged, check_parquet, footer_start
 from karat.metrics import METRICS
 from support.damage import bounded_memory
@@ -166,6 +167,17 @@ def test_no_number_in_a_file_allocates_memory(rewrite, tmp_path):
                 assert command(*arguments).code == 0
 
 
+def test_a_small_file_with_gigabytes_of_text_is_refused(tmp_path):
+    path = tmp_path / "run.parquet"
+    karat.evaluate([{"retrieved": ["a"], "gold": ["a"]}] * 400, "rr").save(path)
+    about = {"karat": pl.read_parquet_metadata(path)["karat"]}
+    frame = pl.read_parquet(path).with_columns(pl.lit("x" * 1_000_000).alias("meta.topic"))  # stored once
+    frame.write_parquet(path, metadata=about)
+    assert path.stat().st_size < 100_000
+    with bounded_memory(2**28), pytest.raises(karat.RunFileError, match=r"it claims 400,\d{3},\d{3} bytes of texts"):
+        karat.load(path)
+
+
 def test_every_changed_byte_is_noticed(saved, tmp_path):
     content, random, path = saved.read_bytes(), Random(3), tmp_path / "changed.parquet"
     for place in (*random.sample(range(4, len(content) - 8), 100), *range(len(content) - 9, len(content))):
@@ -222,6 +234,21 @@ def test_parquet_that_claims_more_than_it_holds_is_refused(parquet):
     assert refused > len(footer)
 
 
+@pytest.mark.parametrize("compression", ["uncompressed", "zstd"])
+def test_arrow_that_claims_more_than_it_holds_is_refused(compression):
+    file = BytesIO()
+    frame = pl.DataFrame({"a": [f"a longer text {n}" for n in range(300)], "b": [[n] * (n % 3) for n in range(300)]})
+    frame.write_ipc(file, compression=compression)
+    content, refused = file.getvalue(), 0
+    check_arrow(content)
+    for place in range(0, len(content) - 8, 8):
+        try:
+            check_arrow(content[:place] + (2**59).to_bytes(8, "little") + content[place + 8 :])
+        except Damaged:
+            refused += 1
+    assert refused >= 20  # lengths of batches, columns and buffers, and their places
+
+
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])
 def test_columns_nested_too_deeply_are_refused(ending, tmp_path):
     """Thousands of levels overflow the stack of native code."""
@@ -239,12 +266,17 @@ def test_columns_nested_too_deeply_are_refused(ending, tmp_path):
 
 
 def test_panics_of_polars_are_sentences_without_traces(tmp_path, capfd):
-    file = BytesIO()
-    pl.DataFrame({"query": ["q"], "retrieved": [["a"]], "gold": [["a"]]}).write_ipc(file)
-    content, panics = file.getvalue(), 0
-    for place in range(len(content) - 600, len(content) - 10, 7):
-        (tmp_path / "x.arrow").write_bytes(content[:place] + b"\xff" + content[place + 1 :])
-        result = command("eval", tmp_path / "x.arrow", "rr")
+    """Polars panics on damaged values in some encodings, which no check of the structure finds."""
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = arrow.table({"query_id": [f"q{n // 5}" for n in range(100)], "doc_id": [f"d{n}" for n in range(100)]})
+    path, panics = tmp_path / "results.parquet", 0
+    encodings = dict.fromkeys(table.column_names, "DELTA_BYTE_ARRAY")
+    parquet.write_table(table, path, use_dictionary=False, column_encoding=encodings, compression="none")
+    (tmp_path / "gold.jsonl").write_text('{"id": "q0", "gold": ["d0"]}\n', "utf-8")
+    content = path.read_bytes()
+    for place in range(30, 230, 4):
+        path.write_bytes(content[:place] + b"\xff" + content[place + 1 :])
+        result = command("eval", path, "rr", "--gold", tmp_path / "gold.jsonl")
         assert result.code in (0, 2)
         panics += "Polars failed" in result.err
     assert panics

@@ -13,7 +13,9 @@ from typing import Any
 
 import polars as pl
 
+import karat
 from fuzz.frame import Fault, command, fuzzer
+from karat.scale.memory import MemoryLimits
 from support.damage import bounded_memory, damaged, no_traces
 
 DEEP = (
@@ -100,9 +102,12 @@ def sample_files(random: Random, folder: Path) -> str:
         if random.random() < 0.3:
             content = damaged(random, content) if content else content
     (folder / name).write_bytes(content)
-    (folder / "qrels.jsonl").write_bytes(files()["rows.jsonl"])
+    gold_rows = ({"id": row["id"], "gold": row["gold"]} for row in samples())
+    (folder / "qrels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in gold_rows), "utf-8")
     gold = ["--gold", "qrels.jsonl"] if name.startswith("long") else []
     more = random.choice(([], [], [], ["--memory", "300MB"], [] if gold else ["--skip-bad-rows"]))
+    if random.random() < 0.3:
+        return _in_pieces(random, name, gold[1] if gold else None)
     with bounded_memory(), no_traces():
         result = command("eval", name, "recall@5", *gold, *more, "-o", "run.parquet")
     if result.code == 2 and not result.err.startswith("karat: "):
@@ -112,3 +117,14 @@ def sample_files(random: Random, folder: Path) -> str:
     if result.code not in {0, 2}:
         raise Fault(f"{name}: exit code {result.code}\n{result.err}")
     return {0: "evaluated", 2: "refused"}[result.code]
+
+
+def _in_pieces(random: Random, name: str, gold: str | None) -> str:
+    """The same for a file that is read in pieces."""
+    limits = MemoryLimits(random.choice((1, 2_000, 20_000)), fewest_rows=random.randrange(1, 9), item_bytes=0)
+    try:
+        with bounded_memory(), no_traces():
+            karat.evaluate(name, "recall@5", gold=gold, memory=limits)
+    except karat.KaratError:
+        return "refused"
+    return "evaluated"

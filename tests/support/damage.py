@@ -19,7 +19,7 @@ MORE = 2**31
 def damaged(random: Random, content: bytes) -> bytes:
     """The bytes of a file with some of them flipped, overwritten, moved or cut off."""
     data = bytearray(content)
-    way = random.choice(("flip", "flip", "cut", "overwrite", "end", "end", "begin", "move", "insert"))
+    way = random.choice(("flip", "flip", "cut", "overwrite", "end", "end", "begin", "move", "insert", "claim", "claim"))
     if way == "flip":
         for _ in range(random.choice((1, 1, 2, 8, 40))):
             data[random.randrange(len(data))] ^= 1 << random.randrange(8)
@@ -33,6 +33,10 @@ def damaged(random: Random, content: bytes) -> bytes:
         for _ in range(random.choice((1, 1, 3))):
             place = random.randrange(size)
             data[-1 - place if way == "end" else place] = random.choice((0, 127, 128, 255, random.randrange(256)))
+    elif way == "claim":
+        width = random.choice((4, 8))
+        place, claim = random.randrange(len(data)) // width * width, random.choice((2**31 - 1, 2**40, 2**60, -1))
+        data[place : place + width] = (claim % 256**width).to_bytes(width, "little")
     elif way == "move":
         first, size, other = random.randrange(len(data)), random.randrange(1, 100), random.randrange(len(data))
         data[first : first + size] = data[other : other + size]

@@ -1,7 +1,8 @@
-"""Arrow files before Polars reads them: columns that are nested too deeply would overflow its stack.
+"""Arrow files before Polars reads them: claims that the file cannot hold, or deep nesting, would end the process.
 
-The schema is in the footer, as FlatBuffers: a table begins with the distance to its list of offsets, which has one for
-each field. Offsets point forwards, so that a schema has no cycles; but parts of it may be shared, so they are counted.
+A file is a row of messages with the data, and a footer with the schema and the places of the messages. Both are
+FlatBuffers: a table begins with the distance to its list of offsets, one for each field. Offsets point forwards, so
+that there are no cycles; but parts may be shared, so they are counted.
 """
 
 from __future__ import annotations
@@ -10,73 +11,136 @@ from mmap import ACCESS_READ, mmap
 from os import PathLike
 from pathlib import Path
 from struct import error as OutOfBounds  # noqa: N812
-from struct import unpack_from
+from struct import iter_unpack, unpack_from
+from typing import NamedTuple
 
 from karat._internal.parquet import DEEPEST, Damaged
 
 _MAGIC = b"ARROW1"
-_SCHEMA, _FIELDS, _CHILDREN = 1, 1, 5
-"""Numbers of fields in the tables Footer, Schema and Field."""
-_SMALLEST_FIELD = 8
-"""Bytes of the smallest table."""
+_CONTINUES = b"\xff\xff\xff\xff"
+_SMALLEST_TABLE = 8
+# Numbers of fields in the format's definition.
+_SCHEMA, _DICTIONARIES, _BATCHES = 1, 2, 3
+_FIELDS, _CHILDREN = 1, 5
+_HEADER_TYPE, _HEADER = 1, 2
+_DICTIONARY_BATCH, _DICTIONARY_DATA = 2, 1
+_NODES, _BUFFERS, _COMPRESSION, _VARIADIC = 1, 2, 3, 4
+_EXPANSION = 2**16
+"""The bytes that a compressed byte may become, and more: zstd reaches about 44,000."""
+_EMPTY_ROWS = 10**6
+"""The rows of a batch whose columns need no bytes, because all of their values are missing."""
 
 
 def check_arrow_file(path: str | PathLike[str]) -> None:
-    """Raise Damaged if the columns of a file are nested too deeply; all other damage is left to Polars."""
+    """Raise Damaged if a file claims what it cannot hold, or its columns are nested too deeply."""
     with Path(path).open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
         check_arrow(content)
 
 
 def check_arrow(content: bytes | mmap) -> None:
-    """Raise Damaged if the columns are nested too deeply."""
+    """Raise Damaged if a file claims what it cannot hold, or its columns are nested too deeply."""
     end = len(content) - len(_MAGIC) - 4
-    if end < 0 or content[-len(_MAGIC) :] != _MAGIC:
-        return
-    size = int.from_bytes(content[end : end + 4], "little")
-    footer = content[max(end - size, 0) : end]
+    if end < 0 or content[:6] != _MAGIC or content[-6:] != _MAGIC:
+        return  # Polars says so
+    begin = end - int.from_bytes(content[end : end + 4], "little")
     try:
-        _check_depth(footer)
-    except OutOfBounds:
-        raise Damaged("its footer is malformed") from None
+        if begin < 0:
+            raise OutOfBounds
+        footer = _root(content[begin:end])
+        if (schema := footer.child(_SCHEMA)) is not None:
+            _check_depth(schema)
+        for number in (_DICTIONARIES, _BATCHES):
+            for offset, head, _, body in iter_unpack("<qiiq", footer.vector(number, 24)):
+                _check_message(content, offset, head, body, begin)
+    except (OutOfBounds, OverflowError):
+        raise Damaged("its footer or the head of a batch is malformed") from None
 
 
-def _check_depth(footer: bytes) -> None:
-    (root,) = unpack_from("<I", footer, 0)
-    schema = _table(footer, root, _SCHEMA)
-    left = [] if schema is None else [(field, 1) for field in _tables(footer, schema, _FIELDS)]
+class _Table(NamedTuple):
+    """A table of FlatBuffers."""
+
+    data: bytes
+    at: int
+
+    def place(self, number: int) -> int | None:
+        """The place of a field; None if it is absent."""
+        offsets = self.at - unpack_from("<i", self.data, self.at)[0]
+        if offsets < 0:
+            raise OutOfBounds
+        if 4 + 2 * number >= unpack_from("<H", self.data, offsets)[0]:
+            return None
+        offset = unpack_from("<H", self.data, offsets + 4 + 2 * number)[0]
+        return self.at + offset if offset else None
+
+    def child(self, number: int) -> _Table | None:
+        """The table that a field refers to."""
+        place = self.place(number)
+        return None if place is None else _Table(self.data, place + unpack_from("<I", self.data, place)[0])
+
+    def vector(self, number: int, width: int) -> bytes:
+        """The bytes of a list whose elements have this many."""
+        if (table := self.child(number)) is None:
+            return b""
+        size = unpack_from("<I", self.data, table.at)[0] * width
+        found = self.data[table.at + 4 : table.at + 4 + size]
+        if len(found) < size:
+            raise OutOfBounds
+        return found
+
+    def children(self, number: int) -> list[_Table]:
+        """The tables of a list."""
+        if (table := self.child(number)) is None:
+            return []
+        distances = [own for (own,) in iter_unpack("<I", self.vector(number, 4))]
+        return [_Table(self.data, table.at + 4 + 4 * n + own) for n, own in enumerate(distances)]
+
+
+def _root(data: bytes) -> _Table:
+    return _Table(data, unpack_from("<I", data, 0)[0])
+
+
+def _check_depth(schema: _Table) -> None:
+    left = [(field, 1) for field in schema.children(_FIELDS)]
     seen = len(left)
     while left:
         field, depth = left.pop()
-        children = _tables(footer, field, _CHILDREN)
+        children = field.children(_CHILDREN)
         seen += len(children)
-        if depth > DEEPEST or seen * _SMALLEST_FIELD > len(footer):
+        if depth > DEEPEST or seen * _SMALLEST_TABLE > len(schema.data):
             raise Damaged(f"its columns are nested more than {DEEPEST} levels deep, or contain one another")
         left += [(child, depth + 1) for child in children]
 
 
-def _table(footer: bytes, table: int, number: int) -> int | None:
-    """The place of what a field of a table refers to; None if the field is absent."""
-    (back,) = unpack_from("<i", footer, table)
-    offsets = table - back
-    if offsets < 0:
+def _check_message(content: bytes | mmap, offset: int, head: int, body: int, end: int) -> None:
+    """Compare the sizes in the head of a batch with its body, and the body with the file."""
+    if not (offset >= 0 and head >= 8 and body >= 0 and offset + head + body <= end):
+        raise Damaged("the place of a batch is outside the file")
+    skipped = 8 if content[offset : offset + 4] == _CONTINUES else 4
+    message = _root(content[offset + skipped : offset + head])
+    batch, kind = message.child(_HEADER), message.place(_HEADER_TYPE)
+    if batch is not None and kind is not None and message.data[kind : kind + 1] == bytes([_DICTIONARY_BATCH]):
+        batch = batch.child(_DICTIONARY_DATA)
+    if batch is None:
         raise OutOfBounds
-    (size,) = unpack_from("<H", footer, offsets)
-    if 4 + 2 * number >= size:
-        return None
-    (offset,) = unpack_from("<H", footer, offsets + 4 + 2 * number)
-    if not offset:
-        return None
-    (distance,) = unpack_from("<I", footer, table + offset)
-    return int(table + offset + distance)
+    buffers = list(iter_unpack("<qq", batch.vector(_BUFFERS, 16)))
+    if not all(at >= 0 and size >= 0 and at + size <= body for at, size in buffers):
+        raise Damaged("a column is larger than its batch")
+    unpacked = sum(size for _, size in buffers)
+    if batch.place(_COMPRESSION) is not None:
+        unpacked = sum(_unpacked(content, offset + head + at, size) for at, size in buffers)
+    lengths = [length for length, _ in iter_unpack("<qq", batch.vector(_NODES, 16))]
+    variadic = [count for (count,) in iter_unpack("<q", batch.vector(_VARIADIC, 8))]
+    if not all(0 <= own <= 8 * unpacked + _EMPTY_ROWS for own in lengths):
+        raise Damaged("a batch claims more values than it holds")
+    if not all(0 <= own <= len(buffers) for own in variadic):
+        raise Damaged("a batch claims more buffers than it has")
 
 
-def _tables(footer: bytes, table: int, number: int) -> list[int]:
-    """The places of the tables in a list."""
-    begin = _table(footer, table, number)
-    if begin is None:
-        return []
-    (size,) = unpack_from("<I", footer, begin)
-    if size > len(footer):
-        raise OutOfBounds
-    places = range(begin + 4, begin + 4 + 4 * size, 4)
-    return [place + unpack_from("<I", footer, place)[0] for place in places]
+def _unpacked(content: bytes | mmap, at: int, size: int) -> int:
+    """The size of a compressed buffer, which it begins with; -1 if it is stored as it is."""
+    if size < 8:
+        return size
+    claimed = int(unpack_from("<q", content, at)[0])
+    if not -1 <= claimed <= size * _EXPANSION:
+        raise Damaged("a column claims more bytes than it holds")
+    return size if claimed < 0 else claimed

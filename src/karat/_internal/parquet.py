@@ -13,7 +13,7 @@ from itertools import count
 from mmap import ACCESS_READ, mmap
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 MAGIC = b"PAR1"
 _TAIL = 8
@@ -22,6 +22,7 @@ _MARK, _DIGEST = b"karat.blake2b", 16
 """What stands before a checksum, and the length of the checksum."""
 _LARGEST_FOOTER = 2**20
 """Larger footers, of files with thousands of row groups, would take seconds to check."""
+_MANY_VALUES = 10_000_000
 _LARGEST_FILE = 2**28
 """The page headers of larger files are not checked: they are all over the file."""
 DEEPEST = 64
@@ -50,24 +51,34 @@ def check_parquet_file(path: str | PathLike[str]) -> None:
         check_parquet(content)
 
 
-def check_parquet(content: Bytes, values_per_byte: int | None = None) -> None:
-    """Raise Damaged if a file claims what it cannot hold, or more values per byte than expected."""
+def check_parquet(content: Bytes, per_byte: int | None = None) -> None:
+    """Raise Damaged if a file claims what it cannot hold; with `per_byte`, also if it is much larger when unpacked."""
     begin = footer_start(content)
     if len(content) - begin > _LARGEST_FOOTER:
-        return
+        if per_byte is None:
+            return
+        raise Damaged(f"its footer has {len(content) - begin:,} bytes")
     try:
         footer, end = _struct(content, begin, 0)
         if end > len(content) - _TAIL:
             raise Damaged("its footer is cut off")
         groups = footer[_ROW_GROUPS]
         _check_schema(footer[_SCHEMA])
-        values = sum(_check_group(content, begin, group) for group in groups)
+        pages = len(content) <= _LARGEST_FILE or per_byte is not None
+        sizes = [_check_group(content, begin, group, pages=pages) for group in groups]
         if sum(group[_GROUP_ROWS] for group in groups) != footer[_ROWS]:
             raise Damaged("its footer contradicts itself: the number of rows")
     except (IndexError, KeyError, TypeError, AttributeError) as error:
         raise Damaged("its footer or a page header is malformed") from error
-    if values_per_byte is not None and values > values_per_byte * len(content) + 10_000_000:
-        raise Damaged(f"it claims {values:,} values in {len(content):,} bytes")
+    if per_byte is not None:
+        check_size(sum(size.values for size in sizes), "values", len(content), per_byte, _MANY_VALUES)
+        check_size(sum(size.unpacked for size in sizes), "bytes", len(content), per_byte)
+
+
+def check_size(size: int, unit: str, packed: int, per_byte: int, most: int = 2**28) -> None:
+    """Raise Damaged if a file of some bytes contains much more: more than `most`, and than `per_byte` in each byte."""
+    if size > per_byte * packed + most:
+        raise Damaged(f"it claims {size:,} {unit} in {packed:,} bytes")
 
 
 def footer_start(content: Bytes) -> int:
@@ -123,37 +134,44 @@ def _check_schema(elements: Sequence[Struct]) -> None:
         raise Damaged("its schema contradicts itself")
 
 
-def _check_group(content: Bytes, end: int, group: Struct) -> int:
-    """The number of values of a row group; each column must have pages for all of them."""
-    rows, values = group[_GROUP_ROWS], 0
+class _Size(NamedTuple):
+    """The size of a row group or of a column in it."""
+
+    values: int
+    unpacked: int
+
+
+def _check_group(content: Bytes, end: int, group: Struct, *, pages: bool) -> _Size:
+    """The size of a row group; each column must have pages for all of its values."""
+    rows, values, unpacked = group[_GROUP_ROWS], 0, 0
     for chunk in group[_CHUNKS]:
         meta = chunk[_META]
         first = min([at for at in (meta[_DATA], meta.get(_DICTIONARY)) if at], default=0)
         last = first + meta[_PACKED]
         if first != last and not len(MAGIC) <= first <= last <= end:
             raise Damaged("the place of a column is outside the file")
-        paged = _page_values(content, first, last, meta) if len(content) <= _LARGEST_FILE else meta[_VALUES]
-        if not 0 <= rows <= meta[_VALUES] == paged:
+        size = _page_sizes(content, first, last, meta) if pages else _Size(meta[_VALUES], meta[_UNPACKED])
+        if not 0 <= rows <= meta[_VALUES] == size.values:
             raise Damaged("a column has fewer or more values than its footer claims")
-        values += meta[_VALUES]
-    return values
+        values, unpacked = values + size.values, unpacked + size.unpacked
+    return _Size(values, unpacked)
 
 
-def _page_values(content: Bytes, first: int, last: int, meta: Struct) -> int:
-    """The number of values in the pages of a column."""
-    values, most = 0, max(meta[_VALUES], 0)
+def _page_sizes(content: Bytes, first: int, last: int, meta: Struct) -> _Size:
+    """The size of the pages of a column."""
+    values, total, most = 0, 0, max(meta[_VALUES], 0)
     while first < last:
         header, first = _struct(content, first, 0)
         unpacked, packed = header[_PAGE_UNPACKED], header[_PAGE_PACKED]
         if not (0 <= packed <= last - first and 0 <= unpacked <= max(meta[_UNPACKED], packed)):
             raise Damaged("a page is larger than its column")
-        first += packed
+        first, total = first + packed, total + unpacked
         page = header.get(_DATA_PAGE) or header.get(_DATA_PAGE_2)
         own = (page or header[_DICTIONARY_PAGE])[1]
         if not 0 <= own <= (most if page else unpacked + most):
             raise Damaged("a page claims more values than its column has")
         values += own if page else 0
-    return values
+    return _Size(values, total)
 
 
 def _struct(content: Bytes, at: int, depth: int) -> tuple[Struct, int]:

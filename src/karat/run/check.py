@@ -6,13 +6,13 @@ Nothing is allocated by a number in the file: what is read is as large as the co
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints, starts
 from karat._internal.display import cut_name
-from karat._internal.parquet import Damaged
+from karat._internal.parquet import Damaged, check_size
 from karat.hits import Hits
 from karat.run.footer import Footer
 
@@ -87,6 +87,34 @@ def _check_type(name: str, dtype: pl.DataType, expected: Expected) -> None:
             _check_type(f"{name}.{field}", own, known[field])  # type: ignore[arg-type]
 
 
+class Texts:
+    """The texts of a file as Python objects, unless they are together much larger than the file.
+
+    Each is counted as often as it occurs: a file may contain a long text once, for a million rows.
+    """
+
+    def __init__(self, packed: int, per_byte: int) -> None:
+        self._size, self._packed, self._per_byte = 0, packed, per_byte
+
+    def count(self, column: pl.Series) -> None:
+        """Raise Damaged if all texts so far, and those of the column, are too large."""
+        import polars as pl
+
+        kind = column.dtype
+        if kind == pl.String:
+            self._size += int(column.str.len_bytes().sum())
+        elif kind == pl.Binary:
+            self._size += int(column.bin.size().sum())
+        elif kind in (pl.Categorical, pl.Enum):
+            self._size += int(column.cat.len_bytes().sum())
+        check_size(self._size, "bytes of texts", self._packed, self._per_byte)
+
+    def read(self, column: pl.Series) -> list[Any]:
+        """The values of a column."""
+        self.count(column)
+        return column.to_list()
+
+
 def flat_lists(frame: pl.DataFrame, name: str, *, nulls: bool = False) -> tuple[pl.DataFrame, Ints]:
     """The elements of a column of lists, and the offset of each list; `nulls` are allowed in their fields only."""
     column = frame[name]
@@ -105,14 +133,15 @@ def _refuse_nulls(name: str, column: pl.Series) -> None:
         raise Damaged(f'column "{name}" has no value in row {int(column.is_null().arg_max() or 0) + 1}')
 
 
-def query_ids(frame: pl.DataFrame) -> list[str]:
+def query_ids(frame: pl.DataFrame, texts: Texts) -> list[str]:
     """The ids of the queries, each once."""
     column = frame["query_id"]
     _refuse_nulls("query_id", column)
-    if column.n_unique() < len(column):
+    ids = texts.read(column)
+    if len(set(ids)) < len(ids):
         twice = column.filter(column.is_duplicated())[0]
         raise Damaged(f'two queries have the id "{cut_name(twice, 60)}"')
-    return column.to_list()
+    return ids
 
 
 def depths(frame: pl.DataFrame) -> Ints:

@@ -31,6 +31,7 @@ from karat.run.check import (
     META,
     RETRIEVED,
     SIZE,
+    Texts,
     at_ranks,
     check_gold_items,
     check_types,
@@ -49,8 +50,8 @@ from karat.run.stored_items import Extent, StoredItems, own_name, read_marks, st
 if TYPE_CHECKING:
     import polars as pl
 
-_VALUES_PER_BYTE = 1000
-"""More values than this, per byte of the file, are refused before memory is allocated for them."""
+_PER_BYTE = 1000
+"""More values or bytes than this, in a byte of a large file, are refused before memory is allocated for them."""
 
 _OTHER_FORMATS = {
     ".csv": 'run.table.write_csv("{}")', ".tsv": r'run.table.write_csv("{}", separator="\t")',
@@ -136,14 +137,14 @@ def _read(content: bytes, source: Path) -> Run:
     if not content.startswith(MAGIC):
         raise RunFileError(f"{source} is not a run file", hint=hint)
     check_checksum(content)
-    check_parquet(content, _VALUES_PER_BYTE)
+    check_parquet(content, _PER_BYTE)
     with panics_as_errors():
         written = pl.read_parquet_metadata(BytesIO(content)).get(KEY)
         if written is None:
             raise RunFileError(f"{source} is a Parquet file, but not a run file", hint=hint)
         footer = read_footer(written, str(source))
         frame = pl.read_parquet(content)
-        return _run(frame, footer, str(source))
+        return _run(frame, footer, Texts(len(content), _PER_BYTE), str(source))
 
 
 def as_run(given: object) -> Run:
@@ -216,10 +217,10 @@ def _texts(values: Sequence[Any]) -> pl.Series:
     return pl.Series([None if v is None else text for v, text in zip(values, safe, strict=True)], dtype=pl.String)
 
 
-def _run(frame: pl.DataFrame, footer: Footer, file: str) -> Run:
+def _run(frame: pl.DataFrame, footer: Footer, texts: Texts, file: str) -> Run:
     check_types(frame, footer)
-    ids = query_ids(frame)
-    hits = _hits(frame, incomplete=footer.incomplete_gold)
+    ids = query_ids(frame, texts)
+    hits = _hits(frame, texts, incomplete=footer.incomplete_gold)
     return Run(
         ids=ids,
         hits=hits,
@@ -227,39 +228,39 @@ def _run(frame: pl.DataFrame, footer: Footer, file: str) -> Run:
         convention=footer.convention,
         scores=scores(frame, footer, hits),
         provenance=footer.provenance,
-        query=frame["query"].to_list() if "query" in frame.columns else None,
-        items=None if footer.items is None else _stored_items(frame, hits.gold_items, footer.items),
-        meta={name.removeprefix(META): frame[name].to_list() for name in frame.columns if name.startswith(META)},
+        query=texts.read(frame["query"]) if "query" in frame.columns else None,
+        items=None if footer.items is None else _stored_items(frame, texts, hits.gold_items, footer.items),
+        meta={name.removeprefix(META): texts.read(frame[name]) for name in frame.columns if name.startswith(META)},
         file=file,
     )
 
 
-def _hits(frame: pl.DataFrame, *, incomplete: bool) -> Hits:
+def _hits(frame: pl.DataFrame, texts: Texts, *, incomplete: bool) -> Hits:
     gold, start = flat_lists(frame, "gold")
     flat, begin = flat_lists(frame, "hits")
     query, depth = group_number(begin), depths(frame)
-    why, detail = flat["why"].to_list(), gold["detail"].to_list() if "detail" in gold.columns else None
+    why, detail = texts.read(flat["why"]), texts.read(gold["detail"]) if "detail" in gold.columns else None
     hits = Hits(
         query,
         ranks(flat["rank"]),
         ranks(flat["gold"]) + start[query],
         depth=depth,
-        gold_items=Gold(gold["item"].to_list(), start, grades(gold["grade"], "gold"), incomplete, detail=detail),
+        gold_items=Gold(texts.read(gold["item"]), start, grades(gold["grade"], "gold"), incomplete, detail=detail),
         grade=grades(flat["grade"], "hits"),
         repeated=flat["repeated"].to_numpy(),
         part=flat["part"].to_numpy(),
         why=why[0] if len(set(why)) == 1 else why,
         totals=_totals(frame, depth),
         notes=(),
-        failed=_failed(frame),
+        failed=_failed(frame, texts),
     )
     hits.check()
     return hits
 
 
-def _failed(frame: pl.DataFrame) -> dict[int, str]:
+def _failed(frame: pl.DataFrame, texts: Texts) -> dict[int, str]:
     """The queries that could not be judged, with the reason."""
-    causes = frame["failed"].to_list() if "failed" in frame.columns else []
+    causes = texts.read(frame["failed"]) if "failed" in frame.columns else []
     return {row: why for row, why in enumerate(causes) if why is not None}
 
 
@@ -315,10 +316,12 @@ def nest(flat: pl.DataFrame, start: Ints, *, records: bool = True) -> pl.Series:
     return every["list"].fill_null([])
 
 
-def _stored_items(frame: pl.DataFrame, of: Gold, about: ItemsAbout) -> Callable[[], StoredItems]:
+def _stored_items(frame: pl.DataFrame, texts: Texts, of: Gold, about: ItemsAbout) -> Callable[[], StoredItems]:
     """A function that converts the items when they are first needed; they are checked now."""
     retrieved, start = flat_lists(frame, RETRIEVED, nulls=True)
     gold, gold_start = flat_lists(frame, GOLD_ITEMS, nulls=True) if GOLD_ITEMS in frame.columns else (None, of.start)
+    for column in [*retrieved, *([] if gold is None else gold)]:
+        texts.count(column)
     if about["label"] is None and gold is not None:
         check_gold_items(gold, gold_start, of.start)
     elif (gold_start != of.start).any():
