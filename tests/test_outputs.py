@@ -282,7 +282,7 @@ def test_a_gate_replaces_its_own_files_only(folder, capsys, option):
     for text in ("# Notes\n", "<?xml version='1.0'?><testsuite name='pytest'/>", "see ### ✅ karat gate passed"):
         Path("out").write_text(text)
         said = refused(capsys, *command)
-        assert f"out: it exists, and karat gate did not write it try {option} out --force" in said
+        assert f"out: it exists, and karat gate did not write it try {option} new-out, or --force" in said
         assert Path("out").read_text() == text
     assert main([*command, "--force"]) == 0
     assert main(command) == 0

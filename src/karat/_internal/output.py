@@ -74,13 +74,18 @@ def check_outputs(outputs: Mapping[str, Target | None], inputs: Iterable[Target 
         if path is None:
             continue
         _check_writable(path)
-        other = f"{option} {Path(path).with_name(f'new-{Path(path).name}')}".strip()
+        other = f"{option} {new_name(path)}".strip()
         for one in read:
             if reads := _reads(one, path):
                 raise BadArgument(f"cannot write {path}: {reads}", hint=other)
         same = options.setdefault(_identity(path), option)
         if same != option and not is_special(path):
             raise BadArgument(f"{same} and {option} name the same file", got=os.fspath(path), hint=other)
+
+
+def new_name(path: Target) -> Path:
+    """Another name in the same folder, to suggest."""
+    return Path(path).with_name(f"new-{Path(path).name}")
 
 
 def _check_writable(path: Target) -> None:
