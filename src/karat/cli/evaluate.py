@@ -132,7 +132,7 @@ def _eval(options: Namespace) -> int:
     interrupted = called is not None and called.interrupted
     _emit_and_save(run, options, called, partial=interrupted or not run.enough_judged(least))
     if called is not None:
-        put(paragraph(called.usage(), "  ", "", stream=sys.stderr), sys.stderr)
+        put(paragraph(called.usage(), "  ", "", stream=sys.stderr), error=True)
     if interrupted:
         return _INTERRUPTED
     _check_judged(run, least)
@@ -189,7 +189,7 @@ def _emit_and_save(run: Run, options: Namespace, judge: ModelJudge | None = None
     target, problem = options.output and Path(options.output), None
     if partial and target and target.exists():
         target = target.with_name(f"{target.stem}.partial{target.suffix}")
-        say(f"{options.output} is kept: the new run is partial, and is saved to {target}", sys.stderr)
+        say(f"{options.output} is kept: the new run is partial, and is saved to {target}", error=True)
     try:
         if target:
             run.save(target)
