@@ -37,8 +37,9 @@ class Header:
     def __init__(self) -> None:
         self._names: dict[str, None] = {}
         self._theirs: dict[str, str] = {}
-        self.fixed: list[str] | None = None
-        """The fixed columns that have a value."""
+        self._fixed: dict[str, None] = {}
+        self.closed = False
+        """True if samples were read: another fixed column would have been missing in them."""
 
     @property
     def unknown(self) -> bool:
@@ -63,12 +64,11 @@ class Header:
             if self._theirs.setdefault(name, own) != own:
                 raise InputError(f'{source}: two columns are read as "{name}"', got=[self._theirs[name], own])
         here = [name for name in self._FIXED if name in ours]
-        if self.fixed is None:
-            self.fixed = here
-        for name in self.fixed:
-            ours.setdefault(name, [None] * size)
-        if late := next((name for name in here if name not in self.fixed), None):
+        if self.closed and (late := next((name for name in here if name not in self._fixed), None)):
             raise InputError(f'{source}: the first samples have no "{late}", others have one', hint=f'"{late}" in each')
+        self._fixed |= dict.fromkeys(here)
+        for name in self._fixed:
+            ours.setdefault(name, [None] * size)
 
 
 class QueryTable(NamedTuple):

@@ -118,6 +118,7 @@ class Whole:
             if samples is None:
                 self._skipped += size + (piece.skipped if isinstance(piece, Rows) else 0)
                 continue
+            before.header.closed = True
             form = same_form(form, samples.retrieved.form, name)
             if samples.numbered:
                 first = len(before.ids) + 1
@@ -139,8 +140,6 @@ class Whole:
         except InputError as error:
             if not (isinstance(error, NoRow) or (data.skip_bad_rows and before.header.unknown)):
                 raise
-            if not before.ids:
-                before.header.fixed = None
             return None
 
     def reading(self) -> Reading:
@@ -185,6 +184,7 @@ class Joined:
         name, header, form = self._data.source.name, Header(), ""
         for piece, before in self._pieces():
             left = side_of(piece, "retrieved", name, before, header)
+            header.closed = True
             form = form if self._long else same_form(form, left.data.form, name)
             if self._gold.ids is not None:
                 left = by_text(left)
