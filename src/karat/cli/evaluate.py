@@ -133,9 +133,9 @@ def _eval(options: Namespace) -> int:
     interrupted = called is not None and called.interrupted
     problem = _emit_and_save(run, options, partial=interrupted or not run.enough_judged(least))
     if called is not None:
-        put(paragraph(called.usage(), "  ", "", stream=sys.stderr), sys.stderr)
+        put(paragraph(called.usage(), "  ", "", stream=sys.stderr), error=True)
     if problem is not None:
-        raise RunFileError("\n".join([problem.problem, *_cached(called)]), hint=_ELSEWHERE) from problem
+        raise RunFileError(". ".join([problem.problem, *_cached(called)]), hint=_ELSEWHERE) from problem
     if interrupted:
         return _INTERRUPTED
     _check_judged(run, least)
@@ -193,7 +193,7 @@ def _emit_and_save(run: Run, options: Namespace, *, partial: bool = False) -> Ru
     target, problem = options.output and Path(options.output), None
     if partial and target and target.exists():
         target = target.with_name(f"{target.stem}.partial{target.suffix}")
-        say(f"{options.output} is kept: the new run is partial, and is saved to {target}", sys.stderr)
+        say(f"{options.output} is kept: the new run is partial, and is saved to {target}", error=True)
     try:
         if target:
             run.save(target)
