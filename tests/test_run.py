@@ -18,7 +18,7 @@ import pytest
 import karat
 from karat._internal.display import span
 from karat.conventions import CONVENTIONS
-from karat.run.file import read_choices, write_choices
+from karat.run.footer import read_choices, write_choices
 from karat.samples.notes import Note
 from support.data import random_results_and_gold
 
@@ -302,7 +302,7 @@ def test_run_files_that_are_none(tmp_path):
         karat.load(tmp_path / "broken.parquet")
     assert "karat eval" in caught.value.hint
     (tmp_path / "cut.parquet").write_bytes(b"PAR1 and no more")
-    with pytest.raises(karat.RunFileError, match="cannot be read"):
+    with pytest.raises(karat.RunFileError, match="cut off"):
         karat.load(tmp_path / "cut.parquet")
     pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "other.parquet")
     with pytest.raises(karat.RunFileError, match="not a run file"):

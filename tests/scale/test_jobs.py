@@ -258,6 +258,23 @@ def test_ctrl_c_stops_all(tmp_path):
     wait_until(lambda: not _alive(begun.pid))
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs the children of a process")
+def test_ctrl_c_while_workers_start(tmp_path):
+    (tmp_path / "samples.jsonl").write_text('{"retrieved": ["a b"], "gold": ["a b"]}\n' * 9)
+    started = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)"  # some have it ignored
+    started += "; from karat.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", started, "eval", "samples.jsonl", "--judge", "fuzzy", "--jobs", "2"]
+    begun = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    children = Path(f"/proc/{begun.pid}/task/{begun.pid}/children")
+    wait_until(lambda: len(children.read_text().split()) > 2)  # one counts shared resources
+    worker = Path(f"/proc/{children.read_text().split()[-1]}/stat")
+    wait_until(lambda: int(worker.read_text().rpartition(")")[2].split()[11]) > 8)  # it imports its modules
+    os.killpg(begun.pid, signal.SIGINT)
+    _, said = begun.communicate(timeout=50)
+    assert (begun.returncode, said) == (130, "karat: interrupted\n")
+    wait_until(lambda: not _alive(begun.pid))
+
+
 def _alive(group):
     """The processes of a group that are more than a name in the system's list."""
     listed = subprocess.run(["ps", "-eo", "pgid=,stat=,args="], capture_output=True, text=True, check=True).stdout

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from karat.run import Run
 
 _INTERRUPTED = 130
+_ELSEWHERE = "-o /another/folder/run.parquet"
 _MODELS = "judges that call a language model, such as claims"
 _MODEL_OPTIONS = [one for one in fields(ModelSettings) if one.metadata]
 
@@ -130,9 +131,11 @@ def _eval(options: Namespace) -> int:
     )
     called = _model_judge(judge)
     interrupted = called is not None and called.interrupted
-    _emit_and_save(run, options, called, partial=interrupted or not run.enough_judged(least))
+    problem = _emit_and_save(run, options, partial=interrupted or not run.enough_judged(least))
     if called is not None:
         put(paragraph(called.usage(), "  ", "", stream=sys.stderr), sys.stderr)
+    if problem is not None:
+        raise RunFileError("\n".join([problem.problem, *_cached(called)]), hint=_ELSEWHERE) from problem
     if interrupted:
         return _INTERRUPTED
     _check_judged(run, least)
@@ -176,11 +179,12 @@ def _merge(options: Namespace) -> None:
     from karat.run.merge import merge
 
     _check_output(options, options.parts)
-    _emit_and_save(merge(options.parts), options)
+    if problem := _emit_and_save(merge(options.parts), options):
+        raise RunFileError(problem.problem, hint=_ELSEWHERE) from problem
 
 
-def _emit_and_save(run: Run, options: Namespace, judge: ModelJudge | None = None, *, partial: bool = False) -> None:
-    """Save the run if requested, and print it, even if it cannot be saved. A partial run replaces no other run.
+def _emit_and_save(run: Run, options: Namespace, *, partial: bool = False) -> RunFileError | None:
+    """Save the run if requested, and print it; return why it could not be saved. A partial run replaces no other run.
 
     It is saved first, because standard output may be a pipe that is closed early.
     """
@@ -196,12 +200,15 @@ def _emit_and_save(run: Run, options: Namespace, judge: ModelJudge | None = None
     except RunFileError as error:
         problem = error
     form = getattr(options, "format", "table")
-    emit(run, form, by=getattr(options, "by", []))
-    if problem:
-        raise RunFileError("\n".join([problem.problem, *_cached(judge)]), hint="-o /another/folder/run.parquet")
-    if target and form == "table":
-        put()
-        say(f"Saved to {target}")
+    try:
+        emit(run, form, by=getattr(options, "by", []))
+        if target and problem is None and form == "table":
+            put()
+            say(f"Saved to {target}")
+    except OSError:  # the run that is not saved is the larger problem
+        if problem is None:
+            raise
+    return problem
 
 
 def _cached(judge: ModelJudge | None) -> list[str]:

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
-from karat._internal.output import Terminated, check_outputs, is_special, write_text
+from karat._internal.output import Terminated, check_outputs, is_special, new_name, write_text
 from karat._internal.writers import put
 from karat.cli import on_github
 from karat.errors import BadArgument, KaratError, first_line
@@ -50,7 +50,7 @@ class GateFiles:
             return
         if Path(path).exists() and Path(path).stat().st_size:
             problem = f"cannot write {path}: it exists, and karat gate did not write it"
-            raise BadArgument(problem, hint=f"{option} {path} --force")
+            raise BadArgument(problem, hint=f"{option} {new_name(path)}, or --force")
 
     @contextmanager
     def failure(self) -> Iterator[None]:
@@ -90,9 +90,9 @@ class GateFiles:
 
     def _replace(self, option: str, path: str, text: str) -> None:
         """Write a file. If that fails, delete the one of an earlier gate: it must not pass for this one."""
-        check_outputs({option: path}, self._read)
-        self._check_replaceable(option, path)
         try:
+            check_outputs({option: path}, self._read)
+            self._check_replaceable(option, path)
             write_text(path, text)
         except BadArgument:
             if is_of_gate(path):

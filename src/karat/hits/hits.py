@@ -167,7 +167,7 @@ class Hits:
         return len(self.query)
 
     def check(self) -> None:
-        """Refuse hits that no judge may return: the bounds of every metric depend on it."""
+        """Refuse hits that no judge may return and no run file may contain: the bounds of every metric depend on it."""
         inside = (self.query >= 0) & (self.query < self.queries)
         query = np.where(inside, self.query, 0)
         start = self.gold_items.start
@@ -185,9 +185,9 @@ class Hits:
             if not good.all():
                 row = int(np.flatnonzero(~good)[0])
                 got = f"query {self.query[row]}, rank {self.rank[row]}, gold {self.gold[row]}"
-                raise BadArgument(f"the judge returned an invalid hit: {wanted}", got=got)
+                raise BadArgument(f"a hit is invalid: {wanted}", got=got)
         if (self.grade > self.gold_items.grade[self.gold]).any():
-            raise BadArgument("the judge gave a hit a higher grade than that of its gold item")
+            raise BadArgument("a hit has a higher grade than its gold item")
 
     @property
     def best_order(self) -> View:

@@ -33,7 +33,7 @@ def remarks(run: Run, *, ids: bool = False) -> list[str]:
         lines.append(f"{plural(p.extra, 'query', 'queries')} without gold: ignored.")
     if p.skipped:
         lines.append(f"{plural(p.skipped, 'row', 'rows')} could not be read: skipped.")
-    lines += [text for note in p.notes if (text := SENTENCES.get(note.kind, _any_kind)(note, run))]
+    lines += [text for note in p.notes if (text := _sentence(note, run))]
     return [sanitize(line) for line in lines]
 
 
@@ -149,6 +149,14 @@ def sentence(kind: str) -> Callable[[Sentence], Sentence]:
         return write
 
     return register
+
+
+def _sentence(note: Note, run: Run) -> str:
+    """The sentence of a note; a note that lacks something, from a file that karat did not write, in general words."""
+    try:
+        return SENTENCES.get(note.kind, _any_kind)(note, run)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return _any_kind(note, run)
 
 
 def _any_kind(note: Note, run: Run) -> str:

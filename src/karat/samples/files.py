@@ -10,6 +10,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from karat._internal.panics import panics_as_errors
+from karat._internal.parquet import Damaged, check_parquet, check_parquet_file
 from karat.errors import InputError, first_line
 from karat.samples.dialects import LONG, SIDE_NAMES, is_long, long_columns
 from karat.samples.long import has_records
@@ -21,16 +23,20 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def read_errors(source: Source, content: str | bytes | None = None) -> Iterator[None]:
-    """Turn errors of Polars and the operating system into an InputError that names the file, or its encoding."""
+def read_errors(source: Source, content: str | bytes | None = None, *, brief: bool = True) -> Iterator[None]:
+    """Turn errors of Polars and the operating system into an InputError that names the file, or its encoding.
+
+    A block that is not `brief` does more than read: standard error is then not held back.
+    """
     import polars as pl
 
     try:
-        yield
-    except (pl.exceptions.PolarsError, OSError, UnicodeError) as error:
+        with panics_as_errors(hold=brief):
+            yield
+    except (pl.exceptions.PolarsError, OSError, UnicodeError, Damaged) as error:
         if isinstance(error, InputError):
             raise
-        if "utf" in str(error).lower() and (found := _not_utf8(source, content)) is not None:
+        if not source.is_table and "utf" in str(error).lower() and (found := _not_utf8(source, content)) is not None:
             raise found from error
         raise InputError(f"{source.name}: cannot be read: {first_line(error)}") from error
 
@@ -48,6 +54,17 @@ def _refuse_nulls(texts: Iterable[str], source: Source, content: str | bytes | N
     """Refuse text in two bytes per letter: plain letters are then valid UTF-8, with zeros in between."""
     if any("\0" in text for text in texts) and (error := _not_utf8(source, content)) is not None:
         raise error
+
+
+def each_batch(source: Source, batches: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """The batches of a scan; errors between two of them are not those of reading."""
+    left = iter(batches)
+    while True:
+        with read_errors(source):
+            batch = next(left, None)
+        if batch is None:
+            return
+        yield batch
 
 
 def scan(source: Source, side: str | None = None) -> pl.LazyFrame:
@@ -85,6 +102,9 @@ def _scan(source: Source) -> pl.LazyFrame:
         files = files[0]
     options: dict[str, Any] = {"glob": source.remote}
     if source.kind == ".parquet":
+        for file in () if source.remote else source.files:
+            with read_errors(source._replace(name=file)):
+                check_parquet_file(file)
         return pl.scan_parquet(files, hive_partitioning=source.hive, extra_columns="ignore", **options)
     if source.kind == ".arrow":
         return pl.scan_ipc(files, hive_partitioning=source.hive, **options)
@@ -206,6 +226,7 @@ def _read_pipe(source: Source, *, skip_bad_rows: bool) -> Any:
         content = sys.stdin.buffer.read() if name == STANDARD_INPUT else Path(name).read_bytes()
     with read_errors(source, content):
         if source.kind == ".parquet":
+            check_parquet(content)
             return pl.read_parquet(content)
         if source.kind == ".arrow":
             return pl.read_ipc(content)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import gzip
-import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from karat._internal.output import temporary_folder
 from karat._internal.progress import Progress
 from karat.errors import InputError, Unavailable, first_line
-from karat.samples.files import decode_lines, form_of, read_errors, scan
+from karat.samples.files import decode_lines, each_batch, form_of, read_errors, scan
 from karat.samples.long import first_rows, ids_of
 from karat.samples.sources import Source
 from karat.samples.trec import Irregular, checked, parse_lines, scan_regular
@@ -78,10 +78,7 @@ class Pieces:
 
     def _batches(self, source: Source, frame: pl.LazyFrame, budget: int, width: float) -> Iterator[pl.DataFrame]:
         """The batches of a scan, in order; Polars reads ahead."""
-        with read_errors(source):
-            for piece in self._collect(frame, budget, width):
-                if len(piece):
-                    yield piece
+        yield from (piece for piece in each_batch(source, self._collect(frame, budget, width)) if len(piece))
 
     def _collect(self, frame: pl.LazyFrame, budget: int, width: float) -> Iterator[pl.DataFrame]:
         size = min(max(int(budget / max(width, 1)), self._limits.fewest_rows), _LARGEST_PIECE)
@@ -129,7 +126,7 @@ class Pieces:
 
         lines: list[str] = []
         first, size = 1, 0
-        with read_errors(source):
+        with read_errors(source, brief=False):
             for line in self._each_line(source):
                 lines.append(line)
                 size += len(line)
@@ -146,9 +143,9 @@ class Pieces:
 
         file, number = source.files[0], 0
         if source.remote or file.lower().endswith(".zst"):
-            for frame in pl.scan_lines(file, glob=False).collect_batches(
-                chunk_size=_FEW_LINES, maintain_order=True, lazy=True
-            ):
+            scanned = pl.scan_lines(file, glob=False)
+            batches = scanned.collect_batches(chunk_size=_FEW_LINES, maintain_order=True, lazy=True)
+            for frame in each_batch(source, batches):
                 for line in frame["line"]:
                     number += 1
                     self._refuse_line(source, number, len(line))
@@ -230,7 +227,7 @@ def by_query(frames: Iterable[pl.DataFrame], query: str, parts: int, limits: Mem
     """The same rows in several parts by a hash of their query, through temporary files; parts keep the order."""
     import polars as pl
 
-    with tempfile.TemporaryDirectory(prefix="karat-") as folder:
+    with temporary_folder() as folder:
         files: list[list[Path]] = [[] for _ in range(parts)]
         for number, frame in enumerate(frames):
             ids = ids_of(frame[query])
@@ -240,7 +237,7 @@ def by_query(frames: Iterable[pl.DataFrame], query: str, parts: int, limits: Mem
                 .partition_by("__part", maintain_order=True, include_key=False, as_dict=True)
                 .items()
             ):
-                file = Path(folder) / f"{place}-{number}.arrow"
+                file = folder / f"{place}-{number}.arrow"
                 _write(rows, file)
                 files[place].append(file)
         for own_files in files:

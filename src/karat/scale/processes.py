@@ -16,6 +16,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from multiprocessing.resource_tracker import ensure_running
+from threading import current_thread, main_thread
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -96,7 +98,7 @@ class Workers:
 
     def __enter__(self) -> Self:
         context = mp.get_context("spawn")
-        with _safe_path():
+        with _safe_path(), _delayed_signals():
             for _ in range(self._jobs):
                 ours, theirs = context.Pipe()
                 process = context.Process(target=_work, args=(theirs, self._plan), daemon=True)
@@ -200,6 +202,27 @@ def _safe_path() -> Iterator[None]:
         os.environ.pop("PYTHONSAFEPATH")
         if before is not None:
             os.environ["PYTHONSAFEPATH"] = before
+
+
+@contextmanager
+def _delayed_signals() -> Iterator[None]:
+    """Delay Ctrl-C and SIGTERM, so that no worker is left half started; workers never get Ctrl-C."""
+    came: list[int] = []
+    ours = [one for one in (signal.SIGINT, signal.SIGTERM) if current_thread() is main_thread()]
+    handlers = {one: signal.getsignal(one) for one in ours if callable(signal.getsignal(one))}
+    ensure_running()  # unblocks the signals of this thread, so it comes first
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if hasattr(signal, "pthread_sigmask") else None
+    try:
+        for one in handlers:  # other threads may get a signal for all
+            signal.signal(one, lambda number, _: came.append(number))
+        yield
+    finally:
+        for one, handler in handlers.items():
+            signal.signal(one, handler)
+        if mask is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for number in came:
+            signal.raise_signal(number)
 
 
 class _NoTerminal(io.TextIOBase):
