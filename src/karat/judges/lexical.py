@@ -172,6 +172,7 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(map(_stem, _WORD.findall(fold_unicode(text).casefold())))
 
 
+@lru_cache(maxsize=1 << 16)
 def _stem(word: str) -> str:
     if word[0].isdigit():
         return word.replace(",", "")
