@@ -47,8 +47,9 @@ def test_judges_and_analyses(name):
 
 @pytest.mark.parametrize(
     ("seconds", "exponent"),
-    [([0.1, 1, 10], 1), ([0.1, 10, 1000], 2), ([0.1, 0.2, 20], 2), ([1, 1, 1], 0), ([0.0001, 0.001, 0.01], 0)],
+    [([0.1, 1, 10], (1, 1)), ([0.1, 10, 1000], (2, 2)), ([0.1, 0.2, 20], (1.15, 2)), ([1, 1, 1], (0, 0))],
 )
 def test_exponents(seconds, exponent):
     growth = Growth("save", "prose", "both", [10_000, 100_000, 1_000_000], seconds)
-    assert growth.exponent == pytest.approx(exponent)
+    assert (growth.exponent, growth.steepest) == pytest.approx(exponent, abs=0.01)
+    assert growth.met == (exponent[1] < 2)
