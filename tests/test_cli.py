@@ -170,7 +170,7 @@ def test_metrics_are_listed():
         (["eval", "{samples}", "--convention", "x"], 'no convention "x"'),
         (["eval"], "karat: karat eval needs FILE\n       try  karat eval samples.jsonl\n"),
         (["evl"], 'karat: no command "evl". Did you mean eval?\n'),
-        (["eval", "{samples}", "--metrics", "rr"], 'no option of karat eval "--metrics"'),
+        (["eval", "{samples}", "--cutoff", "5"], 'no option of karat eval "--cutoff"'),
         (["eval", "{samples}", "--format", "jsn"], "Did you mean json?"),
         (["rosetta", "{samples}", "recall@5"], "try  --metrics recall@5"),
         (["--by", "topic", "eval"], "the command comes first"),

@@ -53,6 +53,14 @@ def test_detectable_differences_are_for_undecided_metrics():
     assert "can detect" not in repr(clear)
 
 
+def test_the_bounded_test_promises_no_power():
+    found = karat.compare(run(0.5, seed=1), run(0.5, seed=2), test="bounded")
+    assert {row.verdict for row in found.rows} == {"cannot tell"}
+    assert all(np.isnan(row.detectable) and np.isnan(row.pairs[0].detectable) for row in found.rows)
+    for said in ("can detect", "too few to detect"):
+        assert said not in repr(found) + found.to_markdown()
+
+
 @pytest.mark.parametrize(("before", "after"), [("gxxxx", "xgggg"), ("g", "x"), ("ggg", "ggx")])
 def test_too_few_queries_to_detect_a_difference(before, after):
     found = karat.compare(

@@ -119,13 +119,51 @@ def test_the_same_words_in_another_document_and_above_the_range_itself():
 OTHERS_AS_CHUNKS = [chunk("nowhere", text) for text in OTHERS]
 
 
-def test_half_of_the_words_from_another_place_are_not_a_cut():
-    half = chunk("there", QUOTE[:60] + OTHERS[0])
-    rows = [{"retrieved": [half], "gold": [chunk("here", QUOTE)]}]
-    (miss,) = karat.diagnose(karat.evaluate(rows, "recall@1", judge="spans")).misses
-    assert miss.text == "rank 1 has 62 % of its words, at another place of its document"
-    (miss,) = karat.diagnose(karat.evaluate(rows, "recall@1", judge="spans(0.9)")).misses
-    assert miss.cause == "right document, wrong chunk"  # the judge would not count it without the range
+def missed(retrieved, k=2, judge="spans"):
+    """The only miss of a query whose gold is the quote here."""
+    rows = [{"retrieved": retrieved, "gold": [chunk("here", QUOTE)]}]
+    (miss,) = karat.diagnose(karat.evaluate(rows, f"recall@{k}", judge=judge)).misses
+    return miss
+
+
+@pytest.mark.parametrize("text", [QUOTE[:60] + OTHERS[0], f"{QUOTE[:40]} {OTHERS[0]} {QUOTE[45:]}", QUOTE[:70]])
+def test_a_part_of_the_words_does_not_occur_again(text):
+    assert missed([chunk("there", text)]).cause != "same words elsewhere"
+    assert missed([chunk("there", text), chunk("nowhere", OTHERS[0]), chunk("here", QUOTE)]).cause == "below k"
+
+
+def test_words_that_occur_again_cut_by_the_edges_of_chunks():
+    first, second = chunk("there", f"{OTHERS[0]} {QUOTE[:50]}"), chunk("nowhere", f"{QUOTE[40:]} {OTHERS[1]}")
+    miss = missed([first, second])
+    assert (miss.cause, miss.ranks) == ("same words elsewhere", (1, 2))
+    assert miss.text == "ranks 1 and 2 together have the same words, at another place of its document"
+    inside = [{**first, "text": f"{first['text']} ~"}, second]
+    assert missed(inside).cause == "right document, wrong chunk"  # no edge cuts the first piece
+    less = [first, chunk("nowhere", QUOTE[50:80])]
+    assert missed(less).text == "ranks 1 and 2 together have 82 % of its words, at another place of its document"
+    assert missed(less, judge="spans(0.9)").cause == "right document, wrong chunk"
+
+
+def test_advice_on_some_items_of_a_cause_says_so():
+    far = [chunk("nowhere", text) for text in OTHERS]
+    rows = [*TWICE[:2], {**TWICE[2], "retrieved": [*far, chunk("there", QUOTE)]}]
+    found = karat.diagnose(karat.evaluate(rows, "recall@2", judge="spans"))
+    assert found.causes == {"same words elsewhere": 2}
+    (said,) = [said for said in found.advice if "their ranges" in said]
+    assert said.startswith(
+        '2 missed gold items have the cause "same words elsewhere"; of these, 1 has the same words in the top 2, at '
+        "another place than the range. Give these quotes"
+    )
+
+
+def test_a_judge_is_advised_once():
+    near, cut = f"Hm. {QUOTE[:-9]}", f"{OTHERS[0]} {OTHERS[1]} {QUOTE[:60]}"
+    rows = [{"retrieved": ranking, "gold": [QUOTE]} for ranking in ([near], [cut], [*OTHERS, cut])]
+    (said,) = [said for said in advice(rows, judge="contains") if "The judge spans" in said]
+    assert said.startswith(
+        '3 missed gold items have the causes "nearly equal" or "cut differently"; of these, 2 are in the top 2, '
+        "nearly equal or cut differently. The judge spans counts such items: recall@2 is"
+    )
 
 
 def chunked(size=800, overlap=200):
@@ -193,16 +231,16 @@ def test_right_document_wrong_chunk():
     said = advice(rows, 2, "spans")
     assert said == [
         (
-            "2 missed gold items are in documents of which other chunks were retrieved. Also return the neighbours of "
-            "each chunk, or use larger chunks or more overlap: recall@2 is 0.500 if each chunk is extended by its own "
-            "length on both sides, 0.000 now."
+            "2 missed gold items are in documents of which other chunks are in the top 2. Also return the neighbours "
+            "of each chunk, or use larger chunks or more overlap: recall@2 is 0.500 if each chunk is extended by "
+            "its own length on both sides, 0.000 now."
         )
     ]
     ids = [{"retrieved": [{"id": "c1", "doc": "d"}], "gold": [{"id": "c9", "doc": "d"}]}]
     assert advice(ids, 1) == [
         (
-            "1 missed gold item is in documents of which other chunks were retrieved. Try larger chunks, more overlap, "
-            "or the neighbours of each retrieved chunk."
+            "1 missed gold item is in documents of which other chunks are in the top 1. Try larger chunks, more "
+            "overlap, or the neighbours of each retrieved chunk."
         )
     ]
 

@@ -158,6 +158,20 @@ def test_nothing_judged(tmp_path):
     assert "20 of 60 queries were judged · judge: silent · recall@5 1.000" in call("diagnose", path)
 
 
+def test_some_queries_were_judged(tmp_path):
+    path = tmp_path / "run.parquet"
+    ranking = [{"text": text, "score": 1 / ord(text)} for text in "abcd"]
+    rows = [{"retrieved": ranking, "gold": [gold]} for gold in "a" * 20 + "z" * 40]
+    karat.evaluate(rows, "recall@4", judge=Silent(20)).save(path)
+    out = " ".join(call("diagnose", path).split())
+    assert "all gold of the judged queries is in the top 4" in out
+    assert "k = 1 would be enough for the judged queries: recall@1" in out
+    assert "precision of the top 4 from 0.250 to 1.000" in out
+    told = json.loads(call("diagnose", path, "--format", "json"))
+    assert (told["queries"], told["judged"]) == (60, 20)
+    assert told["notes"] == ["20 of 60 queries were judged: the misses of the others are unknown."]
+
+
 def test_no_gold_is_not_all_gold(tmp_path):
     karat.evaluate([{"retrieved": ["a"], "gold": []}] * 2, "recall@5").save(tmp_path / "run.parquet")
     out = call("diagnose", tmp_path / "run.parquet")

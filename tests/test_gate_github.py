@@ -133,6 +133,15 @@ def test_hostile_values_are_escaped():
         ("a.json", '[\n  {\n    "id": "q",\n    "gold": []\n  }\n]', 3),
         ("a.csv", 'topic,query_id,gold\n"x, y",q,a\n', 2),
         ("a.tsv", "qid\tdoc\nq\ta\n", 2),
+        ("long.csv", "id,QUERY_ID,doc_id\nq,p,a\nx,q,a\n", 3),
+        ("long.csv", "query,doc_id\np,a\nq,a\n", 3),
+        ("wide.csv", f'id,answer,gold\np,"{"x" * 140_000}",a\nq,b,a\n', 3),
+        ("lines.csv", 'id,answer,gold\n\np,"one\n\nq,two",a\nq,"b\nc",a\n', 6),
+        ("a.jsonl", '{"id": "p", "query": "a\u2028b\u0085c\x0cd"}\n{"id": "q"}\n', 2),
+        ("a.jsonl", '{"id": "q", "query_id": "p", "doc_id": "d"}\n{"id": "x", "query_id": "q", "doc_id": "d"}\n', 2),
+        ("a.jsonl", '{"query_id": "p", "id": "q", "user_input": "?", "contexts": []}\n', 1),
+        ("a.jsonl", '{"id": true}\n[1]\n{"id": "q"}\n', 3),
+        ("a.json", '[\n {"id": "\\x"},\n {"id": 1.5},\n {"id": "q"}\n]', 4),
         ("qrels.txt", "p 0 d 1\nq 0 d 1\nq 0 e 1\n", 2),
     ],
 )
@@ -141,8 +150,27 @@ def test_queries_are_found_in_every_format(tmp_path, name, text, line):
     assert find_places(["q"], [tmp_path / name], None, tmp_path) == {"q": (name, line)}
 
 
+def test_a_large_cell_of_the_golden_file(tmp_path):
+    (tmp_path / "golden.csv").write_text(f'id,query,gold\nq1,"{"x" * 140_000}",g\nq2,b,g\n')
+    golden(tmp_path / "data.jsonl", [1, 0], ["q1", "q2"]).save(tmp_path / "run.parquet")
+    for query, code in (("q1", 0), ("q2", 1)):
+        (tmp_path / "must.txt").write_text(query)
+        done = gate(tmp_path, "recall@1 >= 0", "--must-pass", "must.txt", "--gold", "golden.csv")
+        assert done.returncode == code
+        assert done.stderr.count("::error file=golden.csv,line=3,") == code
+
+
+def test_files_are_not_read_if_no_query_failed(tmp_path):
+    assert find_places([], [tmp_path], tmp_path / "none.txt", None) == {}
+
+
+def test_a_line_of_the_list_ends_at_a_line_feed(tmp_path):
+    (tmp_path / "must.txt").write_text("p # one\u2028two\nq\n")
+    assert find_places(["q", "two"], [], tmp_path / "must.txt", tmp_path) == {"q": ("must.txt", 2)}
+
+
 def test_queries_without_ids_are_numbered(tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"query": "x"}\n\n{"query": "y"}\n')
+    (tmp_path / "a.jsonl").write_text('{"query": "x"}\n\n{"query": "y", "id": null}\n')
     assert find_places(["2"], [tmp_path / "a.jsonl"], None, None)["2"].line == 3
     (tmp_path / "a.jsonl").write_bytes(b"\xff\xfe")
     assert find_places(["2"], [tmp_path / "a.jsonl", tmp_path / "none"], None, None) == {}

@@ -424,3 +424,23 @@ def test_a_misspelt_column_of_results():
     assert problems(rows)["misspelt fields"].examples == ['"retreived" in the samples: did you mean "retrieved"?']
     with pytest.raises(karat.InputError, match='rename "retreived" to "retrieved"'):
         karat.lint([rows[0], {"id": "c", "retrieved": ["a"], "gold": ["a"]}])
+
+
+def test_a_quote_that_an_edge_of_a_chunk_cuts_is_not_a_near_copy():
+    rows = [{"id": "a", "retrieved": [f"{TEXT[4:]} Hm."], "gold": [TEXT]}]
+    assert "no alternatives" not in problems(rows)
+    rows = [{"id": "a", "retrieved": [f"Hm. {TEXT[:-4]}"], "gold": [TEXT]}]
+    assert "no alternatives" not in problems(rows)
+    changed = TEXT.replace("Mondays", "Sundays")
+    chunk = {"id": "c1", "doc": "d", "start": 4, "end": 4 + len(changed), "text": changed}
+    gold = {**ranged(0), "id": "g"}
+    assert "no alternatives" not in problems([{"id": "a", "retrieved": [chunk], "gold": [gold]}])
+    assert "no alternatives" in problems([{"id": "a", "retrieved": [{**chunk, "doc": "e"}], "gold": [gold]}])
+
+
+def test_without_a_corpus_only_retrieved_texts_are_searched_for_the_same_words():
+    other = {"doc": "d", "start": 500, "end": 500 + len(TEXT), "text": TEXT}
+    rows = [{"id": "a", "retrieved": [other], "gold": [ranged(0)]}]
+    searched = "Without a corpus, only the retrieved texts were searched."
+    assert problems(rows)["same words elsewhere"].text.endswith(searched)
+    assert searched not in problems(rows, corpus={"d": DOCUMENT})["same words elsewhere"].text

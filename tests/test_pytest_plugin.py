@@ -98,7 +98,7 @@ def test_missing(karat):
     karat.evaluate(samples(5), "recall@5").assert_that("rr >= 0.8")
 
 def test_drop(karat):
-    karat.evaluate(samples(5), "recall@5").assert_that("recall@5 no-drop")
+    karat.evaluate(samples(5), "recall@5").assert_that("recall@5 >= 0", "recall@5 no-drop")
 """
     )
     result = tests(code).runpytest()

@@ -142,6 +142,19 @@ def test_crossed_slices():
         CROSSED.by("topic", "lng")
 
 
+def test_values_of_slices_are_given_as_in_the_data():
+    rows = [{"retrieved": ["a"], "gold": ["a"], "year": year, "lang": "en"} for year in (2021, 2021, None)]
+    run = karat.evaluate(rows, "rr")
+    slices, crossed = run.by("year"), run.by("year", "lang")
+    assert len(slices[2021]) == len(slices["2021"]) == len(slices[2021,]) == len(crossed[2021, "en"]) == 2
+    assert len(slices[None]) == len(slices["(none)"]) == 1
+    assert 2021 in slices
+    assert 2022 not in slices
+    assert run.by("lang").get(None) is None  # type: ignore[call-overload]
+    with pytest.raises(karat.UnknownName, match='no year "2022"'):
+        slices[2022]
+
+
 def test_values_with_the_separator_stay_apart():
     rows = [{"retrieved": ["a"], "gold": ["a"], "x": x, "y": y} for x, y in [("1 · 2", "3"), ("1", "2 · 3")]]
     by = karat.evaluate(rows, "rr").by("x", "y")

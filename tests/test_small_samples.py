@@ -64,6 +64,20 @@ def test_small_slices_are_named():
     assert any(check.slice == "rare" and FEW in check.text for check in gate.checks)
 
 
+def test_slices_with_few_scores_are_named(tmp_path):
+    rows = [{**row, "topic": "ab"[i % 2], "gold": row["gold"] * (i % 2 or i > 3)} for i, row in enumerate(ROWS[:12])]
+    run = karat.evaluate(rows, "recall@1 rr")
+    said = "Too few for an interval: 1 of 2 slices has fewer than 5 queries with a score."
+    for form, text in shown(run.by("topic")).items():
+        assert said in text, form
+    run.report(tmp_path / "report.html")
+    assert said in (tmp_path / "report.html").read_text("utf-8")
+    run.scores["rr"][:] = 0
+    said = said.replace("interval", "interval of recall@1")
+    assert said in repr(run.by("topic"))
+    assert "1 of 2 slices has fewer than 5 queries" in repr(karat.compare(run, run, by="topic"))
+
+
 def test_the_report_says_it(tmp_path):
     made(4).save(tmp_path / "few.parquet")
     made(4).report(tmp_path / "few.html")

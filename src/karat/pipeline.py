@@ -80,7 +80,8 @@ def evaluate(
         order: "listed" keeps the order of items given as a list, "score" sorts them by score. The default is that of
             the convention: the standard one keeps it, those of libraries that always sort do not.
         skip_bad_rows: skip rows that cannot be read instead of failing; the run reports their number.
-        memory: files that need more memory than this are evaluated in batches, with the same result.
+        memory: files that need more memory than this are evaluated in batches, with the same result. Judges that
+            call a language model need all queries at once: for them such files are refused.
         jobs: the number of worker processes for slow judges; the result does not depend on it.
 
     Returns:

@@ -17,7 +17,7 @@ CHUNK = "Refunds are paid within ten days."
 
 
 def test_gold_texts_inside_chunks_suggest_contains():
-    assert "1 of 1 gold texts are inside retrieved texts: try the judge contains" in hint([CHUNK], [QUOTE])
+    assert "1 of 1 gold texts looked at are inside retrieved texts: try the judge contains" in hint([CHUNK], [QUOTE])
     assert "try the judge contains" in hint([CHUNK], ["paid  within\nten days"])
     assert "try the judge contains" in hint([{"id": "a", "text": CHUNK}], [{"id": "b", "text": QUOTE}])
     assert not hint([CHUNK], ["something else"])

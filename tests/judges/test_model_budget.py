@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 
 import karat
+from karat.errors import InputError
 from karat.judges.attribution import calls_for
+from karat.scale.memory import SMALLEST, MemoryLimits
 from support.scripted import Scripted, script
 from support.server import Act, Server
 
@@ -28,6 +30,12 @@ sys.exit(main())
 """
 
 
+@pytest.fixture
+def pieces():
+    """So little memory that a file is read in pieces of a few rows, if it may be."""
+    return MemoryLimits(3000, fewest_rows=7, item_bytes=0)
+
+
 def samples(count, sentences=1):
     """Queries of which the first half finds its answer."""
     rows = []
@@ -37,6 +45,12 @@ def samples(count, sentences=1):
         found = facts if row < count / 2 else ["nothing"]
         rows.append({"id": f"q{row}", "query": f"why {row}?", "retrieved": found, "answer": ". ".join(facts) + "."})
     return rows
+
+
+def written(folder, rows):
+    path = folder / "samples.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
 
 
 def judged(run):
@@ -109,6 +123,51 @@ def test_the_sample_depends_on_the_ids_alone():
     first = sample(rows)
     assert sample(rows[::-1]) == first
     assert len(sample(rows[:40]) & first) >= len(first & {row["id"] for row in rows[:40]})
+
+
+def test_the_sample_of_a_file_is_that_of_the_list(tmp_path, pieces):
+    """Piece by piece, the budget would be spent on the first half of the file, which scores 1."""
+    path, runs = written(tmp_path, samples(200)), []
+    for given, settings in ((samples(200), {}), (path, {"memory": pieces})):
+        judge = karat.Claims(Scripted(), cache=False, max_calls=200)
+        runs.append(karat.evaluate(given, "recall@5", judge=judge, **settings))
+    assert judged(runs[1]) == judged(runs[0])
+    assert abs(runs[1].mean["recall@5"] - 0.5) < 0.2
+    assert "The judged queries are a random sample of all: they were judged in random order." in runs[1].remarks()
+
+
+def test_the_cost_of_a_file_is_estimated_before_the_first_call(tmp_path, pieces, caplog):
+    """The estimate that is to be confirmed is that of all queries, not of the first piece."""
+    with caplog.at_level("INFO", logger="karat.llm"):
+        karat.evaluate(
+            written(tmp_path, samples(200)), "recall@5", judge=karat.Claims(Scripted(), cache=False), memory=pieces
+        )
+    estimates = [record.message for record in caplog.records if "calls needed" in record.message]
+    assert len(estimates) == 1
+    assert "400 calls needed" in estimates[0]
+
+
+@pytest.mark.parametrize("budget", [{}, {"max_calls": 1000}])
+def test_calls_that_stop_early_leave_a_sample_of_a_file(tmp_path, pieces, budget):
+    """The endpoint rejects the key after 100 calls: what was judged before is kept, and no piece calls it again."""
+    with Server(lambda call: script(call) if call.number < 100 else Act(status=401)) as server:
+        judge = karat.Claims(server.model(), cache=False, concurrency=4, **budget)
+        run = karat.evaluate(written(tmp_path, samples(200)), "recall@5", judge=judge, memory=pieces)
+    assert 46 <= len(judged(run)) <= 50
+    assert server.count <= 104
+    assert judged(run) != run.ids[: len(judged(run))]
+    assert abs(run.mean["recall@5"] - 0.5) < 0.25
+    assert "The judged queries are a random sample of all" in str(run)
+
+
+def test_a_file_that_does_not_fit_is_refused_before_the_first_call(tmp_path):
+    """A model is called for all queries in one random order, which pieces of a file do not have."""
+    long = "word " * (SMALLEST // 8 // 5 // 20)
+    path = written(tmp_path, [{**row, "retrieved": [long]} for row in samples(21)])
+    with pytest.raises(InputError, match=r"samples.jsonl.*claims.*0\.3 GiB.*at once, 0\.2 are allowed") as error:
+        karat.evaluate(path, "recall@5", judge=karat.Claims(model := Scripted(), cache=False), memory=SMALLEST)
+    assert model.sent == []
+    assert error.value.hint == "--memory 1GiB"
 
 
 def test_no_word_of_a_sample_if_all_were_judged():

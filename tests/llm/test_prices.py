@@ -133,6 +133,12 @@ def test_the_command_line_asks_for_a_price_before_any_call(run):
     assert "two numbers" in run("--max-cost", "1", "--price", "3", code=2)
 
 
+def test_a_price_and_a_file_of_prices_exclude_each_other(run, file):
+    both = [("--price", "10,50"), ("--prices", file)]
+    for first, second in (both, both[::-1]):
+        assert "--price and --prices exclude each other" in run(*first, *second, code=2)
+
+
 def test_the_command_line_names_the_prices(run, file):
     assert "$" not in run()
     assert "200 + 20 tokens, $0.0030 (given price)\n" in run("--max-cost", "1", "--price", "10,50")

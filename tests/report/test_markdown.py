@@ -125,3 +125,8 @@ def test_hostile_results_have_no_link_or_script():
     for result in (*harmless_results(), *hostile_results()):
         tags = set(rendered(result.to_markdown()).tags)
         assert tags <= PLAIN | {"br", "details", "summary", "h3", "sup"}
+
+
+def test_the_full_stop_of_a_sentence_is_not_code():
+    assert escape("It is recall@10.") == "It is recall@10."
+    assert escape("See www.example.org.") == "See `www.example.org`."

@@ -130,7 +130,8 @@ def test_the_note_has_the_number_of_lists_and_the_effect(judge):
     sorted_mean, listed_mean = (one.scores["rr"][:2].mean() for one in (by_score, run))
     assert said == (
         "2 lists have scores that contradict their order: the order is kept. "
-        f'Sorted by score (order="score"), their rr would be {sorted_mean:.3f} instead of {listed_mean:.3f}.'
+        'Sorted by score (order="score", --order score), '
+        f"their rr would be {sorted_mean:.3f} instead of {listed_mean:.3f}."
     )
 
 
@@ -139,7 +140,7 @@ def test_the_note_says_if_nothing_would_change():
     _, said = karat.evaluate(samples, "recall@1", judge="ids").remarks()
     assert said.endswith(
         "1 list has scores that contradict its order: the order is kept. "
-        'Sorted by score (order="score"), its recall@1 would stay 1.000.'
+        'Sorted by score (order="score", --order score), its recall@1 would stay 1.000.'
     )
 
 
@@ -150,7 +151,7 @@ def test_rising_scores_are_called_distances():
 
 def test_without_a_metric_to_compute_the_note_counts_first_items():
     _, said = karat.evaluate(MIXED[:2], "recall@3t", judge="ids").remarks()
-    assert said.endswith('Sorted by score (order="score"), the first item would change in 2 lists.')
+    assert said.endswith('Sorted by score (order="score", --order score), the first item would change in 2 lists.')
 
 
 @pytest.mark.parametrize("metrics", ["recall@1", "ndcg@5 rr", "precision@2"])

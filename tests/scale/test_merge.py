@@ -10,6 +10,7 @@ import pytest
 import karat
 from karat.errors import BadArgument, RunFileError
 from karat.samples.notes import Note
+from support.scripted import Scripted
 from support.split_samples import made, saved
 
 METRICS = "recall@1,5 precision@5 ndcg@10 rr ap recall@50t"
@@ -113,6 +114,37 @@ def test_counts_in_notes_are_summed():
     whole = karat.evaluate(retrieved=run, gold=gold, metrics="rr")
     assert whole.provenance.notes == (Note("single_precision_ties", 3),)
     assert karat.merge(parts).provenance.notes == whole.provenance.notes
+
+
+def sampled(name, queries, budget, *, cache=False):
+    """A run of which a budget of calls allows a sample, two calls per query."""
+    rows = [{"id": f"{name}{n}", "retrieved": [f"rain {n}"], "answer": f"rain {n}."} for n in range(queries)]
+    return karat.evaluate(rows, "recall@5", judge=karat.Claims(Scripted(), cache=cache, max_calls=budget))
+
+
+@pytest.mark.parametrize(
+    ("parts", "fair"),
+    [
+        (((40, 20), (40, 20)), True),
+        (((40, 20), (20, 10)), True),
+        (((40, 20), (41, 20)), True),  # the shares differ by less than one query
+        (((40, None), (40, 8)), False),
+        (((40, 60), (40, 8)), False),
+        (((40, 20), (40, 0)), False),
+        (((40, 0), (40, 20)), False),
+    ],
+)
+def test_samples_are_a_sample_of_all_if_their_shares_are_equal(parts, fair):
+    merged = karat.merge([sampled("ab"[number], *part) for number, part in enumerate(parts)])
+    assert [note.kind for note in merged.provenance.notes].count("sample_judged") == fair
+    assert ("The judged queries are a random sample of all" in str(merged)) == fair
+
+
+def test_parts_with_cached_queries_are_no_sample_of_all(tmp_path):
+    sampled("a", 10, 20, cache=tmp_path / "c")
+    parts = [sampled("a", 40, 20, cache=tmp_path / "c"), sampled("b", 40, 40)]
+    assert "of them no call was needed" in str(parts[0])
+    assert "sample of all" not in " ".join(karat.merge(parts).remarks())
 
 
 def test_counts_of_located_quotes_and_chunks_are_summed(tmp_path):

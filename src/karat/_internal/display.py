@@ -68,6 +68,21 @@ def sanitize(text: str, width: int | None = None) -> str:
     return line if width is None or columns(line) <= width else line[: _fitting(line, 0, width - 1)].rstrip() + "…"
 
 
+def cut_name(name: str, width: int | None = None) -> str:
+    """A name or an id, cut in the middle: similar ones often differ only at the end."""
+    line = sanitize(name)
+    if width is None or columns(line) <= width:
+        return line
+    end = (width - 1) // 2
+    tail = line[len(line) - _fitting(line[::-1], 0, end) :]
+    return f"{line[: _fitting(line, 0, width - 1 - end)].rstrip()}…{tail.lstrip()}"
+
+
+def cut_label(label: str, width: int) -> str:
+    """What gold is called: a text, which has spaces, is cut at the end, an id in the middle."""
+    return sanitize(label, width) if " " in label else cut_name(label, width)
+
+
 def valid_utf8(texts: Sequence[str]) -> list[str]:
     """The texts with lone surrogates, which UTF-8 cannot encode, written as escapes."""
     try:
@@ -111,7 +126,12 @@ def p_equals(p: float) -> str:
 
 
 def span(low: float, high: float, places: int = 2, sign: str = "") -> str:
-    """An interval in brackets, or nothing if it is undefined; `sign="+"` writes the sign of positive ends too."""
+    """An interval in brackets, or nothing if it is undefined.
+
+    `sign="+"` is for differences: it writes the sign of positive ends too, and no end near 0 as 0.00.
+    """
+    if sign and any(end and not round(end, places) for end in (low, high)):
+        places = max(places, 3)
     return "" if low != low else f"[{number(low, places, sign)}, {number(high, places, sign)}]"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 from zlib import crc32
 
@@ -73,6 +73,39 @@ def coverage(text: str, others: Sequence[str]) -> Coverage:
     if together < sizes[best] + _MIN_GAIN * len(text):
         return Coverage(sizes[best] / len(text), [best])
     return Coverage(together / len(text), [piece.by for piece in chain])
+
+
+def occurrence(text: str, others: Sequence[str]) -> Coverage:
+    """The share of a text that one of the others contains whole, or that several contain cut at their edges."""
+    whole = [by for by, other in enumerate(others) if text and text in other]
+    if whole:
+        return Coverage(1.0, whole[:1])
+    chain = consecutive(piece for by, other in enumerate(others) for piece in cut_pieces(text, other, by))
+    if len(chain) < 2:
+        return Coverage(0.0, [])
+    return Coverage((chain[-1].end - chain[0].start) / len(text), [piece.by for piece in chain])
+
+
+def cut_pieces(text: str, other: str, by: int = 0) -> Iterator[Piece]:
+    """The pieces of a text that another has because its edges cut the text: at its end, at its start, or all of it."""
+    size = min(_PIECE, len(text), len(other))
+    if not size:
+        return
+    for at in _every(other, text[:size]):
+        if text.startswith(other[at:]):
+            yield Piece(0, len(other) - at, by)
+    for at in _every(text, other[:size]):
+        piece = text[at : at + len(other)]
+        if other.startswith(piece):
+            yield Piece(at, at + len(piece), by)
+
+
+def _every(text: str, words: str) -> Iterator[int]:
+    """Every place of words in a text."""
+    at = text.find(words)
+    while at >= 0:
+        yield at
+        at = text.find(words, at + 1)
 
 
 def consecutive(pieces: Iterable[Piece]) -> list[Piece]:

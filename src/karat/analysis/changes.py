@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Floats, Ints
-from karat._internal.display import plural, sanitize
+from karat._internal.display import cut_label, cut_name, plural
 from karat.errors import BadArgument
 from karat.run import Run
 from karat.run.slices import Groups, group_rows
@@ -25,7 +25,7 @@ def check_comparable(a: Run, b: Run, *, allow_mismatch: bool = False, names: tup
 
     Runs that share no query are always refused.
     """
-    names = sanitize(names[0], _SHOWN), sanitize(names[1], _SHOWN)
+    names = cut_name(names[0], _SHOWN), cut_name(names[1], _SHOWN)
     shared = len(set(a.ids) & set(b.ids))
     if not shared:
         got, hint = f"{_some_ids(a)} and {_some_ids(b)}", "the same query ids in both runs"
@@ -81,7 +81,7 @@ def _data(a: Run, b: Run, names: tuple[str, str]) -> list[str]:
         query = changed[0]
         label, grade = item = next(iter([*(ours[query] - theirs[query]), *(theirs[query] - ours[query])]))
         owner = names[0] if ours[query][item] > theirs[query][item] else names[1]
-        example = f'{sanitize(query, _SHOWN)} has "{sanitize(label, _SHOWN)}" (grade {grade:g}) only in {owner}'
+        example = f'{cut_name(query, _SHOWN)} has "{cut_label(label, _SHOWN)}" (grade {grade:g}) only in {owner}'
         shared = plural(len(changed), "shared query", "shared queries")
         differences.append(f"their gold differs for {shared}, such as {example}")
     return differences
@@ -98,7 +98,7 @@ def _gold(run: Run) -> dict[str, Counter[tuple[str, float]]]:
 
 
 def _some_ids(run: Run) -> str:
-    return ", ".join(sanitize(query, _SHOWN) for query in run.ids[:2]) + (", …" if len(run) > 2 else "")
+    return ", ".join(cut_name(query, _SHOWN) for query in run.ids[:2]) + (", …" if len(run) > 2 else "")
 
 
 def rows_of(run: Run, ids: Iterable[str]) -> Ints:

@@ -46,7 +46,10 @@ class Pair(NamedTuple):
     tied: int
     lost: int
     detectable: float
-    """The minimum detectable difference at 80 % power of a pair that is undecided; NaN if too few queries changed."""
+    """The minimum detectable difference at 80 % power of a pair that is undecided.
+
+    NaN if too few queries changed, and for the bounded test.
+    """
 
     def numbers(self) -> dict[str, float]:
         """The fields by name, without the runs."""
@@ -149,7 +152,7 @@ class Comparison(Result):
         changes = {name: after[name] - values for name, values in before.items()}
         if metric is None:
             metric = next((row.metric for row in self.rows if row.won or row.lost), self.rows[0].metric)
-        (name,) = _chosen(metric, list(changes))[:1]
+        (name,) = chosen_metrics(metric, list(changes), "metric in every run")[:1]
         rows = largest_changes(changes, name, limit)
         return [query_change(self.runs[0], self.runs[1], self.ids[row], name) for row in rows]
 
@@ -272,21 +275,21 @@ def _columns(runs: Sequence[Run], names: Sequence[str], metrics: Any) -> tuple[l
         have = "; ".join(f"{name}: {', '.join(run.scores)}" for name, run in zip(names, runs, strict=True))
         raise BadArgument("the runs have no metric in common", got=have, hint="karat eval with the same metrics")
     if metrics is not None:
-        return _chosen(metrics, common), []
+        return chosen_metrics(metrics, common, "metric in every run"), []
     alone = [[metric for metric in run.scores if metric not in common] for run in runs]
     named = [(name, own) for name, own in zip(names, alone, strict=True) if own]
     return common, [Note("metrics_not_shared", len(own), details={"run": name, "metrics": own}) for name, own in named]
 
 
-def _chosen(metrics: Any, common: list[str]) -> list[str]:
+def chosen_metrics(metrics: Any, known: Sequence[str], kind: str) -> list[str]:
     """The requested metrics as they are spelled in the runs."""
     try:
         requested = [name for metric in parse_all(metrics) for name, _ in metric.columns]
     except KaratError:  # a custom metric may be in the file without being defined here
         requested = metrics.split() if isinstance(metrics, str) else [str(metric) for metric in metrics]
     for name in requested:
-        if name not in common:
-            raise unknown("metric in every run", name, common, "one of: " + ", ".join(common))
+        if name not in known:
+            raise unknown(kind, name, known, "one of: " + ", ".join(known))
     return list(dict.fromkeys(requested))
 
 
@@ -320,23 +323,27 @@ def _rows(parts: Sequence[Sequence[Mapping[str, Floats]]], kind: Test) -> list[l
             tests[key] = tests[key]._replace(p=p)
     return [
         [
-            _row(metric, [one[metric] for one in scores], {pair: tests[part, pair, metric] for pair in pairs})
+            _row(metric, [one[metric] for one in scores], {pair: tests[part, pair, metric] for pair in pairs}, kind)
             for metric in metrics
         ]
         for part, scores in enumerate(parts)
     ]
 
 
-def _row(metric: str, values: Sequence[Floats], tests: Mapping[tuple[int, int], Paired]) -> Row:
-    pairs = [Pair(i, j, *test[:7], _detectable(values[j] - values[i], test)) for (i, j), test in tests.items()]
+def _row(metric: str, values: Sequence[Floats], tests: Mapping[tuple[int, int], Paired], kind: Test) -> Row:
+    pairs = [Pair(i, j, *test[:7], _detectable(values[j] - values[i], test, kind)) for (i, j), test in tests.items()]
     first = pairs[0]
     means = tuple(mean_defined(column) for column in values)
     return Row(metric, means, *first[2:9], tests[0, 1].n, first.detectable, tuple(pairs))
 
 
-def _detectable(differences: Floats, test: Paired) -> float:
-    """The minimum detectable difference of a test without a significant result; NaN if the queries are too few."""
-    if test.p < ALPHA or test.n < min_queries(2, ALPHA):  # two-sided: twice the tests of a one-sided one
+def _detectable(differences: Floats, test: Paired, kind: Test) -> float:
+    """The minimum detectable difference of a test without a significant result; NaN if the queries are too few.
+
+    The formula is that of sign flips: a bounded test detects less, and has none.
+    """
+    few = test.n < min_queries(2, ALPHA)  # two-sided: twice the tests of a one-sided one
+    if kind == "bounded" or test.p < ALPHA or few:
         return nan
     least = detectable(float(np.nanstd(differences, ddof=1)), test.n)
     return least if 0 < least <= 1 else nan

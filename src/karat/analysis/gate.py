@@ -40,7 +40,6 @@ from karat.run.file import as_run
 from karat.stats import ALPHA, detectable
 from karat.stats.paired import min_queries
 
-_MAX_SLICES = 500
 MIN_JUDGED = 0.8
 """The share of the queries that must have been judged."""
 
@@ -197,7 +196,7 @@ def gate(
     limits = DropLimits(alpha, *tolerances)
     fields = (by,) if isinstance(by, str) else tuple(by or ())
     found = Gate(
-        run=checked, name=_file_name(run), when=_now(), rules=read, checks=check_judged(checked, min_judged),
+        run=checked, name=sanitize(checked.name, 60), when=_now(), rules=read, checks=check_judged(checked, min_judged),
         by=fields, limits=limits, fail_undecided=fail_undecided,
     )  # fmt: skip
     if found.counts["failed"]:
@@ -212,11 +211,6 @@ def gate(
     found.checks += _check_rules(found)
     found.checks += _check_must_pass(found, _must_pass_ids(must_pass))
     return found
-
-
-def _file_name(given: Run | str | PathLike[str]) -> str:
-    """The name of a run file; of a run in memory, where its data is from."""
-    return sanitize(given.provenance.source if isinstance(given, Run) else Path(given).name, 60)
 
 
 def _now() -> datetime:
@@ -271,7 +265,7 @@ def _baseline(run: Run, given: Run | str | PathLike[str], rules: Sequence[Rule])
             raise BadArgument(
                 f"the baseline has no {rule.metric}", hint="karat eval on the main branch, with this metric"
             )
-    return Baseline(name, _file_name(given), base, rows_of(base, run.ids))
+    return Baseline(name, sanitize(base.name, 60), base, rows_of(base, run.ids))
 
 
 def _must_pass_ids(given: object) -> Iterable[str]:
@@ -285,7 +279,7 @@ def _must_pass_ids(given: object) -> Iterable[str]:
 def read_ids(path: str | PathLike[str]) -> dict[str, int]:
     """The query ids of a file, one per line, and the lines; a # at the start or after a space begins a comment."""
     try:
-        lines = Path(path).read_text("utf-8-sig").splitlines()
+        lines = Path(path).read_text("utf-8-sig").split("\n")
     except (OSError, ValueError) as error:
         why = "is not UTF-8 text" if isinstance(error, ValueError) else "cannot be read"
         raise InputError(f"the file of must-pass queries {path} {why}") from error

@@ -59,6 +59,7 @@ def _model_argument(one: Field[Any]) -> Argument:
         "metrics", metavar="METRICS", nargs="*",
         help="such as recall@1,5,10 ndcg@10 rr; karat metrics lists them (default: recall@1,3,5,10 and others)",
     ),
+    argument("--metrics", metavar="METRICS", dest="more_metrics", nargs="+", default=[], help="the same as METRICS"),
     argument("--gold", metavar="FILE", help="the gold, if FILE has only the retrieved items (default: FILE has it)"),
     argument("--judge", default="auto", help='how items are matched, such as "fuzzy(0.8)"; karat judges lists them'),
     argument("--at", choices=("item", "doc"), default="item", help="doc: compare documents, not chunks"),
@@ -80,7 +81,7 @@ def _model_argument(one: Field[Any]) -> Argument:
     ),
     *map(_model_argument, _MODEL_OPTIONS),
     argument(
-        "--price", metavar="IN,OUT", dest="prices", group=_MODELS,
+        "--price", metavar="IN,OUT", group=_MODELS,
         help="dollars per million tokens of prompts and of answers, such as 0.15,0.6",
     ),
     argument("--yes", action="store_true", group=_MODELS, help="do not ask for confirmation of the estimated cost"),
@@ -115,7 +116,7 @@ def _eval(options: Namespace) -> int:
     judge = _judge(options)
     run = _evaluate(
         options,
-        " ".join(options.metrics) or DEFAULT,
+        " ".join([*options.metrics, *options.more_metrics]) or DEFAULT,
         gold=options.gold,
         judge=judge,
         at=options.at,
@@ -139,17 +140,26 @@ def _eval(options: Namespace) -> int:
     "show",
     "print the means of a saved run",
     RUN,
+    argument("--metrics", nargs="+", default=(), help="metrics that the run has (default: all of them)"),
     _BY,
     _FORMAT,
     examples=[
         ("karat show run.parquet", "the table of karat eval"),
+        ("karat show run.parquet --metrics recall@5", "only this metric"),
         ("karat show run.parquet --format csv", "the scores of every query"),
     ],
 )
 def _show(options: Namespace) -> None:
+    from karat.analysis.compare import chosen_metrics
+    from karat.metrics.names import parse_stored
     from karat.run.file import load
 
-    emit(load(options.run), options.format, by=options.by)
+    run = load(options.run)
+    if options.metrics:
+        names = chosen_metrics(" ".join(options.metrics), list(run.scores), "metric in this run")
+        scores = {name: run.scores[name] for name in names}
+        run = run.replace(scores=scores, metrics=tuple(map(parse_stored, names)))
+    emit(run, options.format, by=options.by)
 
 
 @command(
@@ -201,6 +211,10 @@ def _judge(options: Namespace) -> Judge:
     from karat.judges import find_judge
 
     settings = {one.name: getattr(options, one.name) for one in _MODEL_OPTIONS}
+    if options.price is not None:
+        if options.prices is not None:
+            raise BadArgument("--price and --prices exclude each other", hint=f"--price {options.price}")
+        settings["prices"] = options.price
     if all(value is None for value in settings.values()) and (judge := find_judge(options.judge)).model is None:
         return judge  # nothing of karat.llm is loaded
     from karat.judges.model_judge import judge_with_model

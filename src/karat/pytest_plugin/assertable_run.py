@@ -41,7 +41,10 @@ class AssertableRun(Run):
             raise AssertionError("\n\n".join(filter(None, parts)))
 
     def _baseline_of(self, rules: tuple[str, ...]) -> Path | None:
-        """The baseline, if it exists; an error if a rule needs it and it does not."""
+        """The baseline, if it exists; an error if a rule needs it and it does not.
+
+        The gate is undecided then, and prints it. A test that passed would print nothing.
+        """
         __tracebackhide__ = True
         path = self._baseline
         if path is not None and path.is_file():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from karat._internal.display import plural
 from karat.samples.notes import Note
@@ -13,7 +13,7 @@ _FOUND = {
     "nearly equal": "have a nearly equal text in the {top}",
     "cut differently": "are in the {top}, cut differently",
     "split over chunks": "are in the {top}, split over chunks",
-    "right document, wrong chunk": "are in documents of which other chunks were retrieved",
+    "right document, wrong chunk": "are in documents of which other chunks are in the {top}",
     "nowhere in the run": "were not retrieved for any query",
     "not retrieved": "were not retrieved",
 }
@@ -69,7 +69,8 @@ def _lower_k(note: Note) -> str:
     d = note.details
     lower, recall = d["recalls"]
     same = "the same as" if lower == recall else f"{lower:.3f}, nearly"
-    return f"k = {d['lower']} would be enough: recall@{d['lower']} is {same} recall@{d['k']}, {recall:.3f}."
+    judged = "" if note.count == note.of else " for the judged query" if note.count == 1 else " for the judged queries"
+    return f"k = {d['lower']} would be enough{judged}: recall@{d['lower']} is {same} recall@{d['k']}, {recall:.3f}."
 
 
 def _another_way(note: Note) -> str:
@@ -77,8 +78,13 @@ def _another_way(note: Note) -> str:
     top = f"top {k}" if d["inside"] else "retrieved items"
     found = _FOUND[d["causes"][0]].format(top=top)
     if len(d["causes"]) > 1:
-        found = f"are in the {top}, {' or '.join(d['causes'])}"
+        found = f"are in the {top}, {_listed(d['causes'])}"
     items = f"{plural(note.count, 'missed gold item', 'missed gold items')} {_singular(found, note.count)}"
+    if note.count != note.of:
+        names = _listed([f'"{cause}"' for cause in d["causes"]])
+        causes = f"the cause{'s' if len(d['causes']) > 1 else ''} {names}"
+        of_these = f"of these, {note.count:,} {_singular(found, note.count)}"
+        items = f"{note.of:,} missed gold items have {causes}; {of_these}"
     if "way" not in d:
         return f"{items}. {_advised(d['causes'][0], note.count)}."
     text = f"{items}. {_WAYS[d['way']].format(judge=d['judge'])}"
@@ -87,6 +93,11 @@ def _another_way(note: Note) -> str:
     how = _CLAIMS.get(d["way"], "with it" if d["way"] == "judge" else "then")
     sample = "" if d["sample"] is None else f" (in a random sample of {d['sample']:,} queries)"
     return f"{text}: recall@{k} is {d['recall']:.3f} {how}, {d['own']:.3f} now{sample}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names with commas and "or"."""
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _remedy(note: Note) -> str:
@@ -165,6 +176,10 @@ _SENTENCES: dict[str, Callable[[Note], str]] = {
     "no_documents": lambda note: "The items have no documents: whether the right document was found was not checked.",
     "beyond_depth": lambda note: (
         f"At most {plural(note.count, 'item was', 'items were')} retrieved for a query, fewer than k = {note.of:,}."
+    ),
+    "judged": lambda note: (
+        f"{note.count:,} of {plural(note.of, 'query was', 'queries were')} judged: the misses of the others are "
+        "unknown."
     ),
     "top_only": lambda note: f"Only the top {note.count} of each ranking were checked.",
 }

@@ -74,9 +74,10 @@ def one_judge(wanted: str) -> str:
     facts = [_first_line(judges[name])]
     facts += [f"Settings: {', '.join(own)}."] if own else ["It has no settings."]
     facts += [f"Settings of models: {', '.join(models)}."] if models else []
-    usual = f"karat eval samples.jsonl recall@5 --judge {name}"
-    given = f'{usual.removesuffix(name)}"{name}({own[0]})"'
-    return _explanation(name, facts, [(given if own else usual, "")])
+    setting = own[0].replace("model=None", "gpt-4o-mini") if own else ""
+    written = f'"{name}({setting})"' if setting else name
+    metric = "recall@5" if getattr(judges[name], "complete_gold", True) else "ndcg@10"
+    return _explanation(name, facts, [(f"karat eval samples.jsonl {metric} --judge {written}", "")])
 
 
 def _settings(maker: Callable[..., Any]) -> tuple[list[str], list[str]]:

@@ -8,6 +8,8 @@ from typing import Any
 from karat._internal.display import (
     bold,
     cell_width,
+    cut_label,
+    cut_name,
     heading,
     html_table,
     number,
@@ -30,7 +32,7 @@ from karat.report.remarks import comparison_remarks as remarks
 _SUPERSCRIPT = dict(zip(LETTERS, "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", strict=True))
 _NAME, _SHORT, _QUERY, _LABEL, _GOLD = 32, 16, 40, 30, 3
 _NUMBERS = (1, 2, 3, 6, 7)
-_WINNER, _MATH = 5, (2, 3, 5)
+_INTERVAL, _WINNER, _MATH = 4, 5, (2, 3, 5)
 _UNDECIDED = "cannot tell"
 _MOVED = "ranks of its gold"
 _VERDICT = {"better": "good", "worse": "bad", "cannot tell": "unsure", "same": "plain"}
@@ -44,18 +46,20 @@ def terminal(comparison: Comparison) -> str:
     """The table, what it cannot show, the slices, and the queries that moved most."""
     if len(comparison.names) > 2:
         header = ["", "", *map(bold, _metrics(comparison))]
-        shown = text_table([header, *_matrix(comparison, _superscript)], gap="   ")
+        shown = text_table([header, *_matrix(comparison, _superscript, _NAME)], gap="   ")
     else:
-        rows = _lines(comparison)
+        rows, header = _lines(comparison, _NAME), _header(comparison, _NAME)
         for row, cells in zip(comparison.rows, rows, strict=True):
             cells[_WINNER] = style(cells[_WINNER], _VERDICT[row.verdict])
-        shown = text_table([[*map(bold, _header(comparison))], *rows], right=_NUMBERS)
+        if not _has_interval(comparison.rows):
+            header[_INTERVAL] = ""
+        shown = text_table([[*map(bold, header)], *rows], right=_NUMBERS)
     lines = [heading(_caption(comparison)), "", shown, *map(paragraph, _footnotes(comparison))]
     for fields, slices in comparison.slices.items():
         lines += _slice_blocks(comparison, fields, slices)
     if moved := _moved(comparison):
         rows = [[bold(cell) for cell in ("  Moved most", "", moved[0].metric, _MOVED)]]
-        for mark, query_id, text, scores, gold in map(_moved_cells, moved):
+        for mark, query_id, text, scores, gold in (_moved_cells(one, cell_width(_NAME)) for one in moved):
             colored = style(mark, "good" if mark == "▲" else "bad")
             rows.append([f"{colored} {query_id}", f'"{text}"' if text else "", scores, gold])
         lines += ["", text_table(rows)]
@@ -95,14 +99,18 @@ def markdown(comparison: Comparison) -> str:
 
 def _slice_blocks(comparison: Comparison, fields: str, slices: Mapping[str, list[Row]]) -> list[str]:
     """For the terminal a narrow table per metric: the interval next to the difference, and no p."""
-    _, _, queries, *header = _slice_header(comparison, fields)
-    runs, lines = len(comparison.names), list(_slice_lines(comparison, slices, places=2))
+    _, _, queries, *header = _slice_header(comparison, fields, _NAME)
+    runs, lines = len(comparison.names), list(_slice_lines(comparison, slices, places=2, width=_NAME))
+    verdicts = [_VERDICT[rows[i].verdict] for i in range(len(comparison.rows)) for rows in slices.values()]
     both = ["difference (95 %)", "winner"] if runs == 2 else []
     blocks = []
     for first in range(0, len(lines), len(slices)):
         rows = [["", *map(bold, (queries, *header[:runs], *both))]]
-        for _, value, *cells in lines[first : first + len(slices)]:
-            change = [f"{cells[runs + 1]} {cells[runs + 2]}".rstrip(), cells[runs + 3]] if runs == 2 else []
+        for line, (_, value, *cells) in enumerate(lines[first : first + len(slices)], first):
+            change = []
+            if runs == 2:
+                _, interval, winner = cells[runs + 1 : runs + 4]
+                change = [f"{cells[runs + 1]} {interval}".rstrip(), style(winner, verdicts[line])]
             rows.append([value, *cells[: runs + 1], *change])
         title = heading(sanitize(f"{lines[first][0]} by {fields}"))
         blocks += ["", title, text_table(rows, right=range(1, runs + 2))]
@@ -175,38 +183,40 @@ def _row_data(comparison: Comparison, row: Row) -> dict[str, Any]:
 def _caption(comparison: Comparison) -> str:
     first = comparison.runs[0]
     return sanitize(
-        f"{', '.join(sanitize(name, _NAME) for name in comparison.names)} · "
+        f"{', '.join(cut_name(name, _NAME) for name in comparison.names)} · "
         f"{plural(len(comparison), 'query', 'queries')} · judge: {first.provenance.judge} · "
         f"convention: {first.convention.name}"
     )
 
 
-def _header(comparison: Comparison) -> list[str]:
-    a, b = (sanitize(name, _NAME) for name in comparison.names)
+def _header(comparison: Comparison, width: int | None = None) -> list[str]:
+    a, b = (cut_name(name, width) for name in comparison.names)
+    short = cut_name(b, None if width is None else _SHORT)
     p = "p (Holm)" if len(comparison.rows) > 1 else "p"
-    return ["", a, b, "difference", "95 % interval", "winner", p, f"{sanitize(b, _SHORT)} won / tied / lost"]
+    return ["", a, b, "difference", "95 % interval", "winner", p, f"{short} won / tied / lost"]
 
 
-def _lines(comparison: Comparison) -> list[list[str]]:
+def _lines(comparison: Comparison, width: int | None = None) -> list[list[str]]:
     """One line per metric of two runs."""
     return [
-        [row.metric, *_line(comparison, row), f"{row.won:,} / {row.tied:,} / {row.lost:,}"] for row in comparison.rows
+        [row.metric, *_line(comparison, row, width), f"{row.won:,} / {row.tied:,} / {row.lost:,}"]
+        for row in comparison.rows
     ]
 
 
-def _line(comparison: Comparison, row: Row, places: int = 3) -> list[str]:
+def _line(comparison: Comparison, row: Row, width: int | None, places: int = 3) -> list[str]:
     """The means of two runs, the difference, its interval, the name of the better run, and p."""
     return [
         *map(number, row.means),
         signed(row.difference),
         span(row.low, row.high, places, "+"),
-        sanitize(comparison.winner(row) or row.verdict, _NAME),
+        cut_name(comparison.winner(row) or row.verdict, width),
         p_value(row.p),
     ]
 
 
-def _slice_header(comparison: Comparison, fields: str) -> list[str]:
-    names = [sanitize(name, _NAME) for name in comparison.names]
+def _slice_header(comparison: Comparison, fields: str, width: int | None = None) -> list[str]:
+    names = [cut_name(name, width) for name in comparison.names]
     more = ["difference", "95 % interval", "winner", "p (Holm)"] if len(names) == 2 else []
     return ["metric", sanitize(f"by {fields}"), "queries", *names, *more]
 
@@ -216,14 +226,16 @@ def _slice_lines(
     slices: Mapping[str, list[Row]],
     raised: Callable[[str], str] = _superscript,
     places: int = 3,
+    width: int | None = None,
 ) -> Iterator[list[str]]:
     """One line per metric and slice: as for all queries, or the means with the letters of the runs they beat."""
     for metric in range(len(comparison.rows)):
         for name, rows in slices.items():
             row = rows[metric]
             runs = range(len(comparison.names))
-            cells = _line(comparison, row, places) if len(runs) == 2 else [_beating(row, run, raised) for run in runs]
-            yield [row.metric, sanitize(name, _NAME), f"{row.n:,}", *cells]
+            beating = [_beating(row, run, raised) for run in runs]
+            cells = _line(comparison, row, width, places) if len(runs) == 2 else beating
+            yield [row.metric, cut_name(name, width), f"{row.n:,}", *cells]
 
 
 def _slice_numbers(header: Sequence[str]) -> list[int]:
@@ -231,12 +243,12 @@ def _slice_numbers(header: Sequence[str]) -> list[int]:
     return [i for i, name in enumerate(header) if i > 1 and name not in {"95 % interval", "winner"}]
 
 
-def _matrix(comparison: Comparison, raised: Callable[[str], str]) -> list[list[str]]:
+def _matrix(comparison: Comparison, raised: Callable[[str], str], width: int | None = None) -> list[list[str]]:
     """One row for each run: its letter, its name, its means with the letters of the runs it beats."""
     lines = []
     for run, name in enumerate(comparison.names):
         cells = [_beating(row, run, raised) for row in comparison.rows]
-        lines.append([LETTERS[run], sanitize(name, _NAME), *cells])
+        lines.append([LETTERS[run], cut_name(name, width), *cells])
     return lines
 
 
@@ -258,19 +270,28 @@ def _footnotes(comparison: Comparison) -> list[str]:
         notes.append(f"A raised letter: significantly better than that run ({test}).")
     else:
         if len(rows) > 1:
-            notes.append(f"p is corrected for {len(rows)} metrics (Holm); the intervals are not.")
+            but = "; the intervals are not" * _has_interval(rows)
+            notes.append(f"p is corrected for {len(rows)} metrics (Holm){but}.")
         if comparison.test == "bounded":
             notes.append("Bounded test: p and the intervals assume nothing about the differences.")
-        notes += _detectable(rows)
+        else:
+            notes += _detectable(rows)
     for fields, slices in comparison.slices.items():
         over = plural(len(slices), "slice", "slices")
         if len(comparison.names) > 2:
             over = f"the {len(rows[0].pairs)} pairs in {over}"
         elif len(rows) > 1:
             over += f" × {len(rows)} metrics"
-        notes.append(f"By {fields}: the tests are corrected for {over} (Holm), the intervals are not.")
-        notes += few_queries([min(row.n for row in found) for found in slices.values()])
+        but = ", the intervals are not" * any(map(_has_interval, slices.values()))
+        notes.append(f"By {fields}: the tests are corrected for {over} (Holm){but}.")
+        defined = {row.metric: [found[i].n for found in slices.values()] for i, row in enumerate(rows)}
+        notes += few_queries(defined, [max(row.n for row in found) for found in slices.values()])
     return [*notes, *remarks(comparison)]
+
+
+def _has_interval(rows: Sequence[Row]) -> bool:
+    """True if a difference has an interval: with few queries none has."""
+    return any(row.low == row.low for row in rows)
 
 
 def _detectable(rows: list[Row]) -> list[str]:
@@ -296,13 +317,13 @@ def _moved(comparison: Comparison) -> list[QueryChange]:
     return comparison.moved() if len(comparison.names) == 2 else []
 
 
-def _moved_cells(moved: QueryChange) -> list[str]:
+def _moved_cells(moved: QueryChange, width: int | None = None) -> list[str]:
     """A query that moved: up or down, its id, its text, its scores, its gold."""
-    gold = [f"{sanitize(move.label, _LABEL)}: {_ranks(move)}" for move in moved.gold[:_GOLD]]
+    gold = [f"{cut_label(move.label, _LABEL)}: {_ranks(move)}" for move in moved.gold[:_GOLD]]
     more = [f"and {len(moved.gold) - _GOLD} more"] if len(moved.gold) > _GOLD else []
     return [
         "▲" if moved.after > moved.before else "▼",
-        sanitize(moved.query_id, cell_width(_NAME)),
+        cut_name(moved.query_id, width),
         sanitize(moved.query or "", cell_width(_QUERY)),
         f"{moved.before:.2f} → {moved.after:.2f}",
         " · ".join(gold + more),

@@ -9,6 +9,8 @@ from typing import Any
 from karat._internal.display import (
     cell_width,
     columns,
+    cut_label,
+    cut_name,
     heading,
     html_table,
     line_end,
@@ -117,6 +119,8 @@ def data(found: Diagnosis) -> dict[str, Any]:
     values: dict[str, Any] = {
         "k": found.k,
         "query_id": found.query_id,
+        "queries": len(found.run),
+        "judged": found.run.judged,
         "recall": found.recall,
         "gold_items": found.gold_items,
         "missed": len(found.misses),
@@ -161,12 +165,13 @@ def nothing_missed(found: Diagnosis) -> str:
     """Why there are no misses."""
     if not found.run.judged:
         return f"0 of {plural(len(found.run), 'query was', 'queries were')} judged"
-    return f"all gold is in the top {found.k}" if found.gold_items else "there is no relevant gold"
+    whose = "" if found.run.judged == len(found.run) else " of the judged queries"
+    return f"all gold{whose} is in the top {found.k}" if found.gold_items else f"there is no relevant gold{whose}"
 
 
 def _cells(miss: Miss) -> list[str]:
     query = "" if miss.query is None else f'"{sanitize(miss.query, cell_width(_QUERY))}"'
-    return [f"  {sanitize(miss.query_id, _ID)}", query, sanitize(miss.gold, cell_width(_GOLD)), sanitize(miss.text)]
+    return [f"  {cut_name(miss.query_id, _ID)}", query, cut_label(miss.gold, cell_width(_GOLD)), sanitize(miss.text)]
 
 
 def _section(title: str, lines: Sequence[str]) -> list[str]:
@@ -181,7 +186,7 @@ def _one_query(found: Diagnosis, *, bold: bool) -> str:
     query = None if run.query is None else run.query[run.row(query_id)]
     quoted = "" if query is None else f' "{sanitize(query)}"'
     about = f"{sanitize(query_id)}{quoted} · judge: {run.provenance.judge} · top {found.k}"
-    places = [[sanitize(g.gold, _GOLD), f"grade {g.grade:g}", _where(g, i, found)] for i, g in enumerate(gold)]
+    places = [[cut_label(g.gold, _GOLD), f"grade {g.grade:g}", _where(g, i, found)] for i, g in enumerate(gold)]
     depth = int(run.all_hits.depth[run.row(query_id)])
     shown = "" if not retrieved or len(retrieved) == depth else f", the top {len(retrieved)} of {depth:,}"
     lines = [heading(about), *_not_judged(found), "", heading("Gold"), text_table(places)]
@@ -194,7 +199,7 @@ def _one_query(found: Diagnosis, *, bold: bool) -> str:
         )
         for other in retrieved:
             if own and other.text and other.rank in _compared(item, place, found):
-                lines += ["", heading(f"{sanitize(item.gold, _GOLD)}, compared with rank {other.rank}")]
+                lines += ["", heading(f"{cut_label(item.gold, _GOLD)}, compared with rank {other.rank}")]
                 lines += [f"  {line}" for line in side_by_side(own[0], other, width=width - 2, bold=bold)]
     return "\n".join([*lines, *_section(_UNKNOWN, notes(found))])
 
@@ -216,9 +221,9 @@ def _compared(gold: GoldItem, item: int, found: Diagnosis) -> Sequence[int]:
 def _ranking(items: Sequence[Retrieved], hits: Sequence[Hit], k: int) -> str:
     rows = []
     for item in items:
-        matches = "; ".join(f"{hit.why}: {sanitize(hit.gold, _GOLD)}" for hit in hits if hit.rank == item.rank)
+        matches = "; ".join(f"{hit.why}: {cut_label(hit.gold, _GOLD)}" for hit in hits if hit.rank == item.rank)
         score = "" if item.score is None else f"{item.score:.4g}"
-        name = sanitize(item.id or item.doc or "", cell_width(_GOLD))
+        name = cut_name(item.id or item.doc or "", cell_width(_GOLD))
         excerpt = "" if item.text is None else f'"{sanitize(item.text, cell_width(_EXCERPT, 3))}"'
         rows.append([str(item.rank), score, name, excerpt, f"← {sanitize(matches)}" if matches else ""])
     if len(rows) > k:

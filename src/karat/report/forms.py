@@ -61,9 +61,10 @@ def escape(text: str, width: int | None = None) -> Markdown:
         return text
     parts, done, line = [], 0, sanitize(text, width)
     for word in _WORD.finditer(line):
-        if _LIVE.search(word[0]):
-            parts += [_backslashes(line[done : word.start()]), code(word[0])]
-            done = word.end()
+        text = word[0].rstrip(".")  # the full stop of a sentence
+        if _LIVE.search(text):
+            parts += [_backslashes(line[done : word.start()]), code(text)]
+            done = word.start() + len(text)
     return Markdown(_BLOCK.sub(r"\g<0>\\", "".join([*parts, _backslashes(line[done:])])))
 
 

@@ -6,8 +6,9 @@ import csv
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from io import StringIO
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from karat._internal.display import number, sanitize
 from karat.analysis.gate import Gate, read_ids
@@ -15,8 +16,8 @@ from karat.analysis.rules import Check
 from karat.errors import KaratError
 from karat.report.gate import subject, summary
 from karat.report.remarks import no_baseline
-from karat.samples.dialects import DIALECTS, LONG
-from karat.samples.keys import as_id
+from karat.samples.dialects import KARAT, LONG, id_column
+from karat.samples.keys import as_id, is_id
 
 SUMMARY_BYTES = 1_000_000
 """The largest step summary: GitHub shows none above 1 MiB."""
@@ -24,10 +25,8 @@ _SHOWN = 10
 """GitHub shows this many annotations of a kind per step."""
 _CUT = "\n\n… The summary was cut here: GitHub shows at most 1 MB. `karat gate --markdown FILE` writes all of it.\n"
 _TITLE = "karat gate"
-_ID_NAMES = {theirs for dialect in DIALECTS for theirs, ours in dialect.fields.items() if ours == "id"} | {
-    name for name in LONG["query"] if name != "query"
-}
-_JSON_ID = re.compile(rf'"(?:{"|".join(sorted(_ID_NAMES))})"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)')
+_JSON_NAMES = sorted({*LONG["query"], *(theirs for theirs, ours in KARAT.fields.items() if ours == "id")} - {"query"})
+_JSON_ID = re.compile(rf'"(?:{"|".join(_JSON_NAMES)})"\s*:\s*("(?:[^"\\]|\\.)*"|-?[\d.]+)')
 _ESCAPES = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _PROPERTY_ESCAPES = {**_ESCAPES, ":": "%3A", ",": "%2C"}
 
@@ -106,6 +105,8 @@ def find_places(ids: Iterable[str], golden: Iterable[Path], listed: Path | None,
     Paths are relative to the root.
     """
     wanted, places = set(ids), dict[str, Place]()
+    if not wanted:
+        return places
     sources = [(path, _query_lines(path)) for path in golden]
     if listed is not None:
         sources.append((listed, iter(read_ids(listed).items())))
@@ -125,29 +126,47 @@ def _relative(path: Path, root: Path | None) -> str:
 def _query_lines(path: Path) -> Iterator[tuple[str, int]]:
     """The id of the query on each line of a JSON, JSONL, CSV, TSV or TREC file; nothing for other files."""
     try:
-        lines = path.read_text("utf-8-sig").splitlines()
+        text = path.read_text("utf-8-sig")
     except (OSError, ValueError):
         return
-    filled = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
     if path.suffix in {".csv", ".tsv"}:
-        cells = [next(csv.reader([line], delimiter="\t" if path.suffix == ".tsv" else ",")) for _, line in filled]
-        column = next((i for i, name in enumerate(cells[0]) if name.lower() in _ID_NAMES), None) if cells else None
-        for row, ((number, _), own) in enumerate(zip(filled[1:], cells[1:], strict=True), 1):
-            yield (str(row) if column is None else own[column] if column < len(own) else ""), number
-    elif path.suffix == ".json":
-        for number, line in filled:
-            yield from ((as_id(json.loads(found)), number) for found in _JSON_ID.findall(line))
-    else:
-        for row, (number, line) in enumerate(filled, 1):
-            yield _line_id(line, row), number
+        yield from _row_lines(text, "\t" if path.suffix == ".tsv" else ",")
+        return
+    filled = [(place, line) for place, line in enumerate(text.split("\n"), 1) if line.strip()]
+    for row, (place, line) in enumerate(filled, 1):
+        if path.suffix == ".json":
+            yield from ((_id(_parsed(found)), place) for found in _JSON_ID.findall(line))
+        elif line.lstrip().startswith("{"):
+            given = {name: value for name, value in (_parsed(line) or {}).items() if value is not None}
+            yield _id(given.get(id_column(list(given)) or "", row) if given else None), place
+        else:
+            yield line.split(maxsplit=1)[0], place
 
 
-def _line_id(line: str, row: int) -> str:
-    """The id in a line of JSONL, by default the number of the row; else the first word."""
-    if not line.lstrip().startswith("{"):
-        return line.split(maxsplit=1)[0]
+def _row_lines(text: str, delimiter: str) -> Iterator[tuple[str, int]]:
+    """The id of each row of a table, by default its number, and the first of its lines."""
+    rows, first, limit = list[tuple[int, list[str]]](), 1, csv.field_size_limit(len(text) + 1)
     try:
-        record = json.loads(line)
-    except ValueError:
-        return ""
-    return next((as_id(record[name]) for name in _ID_NAMES if isinstance(record.get(name), str | int)), str(row))
+        reader = csv.reader(StringIO(text), delimiter=delimiter)
+        for cells in reader:
+            if "".join(cells).strip() or len(cells) > 1:
+                rows.append((first, cells))
+            first = reader.line_num + 1
+    finally:
+        csv.field_size_limit(limit)
+    header = rows[0][1] if rows else []
+    name = id_column(header)
+    for row, (line, cells) in enumerate(rows[1:], 1):
+        yield (str(row) if name is None else dict(zip(header, cells, strict=False)).get(name, "")), line
+
+
+def _parsed(text: str) -> Any:
+    """The value of a JSON text; None if it cannot be read."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _id(value: object) -> str:
+    return as_id(value) if is_id(value) else ""

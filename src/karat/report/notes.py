@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from karat._internal.display import plural, sanitize
+from karat._internal.display import cut_name, plural, sanitize
 from karat.metrics import METRICS
 from karat.run import Run
 from karat.samples.id_differences import IdDifference
@@ -15,16 +15,17 @@ from karat.samples.notes import FREE_TEXT, Note
 from karat.stats import MIN_QUERIES
 
 _CAUSES_SHOWN = 3
+_IDS_SHOWN = 5
 _ROUNDING = 1e-9
 Sentence = Callable[[Note, Run], str]
 """Writes a note about a run as a sentence; "" if there is nothing to say."""
 
 
-def remarks(run: Run) -> list[str]:
-    """One line for each thing that a reader of the means should know."""
+def remarks(run: Run, *, ids: bool = False) -> list[str]:
+    """One line for each thing that a reader of the means should know; with `ids` also which queries have no score."""
     p = run.provenance
     lines = [*_failed(run), *too_few({name: len(run) - count for name, count in run.undefined.items()})]
-    lines += [*_undefined(run), *_copies(run), *_above_one(run), *_beyond_depth(run)]
+    lines += [*_undefined(run, ids=ids), *_copies(run), *_above_one(run), *_beyond_depth(run)]
     if p.missing:
         how = "scored 0" if run.convention.missing == "zero" else "left out"
         lines.append(f"{plural(p.missing, 'gold query', 'gold queries')} not in the results: {how}.")
@@ -50,13 +51,20 @@ def too_few(defined: Mapping[str, int]) -> list[str]:
     return lines
 
 
-def few_queries(slices: Sequence[int]) -> list[str]:
-    """The number of slices without an interval, given the number of queries of each."""
-    small = sum(queries < MIN_QUERIES for queries in slices)
-    if not small:
-        return []
-    which = f"{small:,} of {plural(len(slices), 'slice', 'slices')}"
-    return [f"Too few for an interval: {which} {'has' if small == 1 else 'have'} fewer than {MIN_QUERIES} queries."]
+def few_queries(defined: Mapping[str, Sequence[int]], sizes: Sequence[int]) -> list[str]:
+    """The number of slices without an interval, given the queries for which each metric is defined, and all queries."""
+    small: dict[tuple[int, ...], list[str]] = {}
+    for name, counts in defined.items():
+        small.setdefault(tuple(i for i, count in enumerate(counts) if count < MIN_QUERIES), []).append(name)
+    lines = []
+    for slices, names in small.items():
+        if slices:
+            of = "" if len(names) == len(defined) else f" of {', '.join(names)}"
+            have = "has" if len(slices) == 1 else "have"
+            which = f"{len(slices):,} of {plural(len(sizes), 'slice', 'slices')} {have}"
+            scored = " with a score" if any(sizes[i] >= MIN_QUERIES for i in slices) else ""
+            lines.append(f"Too few for an interval{of}: {which} fewer than {MIN_QUERIES} queries{scored}.")
+    return lines
 
 
 def _failed(run: Run) -> list[str]:
@@ -107,7 +115,7 @@ def _above_one(run: Run) -> list[str]:
     return lines
 
 
-def _undefined(run: Run) -> list[str]:
+def _undefined(run: Run, *, ids: bool) -> list[str]:
     lines = []
     judged = ~np.isin(np.arange(len(run)), list(run.all_hits.failed))
     without_gold = (run.all_hits.gold_count() == 0) & judged
@@ -116,10 +124,18 @@ def _undefined(run: Run) -> list[str]:
         same_rows.setdefault((np.isnan(values) & judged).tobytes(), []).append(name)
     for rows, names in sorted(same_rows.items(), key=lambda pair: sum(pair[0])):
         if count := sum(rows):
+            own = [run.ids[row] for row in np.flatnonzero(np.frombuffer(rows, bool)).tolist()]
+            who = f" ({listed(own)})" if ids else ""
             which = "" if len(same_rows) == 1 else f" for {', '.join(names)}"
             why = "no relevant gold, " if rows == without_gold.tobytes() else ""
-            lines.append(f"{plural(count, 'query is', 'queries are')} undefined{which}: {why}not in the mean.")
+            lines.append(f"{plural(count, 'query is', 'queries are')} undefined{which}: {why}not in the mean{who}.")
     return lines
+
+
+def listed(ids: Sequence[str]) -> str:
+    """The first ids, and the number of the others."""
+    shown = ", ".join(cut_name(query, 40) for query in ids[:_IDS_SHOWN])
+    return shown if len(ids) <= _IDS_SHOWN else f"{shown} and {len(ids) - _IDS_SHOWN:,} more"
 
 
 SENTENCES: dict[str, Sentence] = {FREE_TEXT: lambda note, _: str(note.details["text"])}
@@ -204,7 +220,7 @@ def _order_kept(note: Note, run: Run) -> str:
         listed, by_score = (f"{sums[order] / sums['queries']:.3f}" for order in ("listed", "by_score"))
         change = f"stay {listed}" if listed == by_score else f"be {by_score} instead of {listed}"
         effect = f"{'their' if count > 1 else 'its'} {metric} would {change}"
-    return f'{have} scores {how}: the order is kept. Sorted by score (order="score"), {effect}.'
+    return f'{have} scores {how}: the order is kept. Sorted by score (order="score", --order score), {effect}.'
 
 
 @sentence("ties_by_id")
@@ -288,7 +304,7 @@ def _ranges_missing(note: Note, run: Run) -> str:
     verb = "have" if len(sides) > 1 else "has"
     return (
         f"Compared by text, because {' and '.join(sides)} {verb} no ranges. "
-        "Text that two chunks share counts twice as read (corpus=… finds the ranges)."
+        "Text that two chunks share counts twice as read (spans(corpus=…) finds the ranges)."
     )
 
 
@@ -355,7 +371,8 @@ def _nothing_matched(note: Note, run: Run) -> str:
     hints = {
         "documents": plural(note.count, "gold id is a document", "gold ids are documents")
         + ' of retrieved chunks: try at="doc"',
-        "contains": f"{note.count:,} of {note.of:,} gold texts are inside retrieved texts: try the judge contains",
+        "contains": f"{note.count:,} of {note.of:,} gold texts looked at are inside retrieved texts: "
+        "try the judge contains",
         "ids": "no gold id was retrieved for its query. If the corpus was chunked again, the chunk ids changed; "
         "gold given as texts or documents survives that (docs/judges.md)",
         "texts": "the gold looks like ids, and this judge compares texts: try the judge ids",

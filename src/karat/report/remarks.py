@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from karat._internal.display import plural, sanitize
 from karat.analysis.rules import NoDrop
-from karat.report.notes import too_few
+from karat.report.notes import listed, too_few
+from karat.report.notes import remarks as run_remarks
 from karat.samples.notes import Note
 from karat.stats import ALPHA
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from karat.analysis.compare import Comparison
     from karat.analysis.gate import Gate
     from karat.analysis.lint import Lint
-
-_IDS_SHOWN = 5
 
 
 def comparison_remarks(comparison: Comparison) -> list[str]:
@@ -33,6 +32,11 @@ def comparison_remarks(comparison: Comparison) -> list[str]:
             f"{', '.join(unsure)}: p < {ALPHA:g}, yet the interval contains 0. p assumes that gains and losses are "
             "alike; the interval also allows for larger ones than were seen."
         )
+    lines += [
+        f"{name}: {run.judged:,} of {plural(len(run), 'query was', 'queries were')} judged."
+        for name, run in zip(comparison.names, comparison.runs, strict=True)
+        if run.judged < len(run)
+    ]
     for undefined in sorted({len(comparison) - row.n for row in rows} - {0}):
         names = [row.metric for row in rows if len(comparison) - row.n == undefined]
         which = "" if len(names) == len(rows) else f" for {', '.join(names)}"
@@ -55,7 +59,7 @@ def _comparison_note(note: Note) -> str:
 
 def gate_remarks(gate: Gate) -> list[str]:
     """How drops were tested, what can be detected, which queries have no score, and how the data was read."""
-    lines = (*no_baseline(gate), *_power(gate), *_without_score(gate), *gate.run.remarks())
+    lines = (*no_baseline(gate), *_power(gate), *_without_score(gate), *run_remarks(gate.run, ids=True))
     return [sanitize(line) for line in lines]
 
 
@@ -101,20 +105,11 @@ def _power(gate: Gate) -> list[str]:
 
 
 def _without_score(gate: Gate) -> list[str]:
-    run = gate.run
-    undefined: dict[tuple[str, ...], list[str]] = {}
-    for metric in gate.metrics:
-        ids = tuple(run.ids[row] for row in np.flatnonzero(np.isnan(run.scores[metric])).tolist())
-        undefined.setdefault(ids, []).append(metric)
-    lines = [f"undefined for {', '.join(metrics)}: {_listed(ids)}." for ids, metrics in undefined.items() if ids]
+    """The queries that could not be judged, and those without a retrieved item."""
+    run, failed = gate.run, list(gate.run.failures)
     empty = [run.ids[row] for row in np.flatnonzero(run.all_hits.depth == 0).tolist()]
-    return [*lines, f"nothing was retrieved for {_listed(empty)}."] if empty else lines
-
-
-def _listed(ids: Sequence[str]) -> str:
-    """The first ids, and the number of the others."""
-    shown = ", ".join(sanitize(query, 40) for query in ids[:_IDS_SHOWN])
-    return shown if len(ids) <= _IDS_SHOWN else f"{shown} and {len(ids) - _IDS_SHOWN:,} more"
+    lines = [f"not judged: {listed(failed)}."] if failed else []
+    return [*lines, f"nothing was retrieved for {listed(empty)}."] if empty else lines
 
 
 def calibration_remarks(calibration: Calibration) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from karat._internal.display import bold, html_table, number, paragraph, sanitize, span, text_table
+from karat._internal.display import bold, cut_name, html_table, number, paragraph, sanitize, span, text_table
 from karat.report.forms import Markdown, code, escape, table
 from karat.report.notes import few_queries
 from karat.run import Run
@@ -47,7 +47,9 @@ def csv(slices: Slices) -> str:
 
 def remarks(slices: Slices) -> list[str]:
     """The number of slices without intervals."""
-    return few_queries([len(run) for run in slices.values()])
+    runs = list(slices.values())
+    defined = {name: [len(run) - run.undefined[name] for run in runs] for name in runs[0].scores}
+    return few_queries(defined, list(map(len, runs)))
 
 
 def _header(slices: Slices) -> list[str]:
@@ -66,7 +68,7 @@ def _rows(slices: Slices) -> list[list[str]]:
 def side_by_side(runs: Mapping[str, Run], comments: Mapping[str, str]) -> str:
     """Several runs over the same queries, one column each, with a comment next to some metrics."""
     ends = {name: run.interval() for name, run in runs.items()}
-    rows = [["", *(bold(sanitize(name, 20)) for name in runs), ""]]
+    rows = [["", *(bold(cut_name(name, 20)) for name in runs), ""]]
     for metric in next(iter(runs.values())).mean:
         means = [f"{number(run.mean[metric])}  {span(*ends[name][metric])}" for name, run in runs.items()]
         rows.append([metric, *means, comments.get(metric, "")])

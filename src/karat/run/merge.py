@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Ints, starts
-from karat._internal.display import sanitize
+from karat._internal.display import cut_name, sanitize
 from karat.errors import BadArgument, InputError
 from karat.hits.combine import concat
 from karat.run.file import load
@@ -87,9 +87,19 @@ def merge_parts(parts: Sequence[Run]) -> Run:
 
 
 def _merge_notes(each: Sequence[Sequence[Note]], parts: Sequence[Run]) -> tuple[Note, ...]:
-    """The notes of all parts; a hint for parts in which nothing matched is dropped if something matched in another."""
-    some = any(len(part.all_hits) for part in parts)
-    return tuple(note for note in merge_notes(each) if not (some and note.kind == "nothing_matched"))
+    """The notes of all parts, except those that are true of a part but not of the whole."""
+    untrue = {"nothing_matched"} if any(len(part.all_hits) for part in parts) else set()
+    if len(parts) > 1 and not _is_sample(each):
+        untrue.add("sample_judged")
+    return tuple(note for note in merge_notes(each) if note.kind not in untrue)
+
+
+def _is_sample(each: Sequence[Sequence[Note]]) -> bool:
+    """True if every part is a random sample of its queries, and their shares are equal to within one query."""
+    samples = [note for notes in each for note in notes if note.kind == "sample_judged"]
+    share = sum(note.count for note in samples) / max(sum(note.of for note in samples), 1)
+    fair = (not note.details["free"] and abs(note.count - share * note.of) < 1 for note in samples)
+    return len(samples) == len(each) and all(fair)
 
 
 def _column(columns: Sequence[Sequence[Any] | None], parts: Sequence[Run]) -> list[Any] | None:
@@ -182,7 +192,7 @@ def _parts(runs: Any) -> list[_Part]:
     parts = []
     for number, run in enumerate(runs, 1):
         if isinstance(run, str | PathLike):
-            parts.append(_Part(sanitize(Path(run).name, _SHOWN), load(run)))
+            parts.append(_Part(cut_name(Path(run).name, _SHOWN), load(run)))
         elif isinstance(run, Run):
             parts.append(_Part(f"part {number}", run))
         else:
@@ -222,7 +232,7 @@ def _check_distinct(parts: Sequence[_Part]) -> None:
         for query in part.run.ids:
             if query in seen:
                 where = f"{seen[query]} and {part.name}" if seen[query] != part.name else f"{part.name} twice"
-                raise BadArgument(f'the query "{sanitize(query, _SHOWN)}" is in {where}; each must be in one part only')
+                raise BadArgument(f'the query "{cut_name(query, _SHOWN)}" is in {where}; each must be in one part only')
             seen[query] = part.name
 
 

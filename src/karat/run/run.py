@@ -305,8 +305,8 @@ class Run(Result):
         """The row number of a query."""
         row = self._rows.get(str(query_id))
         if row is None:
-            some = ", ".join([*self.ids[:5], "…"][: len(self)])
-            raise unknown("query", str(query_id), self.ids[:10_000], f"one of: {some}")
+            more = f", … ({len(self):,} queries)" if len(self) > 5 else ""
+            raise unknown("query", str(query_id), self.ids[:10_000], f"one of: {', '.join(self.ids[:5])}{more}")
         return row
 
     def remarks(self) -> list[str]:

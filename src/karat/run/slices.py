@@ -39,12 +39,16 @@ def group_rows(meta: Mapping[str, Sequence[Any]], *fields: str) -> Groups:
         raise BadArgument("expected the name of a field", hint=", ".join(meta) or None)
     rows: dict[tuple[str, ...], list[int]] = {}
     for row, each in enumerate(zip(*(meta[name] for name in names), strict=True)):
-        rows.setdefault(tuple(_NONE if value is None else str(value) for value in each), []).append(row)
+        rows.setdefault(tuple(map(_text, each)), []).append(row)
     values = sorted(rows)
     labels = [_CROSS.join(value) for value in values]
     if len(set(labels)) < len(labels):  # values that contain the separator
         labels = [_CROSS.join(map(repr, value)) for value in values]
     return Groups(names, values, {label: rows[value] for label, value in zip(labels, values, strict=True)})
+
+
+def _text(value: object) -> str:
+    return _NONE if value is None else str(value)
 
 
 def _names(field: object, meta: Mapping[str, Sequence[Any]]) -> list[str]:
@@ -66,8 +70,9 @@ class Slices(Result, Mapping[str, "Run"]):
         self._values = dict(zip(groups.values, groups.rows, strict=True))
         self._runs = dict(zip(groups.rows, runs, strict=True))
 
-    def __getitem__(self, value: str | tuple[str, ...]) -> Run:
-        name = value if isinstance(value, str) else self._values.get(value, _CROSS.join(map(str, value)))
+    def __getitem__(self, value: object) -> Run:
+        values = tuple(map(_text, value)) if isinstance(value, tuple) else (_text(value),)
+        name = self._values.get(values, _CROSS.join(values))
         try:
             return self._runs[name]
         except KeyError:

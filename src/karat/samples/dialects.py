@@ -111,6 +111,32 @@ def is_long(columns: Sequence[str]) -> bool:
     return dialect_of(columns) is None and long_column(columns, "item") is not None
 
 
+def lacks_items(columns: Sequence[str]) -> bool:
+    """True if a table seems to have one row per item, but no column of items that is known."""
+    if dialect_of(columns) is not None or long_column(columns, "item") or not long_column(columns, "query"):
+        return False
+    known = [long_column(columns, role) for role in ("query", "score", "rank", "grade")]
+    return any(known[1:]) or ("id" in columns and known[0] != "query")
+
+
+def no_item_column(columns: Sequence[str], place: str) -> InputError:
+    """The error for a long table without a known column of items, which suggests the column to rename."""
+    known = {long_column(columns, role) for role in LONG}
+    name = next((name for name in ("id", *columns) if name in columns and name not in known), None)
+    first, *others = LONG["item"]
+    hint = f'rename "{name}" to "{first}"' if name else f'a column "{first}"'
+    problem = f"{place}: no column of item ids; expected {first} ({', '.join(others)} are accepted, too)"
+    return InputError(problem, got=list(columns)[:9], hint=hint)
+
+
+def id_column(columns: Sequence[str]) -> str | None:
+    """The column with the query ids, if there is one; columns of an unknown tool are read as karat's."""
+    if is_long(columns):
+        return long_column(columns, "query")
+    fields = (dialect_of(columns) or KARAT).fields
+    return next((name for name in columns if fields.get(name) == "id"), None)
+
+
 def no_column(expected: str, columns: Sequence[str], place: str) -> InputError:
     """The error for a missing column, which suggests the column with the most similar name."""
     if expected in columns:

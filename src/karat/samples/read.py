@@ -11,7 +11,7 @@ import numpy as np
 from karat.conventions import STANDARD
 from karat.errors import BadArgument, InputError
 from karat.samples.columns import Reading, Samples, Side, check_ids, rows_of
-from karat.samples.dialects import SIDE_NAMES, is_long
+from karat.samples.dialects import SIDE_NAMES, is_long, lacks_items, no_item_column
 from karat.samples.files import Rows, read_files
 from karat.samples.frames import as_polars, is_column, is_frame, of_rows, values_of
 from karat.samples.items import BUILD, rankings_of
@@ -154,6 +154,8 @@ def side_of(loaded: Any, side: str, source: str, first: int = 0) -> Side:
         loaded = as_polars(loaded)
         if is_long(loaded.columns):
             return read_long(loaded, side, source, first)
+        if lacks_items(loaded.columns):
+            raise no_item_column(loaded.columns, source)
     return query_table(loaded, source, first=first).read_side(side)
 
 

@@ -20,7 +20,7 @@ from karat.samples import Samples
 from karat.samples.read import read_side
 from karat.samples.sources import find_source
 from karat.scale.batches import Batches, Data, Joined, Whole
-from karat.scale.memory import MemoryLimits, check_gold, larger_than
+from karat.scale.memory import MemoryLimits, check_gold, estimate_memory, larger_than, too_large
 from karat.scale.pieces import Scattered
 from karat.scale.processes import evaluate_batches
 
@@ -34,11 +34,17 @@ def evaluate_large(
     jobs: int,
     skip_bad_rows: bool,
 ) -> Run | None:
-    """The run of files that need more memory than allowed; None if they fit, or cannot be read in pieces."""
-    limits = MemoryLimits.of(memory)
-    large = larger_than(source, limits.total)
+    """The run of files that need more memory than allowed; None if they fit, or cannot be read in pieces.
+
+    A judge that calls a model needs all queries at once: its estimate, its budget and its random order are for all.
+    """
+    limits, calls = MemoryLimits.of(memory), plan.judge.model is not None
+    large = larger_than(source, limits.refused if calls else limits.total)
     if large is None or (skip_bad_rows and gold is not None):
         return None
+    if calls:
+        what = f'{large.name}: judge "{plan.judge.name}" calls a model for all queries in one random order'
+        raise too_large(what, estimate_memory(large), limits)
     if isinstance(gold, str | PathLike):
         check_gold(find_source(gold), limits.total)
     side = None if gold is None else read_side(gold, "gold")

@@ -93,7 +93,10 @@ def diagnose(
         recall=missed.recall(missed.found, row),
         gold_items=int(gold.sum()),
         advice_notes=() if row is not None else advise(run, missed, findings, causes, second),
-        limits=(*_limits(run), *_beyond_depth(run, cutoff)) if len(numbers) else (),
+        limits=(
+            *(_unjudged(run) if row is None else ()),
+            *((*_limits(run), *_beyond_depth(run, cutoff)) if len(numbers) else ()),
+        ),
     )
 
 
@@ -122,6 +125,10 @@ def _misses(run: Run, missed: Missed, numbers: Ints, findings: dict[int, Finding
             )
         )
     return misses
+
+
+def _unjudged(run: Run) -> tuple[Note, ...]:
+    return (Note("judged", run.judged, len(run)),) if run.judged < len(run) else ()
 
 
 def _beyond_depth(run: Run, k: int) -> tuple[Note, ...]:

@@ -5,7 +5,7 @@ Every piece of advice is a note; `report/advice.py` has the sentences.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import floor
 from typing import Any, NamedTuple
 
@@ -67,11 +67,11 @@ def advise(
         notes.append(_deeper(missed, by_cause["below k"]))
     if run.stored_items is not None:
         notes += _without_copies(run, missed, causes)
-    notes += _other_ways(run, missed, findings, causes, Trials(run, missed))
+    notes += _merged(_other_ways(run, missed, findings, causes, Trials(run, missed)))
     notes += [
         Note("remedy", len(by_cause[cause]), details={"cause": cause}) for cause in _REMEDIES if cause in by_cause
     ]
-    notes += _lower(missed)
+    notes += _lower(run, missed)
     if run.stored_items is not None:
         notes += _threshold(run.stored_items, run, missed)
         notes += _chunk_size(run.stored_items, run, missed)
@@ -87,13 +87,14 @@ def _deeper(missed: Missed, below: Sequence[int]) -> Note:
     return Note("deeper", len(below), details=details)
 
 
-def _lower(missed: Missed) -> Iterator[Note]:
+def _lower(run: Run, missed: Missed) -> Iterator[Note]:
     """The lowest cutoff with nearly the same recall, if it is at most half of k."""
     recall = missed.recall(missed.found)
     for k in range(1, missed.k // 2 + 1):
         lower = missed.recall(missed.first <= k)
         if recall > 0 and lower >= recall - _MAX_LOSS:
-            yield Note("lower_k", details={"k": missed.k, "lower": k, "recalls": (lower, recall)})
+            details = {"k": missed.k, "lower": k, "recalls": (lower, recall)}
+            yield Note("lower_k", run.judged, len(run), details=details)
             return
 
 
@@ -107,15 +108,28 @@ def _other_ways(
         inside = {n: f for n, f in found.items() if worst(f.ranks) <= missed.k}
         if not found:
             continue
-        about = inside or found
-        present = {f.cause for f in about.values()}
+        present = {f.cause for f in found.values()}
         details: dict[str, Any] = {"k": missed.k, "inside": bool(inside), "causes": [c for c in group if c in present]}
         for way in _ways(group[0], run, missed, inside, causes) if inside else ():
             trial = trials.of(way.judge, way.change)
             if trial is None or trial.recall > trial.own:
                 details |= {"way": way.kind, "judge": way.judge} | ({} if trial is None else trial._asdict())
                 break
-        yield Note("another_way", len(about), details=details)
+        yield Note("another_way", len(inside or found), len(found), details=details)
+
+
+def _merged(notes: Iterable[Note]) -> list[Note]:
+    """The notes with those that advise the same judge as one."""
+    merged: dict[object, Note] = {}
+    for number, note in enumerate(notes):
+        d = note.details
+        key = ("judge", d["judge"]) if d.get("way") == "judge" else number
+        if (first := merged.get(key)) is not None:
+            details = {**d, "causes": [*first.details["causes"], *d["causes"]]}
+            merged[key] = Note(note.kind, first.count + note.count, first.of + note.of, details=details)
+        else:
+            merged[key] = note
+    return list(merged.values())
 
 
 def _ways(cause: Cause, run: Run, missed: Missed, findings: Mapping[int, Finding], causes: Causes) -> Iterator[_Way]:
@@ -180,7 +194,8 @@ def _copies(missed: Missed, findings: Mapping[int, Finding]) -> dict[int, list[t
 def _without_copies(run: Run, missed: Missed, causes: Causes) -> Iterator[Note]:
     """Recall if copies were removed."""
     k = missed.k
-    copies = [causes.copies(row) for row in range(len(run))]
+    judged = _judged(run)
+    copies = [causes.copies(row) if judged[row] else [] for row in range(len(run))]
     inside = sum(rank <= k for own in copies for rank in own)
     if not inside:
         return
@@ -190,9 +205,14 @@ def _without_copies(run: Run, missed: Missed, causes: Causes) -> Iterator[Note]:
         # Gold that is found on a copy is removed with it.
         first[number] = np.inf if first[number] in own else first[number] - sum(rank < first[number] for rank in own)
     without, recall = missed.recall(first <= k), missed.recall(missed.found)
-    ranks = int(np.minimum(run.all_hits.depth, k).sum())
+    ranks = int(np.minimum(run.all_hits.depth, k)[judged].sum())
     if without > recall:
         yield Note("copies", inside, ranks, details={"k": k, "recall": recall, "without": without})
+
+
+def _judged(run: Run) -> Bools:
+    """The queries that were judged, as a mask."""
+    return ~np.isin(np.arange(len(run)), list(run.all_hits.failed))
 
 
 def _threshold(stored: StoredItems, run: Run, missed: Missed) -> Iterator[Note]:
@@ -230,7 +250,7 @@ def _short(scores: Floats, place: int) -> str:
 
 
 def _scored(stored: StoredItems, run: Run, missed: Missed) -> tuple[Floats, Bools, Ints]:
-    """For each item in the top k: its score, its relevance, and the number of gold items first found there."""
+    """For each item in the top k of a judged query: its score, its relevance, and the gold items first found there."""
     start, k, hits = stored.start, missed.k, run.all_hits
     score = np.array(stored.retrieved["score"], float)
     size = np.diff(start)
@@ -239,7 +259,7 @@ def _scored(stored: StoredItems, run: Run, missed: Missed) -> tuple[Floats, Bool
     relevant[start[hits.query[good]] + hits.rank[good] - 1] = True
     found = np.flatnonzero(missed.relevant & missed.found & (missed.first <= size[missed.query]))
     np.add.at(gold, start[missed.query[found]] + missed.first[found].astype(np.int64) - 1, 1)
-    top = row_number(start) < k
+    top = (row_number(start) < k) & np.repeat(_judged(run), size)
     return score[top], relevant[top], gold[top]
 
 
@@ -258,12 +278,12 @@ def _chunk_size(stored: StoredItems, run: Run, missed: Missed) -> Iterator[Note]
         for i in range(first, last):
             rank, number = int(hits.rank[i]), int(hits.gold[i] - hits.gold_items.start[row])
             if rank <= len(texts) and hits.grade[i] > 0:
-                sizes = [len(g.text) for g in own.get(number, ()) if g.text]
+                sizes = [len(g.text) if g.text else (g.end or 0) - (g.start or 0) for g in own.get(number, ())]
                 gold_at[rank] = gold_at.get(rank, 0) + max(sizes, default=0)
         gold += sum(min(size, len(texts[rank - 1])) for rank, size in gold_at.items())
         relevant += sum(len(texts[rank - 1]) for rank in gold_at)
         total += sum(map(len, texts))
-    if relevant and gold / relevant < _LOW_DENSITY:
+    if gold and gold / relevant < _LOW_DENSITY:
         yield Note("long_chunks", gold, relevant, details={"k": k, "total": total})
 
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Ints
-from karat._internal.display import percent, plural, sanitize
-from karat._internal.overlap import Piece, consecutive, coverage, passages
+from karat._internal.display import cut_name, percent, plural
+from karat._internal.overlap import Piece, consecutive, coverage, occurrence, passages
 from karat.analysis.diagnose.miss import Finding, Missed
 from karat.analysis.diagnose.similar import judge_similarity, nearest
 from karat.judges.text import FOLD_LABELS, FOLDS, fold_space, folder
@@ -18,7 +18,6 @@ from karat.run import Run
 from karat.run.stored_items import GoldText, Items, Range, Retrieved, common_range
 
 _HALF, _ID_WIDTH, _PARTS = 0.5, 60, 3
-_CUTOFFS = (10, 20, 50)
 _FORM = ("unicode", "case", "space")
 
 
@@ -129,15 +128,15 @@ class Causes:
         return {name: Retrieved(0, name, text, doc, None) for name, text, doc in rows if name is not None}
 
     def _elsewhere(self, case: _Case) -> Finding | None:
-        """The words of a range are in a chunk from another place; if the range itself was found, in the top k."""
+        """The words of a range occur again in chunks from elsewhere; if the range itself was found, in the top k."""
         first = self._missed.first[case.number]
         for gold in case.gold if self._compares == "span" else ():
             if gold.start is None or not gold.text:
                 continue
             others = [i for i, item in enumerate(case.retrieved) if _overlap(gold, item) is None]
             others = others if first == np.inf else others[: self._missed.k]
-            share, by = coverage(self.fold(gold.text), [case.query.folded[i] for i in others])
-            if share < float(self._settings.get("coverage", _HALF)):
+            share, by = occurrence(self.fold(gold.text), [case.query.folded[i] for i in others])
+            if not by or share < float(self._settings.get("coverage", _HALF)):
                 continue
             items = [case.retrieved[others[i]] for i in by]
             ranks = tuple(sorted(item.rank for item in items))
@@ -156,8 +155,7 @@ class Causes:
         if rank - copies <= self._missed.k:
             above = plural(copies, "copy", "copies")
             return Finding("crowded out", f"at rank {rank}; without the {above} above it, at rank {rank - copies}")
-        cutoff = _next_cutoff(rank)
-        return Finding("below k", f"at rank {rank}, below k = {self._missed.k}: recall@{cutoff} would find it")
+        return Finding("below k", f"at rank {rank}, below k = {self._missed.k}: recall@{rank} would find it")
 
     @cached_property
     def _parts(self) -> dict[int, list[int]]:
@@ -213,7 +211,7 @@ class Causes:
             if best is None or number in found:
                 continue
             item = items[best.place]
-            which = f"rank {item.rank}" + (f', id "{sanitize(item.id, _ID_WIDTH)}",' if item.id else "")
+            which = f"rank {item.rank}" + (f', id "{cut_name(item.id, _ID_WIDTH)}",' if item.id else "")
             required = "" if by.threshold is None else f"; the judge requires {by.threshold:g}"
             similarity = f"{min(best.similarity, 0.99):.2f}"
             text = (
@@ -312,14 +310,6 @@ def _equal_except(one: str | None, other: str | None, rank: int) -> Finding:
     single = next((name for name in names if FOLDS[name](one or "") == FOLDS[name](other or "")), None)
     form = "case and white space" if single is None else FOLD_LABELS[single]
     return Finding("case or white space", f"rank {rank} is equal except for {form}", (rank,))
-
-
-def _next_cutoff(rank: int) -> int:
-    """The next round cutoff, such as 10, 20, 50 or 100."""
-    scale = 1
-    while rank > _CUTOFFS[-1] * scale:
-        scale *= 10
-    return next(step * scale for step in _CUTOFFS if step * scale >= rank)
 
 
 def _listed(ranks: Iterable[int]) -> str:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from karat._internal.display import plural, sanitize
-from karat._internal.overlap import Sketches, passages
+from karat._internal.overlap import Sketches, cut_pieces, passages
 from karat.analysis.diagnose.similar import NEAR_COPY, nearest
 from karat.analysis.lint.test_set import EXAMPLES, Chunk, GoldRow, Problem, TestSet, problems
 from karat.errors import nearest as nearest_name
@@ -89,6 +89,7 @@ def check_ranges(tests: TestSet, documents: Documents | None) -> list[Problem]:
     text = (
         f"{ranges} elsewhere in the document, where they do not count: "
         "put all places in one group, or give the quotes without ranges."
+        + (" Without a corpus, only the retrieved texts were searched." if documents is None else "")
     )
     return problems(tally, "same words elsewhere", text, serious=False)
 
@@ -189,7 +190,8 @@ def _retrieved_copies(tests: TestSet) -> Iterator[_Copy]:
         ids = {gold.id for gold in own} - {None}
         known = {chunk.id: chunk.text for chunk in chunks if chunk.id is not None}
         by_id = bool(ids and known)
-        others = [chunk for chunk in chunks if (chunk.id not in ids if by_id else not any(_has(chunk, g) for g in own))]
+        has = _overlaps if by_id else _has
+        others = [chunk for chunk in chunks if not (by_id and chunk.id in ids) and not any(has(chunk, g) for g in own)]
         names, texts = [chunk.id or chunk.text for chunk in others], [chunk.text for chunk in others]
         for gold in own:
             text = gold.text or known.get(gold.id or "")
@@ -202,10 +204,15 @@ def _has(chunk: Chunk, gold: GoldRow) -> bool:
     """True if a chunk contains a gold quote or a part of it, by its range or its text; unless they differ in length."""
     if not _ALIKE * len(chunk.text) <= len(gold.text or "") <= len(chunk.text) / _ALIKE:
         return False  # it is not a near copy, either
-    if chunk.start is not None and chunk.end is not None and gold.overlaps(chunk.doc, chunk.start, chunk.end):
+    if _overlaps(chunk, gold):
         return True
     chunk_text, gold_text = fold_space(chunk.text), fold_space(gold.text or "")
-    return bool(gold_text) and (gold_text in chunk_text or chunk_text in gold_text)
+    cut = (piece.end - piece.start for piece in cut_pieces(gold_text, chunk_text))
+    return bool(gold_text) and (gold_text in chunk_text or max(cut, default=0) >= _HALF * len(gold_text))
+
+
+def _overlaps(chunk: Chunk, gold: GoldRow) -> bool:
+    return chunk.start is not None and chunk.end is not None and gold.overlaps(chunk.doc, chunk.start, chunk.end)
 
 
 def _copies_in_corpus(tests: TestSet, documents: Documents, max_characters: int) -> Iterator[_Copy]:

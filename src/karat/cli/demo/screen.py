@@ -12,6 +12,7 @@ from karat._internal.display import (
     bold,
     cell_width,
     commands,
+    cut_label,
     heading,
     p_equals,
     paragraph,
@@ -64,7 +65,7 @@ def show(program: str = "karat", folder: Path = Path("karat-demo")) -> str:
     p = best.provenance
     about = f"karat demo · {len(best)} queries over {len(corpus())} short documents · two retrievers, run just now"
     missed = [
-        [m.query_id, f'"{sanitize(m.query or "", cell_width(46))}"', sanitize(m.gold, cell_width(40)), m.text]
+        [m.query_id, f'"{sanitize(m.query or "", cell_width(46))}"', cut_label(m.gold, cell_width(40)), m.text]
         for m in misses(best)
     ]
     lines = [heading(f"{about} · judge: {p.judge} · convention: {p.convention}"), ""]

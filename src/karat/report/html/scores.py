@@ -200,7 +200,8 @@ def slices(run: Run, comparison: Comparison | None = None) -> Element | None:
     tables = (_slice(run, field, by, comparison) for field, by in parts.items())
     means = "A coloured difference is significant (p < 0.05, Holm correction over slices and metrics)."
     notes = [] if comparison is None else [means]
-    notes += few_queries([len(part) for by in parts.values() for part in by.values()])
+    runs, first = [part for by in parts.values() for part in by.values()], headline(run)[0]
+    notes += few_queries({first: [len(part) - part.undefined[first] for part in runs]}, list(map(len, runs)))
     shown = h("div.pairs", *tables)
     return h("section", h("h2", "Slices"), *(h("p.note", line) for line in notes), shown, id="slices")
 

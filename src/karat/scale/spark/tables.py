@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from karat.errors import BadArgument, InputError, KaratError, Unavailable, first_line
 from karat.samples import Samples
-from karat.samples.dialects import dialect_of, is_long, long_column, no_column
+from karat.samples.dialects import id_column, is_long, long_column, no_column
 from karat.samples.long import has_records
 from karat.samples.read import samples_of, side_of
 from karat.scale.spark import Evaluated, evaluate, need_spark, spark_errors
@@ -167,11 +167,7 @@ def _empty(table: DataFrame) -> pl.DataFrame:
 
 def _query(table: DataFrame, name: str) -> str:
     """The name of the query id column."""
-    if is_long(table.columns):
-        found = long_column(table.columns, "query")
-    else:
-        dialect = dialect_of(table.columns)
-        found = next((theirs for theirs in table.columns if dialect and dialect.fields.get(theirs) == "id"), None)
+    found = id_column(table.columns)
     if found is None:
         error = no_column("query_id" if is_long(table.columns) else "id", table.columns, name)
         raise InputError(f"{error.problem}; on a cluster every query needs an id", got=list(table.columns))
