@@ -109,7 +109,7 @@ def one_gold(text: str) -> list[Sample]:
 def both(text: str) -> list[Sample]:
     """A long chunk, and a long gold text that differs a little."""
     gold = f"Not {text}"
-    return [{"query": text, "retrieved": [f"{text} else"], "gold": [gold], "answer": gold, "response": gold}]
+    return [{"query": _middle(text), "retrieved": [f"{text} else"], "gold": [gold], "answer": gold, "response": gold}]
 
 
 def many_queries(text: str) -> list[Sample]:

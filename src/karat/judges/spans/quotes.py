@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import ceil
 from typing import NamedTuple
 
+from karat._internal.overlap import longest_end
 from karat.judges.contains import CharacterFilter
 from karat.judges.text import fold_space
 
@@ -69,21 +70,11 @@ class Quote:
         if (start := quote.find(folded)) >= 0:
             return [SharedText(start, start + size, 0)]
         found = []
-        if length := self._common_end(folded, quote):
+        if length := longest_end(folded, quote, self.min_shared):
             found.append(SharedText(0, length, size - length))
-        if length := self._common_end(quote, folded):
+        if length := longest_end(quote, folded, self.min_shared):
             found.append(SharedText(len(quote) - length, len(quote), 0))
         return found
-
-    def _common_end(self, left: str, right: str) -> int:
-        """The length of the longest text that ends the left and begins the right."""
-        anchor = right[: self.min_shared]
-        at = left.find(anchor, max(len(left) - len(right), 0))
-        while at >= 0:
-            if right.startswith(left[at:]):
-                return len(left) - at
-            at = left.find(anchor, at + 1)
-        return 0
 
 
 def _longest_first(text: str) -> list[str]:
