@@ -6,7 +6,7 @@ BIN     := $(VENV)/bin
 ORACLES := autorag azure continuous-eval evidently haystack llamaindex mlflow phoenix ragas ranx sklearn torch trulens
 LOCK    := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url --no-annotate --upgrade
 
-.PHONY: demo test chromium check fix docs wheel bench spark oracles $(ORACLES:%=oracle-%) lock clean
+.PHONY: demo test fuzz chromium check fix docs wheel bench spark oracles $(ORACLES:%=oracle-%) lock clean
 
 demo: $(VENV)/runtime.stamp
 	@$(BIN)/karat demo
@@ -15,6 +15,11 @@ demo: $(VENV)/runtime.stamp
 # The floor of the coverage, and the folders that it is measured for, are in pyproject.toml.
 test: $(VENV)/dev.stamp chromium
 	@$(BIN)/python -m pytest -rs -n 2 --dist loadfile --cov --cov-report=
+
+# Minutes of random cases for every promise of docs/reliability.md; then its figures. `make fuzz SEED=7` repeats a run.
+fuzz: $(VENV)/dev.stamp
+	@PYTHONPATH=tests $(BIN)/python -m fuzz --write $(if $(SEED),--seed $(SEED))
+	@$(BIN)/python docs/generate.py
 
 # The HTML report is tested in a browser. Root installs one if there is none; otherwise those tests are skipped.
 chromium:

@@ -22,6 +22,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from choice_examples import EXAMPLES, who  # noqa: E402
 from lexical_agreement import lexical  # noqa: E402
+from reliability_table import fuzz  # noqa: E402
 from source_tree import room_table, source_tree  # noqa: E402
 from speed_tables import benchmarks, machine, speed  # noqa: E402
 
@@ -212,6 +213,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "speed": speed,
     "benchmarks": benchmarks,
     "machine": machine,
+    "fuzz": fuzz,
     "tree": source_tree,
     "rooms": room_table,
     "lexical": lexical,

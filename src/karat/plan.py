@@ -241,8 +241,8 @@ def _parse_metrics(metrics: Any, samples: Any) -> tuple[Metric, ...]:
     try:
         return parse_all(metrics)
     except (UnknownName, BadArgument):
-        if isinstance(metrics, str) and len(metrics) < 4096 and Path(metrics).is_file():
-            if isinstance(samples, str) and not Path(samples).exists():
+        if isinstance(metrics, str) and _is_file(metrics):
+            if isinstance(samples, str) and not _is_file(samples):
                 swapped = f'karat eval {metrics} "{samples}"'
                 raise BadArgument("the file comes first, then the metrics", hint=swapped) from None
             hint = f'gold="{metrics}", or --gold {metrics}'
@@ -253,6 +253,14 @@ def _parse_metrics(metrics: Any, samples: Any) -> tuple[Metric, ...]:
             raise
         problem = "the second argument is the metrics, not the gold"
         raise BadArgument(problem, got=metrics, hint="retrieved=…, gold=…") from None
+
+
+def _is_file(text: str) -> bool:
+    """Whether the text is the path of a file; a text that cannot be a path is not."""
+    try:
+        return Path(text).is_file()
+    except OSError:  # such as a name that is too long
+        return False
 
 
 def _judge_at(judge: Judge, at: str) -> Judge:
