@@ -1,8 +1,9 @@
 """Growth: the exponent of the time of every judge and every analysis, over hostile and ordinary texts.
 
 `python -m benchmarks.growth` prints one row per operation: the worst exponent, and for which text. Judges are taken
-from the registry, so a new judge is measured too. An operation that refuses a text is measured up to its refusal.
-Where the output is not a terminal, the last line has the rows for the table of all benchmarks.
+from the registry, so a new judge is measured too. Every text is measured up to 100 kB, and those that are slowest or
+grow fastest up to 1 MB (`--thorough`: all). An operation that refuses a text is measured up to its refusal. Where the
+output is not a terminal, the last line has the rows for the table of all benchmarks.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any, NamedTuple
 
 import karat
 from benchmarks.outcome import Outcome, write_outcomes
-from karat.judges import all_judges
+from karat.judges import all_judges, find_judge
 from karat.judges.model_judge import ModelJudge
 
 SIZES = (10_000, 100_000, 1_000_000)
@@ -33,7 +34,9 @@ _FLOOR = 0.005
 """Seconds: shorter times are mostly the fixed cost of a call."""
 _ENOUGH = 20.0
 """Seconds: after a longer call the larger sizes are skipped."""
-_QUICK, _REPETITIONS = 1.0, 3
+_QUICK, _REPETITIONS = 0.3, 3
+_CHOSEN = 2
+"""Of the fastest growing texts, and of the slowest ones: those that are measured for the largest size."""
 _QUOTE, _CHUNK, _DEPTH, _LINE = 200, 500, 10, 60
 _WORDS = re.findall(
     r"\S+",
@@ -81,6 +84,15 @@ TEXTS: dict[str, Callable[[int], str]] = {
     "quotation marks": repeated('."'),
     "brackets": repeated("("),
     "tags": repeated("<"),
+    "nested brackets": lambda size: "([" * (size // 4) + "])" * (size // 4),
+    "Markdown": repeated("## Head\n\n* **bold** [a link](http://x.org/?a=1#b) `code`\n> | a | b |\n|---|---|\n"),
+    "periodic": repeated("ab"),
+    "long period": repeated(*(chr(97 + n * n % 26) * (n % 7) for n in range(300))),
+    "long words": repeated("x" * 5_000, " "),
+    "short sentences": repeated("I am. ", "No! ", "Is it? "),
+    "no white space": lambda size: prose(size * 2).replace(" ", "").replace("\n", "")[:size],
+    "numbers": lambda size: " ".join(map(str, range(size // 5)))[:size],
+    "Hangul": repeated("환불은 반품을 받은 날부터 열흘 안에 지급됩니다. "),
     "backslashes": repeated("\\"),
     "combining marks": repeated("\u0301\u0316"),
     "ligatures": repeated("\ufdfa"),
@@ -110,6 +122,12 @@ def both(text: str) -> list[Sample]:
     """A long chunk, and a long gold text that differs a little."""
     gold = f"Not {text}"
     return [{"query": _middle(text), "retrieved": [f"{text} else"], "gold": [gold], "answer": gold, "response": gold}]
+
+
+def nearly(text: str) -> list[Sample]:
+    """A long chunk, and a long gold text of which some characters in every line differ."""
+    gold = "¤".join(_cut(text, _LINE))
+    return [{"query": _middle(gold), "retrieved": [text], "gold": [gold], "answer": gold, "response": gold}]
 
 
 def many_queries(text: str) -> list[Sample]:
@@ -144,15 +162,24 @@ def many_gold(text: str) -> list[Sample]:
     ]
 
 
+def many_of_both(text: str) -> list[Sample]:
+    """One query with as many gold items as chunks, of which every second one is found: 100 of each to 10,000."""
+    lines = [f"{number} {text[at : at + _LINE]}" for number, at in enumerate(range(0, len(text), 100))]
+    gold = [line if number % 2 else f"else {line}" for number, line in enumerate(lines)]
+    return [{"query": lines[0], "retrieved": lines, "gold": gold, "answer": " ".join(gold), "response": gold[0]}]
+
+
 SHAPES: dict[str, Callable[[str], list[Sample]]] = {
     "one chunk": one_chunk,
     "one gold text": one_gold,
     "both": both,
+    "nearly equal": nearly,
     "many queries": many_queries,
     "many chunks": many_chunks,
     "many gold items": many_gold,
+    "many of both": many_of_both,
 }
-LONG = ("one chunk", "one gold text", "both")
+LONG = ("one chunk", "one gold text", "both", "nearly equal")
 FEW = ("prose", "Chinese", "spaces", "one letter", "dots and spaces")
 """The texts that are cut into many pieces, which are too short to be hostile."""
 
@@ -207,6 +234,8 @@ def operations() -> Iterator[Operation]:
             yield Operation(f"{name}(model)", partial(_judge, maker, model=Model(), cache=False, progress=False))
         if "corpus" in settings:
             yield Operation(f"{name}(corpus)", partial(_judge_in_corpus, maker))
+    for name in ("contains(fold=[])", "contains(fold=[unicode,case,punctuation,space])", "spans(graded=true)"):
+        yield Operation(name, partial(_judge, partial(find_judge, name)))
     for judge in ("contains", "ids"):
         for name, use in USES.items():
             yield Operation(f"{name}, {judge}", partial(_use, use, judge))
@@ -269,6 +298,11 @@ class Growth(NamedTuple):
     seconds: list[float]
     refused: str = ""
 
+    def longer(self, operation: Operation, sizes: Sequence[int]) -> Growth:
+        """The same, measured for the sizes after those that are known."""
+        more = measure(operation, self.text, self.shape, sizes[len(self.sizes) :])
+        return self._replace(sizes=self.sizes + more.sizes, seconds=self.seconds + more.seconds, refused=more.refused)
+
     def better(self, operation: Operation) -> Growth:
         """The same, measured once more: the shorter time of each size."""
         again = measure(operation, self.text, self.shape, self.sizes)
@@ -329,13 +363,19 @@ def _seconds(call: Callable[[], object]) -> tuple[float, str]:
 
 
 def worst(
-    operation: Operation, texts: Sequence[str] | None, shapes: Sequence[str] | None, sizes: Sequence[int]
+    operation: Operation, texts: Sequence[str] | None, shapes: Sequence[str] | None, sizes: Sequence[int], most: int
 ) -> list[Growth]:
     """The largest exponent first: of every text alone, and of some texts in many pieces."""
     pairs = [(text, shape) for shape in shapes or SHAPES for text in texts or (TEXTS if shape in LONG else FEW)]
-    each = [measure(operation, text, shape, sizes) for text, shape in pairs]
-    again = [growth if growth.met else growth.better(operation) for growth in each]
-    return sorted(again, key=lambda growth: (growth.met, -growth.exponent))
+    each = [measure(operation, text, shape, sizes[:-1]) for text, shape in pairs]
+    chosen = {
+        *sorted(range(len(each)), key=lambda i: -each[i].steepest)[:most],
+        *sorted(range(len(each)), key=lambda i: -sum(each[i].seconds))[:most],
+    }
+    for i in chosen:
+        each[i] = each[i].longer(operation, sizes)
+        each[i] = each[i] if each[i].met else each[i].better(operation)
+    return sorted((each[i] for i in chosen), key=lambda growth: (growth.met, -growth.exponent))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -346,18 +386,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--shapes", nargs="*", choices=SHAPES, help="some shapes (default: all)")
     parser.add_argument("--sizes", nargs="*", type=int, default=SIZES, help="the numbers of characters")
     parser.add_argument("--all", action="store_true", help="print every measurement above the target")
+    parser.add_argument("--thorough", action="store_true", help="measure every text for the largest size")
     given = parser.parse_args(arguments)
     outcomes = []
     for operation in operations():
         if given.operations and operation.name not in given.operations:
             continue
-        each = worst(operation, given.texts, given.shapes, given.sizes)
+        most = len(TEXTS) * len(SHAPES) if given.thorough else _CHOSEN
+        each = worst(operation, given.texts, given.shapes, given.sizes, most)
         shown = [growth for growth in each[1:] if given.all and not growth.met]
         for growth in [each[0], *shown]:
             print(_row(growth), flush=True)
         outcomes.append(_outcome(each[0]))
     if not sys.stdout.isatty():
         write_outcomes(outcomes)
+        return 0
     return int(not all(outcome.met for outcome in outcomes))
 
 
