@@ -11,7 +11,6 @@ from __future__ import annotations
 import gc
 import re
 import sys
-import tempfile
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -20,6 +19,7 @@ from itertools import cycle, islice
 from math import log
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from time import process_time
 from typing import Any, NamedTuple
 
@@ -223,6 +223,10 @@ class Operation(NamedTuple):
     prepare: Callable[[list[Sample], str], Callable[[], object]]
 
 
+VARIANTS = ("claims(of=response)", "claims(of=gold)", "contains(fold=[])", "contains(fold=[unicode,case])")
+"""Settings with which a judge works in another way."""
+
+
 def operations() -> Iterator[Operation]:
     """Every judge, alone, with a model and with a corpus, as far as it has them; then what is done with a run."""
     for name, maker in all_judges().items():
@@ -234,7 +238,7 @@ def operations() -> Iterator[Operation]:
             yield Operation(f"{name}(model)", partial(_judge, maker, model=Model(), cache=False, progress=False))
         if "corpus" in settings:
             yield Operation(f"{name}(corpus)", partial(_judge_in_corpus, maker))
-    for name in ("contains(fold=[])", "contains(fold=[unicode,case,punctuation,space])", "spans(graded=true)"):
+    for name in VARIANTS:
         yield Operation(name, partial(_judge, partial(find_judge, name)))
     for judge in ("contains", "ids"):
         for name, use in USES.items():
@@ -255,36 +259,30 @@ def _evaluate(samples: list[Sample], judge: Any) -> object:
     return karat.evaluate(samples, "precision@5 ndcg@10", judge=judge)
 
 
-def _use(use: Callable[[karat.Run, Path], object], judge: str, samples: list[Sample], _: str) -> Callable[[], object]:
-    run = karat.evaluate(samples, "recall@5", judge=judge)
-    return partial(use, run, _FOLDER)
+def _use(use: Callable[[karat.Run], object], judge: str, samples: list[Sample], _: str) -> Callable[[], object]:
+    return partial(use, karat.evaluate(samples, "recall@5", judge=judge))
 
 
-_FOLDER = Path(tempfile.gettempdir())
+def _save(run: karat.Run) -> object:
+    with TemporaryDirectory() as folder:
+        run.save(Path(folder) / "run.parquet")
+        loaded = karat.load(Path(folder) / "run.parquet")
+        return loaded.items(loaded.ids[0])
 
 
-def _save(run: karat.Run, folder: Path) -> object:
-    file = folder / "growth.parquet"
-    run.save(file)
-    loaded = karat.load(file)
-    file.unlink()
-    return loaded.items(loaded.ids[0])
+def _report(run: karat.Run) -> object:
+    with TemporaryDirectory() as folder:
+        run.report(Path(folder) / "run.html", baseline=run)
+    return None
 
 
-def _report(run: karat.Run, folder: Path) -> object:
-    file = folder / "growth.html"
-    run.report(file, baseline=run)
-    file.unlink()
-    return file
-
-
-USES: dict[str, Callable[[karat.Run, Path], object]] = {
+USES: dict[str, Callable[[karat.Run], object]] = {
     "save": _save,
     "report": _report,
-    "diagnose": lambda run, _: (str(karat.diagnose(run)), karat.diagnose(run).to_markdown()),
-    "diagnose one query": lambda run, _: str(karat.diagnose(run, query=run.ids[0])),
-    "compare": lambda run, _: str(karat.compare(run, run)),
-    "print": lambda run, _: (str(run), run.to_markdown()),
+    "diagnose": lambda run: (str(karat.diagnose(run)), karat.diagnose(run).to_markdown()),
+    "diagnose one query": lambda run: str(karat.diagnose(run, query=run.ids[0])),
+    "compare": lambda run: str(karat.compare(run, run)),
+    "print": lambda run: (str(run), run.to_markdown()),
 }
 
 

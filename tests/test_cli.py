@@ -93,7 +93,10 @@ def test_eval_by_several_fields(tmp_path):
     assert "| `y · de` | 2 | 1.000" in run(*given, "--format", "markdown")
     read = json.loads(run(*given, "--format", "json"))["by"]
     assert [read["topic"]["x"]["queries"], read["topic,lang"]["x · en"]["queries"]] == [4, 2]
-    assert run(*given, "--format", "csv").splitlines()[::5] == ["topic,queries,recall@5,lang", "y,2,1.0,de"]
+    assert run(*given, "--format", "csv").splitlines()[::5] == [
+        "topic,lang,queries,recall@5,recall@5 low,recall@5 high",
+        "y,de,2,1.0,NaN,NaN",
+    ]
 
 
 def test_metrics_may_be_anywhere(samples):
@@ -111,7 +114,7 @@ def test_by_in_other_formats(samples):
     read = json.loads(run("eval", samples, "recall@5", "--by", "topic", "--format", "json"))
     assert read["by"]["topic"]["y"]["mean"] == {"recall@5": 0.5}
     assert run("eval", samples, "recall@5", "--by", "topic", "--format", "csv").startswith(
-        "topic,queries,recall@5\nx,1,1.0"
+        "topic,queries,recall@5,recall@5 low,recall@5 high\nx,1,1.0,NaN,NaN"
     )
     assert "saved as Parquet" in run("eval", samples, "-o", "run.json", code=2)
 
@@ -239,7 +242,7 @@ def test_options_are_named_as_in_python():
     """Each option of a verb is a parameter of the function, except what only a command line has."""
     own = {
         "all", "by", "format", "output", "import", "color", "gold", "junit", "markdown", "yes", "engine", "master",
-        "min_judged", "price",
+        "min_judged", "price", "force",
     }  # fmt: skip
     verbs = {"eval": karat.evaluate, "rosetta": karat.rosetta, "merge": karat.merge}
     verbs |= {name: getattr(karat, name) for name in ("compare", "gate", "diagnose", "calibrate", "lint")}

@@ -121,7 +121,7 @@ def test_hostile_values_are_escaped():
     line = workflow_command("error", EVIL, file=EVIL)
     assert line == (
         "::error file=50%25%0A%3A%3Aerror%3A%3Apwned%2Cline=1%3A##[add-mask]x"
-        "::50%25 ::error::pwned,line=1:##[add-mask]x"
+        "::50%25 ::error::pwned,line=1:# #[add-mask]x"
     )
 
 

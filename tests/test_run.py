@@ -134,7 +134,7 @@ def test_crossed_slices():
     assert list(by) == ["billing · de", "billing · en", "sharing · en"]
     assert by["billing", "de"] is by["billing · de"]
     assert by["billing", "de"].mean == {"recall@1": 0}
-    assert by.table.columns == ["topic", "lang", "queries", "recall@1"]
+    assert by.table.columns == ["topic", "lang", "queries", "recall@1", "recall@1 low", "recall@1 high"]
     assert list(CROSSED.by("topic,lang")) == list(by)
     with pytest.raises(karat.UnknownName, match='no topic · lang "sharing · de"'):
         by["sharing", "de"]

@@ -20,10 +20,10 @@ class KaratError(Exception):
     """An error with the problem, the value that was given, and what to try."""
 
     def __init__(self, problem: str, *, got: object = None, hint: str | None = None) -> None:
-        self.problem = problem
+        self.problem = _one_line(problem)
         self.got = None if got is None else shorten(got)
-        self.hint = hint
-        super().__init__(problem)
+        self.hint = None if hint is None else _one_line(hint)
+        super().__init__(self.problem)
 
     def __str__(self) -> str:
         lines = [self.problem]
@@ -66,6 +66,13 @@ def shorten(value: object) -> str:
         text = f"a very long {type(value).__name__}"
     text = " ".join(text.split())
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def _one_line(text: str) -> str:
+    """The text without what a terminal or a CI server acts on: it may contain, or begin with, names from the data."""
+    if not text.isprintable():
+        text = "".join(char if char.isprintable() else " " if char.isspace() else "\ufffd" for char in text)
+    return text.replace("::", ": :", 1) if text.lstrip().startswith("::") else text
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from karat.report.html.markup import Pool, block, data, h, pack, visible, write
+from karat._internal.writers import visible
+from karat.report.html.markup import Pool, block, data, h, pack, write
 from support.hostile import PAYLOADS
 
 

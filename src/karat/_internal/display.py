@@ -1,4 +1,4 @@
-"""Text for people: numbers, counts, tables for the terminal and for HTML. Control characters never get through."""
+"""Text for people: numbers, counts, names, sentences and tables for the terminal."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ _NARROW = 24
 """A last column is not folded to less than this; the table is split instead."""
 _COLOR = ContextVar("color", default=False)
 _STYLE = re.compile(r"\x1b\[\d+m")
+_CI_MARK = re.compile(r"#(?=#\w*\[)")
+"""The begin of a command to GitHub Actions, Azure Pipelines or TeamCity, anywhere in a line of a log."""
+_CI_LINE = re.compile(r"(?m)^((?:\s|\x1b\[\d+m)*:)(?=:)")
+"""A line of a log that GitHub Actions would run as a workflow command, such as `::error::`."""
 _RESET = "\x1b[0m"
 _WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|[^\s"'])+""")
 """A word of a shell command, with the quoted parts in it."""
@@ -63,9 +67,23 @@ def bold(text: str) -> str:
 
 def sanitize(text: str, width: int | None = None) -> str:
     """The text on one line without control characters, cut to a number of terminal columns."""
-    line = "".join(" " if ch in "\t\n\r" else "\ufffd" if unicodedata.category(ch) in _HIDDEN else ch for ch in text)
-    line = " ".join(line.split())
+    line = no_ci_marks(" ".join("".join(map(replacement, text)).split()))
     return line if width is None or columns(line) <= width else line[: _fitting(line, 0, width - 1)].rstrip() + "…"
+
+
+def replacement(char: str) -> str:
+    """What is shown for a character: itself, a space for white space, or \ufffd if a terminal would act on it."""
+    return " " if char in "\t\n\r" else "\ufffd" if unicodedata.category(char) in _HIDDEN else char
+
+
+def no_ci_marks(text: str, sign: str = "# ") -> str:
+    """The text without `##[`, which a CI server runs as a command: another sign replaces the first #."""
+    return _CI_MARK.sub(lambda _: sign, text) if "##" in text else text
+
+
+def no_ci_commands(text: str) -> str:
+    """The text without commands to a CI server: `##[`, or `::` at the start of a line, gets a space inside."""
+    return no_ci_marks(_CI_LINE.sub(r"\1 ", text) if "::" in text else text)
 
 
 def cut_name(name: str, width: int | None = None) -> str:
@@ -298,13 +316,3 @@ def _shell_lines(command: str, width: int) -> str:
             start = stop
         parts.append(rest[start:])
     return "\n".join(parts)
-
-
-def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
-    """Rows as an HTML table, everything escaped."""
-    from html import escape
-
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    top = f"<caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>"
-    return f"<table>{top}<tbody>{body}</tbody></table>"

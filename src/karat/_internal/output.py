@@ -1,46 +1,241 @@
-"""Files and JSON that are written: files atomically, JSON with every value that a result may hold."""
+"""Files and JSON that are written: outputs are checked before work starts, files atomic, JSON holds any value."""
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import signal
+import stat
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
+from glob import glob, has_magic
 from pathlib import Path
-from typing import Any
+from shlex import quote
+from threading import current_thread, main_thread
+from typing import Any, BinaryIO, NoReturn, TextIO
 
-from karat._internal.display import valid_utf8
-from karat.errors import BadArgument
+from karat._internal.display import no_ci_marks, valid_utf8
+from karat.errors import BadArgument, KaratError
+
+Target = str | os.PathLike[str]
+_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_NAME = 50
+"""Characters of a target's name in the name of its temporary file; file systems take 255 bytes."""
+
+_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+class Terminated(BaseException):
+    """SIGTERM or SIGHUP, as an exception, so that temporary files are deleted. Its argument is the signal's number."""
 
 
 @contextmanager
-def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
+def clean_exit() -> Iterator[None]:
+    """Turn SIGTERM and SIGHUP into `Terminated` within the block; after it, the signal ends the process as usual.
+
+    A handler of the caller stays in place. Only the main thread can handle signals: in others nothing changes.
+    """
+    handled = [one for one in _SIGNALS if signal.getsignal(one) is signal.SIG_DFL]
+    if current_thread() is not main_thread():
+        handled = []
+    try:
+        for one in handled:
+            signal.signal(one, _terminate)
+        yield
+    except Terminated as end:
+        if not handled:
+            raise
+        signal.signal(end.args[0], signal.SIG_DFL)
+        signal.raise_signal(end.args[0])
+    finally:
+        for one in handled:
+            signal.signal(one, signal.SIG_DFL)
+
+
+def _terminate(number: int, _frame: object) -> NoReturn:
+    raise Terminated(number)
+
+
+def check_outputs(outputs: Mapping[str, Target | None], inputs: Iterable[Target | None] = ()) -> None:
+    """Refuse, before work starts, an output that cannot be written, is an input, or is another output.
+
+    Args:
+        outputs: the path of each output by its option ("" in Python); None if it is not given.
+        inputs: what is read: files, folders, patterns, "-" for standard input; addresses such as s3://… are ignored.
+    """
+    read = [os.fspath(one).removeprefix("file://") for one in inputs if one]
+    options: dict[object, str] = {}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        _check_writable(path)
+        other = f"{option} {Path(path).with_name(f'new-{Path(path).name}')}".strip()
+        for one in read:
+            if reads := _reads(one, path):
+                raise BadArgument(f"cannot write {path}: {reads}", hint=other)
+        same = options.setdefault(_identity(path), option)
+        if same != option and not is_special(path):
+            raise BadArgument(f"{same} and {option} name the same file", got=os.fspath(path), hint=other)
+
+
+def _check_writable(path: Target) -> None:
+    """Refuse a path that is no file, or that the system does not let us write; this is found out by trying."""
+    name = os.fspath(path)
+    if name in {"", "-"}:
+        raise BadArgument(f'cannot write "{name}": expected the name of a file', hint="/dev/stdout")
+    with _write_errors(path):
+        target = _real(path)
+        folder = target.parent
+        if target.is_dir() or name.endswith(("/", os.sep)):
+            raise BadArgument(f"cannot write {path}: it is a folder")
+        if folder.exists() and not folder.is_dir():
+            raise BadArgument(f"cannot write {path}: {folder} is not a folder")
+        if not folder.exists():
+            raise BadArgument(
+                f"cannot write {path}: there is no folder {folder}", hint=f"mkdir -p {quote(str(folder))}"
+            )
+        if not is_special(path):
+            with _temporary(target):
+                pass
+
+
+@contextmanager
+def _write_errors(path: Target) -> Iterator[None]:
+    """Raise what the system refuses as an error that names the path."""
+    try:
+        yield
+    except KaratError:
+        raise
+    except (OSError, ValueError) as error:
+        raise BadArgument(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _reads(given: str, path: Target) -> str:
+    """How reading the input would read this path: it is the file, in the folder, or matches the pattern; or ""."""
+    if given == "-":
+        with suppress(OSError):
+            return "it is the input, too" if _of(os.fstat(0)) == _identity(path) else ""
+    if _identity(given) == _identity(path) and not is_special(path):
+        return "it is an input, too"
+    if os.path.isdir(given) and _real(path).is_relative_to(_real(given)):  # noqa: PTH112  # raises nothing
+        return f"it is in the folder {given}, which is an input"
+    if has_magic(given):
+        matches = _real(path).match(str(Path(given).absolute()))
+        matches = matches or _identity(path) in map(_identity, glob(given, recursive=True))  # noqa: PTH207
+        return f"it matches {given}, which is an input" if matches else ""
+    return ""
+
+
+def _real(path: Target) -> Path:
+    """The path of the file itself, without links."""
+    return Path(os.path.realpath(path))
+
+
+def _identity(path: Target) -> object:
+    """The same value for every path of a file: also through links, and if it does not exist yet."""
+    try:
+        return _of(Path(path).stat())
+    except OSError:
+        return _real(path)
+    except ValueError:  # a name that no file has
+        return path
+
+
+def _of(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
+
+
+def is_special(path: Target) -> bool:
+    """True for a pipe, a device, and standard output or error, whatever they are: nothing is replaced there."""
+    return (Path(path).exists() and not Path(path).is_file()) or _stream(path) is not None
+
+
+def _stream(path: Target) -> TextIO | None:
+    """Standard output or error, if the path is one of them, such as /dev/stdout, or the file that it goes to."""
+    for stream in (sys.__stdout__, sys.__stderr__):
+        with suppress(OSError, ValueError, AttributeError):
+            if stream is not None and _of(os.fstat(stream.fileno())) == _identity(path):
+                return stream
+    return None
+
+
+@contextmanager
+def atomic_path(path: Target) -> Iterator[Path]:
     """A temporary path next to the target, to be written in the block; it then replaces the target.
 
     A reader finds the old file or the new one, never half of one. If the block raises, the target stays as it was.
-    A symbolic link is followed, so that it stays a link; a pipe or a device is written to directly.
+    A symbolic link is followed, so that it stays a link. A file keeps its permissions. A pipe or a device is written
+    to directly.
     """
-    target = Path(path)
-    if target.exists() and not target.is_file():
-        yield target
+    if is_special(path):
+        yield Path(path)
         return
-    target = target.resolve()
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        yield temporary
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    target = _real(path)
+    with _temporary(target) as file:
+        yield Path(file.name)
+        os.fsync(file.fileno())
+        file.close()
+        Path(file.name).replace(target)
+        _sync(target.parent)
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
+@contextmanager
+def _temporary(target: Path) -> Iterator[BinaryIO]:
+    """A new file in the folder of the target, with the target's owner and permissions; deleted at the end."""
+    old = target.stat() if target.exists() or target.is_symlink() else None
+    if old is not None and not _may_replace(target, old):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    temporary = target.with_name(f".{target.name[:_NAME]}.{os.urandom(8).hex()}.tmp")
+    with clean_exit():
+        try:
+            with temporary.open("xb") as file:  # fails if the name exists, also as a symbolic link
+                if old is not None and hasattr(os, "fchown"):
+                    with suppress(OSError):  # the owner cannot be kept
+                        os.fchown(file.fileno(), old.st_uid, old.st_gid)
+                    os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode))
+                yield file
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def _may_replace(target: Path, old: os.stat_result) -> bool:
+    """True unless a file is read-only, or in a folder such as /tmp, where only its owner may replace it."""
+    folder = target.parent.stat()
+    owners = {0, old.st_uid, folder.st_uid}
+    return os.access(target, os.W_OK) and not (folder.st_mode & stat.S_ISVTX and os.geteuid() not in owners)
+
+
+def _sync(folder: Path) -> None:
+    """Make the new name in a folder permanent, where folders can be opened."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def text_file(path: Target) -> Iterator[TextIO]:
+    """A text file to be written in the block, atomically; standard output and error are continued."""
+    with _write_errors(path):
+        stream = _stream(path)
+        if stream is None:
+            with atomic_path(path) as place, place.open("w", encoding="utf-8") as file:
+                yield file
+        else:
+            stream.flush()
+            with os.fdopen(os.dup(stream.fileno()), "w", encoding="utf-8") as file:
+                yield file
+
+
+def write_text(path: Target, text: str) -> None:
     """Write a text file atomically."""
-    try:
-        with atomic_path(path) as place:
-            place.write_text(text, "utf-8")
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise BadArgument(f"cannot write {path}: {why}") from error
+    with text_file(path) as file:
+        file.write(text)
 
 
 def plain(value: Any) -> Any:
@@ -61,11 +256,32 @@ def plain(value: Any) -> Any:
 
 
 def to_json(value: Any) -> str:
-    """Indented JSON. NaN and infinity become null; lone surrogates and control characters are escaped."""
+    """Indented JSON. NaN and infinity become null; lone surrogates and invisible characters are escaped."""
     import msgspec
 
-    text = msgspec.json.format(msgspec.json.encode(_encodable(plain(value))), indent=2).decode()
-    return text if text.isascii() else "".join(map(_visible, text))
+    return escape_json(msgspec.json.format(msgspec.json.encode(_encodable(plain(value))), indent=2).decode())
+
+
+def escape_json(text: str) -> str:
+    """A JSON text in which invisible characters, and commands to CI servers, are escapes."""
+    lines = text.split("\n")  # between values: within strings JSON has no line breaks
+    lines = [line if line.isprintable() else '"'.join(map(escape_hidden, line.split('"'))) for line in lines]
+    return no_ci_marks("\n".join(lines), r"\u0023")
+
+
+def escape_hidden(text: str) -> str:
+    """The text with the escapes of JSON for the characters that cannot be seen."""
+    return text if text.isprintable() else "".join(map(_escape, text))
+
+
+def _escape(char: str) -> str:
+    if char.isprintable() or unicodedata.category(char) == "Zs":
+        return char
+    code = ord(char)
+    if code < 0x10000:
+        return _SHORT.get(char) or f"\\u{code:04x}"
+    high, low = divmod(code - 0x10000, 0x400)
+    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
 
 
 def _encodable(value: Any) -> Any:
@@ -74,14 +290,3 @@ def _encodable(value: Any) -> Any:
     if isinstance(value, dict):
         return {_encodable(name): _encodable(one) for name, one in value.items()}
     return [_encodable(one) for one in value] if isinstance(value, list) else value
-
-
-def _visible(char: str) -> str:
-    """A character, or its escape if it is invisible."""
-    if char.isprintable() or char == "\n":
-        return char
-    code = ord(char)
-    if code < 0x10000:
-        return f"\\u{code:04x}"
-    high, low = divmod(code - 0x10000, 0x400)
-    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from time import monotonic
 from typing import Self, TextIO, TypeVar
 
-from karat._internal.display import paragraph, terminal_width, wrap
+from karat._internal.display import paragraph, sanitize, terminal_width, wrap
+from karat._internal.writers import put
 
 T = TypeVar("T")
 
@@ -26,7 +27,7 @@ class Progress:
         self, total: int, title: str, *, stream: TextIO | None = None, clock: Callable[[], float] = monotonic
     ) -> None:
         self.total = max(total, 1)
-        self.title = title
+        self.title = sanitize(title)
         self.done = 0
         self._stream = sys.stderr if stream is None else stream
         self._clock = clock
@@ -70,6 +71,6 @@ def confirm(question: str, *, unattended: bool) -> bool:
     if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)):
         return unattended
     lines = (paragraph(line, "", "", stream=sys.stderr) for line in f"{question} [y/N] ".split("\n"))
-    sys.stderr.write("\n".join(lines))
+    put("\n".join(lines), sys.stderr, end="")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from karat._internal.writers import harmless
+
 
 class Result:
     """Something that can be shown: a direct subclass X is rendered by the module `karat.report.x`."""
@@ -21,7 +23,7 @@ class Result:
         return str(self._render("html"))
 
     def __repr__(self) -> str:
-        return str(self._render("terminal"))
+        return harmless(str(self._render("terminal")))
 
     def _render(self, form: str, **options: Any) -> Any:
         from karat.report import render

@@ -14,7 +14,7 @@ from typing import NamedTuple, get_args
 import numpy as np
 
 from karat._internal.arrays import Floats
-from karat._internal.display import plural, sanitize
+from karat._internal.display import cut_name, plural, sanitize
 from karat._internal.result import Result
 from karat.analysis.changes import QueryChange, check_comparable, few_groups, query_change, rows_of
 from karat.analysis.rules import (
@@ -196,7 +196,7 @@ def gate(
     limits = DropLimits(alpha, *tolerances)
     fields = (by,) if isinstance(by, str) else tuple(by or ())
     found = Gate(
-        run=checked, name=sanitize(checked.name, 60), when=_now(), rules=read, checks=check_judged(checked, min_judged),
+        run=checked, name=cut_name(checked.name, 60), when=_now(), rules=read, checks=check_judged(checked, min_judged),
         by=fields, limits=limits, fail_undecided=fail_undecided,
     )  # fmt: skip
     if found.counts["failed"]:
@@ -254,7 +254,7 @@ def _check_defined(run: Run, metric: str, least: int) -> None:
 def _baseline(run: Run, given: Run | str | PathLike[str], rules: Sequence[Rule]) -> Baseline:
     """The baseline, if it has the same queries, gold and settings."""
     base = as_run(given)
-    name = "the baseline" if isinstance(given, Run) else sanitize(Path(given).stem, 40)
+    name = "the baseline" if isinstance(given, Run) else cut_name(Path(given).stem, 40)
     try:
         check_comparable(base, run, names=("the baseline", "the run"))
     except BadArgument as error:
@@ -265,7 +265,7 @@ def _baseline(run: Run, given: Run | str | PathLike[str], rules: Sequence[Rule])
             raise BadArgument(
                 f"the baseline has no {rule.metric}", hint="karat eval on the main branch, with this metric"
             )
-    return Baseline(name, sanitize(base.name, 60), base, rows_of(base, run.ids))
+    return Baseline(name, cut_name(base.name, 60), base, rows_of(base, run.ids))
 
 
 def _must_pass_ids(given: object) -> Iterable[str]:

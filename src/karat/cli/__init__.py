@@ -22,6 +22,8 @@ from karat._internal.display import (
     style,
     wants_color,
 )
+from karat._internal.output import Terminated, clean_exit
+from karat._internal.writers import put
 from karat.errors import BadArgument, KaratError, NotJudged, nearest, unknown
 
 if TYPE_CHECKING:
@@ -58,6 +60,8 @@ class Command(NamedTuple):
     examples: tuple[Example, ...]
     epilog: str
     run: Callable[[Namespace], int | None]
+    refused: Callable[[Sequence[str], KaratError], None] | None = None
+    """Called if the arguments are refused."""
 
     def parser(self) -> ArgumentParser:
         """The parser of its arguments."""
@@ -110,6 +114,9 @@ class _Parser(ArgumentParser):
         )  # fmt: skip
         self._example = examples[0][0]
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        put(message, file, end="")
+
     def error(self, message: str) -> NoReturn:
         """Raise the error that argparse would print below its usage."""
         missing, unrecognized = "the following arguments are required: ", "unrecognized arguments: "
@@ -140,13 +147,13 @@ _COMMANDS: dict[str, Command] = {}
 
 def command(
     name: str, about: str, *arguments: Argument, examples: Sequence[Example], epilog: str = "",
-    aliases: Sequence[str] = (),
+    aliases: Sequence[str] = (), refused: Callable[[Sequence[str], KaratError], None] | None = None,
 ) -> Callable[[Callable[[Namespace], int | None]], Callable[[Namespace], int | None]]:  # fmt: skip
     """Register a function as a command; its examples are shown by `--help` and run by the tests."""
 
     def register(run: Callable[[Namespace], int | None]) -> Callable[[Namespace], int | None]:
         for known in (name, *aliases):
-            _COMMANDS[known] = Command(name, about, arguments, tuple(examples), epilog, run)
+            _COMMANDS[known] = Command(name, about, arguments, tuple(examples), epilog, run, refused)
         return run
 
     return register
@@ -171,6 +178,11 @@ _COLOR = argument(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; 2 if the input is not usable, 3 if too few queries were judged."""
+    with clean_exit():
+        return _main(arguments)
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a character that the terminal cannot encode is escaped
             stream.reconfigure(errors="backslashreplace")
@@ -184,15 +196,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
     except KaratError as error:
         with color(on=wants_color(sys.stderr, choice)):
-            print(_error_text(error), file=sys.stderr)
+            put(_error_text(error), sys.stderr)
         return 3 if isinstance(error, NotJudged) else 2
     except KeyboardInterrupt:
-        print("karat: interrupted", file=sys.stderr)
+        put("karat: interrupted", sys.stderr)
         return 130
+    except Terminated as end:  # temporary files are deleted by now
+        put("karat: terminated", sys.stderr)
+        return 128 + int(end.args[0])
     except BrokenPipeError:  # such as `karat metrics | head`
         _discard_output()
     except OSError as error:  # most likely a full disk
-        print(f"karat: cannot write the output: {error.strerror}", file=sys.stderr)
+        put(f"karat: cannot write the output: {error.strerror}", sys.stderr)
         _discard_output()
         return 2
     return code or 0
@@ -216,7 +231,12 @@ def _parse(given: list[str]) -> tuple[Command, Namespace]:
     if given[0] not in known:
         raise unknown("command", given[0], known, "karat --help")
     chosen = known[given[0]]
-    return chosen, chosen.parser().parse_intermixed_args(given[1:])
+    try:
+        return chosen, chosen.parser().parse_intermixed_args(given[1:])
+    except KaratError as error:
+        if chosen.refused is not None:
+            chosen.refused(given[1:], error)
+        raise
 
 
 def _color_choice(given: list[str]) -> str:
@@ -230,7 +250,7 @@ def _color_choice(given: list[str]) -> str:
 def _help(given: list[str]) -> NoReturn:
     """Print the commands, or the version, and exit."""
     if "--version" in given:
-        print(f"karat {__version__}")
+        put(f"karat {__version__}")
         raise SystemExit(0)
     names = [(name, one.about) for name, one in sorted(_COMMANDS.items()) if name == one.name]
     out = sys.stdout if given else sys.stderr
@@ -241,13 +261,13 @@ def _help(given: list[str]) -> NoReturn:
         f"{bold('commands')}:\n{definitions(names, default=_WIDTH)}",
         f"{bold('examples')}:\n{commands(_EXAMPLES)}",
     ]
-    print("\n\n".join(parts), file=out)
+    put("\n\n".join(parts), out)
     raise SystemExit(0 if given else 2)
 
 
 def say(message: str, stream: TextIO | None = None) -> None:
     """Print a message to standard output or to another stream, folded to the width of the terminal."""
-    print(paragraph(sanitize(message), "", "", stream=stream), file=stream)
+    put(paragraph(sanitize(message), "", "", stream=stream), stream)
 
 
 def emit(result: Result, form: str, **options: Any) -> None:
@@ -259,21 +279,12 @@ def emit(result: Result, form: str, **options: Any) -> None:
         text = render(result, {"table": "terminal", "json": "data", "html": "page"}.get(form, form), **options)
     if form == "json":
         text = to_json(text)
-    elif form == "table":
-        text = no_commands(text)
-    print(text, end="" if text.endswith("\n") else "\n")
+    put(text, end="" if text.endswith("\n") else "\n")
 
 
 def on_github() -> bool:
     """True in a job of GitHub Actions."""
     return os.environ.get("GITHUB_ACTIONS") == "true"
-
-
-def no_commands(text: str) -> str:
-    """The text; in a job of GitHub Actions without anything that its log would run as a workflow command."""
-    import re
-
-    return re.sub(r"(?m)^(\s*:)(?=:)|#(?=#\[)", r"\g<0> ", text) if on_github() else text
 
 
 def program() -> str:
@@ -293,7 +304,7 @@ def _error_text(error: KaratError) -> str:
     for name, value in (("got", error.got), ("try", error.hint)):
         if value is not None:
             lines.append(paragraph(sanitize(value), f"{indent}     ", f"{indent}{name}  ", stream=sys.stderr))
-    return no_commands("\n".join(lines))
+    return "\n".join(lines)
 
 
 def _discard_output() -> None:

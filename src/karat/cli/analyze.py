@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from karat._internal.display import has_color
 from karat.cli import RUN, argument, command, emit, format_argument, on_github, program, say
+from karat.cli.gate_files import GateFiles, refused_arguments
 
 if TYPE_CHECKING:
     from karat.analysis.gate import Gate
@@ -90,6 +90,7 @@ def _compare(options: Namespace) -> None:
     argument("--fail-undecided", action="store_true", help="fail also if a check is undecided (default: no)"),
     argument("--junit", metavar="FILE", help="write the checks as JUnit test results"),
     argument("--markdown", metavar="FILE", help='write a summary for a pull request, or "$GITHUB_STEP_SUMMARY"'),
+    argument("--force", action="store_true", help="replace files that karat gate did not write, too"),
     format_argument("json"),
     examples=[
         ('karat gate run.parquet "recall@5 >= 0.5"', "a limit"),
@@ -97,54 +98,26 @@ def _compare(options: Namespace) -> None:
         ('karat gate run.parquet "recall@5 no-drop" --baseline main.parquet --by topic', "nor in any topic"),
     ],
     epilog=_RULES,
+    refused=refused_arguments,
 )  # fmt: skip
 def _gate(options: Namespace) -> int:
     from karat.analysis.gate import gate
-    from karat.errors import KaratError
     from karat.report import github
-    from karat.report.gate import undecided_junit, undecided_markdown
 
     names = ("baseline", "by", "must_pass", "tolerance", "slice_tolerance", "alpha", "min_defined", "min_judged")
-    try:
+    files = GateFiles(options)
+    with files.failure():
+        files.check()
         found = gate(
             options.run, *options.rules, fail_undecided=options.fail_undecided,
             **{name: getattr(options, name) for name in names},
         )  # fmt: skip
-    except KaratError as error:  # replace the files of an earlier run
-        _write(options, undecided_junit(error), undecided_markdown(error))
-        if on_github():
-            _publish(undecided_markdown(error), [github.undecided_annotation(error)], github.outputs(None))
-        raise
-    _write(options, found.to_junit(), found.to_markdown())
-    if on_github():
-        _publish(found.to_markdown(), github.annotate(found, _places(options, found)), github.outputs(found))
+    annotations = github.annotate(found, _places(options, found)) if on_github() else []
+    problem = files.write(found.to_junit(), found.to_markdown(), annotations, github.outputs(found))
     emit(found, options.format)
+    if problem is not None:
+        raise problem
     return found.exit_code
-
-
-def _write(options: Namespace, junit: str, markdown: str) -> None:
-    """Write the files that were asked for; GitHub's step summary is written by `_publish`."""
-    from karat._internal.output import write_text
-
-    if options.junit:
-        write_text(options.junit, junit)
-    if options.markdown and not (on_github() and options.markdown == os.environ.get("GITHUB_STEP_SUMMARY")):
-        write_text(options.markdown, markdown)
-
-
-def _publish(markdown: str, annotations: list[str], outputs: str) -> None:
-    """Annotate on GitHub (on standard error, so that --format json stays JSON), add to the step summary and outputs."""
-    from pathlib import Path
-
-    from karat.report.github import step_summary
-
-    print(*annotations, sep="\n", end="\n" * bool(annotations), file=sys.stderr, flush=True)
-    for variable, text in (("GITHUB_STEP_SUMMARY", markdown), ("GITHUB_OUTPUT", outputs)):
-        if os.environ.get(variable):
-            path = Path(os.environ[variable])
-            used = path.stat().st_size if path.exists() else 0
-            with path.open("a", encoding="utf-8") as file:
-                file.write(step_summary(text, used) if variable == "GITHUB_STEP_SUMMARY" else text)
 
 
 def _places(options: Namespace, gate: Gate) -> dict[str, Place]:

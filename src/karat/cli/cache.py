@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from karat._internal.display import bold, heading, paragraph, plural, sanitize, text_table
+from karat._internal.output import check_outputs, text_file
 from karat._internal.progress import confirm
+from karat._internal.writers import put
 from karat.cli import argument, command, say
 from karat.errors import BadArgument
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from karat.llm.cache import Cache
 
 _ACTIONS = """\
@@ -43,17 +44,21 @@ def _cache(options: Namespace) -> int:
     from karat.llm.cache import Cache, cache_path
 
     path = cache_path(options.cache)
+    check_outputs({"-o": options.output}, [path, f"{path}-wal", f"{path}-shm"])
     cache, done = Cache(path) if path.exists() else None, True
     if options.action == "info":
-        print(described(cache, path))
+        put(described(cache, path))
     elif options.action == "clear":
         done, message = cleared(cache, model=options.model, sure=options.yes)
         say(message)
     elif options.output:
-        say(exported(cache, options.output))
+        target = Path(options.output)
+        if target.exists() and target.stat().st_size and not (cache and cache.models()):
+            raise BadArgument(f"the cache {path} has no answers: {target} is not replaced", hint="--cache FILE")
+        say(exported(cache, target))
     else:
         for line in cache.export() if cache else ():
-            print(line)
+            put(line)
     return 0 if done else 1
 
 
@@ -99,16 +104,11 @@ def cleared(cache: Cache | None, *, model: str | None, sure: bool) -> tuple[bool
 
 def exported(cache: Cache | None, path: str | os.PathLike[str]) -> str:
     """Write every answer as a line of JSON into a file; return the message."""
-    from karat._internal.output import atomic_path
-
     count = 0
-    try:
-        with atomic_path(path) as place, place.open("w", encoding="utf-8") as file:
-            for line in cache.export() if cache else ():
-                file.write(f"{line}\n")
-                count += 1
-    except OSError as error:
-        raise BadArgument(f"cannot write {path}: {error.strerror}") from error
+    with text_file(path) as file:
+        for line in cache.export() if cache else ():
+            file.write(f"{line}\n")
+            count += 1
     return f"{plural(count, 'answer', 'answers')} in {sanitize(str(path))}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from karat._internal.writers import put
 from karat.cli import argument, command, emit, format_argument
 from karat.cli.evaluate import IMPORT, load
 
@@ -20,7 +21,7 @@ def _judges(options: Namespace) -> None:
 
     for name in options.imports:
         load(name)
-    print(judge_list() if options.name is None else one_judge(options.name))
+    put(judge_list() if options.name is None else one_judge(options.name))
 
 
 @command(
@@ -35,7 +36,7 @@ def _metrics(options: Namespace) -> None:
 
     for name in options.imports:
         load(name)
-    print(metric_list() if options.name is None else one_metric(options.name))
+    put(metric_list() if options.name is None else one_metric(options.name))
 
 
 @command(
@@ -57,9 +58,9 @@ def _conventions(options: Namespace) -> None:
 
     chosen = list(CONVENTIONS.values()) if options.name is None else [find_convention(options.name)]
     if options.format == "json":
-        print(to_json([write_choices(c) for c in chosen]))
+        put(to_json([write_choices(c) for c in chosen]))
     else:
-        print(convention_list() if options.name is None else convention(chosen[0]))
+        put(convention_list() if options.name is None else convention(chosen[0]))
 
 
 @command(

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from collections.abc import Iterable
 from dataclasses import Field, fields
+from os import PathLike
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from karat._internal.display import paragraph, plural
-from karat._internal.model_settings import ModelSettings
+from karat._internal.model_settings import DEFAULT_CACHE, ModelSettings
+from karat._internal.writers import put
 from karat.cli import RUN, Argument, argument, command, emit, format_argument, say
 from karat.errors import BadArgument, KaratError, NotJudged, RunFileError
 
 if TYPE_CHECKING:
     from karat.judges import Judge
+    from karat.judges.model_judge import ModelJudge
     from karat.run import Run
 
 _INTERRUPTED = 130
@@ -112,8 +116,8 @@ def _eval(options: Namespace) -> int:
     least = share_of_one("--min-judged", options.min_judged)
     for name in options.imports:
         load(name)
-    _check_output(options)
     judge = _judge(options)
+    _check_output(options, _inputs(options, judge))
     run = _evaluate(
         options,
         " ".join([*options.metrics, *options.more_metrics]) or DEFAULT,
@@ -124,16 +128,15 @@ def _eval(options: Namespace) -> int:
         convention=options.convention,
         order=options.order,
     )
-    if options.output:
-        run.save(options.output)
-    emit(run, options.format, by=options.by)
-    if options.output and options.format == "table":
-        print()
-        say(f"Saved to {options.output}")
-    code = _exit_code(judge)
-    if not code:
-        _check_judged(run, least)
-    return code
+    called = _model_judge(judge)
+    interrupted = called is not None and called.interrupted
+    _emit_and_save(run, options, called, partial=interrupted or not run.enough_judged(least))
+    if called is not None:
+        put(paragraph(called.usage(), "  ", "", stream=sys.stderr), sys.stderr)
+    if interrupted:
+        return _INTERRUPTED
+    _check_judged(run, least)
+    return 0
 
 
 @command(
@@ -172,20 +175,66 @@ def _show(options: Namespace) -> None:
 def _merge(options: Namespace) -> None:
     from karat.run.merge import merge
 
-    _check_output(options)
-    run = merge(options.parts)
-    run.save(options.output)
-    emit(run, "table")
-    print()
-    say(f"Saved to {options.output}")
+    _check_output(options, options.parts)
+    _emit_and_save(merge(options.parts), options)
 
 
-def _check_output(options: Namespace) -> None:
-    """Refuse, before any work, to write a run to a file whose name promises another format."""
-    from karat.run.file import check_ending
+def _emit_and_save(run: Run, options: Namespace, judge: ModelJudge | None = None, *, partial: bool = False) -> None:
+    """Save the run if requested, and print it, even if it cannot be saved. A partial run replaces no other run.
 
+    It is saved first, because standard output may be a pipe that is closed early.
+    """
+    from pathlib import Path
+
+    target, problem = options.output and Path(options.output), None
+    if partial and target and target.exists():
+        target = target.with_name(f"{target.stem}.partial{target.suffix}")
+        say(f"{options.output} is kept: the new run is partial, and is saved to {target}", sys.stderr)
     try:
-        check_ending(options.output or "")
+        if target:
+            run.save(target)
+    except RunFileError as error:
+        problem = error
+    form = getattr(options, "format", "table")
+    emit(run, form, by=getattr(options, "by", []))
+    if problem:
+        raise RunFileError("\n".join([problem.problem, *_cached(judge)]), hint="-o /another/folder/run.parquet")
+    if target and form == "table":
+        put()
+        say(f"Saved to {target}")
+
+
+def _cached(judge: ModelJudge | None) -> list[str]:
+    """A sentence on the answers that were paid for: where they are cached."""
+    if judge is None:
+        return []
+    from karat.llm.cache import cache_path
+
+    if not judge.calls.cache or judge.calls.cache is True or judge.engine.warning:
+        return [judge.engine.warning or "The answers of the model are not cached"]
+    return [f"The answers of the model are cached in {cache_path(judge.calls.cache)}: they are not paid for again"]
+
+
+def _inputs(options: Namespace, judge: Judge) -> list[str | PathLike[str] | None]:
+    """Every file that an evaluation reads, the cache among them."""
+    settings = [value for value in judge.settings.values() if isinstance(value, str | PathLike)]
+    tokens = (options.tokens or "").rpartition(":")[0]
+    given = [options.file, options.gold, *options.imports, tokens, options.prices, *settings]
+    if judge.model is None:
+        return given
+    from karat.llm.cache import cache_path
+
+    return [*given, cache_path(options.cache or DEFAULT_CACHE)]
+
+
+def _check_output(options: Namespace, inputs: Iterable[str | PathLike[str] | None]) -> None:
+    """Refuse, before any work, an output that cannot be written as a run."""
+    from karat.run.file import check_path
+
+    if options.output is None:
+        return
+    try:
+        check_path(options.output, inputs, "-o")
     except RunFileError as error:
         name = options.output
         then = next((f", then karat {how} {name}" for ending, how in _WRITE.items() if name.endswith(ending)), "")
@@ -223,16 +272,13 @@ def _judge(options: Namespace) -> Judge:
     return judge_with_model(options.judge, confirm=not options.yes, **settings)
 
 
-def _exit_code(judge: Judge) -> int:
-    """Print the calls and their cost to standard error; the exit code tells an interruption."""
+def _model_judge(judge: Judge) -> ModelJudge | None:
+    """The judge, if it has called a model."""
     if judge.model is None:
-        return 0
+        return None
     from karat.judges.model_judge import ModelJudge
 
-    if not isinstance(judge, ModelJudge) or judge.spent is None:
-        return 0
-    print(paragraph(judge.usage(), "  ", "", stream=sys.stderr), file=sys.stderr)
-    return _INTERRUPTED if judge.interrupted else 0
+    return judge if isinstance(judge, ModelJudge) and judge.spent is not None else None
 
 
 def _check_judged(run: Run, least: float) -> None:
@@ -262,10 +308,17 @@ def load(name: str) -> ModuleType:
 
 
 def _load_module(name: str) -> ModuleType:
+    """An installed module; one of the current folder has to be named as a file, since others there are not imported."""
     from importlib import import_module
+    from pathlib import Path
 
-    sys.path.insert(0, "")
-    return import_module(name)
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        file = Path(*name.split(".")).with_suffix(".py")
+        if error.name and f"{name}.".startswith(f"{error.name}.") and file.is_file():
+            raise BadArgument(f"no installed module {name}; a file is named by its path", hint=f"./{file}") from None
+        raise
 
 
 def _load_file(name: str) -> ModuleType:

@@ -15,6 +15,7 @@ from threading import RLock
 from typing import Any, NamedTuple, TypeVar
 
 from karat._internal.model_settings import DEFAULT_CACHE
+from karat._internal.output import escape_json
 from karat.errors import BadArgument
 from karat.llm.model import Reply
 
@@ -121,7 +122,7 @@ class Cache:
                 values = dict(zip(_FIELDS, row, strict=True))
                 with suppress(ValueError):
                     values["answer"] = json.loads(values["answer"])
-                yield json.dumps(values)
+                yield escape_json(json.dumps(values))
             after = rows[-1][0]
 
     def __del__(self) -> None:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 from karat._internal.display import paragraph, plural, sanitize
 from karat._internal.model_settings import ModelSettings
 from karat._internal.progress import Progress, confirm
+from karat._internal.writers import put
 from karat.errors import Unavailable
 from karat.llm.batch import RequestBatch
 from karat.llm.budget import Budget, Spent
@@ -196,7 +197,7 @@ class Engine:
             return
         line = paragraph(f"{sanitize(self.model.name)}: {estimate}", "  ", "", stream=sys.stderr)
         if self._confirmed and shown:
-            sys.stderr.write(f"{line}\n")
+            put(line, sys.stderr)
         elif not self._confirmed:
             if not confirm(f"{line}\nGo on?", unattended=True):
                 raise Unavailable("cancelled: no model was called", hint="--yes, or confirm=False")

@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from karat._internal.display import sanitize
+from karat._internal.display import cut_name, sanitize
 from karat._internal.model_settings import ModelSettings, Prices
 from karat.errors import BadArgument
 from karat.llm.model import Model, Price
@@ -56,7 +56,7 @@ def needed_price(model: Model, settings: ModelSettings) -> Quote | None:
     found = find_price(model, settings.prices)
     if found is None and settings.max_cost is not None:
         raise BadArgument(
-            f"a budget in dollars needs the price of {sanitize(model.short_name, 80)}, which is unknown: "
+            f"a budget in dollars needs the price of {cut_name(model.short_name, 80)}, which is unknown: "
             "dollars per million tokens of prompts and of answers",
             hint="--price 0.15,0.6, or prices=(0.15, 0.6), or openai(NAME, price=(0.15, 0.6))",
         )
@@ -77,7 +77,7 @@ def _in_table(path: Path, names: Iterable[str]) -> Quote | None:
     """The price of the first of these names in a file of prices."""
     table = _read(path)
     date = f" of {sanitize(table['date'], 40)}" if table.get("date") else ""
-    source = f"list prices{date}" if path == TABLE else f"prices{date} in {sanitize(path.name, 40)}"
+    source = f"list prices{date}" if path == TABLE else f"prices{date} in {cut_name(path.name, 40)}"
     prices = table["prices"]
     return next((Quote(checked_price(prices[name]), source) for name in names if name in prices), None)
 

@@ -15,7 +15,6 @@ import pytest
 
 if TYPE_CHECKING:
     from karat.pytest_plugin.assertable_run import AssertableRun
-    from karat.run import Run
 
 _LONGEST = 120
 _SAVED, _UPDATED = "karat_saved", "karat_baseline"
@@ -68,26 +67,25 @@ class Karat:
 
     def evaluate(self, *args: Any, name: str | None = None, **options: Any) -> AssertableRun:
         """A run, as from karat.evaluate; `name` tells the runs of one test apart in files."""
+        from karat._internal.output import check_outputs
         from karat.pipeline import evaluate
         from karat.pytest_plugin.assertable_run import AssertableRun
 
         self._count += 1
         own = run_path(self._node.nodeid, name or (str(self._count) if self._count > 1 else None))
-        run = evaluate(*args, **options)
         folder, baseline = self._option.karat_save, self._option.karat_baseline
-        if folder:
-            self._save(run, Path(folder) / own, _SAVED)
-        if baseline is None:
-            return AssertableRun(run, None)
-        path = Path(baseline) if _is_run_file(baseline) else Path(baseline) / own
-        if self._option.karat_update_baseline:
-            self._save(run, path, _UPDATED)
+        path = None if baseline is None else Path(baseline) if _is_run_file(baseline) else Path(baseline) / own
+        written = {_SAVED: Path(folder) / own} if folder else {}
+        if path is not None and self._option.karat_update_baseline:
+            written[_UPDATED] = path
+        for file in written.values():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            check_outputs({"": file})
+        run = evaluate(*args, **options)
+        for kind, file in written.items():
+            run.save(file)
+            self._node.user_properties.append((kind, str(file)))
         return AssertableRun(run, path)
-
-    def _save(self, run: Run, path: Path, kind: str) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        run.save(path)
-        self._node.user_properties.append((kind, str(path)))
 
 
 def run_path(test: str, name: str | None) -> Path:

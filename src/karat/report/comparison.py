@@ -11,7 +11,6 @@ from karat._internal.display import (
     cut_label,
     cut_name,
     heading,
-    html_table,
     number,
     p_value,
     paragraph,
@@ -23,6 +22,7 @@ from karat._internal.display import (
     text_table,
 )
 from karat._internal.output import plain
+from karat._internal.writers import html_table, to_csv
 from karat.analysis.changes import Move, QueryChange
 from karat.analysis.compare import LETTERS, Comparison, Row
 from karat.report.forms import Latex, Markdown, code, escape, latex_table, table
@@ -152,7 +152,7 @@ def latex(comparison: Comparison) -> str:
 
 def csv(comparison: Comparison) -> str:
     """One row for each metric and pair of runs."""
-    return comparison.table.write_csv()
+    return to_csv(comparison.table)
 
 
 def data(comparison: Comparison) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from karat._internal.display import (
     cut_label,
     cut_name,
     heading,
-    html_table,
     line_end,
     number,
     paragraph,
@@ -24,6 +23,7 @@ from karat._internal.display import (
 )
 from karat._internal.output import plain
 from karat._internal.overlap import passages
+from karat._internal.writers import html_table, to_csv
 from karat.analysis.diagnose import Diagnosis
 from karat.analysis.diagnose.miss import Miss, default_cutoff
 from karat.report.advice import sentences
@@ -110,8 +110,8 @@ def csv(found: Diagnosis) -> str:
     values: dict[str, list[Any]] = {name: [getattr(miss, name) for miss in found.misses] for name in names}
     for name in names:
         if name not in kinds:
-            values[name] = valid_utf8([sanitize(text or "") for text in values[name]])
-    return pl.DataFrame(values, schema={name: kinds.get(name, pl.String) for name in names}).write_csv()
+            values[name] = valid_utf8([text or "" for text in values[name]])
+    return to_csv(pl.DataFrame(values, schema={name: kinds.get(name, pl.String) for name in names}))
 
 
 def data(found: Diagnosis) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape as escape_html
 
-from karat._internal.display import sanitize
+from karat._internal.display import cut_label, sanitize
 
 _PUNCTUATION = re.compile(
     r"""[\\`*$|] | ~(?=\S) | (?<=\S)~ | <(?=[a-z/!?])  # code, emphasis, strikethrough, math, tags, columns of tables
@@ -17,8 +17,8 @@ _PUNCTUATION = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 """Punctuation that Markdown acts on, unless a backslash precedes it."""
-_BLOCK = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$)))?(?=[.)>#]|[-+=](?![\w.])|\[[ xX]\])")
-"""The place at the beginning of a line at which a backslash prevents a list, a heading, a quotation or a rule."""
+_BLOCK = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$)))?(?=[.)>#]|::|[-+=](?![\w.])|\[[ xX]\])")
+"""The place at the start of a line where a backslash prevents a list, heading, quotation, rule or CI command."""
 _LIVE = re.compile(
     r"""(?ix) (?<!\w) [@\#] (?=\w)        # a person, an issue
     | \w@[\w-]+\. | : [/\w+-]+ [:/] | \b (?: https? | ftp | mailto | xmpp ): | www\.      # addresses, :emoji:
@@ -74,7 +74,7 @@ def _backslashes(text: str) -> str:
 
 def code(text: str, width: int | None = None) -> Markdown:
     """The text as code: it links and mentions nothing, and can be copied as it is."""
-    line = sanitize(text, width)
+    line = sanitize(text) if width is None else cut_label(text, width)
     # No way is left to write a backslash before a | as code in a table, so the | is between two pieces of code.
     return Markdown(r"\|".join(map(_code, re.split(r"(?<=\\)\|", line))))
 

@@ -10,8 +10,9 @@ from xml.etree import ElementTree as ET
 from karat._internal.display import (
     bold,
     cell_width,
+    cut_label,
+    cut_name,
     heading,
-    html_table,
     number,
     paragraph,
     plural,
@@ -20,6 +21,7 @@ from karat._internal.display import (
     text_table,
 )
 from karat._internal.output import plain
+from karat._internal.writers import html_table
 from karat.analysis.changes import QueryChange
 from karat.analysis.gate import Gate
 from karat.analysis.rules import TOO_FEW, Check, Verdict
@@ -126,7 +128,7 @@ def checks(gate: Gate) -> str:
     """One line for each check, then the remarks."""
     rows = []
     for verdict, rule, subject, text in _rows(gate):
-        about = ", ".join(filter(None, (rule, sanitize(subject, cell_width(40, 3)))))
+        about = ", ".join(filter(None, (rule, cut_label(subject, cell_width(40, 3)))))
         rows.append([style(_STATES[verdict], _STYLES[verdict]), about, text])
     return "\n".join([text_table(rows), *map(paragraph, remarks(gate))])
 
@@ -137,7 +139,7 @@ def worst_queries(gate: Gate, count: int) -> str:
     for one in gate.worst(count):
         query = f'"{sanitize(one.query, cell_width(40))}"' if one.query else ""
         scores, ranks = f"{one.metric} {_scores(one)}", sanitize("; ".join(_moves(one)), 80)
-        rows.append([sanitize(one.query_id, cell_width(30)), query, scores, ranks])
+        rows.append([cut_name(one.query_id, cell_width(30)), query, scores, ranks])
     return "\n".join([bold("Worst queries"), text_table(rows)]) if rows else ""
 
 
@@ -210,7 +212,7 @@ def _others(checks: Sequence[Check], by: str | None, *, some: bool) -> str:
     """The number of checks that have no line of their own, and why they are undecided."""
     other = "other " if some else ""
     noun = ("query", "queries") if by is None else ("slice", "slices")
-    text = plural(len(checks), *(other + form for form in noun)) + ("" if by is None else f" by {sanitize(by, 40)}")
+    text = plural(len(checks), *(other + form for form in noun)) + ("" if by is None else f" by {cut_name(by, 40)}")
     if checks[0].verdict != "undecided":
         return text
     return f"{text}: {TOO_FEW if checks[0].figures else checks[0].text}"
@@ -247,5 +249,5 @@ def _moves(one: QueryChange) -> list[str]:
     moves = []
     for label, before, after in one.gold[:_SHOWN]:
         ranks = [rank or "not retrieved" for rank in ((after,) if one.before != one.before else (before, after))]
-        moves.append(f"{sanitize(label, 60)}: {' → '.join(map(str, ranks))}")
+        moves.append(f"{cut_label(label, 60)}: {' → '.join(map(str, ranks))}")
     return moves if len(one.gold) <= _SHOWN else [*moves, f"{len(one.gold) - _SHOWN} more"]

@@ -10,7 +10,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from karat._internal.display import number, sanitize
+from karat._internal.display import number, replacement, sanitize
 from karat.analysis.gate import Gate, read_ids
 from karat.analysis.rules import Check
 from karat.errors import KaratError
@@ -45,7 +45,7 @@ def workflow_command(kind: str, message: str, **properties: object) -> str:
 
 
 def _escape(text: str, escapes: Mapping[str, str]) -> str:
-    return "".join(escapes.get(char, char) for char in text)
+    return "".join(escapes.get(char) or replacement(char) for char in text)
 
 
 def annotate(gate: Gate, places: Mapping[str, Place]) -> list[str]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from karat._internal.display import heading, html_table, paragraph, plural, sanitize, style, valid_utf8
+from karat._internal.display import heading, paragraph, plural, sanitize, style, valid_utf8
 from karat._internal.output import plain
+from karat._internal.writers import html_table, to_csv
 from karat.analysis.lint import Lint
 from karat.analysis.lint.test_set import Problem
 from karat.report.forms import Markdown, bullets, code, escape, table
@@ -53,12 +54,9 @@ def csv(found: Lint) -> str:
     """One row for each problem."""
     import polars as pl
 
-    rows = [
-        (p.kind, p.serious, p.count, *valid_utf8([sanitize(p.text), sanitize(" | ".join(p.examples))]))
-        for p in found.problems
-    ]
+    rows = [(p.kind, p.serious, p.count, *valid_utf8([p.text, " | ".join(p.examples)])) for p in found.problems]
     columns = {"kind": pl.String, "serious": pl.Boolean, "count": pl.Int64, "text": pl.String, "examples": pl.String}
-    return pl.DataFrame(rows, schema=columns, orient="row").write_csv()
+    return to_csv(pl.DataFrame(rows, schema=columns, orient="row"))
 
 
 def data(found: Lint) -> dict[str, Any]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
-from karat._internal.display import bold, heading, html_table, number, paragraph, plural, sanitize, text_table
+from karat._internal.display import bold, heading, number, paragraph, plural, sanitize, text_table
 from karat._internal.output import plain
+from karat._internal.writers import html_table, html_text
 from karat.analysis.rosetta import Dialect, Rosetta
 from karat.report import forms
 
@@ -53,9 +53,9 @@ def html(found: Rosetta) -> str:
     """The same as an HTML table and a list, for notebooks."""
     head, *rows = _rows(found)
     reasons = "".join(
-        f"<li><b>{escape(', '.join(d.conventions))}</b>: {escape(d.text)}</li>" for d in found.differences
+        f"<li><b>{html_text(', '.join(d.conventions))}</b>: {html_text(d.text)}</li>" for d in found.differences
     )
-    legend = escape("   ".join(_legend(rows)))
+    legend = html_text("   ".join(_legend(rows)))
     return f"{html_table(head, rows, _heading(found))}<p>{legend}</p><ul>{reasons}</ul>"
 
 

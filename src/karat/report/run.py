@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from karat._internal.display import heading, html_table, number, paragraph, plural, sanitize, span, text_table
+from karat._internal.display import heading, number, paragraph, plural, sanitize, span, text_table
+from karat._internal.writers import html_table, to_csv
 from karat.metrics import Metric
 from karat.report import slices as by_slice
 from karat.report.forms import code, escape, table
@@ -68,7 +69,8 @@ def csv(run: Run, by: Sequence[str] = ()) -> str:
     """One row per query, or per slice."""
     import polars as pl
 
-    return pl.concat([run.by(fields).table for fields in by] or [run.table], how="diagonal").write_csv()
+    tables = pl.concat([run.by(fields).table for fields in by] or [run.table], how="diagonal")
+    return to_csv(tables.select(pl.col(pl.String), pl.exclude(pl.String)))
 
 
 def report(run: Run, path: str | os.PathLike[str], **options: Any) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from karat._internal.display import bold, cut_name, html_table, number, paragraph, sanitize, span, text_table
+from karat._internal.display import bold, cut_label, cut_name, number, paragraph, sanitize, span, text_table
+from karat._internal.writers import html_table, to_csv
 from karat.report.forms import Markdown, code, escape, table
 from karat.report.notes import few_queries
 from karat.run import Run
@@ -42,7 +43,7 @@ def data(slices: Slices) -> dict[str, Any]:
 
 def csv(slices: Slices) -> str:
     """One row per slice."""
-    return slices.table.write_csv()
+    return to_csv(slices.table)
 
 
 def remarks(slices: Slices) -> list[str]:
@@ -61,7 +62,7 @@ def _rows(slices: Slices) -> list[list[str]]:
     for value, run in slices.items():
         ends = run.interval()
         means = [f"{number(mean)}  {span(*ends[name])}".rstrip() for name, mean in run.mean.items()]
-        rows.append([sanitize(value, 40), f"{len(run):,}", *means])
+        rows.append([cut_label(value, 40), f"{len(run):,}", *means])
     return rows
 
 

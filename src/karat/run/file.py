@@ -9,7 +9,7 @@ texts were measured (cumulative quantities at each rank, and what they are compa
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from io import BytesIO
@@ -22,7 +22,7 @@ import numpy as np
 from karat._internal.arrays import Ints, row_number, starts
 from karat._internal.display import valid_utf8
 from karat._internal.grammar import parse_call
-from karat._internal.output import atomic_path
+from karat._internal.output import atomic_path, check_outputs, is_special
 from karat.conventions import CONVENTIONS, STANDARD, Convention
 from karat.errors import BadArgument, KaratError, RunFileError, first_line
 from karat.hits import Gold, Hits
@@ -56,12 +56,15 @@ _OTHER_FORMATS = {
 """Endings of files that are not Parquet, and how to write such a file."""
 
 
-def check_ending(path: str | os.PathLike[str]) -> None:
-    """Refuse to write a run to a file whose name promises another format."""
+def check_path(path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str] | None], option: str = "") -> None:
+    """Refuse a path at which no run can be saved, that promises another format, or that is one of the inputs."""
     other = _OTHER_FORMATS.get(Path(path).suffix.lower())
     if other is not None:
         hint = f"{Path(path).with_suffix('.parquet')}, or {other.format(path)}"
         raise RunFileError("a run is saved as Parquet", got=str(path), hint=hint)
+    check_outputs({option: path}, inputs)
+    if is_special(path):
+        raise BadArgument(f"cannot write {path}: it is not a file", hint=f"{option} run.parquet".strip())
 
 
 def save(run: Run, path: str | os.PathLike[str]) -> None:
@@ -69,7 +72,11 @@ def save(run: Run, path: str | os.PathLike[str]) -> None:
     import msgspec
     import polars as pl
 
-    check_ending(path)
+    sources = [] if run.file else [run.provenance.source, *run.provenance.source.split(", ")]
+    try:
+        check_path(path, filter(os.path.isfile, sources))  # type: ignore[arg-type]
+    except BadArgument as error:
+        raise RunFileError(error.problem, hint=error.hint) from error
     about = {
         "format": _FORMAT,
         "provenance": run.provenance.to_dict(),
@@ -78,19 +85,12 @@ def save(run: Run, path: str | os.PathLike[str]) -> None:
         "open": run.all_hits.gold_items.incomplete,
         "items": None if run.stored_items is None else about_items(run.stored_items, run.all_hits.gold_items),
     }
-    target = Path(path)
+    frame = _frame(run)
     try:
-        target = target.resolve()  # a symbolic link stays one
-        if target.exists() and not target.is_file():
-            raise RunFileError(f"cannot write the run to {target}: it is not a file")
-        frame = _frame(run)
-        with atomic_path(target) as place:
+        with atomic_path(path) as place:
             frame.write_parquet(place, compression_level=1, metadata={_KEY: msgspec.json.encode(about).decode()})
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
-        if isinstance(error, RunFileError):
-            raise
-        why = first_line(error) if target.parent.is_dir() else f"there is no folder {target.parent}"
-        raise RunFileError(f"cannot write the run to {target}: {why}") from error
+        raise RunFileError(f"cannot write {path}: {first_line(error).rpartition('IO error: ')[2]}") from error
 
 
 def load(path: str | os.PathLike[str]) -> Run:

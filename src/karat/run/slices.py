@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from karat._internal.display import valid_utf8
 from karat._internal.result import Result
 from karat.errors import BadArgument, UnknownName, unknown
 
@@ -86,14 +87,15 @@ class Slices(Result, Mapping[str, "Run"]):
 
     @cached_property
     def table(self) -> pl.DataFrame:
-        """One row per slice: the values of its fields, the number of queries, and the mean of each metric."""
+        """One row per slice: the values of its fields, the number of queries, and each mean with its 95 % interval."""
         import polars as pl
 
-        taken = {"queries", *next(iter(self._runs.values())).mean}
-        columns = [f"meta.{field}" if field in taken else field for field in self.fields]
-        return pl.DataFrame(
-            [
-                {**dict(zip(columns, values, strict=True)), "queries": len(run), **run.mean}
-                for values, run in zip(self._values, self._runs.values(), strict=True)
-            ]
-        )
+        runs = list(self._runs.values())
+        numbers: dict[str, list[float]] = {"queries": [len(run) for run in runs]}
+        for name in runs[0].mean:
+            numbers[name] = [run.mean[name] for run in runs]
+            for end in ("low", "high"):
+                numbers[f"{name} {end}"] = [getattr(run.interval()[name], end) for run in runs]
+        fields = [f"meta.{field}" if field in numbers else field for field in self.fields]
+        values = map(valid_utf8, zip(*self._values, strict=True))
+        return pl.DataFrame({**dict(zip(valid_utf8(fields), values, strict=True)), **numbers})

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Floats, Ints, row_number, starts, take_ragged
-from karat._internal.display import html_table
+from karat._internal.writers import html_table
 from karat.conventions import STANDARD, Convention
 from karat.hits import Gold, Hits
 from karat.judges import Judge
@@ -282,7 +282,7 @@ def _best(rankings: Rankings, fields: Sequence[Field], c: Convention, ranks: int
 def _by_score(rankings: Dicts | Table, c: Convention, ranks: int) -> Iterator[tuple[list[Any], list[float]]]:
     given: Iterator[tuple[list[Any], Floats]]
     if isinstance(rankings, Dicts):
-        given = ((list(scored), np.fromiter(scored.values(), float, len(scored))) for scored in rankings.dicts)
+        given = ((list(scored), rankings.scores(query)) for query, scored in enumerate(rankings.dicts))
     else:
         assert rankings.scores is not None
         item, all_scores = rankings.item, rankings.scores

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, pairwise
-from math import isinf, nan
+from math import isinf
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from karat._internal.arrays import Bools, Floats, Ints, group_number, starts, take_ragged
 from karat.conventions import Convention
 from karat.errors import InputError
-from karat.samples.keys import KeyTypes, as_id, key_types
+from karat.samples.keys import KeyTypes, as_id, as_number, key_types
 from karat.samples.notes import Note
 
 Field = Literal["id", "text", "doc", "start", "end", "group"]
@@ -226,10 +226,7 @@ def bad_number(dicts: Sequence[Any], ids: Sequence[str], kind: Literal["score", 
             problem = f'query "{query}": retrieved is a {type(values).__name__}; expected a dict of scores'
             return InputError(problem, got=values, hint='{"doc-4": 12.5, "doc-9": 11.0}')
         for item, value in values.items():
-            try:
-                number = nan if isinstance(value, str) else float(value)
-            except (TypeError, ValueError, OverflowError):
-                number = nan
+            number = as_number(value)
             if number != number or (kind == "grade" and isinf(number)):
                 finite = "finite " if kind == "grade" else ""
                 return InputError(f'query "{query}": the {kind} of {item!r} is not a {finite}number', got=value)

@@ -87,7 +87,7 @@ def dialect_of(columns: Container[str]) -> Dialect | None:
 
 def long_column(columns: Sequence[str], role: str) -> str | None:
     """The column with this role in a long table, ignoring case."""
-    folded = {str(name).lower(): name for name in reversed(columns)}
+    folded = {name.lower(): name for name in reversed(columns) if isinstance(name, str)}
     return next((folded[name] for name in LONG[role] if name in folded), None)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from math import isfinite, nan
+from math import isfinite
 from numbers import Integral
 from typing import Any, NamedTuple, get_args
 
@@ -14,7 +14,7 @@ from karat._internal.arrays import starts
 from karat.errors import InputError, nearest, shorten
 from karat.samples.columns import Field, GoldItems, Rankings, gold_of_dicts
 from karat.samples.dialects import LONG, probably_meant
-from karat.samples.keys import Where, check_items, is_id, key_types
+from karat.samples.keys import Where, are_usual, as_number, check_items, is_id, item_types, key_types
 from karat.samples.notes import Note
 from karat.samples.rankings.dicts import Dicts
 from karat.samples.rankings.lists import Lists
@@ -33,7 +33,11 @@ _RANGED: tuple[Field, ...] = ("id", "text", "doc", "start", "end")
 """The fields of an empty column: no item lacks one."""
 _MAX_OFFSET = 2**53
 _SAMPLED = 1000
-"""The number of rows whose items decide the layout of a column."""
+"""The number of rows that are searched for a record in place of a list."""
+_FEW_KEYS = 1 << 17
+"""The number of keys of all dicts of scores up to which each is checked: it takes a few milliseconds."""
+_LIKE_IDS = frozenset((None, True, False))
+"""Keys that could be taken for ids: True equals 1."""
 
 Record = dict[str, Any]
 
@@ -57,24 +61,22 @@ def rankings_of(
     With `listed=False` the lists have no order of their own.
     """
     if _all_mappings(column):
-        _check_types((next(iter(scored)) for scored in column[:_SAMPLED] if scored), column, where, "retrieved")
+        _check_keys(column, where)
         return Dicts(column, ids)
     lists = _lists(column, where, "retrieved")
+    types = item_types(lists)
     if texts is not None:
-        _check_types(chain.from_iterable(lists), lists, where, "retrieved_ids")
-        return Lists({"id": lists, "text": _same_lengths(lists, _lists(texts, where, "retrieved"), where)}, ids)
-    # Checking every item would cost more than evaluating them; the ends of each ranking show the type.
-    ends = [ranking[0] for ranking in lists if ranking] + [ranking[-1] for ranking in lists[:_SAMPLED] if ranking]
-    types = set(map(type, ends))
-    if tuple in types and all(map(_is_pair, ends)):
+        _check_types(types, lists, where, "retrieved_ids")
+        return Lists({"id": lists, "text": _texts(lists, texts, where, "retrieved")}, ids)
+    if tuple in types and _is_pair(next(item for item in chain.from_iterable(lists) if isinstance(item, tuple))):
         lists = [[_of_pair(item, where, row) for item in ranking] for row, ranking in enumerate(lists)]
         types = {dict}
     if any(issubclass(kind, Mapping) for kind in types):
         read = _records(lists, where, "retrieved", "score")
         own = [listed and not isinstance(given, Mapping) for given in column]
         return Lists(read.columns, ids, scores=read.numbers, listed=own, complete=read.complete, notes=read.notes)
-    _check_types(ends, lists, where, "retrieved")
-    return Lists(dict.fromkeys(_BARE if ends else _RANGED, lists), ids, plain=True)
+    _check_types(types, lists, where, "retrieved")
+    return Lists(dict.fromkeys(_BARE if types else _RANGED, lists), ids, plain=True)
 
 
 def gold_of(column: list[Any], ids: Sequence[str], where: Where, texts: list[Any] | None = None) -> GoldItems:
@@ -100,7 +102,7 @@ def gold_of(column: list[Any], ids: Sequence[str], where: Where, texts: list[Any
         check_items(lists, where, "gold" if texts is None else "gold_ids")
     bare: dict[Field, Sequence[Any]] = dict.fromkeys(_BARE if flat else _RANGED, flat)
     if texts is not None:
-        bare["text"] = list(chain.from_iterable(_same_lengths(lists, _lists(texts, where, "gold"), where)))
+        bare["text"] = list(chain.from_iterable(_texts(lists, texts, where, "gold")))
         types = types._replace(strings=False)
     return GoldItems(bare, np.ones(len(flat)), start, plain=texts is None, types=types)
 
@@ -221,10 +223,7 @@ def _number(item: Record, name: str, where: Where, row: int, side: str) -> float
         hint = f'rename "{typo}" to "{name}"' if typo else None
         problem = f'{where(row)}: a {side} record has no "{name}", but others have one'
         raise InputError(problem, got=dict(item), hint=hint)
-    try:
-        number = nan if isinstance(value, bool | str) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = nan
+    number = as_number(value)
     if number != number or (name == "grade" and not isfinite(number)):
         raise InputError(f'{where(row)}: the "{name}" of a {side} record is not a number', got=dict(item))
     return number
@@ -248,10 +247,23 @@ def _of_pair(item: Any, where: Where, row: int) -> Record:
     return {"id": item[0], "score": item[1]}
 
 
-def _check_types(some: Iterable[Any], column: Sequence[Iterable[Any]], where: Where, field: str) -> None:
-    """Refuse items that are neither ids nor texts; all are checked only if some have an unusual type."""
-    if not set(map(type, some)) <= {str, int}:
+def _check_types(types: set[type], column: Sequence[Iterable[Any]], where: Where, field: str) -> None:
+    """Refuse items that are neither ids nor texts; they are checked one by one only if some have an unusual type."""
+    if not are_usual(types, column):
         check_items(column, where, field)
+
+
+def _check_keys(column: Sequence[Mapping[Any, Any]], where: Where) -> None:
+    """Refuse keys that are neither ids nor texts.
+
+    In large data, reading every key would take as long as the evaluation. There the first key of each dict shows the
+    type, and null, True and False are looked up; other keys that are no ids can match no gold.
+    """
+    few = sum(map(len, column)) <= _FEW_KEYS
+    some = chain.from_iterable(column) if few else (next(iter(scored)) for scored in column if scored)
+    _check_types(set(map(type, some)), column, where, "retrieved")
+    if not (few or all(scored.keys().isdisjoint(_LIKE_IDS) for scored in column)):
+        check_items(column, where, "retrieved")
 
 
 def _lists(column: list[Any], where: Where, field: str) -> list[Sequence[Any]]:
@@ -296,8 +308,11 @@ def _of_json(text: str, place: str, field: str) -> Sequence[Any]:
     raise InputError(problem, got=text, hint=shorten(parts).replace("'", '"'))
 
 
-def _same_lengths(ids: list[Sequence[Any]], texts: list[Sequence[Any]], where: Where) -> list[Sequence[Any]]:
+def _texts(ids: list[Sequence[Any]], column: list[Any], where: Where, field: str) -> list[Sequence[Any]]:
+    """The texts of items whose ids are in another column."""
+    texts = _lists(column, where, field)
     for row, (left, right) in enumerate(zip(ids, texts, strict=True)):
         if len(left) != len(right):
             raise InputError(f"{where(row)}: {len(left)} ids, but {len(right)} texts of the same items")
+    _check_types(item_types(texts), texts, where, field)
     return texts

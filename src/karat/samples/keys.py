@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from itertools import chain
+from math import nan
 from numbers import Integral, Real
 from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
 
 from karat.errors import InputError, shorten
 
@@ -12,15 +17,20 @@ T = TypeVar("T")
 Where = Callable[[int], str]
 """Names a row in an error: `query "q7"`, or `samples.jsonl, line 17`."""
 _MAX_DIGITS = 4000
+_TOO_LARGE = 10**_MAX_DIGITS
+_SHORT = 64
+"""The length of strings up to which joining them takes less time than asking each for its type."""
+_NOT_NUMBERS = (bool, np.bool_, str, bytes, bytearray, complex, np.complexfloating)
+"""Types that `float` converts, though a score or grade has none of them."""
 
 
 def as_id(value: object) -> str:
     """The id as text. Floats are accepted because a column of integers with gaps turns 1 into 1.0."""
     if isinstance(value, str):
-        return str(value)
-    if isinstance(value, Integral) and not isinstance(value, bool) and abs(int(value)) < 10**_MAX_DIGITS:
+        return str.__str__(value)  # the text itself: `str()` of an enum is its name
+    if isinstance(value, Integral) and not isinstance(value, bool) and abs(int(value)) < _TOO_LARGE:
         return str(int(value))
-    if isinstance(value, Real) and not isinstance(value, Integral) and float(value).is_integer():
+    if isinstance(value, Real) and not isinstance(value, Integral) and as_number(value).is_integer():
         return str(int(float(value)))
     raise InputError(f"an id is a string or a whole number, not {type(value).__name__} {shorten(value)}")
 
@@ -28,6 +38,16 @@ def as_id(value: object) -> str:
 def as_text(value: object) -> str:
     """A text; a number is written like an id."""
     return value if isinstance(value, str) else as_id(value)
+
+
+def as_number(value: Any) -> float:
+    """A score or grade as a float; NaN if it is not a number: True is none, and neither is "12"."""
+    if isinstance(value, _NOT_NUMBERS):
+        return nan
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return nan
 
 
 def is_id(value: object) -> bool:
@@ -62,6 +82,26 @@ def number_of(key: str) -> int | None:
 def by_id(ids: Sequence[str]) -> Where:
     """Name a row by the id of its query."""
     return lambda row: f'query "{ids[row]}"'
+
+
+def item_types(lists: Sequence[Sequence[Any]]) -> set[type]:
+    """The types of all items; `str` includes its subclasses."""
+    first = next((items[0] for items in lists if items), None)
+    if isinstance(first, str) and len(first) <= _SHORT:
+        with suppress(TypeError):  # an item that is not a string
+            for items in lists:
+                "".join(items)
+            return {str}
+    return set(map(type, chain.from_iterable(lists)))
+
+
+def are_usual(types: set[type], column: Sequence[Iterable[Any]]) -> bool:
+    """True if all items are strings or integers that can be written as text; `types` are the types of the items."""
+    if int not in types or not types <= {str, int}:
+        return types <= {str}
+    flat = chain.from_iterable(column)
+    numbers: Iterable[int] = flat if types == {int} else (item for item in flat if isinstance(item, int))
+    return max(map(int.bit_length, numbers)) < _TOO_LARGE.bit_length()
 
 
 def check_items(column: Sequence[Iterable[Any]], where: Where, field: str) -> None:
@@ -100,9 +140,8 @@ class KeyTypes(NamedTuple):
     """True if a key may be an integer written as text; False if none is."""
 
 
-def key_types(keys: Iterable[Any]) -> KeyTypes:
-    """Check all keys in one pass: "-" and digits sort below ":", letters above; other types do not compare."""
-    try:
-        return KeyTypes(strings=True, numbers=min(keys, default="~") < ":")
-    except TypeError:
+def key_types(keys: Sequence[Any]) -> KeyTypes:
+    """Check all keys: "-" and digits sort below ":", letters above."""
+    if not item_types([keys]) <= {str}:
         return KeyTypes(strings=False, numbers=True)
+    return KeyTypes(strings=True, numbers=min(keys, default="~") < ":")

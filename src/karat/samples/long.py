@@ -130,6 +130,8 @@ class LongTable(NamedTuple):
         import polars as pl
 
         given = self.frame[name]
+        if given.dtype == pl.Boolean and name != self.name("grade"):
+            raise InputError(f'{self.source}: column "{name}" has type Boolean; expected numbers')
         try:
             column = (given.str.strip_chars() if given.dtype == pl.String else given).cast(pl.Float64, strict=False)
         except pl.exceptions.PolarsError as error:

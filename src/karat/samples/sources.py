@@ -66,6 +66,7 @@ def find_source(value: str | PathLike[str]) -> Source:
         size = path.stat().st_size if path.is_file() else 0
         if path.is_file() and size == 0:
             raise InputError(f"{path}: the file is empty")
+        _check_name(path)
     except (OSError, ValueError) as error:
         if isinstance(error, InputError):
             raise
@@ -110,6 +111,8 @@ def _of_files(name: str, files: list[Path], folder: Path | None) -> Source:
         raise InputError(f"{name}: files of different formats", got=some, hint="name/*.parquet")
     if empty := [file for file in files if file.stat().st_size == 0]:
         raise InputError(f"{empty[0]}: the file is empty")
+    for file in files:
+        _check_name(file)
     inside = [file.relative_to(folder).parts[:-1] if folder else file.parts[:-1] for file in files]
     return Source(
         name,
@@ -118,6 +121,14 @@ def _of_files(name: str, files: list[Path], folder: Path | None) -> Source:
         sum(file.stat().st_size for file in files),
         hive=any(_PARTITION.fullmatch(part) for parts in inside for part in parts),
     )
+
+
+def _check_name(file: Path) -> None:
+    """Refuse a name that Polars cannot open."""
+    try:
+        str(file).encode()
+    except UnicodeEncodeError:
+        raise InputError("the name of the file is not valid UTF-8: rename it", got=str(file)) from None
 
 
 def _is_data(file: Path, folder: Path) -> bool:

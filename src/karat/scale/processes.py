@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import io
 import multiprocessing as mp
+import os
 import pickle
 import signal
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from types import TracebackType
@@ -87,12 +89,13 @@ class Workers:
 
     def __enter__(self) -> Self:
         context = mp.get_context("spawn")
-        for _ in range(self._jobs):
-            ours, theirs = context.Pipe()
-            process = context.Process(target=_work, args=(theirs, self._plan), daemon=True)
-            self._workers.append(_Worker(process, ours))
-            process.start()
-            theirs.close()
+        with _safe_path():
+            for _ in range(self._jobs):
+                ours, theirs = context.Pipe()
+                process = context.Process(target=_work, args=(theirs, self._plan), daemon=True)
+                self._workers.append(_Worker(process, ours))
+                process.start()
+                theirs.close()
         return self
 
     def __exit__(
@@ -174,6 +177,22 @@ class Workers:
             f"a worker process died ({how}), probably out of memory. No partial results were saved",
             hint="fewer jobs",
         )
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """Keep files of the current folder, such as `multiprocessing.py`, from being imported while a process starts.
+
+    A process starts as `python -c …`, for which Python puts that folder first on the module search path.
+    """
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop("PYTHONSAFEPATH")
+        if before is not None:
+            os.environ["PYTHONSAFEPATH"] = before
 
 
 class _NoTerminal(io.TextIOBase):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, groupby
 from string import punctuation
 
-from karat._internal.display import plural, sanitize
+from karat._internal.display import cut_label, cut_name, plural, sanitize
 from karat.analysis.diagnose.similar import NEAR_COPY
 from karat.analysis.lint.test_set import EXAMPLES, GoldRow, Problem, TestSet, problems
 from karat.errors import nearest as nearest_name
@@ -36,7 +36,7 @@ def check_fields(tests: TestSet) -> Iterator[Problem]:
     notes = [note for note in samples.reading.notes if note.kind in {"unknown_field", "unused_field"}]
     for note in notes:
         d = note.details
-        where = f'"{sanitize(d["field"], _ID_SHOWN)}" in {plural(note.count, d["in"], d["in"] + "s")}'
+        where = f'"{cut_name(d["field"], _ID_SHOWN)}" in {plural(note.count, d["in"], d["in"] + "s")}'
         if note.kind == "unknown_field":
             misspelt.add(f'{where}: did you mean "{d["meant"]}"?')
         else:
@@ -44,7 +44,7 @@ def check_fields(tests: TestSet) -> Iterator[Problem]:
     for name in samples.meta:
         close = nearest_name(name, SIDE_NAMES["retrieved"], cutoff=_MISSPELT)
         if close and not tests.has_results:
-            misspelt.add(f'"{sanitize(name, _ID_SHOWN)}" in the samples: did you mean "{close}"?')
+            misspelt.add(f'"{cut_name(name, _ID_SHOWN)}" in the samples: did you mean "{close}"?')
     fields = plural(misspelt.count, "field has a name", "fields have names")
     text = f"{fields} that karat does not know, like one that it does: not used."
     yield from problems(misspelt, "misspelt fields", text, serious=False)
@@ -56,7 +56,7 @@ def _empty_gold(tests: TestSet) -> list[Problem]:
     tally = Tally(EXAMPLES)
     for query, own in zip(tests.samples.ids, tests.by_query, strict=True):
         if not any(gold.grade > 0 for gold in own):
-            tally.add(f"{sanitize(query, _SHOWN)}{': every grade is 0 or less' if own else ''}")
+            tally.add(f"{cut_name(query, _SHOWN)}{': every grade is 0 or less' if own else ''}")
     if tally.count == len(tests):
         return problems(tally, "no gold", "No query has relevant gold: no metric is defined.", serious=True)
     text = (
@@ -76,7 +76,7 @@ def _same_queries(tests: TestSet) -> list[Problem]:
     same, different = Tally(EXAMPLES), Tally(EXAMPLES)
     groups = [list(rows) for _, rows in groupby(order, key=texts.__getitem__)]
     for rows in sorted(rows for rows in groups if len(rows) > 1):
-        names = ", ".join(sanitize(tests.samples.ids[row], _ID_SHOWN) for row in rows[:4])
+        names = ", ".join(cut_name(tests.samples.ids[row], _ID_SHOWN) for row in rows[:4])
         gold = {frozenset((gold.key, gold.grade) for gold in tests.by_query[row]) for row in rows}
         (same if len(gold) == 1 else different).add(f'{names}: "{sanitize(queries[rows[0]] or "", _SHOWN)}"')
     conflicts = plural(different.count, "query occurs", "queries occur")
@@ -102,7 +102,7 @@ def _similar_queries(tests: TestSet) -> list[Problem]:
     for (a, b), similarity in zip(pairs, alike, strict=True):
         gold = [{item.key for item in tests.by_query[row] if item.grade > 0} for row in (a, b)]
         if similarity >= NEAR_COPY.near and gold[0] != gold[1]:
-            ids = ", ".join(sanitize(tests.samples.ids[row], _ID_SHOWN) for row in (a, b))
+            ids = ", ".join(cut_name(tests.samples.ids[row], _ID_SHOWN) for row in (a, b))
             tally.add(f'{ids}: "{sanitize(queries[a] or "", _SHOWN)}" and "{sanitize(queries[b] or "", _SHOWN)}"')
     count = plural(tally.count, "pair of queries is", "pairs of queries are")
     text = f"{count} nearly equal but with different gold: if they mean the same, the gold of one is incomplete."
@@ -134,7 +134,7 @@ def _same_items(tests: TestSet) -> list[Problem]:
         for gold in own:
             by_key.setdefault(gold.key, []).append(gold)
         for first, *others in (rows for rows in by_key.values() if len(rows) > 1):
-            where = f"{sanitize(first.query_id, _ID_SHOWN)}: {sanitize(first.name, _SHOWN)}"
+            where = f"{cut_name(first.query_id, _ID_SHOWN)}: {cut_label(first.name, _SHOWN)}"
             if any(gold.grade != first.grade for gold in others):
                 graded.add(f"{where}, grades {', '.join(f'{gold.grade:g}' for gold in (first, *others))}")
             else:

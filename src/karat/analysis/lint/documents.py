@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from karat._internal.display import plural, sanitize
+from karat._internal.display import cut_label, cut_name, plural, sanitize
 from karat._internal.overlap import Sketches, cut_pieces, passages
 from karat.analysis.diagnose.similar import NEAR_COPY, nearest
 from karat.analysis.lint.test_set import EXAMPLES, Chunk, GoldRow, Problem, TestSet, problems
@@ -59,13 +59,13 @@ class Documents:
         if name not in self.corpus:
             close = nearest_name(given, self.corpus.names()[:_MAX_NAMES])
             kind = "document" if gold.doc is not None else "id"
-            more = f', the nearest is "{sanitize(close, _SHOWN)}"' if close else ""
-            return f'no {kind} "{sanitize(given, _SHOWN)}"{more}'
+            more = f', the nearest is "{cut_name(close, _SHOWN)}"' if close else ""
+            return f'no {kind} "{cut_name(given, _SHOWN)}"{more}'
         text = self.corpus[name].text
         if gold.text and fold_space(gold.text) not in self.folded_text(name):
-            return f'its text is not in "{sanitize(name, _SHOWN)}"'
+            return f'its text is not in "{cut_name(name, _SHOWN)}"'
         if gold.end is not None and gold.end > len(text):
-            return f'it ends at character {gold.end:,}, but "{sanitize(name, _SHOWN)}" has {len(text):,}'
+            return f'it ends at character {gold.end:,}, but "{cut_name(name, _SHOWN)}" has {len(text):,}'
         return None
 
 
@@ -75,7 +75,7 @@ def check_corpus(tests: TestSet, documents: Documents) -> list[Problem]:
     different = {(gold.row, gold.key): gold for gold in reversed(tests.gold)}
     for gold in reversed(different.values()):
         if gold.grade > 0 and (why := documents.lacks(gold)) is not None:
-            tally.add(f"{sanitize(gold.query_id, _ID_SHOWN)}: {sanitize(gold.name, _SHOWN)}: {why}")
+            tally.add(f"{cut_name(gold.query_id, _ID_SHOWN)}: {cut_label(gold.name, _SHOWN)}: {why}")
     items, them = plural(tally.count, "gold item is", "gold items are"), "it" if tally.count == 1 else "them"
     text = f"{items} not in the corpus: no retriever can find {them}."
     return problems(tally, "not in the corpus", text, serious=True)
@@ -93,7 +93,7 @@ def check_ranges(tests: TestSet, documents: Documents | None) -> list[Problem]:
             if others:
                 more = "" if len(others) == 1 else f" and {len(others) - 1} more"
                 at = f"also at {others[0][0]:,} to {others[0][1]:,}{more}"
-                tally.add(f"{sanitize(gold.query_id, _ID_SHOWN)}: {sanitize(gold.name, _SHOWN)}, {at}")
+                tally.add(f"{cut_name(gold.query_id, _ID_SHOWN)}: {cut_label(gold.name, _SHOWN)}, {at}")
     ranges = plural(tally.count, "gold range has words that also occur", "gold ranges have words that also occur")
     text = (
         f"{ranges} elsewhere in the document, where they do not count: "
@@ -130,7 +130,7 @@ def check_leakage(tests: TestSet, documents: Documents | None) -> list[Problem]:
             size = sum(one.size for one in shared)
             if shared and size >= min(_MOST * len(asked), _HALF * len(text)):
                 words = _whole_words(asked, shared[0].start, shared[0].start + shared[0].size)
-                tally.add(f'{sanitize(gold.query_id, _ID_SHOWN)}: "{sanitize(words, _SHOWN)}"')
+                tally.add(f'{cut_name(gold.query_id, _ID_SHOWN)}: "{sanitize(words, _SHOWN)}"')
                 break
     queries = plural(tally.count, "query quotes", "queries quote")
     text = f"{queries} gold: any search for the same words finds it. Ask as a user would who has not read the answer."
@@ -185,8 +185,8 @@ def check_alternatives(
         if (gold.row, gold.name) not in seen:
             seen.add((gold.row, gold.name))
             how = "equal" if similarity == 1 else f"similarity {min(similarity, 0.99):.2f}"
-            pair = f"{sanitize(gold.name, _SHOWN)} and {sanitize(copy, _SHOWN)}"
-            tally.add(f"{sanitize(gold.query_id, _ID_SHOWN)}: {pair}, {how}")
+            pair = f"{cut_label(gold.name, _SHOWN)} and {cut_label(copy, _SHOWN)}"
+            tally.add(f"{cut_name(gold.query_id, _ID_SHOWN)}: {pair}, {how}")
     items = plural(tally.count, "gold item has a near copy that is", "gold items have near copies that are")
     text = f"{items} not gold: put both in one group, so that either counts."
     return problems(tally, "no alternatives", text, serious=False)

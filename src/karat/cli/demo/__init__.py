@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 
-from karat.cli import argument, command, program
-from karat.errors import BadArgument
+from karat._internal.output import check_outputs
+from karat._internal.writers import put
+from karat.cli import argument, command, program, say
+from karat.errors import BadArgument, KaratError
 
 
 @command(
@@ -15,6 +18,7 @@ from karat.errors import BadArgument
         "-o", "--output", metavar="FOLDER", default="karat-demo",
         help="the folder for the samples, both runs and the report",
     ),
+    argument("--force", action="store_true", help="replace files that were changed, too"),
     examples=[("karat demo", "writes the files into karat-demo"), ("karat demo -o example", "into another folder")],
 )  # fmt: skip
 def _demo(options: Namespace) -> None:
@@ -23,8 +27,15 @@ def _demo(options: Namespace) -> None:
     from karat.cli.demo import screen
 
     folder = Path(options.output)
-    print(screen.show(program(), folder))
     try:
-        screen.write(folder)
-    except OSError as error:
-        raise BadArgument(f"cannot write to {folder}: {error.strerror}", hint="-o FOLDER") from error
+        folder.mkdir(parents=True, exist_ok=True)
+        check_outputs({str(file): file for file in screen.files(folder)})
+        put(screen.show(program(), folder))
+        kept = screen.write(folder, force=options.force)
+    except (OSError, ValueError) as error:
+        if isinstance(error, KaratError):
+            raise
+        why = getattr(error, "strerror", None) or error
+        raise BadArgument(f"cannot write to {folder}: {why}", hint="-o FOLDER") from error
+    for file in kept:
+        say(f"Kept {file}: it was changed; --force replaces it", sys.stderr)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 from shlex import quote
+from shutil import copyfile
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -21,7 +23,7 @@ from karat._internal.display import (
     span,
     text_table,
 )
-from karat._internal.output import write_text
+from karat._internal.output import atomic_path, write_text
 from karat.analysis.compare import compare
 from karat.analysis.diagnose import diagnose
 from karat.analysis.diagnose.miss import Miss
@@ -74,9 +76,28 @@ def show(program: str = "karat", folder: Path = Path("karat-demo")) -> str:
     return "\n".join(lines)
 
 
-def write(folder: Path) -> None:
-    """Write the samples, both runs, and the report of the first compared with the second, into a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
+def files(folder: Path) -> list[Path]:
+    """The files of the demo in a folder: the samples, a run of each retriever, and the report."""
+    return [folder / name for name in ("samples.jsonl", *(f"{name}.parquet" for name in RETRIEVERS), "report.html")]
+
+
+def write(folder: Path, *, force: bool = False) -> list[Path]:
+    """Write the files; return those that are kept, because the user changed them."""
+    kept = []
+    with TemporaryDirectory(prefix="karat-") as place:
+        _make(Path(place))
+        for new, old in zip(files(Path(place)), files(folder), strict=True):
+            there = old.read_bytes() if old.exists() else b""
+            if there and there != new.read_bytes() and not force:
+                kept.append(old)
+            elif there != new.read_bytes():
+                with atomic_path(old) as path:
+                    copyfile(new, path)
+    return kept
+
+
+def _make(folder: Path) -> None:
+    """Write the files into an empty folder; the report compares the first run with the second."""
     found = runs()
     for name, run in found.items():
         run.save(folder / f"{name}.parquet")

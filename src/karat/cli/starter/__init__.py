@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from karat import __version__
 from karat._internal.display import bold, commands, paragraph, sanitize
-from karat._internal.output import write_text
+from karat._internal.output import check_outputs, write_text
+from karat._internal.writers import put
 from karat.cli import argument, command, program
 from karat.errors import BadArgument
 
@@ -89,12 +90,12 @@ def _installed() -> Distribution | None:
 )
 def _init(options: Namespace) -> None:
     for place, is_new in write_starter(options.folder).items():
-        print(f"  {'wrote' if is_new else 'kept '}  {place}{'' if is_new else '  (exists already)'}")
+        put(f"  {'wrote' if is_new else 'kept '}  {place}{'' if is_new else '  (exists already)'}")
     steps = [] if options.folder == "." else [(f"cd {quote(sanitize(options.folder))}", "")]
     steps += [(line.format(karat=program()), text) for line, text in NEXT]
     if command := requirement(_installed()).command:
         steps.append((command, "karat is not on PyPI yet: its wheel, from which CI installs it. Commit it"))
-    print("\n".join(["", bold("Next"), commands(steps), paragraph(_THEN, default=80)]))
+    put("\n".join(["", bold("Next"), commands(steps), paragraph(_THEN, default=80)]))
 
 
 def write_starter(folder: str | PathLike[str] = ".") -> dict[str, bool]:
@@ -102,7 +103,7 @@ def write_starter(folder: str | PathLike[str] = ".") -> dict[str, bool]:
     written = {}
     texts = {place: (_HERE / template).read_text("utf-8") for place, template in FILES.items()}
     texts[REQUIREMENTS] = _REQUIREMENTS.format(karat=requirement(_installed()).line)
-    for place, text in texts.items():
+    for place in texts:
         target = Path(folder) / place
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -111,6 +112,8 @@ def write_starter(folder: str | PathLike[str] = ".") -> dict[str, bool]:
             raise BadArgument(f"cannot write {target}: {target.parent} is not a folder") from None
         except (OSError, ValueError) as error:
             raise BadArgument(f"cannot write {target}: {getattr(error, 'strerror', None) or error}") from error
-        if written[place]:
-            write_text(target, text)
+    new = {place: Path(folder) / place for place, is_new in written.items() if is_new}
+    check_outputs(new)
+    for place, target in new.items():
+        write_text(target, texts[place])
     return written

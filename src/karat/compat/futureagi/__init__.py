@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from karat._internal.display import html_table
+from karat._internal.writers import html_table
 from karat.compat.futureagi.inputs import Sample, read_contexts, read_cutoffs, read_rankings
 from karat.conventions import STANDARD, Convention, find_convention
 from karat.conventions.libraries import RAGAS_WITHOUT_LLM

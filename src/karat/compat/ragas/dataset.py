@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from karat._internal.arrays import mean_defined
-from karat._internal.display import html_table, plural
-from karat._internal.output import write_text
+from karat._internal.display import plural
+from karat._internal.output import escape_json, write_text
+from karat._internal.writers import html_table
 from karat.errors import InputError, unknown
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ class EvaluationDataset(UserList[SingleTurnSample]):
         """Write a JSONL file."""
         import json
 
-        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in self.to_list()]
+        lines = [escape_json(json.dumps(row, ensure_ascii=False)) + "\n" for row in self.to_list()]
         write_text(path, "".join(lines))
 
     def to_list(self) -> list[dict[str, Any]]:

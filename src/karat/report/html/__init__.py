@@ -9,7 +9,7 @@ from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path, PurePath
 
-from karat._internal.display import plural, sanitize
+from karat._internal.display import cut_name, plural
 from karat.analysis.compare import Comparison
 from karat.analysis.diagnose import Diagnosis
 from karat.errors import BadArgument
@@ -32,12 +32,13 @@ def report(
 
     A baseline with other queries, gold or settings is refused; `allow_mismatch` compares the shared queries.
     """
-    from karat._internal.output import write_text
+    from karat._internal.output import check_outputs, write_text
     from karat.analysis.compare import compare
     from karat.analysis.diagnose import diagnose
 
     if Path(path).suffix == ".parquet":
         raise BadArgument("a report is an HTML page; this file would replace a run", got=str(path), hint="report.html")
+    check_outputs({"": path}, [run.file, None if isinstance(baseline, Run) else baseline])
     comparison = None
     if baseline is not None:
         name = "baseline" if isinstance(baseline, Run) else Path(baseline).stem
@@ -76,7 +77,7 @@ def _head(run: Run) -> str:
         h("meta", name="viewport", content="width=device-width, initial-scale=1"),
         h("meta", name="color-scheme", content="light dark"),
         h("link", rel="icon", href="data:,"),
-        h("title", f"{sanitize(_title(run), 80)} · karat"),
+        h("title", f"{cut_name(_title(run), 80)} · karat"),
     ]
     return f"<head>{''.join(map(write, about))}<style>{_own('style.css')}</style></head>"
 

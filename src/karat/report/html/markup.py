@@ -6,9 +6,10 @@ its script builds the same elements on demand. Neither lets text through as mark
 
 from __future__ import annotations
 
-import re
-from html import escape
 from typing import Any, NamedTuple, TypeAlias
+
+from karat._internal.output import escape_json
+from karat._internal.writers import html_text, visible
 
 Child: TypeAlias = "str | Element"
 
@@ -16,14 +17,6 @@ _PLAIN: dict[str, str] = {}
 _VOID = frozenset(("meta", "link", "input"))
 _POOLED = 12
 """Texts of at least this length are stored once, and referred to by their number."""
-_TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-_UNSEEN = {
-    **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\t\n"},
-    0x7F: "\u2421",
-    **dict.fromkeys(range(0x80, 0xA0), "\ufffd"),
-    **dict.fromkeys(map(ord, _TURNING), "\ufffd"),
-}
-_HALVES = re.compile("[\ud800-\udfff]")
 
 
 class Element(NamedTuple):
@@ -47,23 +40,13 @@ def data(text: str, tag: str = "bdi") -> Element:
     return h(tag, text)
 
 
-def visible(text: str) -> str:
-    """The text with its control characters replaced by visible ones.
-
-    Direction marks are replaced as well: an unbalanced one would reach beyond the element that isolates the text.
-    """
-    if text.isprintable():
-        return text
-    return _HALVES.sub("\ufffd", text.replace("\r\n", "\n").translate(_UNSEEN))
-
-
 def write(child: Child) -> str:
     """The tree as HTML."""
     if isinstance(child, str):
-        return escape(visible(child), quote=False)
+        return html_text(child, quote=False)
     name, *classes = child.tag.split(".")
     attributes = {"class": " ".join(classes), **child.attributes} if classes else child.attributes
-    given = "".join(f' {key}="{escape(visible(value))}"' for key, value in attributes.items())
+    given = "".join(f' {key}="{html_text(value)}"' for key, value in attributes.items())
     if name in _VOID:
         return f"<{name}{given}>"
     return f"<{name}{given}>{''.join(map(write, child.inside))}</{name}>"
@@ -89,7 +72,7 @@ def block(value: Any, name: str) -> str:
     """A block of JSON for a script, which nothing inside can close."""
     import msgspec
 
-    text = msgspec.json.encode(value).decode()
+    text = escape_json(msgspec.json.encode(value).decode())
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return f'<script type="application/json" id="{name}">{text}</script>'

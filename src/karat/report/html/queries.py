@@ -10,7 +10,8 @@ import numpy as np
 
 from karat._internal.arrays import Floats
 from karat._internal.display import number, plural, signed
-from karat.report.html.markup import Child, Element, Pool, data, h, pack, visible
+from karat._internal.writers import visible
+from karat.report.html.markup import Child, Element, Pool, data, h, pack
 from karat.report.html.scores import headline
 from karat.report.marks import gold_ranges, marked, stored_text
 from karat.run import Run

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, repeat
-from math import isinf, nan
+from math import nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +33,8 @@ from karat.samples.rankings.score_order import (
 _WORTH_A_THREAD = 1 << 21
 """The number of scores from which sorting in a second thread pays."""
 _NOT_FOUND = repeat(nan)
+_NOT_PACKED = (struct.error, TypeError, OverflowError)
+_TRUTH = {bool, np.bool_}
 
 Scored = Mapping[Any, float]
 
@@ -62,7 +64,7 @@ class Dicts:
     @property
     def infinite(self) -> int:
         """The number of infinite scores."""
-        return 0 if self._finite else sum(map(isinf, chain.from_iterable(own.values() for own in self.dicts)))
+        return 0 if self._finite else sum(int(np.isinf(self.scores(query)).sum()) for query in range(len(self)))
 
     def __len__(self) -> int:
         return len(self.dicts)
@@ -82,7 +84,7 @@ class Dicts:
 
     def sorted_scores(self, c: Convention) -> Iterator[Sequence[float]]:
         """The scores of each query, best first."""
-        return (sorted(scored.values(), reverse=True) for scored in self.dicts)
+        return (np.sort(self.scores(query))[::-1].tolist() for query in range(len(self)))
 
     def each(self, field: Field, c: Convention) -> Iterator[list[str]]:
         """The items of each query, best first."""
@@ -115,24 +117,42 @@ class Dicts:
         own: list[float] = []
         begin = keys.start[first : last + 1].tolist()
         size, pack = -1, struct.Struct("").pack
-        try:
+        with np.errstate(over="ignore"):  # a score that is too large for single precision is infinite
             for i, scored in enumerate(self.dicts[first:last]):
                 if len(scored) != size:
                     size = len(scored)
                     pack = _packer(letter, size)
-                packed.append(pack(*scored.values()))
+                try:
+                    packed.append(pack(*scored.values()))
+                except _NOT_PACKED:
+                    packed.append(self.scores(first + i).astype(kind).tobytes())
                 own.extend(map(scored.get, keys.key[begin[i] : begin[i + 1]], _NOT_FOUND))
-        except (struct.error, AttributeError, TypeError, OverflowError) as error:
-            raise bad_number(self.dicts[first:last], self.ids[first:last], "score") from error
-        flat = np.frombuffer(bytearray().join(packed), kind)
-        if not np.isfinite(flat).all():
-            if np.isnan(flat).any():
-                raise bad_number(self.dicts[first:last], self.ids[first:last], "score")
-            self._finite = False
-        scores = np.frombuffer(bytearray(_packer(letter, len(own))(*own)), kind)
-        if keys.numbers:
-            self._try_numbers(scores, keys, begin[0])
+            flat = np.frombuffer(bytearray().join(packed), kind)
+            self._check(flat, first, last)
+            scores = np.array(own, float).astype(kind)
+            if keys.numbers:
+                self._try_numbers(scores, keys, begin[0])
         return _Block(first, as_rows(flat, depth[first:last]), scores)
+
+    def scores(self, query: int) -> Floats:
+        """The scores of one ranking, as given; refuses what is not a number."""
+        values = self.dicts[query].values()
+        try:
+            flat = np.frombuffer(_packer("d", len(values))(*values))
+        except _NOT_PACKED as error:
+            raise bad_number(self.dicts[query : query + 1], self.ids[query : query + 1], "score") from error
+        self._check(flat, query, query + 1)
+        return flat
+
+    def _check(self, scores: ScoreArray, first: int, last: int) -> None:
+        """Refuse NaN and truth values among the scores of some rankings. Only 0 and 1 can be truth values."""
+        if not np.isfinite(scores).all():
+            self._finite = False
+        truth = (scores == scores.astype(bool)).any() and not _TRUTH.isdisjoint(
+            map(type, chain.from_iterable(own.values() for own in self.dicts[first:last]))
+        )
+        if truth or (self._finite is False and np.isnan(scores).any()):
+            raise bad_number(self.dicts[first:last], self.ids[first:last], "score")
 
     def _try_numbers(self, own: ScoreArray, keys: Keys, begin: int) -> None:
         """Look the keys up again as integers."""
@@ -157,8 +177,7 @@ class Dicts:
 
     def _items(self, query: int) -> tuple[list[str], Floats]:
         """The ids and scores of one ranking, as given."""
-        scored = self.dicts[query]
-        return [as_id(item) for item in scored], np.fromiter(scored.values(), float, len(scored))
+        return [as_id(item) for item in self.dicts[query]], self.scores(query)
 
 
 @lru_cache(maxsize=1024)

@@ -12,14 +12,10 @@ from typing import Any
 import numpy as np
 
 from karat.conventions import Convention
-from karat.errors import InputError
 from karat.samples.columns import Field, Found, Keys, RepeatedKey
-from karat.samples.keys import as_id, by_id, check_items, number_of, without_copies
+from karat.samples.keys import as_id, number_of, without_copies
 from karat.samples.notes import Note
 from karat.samples.rankings.score_order import order
-
-_NULL = -1
-"""The gold number of a null, to notice it among the matches."""
 
 
 class Lists:
@@ -89,23 +85,16 @@ class Lists:
         place: list[int] = []
         gold: list[int] = []
         found: list[int] = []
-        try:
-            for ranking, (begin, end) in zip(lists, pairwise(bounds), strict=True):
-                known: dict[Any, int] = dict(zip(key[begin:end], range(begin, end)))  # noqa: B905
-                if len(known) < end - begin:
-                    raise RepeatedKey
-                known[None] = _NULL
-                if keys.numbers:
-                    known |= {n: g for k, g in known.items() if k and (n := number_of(k)) is not None}
-                here = list(compress(places, map(known.__contains__, ranking)))
-                place += here
-                gold += [known[ranking[i]] for i in here]
-                found.append(len(here))
-        except TypeError:  # an item that is not hashable
-            gold.append(_NULL)
-        if _NULL in gold:
-            check_items(lists, by_id(self.ids), "retrieved")
-            raise InputError("an item of retrieved is neither a string nor a number")
+        for ranking, (begin, end) in zip(lists, pairwise(bounds), strict=True):
+            known: dict[Any, int] = dict(zip(key[begin:end], range(begin, end)))  # noqa: B905
+            if len(known) < end - begin:
+                raise RepeatedKey
+            if keys.numbers:
+                known |= {n: g for k, g in known.items() if (n := number_of(k)) is not None}
+            here = list(compress(places, map(known.__contains__, ranking)))
+            place += here
+            gold += [known[ranking[i]] for i in here]
+            found.append(len(here))
         query = np.repeat(np.arange(len(lists)), found)
         rank = np.fromiter(place, np.int64, len(place)) + 1
         return Found(query, rank, np.fromiter(gold, np.int64, len(gold)), depth)

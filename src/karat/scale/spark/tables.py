@@ -207,6 +207,7 @@ def session(master: str, **settings: str) -> SparkSession:
     if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
         raise Unavailable("Spark needs Java 17 or newer, and none was found", hint="export JAVA_HOME=/path/to/jdk")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYTHONSAFEPATH", "1")  # no worker imports a file of the current folder
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.master(master).appName("karat").config("spark.ui.showConsoleProgress", "false")
