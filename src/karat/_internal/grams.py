@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, islice
+from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +14,40 @@ _SIZE = 8
 """The length of a gram. A shorter text is searched without the index."""
 _LOOKED_UP = 1_000
 """Characters of a text of which grams are looked up: enough to find a rare one."""
+_PLAIN, _FEW, _SHORT = 50, 100, 100_000
+"""The number of searches after which an index pays, unless the texts are few and short together."""
 _MULTIPLIER = np.uint32(0x9E3779B1)
 
 
 class Grams:
-    """An index of texts: the places of every gram, by its hash. It takes 8 bytes per character."""
+    """Texts in which many others are searched: from some searches on by an index of 8 bytes per character."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = texts
+        self._searches = 0
+        self._small = len(texts) <= _FEW and sum(map(len, texts)) <= _SHORT
+
+    def holders(self, wanted: str) -> list[int]:
+        """The numbers of the texts that contain a text, ascending; the empty text is in none."""
+        self._searches += 1
+        if self._small or self._searches <= _PLAIN:
+            return [n for n, text in enumerate(self._texts) if wanted and wanted in text]
+        return self._index.holders(wanted)
+
+    def places(self, wanted: str) -> Iterator[int]:
+        """The places at which a text occurs in the first of the texts, ascending."""
+        self._searches += 1
+        if self._small or self._searches <= _PLAIN:
+            return find_all(self._texts[0], wanted)
+        return self._index.places(wanted)
+
+    @cached_property
+    def _index(self) -> _Index:
+        return _Index(self._texts)
+
+
+class _Index:
+    """The places of every gram of some texts, by its hash."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._text = "\n".join(texts)
@@ -52,12 +82,8 @@ class Grams:
         return found
 
 
-def find_all(text: str, wanted: str, most: int | None = None) -> Iterator[int]:
+def find_all(text: str, wanted: str) -> Iterator[int]:
     """Every place at which a text occurs in another, ascending; the empty text occurs nowhere."""
-    return islice(_find_all(text, wanted), most)
-
-
-def _find_all(text: str, wanted: str) -> Iterator[int]:
     at = text.find(wanted) if wanted else -1
     while at >= 0:
         yield at

@@ -8,6 +8,8 @@ from itertools import islice
 from typing import NamedTuple
 from zlib import crc32
 
+from karat._internal.grams import find_all
+
 _SEED, _SHORTEST = 20, 4
 _MIN_GAIN = 0.05
 """The share of a text that several others together must cover more than one alone."""
@@ -94,10 +96,10 @@ def cut_pieces(text: str, other: str, by: int = 0) -> Iterator[Piece]:
     size = min(_PIECE, len(text), len(other))
     if not size:
         return
-    for at in islice(_every(other, text[:size]), _MAX_PLACES):
+    for at in islice(find_all(other, text[:size]), _MAX_PLACES):
         if text.startswith(other[at:]):
             yield Piece(0, len(other) - at, by)
-    for at in islice(_every(text, other[:size]), _MAX_PLACES):
+    for at in islice(find_all(text, other[:size]), _MAX_PLACES):
         piece = text[at : at + len(other)]
         if other.startswith(piece):
             yield Piece(at, at + len(piece), by)
@@ -108,7 +110,7 @@ def longest_end(left: str, right: str, least: int) -> int:
     left = left[max(len(left) - len(right), 0) :]
     if len(left) < least or len(right) < least:
         return 0
-    for number, at in enumerate(_every(left, right[:least])):
+    for number, at in enumerate(find_all(left, right[:least])):
         if right.startswith(left[at:]):
             return len(left) - at
         if number == _MAX_PLACES:
@@ -131,14 +133,6 @@ def _longest_border(left: str, right: str) -> int:
             size = back[size - 1]
         size += char == right[size]
     return size
-
-
-def _every(text: str, words: str) -> Iterator[int]:
-    """Every place of words in a text."""
-    at = text.find(words)
-    while at >= 0:
-        yield at
-        at = text.find(words, at + 1)
 
 
 def consecutive(pieces: Iterable[Piece]) -> list[Piece]:

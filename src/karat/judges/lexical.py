@@ -45,8 +45,6 @@ _STOP_WORDS = frozenset((
 _ENDINGS = (
     "ational", "ation", "ments", "ment", "ness", "ings", "ing", "ied", "ies", "ers", "ed", "er", "es", "ly", "s",
 )  # fmt: skip
-_MANY, _LARGE = 50, 100_000
-"""Contexts, and characters of contexts, from which an index is faster than a search."""
 _STEM = 4
 """The minimum length of a stem."""
 
@@ -63,22 +61,13 @@ class _Context(NamedTuple):
     """A retrieved text, as claims are compared with it."""
 
     folded: str
-    words: frozenset[str]
-    """The words of the folded text, with their punctuation."""
-    sentences: frozenset[str]
-    """The folded sentences."""
+    sentences: list[str]
     statements: list[_Statement]
 
     @classmethod
     def of(cls, text: str) -> _Context:
-        folded, parts = _folded(text), sentences(text)
-        return cls(folded, frozenset(folded.split()), frozenset(map(_folded, parts)), list(_statements(parts)))
-
-    def contains(self, passage: str) -> bool:
-        """True if a folded text occurs in this one; it is searched only if all words inside it occur."""
-        if passage in self.sentences:
-            return True
-        return self.words.issuperset(passage.split()[1:-1]) and passage in self.folded
+        parts = sentences(text)
+        return cls(_folded(text), parts, list(_statements(parts)))
 
 
 class _Best(NamedTuple):
@@ -149,6 +138,7 @@ class Words:
     def __init__(self, contexts: Sequence[str], threshold: float = THRESHOLD) -> None:
         self._threshold = threshold
         self._contexts = list(map(_Context.of, contexts))
+        self._texts = Grams([own.folded for own in self._contexts])
         self._index = {negated: _Index(self._contexts, negated=negated) for negated in (False, True)}
         self._frequency = Counter(
             word for own in self._contexts for word in frozenset().union(*(one.words for one in own.statements))
@@ -156,7 +146,8 @@ class Words:
 
     def support(self, claim: str) -> Support:
         """The contexts that state the claim; if none does alone, those that do together."""
-        verbatim = self._verbatim(_folded(claim))
+        whole = _folded(claim)
+        verbatim = {*self._texts.holders(whole), *self._sentences.get(whole, ())}
         if verbatim:  # also a passage of many sentences, which is more than one statement
             return Support(frozenset(verbatim), why="word for word")
         wanted = _statement(claim)
@@ -170,24 +161,13 @@ class Words:
         rows[best.place] = best.row
         return self._together(index, wanted, weights, rows)
 
-    def _verbatim(self, claim: str) -> list[int]:
-        """The contexts that contain a folded claim; many or long ones are searched by an index."""
-        if self._grams is None:
-            return [n for n, own in enumerate(self._contexts) if claim and own.contains(claim)]
-        return sorted({*self._grams.holders(claim), *self._sentences.get(claim, ())})
-
-    @cached_property
-    def _grams(self) -> Grams | None:
-        texts = [own.folded for own in self._contexts]
-        return Grams(texts) if len(texts) > _MANY or sum(map(len, texts)) > _LARGE else None
-
     @cached_property
     def _sentences(self) -> dict[str, list[int]]:
-        """The contexts that have a folded sentence."""
+        """The contexts that have a sentence, by its folded form: normalization may change the ends of a sentence."""
         found: dict[str, list[int]] = {}
         for n, own in enumerate(self._contexts):
             for sentence in own.sentences:
-                found.setdefault(sentence, []).append(n)
+                found.setdefault(_folded(sentence), []).append(n)
         return found
 
     def _together(self, index: _Index, wanted: _Statement, weights: Mapping[str, float], rows: Ints) -> Support:

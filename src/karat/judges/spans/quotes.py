@@ -37,6 +37,10 @@ class Quote:
         self._tail = _longest_first(self.text[-self.min_shared :])
         self._max_inside = 2 * len(self.text)
 
+    def ends(self) -> tuple[str, str]:
+        """The begin and the end of the quote: a chunk that is cut off inside it has one of them."""
+        return self.text[: self.min_shared], self.text[-self.min_shared :]
+
     def candidates(self, chunks: Sequence[str], characters: CharacterFilter) -> list[int]:
         """The numbers of the chunks that may share text with the quote.
 
