@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,7 +15,7 @@ from karat._internal.parquet import Damaged, check_parquet, check_parquet_file
 from karat.errors import InputError, first_line
 from karat.samples.dialects import LONG, SIDE_NAMES, is_long, long_columns
 from karat.samples.long import has_records
-from karat.samples.sources import STANDARD_INPUT, Source, find_source
+from karat.samples.sources import STANDARD_INPUT, Source, find_source, open_unpacked
 from karat.samples.trec import looks_like_trec, read_trec
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def read_errors(source: Source, content: str | bytes | None = None, *, brief: bo
     try:
         with panics_as_errors(hold=brief):
             yield
-    except (pl.exceptions.PolarsError, OSError, UnicodeError, Damaged) as error:
+    except (pl.exceptions.PolarsError, OSError, EOFError, zlib.error, UnicodeError, Damaged) as error:
         if isinstance(error, InputError):
             raise
         if not source.is_table and "utf" in str(error).lower() and (found := _not_utf8(source, content)) is not None:
@@ -144,8 +144,10 @@ def _check_columns(source: Source, columns: Sequence[str]) -> None:
             raise InputError(f'{file}: column "{name}" is {mine}, but {theirs} in {source.files[0]}')
 
 
-_HEAD = 1000
-"""The number of lines searched for the first that is not blank, which decides the format."""
+_HEAD = 1 << 16
+"""The bytes of the first line that is not blank, which decides the format; it may be larger than memory."""
+_HEAD_LINES = 1000
+"""The number of lines searched for it, where only Polars can unpack them."""
 
 
 class Rows(NamedTuple):
@@ -182,8 +184,7 @@ def read_files(source: Source, side: str | None = None, *, skip_bad_rows: bool =
 def form_of(source: Source, content: str | bytes) -> tuple[str, str]:
     """The format of a text file, "rows", "json", "table" or "trec", by its ending or first line; and that line."""
     with read_errors(source, content):
-        head = _head(source, content)
-    begin = next((line.lstrip("\ufeff").strip() for line in head if line.strip()), "")
+        begin = _first_line(source, content).lstrip("\ufeff").strip()
     _refuse_nulls([begin], source, content)
     if source.kind == ".jsonl" or (source.kind != ".json" and begin.startswith("{")):
         return "rows", begin
@@ -192,13 +193,19 @@ def form_of(source: Source, content: str | bytes) -> tuple[str, str]:
     return ("table" if source.kind == ".tsv" and not looks_like_trec(begin) else "trec"), begin
 
 
-def _head(source: Source, content: str | bytes) -> Sequence[str]:
+def _first_line(source: Source, content: str | bytes) -> str:
+    """The first line that is not blank, or its begin if it is long."""
     import polars as pl
 
-    if isinstance(content, str) and not (source.compressed or source.remote):
-        with Path(content).open(encoding="utf-8", errors="replace", newline="\n") as file:
-            return list(islice(file, _HEAD))
-    return pl.read_lines(content, n_rows=_HEAD, glob=False)["line"].to_list()
+    stream = None if isinstance(content, bytes) or source.remote else open_unpacked(content)
+    if stream is None:
+        head = pl.read_lines(content, n_rows=_HEAD_LINES, glob=False)["line"]
+        return next(filter(str.strip, head), "")
+    begin = b""
+    with stream as file:
+        while len(begin) < _HEAD and (block := file.read(_HEAD)):
+            begin = (begin + block).lstrip()
+    return begin.partition(b"\n")[0].decode(errors="replace")
 
 
 def _read_text(source: Source, content: str | bytes, side: str | None, *, skip_bad_rows: bool) -> Any:
