@@ -217,14 +217,24 @@ def _cached(judge: ModelJudge | None) -> list[str]:
         return []
     from karat.llm.cache import cache_path
 
-    if not judge.calls.cache or judge.calls.cache is True or judge.engine.warning:
+    cache = DEFAULT_CACHE if judge.calls.cache is True else judge.calls.cache
+    if not cache or judge.engine.warning:
         return [judge.engine.warning or "The answers of the model are not cached"]
-    return [f"The answers of the model are cached in {cache_path(judge.calls.cache)}: they are not paid for again"]
+    return [f"The answers of the model are cached in {cache_path(cache)}: they are not paid for again"]
+
+
+def _is_file(value: str | PathLike[str]) -> bool:
+    from pathlib import Path
+
+    try:
+        return Path(value).is_file()
+    except (OSError, ValueError):  # a text that is no path
+        return False
 
 
 def _inputs(options: Namespace, judge: Judge) -> list[str | PathLike[str] | None]:
     """Every file that an evaluation reads, the cache among them."""
-    settings = [value for value in judge.settings.values() if isinstance(value, str | PathLike)]
+    settings = [value for value in judge.settings.values() if isinstance(value, str | PathLike) and _is_file(value)]
     tokens = (options.tokens or "").rpartition(":")[0]
     given = [options.file, options.gold, *options.imports, tokens, options.prices, *settings]
     if judge.model is None:
