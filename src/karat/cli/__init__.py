@@ -178,8 +178,14 @@ _COLOR = argument(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; 2 if the input is not usable, 3 if too few queries were judged."""
-    with clean_exit():
-        return _main(arguments)
+    with clean_exit() as signals:
+        try:
+            return _main(arguments)
+        except Exception:
+            if not signals:
+                raise
+    put("karat: interrupted", sys.stderr)  # which became another error, as in an import of native code
+    return 128 + signals[0]
 
 
 def _main(arguments: Sequence[str] | None) -> int:
