@@ -73,7 +73,7 @@ def test_items_inside_a_ranking_are_checked(judge, item):
 @pytest.mark.parametrize("judge", ["ids", "text"])
 @pytest.mark.parametrize("item", [True, None, 1.5, ["d"], {"id": "d"}], ids=shorten)
 def test_items_of_many_strings_are_checked(judge, item):
-    many = [[f"d{i}" for i in range(5000)] for _ in range(30)]
+    many: list[list[object]] = [[f"d{i}" for i in range(5000)] for _ in range(30)]
     many[17][40] = item
     with pytest.raises(karat.InputError, match='query "18": item 41 of retrieved is'):
         karat.evaluate(retrieved=many, gold=[["1"]] * 30, metrics="rr", judge=judge)

@@ -76,7 +76,7 @@ def rankings_of(
     field = "retrieved" if texts is None else "retrieved_ids"
     lists = _lists(column, where, field)
     later = texts is None and sum(map(len, lists)) > _FEW and have_short_strings(lists)
-    types = {str} if later else item_types(lists)
+    types: set[type] = {str} if later else item_types(lists)
     if texts is not None:
         _check_types(types, lists, where, field)
         return Lists({"id": lists, "text": _texts(lists, texts, where, "retrieved")}, ids)
