@@ -222,14 +222,20 @@ def test_parquet_that_claims_more_than_it_holds_is_refused(parquet):
     assert refused > len(footer)
 
 
-def test_columns_nested_too_deeply_are_refused():
-    file = BytesIO()
-    value: object = 1
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_columns_nested_too_deeply_are_refused(ending, tmp_path):
+    """Thousands of levels overflow the stack of native code."""
+    value: object = "a"
     for _ in range(70):
         value = [value]
-    pl.DataFrame({"a": [value]}).write_parquet(file)
-    with pytest.raises(Damaged, match="nested more than 64 levels"):
-        check_parquet(file.getvalue())
+    frame = pl.DataFrame({"query": ["q"], "retrieved": [["a"]], "gold": [["a"]], "deep": [value]})
+    path = tmp_path / f"deep.{ending}"
+    frame.write_parquet(path) if ending == "parquet" else frame.write_ipc(path)
+    result = command("eval", path, "rr")
+    assert result.code == 2
+    assert "nested more than 64 levels deep" in " ".join(result.err.split())
+    frame.drop("deep").write_parquet(path) if ending == "parquet" else frame.drop("deep").write_ipc(path)
+    assert command("eval", path, "rr").code == 0
 
 
 def test_panics_of_polars_are_sentences_without_traces(tmp_path, capfd):

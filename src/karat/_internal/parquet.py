@@ -24,7 +24,7 @@ _LARGEST_FOOTER = 2**22
 """Larger footers, of files with thousands of row groups, would take seconds to check. No run file has one."""
 _LARGEST_FILE = 2**28
 """The page headers of larger files are not checked: they are all over the file."""
-_DEEPEST = 64
+DEEPEST = 64
 """Levels of nesting in the schema; code that reads one level per call runs out of stack."""
 _ENDING, _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _STRUCT = 0, 1, 2, 3, 7, 8, 12
 _INTEGERS, _LISTS = (4, 5, 6), (9, 10)
@@ -112,8 +112,8 @@ def _check_schema(elements: Sequence[Struct]) -> None:
     """Refuse a tree of columns that is too deep, or has other elements than it claims."""
     open_children: list[int] = []
     for element in elements:
-        if len(open_children) > _DEEPEST:
-            raise Damaged(f"its columns are nested more than {_DEEPEST} levels deep")
+        if len(open_children) > DEEPEST:
+            raise Damaged(f"its columns are nested more than {DEEPEST} levels deep")
         if open_children:
             open_children[-1] -= 1
         open_children.append(element.get(_CHILDREN, 0))
@@ -160,7 +160,7 @@ def _page_values(content: Bytes, first: int, last: int, meta: Struct) -> int:
 
 def _struct(content: Bytes, at: int, depth: int) -> tuple[Struct, int]:
     """A struct in Thrift's compact protocol: numbers and nested structs by field number; texts are skipped."""
-    if depth > _DEEPEST:
+    if depth > DEEPEST:
         raise Damaged("its footer is nested too deeply")
     found: Struct = {}
     number = 0

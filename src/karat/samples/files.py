@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from karat._internal.arrow import check_arrow, check_arrow_file
 from karat._internal.panics import panics_as_errors
 from karat._internal.parquet import Damaged, check_parquet, check_parquet_file
 from karat.errors import InputError, first_line
@@ -101,10 +102,12 @@ def _scan(source: Source) -> pl.LazyFrame:
     if source.remote:
         files = files[0]
     options: dict[str, Any] = {"glob": source.remote}
-    if source.kind == ".parquet":
-        for file in () if source.remote else source.files:
+    if source.is_table and not source.remote:
+        check = check_parquet_file if source.kind == ".parquet" else check_arrow_file
+        for file in source.files:
             with read_errors(source._replace(name=file)):
-                check_parquet_file(file)
+                check(file)
+    if source.kind == ".parquet":
         return pl.scan_parquet(files, hive_partitioning=source.hive, extra_columns="ignore", **options)
     if source.kind == ".arrow":
         return pl.scan_ipc(files, hive_partitioning=source.hive, **options)
@@ -236,6 +239,7 @@ def _read_pipe(source: Source, *, skip_bad_rows: bool) -> Any:
             check_parquet(content)
             return pl.read_parquet(content)
         if source.kind == ".arrow":
+            check_arrow(content)
             return pl.read_ipc(content)
         if source.kind in (".csv", ".tsv"):
             separator = "\t" if source.kind == ".tsv" else ","
