@@ -164,7 +164,7 @@ def many_gold(text: str) -> list[Sample]:
 
 def many_of_both(text: str) -> list[Sample]:
     """One query with as many gold items as chunks, of which every second one is found: 100 of each to 10,000."""
-    lines = [f"{number} {text[at : at + _LINE]}" for number, at in enumerate(range(0, len(text), 100))]
+    lines = [f"{n} {text[at : at + _LINE]} ends line {n}" for n, at in enumerate(range(0, len(text), 100))]
     gold = [line if number % 2 else f"else {line}" for number, line in enumerate(lines)]
     return [{"query": lines[0], "retrieved": lines, "gold": gold, "answer": " ".join(gold), "response": gold[0]}]
 
@@ -244,15 +244,20 @@ def operations() -> Iterator[Operation]:
         for name, use in USES.items():
             yield Operation(f"{name}, {judge}", partial(_use, use, judge))
     yield Operation("lint", lambda samples, _: lambda: str(karat.lint(samples)))
-    yield Operation("lint(corpus)", lambda samples, text: lambda: str(karat.lint(samples, corpus={"d": text})))
+    yield Operation("lint(corpus)", lambda samples, _: lambda: str(karat.lint(samples, corpus=_corpus(samples))))
 
 
 def _judge(maker: Callable[..., Any], samples: list[Sample], _: str, **settings: Any) -> Callable[[], object]:
     return partial(_evaluate, samples, maker(**settings))
 
 
-def _judge_in_corpus(maker: Callable[..., Any], samples: list[Sample], text: str) -> Callable[[], object]:
-    return partial(_evaluate, samples, maker(corpus={"d": text, "e": "x"}))
+def _judge_in_corpus(maker: Callable[..., Any], samples: list[Sample], _: str) -> Callable[[], object]:
+    return partial(_evaluate, samples, maker(corpus=_corpus(samples)))
+
+
+def _corpus(samples: list[Sample]) -> dict[str, str]:
+    """Two documents: one with all gold texts, one with everything that was retrieved."""
+    return {side: "\n".join(text for sample in samples for text in sample[side]) for side in ("gold", "retrieved")}
 
 
 def _evaluate(samples: list[Sample], judge: Any) -> object:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 
@@ -44,6 +44,20 @@ class Grams:
     @cached_property
     def _index(self) -> _Index:
         return _Index(self._texts)
+
+
+def sharing(
+    wholes: Sequence[str], pieces: Sequence[Iterable[str]], texts: Sequence[str], forms: Sequence[Iterable[str]]
+) -> list[set[int]]:
+    """For each whole, the numbers of the texts that contain one of its pieces, or of which it contains a form."""
+    searched = Grams(texts)
+    found = [{number for piece in own for number in searched.holders(piece)} for own in pieces]
+    searched = Grams(wholes)
+    for number, own in enumerate(forms):
+        for form in own:
+            for whole in searched.holders(form):
+                found[whole].add(number)
+    return found
 
 
 class _Index:

@@ -189,7 +189,7 @@ def _value(content: Bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
         return None, _inside(content, at + (8 if kind == _DOUBLE else 1))
     if kind not in _LISTS:
         raise Damaged("its footer or a page header is malformed")
-    if depth > _DEEPEST:
+    if depth > DEEPEST:
         raise Damaged("its footer is nested too deeply")
     size, kind = content[at] >> 4, content[at] & 15
     at += 1

@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 
 from karat._internal.display import percent
 from karat._internal.grammar import write_call
-from karat._internal.grams import Grams
+from karat._internal.grams import sharing
 from karat._internal.progress import track
 from karat.conventions import Convention
 from karat.errors import BadArgument, unknown
@@ -157,14 +157,10 @@ class Contains(Judge):
         """
         if len(gold) * len(chunks) <= _FEW_PAIRS:
             return None
-        folded = Grams(list(map(fold, chunks)))
-        found = [{place + 1 for place in folded.holders(fold(text))} for text in gold]
-        folded = Grams(list(map(fold, gold)))
-        for rank in range(1, len(chunks) + 1) if self.direction != "gold_in_chunk" else ():
-            for form in forms(rank):
-                for number in folded.holders(fold(form)):
-                    found[number].add(rank)
-        return found
+        wholes = list(map(fold, gold))
+        inside = [list(map(fold, forms(rank + 1))) for rank in range(len(chunks))]
+        found = sharing(wholes, [[text] for text in wholes], list(map(fold, chunks)), inside)
+        return [{place + 1 for place in own} for own in found]
 
     def _holders(self, gold: str, chunks: Sequence[str], characters: CharacterFilter) -> list[int]:
         """The ranks of the chunks that may contain the gold."""

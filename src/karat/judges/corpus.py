@@ -38,12 +38,8 @@ class Document:
 
     def places(self, wanted: str) -> list[Place]:
         """The places at which a text occurs, as start and end; only if there are none, those with other white space."""
-        exact = (
-            [(start, start + len(wanted)) for start in islice(self._plain.places(wanted), _MAX_PLACES)]
-            if wanted.strip()
-            else []
-        )
-        return exact or self._folded_places(wanted)
+        found = islice(self._plain.places(wanted), _MAX_PLACES) if wanted.strip() else ()
+        return [(start, start + len(wanted)) for start in found] or self._folded_places(wanted)
 
     def every_place(self, wanted: str) -> list[Place]:
         """The places at which a text occurs, with the same or with other white space."""
@@ -55,6 +51,10 @@ class Document:
             if (at := bisect_right(ends, start)) == len(found) or found[at][0] >= end
         ]
         return sorted([*found, *others])
+
+    def contains(self, wanted: str) -> bool:
+        """True if a text occurs; white space may differ."""
+        return next(self._folded.places(fold_space(wanted)), None) is not None
 
     def _folded_places(self, wanted: str) -> list[Place]:
         folded = fold_space(wanted)

@@ -71,7 +71,7 @@ class _Context(NamedTuple):
 
 
 class _Best(NamedTuple):
-    """The contexts with something of a claim, by their places in the index; the largest share, and its statement."""
+    """The statements with the largest share of a claim, one per context; contexts are given by their place."""
 
     place: Ints
     share: Floats

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import pairwise, repeat
 
-from karat._internal.grams import Grams
+from karat._internal.grams import sharing
 from karat.conventions import Convention
 from karat.judges.contains import CharacterFilter
 from karat.judges.matches import as_texts
@@ -96,12 +96,7 @@ class CoverageByText:
         """For each quote the chunks that have its begin or its end, or that it contains."""
         quotes = [self._quotes[interval.item] for interval in gold]
         folded = list(map(self._fold, chunks))
-        texts, wholes = Grams(folded), Grams([quote.text for quote in quotes])
-        found = [{i for part in quote.ends() for i in texts.holders(part)} for quote in quotes]
-        for i, chunk in enumerate(folded):
-            for number in wholes.holders(chunk):
-                found[number].add(i)
-        return found
+        return sharing([one.text for one in quotes], [one.ends() for one in quotes], folded, [[one] for one in folded])
 
     def _separate(
         self, gold: list[GoldInterval], chunks: list[str], whole: _Candidates, read: list[float]
