@@ -278,8 +278,8 @@ def decode_lines(path: str, lines: pl.Series, *, skip_bad_rows: bool = False, fi
             row = _json(line.removeprefix("\ufeff"))
             if not isinstance(row, dict):
                 raise ValueError("expected an object")  # noqa: TRY004
-            if twice := next((name for name in row if name in _SIDES and line.count(f'"{name}"') > 1), None):
-                _refuse_second(line.removeprefix("\ufeff"), twice)
+            if any(name in _SIDES and line.count(f'"{name}"') > 1 for name in row):
+                _refuse_second(line.removeprefix("\ufeff"))
         except ValueError as error:
             if skip_bad_rows:
                 skipped += 1
@@ -299,20 +299,29 @@ def decode_lines(path: str, lines: pl.Series, *, skip_bad_rows: bool = False, fi
 _SIDES = frozenset(name for names in SIDE_NAMES.values() for name in names)
 
 
-def _refuse_second(text: str, name: str) -> None:
+def _refuse_second(text: str) -> None:
     """Refuse an object with two values for one of its sides, of which a decoder keeps the last."""
     import json
 
-    top: list[tuple[str, Any]] = json.loads(text, object_pairs_hook=list)
-    if [key for key, _ in top].count(name) > 1:
-        raise ValueError(f'two values for "{name}"')
+    def check(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = [name for name, _ in pairs if name in _SIDES]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ValueError(f'two values for "{twice}"')
+        return dict(pairs)
+
+    json.loads(text, object_pairs_hook=check)
 
 
 def _decode(path: str, lines: pl.Series) -> Any:
+    text = "\n".join(lines.to_list()).removeprefix("\ufeff")
     try:
-        return _json("\n".join(lines.to_list()).removeprefix("\ufeff"))
+        found = _json(text)
+        rows = [row for row in (found if isinstance(found, list) else [found]) if isinstance(row, dict)]
+        if any(text.count(f'"{name}"') > sum(name in row for row in rows) for name in _SIDES):
+            _refuse_second(text)
     except ValueError as error:
         raise InputError(f"{path}: malformed JSON: {first_line(error)}") from error
+    return found
 
 
 def _json(text: str) -> Any:
