@@ -122,7 +122,7 @@ def samples(random: Random, kinds: list[Callable[[Random], Any]]) -> list[Any]:
     return [row(random, number, kinds if is_odd else []) for number, is_odd in enumerate(odd)]
 
 
-@fuzzer("values", "Any object in any place of a sample gives a result or an error of karat.", short=150, long=15_000)
+@fuzzer("values", "Any object in any place of a sample gives a result or an error of karat.", short=80, long=15_000)
 def values(random: Random, folder: Path) -> str:
     """Evaluate samples with odd Python objects; print, group, save and load what was evaluated."""
     given: Any = samples(random, [*PLAIN, *OBJECTS])
@@ -204,7 +204,7 @@ def _dumped(value: Any) -> str:
         return '{"retrieved": ' + "[" * 5000 + "]" * 5000 + ', "gold": [NaN]}'
 
 
-@fuzzer("cells", "Any value in any place of a file gives a result or a sentence.", short=60, long=5_000)
+@fuzzer("cells", "Any value in any place of a file gives a result or a sentence.", short=40, long=5_000)
 def cells(random: Random, folder: Path) -> str:
     """`karat eval` on a file with odd values."""
     name = write(random, samples(random, PLAIN))
