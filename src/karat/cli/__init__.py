@@ -184,7 +184,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except Exception:
             if not signals:
                 raise
-    put("karat: interrupted", sys.stderr)  # which became another error, as in an import of native code
+    put("karat: interrupted", error=True)  # which became another error, as in an import of native code
     return 128 + signals[0]
 
 
