@@ -42,8 +42,8 @@ CASES = (
     "startup-help",
 )
 
-LONG_CASES = ("files-100M",)
-"""Cases that run only if named: they take minutes and gigabytes of disk."""
+LONG_CASES = ("files-100M", "growth")
+"""Cases that run only if named: they take many minutes, or gigabytes of disk."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

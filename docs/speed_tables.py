@@ -53,7 +53,7 @@ def machine() -> str:
 def _ratio(o: dict[str, Any]) -> str:
     if o["ratio"] is None:
         return "–"
-    unit = "" if o["peer"] in _NO_TIME else "×"
+    unit = "" if o["peer"] in _NO_TIME or o["case"] == "growth" else "×"
     return f"{_number(o['ratio'])}{unit}{' ↓' if o['target'].startswith('≤') else ''}"
 
 

@@ -434,3 +434,20 @@ def test_a_signal_deletes_the_files_in_which_queries_are_sorted(tmp_path):
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (-signal.SIGTERM, "sorted\n"), done.stderr
     assert not list(temporary.iterdir())
+
+
+def test_ctrl_c_that_becomes_another_error(monkeypatch, capsys):
+    def parse(_):
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:  # as in the import of NumPy
+            raise ImportError("could not import module") from None
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        monkeypatch.setattr("karat.cli._parse", parse)
+        assert main(["metrics"]) == 130
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert capsys.readouterr().err == "karat: interrupted\n"

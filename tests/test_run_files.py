@@ -303,3 +303,16 @@ def test_an_infinite_score_of_a_custom_metric_is_refused(monkeypatch):
 
     with pytest.raises(karat.BadArgument, match="infinite score"):
         karat.evaluate(SAMPLES, "infinite@5")
+
+
+def test_lists_nested_too_deeply_in_a_footer_are_refused():
+    footer = b"\x19" * 5000
+    content = b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+    with pytest.raises(Damaged, match="nested too deeply"):
+        check_parquet(content)
+
+
+def test_a_footer_that_is_too_large_to_check_is_refused():
+    footer = bytes(5_000_000)
+    with pytest.raises(Damaged, match="5,000,008 bytes"):
+        check_parquet(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1", 100)

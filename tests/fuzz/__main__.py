@@ -19,6 +19,9 @@ def main() -> int:
     if unknown := set(options.names) - set(named):
         print(f"No fuzzer is called {', '.join(sorted(unknown))}. There are: {', '.join(fuzzers())}.", file=sys.stderr)
         return 2
+    if options.write and (options.case, options.cases) != (None, None):
+        print("--write is for whole runs, without --case or --cases.", file=sys.stderr)
+        return 2
     seed = time.time_ns() % 1_000_000 if options.seed is None else options.seed
     faults = False
     for name, fuzzer in named.items():

@@ -178,7 +178,7 @@ def check_page(text: str) -> None:
         raise Fault(f"{text.count('<script')} scripts in the report")
 
 
-@fuzzer("hostile text", "Text from the data does nothing in any form of output.", short=20, long=3_000)
+@fuzzer("hostile text", "Text from the data does nothing in any form of output.", short=20, long=2_000)
 def hostile_text(random: Random, folder: Path) -> str:
     """Evaluate hostile samples twice, and show them with one of the other commands."""
     field = random.choice([hostile(random) + "f", "topic"])
@@ -233,4 +233,4 @@ def shown(random: Random, source: str, run: str, base: str, field: str, ids: lis
         )
     if done.code != 2:
         check(form, done.out)
-    return f"{choice} {'refused' if done.code == 2 else form}"
+    return "refused" if done.code == 2 else choice

@@ -40,7 +40,7 @@ def samples(random: Random) -> list[dict[str, Any]]:
 
 
 @fuzzer(
-    "run bytes", "A run file has the same bytes for any batches of queries, as of worker processes.", short=8, long=2000
+    "run bytes", "A run file has the same bytes for any batches of queries, as of worker processes.", short=8, long=1500
 )
 def run_bytes(random: Random, folder: Path) -> str:
     """Evaluate a file at once, and in batches, as worker processes do."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import karat
+from karat._internal.overlap import longest_end
 from karat.judges.spans.cover import RangeUnion
 from karat.judges.spans.quotes import Quote
 from support.ranges import part, sample
@@ -199,3 +202,16 @@ def test_overlaps_by_text_and_by_range_are_united_in_either_order():
     assert values[0] == values[1] == pytest.approx(43 / 52)
     assert score("span_precision", [x, x], [{"doc": "a", "text": QUOTE}], judge) == pytest.approx(43 / 52)
     assert score("recall", [{"doc": "b", "text": f"H: {QUOTE}"}], [{"doc": "a", "text": QUOTE}], judge) == 0.0
+
+
+def test_the_longest_end_that_is_a_begin_equals_a_plain_search():
+    random = Random(3)
+    for _ in range(3_000):
+        letters = random.choice(("a", "ab", "aab"))
+        left, right = ("".join(random.choices(letters, k=random.randint(1, 300))) for _ in range(2))
+        least = random.choice((1, 3))
+        ends = [size for size in range(least, min(len(left), len(right)) + 1) if right.startswith(left[-size:])]
+        assert longest_end(left, right, least) == max(ends, default=0)
+    left, right = "b" + "a" * 300_000 + "c", "a" * 300_000 + "b"
+    assert longest_end(right, left, 40) == 0
+    assert longest_end(f"{'a' * 300_000}ba", f"{'a' * 150_000}b{'a' * 150_000}", 1) == 150_002

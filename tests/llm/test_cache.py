@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -373,3 +374,12 @@ def test_export(filled, capsys, tmp_path):
     assert main(["cache", "export", "-o", str(tmp_path / "out.jsonl")]) == 0
     assert [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()] == lines
     assert main(["cache", "export", "-o", str(tmp_path)]) == 2
+
+
+def test_an_export_ends_if_keys_are_damaged(tmp_path):
+    cache = Cache(tmp_path / "cache.sqlite")
+    cache.put("a", "m", "v", Reply({"x": 1}, 1, 1))
+    with sqlite3.connect(cache.path) as file:
+        for key in ("CAST(x'ff' AS TEXT)", "x'ff'", "CAST(x'fe' AS TEXT)"):
+            file.execute(f"INSERT INTO answers SELECT {key}, model, version, answer, 1, 1, 1.0 FROM answers LIMIT 1")
+    assert len(list(islice(cache.export(), 10))) == 4

@@ -253,3 +253,7 @@ def test_keys_are_redacted():
         "key [secret] and [secret] at http://[secret]host/ api_key=[secret] end"
     )
     assert len(Secrets().message("x" * 1000)) <= 240
+
+
+def test_white_space_around_a_key_is_not_part_of_it():
+    assert "mykey-abcdefghij" not in Secrets(["mykey-abcdefghij "]).clean("it is mykey-abcdefghij.")

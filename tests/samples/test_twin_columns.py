@@ -90,3 +90,12 @@ def test_columns_that_only_look_alike(tmp_path):
     path = tmp_path / "samples.jsonl"
     path.write_text('{"retrieved": ["gold", "a"], "gold": ["gold"], "meta": {"gold": 1}}\n')
     assert karat.evaluate(path, "rr").mean["rr"] == 1
+
+
+def test_two_values_in_a_json_document(tmp_path):
+    path = tmp_path / "samples.json"
+    path.write_text('[{"retrieved": ["a"], "gold": ["a"], "gold": ["b"]}]', "utf-8")
+    with pytest.raises(karat.InputError, match='two values for "gold"'):
+        karat.evaluate(path, "recall@1")
+    path.write_text('[{"retrieved": ["a"], "gold": ["a"], "note": {"gold": "\\"gold\\""}}]', "utf-8")
+    assert karat.evaluate(path, "recall@1").mean["recall@1"] == 1

@@ -6,12 +6,17 @@ import gzip
 import json
 import os
 import random
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import polars as pl
 import pytest
 
 import karat
 from karat.samples.sources import find_source
+from karat.scale import memory
 from karat.scale.memory import MemoryLimits, larger_than, text_size
 from karat.scale.pieces import Pieces
 
@@ -73,6 +78,51 @@ def test_one_huge_line_is_refused_with_the_figure(tmp_path, ending):
     assert len(karat.evaluate(path, "rr", memory=2 * MEMORY)) == 3
 
 
+@pytest.mark.parametrize(("ending", "packed"), [(".jsonl", ".gz"), (".jsonl.zst", ".gz"), (".jsonl.gz", "")])
+def test_compression_is_recognized_by_the_first_bytes(tmp_path, ending, packed):
+    content = b"".join(line(f"q{i}", "x" * 5_000) for i in range(8_000))
+    path = write(tmp_path / f"packed{packed}", content).rename(tmp_path / f"samples{ending}")
+    assert text_size(find_source(path)) == len(content)
+    assert len(karat.evaluate(path, "rr", memory=MEMORY)) == 8_000
+
+
+def test_a_compressed_file_is_unpacked_once_to_measure_it(tmp_path, monkeypatch):
+    read = []
+    real = memory._gzip_blocks
+    monkeypatch.setattr(memory, "_gzip_blocks", lambda file: read.append(file) or real(file))
+    path = write(tmp_path / "samples.jsonl.gz", b"".join(line(f"q{i}", "x" * 5_000) for i in range(8_000)))
+    karat.evaluate(path, "rr", memory=MEMORY)
+    assert read == [str(path)]
+
+
+PEAK = """
+import karat, polars, re, sys
+from pathlib import Path
+for path in sys.argv[1:]:
+    gold = None if ".jsonl" in path else {"q1": ["d"]}
+    try: karat.evaluate(path, "rr", gold=gold, memory="256MiB")
+    except karat.InputError as error: print(error)
+print(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak memory is read from /proc")
+def test_the_peak_memory_of_huge_lines(tmp_path):
+    text = "x" * 70_000_000
+    contents = {
+        "one.jsonl": line("q", text),
+        "two.jsonl.gz": line("q", text),
+        "three.jsonl.zst": line("q", text),
+        "four.csv.zst": b"query,item,score\nq1,%s,1\n" % (2 * text).encode(),
+    }
+    paths = [str(write(tmp_path / name, content)) for name, content in contents.items()]
+    done = subprocess.run([sys.executable, "-c", PEAK, *paths], capture_output=True, text=True, check=True)
+    *errors, peak = done.stdout.splitlines()
+    refused = re.findall(r"(\w+)\.[\w.]+, line (\d): about (\d\.\d) GiB of memory are needed", "\n".join(errors))
+    assert refused == [("one", "1", "0.5"), ("two", "1", "0.5"), ("three", "1", "0.5"), ("four", "2", "1.0")]
+    assert int(peak) < 190_000
+
+
 @pytest.mark.parametrize("scattered", [False, True])
 def test_one_huge_query_is_refused_with_the_figure(tmp_path, scattered):
     rows = 1_500_000
@@ -82,7 +132,7 @@ def test_one_huge_query_is_refused_with_the_figure(tmp_path, scattered):
         frame = pl.concat([frame[5:], frame[:5]])
         frame = pl.concat([frame[:1], frame[-1:], frame[1:-1]])
     frame.write_parquet(tmp_path / "run.parquet", row_group_size=100_000)
-    with pytest.raises(karat.InputError, match=r'query "q2" has more than [\d,]+ rows: about 0\.3 GiB of memory'):
+    with pytest.raises(karat.InputError, match=r'query "q2" has 1,499,99\d rows: about 0\.3 GiB of memory'):
         karat.evaluate(tmp_path / "run.parquet", "rr", gold={"q1": ["x"], "q2": ["x"], "q3": ["x"]}, memory=MEMORY)
 
 

@@ -22,7 +22,9 @@ from karat._internal.display import no_ci_marks, valid_utf8
 from karat.errors import BadArgument, KaratError
 
 Target = str | os.PathLike[str]
-_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_SIGNALS: dict[int, Any] = {signal.SIGINT: signal.default_int_handler}
+"""The signals that end a process, and how they are handled usually."""
+_SIGNALS |= {getattr(signal, name): signal.SIG_DFL for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)}
 _NAME = 50
 """Characters of a target's name in the name of its temporary file; file systems take 255 bytes."""
 
@@ -34,31 +36,33 @@ class Terminated(BaseException):
 
 
 @contextmanager
-def clean_exit() -> Iterator[None]:
+def clean_exit() -> Iterator[list[int]]:
     """Turn SIGTERM and SIGHUP into `Terminated` within the block; after it, the signal ends the process as usual.
 
-    A handler of the caller stays in place. Only the main thread can handle signals: in others nothing changes.
+    Yields the list of signals that came, with Ctrl-C. A handler of the caller stays in place. Only the main thread can
+    handle signals: in others nothing changes.
     """
-    handled = [one for one in _SIGNALS if signal.getsignal(one) is signal.SIG_DFL]
-    if current_thread() is not main_thread():
-        handled = []
+    came: list[int] = []
+
+    def end(number: int, _frame: object) -> NoReturn:
+        came.append(number)
+        raise KeyboardInterrupt if number == signal.SIGINT else Terminated(number)
+
+    here = current_thread() is main_thread()
+    handled = {one: usual for one, usual in _SIGNALS.items() if here and signal.getsignal(one) is usual}
     try:
         for one in handled:
-            signal.signal(one, _terminate)
-        yield
-    except Terminated as end:
-        if not handled:
+            signal.signal(one, end)
+        yield came
+    except Terminated as error:
+        if error.args[0] not in handled:
             raise
-        clear_frames(end.__traceback__)  # closes generators that have temporary files
-        signal.signal(end.args[0], signal.SIG_DFL)
-        signal.raise_signal(end.args[0])
+        clear_frames(error.__traceback__)  # closes generators that have temporary files
+        signal.signal(error.args[0], signal.SIG_DFL)
+        signal.raise_signal(error.args[0])
     finally:
-        for one in handled:
-            signal.signal(one, signal.SIG_DFL)
-
-
-def _terminate(number: int, _frame: object) -> NoReturn:
-    raise Terminated(number)
+        for one, usual in handled.items():
+            signal.signal(one, usual)
 
 
 def check_outputs(outputs: Mapping[str, Target | None], inputs: Iterable[Target | None] = ()) -> None:

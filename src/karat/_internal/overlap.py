@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 from zlib import crc32
+
+from karat._internal.grams import find_all
 
 _SEED, _SHORTEST = 20, 4
 _MIN_GAIN = 0.05
@@ -13,6 +16,8 @@ _MIN_GAIN = 0.05
 _PIECE, _GAP = 20, 3
 """The minimum length of a piece of a split text, and the largest gap between two pieces: a lost separator."""
 _SKETCH, _WORDS = 8, 3
+_MAX_PLACES = 100
+"""Places at which the begin of a text is compared: in a text that repeats itself it occurs everywhere."""
 
 
 class Passage(NamedTuple):
@@ -91,21 +96,43 @@ def cut_pieces(text: str, other: str, by: int = 0) -> Iterator[Piece]:
     size = min(_PIECE, len(text), len(other))
     if not size:
         return
-    for at in _every(other, text[:size]):
+    for at in islice(find_all(other, text[:size]), _MAX_PLACES):
         if text.startswith(other[at:]):
             yield Piece(0, len(other) - at, by)
-    for at in _every(text, other[:size]):
+    for at in islice(find_all(text, other[:size]), _MAX_PLACES):
         piece = text[at : at + len(other)]
         if other.startswith(piece):
             yield Piece(at, at + len(piece), by)
 
 
-def _every(text: str, words: str) -> Iterator[int]:
-    """Every place of words in a text."""
-    at = text.find(words)
-    while at >= 0:
-        yield at
-        at = text.find(words, at + 1)
+def longest_end(left: str, right: str, least: int) -> int:
+    """The length of the longest text that ends the left and begins the right; 0 if it is shorter than `least`."""
+    left = left[max(len(left) - len(right), 0) :]
+    if len(left) < least or len(right) < least:
+        return 0
+    for number, at in enumerate(find_all(left, right[:least])):
+        if right.startswith(left[at:]):
+            return len(left) - at
+        if number == _MAX_PLACES:
+            size = _longest_border(left[at:], right)
+            return size if size >= least else 0
+    return 0
+
+
+def _longest_border(left: str, right: str) -> int:
+    """The length of the longest text that ends the left and begins the right, in linear time (Knuth, Morris, Pratt)."""
+    back, size = [0], 0
+    for char in right[1 : len(left)]:
+        while size and char != right[size]:
+            size = back[size - 1]
+        size += char == right[size]
+        back.append(size)
+    size = 0
+    for char in left:
+        while size and (size == len(back) or char != right[size]):
+            size = back[size - 1]
+        size += char == right[size]
+    return size
 
 
 def consecutive(pieces: Iterable[Piece]) -> list[Piece]:

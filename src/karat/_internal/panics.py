@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Lock
 
 from karat.errors import first_line
@@ -49,8 +49,8 @@ class _StandardError:
             if self._readers == 0:
                 _flush()
                 os.dup2(self._real, 2)
-                if size := os.fstat(self._held).st_size:
-                    os.write(2, os.pread(self._held, size, 0))
+                with suppress(OSError):  # standard error cannot be written to
+                    _write_all(os.pread(self._held, os.fstat(self._held).st_size, 0))
                 self._forget()
 
     def _forget(self) -> None:
@@ -64,8 +64,13 @@ _STANDARD_ERROR = _StandardError()
 
 
 def _flush() -> None:
-    if sys.stderr is not None and not sys.stderr.closed:
+    with suppress(OSError, ValueError, AttributeError):  # there is none, or it is closed
         sys.stderr.flush()
+
+
+def _write_all(text: bytes) -> None:
+    while text:
+        text = text[os.write(2, text) :]
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 Polars allocates what the footer and the page headers claim, and ends the process if there is not so much memory. So
 each claim is compared with the file: a list cannot have more elements than bytes, a column not more values than its
-pages. Run files also have a checksum, with which any change of a byte is noticed.
+pages. Run files also have a checksum, so that a change of a byte is noticed; files of other programs have none.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _TAIL = 8
 """The length of the footer, in four bytes, and the magic number."""
 _MARK, _DIGEST = b"karat.blake2b", 16
 """What stands before a checksum, and the length of the checksum."""
-_LARGEST_FOOTER = 2**20
-"""Larger footers, of files with thousands of row groups, would take seconds to check."""
+_LARGEST_FOOTER = 2**22
+"""Larger footers, of files with thousands of row groups, would take seconds to check. No run file has one."""
 _MANY_VALUES = 10_000_000
 _LARGEST_FILE = 2**28
 """The page headers of larger files are not checked: they are all over the file."""
@@ -205,6 +205,8 @@ def _value(content: Bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
         return None, _inside(content, at + (8 if kind == _DOUBLE else 1))
     if kind not in _LISTS:
         raise Damaged("its footer or a page header is malformed")
+    if depth > DEEPEST:
+        raise Damaged("its footer is nested too deeply")
     size, kind = content[at] >> 4, content[at] & 15
     at += 1
     if size == 15:

@@ -133,9 +133,9 @@ def _eval(options: Namespace) -> int:
     interrupted = called is not None and called.interrupted
     problem = _emit_and_save(run, options, partial=interrupted or not run.enough_judged(least))
     if called is not None:
-        put(paragraph(called.usage(), "  ", "", stream=sys.stderr), sys.stderr)
+        put(paragraph(called.usage(), "  ", "", stream=sys.stderr), error=True)
     if problem is not None:
-        raise RunFileError("\n".join([problem.problem, *_cached(called)]), hint=_ELSEWHERE) from problem
+        raise RunFileError(". ".join([problem.problem, *_cached(called)]), hint=_ELSEWHERE) from problem
     if interrupted:
         return _INTERRUPTED
     _check_judged(run, least)
@@ -193,7 +193,7 @@ def _emit_and_save(run: Run, options: Namespace, *, partial: bool = False) -> Ru
     target, problem = options.output and Path(options.output), None
     if partial and target and target.exists():
         target = target.with_name(f"{target.stem}.partial{target.suffix}")
-        say(f"{options.output} is kept: the new run is partial, and is saved to {target}", sys.stderr)
+        say(f"{options.output} is kept: the new run is partial, and is saved to {target}", error=True)
     try:
         if target:
             run.save(target)
@@ -217,14 +217,24 @@ def _cached(judge: ModelJudge | None) -> list[str]:
         return []
     from karat.llm.cache import cache_path
 
-    if not judge.calls.cache or judge.calls.cache is True or judge.engine.warning:
+    cache = DEFAULT_CACHE if judge.calls.cache is True else judge.calls.cache
+    if not cache or judge.engine.warning:
         return [judge.engine.warning or "The answers of the model are not cached"]
-    return [f"The answers of the model are cached in {cache_path(judge.calls.cache)}: they are not paid for again"]
+    return [f"The answers of the model are cached in {cache_path(cache)}: they are not paid for again"]
+
+
+def _is_file(value: str | PathLike[str]) -> bool:
+    from pathlib import Path
+
+    try:
+        return Path(value).is_file()
+    except (OSError, ValueError):  # a text that is no path
+        return False
 
 
 def _inputs(options: Namespace, judge: Judge) -> list[str | PathLike[str] | None]:
     """Every file that an evaluation reads, the cache among them."""
-    settings = [value for value in judge.settings.values() if isinstance(value, str | PathLike)]
+    settings = [value for value in judge.settings.values() if isinstance(value, str | PathLike) and _is_file(value)]
     tokens = (options.tokens or "").rpartition(":")[0]
     given = [options.file, options.gold, *options.imports, tokens, options.prices, *settings]
     if judge.model is None:

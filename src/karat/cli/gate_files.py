@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -74,8 +73,7 @@ class GateFiles:
 
     def write(self, junit: str, markdown: str, annotations: Sequence[str], outputs: str) -> KaratError | None:
         """Write each file, and annotations to standard error, so that --format json stays JSON; return a problem."""
-        put("".join(f"{line}\n" for line in annotations), sys.stderr, end="", commands=True)
-        sys.stderr.flush()
+        put("".join(f"{line}\n" for line in annotations), error=True, end="", commands=True)
         texts = {"--junit": junit, "--markdown": markdown, _SUMMARY: markdown, _OUTPUT: outputs}
         problem = None
         for option, path in {**self._replaced, **self._appended}.items():

@@ -112,21 +112,26 @@ def _gold_documents(samples: Samples, c: Convention) -> int:
     if "doc" not in samples.retrieved.any_fields or "id" not in samples.gold.all_fields:
         return 0
     rankings = zip(_first(samples, "doc", c), samples.gold.keys("id").each(), strict=False)
-    return sum(key in set(map(str, docs)) for docs, keys in rankings for key in keys)
+    found = 0
+    for docs, keys in rankings:
+        names = set(map(str, docs))
+        found += sum(key in names for key in keys)
+    return found
 
 
 def _quotes_inside(samples: Samples, c: Convention) -> tuple[int, int]:
     """The number of gold texts that are in a chunk of their query, and the number checked."""
     if "text" not in samples.retrieved.all_fields & samples.gold.all_fields:
         return 0, 0
+    from karat._internal.grams import Grams
     from karat.judges.text import fold_space
 
     texts = [fold_space(str(text)) for text in samples.gold.columns["text"]]
     inside = checked = 0
     for chunks, (begin, end) in zip(_first(samples, "text", c), pairwise(samples.gold.start.tolist()), strict=False):
-        folded = [fold_space(str(chunk)) for chunk in chunks]
+        folded = Grams([fold_space(str(chunk)) for chunk in chunks])
         checked += end - begin
-        inside += sum(" " in text and any(text in chunk for chunk in folded) for text in texts[begin:end])
+        inside += sum(" " in text and bool(folded.holders(text)) for text in texts[begin:end])
     return inside, checked
 
 

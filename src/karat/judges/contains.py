@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 
 from karat._internal.display import percent
 from karat._internal.grammar import write_call
+from karat._internal.grams import sharing
 from karat._internal.progress import track
 from karat.conventions import Convention
 from karat.errors import BadArgument, unknown
@@ -88,6 +89,7 @@ class SubstringFilter:
 Direction = Literal["either", "chunk_in_gold", "gold_in_chunk"]
 _STRIP = ("date", "speaker", "json")
 _END = 64
+_FEW_PAIRS = 20_000
 
 
 @judge("contains")
@@ -126,20 +128,47 @@ class Contains(Judge):
             compared = list(map(fold, chunks)) if early else chunks
             forms = cache(lambda rank, chunks=chunks: self._forms(chunks[rank - 1], fold if early else None))
             first = [] if substrings is None else [self._first_substring(chunk, substrings) for chunk in chunks]
+            likely_pairs = self._likely_pairs(texts.gold[begin:end], compared, forms, fold)
             for gold in range(begin, end):
                 text = fold(texts.gold[gold]) if early else texts.gold[gold]
                 if not text or text.isspace():  # is in every text, so only a blank chunk satisfies it
                     found = [(rank, "both are blank") for rank, chunk in enumerate(compared, 1) if not chunk.strip()]
                 else:
-                    likely = (
-                        self._candidates(text, compared, characters)
-                        if substrings is None
-                        else substrings.candidates(text, first)
-                    )
-                    found = self._search(text, compared, likely, forms, characters, fold if late else None)
+                    if likely_pairs is not None:
+                        holders = likely = sorted(likely_pairs[gold - begin])
+                    else:
+                        holders = self._holders(text, compared, characters)
+                        likely = (
+                            self._candidates(text, compared, characters)
+                            if substrings is None
+                            else substrings.candidates(text, first)
+                        )
+                    found = self._search(text, compared, holders, likely, forms, fold if late else None)
                 for rank, why in found:
                     matches.add(query, rank, gold, why)
         return matches.hits()
+
+    def _likely_pairs(
+        self, gold: Sequence[str], chunks: Sequence[str], forms: Callable[[int], list[str]], fold: Fold
+    ) -> list[set[int]] | None:
+        """For each gold text the ranks of the chunks of which one folded text contains the other.
+
+        None if the pairs are few: it is faster to compare them all.
+        """
+        if len(gold) * len(chunks) <= _FEW_PAIRS:
+            return None
+        wholes = list(map(fold, gold))
+        inside = [list(map(fold, forms(rank + 1))) for rank in range(len(chunks))]
+        found = sharing(wholes, [[text] for text in wholes], list(map(fold, chunks)), inside)
+        return [{place + 1 for place in own} for own in found]
+
+    def _holders(self, gold: str, chunks: Sequence[str], characters: CharacterFilter) -> list[int]:
+        """The ranks of the chunks that may contain the gold."""
+        if self.direction == "chunk_in_gold":
+            return []
+        a, b, c = characters.rare(gold)
+        word = _longest_word(gold[:_END])
+        return [i for i, s in enumerate(chunks, 1) if a in s and b in s and c in s and word in s]
 
     def _candidates(self, gold: str, chunks: Sequence[str], characters: CharacterFilter) -> list[int]:
         """The ranks of the chunks that may occur in the gold."""
@@ -165,17 +194,15 @@ class Contains(Judge):
         self,
         gold: str,
         chunks: Sequence[str],
+        holders: Iterable[int],
         likely: Iterable[int],
         forms: Callable[[int], list[str]],
-        characters: CharacterFilter,
         fold: Fold | None,
     ) -> list[tuple[int, str]]:
         """The ranks at which one text occurs in the other, with the reason."""
         found: dict[int, str] = {}
         if self.direction != "chunk_in_gold":
-            a, b, c = characters.rare(gold)
-            word = _longest_word(gold[:_END])
-            for rank in [i for i, s in enumerate(chunks, 1) if a in s and b in s and c in s and word in s]:
+            for rank in holders:
                 if _occurs(gold, chunks[rank - 1], fold):
                     found[rank] = "exact" if _equal(gold, chunks[rank - 1], fold) else "contains 100 %"
         if self.direction != "gold_in_chunk":

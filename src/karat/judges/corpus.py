@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from karat._internal.arrays import Ints
 from karat._internal.display import plural
+from karat._internal.grams import Grams
 from karat.errors import BadArgument, InputError, nearest
 from karat.judges.text import fold_space, fold_space_with_origins
 from karat.samples.files import Rows, read_file
@@ -32,11 +34,12 @@ class Document:
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self._plain = Grams([text])
 
     def places(self, wanted: str) -> list[Place]:
         """The places at which a text occurs, as start and end; only if there are none, those with other white space."""
-        exact = [(start, start + len(wanted)) for start in _find_all(self.text, wanted)] if wanted.strip() else []
-        return exact or self._folded_places(wanted)
+        found = islice(self._plain.places(wanted), _MAX_PLACES) if wanted.strip() else ()
+        return [(start, start + len(wanted)) for start in found] or self._folded_places(wanted)
 
     def every_place(self, wanted: str) -> list[Place]:
         """The places at which a text occurs, with the same or with other white space."""
@@ -49,18 +52,27 @@ class Document:
         ]
         return sorted([*found, *others])
 
+    def contains(self, wanted: str) -> bool:
+        """True if a text occurs; white space may differ."""
+        return next(self._folded.places(fold_space(wanted)), None) is not None
+
     def _folded_places(self, wanted: str) -> list[Place]:
         folded = fold_space(wanted)
-        return [self.origin(at, at + len(folded)) for at in _find_all(self._folded[0], folded)]
+        return [self.origin(at, at + len(folded)) for at in islice(self._folded.places(folded), _MAX_PLACES)]
 
     def origin(self, start: int, end: int) -> Place:
         """The range of the text that is this range of the folded text."""
-        origins = self._folded[1]
+        origins = self._origins
         return int(origins[start]), int(origins[end - 1]) + 1
 
     @cached_property
-    def _folded(self) -> tuple[str, Ints]:
-        return fold_space_with_origins(self.text)
+    def _origins(self) -> Ints:
+        return fold_space_with_origins(self.text)[1]
+
+    @cached_property
+    def _folded(self) -> Grams:
+        folded = fold_space(self.text)
+        return self._plain if folded == self.text else Grams([folded])
 
 
 class Corpus:
@@ -165,10 +177,3 @@ def _read_text(path: Path) -> str:
         raise (encoding_error(str(path), str(path)) or InputError(f"{path} is not UTF-8 text")) from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
-
-
-def _find_all(text: str, wanted: str) -> Iterator[int]:
-    at, count = text.find(wanted) if wanted else -1, 0
-    while at >= 0 and count < _MAX_PLACES:
-        yield at
-        at, count = text.find(wanted, at + 1), count + 1

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from itertools import pairwise
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
+from itertools import chain, pairwise
 from math import log
 from typing import NamedTuple
 
+import numpy as np
+
+from karat._internal.arrays import Bools, Floats, Ints, group_number, starts
 from karat._internal.display import percent
+from karat._internal.grams import Grams
 from karat.judges.support import NONE, Support
 from karat.judges.text import fold_unicode
 from karat.judges.tokens import sentences
@@ -57,22 +61,75 @@ class _Context(NamedTuple):
     """A retrieved text, as claims are compared with it."""
 
     folded: str
-    words: frozenset[str]
-    """The words of the folded text, with their punctuation."""
-    sentences: frozenset[str]
-    """The folded sentences."""
+    sentences: list[str]
     statements: list[_Statement]
 
     @classmethod
     def of(cls, text: str) -> _Context:
-        folded, parts = _folded(text), sentences(text)
-        return cls(folded, frozenset(folded.split()), frozenset(map(_folded, parts)), list(_statements(parts)))
+        parts = sentences(text)
+        return cls(_folded(text), parts, list(_statements(parts)))
 
-    def contains(self, passage: str) -> bool:
-        """True if a folded text occurs in this one; it is searched only if all words inside it occur."""
-        if passage in self.sentences:
-            return True
-        return self.words.issuperset(passage.split()[1:-1]) and passage in self.folded
+
+class _Best(NamedTuple):
+    """The statements with the largest share of a claim, one per context; contexts are given by their place."""
+
+    place: Ints
+    share: Floats
+    row: Ints
+
+
+class _Index:
+    """The statements of all contexts with the same negation, by their words."""
+
+    def __init__(self, contexts: Sequence[_Context], *, negated: bool) -> None:
+        own = [[one for one in context.statements if one.negated == negated] for context in contexts]
+        self.statements = list(chain.from_iterable(own))
+        size = np.fromiter(map(len, own), np.int64, len(own))
+        self.contexts = np.flatnonzero(size)
+        """The numbers of the contexts that have statements."""
+        start = starts(size[self.contexts])
+        self.first, self._place = start[:-1], group_number(start)
+        self._known: dict[str, Ints] = {}
+        self._rows: dict[str, list[int]] = {}
+        for i, one in enumerate(self.statements):
+            for word in one.words:
+                self._rows.setdefault(word, []).append(i)
+
+    def best(self, wanted: _Statement, weights: Mapping[str, float]) -> _Best:
+        """The first statement with the largest share of a claim's weight, among those with all names and numbers."""
+        rows = self._with_all(wanted.names) if wanted.names else np.arange(len(self.statements))
+        share = np.zeros(len(rows))
+        for word, weight in weights.items():
+            share[_among(rows, self.rows(word)) if wanted.names else self.rows(word)] += weight
+        if not len(rows) or not weights:
+            return _Best(rows[:0], share[:0], rows[:0])
+        share /= sum(weights.values())
+        place = self._place[rows]
+        start = np.flatnonzero(np.diff(place, prepend=-1))
+        most = np.maximum.reduceat(share, start)
+        equal = np.flatnonzero(share == np.repeat(most, np.diff(start, append=len(rows))))
+        return _Best(place[start], most, rows[equal[np.searchsorted(equal, start)]])
+
+    def _with_all(self, names: Collection[str]) -> Ints:
+        """The statements that have all of several words."""
+        first, *others = sorted(map(self.rows, names), key=len)
+        for rows in others:
+            first = first[_among(first, rows)]
+        return first
+
+    def rows(self, word: str) -> Ints:
+        """The statements that have a word."""
+        if word not in self._known:
+            self._known[word] = np.array(self._rows.get(word, ()), np.int64)
+        return self._known[word]
+
+
+def _among(rows: Ints, others: Ints) -> Bools:
+    """The rows that are among others; both ascend."""
+    if not len(others):
+        return np.zeros(len(rows), bool)
+    found: Bools = others.take(np.searchsorted(others, rows), mode="clip") == rows
+    return found
 
 
 class Words:
@@ -81,6 +138,8 @@ class Words:
     def __init__(self, contexts: Sequence[str], threshold: float = THRESHOLD) -> None:
         self._threshold = threshold
         self._contexts = list(map(_Context.of, contexts))
+        self._texts = Grams([own.folded for own in self._contexts])
+        self._index = {negated: _Index(self._contexts, negated=negated) for negated in (False, True)}
         self._frequency = Counter(
             word for own in self._contexts for word in frozenset().union(*(one.words for one in own.statements))
         )
@@ -88,28 +147,54 @@ class Words:
     def support(self, claim: str) -> Support:
         """The contexts that state the claim; if none does alone, those that do together."""
         whole = _folded(claim)
-        verbatim = frozenset(n for n, own in enumerate(self._contexts) if whole and own.contains(whole))
+        verbatim = {*self._texts.holders(whole), *self._sentences.get(whole, ())}
         if verbatim:  # also a passage of many sentences, which is more than one statement
-            return Support(verbatim, why="word for word")
+            return Support(frozenset(verbatim), why="word for word")
         wanted = _statement(claim)
-        weights = {word: self._weight(word) for word in wanted.words}
-        best = [_best(wanted, own.statements, weights) for own in self._contexts]
-        alone = {n: share for n, (share, _) in enumerate(best) if share >= self._threshold}
-        if alone:
-            return Support(frozenset(alone), why=f"words: {percent(max(alone.values()))}")
-        return self._together(wanted, weights, [statement for _, statement in best])
+        weights = {word: self._weight(word) for word in sorted(wanted.words)}
+        index = self._index[wanted.negated]
+        best = index.best(wanted, weights)
+        if best.share.max(initial=0.0) >= self._threshold:
+            alone = index.contexts[best.place[best.share >= self._threshold]]
+            return Support(frozenset(alone.tolist()), why=f"words: {percent(best.share.max())}")
+        rows = index.first.copy()
+        rows[best.place] = best.row
+        return self._together(index, wanted, weights, rows)
 
-    def _together(self, wanted: _Statement, weights: Mapping[str, float], best: Sequence[_Statement]) -> Support:
-        """The best contexts in order that complete each other, each adding at least one content word."""
+    @cached_property
+    def _sentences(self) -> dict[str, list[int]]:
+        """The contexts that have a sentence, by its folded form: normalization may change the ends of a sentence."""
+        found: dict[str, list[int]] = {}
+        for n, own in enumerate(self._contexts):
+            for sentence in own.sentences:
+                found.setdefault(_folded(sentence), []).append(n)
+        return found
+
+    def _together(self, index: _Index, wanted: _Statement, weights: Mapping[str, float], rows: Ints) -> Support:
+        """The best statements in order that complete each other, each adding at least one content word."""
+        place = np.full(len(index.statements), len(rows))
+        place[rows] = np.arange(len(rows))
+        content = sorted((word for word in weights if word not in _STOP_WORDS), key=wanted.names.__contains__)
+        first: list[tuple[int, str]] = []
+        for word in reversed(content):  # names and numbers first: none may be missing
+            at = int(place[index.rows(word)].min(initial=len(rows)))
+            if at < len(rows):
+                first.append((at, word))
+            elif word in wanted.names:
+                return NONE
         enough = self._threshold + _STRICTER * (1 - self._threshold)
+        there, whole = 0.0, sum(weights.values())
         found: set[str] = set()
         used: list[int] = []
-        for n, statement in enumerate(best):
-            fresh = (statement.words & wanted.words) - found
-            if any(word not in _STOP_WORDS for word in fresh):
-                found |= fresh
-                used.append(n)
-            if len(used) > 1 and (share := _share(wanted, found, weights)) >= enough:
+        for at, word in sorted(first):
+            if word in found:
+                continue
+            fresh = sorted((index.statements[int(rows[at])].words & wanted.words) - found)
+            found.update(fresh)
+            used.append(int(index.contexts[at]))
+            there += sum(weights[one] for one in fresh)
+            share = round(there / whole, 12)
+            if len(used) > 1 and share >= enough and wanted.names <= found:
                 return Support(frozenset(), (frozenset(used),), f"words: {percent(share)}, taken together")
         return NONE
 
@@ -132,21 +217,6 @@ def _statements(parts: Sequence[str]) -> Iterator[_Statement]:
     yield from each
     for one, other in pairwise(each):
         yield _Statement(one.words | other.words, negated=one.negated or other.negated)
-
-
-def _best(
-    wanted: _Statement, statements: Iterable[_Statement], weights: Mapping[str, float]
-) -> tuple[float, _Statement]:
-    """The statement that has most of a claim, among those with the same negation, and its share."""
-    scored = [(_share(wanted, own.words, weights), own) for own in statements if own.negated == wanted.negated]
-    return max(scored, key=lambda pair: pair[0], default=(0.0, _Statement(frozenset())))
-
-
-def _share(wanted: _Statement, found: Iterable[str], weights: Mapping[str, float]) -> float:
-    """The share of a claim's weight that was found; 0 if a name or a number is missing."""
-    there = wanted.words & frozenset(found)
-    whole = sum(weights.values())
-    return sum(weights[word] for word in there) / whole if whole and wanted.names <= there else 0.0
 
 
 def _names(claim: str) -> frozenset[str]:
@@ -172,6 +242,7 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(map(_stem, _WORD.findall(fold_unicode(text).casefold())))
 
 
+@lru_cache(maxsize=1 << 16)
 def _stem(word: str) -> str:
     if word[0].isdigit():
         return word.replace(",", "")

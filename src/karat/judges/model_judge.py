@@ -135,6 +135,7 @@ class ModelJudge(Judge):
         jobs = [Job(steps) for steps in queries]
         order = sorted(range(len(jobs)), key=lambda row: sha256(str(ids[row]).encode("utf-8", "replace")).digest())
         in_order = [jobs[row] for row in order]
+        wrong_before = self._engine.wrong_counts if self._engine else 0
         if self.interrupted:
             for job in jobs:
                 job.refuse("interrupted")
@@ -142,7 +143,7 @@ class ModelJudge(Judge):
             self.engine.run(in_order, "queries")
             self.interrupted = self.engine.interrupted
         refused = {row: job.refused for row, job in enumerate(jobs) if job.refused}
-        wrong = self._engine.wrong_counts if self._engine else 0
+        wrong = self._engine.wrong_counts - wrong_before if self._engine else 0
         estimated = (Note("tokens_estimated", wrong),) if wrong else ()
         return Judged([job.result for job in jobs], refused, (*_sample_note(in_order), *estimated))
 

@@ -190,10 +190,11 @@ def used_shares(rankings: Sequence[Ranking], supports: Sequence[Sequence[Support
     """For every rank, the share of its words in sentences that support a claim; 0 for a copy."""
     for ranking, own in zip(rankings, supports, strict=True):
         used = frozenset().union(*(support.places for support in own))
-        share = [0.0] * ranking.depth
-        for place, ranks in enumerate(ranking.ranks):
-            size = {
-                n: max(words(ranking.passages[n]), 1) for n, context in enumerate(ranking.context) if context == place
-            }
-            share[ranks[0] - 1] = sum(size[n] for n in used & size.keys()) / max(sum(size.values()), 1)
-        yield from share
+        size, of_used = np.zeros((2, len(ranking.ranks)))
+        for n, (passage, place) in enumerate(zip(ranking.passages, ranking.context, strict=True)):
+            count = max(words(passage), 1)
+            size[place] += count
+            of_used[place] += count if n in used else 0
+        share = np.zeros(ranking.depth)
+        share[[ranks[0] - 1 for ranks in ranking.ranks]] = of_used / np.maximum(size, 1)
+        yield from share.tolist()

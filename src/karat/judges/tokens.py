@@ -98,18 +98,18 @@ def sentences(text: str) -> list[str]:
     pieces, begin, first = [], 0, _after_space(text, 0)
     for stop in _STOP.finditer(text):
         end = stop.end()
-        if stop[0][0] == "." and _continues(text, first, end):
+        after = _after_space(text, end)
+        if stop[0][0] == "." and _continues(text, first, end, after):
             continue
         pieces.append(text[begin:end])
-        begin, first = end, _after_space(text, end)
+        begin, first = end, after
     pieces.append(text[begin:])
     plain = (" ".join(_without_bullet(piece).split()) for piece in pieces)
     return [piece for piece in plain if any(map(str.isalnum, piece))]
 
 
-def _continues(text: str, first: int, end: int) -> bool:
-    """True if the sentence from `first` on continues after its full stop, which is before `end`."""
-    after = _after_space(text, end)
+def _continues(text: str, first: int, end: int, after: int) -> bool:
+    """True if the sentence from `first` on continues after its full stop, which is before `end`, at `after`."""
     following, before = text[after : after + 1], text[max(first, end - _LAST) : end]
     if (following.isdigit() and _NUMBER.search(before)) or _LIST_NUMBER.fullmatch(before):
         return True

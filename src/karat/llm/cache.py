@@ -9,7 +9,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from threading import RLock
@@ -133,26 +133,40 @@ class Cache:
 
     def export(self) -> Iterator[str]:
         """Every answer as a line of JSON, ordered by key."""
-        select = f"SELECT {', '.join(_FIELDS)} FROM answers WHERE key > ? ORDER BY key LIMIT 500"  # noqa: S608
-        after, secrets = "", Secrets()
-        while rows := self._execute(select, after):
-            for row in rows:
-                values = dict(zip(_FIELDS, row, strict=True))
-                with suppress(ValueError, TypeError, RecursionError):
-                    values["answer"] = json.loads(values["answer"])
-                yield escape_json(json.dumps(secrets.clean(values), default=repr))
-            after = rows[-1][0]
+        secrets = Secrets()
+        for row in self._rows(f"SELECT {', '.join(_FIELDS)} FROM answers ORDER BY key"):  # noqa: S608
+            values = dict(zip(_FIELDS, row, strict=True))
+            with suppress(ValueError, TypeError, RecursionError):
+                values["answer"] = json.loads(values["answer"])
+            yield escape_json(json.dumps(secrets.clean(values), default=repr))
 
     def __del__(self) -> None:
         with suppress(AttributeError, KeyError, sqlite3.Error):  # never opened, or closed by now
             self._connections[os.getpid()].close()
 
     def _execute(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        with self._access() as connection:
+            return connection.execute(statement, values).fetchall()
+
+    def _rows(self, statement: str) -> Iterator[tuple[Any, ...]]:
+        """The rows of a statement, some hundred at a time in memory."""
+        with self._access() as connection:
+            cursor = connection.execute(statement)
+        while True:
+            with self._access():
+                rows = cursor.fetchmany(500)
+            if not rows:
+                return
+            yield from rows
+
+    @contextmanager
+    def _access(self) -> Iterator[sqlite3.Connection]:
+        """The connection of this process, for one thread at a time."""
         with self._lock:
             try:
                 if os.getpid() not in self._connections:
                     self._connections[os.getpid()] = self._open()
-                return self._connections[os.getpid()].execute(statement, values).fetchall()
+                yield self._connections[os.getpid()]
             except (sqlite3.Error, OSError) as error:
                 raise BadArgument(
                     f"cannot use the cache {self.path}: {getattr(error, 'strerror', None) or error}",

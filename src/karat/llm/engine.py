@@ -202,7 +202,7 @@ class Engine:
             return
         line = paragraph(f"{sanitize(self.model.name)}: {estimate}", "  ", "", stream=sys.stderr)
         if self._confirmed and shown:
-            put(line, sys.stderr)
+            put(line, error=True)
         elif not self._confirmed:
             if not confirm(f"{line}\nGo on?", unattended=True):
                 raise Unavailable("cancelled: no model was called", hint="--yes, or confirm=False")

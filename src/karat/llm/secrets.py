@@ -35,8 +35,8 @@ class Secrets:
     """
 
     def __init__(self, own: Iterable[str] = ()) -> None:
-        given = {value for value in own if value}
-        others = {value for name, value in os.environ.items() if _VARIABLES.search(name)} - given
+        given = {value.strip() for value in own}
+        others = {value.strip() for name, value in os.environ.items() if _VARIABLES.search(name)} - given
         self._in_messages = _pattern(_longest(given, _SHORTEST), _longest(others, _SHORTEST))
         self._in_answers = _pattern(_longest(given, _SHORTEST_IN_ANSWERS), _longest(others, _SHORTEST_OF_OTHERS))
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
 import shlex
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
 from collections.abc import Iterator
+from contextlib import nullcontext
+from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
 from karat.errors import InputError
+from karat.samples.sources import open_unpacked, packing
 
 _CHUNK = 1 << 20
 _MARKS = {BOM_UTF32_LE: "UTF-32", BOM_UTF32_BE: "UTF-32", BOM_UTF16_LE: "UTF-16", BOM_UTF16_BE: "UTF-16"}
@@ -69,8 +71,7 @@ def _chunks(content: str | bytes) -> Iterator[bytes]:
     if isinstance(content, bytes):
         yield content
         return
-    path = Path(content)
-    with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
+    with open_unpacked(content) or nullcontext(BytesIO()) as file:
         while chunk := file.read(_CHUNK):
             yield chunk + file.readline()
 
@@ -113,7 +114,7 @@ def _command(content: str | bytes, convert: str) -> str:
     if isinstance(content, bytes):
         return f"{convert} FILE | karat eval -"
     path = Path(content)
-    packed = path.suffix.lower() == ".gz"
-    plain = path.with_suffix("") if packed else path
+    packed = packing(path) == "gzip"
+    plain = path.with_suffix("") if path.suffix.lower() == ".gz" else path
     source, target = (shlex.quote(str(one)) for one in (path, plain.with_name(f"{plain.stem}.utf8{plain.suffix}")))
     return f"gzip -dc {source} | {convert} > {target}" if packed else f"{convert} {source} > {target}"

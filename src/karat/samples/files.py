@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,7 +16,7 @@ from karat._internal.parquet import Damaged, check_parquet, check_parquet_file
 from karat.errors import InputError, first_line
 from karat.samples.dialects import LONG, SIDE_NAMES, is_long, long_columns
 from karat.samples.long import has_records
-from karat.samples.sources import STANDARD_INPUT, Source, find_source
+from karat.samples.sources import STANDARD_INPUT, Source, find_source, open_unpacked
 from karat.samples.trec import looks_like_trec, read_trec
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def read_errors(source: Source, content: str | bytes | None = None, *, brief: bo
     try:
         with panics_as_errors(hold=brief):
             yield
-    except (pl.exceptions.PolarsError, OSError, UnicodeError, Damaged) as error:
+    except (pl.exceptions.PolarsError, OSError, EOFError, zlib.error, UnicodeError, Damaged) as error:
         if isinstance(error, InputError):
             raise
         if not source.is_table and "utf" in str(error).lower() and (found := _not_utf8(source, content)) is not None:
@@ -147,8 +147,10 @@ def _check_columns(source: Source, columns: Sequence[str]) -> None:
             raise InputError(f'{file}: column "{name}" is {mine}, but {theirs} in {source.files[0]}')
 
 
-_HEAD = 1000
-"""The number of lines searched for the first that is not blank, which decides the format."""
+_HEAD = 1 << 16
+"""The bytes of the first line that is not blank, which decides the format; it may be larger than memory."""
+_HEAD_LINES = 1000
+"""The number of lines searched for it, where only Polars can unpack them."""
 
 
 class Rows(NamedTuple):
@@ -185,8 +187,7 @@ def read_files(source: Source, side: str | None = None, *, skip_bad_rows: bool =
 def form_of(source: Source, content: str | bytes) -> tuple[str, str]:
     """The format of a text file, "rows", "json", "table" or "trec", by its ending or first line; and that line."""
     with read_errors(source, content):
-        head = _head(source, content)
-    begin = next((line.lstrip("\ufeff").strip() for line in head if line.strip()), "")
+        begin = _first_line(source, content).lstrip("\ufeff").strip()
     _refuse_nulls([begin], source, content)
     if source.kind == ".jsonl" or (source.kind != ".json" and begin.startswith("{")):
         return "rows", begin
@@ -195,13 +196,19 @@ def form_of(source: Source, content: str | bytes) -> tuple[str, str]:
     return ("table" if source.kind == ".tsv" and not looks_like_trec(begin) else "trec"), begin
 
 
-def _head(source: Source, content: str | bytes) -> Sequence[str]:
+def _first_line(source: Source, content: str | bytes) -> str:
+    """The first line that is not blank, or its begin if it is long."""
     import polars as pl
 
-    if isinstance(content, str) and not (source.compressed or source.remote):
-        with Path(content).open(encoding="utf-8", errors="replace", newline="\n") as file:
-            return list(islice(file, _HEAD))
-    return pl.read_lines(content, n_rows=_HEAD, glob=False)["line"].to_list()
+    stream = None if isinstance(content, bytes) or source.remote else open_unpacked(content)
+    if stream is None:
+        head = pl.read_lines(content, n_rows=_HEAD_LINES, glob=False)["line"]
+        return next(filter(str.strip, head), "")
+    begin = b""
+    with stream as file:
+        while len(begin) < _HEAD and (block := file.read(_HEAD)):
+            begin = (begin + block).lstrip()
+    return begin.partition(b"\n")[0].decode(errors="replace")
 
 
 def _read_text(source: Source, content: str | bytes, side: str | None, *, skip_bad_rows: bool) -> Any:
@@ -271,8 +278,8 @@ def decode_lines(path: str, lines: pl.Series, *, skip_bad_rows: bool = False, fi
             row = _json(line.removeprefix("\ufeff"))
             if not isinstance(row, dict):
                 raise ValueError("expected an object")  # noqa: TRY004
-            if twice := next((name for name in row if name in _SIDES and line.count(f'"{name}"') > 1), None):
-                _refuse_second(line.removeprefix("\ufeff"), twice)
+            if any(name in _SIDES and line.count(f'"{name}"') > 1 for name in row):
+                _refuse_second(line.removeprefix("\ufeff"))
         except ValueError as error:
             if skip_bad_rows:
                 skipped += 1
@@ -292,20 +299,29 @@ def decode_lines(path: str, lines: pl.Series, *, skip_bad_rows: bool = False, fi
 _SIDES = frozenset(name for names in SIDE_NAMES.values() for name in names)
 
 
-def _refuse_second(text: str, name: str) -> None:
+def _refuse_second(text: str) -> None:
     """Refuse an object with two values for one of its sides, of which a decoder keeps the last."""
     import json
 
-    top: list[tuple[str, Any]] = json.loads(text, object_pairs_hook=list)
-    if [key for key, _ in top].count(name) > 1:
-        raise ValueError(f'two values for "{name}"')
+    def check(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = [name for name, _ in pairs if name in _SIDES]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ValueError(f'two values for "{twice}"')
+        return dict(pairs)
+
+    json.loads(text, object_pairs_hook=check)
 
 
 def _decode(path: str, lines: pl.Series) -> Any:
+    text = "\n".join(lines.to_list()).removeprefix("\ufeff")
     try:
-        return _json("\n".join(lines.to_list()).removeprefix("\ufeff"))
+        found = _json(text)
+        rows = [row for row in (found if isinstance(found, list) else [found]) if isinstance(row, dict)]
+        if any(text.count(f'"{name}"') > sum(name in row for row in rows) for name in _SIDES):
+            _refuse_second(text)
     except ValueError as error:
         raise InputError(f"{path}: malformed JSON: {first_line(error)}") from error
+    return found
 
 
 def _json(text: str) -> Any:

@@ -14,7 +14,16 @@ from karat._internal.arrays import starts
 from karat.errors import InputError, nearest, shorten
 from karat.samples.columns import Field, GoldItems, Rankings, gold_of_dicts
 from karat.samples.dialects import LONG, probably_meant
-from karat.samples.keys import Where, are_usual, as_number, check_items, is_id, item_types, key_types
+from karat.samples.keys import (
+    Where,
+    are_usual,
+    as_number,
+    check_items,
+    have_short_strings,
+    is_id,
+    item_types,
+    key_types,
+)
 from karat.samples.notes import Note
 from karat.samples.rankings.dicts import Dicts
 from karat.samples.rankings.lists import Lists
@@ -34,8 +43,9 @@ _RANGED: tuple[Field, ...] = ("id", "text", "doc", "start", "end")
 _MAX_OFFSET = 2**53
 _SAMPLED = 1000
 """The number of rows that are searched for a record in place of a list."""
-_FEW_KEYS = 1 << 17
-"""The number of keys of all dicts of scores up to which each is checked: it takes a few milliseconds."""
+_FEW = 1 << 17
+"""The number of items that are checked as they are read, which takes a few milliseconds. More strings are checked as
+they are looked up; of more keys of dicts only some are checked."""
 _LIKE_IDS = frozenset((None, True, False))
 """Keys that could be taken for ids: True equals 1."""
 
@@ -65,7 +75,8 @@ def rankings_of(
         return Dicts(column, ids)
     field = "retrieved" if texts is None else "retrieved_ids"
     lists = _lists(column, where, field)
-    types = item_types(lists)
+    later = texts is None and sum(map(len, lists)) > _FEW and have_short_strings(lists)
+    types: set[type] = {str} if later else item_types(lists)
     if texts is not None:
         _check_types(types, lists, where, field)
         return Lists({"id": lists, "text": _texts(lists, texts, where, "retrieved")}, ids)
@@ -77,7 +88,7 @@ def rankings_of(
         own = [listed and not isinstance(given, Mapping) for given in column]
         return Lists(read.columns, ids, scores=read.numbers, listed=own, complete=read.complete, notes=read.notes)
     _check_types(types, lists, where, "retrieved")
-    return Lists(dict.fromkeys(_BARE if types else _RANGED, lists), ids, plain=True)
+    return Lists(dict.fromkeys(_BARE if types else _RANGED, lists), ids, plain=True, checked=not later)
 
 
 def gold_of(column: list[Any], ids: Sequence[str], where: Where, texts: list[Any] | None = None) -> GoldItems:
@@ -261,7 +272,7 @@ def _check_keys(column: Sequence[Mapping[Any, Any]], where: Where) -> None:
     In large data, reading every key would take as long as the evaluation. There the first key of each dict shows the
     type, and null, True and False are looked up; other keys that are no ids can match no gold.
     """
-    few = sum(map(len, column)) <= _FEW_KEYS
+    few = sum(map(len, column)) <= _FEW
     some = chain.from_iterable(column) if few else (next(iter(scored)) for scored in column if scored)
     _check_types(set(map(type, some)), column, where, "retrieved")
     if not (few or all(scored.keys().isdisjoint(_LIKE_IDS) for scored in column)):

@@ -95,6 +95,12 @@ def item_types(lists: Sequence[Sequence[Any]]) -> set[type]:
     return set(map(type, chain.from_iterable(lists)))
 
 
+def have_short_strings(lists: Sequence[Sequence[Any]]) -> bool:
+    """True if the first and the last item of every list are short strings."""
+    ends = [items[place] for items in lists if items for place in (0, -1)]
+    return set(map(type, ends)) == {str} and max(map(len, ends)) <= _SHORT
+
+
 def are_usual(types: set[type], column: Sequence[Iterable[Any]]) -> bool:
     """True if all items are strings or integers that can be written as text; `types` are the types of the items."""
     if int not in types or not types <= {str, int}:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from glob import glob, has_magic
+from importlib import import_module
+from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple, cast
 
 from karat.errors import InputError, first_line, nearest
 
 _COMPRESSED = (".gz", ".zst")
+_PACKINGS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+"""The first bytes of compressed files, by which Polars recognizes them, too."""
 _TABLES = {".parquet": ".parquet", ".arrow": ".arrow", ".ipc": ".arrow", ".feather": ".arrow"}
 _ROWS = {".jsonl": ".jsonl", ".ndjson": ".jsonl"}
 _KINDS = {**_TABLES, **_ROWS, ".csv": ".csv", ".tsv": ".tsv", ".json": ".json"}
@@ -29,7 +34,6 @@ class Source(NamedTuple):
     files: tuple[str, ...]
     size: int = 0
     """The size of all files in bytes; 0 if they are remote."""
-    compressed: bool = False
     remote: bool = False
     hive: bool = False
 
@@ -67,7 +71,7 @@ def find_source(value: str | PathLike[str]) -> Source:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{name[:80]}: cannot be opened: {first_line(error)}") from error
-    return Source(str(path), kind_of(path.name), (str(path),), size, compressed=_is_compressed(path.name))
+    return Source(str(path), kind_of(path.name), (str(path),), size)
 
 
 def kind_of(name: str) -> str:
@@ -77,6 +81,23 @@ def kind_of(name: str) -> str:
         name = name.removesuffix(ending)
     ending = Path(name).suffix
     return _KINDS.get(ending, ending)
+
+
+def packing(file: str | PathLike[str]) -> str:
+    """The compression of a local file, "gzip", "zstd" or "", whatever its ending."""
+    with Path(file).open("rb") as stream:
+        begin = stream.read(4)
+    return next((name for first, name in _PACKINGS.items() if begin.startswith(first)), "")
+
+
+def open_unpacked(file: str | PathLike[str]) -> BinaryIO | None:
+    """The bytes of a local file, unpacked; None if only Polars can unpack it: zstd, where PyArrow is not installed."""
+    kind = packing(file)
+    if kind != "zstd":
+        return cast("BinaryIO", gzip.open(file)) if kind else Path(file).open("rb")
+    if find_spec("pyarrow") is None:
+        return None
+    return cast("BinaryIO", import_module("pyarrow").CompressedInputStream(str(file), "zstd"))
 
 
 def _of_files(name: str, files: list[Path], folder: Path | None) -> Source:
@@ -98,7 +119,6 @@ def _of_files(name: str, files: list[Path], folder: Path | None) -> Source:
         next(iter(kinds)),
         tuple(map(str, files)),
         sum(file.stat().st_size for file in files),
-        compressed=any(_is_compressed(file.name) for file in files),
         hive=any(_PARTITION.fullmatch(part) for parts in inside for part in parts),
     )
 
@@ -121,11 +141,7 @@ def _remote(name: str) -> Source:
     kind = kind_of(name.partition("?")[0].rstrip("/*"))
     if kind not in _KINDS.values():
         raise InputError(f"{name}: unknown file format", hint=f"{name.rstrip('/')}/**/*.parquet")
-    return Source(name, kind, (name,), remote=True, compressed=_is_compressed(name), hive="=" in name)
-
-
-def _is_compressed(name: str) -> bool:
-    return name.lower().endswith(_COMPRESSED)
+    return Source(name, kind, (name,), remote=True, hive="=" in name)
 
 
 def _no_file(path: Path) -> InputError:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from karat.errors import InputError
+from karat.samples.sources import packing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -89,7 +90,7 @@ def _lacks(content: str | bytes, separator: str) -> bool:
     """True if an uncompressed file does not contain a separator; searching bytes is faster than searching fields."""
     if isinstance(content, bytes):
         return separator.encode() not in content
-    if content.endswith((".gz", ".zst")):
+    if packing(content):
         return False
     with Path(content).open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as mapped:
         return mapped.find(separator.encode()) < 0

@@ -204,7 +204,10 @@ class Joined:
         own = left.texts.get("query", [None])
         if self._texts is not None:
             unique = None not in own and len(set(own)) == len(own) and self._texts.keys().isdisjoint(own)
-            self._texts = self._texts | {str(text): None for text in own} if unique else None
+            if unique:
+                self._texts.update(dict.fromkeys(map(str, own)))
+            else:
+                self._texts = None
 
     def _pieces(self) -> Iterator[Cut]:
         """Pieces in which every query is whole."""

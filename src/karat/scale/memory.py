@@ -16,7 +16,7 @@ from karat.errors import BadArgument, InputError
 from karat.samples.dialects import is_long
 from karat.samples.files import form_of, read_errors, scan
 from karat.samples.long import has_records
-from karat.samples.sources import STANDARD_INPUT, Source, find_source
+from karat.samples.sources import STANDARD_INPUT, Source, find_source, packing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -71,8 +71,6 @@ def larger_than(value: str | PathLike[str], memory: int) -> Source | None:
     source = find_source(value)
     if source.files[0] == STANDARD_INPUT or (source.size == 0 and not source.remote):
         return None  # a pipe, which is in memory anyway
-    if not (source.is_table or source.remote) and text_size(source, memory) * OBJECT_FACTOR <= memory:
-        return None
     return source if estimate_memory(source, memory) > memory else None
 
 
@@ -94,23 +92,27 @@ def estimate_memory(source: Source, enough: float = 0) -> float:
             width = row_bytes(frame.head(SAMPLED_ROWS).collect())
         return rows * width * COLUMN_FACTOR if long else max(rows * width, source.size) * OBJECT_FACTOR
     form = "table" if source.kind == ".csv" else form_of(source, source.files[0])[0]
-    return text_size(source, enough or inf) * (OBJECT_FACTOR if form in ("rows", "json") else COLUMN_FACTOR)
+    factor = OBJECT_FACTOR if form in ("rows", "json") else COLUMN_FACTOR
+    with read_errors(source):
+        return text_size(source, enough / factor or inf) * factor
 
 
 def text_size(source: Source, enough: float = inf) -> int:
     """The bytes of texts when they are unpacked, at most; a compressed file is not read further than `enough`."""
-    if not source.compressed or source.remote:
+    if source.remote:
         return source.size
     total = 0
     for file in source.files:
-        ending = Path(file).suffix.lower()
-        sizes = _gzip_blocks(file) if ending == ".gz" else _zstd_blocks(file) if ending == ".zst" else ()
-        total += 0 if ending in (".gz", ".zst") else Path(file).stat().st_size
+        sizes = {"gzip": _gzip_blocks, "zstd": _zstd_blocks}.get(packing(file), _size)(file)
         for size in sizes:
             total += size
             if total > enough:
                 return total
     return total
+
+
+def _size(file: str) -> tuple[int]:
+    return (Path(file).stat().st_size,)
 
 
 def _gzip_blocks(file: str) -> Iterator[int]:
@@ -159,9 +161,9 @@ def row_bytes(frame: pl.DataFrame) -> float:
 def check_gold(source: Source, memory: int) -> None:
     """Refuse gold that does not fit into memory: unlike the results, it is not read in pieces."""
     if (need := estimate_memory(source, memory) * OBJECT_FACTOR / COLUMN_FACTOR) > memory:
+        size = f"{'more than' if any(map(packing, source.files)) else 'about'} {need / 2**30:.1f} GiB"
         raise InputError(
-            f"{source.name}: the gold needs {'more than' if source.compressed else 'about'} {need / 2**30:.1f} GiB of "
-            f"memory, {memory / 2**30:.1f} are allowed",
+            f"{source.name}: the gold needs {size} of memory, {memory / 2**30:.1f} are allowed",
             hint="more --memory, or parts of the queries with their gold and karat merge",
         )
 

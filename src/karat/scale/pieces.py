@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from karat._internal.output import temporary_folder
 from karat._internal.progress import Progress
 from karat.errors import InputError, Unavailable, first_line
 from karat.samples.files import decode_lines, each_batch, form_of, read_errors, scan
 from karat.samples.long import first_rows, ids_of
-from karat.samples.sources import Source
+from karat.samples.sources import Source, open_unpacked, packing
 from karat.samples.trec import Irregular, checked, parse_lines, scan_regular
 from karat.scale.memory import (
     BLOCK,
@@ -64,6 +62,8 @@ class Pieces:
     def _of_table(self, source: Source) -> Iterator[pl.DataFrame]:
         import polars as pl
 
+        for one in source.each():
+            self._refuse_packed_lines(one)
         frame = scan(source, self._side)
         with read_errors(source):
             head = frame.head(SAMPLED_ROWS).collect()
@@ -104,6 +104,7 @@ class Pieces:
         import polars as pl
 
         file, done = source.files[0], 0
+        self._refuse_packed_lines(source)
         if (regular := scan_regular(file, begin)) is not None:
             try:
                 for piece in self._collect(regular, self._budget, len(begin) * 2):
@@ -138,11 +139,12 @@ class Pieces:
             yield first, pl.Series(lines, dtype=pl.String)
 
     def _each_line(self, source: Source) -> Iterator[str]:
-        """Every line; one that needs more memory than is allowed is refused before it has been read."""
+        """Every line; one that needs more memory than is allowed is measured, but not stored."""
         import polars as pl
 
         file, number = source.files[0], 0
-        if source.remote or file.lower().endswith(".zst"):
+        stream = None if source.remote else open_unpacked(file)
+        if stream is None:
             scanned = pl.scan_lines(file, glob=False)
             batches = scanned.collect_batches(chunk_size=_FEW_LINES, maintain_order=True, lazy=True)
             for frame in each_batch(source, batches):
@@ -152,33 +154,46 @@ class Pieces:
                     yield line
             return
         pending, size = [b""], 0
-        for block in _blocks(source):
+        for block in _blocks(stream):
             head, *rest = block.split(b"\n")
-            pending.append(head)
             size += len(head)
-            self._refuse_line(source, number + 1, size)
+            if size * OBJECT_FACTOR <= self._limits.refused:
+                pending.append(head)
             if rest:
+                self._refuse_line(source, number + 1, size)
                 for line in (b"".join(pending), *rest[:-1]):
                     yield line.removesuffix(b"\r").decode()
                 number += len(rest)
                 pending, size = rest[-1:], len(rest[-1])
+        self._refuse_line(source, number + 1, size)
         if size:
             yield b"".join(pending).removesuffix(b"\r").decode()
+
+    def _refuse_packed_lines(self, source: Source) -> None:
+        """Refuse a compressed file with a huge line before Polars unpacks it; a line within a block is small."""
+        if source.is_table or source.remote or not packing(source.files[0]):
+            return
+        number, size = 1, 0
+        with read_errors(source):
+            stream = open_unpacked(source.files[0])
+            for block in () if stream is None else _blocks(stream):
+                end = block.find(b"\n")
+                size += len(block) if end < 0 else end
+                if end >= 0:
+                    self._refuse_line(source, number, size)
+                    number, size = number + block.count(b"\n"), len(block) - block.rfind(b"\n") - 1
+            self._refuse_line(source, number, size)
 
     def _refuse_line(self, source: Source, number: int, size: int) -> None:
         if size * OBJECT_FACTOR > self._limits.refused:
             raise too_large(f"{source.name}, line {number}", size * OBJECT_FACTOR, self._limits)
 
 
-def _blocks(source: Source) -> Iterator[bytes]:
-    """The bytes of a file, unpacked."""
-    file = source.files[0]
-    try:
-        with gzip.open(file) if file.lower().endswith(".gz") else Path(file).open("rb") as stream:
-            while block := stream.read(BLOCK):
-                yield block
-    except (EOFError, zlib.error) as error:
-        raise InputError(f"{source.name}: cannot be read: {first_line(error)}") from error
+def _blocks(stream: BinaryIO) -> Iterator[bytes]:
+    """The bytes of a file, which is closed afterwards."""
+    with stream:
+        while block := stream.read(BLOCK):
+            yield block
 
 
 class Scattered(Exception):
@@ -198,8 +213,8 @@ def whole_queries(frames: Iterable[pl.DataFrame], query: str, limits: MemoryLimi
 
     pending: list[pl.DataFrame] = []
     before = 0
-    for frame in frames:
-        _refuse_queries([*pending, frame], query, limits)
+    for frame in (frames := iter(frames)):
+        _refuse_queries([*pending, frame], frames, query, limits)
         last = int(first_rows(frame[query])[-1])  # the row at which the last query of the piece begins
         if pending and last == 0 and frame[query][0] == pending[-1][query][-1]:
             pending.append(frame)  # it began in an earlier piece
@@ -213,14 +228,19 @@ def whole_queries(frames: Iterable[pl.DataFrame], query: str, limits: MemoryLimi
         yield Cut(pl.concat(pending, how="diagonal_relaxed"), before)
 
 
-def _refuse_queries(frames: Sequence[pl.DataFrame], query: str, limits: MemoryLimits) -> None:
-    """Refuse rows of queries that do not fit into memory together, and name the largest query."""
+def _refuse_queries(
+    frames: Sequence[pl.DataFrame], rest: Iterable[pl.DataFrame], query: str, limits: MemoryLimits
+) -> None:
+    """Refuse rows of queries that do not fit into memory together; the largest query is counted to its end."""
     import polars as pl
 
     need = sum(row_bytes(frame) * len(frame) for frame in frames) * COLUMN_FACTOR
     if need > limits.refused:
         name, rows = pl.concat([frame[query].cast(pl.String) for frame in frames]).value_counts(sort=True).row(0)
-        raise too_large(f'query "{name}" has more than {rows:,} rows', need, limits)
+        for frame in rest:
+            more = frame.filter(pl.col(query).cast(pl.String) == name)
+            rows, need = rows + len(more), need + row_bytes(more) * len(more) * COLUMN_FACTOR
+        raise too_large(f'query "{name}" has {rows:,} rows', need, limits)
 
 
 def by_query(frames: Iterable[pl.DataFrame], query: str, parts: int, limits: MemoryLimits) -> Iterator[pl.DataFrame]:
@@ -242,12 +262,19 @@ def by_query(frames: Iterable[pl.DataFrame], query: str, parts: int, limits: Mem
                 files[place].append(file)
         for own_files in files:
             own: list[pl.DataFrame] = []
-            for file in own_files:
-                own.append(pl.read_ipc(file))
-                file.unlink()
-                _refuse_queries(own, query, limits)
+            for frame in (frames := map(_read_and_delete, own_files)):
+                own.append(frame)
+                _refuse_queries(own, frames, query, limits)
             if own:
                 yield pl.concat(own, how="diagonal_relaxed")
+
+
+def _read_and_delete(file: Path) -> pl.DataFrame:
+    import polars as pl
+
+    rows = pl.read_ipc(file)
+    file.unlink()
+    return rows
 
 
 def _write(rows: pl.DataFrame, file: Path) -> None:

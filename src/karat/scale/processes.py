@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from multiprocessing.resource_tracker import ensure_running
-from threading import current_thread, main_thread
+from threading import Lock, current_thread, main_thread
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -34,6 +34,8 @@ from karat.scale.pickling import PickledPlan, pickle_plan
 _AHEAD = 4
 """The number of batches per worker that may be finished before the ones that come first."""
 _MOST_JOBS = 1024
+_STARTING = Lock()
+"""Held while processes start: the environment that they inherit is that of the whole process."""
 _JOIN_SECONDS = 5.0
 _BATCHES = 8
 """The number of batches per worker: several, because some take longer than others."""
@@ -194,14 +196,15 @@ def _safe_path() -> Iterator[None]:
 
     A process starts as `python -c …`, for which Python puts that folder first on the module search path.
     """
-    before = os.environ.get("PYTHONSAFEPATH")
-    os.environ["PYTHONSAFEPATH"] = "1"
-    try:
-        yield
-    finally:
-        os.environ.pop("PYTHONSAFEPATH")
-        if before is not None:
-            os.environ["PYTHONSAFEPATH"] = before
+    with _STARTING:
+        before = os.environ.get("PYTHONSAFEPATH")
+        os.environ["PYTHONSAFEPATH"] = "1"
+        try:
+            yield
+        finally:
+            os.environ.pop("PYTHONSAFEPATH", None)
+            if before is not None:
+                os.environ["PYTHONSAFEPATH"] = before
 
 
 @contextmanager

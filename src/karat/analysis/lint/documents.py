@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 from karat._internal.display import cut_label, cut_name, plural, sanitize
+from karat._internal.grams import Grams, sharing
 from karat._internal.overlap import Sketches, cut_pieces, passages
 from karat.analysis.diagnose.similar import NEAR_COPY, nearest
 from karat.analysis.lint.test_set import EXAMPLES, Chunk, GoldRow, Problem, TestSet, problems
 from karat.errors import nearest as nearest_name
 from karat.judges.corpus import Corpus, Place
+from karat.judges.spans.cover import RangeUnion
 from karat.judges.text import ALL, fold_space, folder
 from karat.samples.notes import Tally
 
@@ -21,6 +23,10 @@ _SHOWN, _ID_SHOWN = 60, 20
 _MAX_NAMES = 10_000
 _ALIKE = 0.7
 """Near copies differ less in length, whatever their white space."""
+_FEW_PAIRS = 20_000
+"""Gold times retrieved items of a query up to which all are compared; above, those with similar sketches."""
+_ASKED = 10_000
+"""Characters of a query that are searched in its gold."""
 _QUOTED, _MOST, _HALF = 30, 0.8, 0.5
 """A query quotes gold if it shares passages of this length, most of the query or half of the gold text."""
 
@@ -37,15 +43,19 @@ class Documents:
         return {name: fold_space(self.corpus[name].text) for name in self.corpus.names()}
 
     @cached_property
-    def everything(self) -> str:
-        """All documents in one text."""
-        return "\n".join(self.folded.values())
+    def _searched(self) -> Grams:
+        return Grams(list(self.folded.values()))
+
+    def holders(self, text: str) -> list[str]:
+        """The names of the documents that contain a text; white space may differ."""
+        names = list(self.folded)
+        return [names[number] for number in self._searched.holders(fold_space(text))]
 
     def lacks(self, gold: GoldRow) -> str | None:
         """The reason why a gold item is not in the corpus; None if it is."""
         given = gold.doc if gold.doc is not None else gold.id
         if given is None:
-            return None if fold_space(gold.text or "") in self.everything else "its text is not in any document"
+            return None if self.holders(gold.text or "") else "its text is not in any document"
         name = self.corpus.name(given)
         if name not in self.corpus:
             close = nearest_name(given, self.corpus.names()[:_MAX_NAMES])
@@ -53,7 +63,7 @@ class Documents:
             more = f', the nearest is "{cut_name(close, _SHOWN)}"' if close else ""
             return f'no {kind} "{cut_name(given, _SHOWN)}"{more}'
         text = self.corpus[name].text
-        if gold.text and fold_space(gold.text) not in fold_space(text):
+        if gold.text and not self.corpus[name].contains(gold.text):
             return f'its text is not in "{cut_name(name, _SHOWN)}"'
         if gold.end is not None and gold.end > len(text):
             return f'it ends at character {gold.end:,}, but "{cut_name(name, _SHOWN)}" has {len(text):,}'
@@ -76,11 +86,13 @@ def check_ranges(tests: TestSet, documents: Documents | None) -> list[Problem]:
     """Gold ranges with words that also occur elsewhere: in the document, or without one in the retrieved chunks."""
     tally = Tally(EXAMPLES)
     for own, chunks in zip(tests.by_query, tests.retrieved, strict=True):
+        own_ranges = _ranges(own)
+        words = _ChunkWords(chunks)
         for gold in own:
             if gold.grade <= 0 or gold.start is None or gold.end is None or gold.doc is None:
                 continue
-            places = _places_in_document(gold, documents) or _places_in_chunks(gold, chunks)
-            others = [place for place in places if not any(one.overlaps(gold.doc, *place) for one in own)]
+            places = _places_in_document(gold, documents) or words.places(gold)
+            others = [place for place in places if not any(own_ranges[gold.doc].within(*place))]
             if others:
                 more = "" if len(others) == 1 else f" and {len(others) - 1} more"
                 at = f"also at {others[0][0]:,} to {others[0][1]:,}{more}"
@@ -101,11 +113,27 @@ def _places_in_document(gold: GoldRow, documents: Documents | None) -> list[Plac
     return document.every_place(document.text[gold.start : gold.end])
 
 
-def _places_in_chunks(gold: GoldRow, chunks: Sequence[Chunk]) -> list[Place]:
-    """The chunks of the same document that contain the words."""
-    words = fold_space(gold.text or "")
-    same = [chunk for chunk in chunks if words and chunk.doc == gold.doc and chunk.start is not None]
-    return [(chunk.start or 0, chunk.end or 0) for chunk in same if words in fold_space(chunk.text)]
+def _ranges(gold: Sequence[GoldRow]) -> dict[str | None, RangeUnion]:
+    """The ranges of gold items, by document."""
+    found: dict[str | None, RangeUnion] = {}
+    for one in gold:
+        if one.start is not None and one.end is not None:
+            found.setdefault(one.doc, RangeUnion()).add(one.start, one.end)
+    return found
+
+
+class _ChunkWords:
+    """The retrieved chunks of a query, in which the words of gold are searched."""
+
+    def __init__(self, chunks: Sequence[Chunk]) -> None:
+        self._chunks = chunks
+        self._texts = Grams([fold_space(chunk.text) for chunk in chunks])
+
+    def places(self, gold: GoldRow) -> list[Place]:
+        """The chunks of the same document that contain the words."""
+        found = [self._chunks[number] for number in self._texts.holders(fold_space(gold.text or ""))]
+        same = [chunk for chunk in found if chunk.doc == gold.doc and chunk.start is not None]
+        return [(chunk.start or 0, chunk.end or 0) for chunk in same]
 
 
 def check_leakage(tests: TestSet, documents: Documents | None) -> list[Problem]:
@@ -113,7 +141,7 @@ def check_leakage(tests: TestSet, documents: Documents | None) -> list[Problem]:
     tally = Tally(EXAMPLES)
     fold = folder(ALL)
     for query, own, chunks in zip(tests.samples.query or (), tests.by_query, tests.retrieved, strict=False):
-        asked = fold(query or "")
+        asked = fold((query or "")[:_ASKED])
         known = {chunk.id: chunk.text for chunk in chunks if chunk.id is not None}
         for gold in own if len(asked) >= _QUOTED else ():
             text = fold(gold.text or known.get(gold.id or "") or _document_text(gold, documents) or "")
@@ -190,35 +218,61 @@ def _retrieved_copies(tests: TestSet) -> Iterator[_Copy]:
         ids = {gold.id for gold in own} - {None}
         known = {chunk.id: chunk.text for chunk in chunks if chunk.id is not None}
         by_id = bool(ids and known)
-        has = _overlaps if by_id else _has
-        others = [chunk for chunk in chunks if not (by_id and chunk.id in ids) and not any(has(chunk, g) for g in own)]
-        names, texts = [chunk.id or chunk.text for chunk in others], [chunk.text for chunk in others]
+        held = _held(own, chunks, by_id=by_id)
+        others = [
+            chunk for number, chunk in enumerate(chunks) if number not in held and not (by_id and chunk.id in ids)
+        ]
+        similar = _similar_to(others, all_pairs=len(own) * len(others) <= _FEW_PAIRS)
         for gold in own:
             text = gold.text or known.get(gold.id or "")
             if gold.grade > 0 and gold.group is None and text:
-                candidates.append(_Candidates(gold, text, names, texts))
+                near = similar(text)
+                names = [chunk.id or chunk.text for chunk in near]
+                candidates.append(_Candidates(gold, text, names, [chunk.text for chunk in near]))
     return _near_copies(candidates)
 
 
-def _has(chunk: Chunk, gold: GoldRow) -> bool:
-    """True if a chunk contains a gold quote or a part of it, by its range or its text; unless they differ in length."""
-    if not _ALIKE * len(chunk.text) <= len(gold.text or "") <= len(chunk.text) / _ALIKE:
-        return False  # it is not a near copy, either
-    if _overlaps(chunk, gold):
-        return True
-    chunk_text, gold_text = fold_space(chunk.text), fold_space(gold.text or "")
-    cut = (piece.end - piece.start for piece in cut_pieces(gold_text, chunk_text))
-    return bool(gold_text) and (gold_text in chunk_text or max(cut, default=0) >= _HALF * len(gold_text))
+def _held(gold: Sequence[GoldRow], chunks: Sequence[Chunk], *, by_id: bool) -> set[int]:
+    """The numbers of the chunks that contain gold or a part of it, by their range; without ids, also by their text."""
+    ranges = _ranges(gold)
+    held = {
+        number
+        for number, chunk in enumerate(chunks)
+        if chunk.start is not None
+        and chunk.end is not None
+        and chunk.doc in ranges
+        and any(ranges[chunk.doc].within(chunk.start, chunk.end))
+    }
+    if by_id:
+        return held
+    wholes, texts = [fold_space(one.text or "") for one in gold], [fold_space(chunk.text) for chunk in chunks]
+    halves = [(one[: (len(one) + 1) // 2], one[len(one) // 2 :]) for one in wholes]
+    likely = sharing(wholes, halves, texts, [[text] for text in texts])
+    return held | {
+        number for own, text in zip(likely, wholes, strict=True) for number in own - held if _has(texts[number], text)
+    }
 
 
-def _overlaps(chunk: Chunk, gold: GoldRow) -> bool:
-    return chunk.start is not None and chunk.end is not None and gold.overlaps(chunk.doc, chunk.start, chunk.end)
+def _similar_to(chunks: Sequence[Chunk], *, all_pairs: bool) -> Callable[[str], Sequence[Chunk]]:
+    """The chunks that may be near copies of a text: all of them, or those with a similar sketch."""
+    if all_pairs:
+        return lambda _: chunks
+    sketches = Sketches({str(number): fold_space(chunk.text) for number, chunk in enumerate(chunks)}, near=True)
+    return lambda text: [chunks[int(number)] for number in sketches.similar(fold_space(text))]
+
+
+def _has(chunk: str, gold: str) -> bool:
+    """True if a chunk contains a gold text or a half of it; False if they differ in length: it is no near copy."""
+    if not _ALIKE * len(chunk) <= len(gold) <= len(chunk) / _ALIKE:
+        return False
+    cut = (piece.end - piece.start for piece in cut_pieces(gold, chunk))
+    return bool(gold) and (gold in chunk or max(cut, default=0) >= _HALF * len(gold))
 
 
 def _copies_in_corpus(tests: TestSet, documents: Documents, max_characters: int) -> Iterator[_Copy]:
     """Near copies of gold documents, and documents that contain a gold quote of another document."""
     corpus = documents.corpus
-    sketches = Sketches(documents.folded, near=len(documents.everything) <= max_characters)
+    sketches = Sketches(documents.folded, near=sum(map(len, documents.folded.values())) <= max_characters)
     gold_names = [{corpus.name(gold.id or gold.doc or "") for gold in own} for own in tests.by_query]
     candidates = []
     for gold in tests.gold:
@@ -226,8 +280,7 @@ def _copies_in_corpus(tests: TestSet, documents: Documents, max_characters: int)
         if gold.grade <= 0 or gold.group is not None or gold.start is not None or name not in sketches.texts:
             continue
         if gold.id is None and gold.text:
-            quote = fold_space(gold.text)
-            holders = [name for name, text in documents.folded.items() if quote in text]
+            holders = documents.holders(gold.text)
             yield from (_Copy(gold, name, 1.0) for name in holders if name not in gold_names[gold.row])
             continue
         text = sketches.texts[name]

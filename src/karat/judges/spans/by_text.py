@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import pairwise, repeat
 
+from karat._internal.grams import sharing
 from karat.conventions import Convention
 from karat.judges.contains import CharacterFilter
 from karat.judges.matches import as_texts
@@ -17,6 +18,8 @@ from karat.samples import Samples
 from karat.samples.keys import as_id
 from karat.samples.notes import Note
 
+_FEW_PAIRS = 20_000
+"""Quotes times chunks, up to which it is faster to compare them all."""
 _Candidates = list[tuple[int, GoldInterval]]
 """Ranks of chunks that have, or may have, text of a quote."""
 
@@ -72,9 +75,10 @@ class CoverageByText:
     ) -> QueryCoverage:
         whole: _Candidates = []
         partial: _Candidates = []
-        for interval in gold:
+        likely = self._likely_chunks(gold, chunks) if len(gold) * len(chunks) > _FEW_PAIRS else None
+        for number, interval in enumerate(gold):
             quote = self._quotes[interval.item]
-            for i in quote.candidates(chunks, characters):
+            for i in quote.candidates(chunks, characters) if likely is None else sorted(likely[number]):
                 if docs and self._other_document(interval.item, docs[i]):
                     continue
                 if quote.raw in chunks[i] or quote.text in chunks[i]:
@@ -87,6 +91,12 @@ class CoverageByText:
         if partial or copies or (len(gold) > 1 and _interact(gold, whole)):
             return self._united(gold, chunks, names, read, [*whole, *partial])
         return QueryCoverage(*self._separate(gold, chunks, whole, read), names)
+
+    def _likely_chunks(self, gold: list[GoldInterval], chunks: list[str]) -> list[set[int]]:
+        """For each quote the chunks that have its begin or its end, or that it contains."""
+        quotes = [self._quotes[interval.item] for interval in gold]
+        folded = list(map(self._fold, chunks))
+        return sharing([one.text for one in quotes], [one.ends() for one in quotes], folded, [[one] for one in folded])
 
     def _separate(
         self, gold: list[GoldInterval], chunks: list[str], whole: _Candidates, read: list[float]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -161,9 +162,7 @@ def cover(gold: Sequence[GoldInterval], overlaps: Iterable[Overlap], measure: Me
     Nothing at a rank depends on lower ranks. Of alternatives, the one covered best so far counts, and it has the
     length of the first of them.
     """
-    by_doc: dict[str, list[int]] = {}
-    for number, interval in enumerate(gold):
-        by_doc.setdefault(interval.doc, []).append(number)
+    by_doc = _by_document(gold)
     covered = [0] * len(gold)
     ranks: list[list[int]] = [[] for _ in gold]
     unions = {doc: RangeUnion() for doc in by_doc}
@@ -173,7 +172,7 @@ def cover(gold: Sequence[GoldInterval], overlaps: Iterable[Overlap], measure: Me
     for overlap in overlaps:
         new = unions[overlap.doc].add(overlap.start, overlap.end)
         amounts.append((overlap.rank, *lengths.add(overlap.doc, new)))
-        for number in by_doc[overlap.doc]:
+        for number in by_doc[overlap.doc].overlapping(overlap.start, overlap.end):
             interval, before = gold[number], covered[number]
             own = shared(overlap.start, overlap.end, interval)
             if own == 0:
@@ -184,6 +183,26 @@ def cover(gold: Sequence[GoldInterval], overlaps: Iterable[Overlap], measure: Me
             if match is not None and _better(match, matches.get((match.rank, match.item))):
                 matches[match.rank, match.item] = match
     return Coverage(list(matches.values()), amounts, lengths.size)
+
+
+class _Intervals:
+    """The gold intervals of one document, by their numbers, in the order of their starts."""
+
+    def __init__(self, numbers: Sequence[int], gold: Sequence[GoldInterval]) -> None:
+        self._numbers = sorted(numbers, key=lambda number: gold[number].start)
+        self._starts = [gold[number].start for number in self._numbers]
+        self._ends = list(accumulate((gold[number].end for number in self._numbers), max))
+
+    def overlapping(self, start: int, end: int) -> list[int]:
+        """The numbers of the intervals that may share a character with a range, ascending."""
+        return sorted(self._numbers[bisect_right(self._ends, start) : bisect_left(self._starts, end)])
+
+
+def _by_document(gold: Sequence[GoldInterval]) -> dict[str, _Intervals]:
+    numbers: dict[str, list[int]] = {}
+    for number, interval in enumerate(gold):
+        numbers.setdefault(interval.doc, []).append(number)
+    return {doc: _Intervals(own, gold) for doc, own in numbers.items()}
 
 
 class _GoldLengths:
@@ -200,14 +219,18 @@ class _GoldLengths:
         single = [unit[0] for unit in places if len(unit) == 1]
         self._any = _unions(interval for unit in places for interval in unit)
         self._single = _unions(single)
-        self._alternatives = [_Alternatives(unit, measure) for unit in places if len(unit) > 1]
-        self.size = sum(unit.size for unit in self._alternatives)
+        alternatives = [_Alternatives(unit, measure) for unit in places if len(unit) > 1]
+        self._alternatives: dict[str, list[_Alternatives]] = {}
+        for unit in alternatives:
+            for doc in unit.by_doc:
+                self._alternatives.setdefault(doc, []).append(unit)
+        self.size = sum(unit.size for unit in alternatives)
         end = max((interval.end for interval in single), default=0)
         self.size += sum(self._length(self._single, doc, 0, end) for doc in self._single)
 
     def add(self, doc: str, new: Sequence[tuple[int, int]]) -> tuple[float, float]:
         """The gold that new ranges of a document cover, and the length of the gold in them."""
-        covered = sum(unit.add(doc, new) for unit in self._alternatives)
+        covered = sum(unit.add(doc, new) for unit in self._alternatives.get(doc, ()))
         gold = 0.0
         for start, end in new:
             covered += self._length(self._single, doc, start, end)
@@ -224,6 +247,7 @@ class _Alternatives:
     def __init__(self, places: Sequence[GoldInterval], measure: Measure) -> None:
         self._places = places
         self._measure = measure
+        self.by_doc = _by_document(places)
         self._sizes = [measure(place.doc, place.start, place.end) for place in places]
         self._covered = [0.0] * len(places)
         self._best = 0.0
@@ -231,13 +255,13 @@ class _Alternatives:
 
     def add(self, doc: str, new: Sequence[tuple[int, int]]) -> float:
         """The length by which new ranges of a document increase the coverage."""
-        for number, place in enumerate(self._places):
-            if place.doc == doc:
-                for start, end in new:
-                    low, high = max(start, place.start), min(end, place.end)
-                    self._covered[number] += self._measure(doc, low, high) if low < high else 0.0
-        shares = (covered / size for covered, size in zip(self._covered, self._sizes, strict=True) if size)
-        before, self._best = self._best, max(shares, default=0.0) * self.size
+        before = self._best
+        for start, end in new:
+            for number in self.by_doc[doc].overlapping(start, end):
+                place, size = self._places[number], self._sizes[number]
+                low, high = max(start, place.start), min(end, place.end)
+                self._covered[number] += self._measure(doc, low, high) if low < high else 0.0
+                self._best = max(self._best, self._covered[number] / size * self.size if size else 0.0)
         return self._best - before
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import ceil
 from typing import NamedTuple
 
+from karat._internal.overlap import longest_end
 from karat.judges.contains import CharacterFilter
 from karat.judges.text import fold_space
 
@@ -35,6 +36,10 @@ class Quote:
         self._head = _longest_first(self.text[: self.min_shared])
         self._tail = _longest_first(self.text[-self.min_shared :])
         self._max_inside = 2 * len(self.text)
+
+    def ends(self) -> tuple[str, str]:
+        """The begin and the end of the quote: a chunk that is cut off inside it has one of them."""
+        return self.text[: self.min_shared], self.text[-self.min_shared :]
 
     def candidates(self, chunks: Sequence[str], characters: CharacterFilter) -> list[int]:
         """The numbers of the chunks that may share text with the quote.
@@ -69,21 +74,11 @@ class Quote:
         if (start := quote.find(folded)) >= 0:
             return [SharedText(start, start + size, 0)]
         found = []
-        if length := self._common_end(folded, quote):
+        if length := longest_end(folded, quote, self.min_shared):
             found.append(SharedText(0, length, size - length))
-        if length := self._common_end(quote, folded):
+        if length := longest_end(quote, folded, self.min_shared):
             found.append(SharedText(len(quote) - length, len(quote), 0))
         return found
-
-    def _common_end(self, left: str, right: str) -> int:
-        """The length of the longest text that ends the left and begins the right."""
-        anchor = right[: self.min_shared]
-        at = left.find(anchor, max(len(left) - len(right), 0))
-        while at >= 0:
-            if right.startswith(left[at:]):
-                return len(left) - at
-            at = left.find(anchor, at + 1)
-        return 0
 
 
 def _longest_first(text: str) -> list[str]:
