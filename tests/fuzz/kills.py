@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -125,8 +124,7 @@ def kills(random: Random, folder: Path) -> str:
     process = _started(chosen, folder)
     _wait(random, process, folder)
     group = number is not signal.SIGKILL and random.random() < 0.5
-    if process.poll() is None:
-        _send(process, number, group=group)
+    _send(process, number, group=group)
     code, said = _ended(process)
     states = _states(chosen, folder, old)
     ended = "finished" if code == 0 else number.name
@@ -184,27 +182,21 @@ def _processor_seconds(process: int) -> float:
 
 
 def _send(process: subprocess.Popen[str], number: signal.Signals, *, group: bool) -> None:
-    with suppress(ProcessLookupError):
-        if group:
-            os.killpg(process.pid, number)
-        else:
-            process.send_signal(number)
+    """Send a signal, if the process has not ended: a number that is free may be another process by now."""
+    if process.poll() is None and group:
+        os.killpg(process.pid, number)
+    elif process.returncode is None:
+        process.send_signal(number)
 
 
 def _ended(process: subprocess.Popen[str]) -> tuple[int, str]:
-    """The exit code and the messages of a process, when it and its workers have ended."""
+    """The exit code and the messages of a process, when it has ended, and its workers, which have the same stderr."""
     try:
         _, said = process.communicate(timeout=_SECONDS)
-        end = time.monotonic() + _SECONDS
-        while time.monotonic() < end:
-            os.killpg(process.pid, 0)
-            time.sleep(0.002)
-    except ProcessLookupError:
-        return process.returncode, said
-    except subprocess.TimeoutExpired:
-        pass
-    os.killpg(process.pid, signal.SIGKILL)
-    raise Fault(f"a process did not end within {_SECONDS} s")
+    except subprocess.TimeoutExpired as error:
+        _send(process, signal.SIGKILL, group=True)
+        raise Fault(f"a process or its workers did not end within {_SECONDS} s") from error
+    return process.returncode, said
 
 
 def _content(path: Path) -> bytes | None:
