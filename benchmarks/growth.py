@@ -132,7 +132,7 @@ def nearly(text: str) -> list[Sample]:
 
 def many_queries(text: str) -> list[Sample]:
     """Queries with ten chunks of the text, of which one is gold and one contains a quote."""
-    chunks = _cut(text, _CHUNK)
+    chunks = [f"{number} {chunk}" for number, chunk in enumerate(_cut(text, _CHUNK))]
     rankings = [chunks[at : at + _DEPTH] for at in range(0, len(chunks), _DEPTH)]
     return [
         {
