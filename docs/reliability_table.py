@@ -13,7 +13,7 @@ def fuzz() -> str:
     """A row for every fuzzer: its promise, and the cases, faults and outcomes of the last `make fuzz`."""
     from fuzz.frame import fuzzers
 
-    results = json.loads(RESULTS.read_text("utf-8"))["fuzzers"]
+    results = json.loads(RESULTS.read_text("utf-8"))
     rows = ["| fuzzer | promise | cases | faults | outcomes |", "|---|---|---|---|---|"]
     for name, fuzzer in fuzzers().items():
         found = results.get(name)

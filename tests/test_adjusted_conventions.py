@@ -72,7 +72,7 @@ def test_adjusting_back_gives_the_convention_itself():
         ("standard(empty_gold=true)", "empty_gold of a convention must be a number or undefined"),
         ("standard(both_empty=x)", "both_empty of a convention must be a number, undefined or None"),
         ("standard(clamped=1)", "clamped of a convention must be True or False"),
-        ("standard(rounding=many)", "rounding of a convention must be a number of decimal places or None"),
+        ("standard(rounding=many)", "rounding of a convention must be 0 to 15 decimal places, or None"),
         ("standard(per_rank=hit)", "per_rank of a convention must be some of recall, precision, ap, ndcg"),
         ("standard(ties=given", "expected name or name"),
         ("standart(ties=given)", r'no convention "standart". Did you mean standard\?'),

@@ -95,7 +95,7 @@ def test_eval_by_several_fields(tmp_path):
     assert [read["topic"]["x"]["queries"], read["topic,lang"]["x · en"]["queries"]] == [4, 2]
     assert run(*given, "--format", "csv").splitlines()[::5] == [
         "topic,lang,queries,recall@5,recall@5 low,recall@5 high",
-        "y,de,2,1.0,NaN,NaN",
+        "y,de,2,1.0,,",
     ]
 
 
@@ -114,7 +114,7 @@ def test_by_in_other_formats(samples):
     read = json.loads(run("eval", samples, "recall@5", "--by", "topic", "--format", "json"))
     assert read["by"]["topic"]["y"]["mean"] == {"recall@5": 0.5}
     assert run("eval", samples, "recall@5", "--by", "topic", "--format", "csv").startswith(
-        "topic,queries,recall@5,recall@5 low,recall@5 high\nx,1,1.0,NaN,NaN"
+        "topic,queries,recall@5,recall@5 low,recall@5 high\nx,1,1.0,,"
     )
     assert "saved as Parquet" in run("eval", samples, "-o", "run.json", code=2)
 

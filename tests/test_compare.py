@@ -260,3 +260,70 @@ def test_names(tmp_path):
         karat.compare(run(), {"q": 1})
     with pytest.raises(karat.RunFileError):
         karat.compare(run(), tmp_path / "nothing.parquet")
+
+
+def _evaluated(**changed):
+    """A run of six queries; `changed` replaces fields of the first."""
+    gold = {"doc": "d", "start": 0, "end": 8, "text": "words"}
+    row = {"query": "what", "retrieved": [{"doc": "d", "start": 0, "end": 10, "text": "words here"}], "gold": [gold]}
+    rows = [{"id": f"q{number}"} | row | (changed if not number else {}) for number in range(6)]
+    return karat.evaluate(rows, "recall@5", judge="spans")
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"query": "why"}, 'the query text differs for 1 shared query, such as q0: "what" / "why"'),
+        (
+            {"gold": [{"doc": "d", "start": 0, "end": 9, "text": "words"}]},
+            r"gold differs for 1 .* d\[0:8\]\) only in A",
+        ),
+        (
+            {"gold": [{"doc": "e", "start": 0, "end": 8, "text": "words"}]},
+            r"gold differs for 1 .* d\[0:8\]\) only in A",
+        ),
+        ({"gold": [{"doc": "d", "start": 0, "end": 8, "text": "words", "grade": 2}]}, "gold differs for 1 .*grade"),
+    ],
+)
+def test_a_changed_test_set_is_noticed(changed, words, tmp_path):
+    run, other = _evaluated(), _evaluated(**changed)
+    other.save(tmp_path / "other.parquet")
+    for baseline in (other, karat.load(tmp_path / "other.parquet")):
+        assert baseline.gold_hash == other.gold_hash != run.gold_hash
+        with pytest.raises(karat.BadArgument, match=words):
+            karat.compare(run, baseline)
+        with pytest.raises(karat.BadArgument, match="the baseline and the run cannot be compared"):
+            karat.gate(run, "recall@5 no-drop", baseline=baseline)
+
+
+def test_the_grades_and_members_of_groups_are_part_of_the_test_set():
+    def run(*gold):
+        items = [{"id": name, "grade": grade, "group": group} for name, grade, group in gold]
+        return karat.evaluate([{"id": "q", "retrieved": ["b"], "gold": items}], "ndcg")
+
+    first = run(("a", 2, "g"), ("b", 1, "g"))
+    assert karat.compare(first, run(("a", 2, "other"), ("b", 1, "other"))).notes == ()  # another name
+    for other in (run(("a", 2, "g"), ("b", 2, "g")), run(("a", 2, "g"), ("b", 1, "h")), run(("a", 2, "g"))):
+        assert other.gold_hash != first.gold_hash
+        with pytest.raises(karat.BadArgument, match="gold differs"):
+            karat.compare(first, other)
+
+
+def test_texts_that_only_one_run_has_are_no_difference():
+    bare = [{"id": "q", "retrieved": ["a"], "gold": ["a"]}]
+    a, b = karat.evaluate(bare, "rr"), karat.evaluate([bare[0] | {"query": "what"}], "rr")
+    assert karat.compare(a, b).notes == ()
+
+
+def test_runs_without_a_shared_query_say_how_their_ids_differ():
+    def run(form):
+        queries = {form.format(number): ["a"] for number in range(9)}
+        return karat.evaluate(retrieved=queries, gold=queries, metrics="rr")
+
+    with pytest.raises(
+        karat.BadArgument, match=r'share no query: their ids differ by .*the prefix "new-" of branch'
+    ) as error:
+        karat.compare(run("Q{}"), run("new-q{}"), names=["main", "branch"])
+    assert error.value.hint == 'id.casefold() for both, id.removeprefix("new-") for branch'
+    with pytest.raises(karat.BadArgument, match=r"share no query\n"):
+        karat.compare(run("{}"), run("one of {} others"), names=["main", "branch"])

@@ -295,3 +295,9 @@ def test_large_runs_are_tried_with_a_sample(monkeypatch):
     found = re.search(r"recall@1 is 1.000 with it, ([\d.]+) now \(in a random sample of 10 queries\)\.", said)
     assert found
     assert float(found[1]) * 10 == pytest.approx(round(float(found[1]) * 10))
+
+
+def test_the_lowest_k_is_found_without_trying_every_k():
+    ranking = [f"x{i}" for i in range(29)] + ["a"] + [f"y{i}" for i in range(10)] + ["b"]
+    run = karat.evaluate(retrieved=[ranking] * 6, gold=[["a", "b"]] * 6, metrics="recall@1000000000000")
+    assert any(sentence.startswith("k = 41 would be enough") for sentence in karat.diagnose(run).advice)

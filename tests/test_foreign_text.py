@@ -164,9 +164,11 @@ def test_every_text_is_printed_by_one_function():
     }
 
 
-def test_without_a_console_nothing_is_printed(monkeypatch):
-    monkeypatch.setattr(sys, "stdout", None)
-    put("text")
+@pytest.mark.parametrize("closed", ["stdout", "stderr"])
+def test_nothing_is_printed_to_a_closed_stream_or_to_the_other(monkeypatch, capsys, closed):
+    monkeypatch.setattr(sys, closed, None)
+    put("text", error=closed == "stderr")
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import karat
-from karat._internal.output import write_text
+from karat._internal.output import check_outputs, temporary_folder, write_text
 
 KILLED = """
 import os, pathlib, signal, sys
@@ -73,7 +73,7 @@ def test_a_run_file_that_cannot_be_written_in_full(saved, monkeypatch):
     import polars as pl
 
     def half(self, file, *args, **options):
-        Path(file).write_bytes(b"PAR1 and no more")
+        file.write(b"PAR1 and no more")
         raise OSError(28, "No space left on device")
 
     before = saved.read_bytes()
@@ -98,3 +98,50 @@ def test_killed_between_write_and_rename(saved, tmp_path):
     command = [sys.executable, "-m", "karat", *command[3:]]
     assert subprocess.run(command, check=False, capture_output=True).returncode == 0
     assert len(karat.load(saved)) == 3
+
+
+def interrupted_at(number, work):
+    """Raise Ctrl-C where Python would, as a function is called, at the call with this number; True if there is one."""
+    left = number
+
+    def trace(frame, event, arg):
+        nonlocal left
+        left -= 1
+        if not left:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return None if left > 0 else trace  # only calls
+
+    sys.settrace(trace)
+    try:
+        work()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(None)
+    return False
+
+
+def in_a_folder():
+    with temporary_folder() as folder:
+        (folder / "file").touch()
+
+
+@pytest.mark.parametrize("work", ["save", "check", "folder"])
+def test_ctrl_c_at_any_call_leaves_no_temporary_file(tmp_path, monkeypatch, work):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    path = tmp_path / "out"
+    works = {
+        "save": lambda: write_text(path, "new"),
+        "check": lambda: check_outputs({"-o": path}),
+        "folder": in_a_folder,
+    }
+    number = 0
+    while True:
+        number += 1
+        path.write_text("old")
+        if not interrupted_at(number, works[work]):
+            break
+        assert [file.name for file in tmp_path.iterdir()] == ["out"], f"call {number}"
+        assert path.read_text() in {"old", "new"}
+    assert number > 10

@@ -282,7 +282,7 @@ def test_a_gate_replaces_its_own_files_only(folder, capsys, option):
     for text in ("# Notes\n", "<?xml version='1.0'?><testsuite name='pytest'/>", "see ### ✅ karat gate passed"):
         Path("out").write_text(text)
         said = refused(capsys, *command)
-        assert f"out: it exists, and karat gate did not write it try {option} out --force" in said
+        assert f"out: it exists, and karat gate did not write it try {option} new-out, or --force" in said
         assert Path("out").read_text() == text
     assert main([*command, "--force"]) == 0
     assert main(command) == 0
@@ -406,3 +406,48 @@ def test_a_signal_leaves_no_temporary_file(folder, code, name, ended):
     done = subprocess.run([sys.executable, "-c", ENDED.format(name) + code], check=False, capture_output=True)
     assert done.returncode == ended, done.stderr
     assert contents(folder) == before
+
+
+SORTED = """
+import os, signal, polars as pl, karat
+from karat.scale.memory import MemoryLimits
+rows = [(f"q{n}", f"d{rank}", 9.0 - rank) for rank in range(8) for n in range(40)]
+table = pl.DataFrame(rows, schema=["query_id", "doc_id", "score"], orient="row")
+table.write_parquet("long.parquet", row_group_size=20)
+def judge(gold, item):
+    if os.listdir(os.environ["TMPDIR"]):
+        print("sorted", flush=True)
+        os.kill(os.getpid(), signal.SIGTERM)
+    return False
+gold = {f"q{n}": ["d1"] for n in range(40)}
+memory = MemoryLimits(3000, fewest_rows=7, item_bytes=0)
+karat.evaluate(retrieved="long.parquet", gold=gold, metrics="rr", judge=judge, memory=memory)
+"""
+
+
+def test_a_signal_deletes_the_files_in_which_queries_are_sorted(tmp_path):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", SORTED], check=False, capture_output=True, text=True, cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(temporary)},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (-signal.SIGTERM, "sorted\n"), done.stderr
+    assert not list(temporary.iterdir())
+
+
+def test_ctrl_c_that_becomes_another_error(monkeypatch, capsys):
+    def parse(_):
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:  # as in the import of NumPy
+            raise ImportError("could not import module") from None
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        monkeypatch.setattr("karat.cli._parse", parse)
+        assert main(["metrics"]) == 130
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert capsys.readouterr().err == "karat: interrupted\n"

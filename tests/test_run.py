@@ -18,7 +18,7 @@ import pytest
 import karat
 from karat._internal.display import span
 from karat.conventions import CONVENTIONS
-from karat.run.file import read_choices, write_choices
+from karat.run.footer import read_choices, write_choices
 from karat.samples.notes import Note
 from support.data import random_results_and_gold
 
@@ -138,7 +138,7 @@ def test_crossed_slices():
     assert list(CROSSED.by("topic,lang")) == list(by)
     with pytest.raises(karat.UnknownName, match='no topic · lang "sharing · de"'):
         by["sharing", "de"]
-    with pytest.raises(karat.UnknownName, match=r'no field "lng"\. Did you mean lang\?\n  try  one of: topic, lang'):
+    with pytest.raises(karat.UnknownName, match=r'no field "lng"\. Did you mean lang\?\n  try  one of: lang, topic'):
         CROSSED.by("topic", "lng")
 
 
@@ -302,7 +302,7 @@ def test_run_files_that_are_none(tmp_path):
         karat.load(tmp_path / "broken.parquet")
     assert "karat eval" in caught.value.hint
     (tmp_path / "cut.parquet").write_bytes(b"PAR1 and no more")
-    with pytest.raises(karat.RunFileError, match="cannot be read"):
+    with pytest.raises(karat.RunFileError, match="cut off"):
         karat.load(tmp_path / "cut.parquet")
     pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "other.parquet")
     with pytest.raises(karat.RunFileError, match="not a run file"):
@@ -404,9 +404,9 @@ def test_the_table_with_fields(tmp_path):
     run.save(tmp_path / "run.parquet")
     for one in (run, karat.load(tmp_path / "run.parquet")):
         table = one.to_polars(fields=True)
-        assert table.columns == ["query_id", "query", "topic", "meta.rr", "tags", "rr", "recall@1"]
-        assert table.row(0) == ("a", "first?", "one", 5, "['u', 'v']", 1.0, 1.0)
-        assert table.row(1)[:4] == ("b", None, None, None)
+        assert table.columns == ["query_id", "query", "meta.rr", "tags", "topic", "rr", "recall@1"]
+        assert table.row(0) == ("a", "first?", 5, "['u', 'v']", "one", 1.0, 1.0)
+        assert table.row(1)[:5] == ("b", None, None, "[]", None)
         assert table.drop("query", "topic", "meta.rr", "tags").equals(one.table)
         assert one.to_polars().equals(one.table)
         pandas = one.to_pandas(fields=True)
@@ -419,4 +419,16 @@ def test_fields_never_hide_each_other():
     meta = {"rr": [1], "meta.rr": [2], "query": [3], "query_id": [4]}
     run = karat.evaluate([{"id": "a", "query": "?", "retrieved": ["x"], "gold": ["x"], "meta": meta}], "rr")
     table = run.to_polars(fields=True)
-    assert table.columns == ["query_id", "query", "meta.meta.rr", "meta.rr", "meta.query", "meta.query_id", "rr"]
+    assert table.columns == ["query_id", "query", "meta.rr", "meta.query", "meta.query_id", "meta.meta.rr", "rr"]
+
+
+def test_undefined_scores_are_null_in_tables_and_files(tmp_path):
+    rows = [{"retrieved": ["a"], "gold": []}, {"retrieved": ["a"], "gold": ["a"]}]
+    run = karat.evaluate(rows, "recall@5")
+    run.save(tmp_path / "run.parquet")
+    back = karat.load(tmp_path / "run.parquet")
+    for table in (run.table, run.to_polars(fields=True), back.table, pl.read_parquet(tmp_path / "run.parquet")):
+        assert table["recall@5"].to_list() == [None, 1.0]
+        assert table["recall@5"].mean() == run.mean["recall@5"]
+    assert math.isnan(back.scores["recall@5"][0])
+    assert run.to_pandas()["recall@5"].isna().tolist() == [True, False]

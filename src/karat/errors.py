@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 _SHOWN = 120
+_LONGEST = 2000
+"""Characters of a sentence: names from the data or the command line may be longer."""
 
 
 class KaratError(Exception):
@@ -64,6 +66,8 @@ def shorten(value: object) -> str:
         text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
     except ValueError:  # an integer with thousands of digits
         text = f"a very long {type(value).__name__}"
+    except Exception:  # noqa: BLE001  # deep nesting, or the object's own code
+        text = f"a {type(value).__name__} that cannot be shown"
     text = " ".join(text.split())
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
@@ -72,6 +76,7 @@ def _one_line(text: str) -> str:
     """The text without what a terminal or a CI server acts on: it may contain, or begin with, names from the data."""
     if not text.isprintable():
         text = "".join(char if char.isprintable() else " " if char.isspace() else "\ufffd" for char in text)
+    text = text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
     return text.replace("::", ": :", 1) if text.lstrip().startswith("::") else text
 
 
@@ -79,7 +84,7 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     """The most similar known name, if any is similar."""
     from difflib import get_close_matches
 
-    found = get_close_matches(name.lower(), list(known), n=1, cutoff=cutoff)
+    found = get_close_matches(str(name).lower(), list(known), n=1, cutoff=cutoff)
     return found[0] if found else None
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from karat import __version__
 from karat._internal.arrays import Floats
+from karat._internal.display import valid_texts, valid_utf8
 from karat.conventions import Convention, find_convention
 from karat.errors import BadArgument, InputError, UnknownName
 from karat.hits import Hits
@@ -101,8 +102,8 @@ class Plan:
             convention=self.convention,
             scores=scores,
             provenance=self.provenance(samples.reading, hits),
-            query=samples.query,
-            meta=samples.meta,
+            query=None if samples.query is None else valid_texts(samples.query),
+            meta={valid_utf8([name])[0]: valid_texts(column) for name, column in samples.meta.items()},
         )
         if self.stored is None:
             return run
@@ -186,6 +187,7 @@ class Judgements:
     def __init__(self, samples: Samples, judge: Judge, *, tokens: Counter | None = None) -> None:
         self.samples = samples
         self.judge = judge
+        judge.start()
         self._tokens = tokens
         self._known: dict[tuple[object, ...], Hits] = {}
         self._latest: tuple[Convention, Hits] | None = None

@@ -19,11 +19,24 @@ def main() -> int:
     if unknown := set(options.names) - set(named):
         print(f"No fuzzer is called {', '.join(sorted(unknown))}. There are: {', '.join(fuzzers())}.", file=sys.stderr)
         return 2
+    if options.write and (options.case, options.cases) != (None, None):
+        print("--write is for whole runs, without --case or --cases.", file=sys.stderr)
+        return 2
     seed = time.time_ns() % 1_000_000 if options.seed is None else options.seed
-    results = {name: _fuzz(fuzzer, seed, options) for name, fuzzer in named.items()}
-    if options.write:
-        RESULTS.write_text(json.dumps({"seed": seed, "fuzzers": results}, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    return int(any(result["faults"] for result in results.values()))
+    faults = False
+    for name, fuzzer in named.items():
+        result = _fuzz(fuzzer, seed, options)
+        faults |= bool(result["faults"])
+        if options.write:
+            _write(name, result)
+    return int(faults)
+
+
+def _write(name: str, result: dict[str, object]) -> None:
+    """Replace the figures of one fuzzer, so that Ctrl-C loses only those of the one that runs."""
+    known = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+    results = {other: known[other] for other in fuzzers() if other in known} | {name: result}
+    RESULTS.write_text(json.dumps(dict(sorted(results.items())), indent=1) + "\n", "utf-8")
 
 
 def _options() -> Namespace:
@@ -49,7 +62,7 @@ def _fuzz(fuzzer: Fuzzer, seed: int, options: Namespace) -> dict[str, object]:
     print(f"\r{fuzzer.name}: {outcomes.cases:,} cases, {len(outcomes.faults)} faults, {seconds:.0f} s ({shown})")
     for number, text in outcomes.faults[:5]:
         print(f'\n  python -m fuzz "{fuzzer.name}" --seed {seed} --case {number}\n{text}')
-    return {"cases": outcomes.cases, "faults": len(outcomes.faults), "outcomes": counts}
+    return {"seed": seed, "cases": outcomes.cases, "faults": len(outcomes.faults), "outcomes": counts}
 
 
 def _progress(name: str):

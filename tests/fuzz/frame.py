@@ -15,6 +15,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import NamedTuple
 
 from karat.cli import main
@@ -100,12 +101,13 @@ def run_in_processes(
     fuzzer: Fuzzer, seed: int, cases: int, jobs: int, done: Callable[[Outcomes], None] = lambda _: None
 ) -> Outcomes:
     """Run many cases in worker processes: a crash or a hang of one is a fault of its case."""
-    outcomes = Outcomes()
+    outcomes, lock = Outcomes(), Lock()
 
     def work(job: int) -> None:
         for one in _supervised(fuzzer, seed, list(range(job, cases, jobs))):
-            outcomes.add(one)
-            done(outcomes)
+            with lock:
+                outcomes.add(one)
+                done(outcomes)
 
     with ThreadPoolExecutor(jobs) as pool:
         list(pool.map(work, range(jobs)))

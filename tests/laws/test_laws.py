@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import karat
-from karat.conventions import STANDARD
+from karat.conventions import STANDARD, Convention
+from karat.conventions.convention import COUNTED
 from karat.hits.combine import take
 from karat.metrics import METRICS, parse
 from support.strategies import cases, hits_of
@@ -160,3 +162,34 @@ def test_part_of_a_run_equals_the_run_of_that_part(queries):
     rows = np.arange(len(queries))[::-1]
     for name in metrics.split():
         same(parse(name).scores(take(hits, rows), STANDARD), scores(name, [queries[i] for i in rows]))
+
+
+OF_RANKINGS = {"order", "ties", "scores", "duplicates", "own_id", "missing"}
+"""Choices that apply before any metric is computed."""
+CHOICES = st.fixed_dictionaries(
+    {
+        **{
+            name: st.sampled_from(get_args(hint))
+            for name, hint in get_type_hints(Convention).items()
+            if get_origin(hint) is Literal and name not in OF_RANKINGS
+        },
+        "per_rank": st.lists(st.sampled_from(COUNTED), unique=True).map(tuple),
+        "clamped": st.booleans(),
+        "empty_gold": st.sampled_from([0.0, 1.0, -0.5, 2.0]),
+        "none_found": st.sampled_from([0.0, 0.5]),
+    }
+)
+
+
+@few
+@given(queries=many, choices=CHOICES)
+def test_limits_hold_under_every_convention(queries, choices):
+    """Run files with scores outside them are refused."""
+    c, hits = Convention(name="any", **choices), hits_of(queries)
+    for name in NAMES:
+        metric = parse(name)
+        low, high = metric.limits(c, hits)
+        for column, values in metric.scores(hits, c).items():
+            with np.errstate(invalid="ignore"):
+                outside = (values < low - 1e-6) | (values > high + 1e-6)
+            assert not outside.any(), (column, values, low, high)

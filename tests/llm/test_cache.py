@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -156,6 +157,97 @@ def test_a_file_that_cannot_be_used_is_reported(tmp_path, spoiled):
     assert main(["cache", "info", "--cache", str(path)]) == (0 if spoiled == "parent" else 2)
 
 
+DAMAGE = {
+    "broken JSON": "UPDATE answers SET answer = '{\"said'",
+    "no JSON": "UPDATE answers SET answer = ''",
+    "another type": "UPDATE answers SET answer = 7",
+    "bytes": "UPDATE answers SET answer = x'ff00ff'",
+    "invalid UTF-8": "UPDATE answers SET answer = CAST(x'22ff22' AS TEXT)",
+    "deep": f"UPDATE answers SET answer = '{'[' * 100_000}'",
+    "another schema": "UPDATE answers SET answer = '{\"other\": 1}'",
+    "no object": "UPDATE answers SET answer = '[1]'",
+    "NaN": "UPDATE answers SET answer = '{\"said\": NaN}'",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_answer_is_requested_once_and_replaced(tmp_path, damage, capsys):
+    with Server() as server:
+        Engine(server.model(), cache=tmp_path / "c").ask(questions(3))
+        with sqlite3.connect(tmp_path / "c") as connection:
+            connection.execute(damage + " WHERE key = (SELECT min(key) FROM answers)")
+        connection.close()
+        assert main(["cache", "export", "--cache", str(tmp_path / "c")]) == 0
+        assert len([json.loads(line) for line in capsys.readouterr().out.splitlines()]) == 3
+        for _ in range(3):
+            assert values(Engine(server.model(), cache=tmp_path / "c").ask(questions(3))) == ["q0", "q1", "q2"]
+        assert server.count == 4
+
+
+def test_damaged_numbers_cost_no_call(tmp_path, capsys):
+    with Server() as server:
+        Engine(server.model(), cache=tmp_path / "c").ask(questions(3))
+        with sqlite3.connect(tmp_path / "c") as connection:
+            connection.execute("UPDATE answers SET prompt_tokens = 'x', completion_tokens = 9e30, created = 'today'")
+            connection.execute("UPDATE answers SET prompt_tokens = 9223372036854775807, model = x'ff' WHERE key > '8'")
+        connection.close()
+        engine = Engine(server.model(), cache=tmp_path / "c")
+        assert [answer[1:] for answer in engine.ask(questions(3))] == [(True, 0, 0)] * 3
+        assert server.count == 3
+    for action in ("info", "export"):
+        assert main(["cache", action, "--cache", str(tmp_path / "c")]) == 0
+
+
+@pytest.mark.parametrize("old", [0o022, 0o000])
+def test_only_the_owner_can_read_it(tmp_path, old):
+    mask = os.umask(old)
+    try:
+        cache = Cache(tmp_path / "made" / "c")
+        cache.put("a", "m", "v", KEPT)
+        modes = {file.name: file.stat().st_mode & 0o777 for file in cache.path.parent.iterdir()}
+    finally:
+        os.umask(mask)
+    assert modes == {"c": 0o600, "c-wal": 0o600, "c-shm": 0o600}
+    assert cache.path.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_locked_file_is_reported_before_the_first_call(tmp_path, monkeypatch):
+    monkeypatch.setattr("karat.llm.cache._LOCK_TIMEOUT", 0.1)
+    Cache(tmp_path / "c").put("a", "m", "v", KEPT)
+    other = sqlite3.connect(tmp_path / "c", isolation_level=None)
+    other.execute("PRAGMA locking_mode = EXCLUSIVE")
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(BadArgument, match=r"cannot use the cache .*: database is locked"):
+        Engine("m", cache=tmp_path / "c")
+    other.close()
+
+
+@pytest.mark.parametrize("place", [0.3, 0.6, 0.9])
+def test_a_damaged_page_is_reported_before_the_first_call(tmp_path, place):
+    cache = Cache(tmp_path / "c")
+    for number in range(2000):
+        cache.put(f"{number:064}", "m", "v", KEPT)
+    del cache
+    data = bytearray((tmp_path / "c").read_bytes())
+    start = int(len(data) * place) // 4096 * 4096
+    data[start : start + 4096] = b"\xaa" * 4096
+    (tmp_path / "c").write_bytes(data)
+    with Server() as server:
+        for asked in (questions(1), [request(str(place)) for place in range(2000)]):
+            with pytest.raises(BadArgument, match=r"cache .*(malformed|damaged)"):
+                Engine(server.model(), cache=tmp_path / "c").ask(asked)
+        assert server.count == 0
+
+
+def test_other_columns_are_reported_before_the_first_call(tmp_path):
+    Cache(tmp_path / "c")
+    with sqlite3.connect(tmp_path / "c") as connection:
+        connection.execute("ALTER TABLE answers RENAME COLUMN answer TO said")
+    connection.close()
+    with pytest.raises(BadArgument, match="cannot use the cache"):
+        Engine("m", cache=tmp_path / "c")
+
+
 def test_a_cache_that_fails_during_a_run_loses_no_answer(tmp_path, caplog):
     def script(call):
         if call.number == 5:
@@ -282,3 +374,12 @@ def test_export(filled, capsys, tmp_path):
     assert main(["cache", "export", "-o", str(tmp_path / "out.jsonl")]) == 0
     assert [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()] == lines
     assert main(["cache", "export", "-o", str(tmp_path)]) == 2
+
+
+def test_an_export_ends_if_keys_are_damaged(tmp_path):
+    cache = Cache(tmp_path / "cache.sqlite")
+    cache.put("a", "m", "v", Reply({"x": 1}, 1, 1))
+    with sqlite3.connect(cache.path) as file:
+        for key in ("CAST(x'ff' AS TEXT)", "x'ff'", "CAST(x'fe' AS TEXT)"):
+            file.execute(f"INSERT INTO answers SELECT {key}, model, version, answer, 1, 1, 1.0 FROM answers LIMIT 1")
+    assert len(list(islice(cache.export(), 10))) == 4

@@ -72,9 +72,49 @@ def test_a_label_cannot_break_out_either():
     assert "\n" not in frame("a\nb", "x").split("\nx\n")[0]
 
 
-@pytest.mark.parametrize("text", ["a < b, b > c", "x << 2", "if a<b|c", "[1] [INSTALL]", "<strong>", "naïve 中文 🎉"])
+TOKENS = [
+    "[TOOL_CALLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]", "[AVAILABLE_TOOLS]", "[gMASK]", "[sMASK]", "[MASK]", "[CLS]",
+    "[THINK]", "[/THINK]", "[IMG_BREAK]", "[PREFIX]", "[SYSTEM_PROMPT]", "<tool_call>", "</tool_call>", "</think>",
+    "<think>", "<sop>", "<eos>", "<unk>", "<extra_id_0>", "<unused12>", "<|eot_id|>", "<|a new one|>", "<new_token_9>",
+    "<function=get>", '<invoke name="f">', "<seed:tool_call>", "[A_NEW_ONE]", "<</SYS>>", "</s>", "<tool_response>",
+]  # fmt: skip
+WIDE = {code - 0xFEE0: code for code in range(0xFF01, 0xFF5F)}
+SPELLINGS = {
+    "as it is": str,
+    "wide": lambda token: token.translate(WIDE),
+    "wide brackets": lambda token: token.translate({ord(c): WIDE[ord(c)] for c in "<>[]|"}),
+    "with spaces": lambda token: f"{token[:-1]} {token[-1]}".replace("/", "/ "),
+    "with a line break": lambda token: f"{token[:-1]}\n{token[-1]}",
+    "with nothing visible": lambda token: f"{token[0]}\u200b{token[1:]}",
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=SPELLINGS)
+@pytest.mark.parametrize("token", TOKENS)
+def test_tokens_of_chat_templates_are_broken(token, spelling):
+    text = spelling(token)
+    assert disarm(f"a{text}b") == f"a{text[0]} {text[1:]}b"
+
+
+@pytest.mark.parametrize(
+    "token", [one for one in TOKENS if one[0] == "<"] + ["[tool_calls]", "[gmask]", "[/inst]", "[think]"]
+)
+def test_case_does_not_matter(token):
+    for text in (token.upper(), token.lower(), token.title()):
+        assert disarm(text) != text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a < b, b > c", "x << 2", "if a<b|c", "[1] [2, 3] [1-4] [^5] [sic] [a] [WHO] [RFC2119] [Smith 2020] [x] [ ]",
+        "<strong>x</strong><br/><h1>", "naïve 中文 🎉", "x < |y|", "[link](http://a.b/c_d)",
+        "rows[i] mask[0] list[str]",
+        "List<String>, Map<K, V>", "１ ＜ ２", "[citation needed]", "a <- b", "<me@example.org>", "<https://a.b/c>",
+    ],
+)  # fmt: skip
 def test_ordinary_text_is_unchanged(text):
-    assert disarm(text) == text or text == "if a<b|c"
+    assert disarm(text) == text
 
 
 @given(st.lists(st.text(alphabet="<>|[]/sINTabcdef0123456789 \n", max_size=60), min_size=1, max_size=4))

@@ -6,7 +6,7 @@ import pytest
 
 from karat.errors import NotJudged
 from karat.llm import Engine
-from karat.llm.batch import MAX_INVALID
+from karat.llm.breaker import MAX_INVALID
 from support.questions import questions, values
 from support.server import Act, Server, echo
 
@@ -39,15 +39,35 @@ def test_a_rejected_key_stops_it_with_the_calls_in_flight(status):
         assert server.count <= 4
 
 
-def test_one_valid_answer_among_the_first_is_enough():
+@pytest.mark.parametrize("retries", [0, 4])
+@pytest.mark.parametrize("concurrency", [1, 16])
+@pytest.mark.parametrize(
+    "act",
+    [*(act for act, _ in INVALID.values()), Act(status=500), Act(status=502), Act(cut="before"), Act(status=302)],
+)
+def test_an_endpoint_that_turns_bad_later_is_stopped_and_no_answer_is_lost(act, concurrency, retries):
+    turned: list[int] = []
+
     def script(call):
-        return echo(call) if call.number == 10 or call.text == "q299" else Act(content="{}")
+        bad = call.number >= 50
+        turned.extend([call.number] if bad else [])
+        return act if bad else echo(call)
 
     with Server(script) as server:
+        engine = Engine(server.model(), cache=None, concurrency=concurrency, retries=retries, backoff=0)
+        found = values(engine.ask(questions(400)))
+    # Those in flight count twice: when it turns bad, good answers may still arrive, and when it is stopped.
+    assert len(turned) <= MAX_INVALID * (retries + 1) + 2 * concurrency
+    assert sum(value.startswith("q") for value in found) == 50
+    assert "calls failed in a row; the last: " in found[-1]
+
+
+def test_failures_that_are_not_in_a_row_stop_nothing():
+    with Server(lambda call: echo(call) if call.number % 19 == 18 else Act(status=500)) as server:
         engine = Engine(server.model(), cache=None, concurrency=1, retries=0)
         found = values(engine.ask(questions(300)))
     assert server.count == 300
-    assert found[299] == "q299"
+    assert sum(value.startswith("the endpoint answered 500") for value in found) == 285
 
 
 @pytest.mark.parametrize("act", [Act(status=500), Act(status=429), Act(cut="before")], ids=["500", "429", "lost"])

@@ -70,6 +70,18 @@ def test_items_inside_a_ranking_are_checked(judge, item):
         assert "query" in str(error.value)
 
 
+@pytest.mark.parametrize("judge", ["ids", "text"])
+@pytest.mark.parametrize("item", [True, None, 1.5, ["d"], {"id": "d"}], ids=shorten)
+def test_items_of_many_strings_are_checked(judge, item):
+    many: list[list[object]] = [[f"d{i}" for i in range(5000)] for _ in range(30)]
+    many[17][40] = item
+    with pytest.raises(karat.InputError, match='query "18": item 41 of retrieved is'):
+        karat.evaluate(retrieved=many, gold=[["1"]] * 30, metrics="rr", judge=judge)
+    many[17][40] = 1
+    run = karat.evaluate(retrieved=many, gold=[["1"]] * 30, metrics="rr", judge=judge)
+    assert [run.scores["rr"][row] for row in (16, 17, 18)] == [0, 1 / 41, 0]
+
+
 @pytest.mark.parametrize("item", [item for item in NOT_IDS if not isinstance(item, list | dict)], ids=shorten)
 def test_keys_inside_a_dict_are_checked(item):
     with pytest.raises(karat.InputError, match="item 2 of retrieved is"):

@@ -66,6 +66,22 @@ def test_every_judge(options, of_size, tmp_path):
     assert several == saved(karat.evaluate(samples, METRICS, **options), tmp_path / "one.parquet")
 
 
+@pytest.mark.parametrize("judge", ["text", "spans"])
+def test_uneven_rows_of_a_file(judge, of_size, tmp_path):
+    """Empty lists, a misspelt field, and fields that only some rows have: every batch sees only some of it."""
+    rows = [{key: row[key] for key in ("id", "query", "retrieved", "gold")} for row in made(9)]
+    for row in rows:
+        row["gold"] = [{"text": gold["text"]} for gold in row["gold"]]
+    rows[5] |= {"late": 1, "answr": "typo"}
+    rows[7] |= {"early": "x", "late": "2", "answr": "typo"}
+    (tmp_path / "samples.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    one = karat.evaluate(tmp_path / "samples.jsonl", METRICS, judge=judge)
+    of_size(2)
+    several = karat.evaluate(tmp_path / "samples.jsonl", METRICS, judge=judge, jobs=2)
+    assert saved(several, tmp_path / "several.parquet") == saved(one, tmp_path / "one.parquet")
+    assert several.remarks() == one.remarks()
+
+
 def test_the_hint_that_nothing_matched_does_not_depend_on_jobs(of_size):
     of_size(1)
     samples = [{"id": f"q{n}", "retrieved": ["some gold mine"], "gold": ["gold mine"]} for n in range(3)]
@@ -239,6 +255,23 @@ def test_ctrl_c_stops_all(tmp_path):
     _, said = begun.communicate(timeout=50)  # less than the judge sleeps
     assert said.count("Traceback") == 1  # of the caller alone
     assert said.strip().endswith("KeyboardInterrupt")
+    wait_until(lambda: not _alive(begun.pid))
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs the children of a process")
+def test_ctrl_c_while_workers_start(tmp_path):
+    (tmp_path / "samples.jsonl").write_text('{"retrieved": ["a b"], "gold": ["a b"]}\n' * 9)
+    started = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)"  # some have it ignored
+    started += "; from karat.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", started, "eval", "samples.jsonl", "--judge", "fuzzy", "--jobs", "2"]
+    begun = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    children = Path(f"/proc/{begun.pid}/task/{begun.pid}/children")
+    wait_until(lambda: len(children.read_text().split()) > 2)  # one counts shared resources
+    worker = Path(f"/proc/{children.read_text().split()[-1]}/stat")
+    wait_until(lambda: int(worker.read_text().rpartition(")")[2].split()[11]) > 8)  # it imports its modules
+    os.killpg(begun.pid, signal.SIGINT)
+    _, said = begun.communicate(timeout=50)
+    assert (begun.returncode, said) == (130, "karat: interrupted\n")
     wait_until(lambda: not _alive(begun.pid))
 
 

@@ -185,17 +185,15 @@ def test_a_query_that_fails_is_a_row_with_its_reason(spark):
 
 
 def test_bad_rows_of_a_long_table_fail_their_query_alone(spark):
-    """A score that is none, an id that is none, rows without a query: the rest is evaluated."""
+    """A score that is none, an id that is none: the rest is evaluated."""
     run, gold = long_tables()
-    bad = pl.DataFrame({"query_id": ["q6", "q7", None], "doc_id": ["d1", None, "d2"], "score": [None, 0.5, 0.5]})
+    bad = pl.DataFrame({"query_id": ["q6", "q7"], "doc_id": ["d1", None], "score": [None, 0.5]})
     table = spark.createDataFrame(pl.concat([run, bad]).to_arrow())
     found = evaluate(table, METRICS, gold=spark.createDataFrame(gold.to_arrow()))
     failed = {row["query_id"]: row["failure"] for row in found.scores.where("failure is not null").collect()}
-    assert set(failed) == {"q6", "q7", None}
+    assert set(failed) == {"q6", "q7"}
     assert "score" in failed["q6"]
-    assert failed[None] == "1 row has no query id"
     assert set(found.run.failures) == {"q6", "q7"}
-    assert found.run.provenance.skipped == 1
     memory = karat.evaluate(run, METRICS, gold=gold)
     good = [row for row, query in enumerate(memory.ids) if query not in failed]
     for name in memory.scores:
@@ -222,7 +220,7 @@ def test_bad_tables_are_refused(spark):
     run, gold = (spark.createDataFrame(frame.to_arrow()) for frame in (run, gold))
     whole = spark.createDataFrame(nested_table(made(3)).to_arrow())
     named = {"id": "q1", "retrieved": [{"id": "a"}], "gold": [{"id": "a"}]}
-    with pytest.raises(InputError, match='column "query_id" holds double'):
+    with pytest.raises(InputError, match='column "query_id" has ids that are not whole numbers'):
         evaluate(run.withColumn("query_id", run["score"]), METRICS, gold=gold)
     with pytest.raises(InputError, match='column "doc_id" has type Boolean'):
         evaluate(run.withColumn("doc_id", run["score"] > 0.5), METRICS, gold=gold)
@@ -240,6 +238,51 @@ def test_bad_tables_are_refused(spark):
         evaluate(made(3), METRICS)
     with pytest.raises(BadArgument, match="cannot run in parallel"):
         evaluate(whole, METRICS, judge="claims(lexical)")
+
+
+@pytest.mark.parametrize("form", ["long", "nested"])
+@pytest.mark.parametrize(
+    ("results", "wanted", "words"),
+    [
+        ([], ["q1"], "the results are empty|the data set is empty"),
+        (["Q1", "Q2"], ["q1", "q2"], "share no query id: they differ by upper and lower case"),
+        ([7], ["q1"], "share no query id"),
+        (["q1", None], ["q1"], "no query id|is empty|not NoneType"),
+        (["q1"], ["q1", None], "no query id|is empty|not NoneType"),
+    ],
+)
+def test_results_that_evaluate_refuses_are_refused(spark, form, results, wanted, words):
+    """An empty or another run is no run that scores 0, and a row without a query is no query less."""
+    name, result, gold = ("query_id", {"doc_id": "d1", "score": 0.5}, {"doc_id": "d1", "grade": 1})
+    if form == "nested":
+        name, result, gold = "id", {"retrieved": ["d1"]}, {"gold": ["d1"]}
+    frames = [
+        pl.DataFrame([{name: query} | own for query in ids]) if ids else pl.DataFrame([{name: "q1"} | own]).clear()
+        for ids, own in ((results, result), (wanted, gold))
+    ]
+    with pytest.raises(InputError, match=words):
+        karat.evaluate(retrieved=frames[0], gold=frames[1], metrics=METRICS)
+    tables = [spark.createDataFrame(frame.to_arrow()) for frame in frames]
+    with pytest.raises(InputError, match=words):
+        evaluate(tables[0], METRICS, gold=tables[1])
+
+
+def test_rows_of_samples_without_an_id_are_refused(spark):
+    frame = nested_table([*made(3), made(4)[3] | {"id": None}])
+    with pytest.raises(InputError, match="1 row has no query id"):
+        evaluate(spark.createDataFrame(frame.to_arrow()), METRICS)
+
+
+def test_ids_of_other_types_are_the_same_ids(spark, tmp_path):
+    """1, 1.0 and "1" are one query, and one document."""
+    run, gold = long_tables()
+    numbers = [pl.col(name).str.slice(1).cast(pl.Int64) for name in ("query_id", "doc_id")]
+    gold = gold.with_columns(pl.col("query_id", "doc_id").str.slice(1))
+    memory = karat.evaluate(run.with_columns(numbers), METRICS, gold=gold)
+    tables = [spark.createDataFrame(frame.to_arrow()) for frame in (run.with_columns(numbers), gold)]
+    check(evaluate(tables[0], METRICS, gold=tables[1]), memory, tmp_path)
+    floats = tables[0].withColumn("query_id", tables[0]["query_id"].cast("double"))
+    check(evaluate(floats, METRICS, gold=tables[1]), memory, tmp_path)
 
 
 def test_the_command_reads_folders_of_files(spark, tmp_path, capsys):

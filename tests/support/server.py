@@ -19,7 +19,7 @@ class Act:
 
     status: int = 200
     content: str = "{}"
-    usage: tuple[int, int] | None = (20, 5)
+    usage: tuple[Any, Any] | None = (20, 5)
     finish: str = "stop"
     refusal: str | None = None
     delay: float = 0.0
@@ -28,6 +28,13 @@ class Act:
     """Sent as it is, instead of a completion."""
     cut: str = ""
     """Where the connection is cut: before the answer, or in the middle of it."""
+    pace: float = 0.0
+    """Seconds between the halves of the answer."""
+
+    @property
+    def charged(self) -> bool:
+        """True for a completion that reports its usage and is sent whole, at once."""
+        return self.status == 200 and self.body is None and not (self.cut or self.delay or self.pace)
 
     def bytes(self) -> bytes:
         if self.body is not None:
@@ -50,6 +57,7 @@ class Call:
 
     number: int
     path: str
+    port: int
     headers: dict[str, str]
     body: dict[str, Any]
     before: int
@@ -74,6 +82,7 @@ class Server:
     def __init__(self, script: Script = echo, *, remember: bool = True) -> None:
         self.script = script
         self.calls: list[Call] = []
+        self.acts: list[Act] = []
         self.count = 0
         self.under_way = 0
         self.most_at_once = 0
@@ -135,14 +144,13 @@ class Server:
         data = await reader.readexactly(int(headers.get("content-length", 0)))
         method, path, _ = head[0].split(" ")
         if method == "GET":  # how many calls there were
-            _write(writer, Act(body=str(self.count).encode()))
-            await writer.drain()
+            await self._answer(writer, Act(body=str(self.count).encode()))
             return True
         body = json.loads(data)
         key = json.dumps(body["messages"])
         if len(key) > 64:
             key = sha256(key.encode()).hexdigest()
-        call = Call(self.count, path, headers, body, self._times.get(key, 0))
+        call = Call(self.count, path, self.port, headers, body, self._times.get(key, 0))
         self._times[key] = call.before + 1
         self.count += 1
         if self._remember:
@@ -151,23 +159,33 @@ class Server:
         self.most_at_once = max(self.most_at_once, self.under_way)
         try:
             act = self.script(call)
+            if self._remember:
+                self.acts.append(act)
             if act.delay:
                 await asyncio.sleep(act.delay)
             if act.cut == "before":
                 return False
-            _write(writer, act)
-            await writer.drain()
+            await self._answer(writer, act)
             return act.cut != "amid"
         finally:
             self.under_way -= 1
 
+    async def _answer(self, writer, act: Act) -> None:
+        sent = _sent(act)
+        half = len(sent) // 2 if act.pace else len(sent)
+        for part in (sent[:half], sent[half:]):
+            writer.write(part)
+            await writer.drain()
+            if act.pace:
+                await asyncio.sleep(act.pace)
 
-def _write(writer, act: Act) -> None:
+
+def _sent(act: Act) -> bytes:
     body = act.bytes()
     headers = {"content-type": "application/json", "content-length": str(len(body)), **act.headers}
     reported = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    sent = f"HTTP/1.1 {act.status} X\r\n{reported}\r\n".encode() + body
-    writer.write(sent[: len(sent) // 2 + 40] if act.cut == "amid" else sent)
+    sent = f"HTTP/1.1 {act.status} X\r\n{reported}\r\n".encode("latin-1") + body
+    return sent[: len(sent) // 2 + 40] if act.cut == "amid" else sent
 
 
 def faulty(share: float, latency: float) -> Script:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import zip_longest
-from typing import TextIO
+from typing import Any, TextIO
 
 # Right-to-left and other direction marks would turn a line of the terminal around.
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
@@ -65,6 +65,10 @@ def bold(text: str) -> str:
     return style(text, "heading")
 
 
+_JOINED = 1000
+"""The number of texts that are joined to be checked at once."""
+
+
 def sanitize(text: str, width: int | None = None) -> str:
     """The text on one line without control characters, cut to a number of terminal columns."""
     line = no_ci_marks(" ".join("".join(map(replacement, text)).split()))
@@ -102,12 +106,24 @@ def cut_label(label: str, width: int) -> str:
 
 
 def valid_utf8(texts: Sequence[str]) -> list[str]:
-    """The texts with lone surrogates, which UTF-8 cannot encode, written as escapes."""
+    """The texts with lone surrogates, which UTF-8 cannot encode, written as escapes; a valid list as it is."""
+    given = texts if isinstance(texts, list) else list(texts)
     try:
-        "".join(texts).encode()
+        for begin in range(0, len(given), _JOINED):
+            "".join(given[begin : begin + _JOINED]).encode()
     except UnicodeEncodeError:
-        return [text.encode("utf-8", "backslashreplace").decode() for text in texts]
-    return list(texts)
+        return [text.encode("utf-8", "backslashreplace").decode() for text in given]
+    return given
+
+
+def valid_texts(values: Sequence[Any]) -> list[Any]:
+    """The values, of which those that are strings are written as by `valid_utf8`."""
+    given = values if isinstance(values, list) else list(values)
+    texts = [value for value in given if isinstance(value, str)]
+    if (valid := valid_utf8(texts)) is texts:
+        return given
+    rest = iter(valid)
+    return [next(rest) if isinstance(value, str) else value for value in given]
 
 
 def plural(count: int, one: str, more: str) -> str:

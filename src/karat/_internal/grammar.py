@@ -27,18 +27,23 @@ def parse_call(text: str) -> Call:
     match = _CALL.fullmatch(text)
     parts = None if match is None else _split(match["inside"] or "")
     if match is None or parts is None:
-        raise BadArgument("expected name or name(setting=value)", got=text)
+        raise BadArgument("expected name or name(setting=value)", got=_shown(text))
     positional: list[object] = []
     named: dict[str, object] = {}
     for part in parts:
         setting = re.match(r"(\w+)\s*=(?!=)\s*", part)
         if setting and setting[1] in named:
-            raise BadArgument(f'"{setting[1]}" is given twice', got=text)
+            raise BadArgument(f'"{setting[1]}" is given twice', got=_shown(text))
         if setting:
             named[setting[1]] = _value(part[setting.end() :])
         else:
             positional.append(_value(part))
     return Call(match["name"], tuple(positional), named)
+
+
+def _shown(text: str) -> str:
+    """The text for an error: without the user and the password of an address."""
+    return re.sub(r"(?<=://)[^/\s]+@", "[secret]@", text)
 
 
 def write_call(name: str, **settings: object) -> str:

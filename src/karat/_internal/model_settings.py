@@ -22,6 +22,11 @@ def _option(metavar: str, kind: type, text: str) -> dict[str, Any]:
     return {"metavar": metavar, "type": kind, "help": text}
 
 
+def _is_number(value: object) -> bool:
+    """True for a number, at least 0; NaN and True are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
 @dataclass(frozen=True)
 class ModelSettings:
     """Which model is called, how, and within which budget.
@@ -44,6 +49,10 @@ class ModelSettings:
     )
     prices: Prices = field(default=None, metadata=_option("FILE", str, "a JSON file of prices (default: list prices)"))
     """Dollars per million tokens of prompts and of answers: a pair, pairs by model, or the path of a file of them."""
+    deadline: float = field(
+        default=600.0,
+        metadata=_option("SECONDS", float, "stop if no call succeeds for this long, e.g. with 429 (default: 600)"),
+    )
     retries: int = 4
     """Calls after the first one that failed."""
     timeout: float = 120.0
@@ -58,11 +67,13 @@ class ModelSettings:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise BadArgument(f"{name} must be a whole number, at least {least}", got=value)
-        if not self.timeout > 0 or not self.backoff >= 0:
-            raise BadArgument("timeout and backoff must be seconds", got=(self.timeout, self.backoff))
+        for name in ("timeout", "deadline", "backoff"):
+            value = getattr(self, name)
+            if not _is_number(value) or (name != "backoff" and not value):
+                raise BadArgument(f"{name} must be a number of seconds", got=value)
         for name in ("max_cost", "max_tokens", "max_calls"):
             limit = getattr(self, name)
-            if limit is not None and not (isinstance(limit, int | float) and limit >= 0):
+            if limit is not None and not _is_number(limit):
                 raise BadArgument(f"{name} must be a number, at least 0", got=limit)
 
     @classmethod

@@ -15,13 +15,16 @@ from glob import glob, has_magic
 from pathlib import Path
 from shlex import quote
 from threading import current_thread, main_thread
+from traceback import clear_frames
 from typing import Any, BinaryIO, NoReturn, TextIO
 
 from karat._internal.display import no_ci_marks, valid_utf8
 from karat.errors import BadArgument, KaratError
 
 Target = str | os.PathLike[str]
-_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_SIGNALS: dict[int, Any] = {signal.SIGINT: signal.default_int_handler}
+"""The signals that end a process, and how they are handled usually."""
+_SIGNALS |= {getattr(signal, name): signal.SIG_DFL for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)}
 _NAME = 50
 """Characters of a target's name in the name of its temporary file; file systems take 255 bytes."""
 
@@ -33,30 +36,33 @@ class Terminated(BaseException):
 
 
 @contextmanager
-def clean_exit() -> Iterator[None]:
+def clean_exit() -> Iterator[list[int]]:
     """Turn SIGTERM and SIGHUP into `Terminated` within the block; after it, the signal ends the process as usual.
 
-    A handler of the caller stays in place. Only the main thread can handle signals: in others nothing changes.
+    Yields the list of signals that came, with Ctrl-C. A handler of the caller stays in place. Only the main thread can
+    handle signals: in others nothing changes.
     """
-    handled = [one for one in _SIGNALS if signal.getsignal(one) is signal.SIG_DFL]
-    if current_thread() is not main_thread():
-        handled = []
+    came: list[int] = []
+
+    def end(number: int, _frame: object) -> NoReturn:
+        came.append(number)
+        raise KeyboardInterrupt if number == signal.SIGINT else Terminated(number)
+
+    here = current_thread() is main_thread()
+    handled = {one: usual for one, usual in _SIGNALS.items() if here and signal.getsignal(one) is usual}
     try:
         for one in handled:
-            signal.signal(one, _terminate)
-        yield
-    except Terminated as end:
-        if not handled:
+            signal.signal(one, end)
+        yield came
+    except Terminated as error:
+        if error.args[0] not in handled:
             raise
-        signal.signal(end.args[0], signal.SIG_DFL)
-        signal.raise_signal(end.args[0])
+        clear_frames(error.__traceback__)  # closes generators that have temporary files
+        signal.signal(error.args[0], signal.SIG_DFL)
+        signal.raise_signal(error.args[0])
     finally:
-        for one in handled:
-            signal.signal(one, signal.SIG_DFL)
-
-
-def _terminate(number: int, _frame: object) -> NoReturn:
-    raise Terminated(number)
+        for one, usual in handled.items():
+            signal.signal(one, usual)
 
 
 def check_outputs(outputs: Mapping[str, Target | None], inputs: Iterable[Target | None] = ()) -> None:
@@ -72,13 +78,18 @@ def check_outputs(outputs: Mapping[str, Target | None], inputs: Iterable[Target 
         if path is None:
             continue
         _check_writable(path)
-        other = f"{option} {Path(path).with_name(f'new-{Path(path).name}')}".strip()
+        other = f"{option} {new_name(path)}".strip()
         for one in read:
             if reads := _reads(one, path):
                 raise BadArgument(f"cannot write {path}: {reads}", hint=other)
         same = options.setdefault(_identity(path), option)
         if same != option and not is_special(path):
             raise BadArgument(f"{same} and {option} name the same file", got=os.fspath(path), hint=other)
+
+
+def new_name(path: Target) -> Path:
+    """Another name in the same folder, to suggest."""
+    return Path(path).with_name(f"new-{Path(path).name}")
 
 
 def _check_writable(path: Target) -> None:
@@ -188,17 +199,42 @@ def _temporary(target: Path) -> Iterator[BinaryIO]:
     old = target.stat() if target.exists() or target.is_symlink() else None
     if old is not None and not _may_replace(target, old):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    temporary = target.with_name(f".{target.name[:_NAME]}.{os.urandom(8).hex()}.tmp")
-    with clean_exit():
-        try:
-            with temporary.open("xb") as file:  # fails if the name exists, also as a symbolic link
-                if old is not None and hasattr(os, "fchown"):
-                    with suppress(OSError):  # the owner cannot be kept
-                        os.fchown(file.fileno(), old.st_uid, old.st_gid)
-                    os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode))
-                yield file
-        finally:
-            temporary.unlink(missing_ok=True)
+    name = f".{target.name[:_NAME]}.{os.urandom(8).hex()}.tmp"
+    with clean_exit(), _deleted(target.with_name(name)) as temporary, temporary.open("xb") as file:  # follows no link
+        if old is not None and hasattr(os, "fchown"):
+            with suppress(OSError):  # the owner cannot be kept
+                os.fchown(file.fileno(), old.st_uid, old.st_gid)
+            os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode))
+        yield file
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A new folder in TMPDIR, deleted at the end."""
+    from tempfile import gettempdir
+
+    with _deleted(Path(gettempdir(), f"karat-{os.urandom(8).hex()}")) as folder:
+        folder.mkdir(mode=0o700)
+        yield folder
+
+
+@contextmanager
+def _deleted(path: Path) -> Iterator[Path]:
+    """A path that is deleted after the block, also if a signal arrives while it is created or deleted."""
+    from shutil import rmtree
+
+    ended: BaseException | None = None
+    try:
+        yield path
+    finally:
+        for _ in (1, 2, 3):  # without a call before `try`, which could raise a signal
+            try:
+                rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+                break
+            except BaseException as error:  # noqa: BLE001  # a signal is raised below; the rest does not matter
+                ended = error
+        if isinstance(ended, KeyboardInterrupt | Terminated):
+            raise ended
 
 
 def _may_replace(target: Path, old: os.stat_result) -> bool:

@@ -71,6 +71,5 @@ def confirm(question: str, *, unattended: bool) -> bool:
     if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)):
         return unattended
     lines = (paragraph(line, "", "", stream=sys.stderr) for line in f"{question} [y/N] ".split("\n"))
-    put("\n".join(lines), sys.stderr, end="")
-    sys.stderr.flush()
+    put("\n".join(lines), error=True, end="")
     return sys.stdin.readline().strip().lower() in {"y", "yes"}

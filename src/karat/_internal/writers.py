@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from karat._internal.display import no_ci_commands, replacement
 from karat._internal.output import escape_hidden
@@ -29,11 +29,13 @@ _SYMBOLS = {
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 
 
-def put(text: str = "", stream: TextIO | None = None, *, end: str = "\n", commands: bool = False) -> None:
-    """Print a text to standard output or to another stream; `commands` is for karat's own commands to GitHub."""
-    stream = sys.stdout if stream is None else stream
-    if stream is not None:  # there is none in a program without a console
+def put(text: str = "", *, error: bool = False, end: str = "\n", commands: bool = False) -> None:
+    """Print a text to standard output or standard error; `commands` is for karat's own commands to GitHub."""
+    stream = sys.stderr if error else sys.stdout
+    if stream is not None:  # it may be closed
         stream.write(harmless(text, commands=commands) + end)
+        if error:
+            stream.flush()
 
 
 def harmless(text: str, *, commands: bool = False) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from karat._internal.arrays import Floats, Ints
-from karat._internal.display import cut_label, cut_name, plural
+from karat._internal.display import cut_label, cut_name, plural, sanitize
 from karat.errors import BadArgument
 from karat.run import Run
 from karat.run.slices import Groups, group_rows
@@ -28,8 +29,7 @@ def check_comparable(a: Run, b: Run, *, allow_mismatch: bool = False, names: tup
     names = cut_name(names[0], _SHOWN), cut_name(names[1], _SHOWN)
     shared = len(set(a.ids) & set(b.ids))
     if not shared:
-        got, hint = f"{_some_ids(a)} and {_some_ids(b)}", "the same query ids in both runs"
-        raise BadArgument(f"{names[0]} and {names[1]} share no query", got=got, hint=hint)
+        raise _nothing_shared(a, b, names)
     differences = [*_settings(a, b, names), *_data(a, b, names)]
     if differences and not allow_mismatch:
         raise BadArgument(
@@ -37,6 +37,18 @@ def check_comparable(a: Run, b: Run, *, allow_mismatch: bool = False, names: tup
             hint="allow_mismatch=True, or --allow-mismatch",
         )
     return differences
+
+
+def _nothing_shared(a: Run, b: Run, names: tuple[str, str]) -> BadArgument:
+    """The error with ids of both runs and the likely cause."""
+    from karat.samples.id_differences import find_difference
+
+    found, cause, hint = find_difference([(a.ids, b.ids)]), "", "the same query ids in both runs"
+    if found is not None:
+        found = replace(found, sides=names)
+        cause, hint = f": their ids differ by {found.phrase}", found.hint
+    got = f"{_some_ids(a)} and {_some_ids(b)}"
+    return BadArgument(f"{names[0]} and {names[1]} share no query{cause}", got=got, hint=hint)
 
 
 def _settings(a: Run, b: Run, names: tuple[str, str]) -> list[str]:
@@ -71,7 +83,8 @@ def _data(a: Run, b: Run, names: tuple[str, str]) -> list[str]:
     """Differences of queries and gold."""
     if a.gold_hash == b.gold_hash:
         return []
-    ours, theirs = _gold(a), _gold(b)
+    details = a.all_hits.gold_items.detail is not None and b.all_hits.gold_items.detail is not None
+    ours, theirs = _gold(a, details=details), _gold(b, details=details)
     counts = (len(ours.keys() - theirs.keys()), names[0]), (len(theirs.keys() - ours.keys()), names[1])
     only = [f"{plural(count, 'query', 'queries')} only in {name}" for count, name in counts if count]
     differences = [" and ".join(only)] if only else []
@@ -79,20 +92,45 @@ def _data(a: Run, b: Run, names: tuple[str, str]) -> list[str]:
     changed = [query for query in a.ids if query in theirs and ours[query] != theirs[query] and query not in unknown]
     if changed:
         query = changed[0]
-        label, grade = item = next(iter([*(ours[query] - theirs[query]), *(theirs[query] - ours[query])]))
+        item = next(iter([*(ours[query] - theirs[query]), *(theirs[query] - ours[query])]))
         owner = names[0] if ours[query][item] > theirs[query][item] else names[1]
-        example = f'{cut_name(query, _SHOWN)} has "{cut_label(label, _SHOWN)}" (grade {grade:g}) only in {owner}'
+        place = f", {cut_name(item.detail, _SHOWN)}" if item.detail else ""
+        example = f'"{cut_label(item.label, _SHOWN)}" (grade {item.grade:g}{place}) only in {owner}'
         shared = plural(len(changed), "shared query", "shared queries")
-        differences.append(f"their gold differs for {shared}, such as {example}")
-    return differences
+        differences.append(f"their gold differs for {shared}, such as {cut_name(query, _SHOWN)} has {example}")
+    return [*differences, *_texts(a, b)]
 
 
-def _gold(run: Run) -> dict[str, Counter[tuple[str, float]]]:
-    """The gold items of each query with their grades, in any order."""
+def _texts(a: Run, b: Run) -> list[str]:
+    """Differences of the texts of shared queries that have one in both runs."""
+    if a.query is None or b.query is None:
+        return []
+    theirs = dict(zip(b.ids, b.query, strict=True))
+    pairs = ((query, text, theirs.get(query)) for query, text in zip(a.ids, a.query, strict=True))
+    changed = [(query, text, other) for query, text, other in pairs if None not in (text, other) and text != other]
+    if not changed:
+        return []
+    query, *both = changed[0]
+    example = " / ".join(f'"{sanitize(text or "", _SHOWN)}"' for text in both)
+    shared = plural(len(changed), "shared query", "shared queries")
+    return [f"the query text differs for {shared}, such as {cut_name(query, _SHOWN)}: {example}"]
+
+
+class _Item(NamedTuple):
+    """A gold item as it is compared."""
+
+    label: str
+    grade: float
+    detail: str
+
+
+def _gold(run: Run, *, details: bool) -> dict[str, Counter[_Item]]:
+    """The gold items of each query, in any order; details are compared only if both runs have them."""
     gold = run.all_hits.gold_items
     bounds, grades = gold.start.tolist(), gold.grade.tolist()
+    detail = (gold.detail if details else None) or [""] * len(grades)
     return {
-        query: Counter((gold.label[i], grades[i]) for i in range(bounds[row], bounds[row + 1]))
+        query: Counter(_Item(gold.label[i], grades[i], detail[i]) for i in range(bounds[row], bounds[row + 1]))
         for row, query in enumerate(run.ids)
     }
 

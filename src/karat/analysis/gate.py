@@ -278,10 +278,15 @@ def _must_pass_ids(given: object) -> Iterable[str]:
 
 def read_ids(path: str | PathLike[str]) -> dict[str, int]:
     """The query ids of a file, one per line, and the lines; a # at the start or after a space begins a comment."""
+    from karat.samples.encoding import encoding_error
+
     try:
-        lines = Path(path).read_text("utf-8-sig").split("\n")
+        content = Path(path).read_bytes()
     except (OSError, ValueError) as error:
-        why = "is not UTF-8 text" if isinstance(error, ValueError) else "cannot be read"
-        raise InputError(f"the file of must-pass queries {path} {why}") from error
+        why = getattr(error, "strerror", None) or error
+        raise InputError(f"the file of must-pass queries {path} cannot be read: {why}") from error
+    if (not_text := encoding_error(str(path), content)) is not None:
+        raise not_text
+    lines = content.decode("utf-8-sig").split("\n")
     ids = ((f" {line}".replace("\t", " ").partition(" #")[0].strip(), number) for number, line in enumerate(lines, 1))
     return {query: number for query, number in ids if query}

@@ -8,7 +8,7 @@ from argparse import Action, ArgumentError, ArgumentParser, Namespace, RawDescri
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from karat import __version__
 from karat._internal.display import (
@@ -115,7 +115,7 @@ class _Parser(ArgumentParser):
         self._example = examples[0][0]
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        put(message, file, end="")
+        put(message, end="", error=file is sys.stderr)
 
     def error(self, message: str) -> NoReturn:
         """Raise the error that argparse would print below its usage."""
@@ -178,8 +178,14 @@ _COLOR = argument(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; 2 if the input is not usable, 3 if too few queries were judged."""
-    with clean_exit():
-        return _main(arguments)
+    with clean_exit() as signals:
+        try:
+            return _main(arguments)
+        except Exception:
+            if not signals:
+                raise
+    put("karat: interrupted", error=True)  # which became another error, as in an import of native code
+    return 128 + signals[0]
 
 
 def _main(arguments: Sequence[str] | None) -> int:
@@ -196,18 +202,18 @@ def _main(arguments: Sequence[str] | None) -> int:
             sys.stdout.flush()
     except KaratError as error:
         with color(on=wants_color(sys.stderr, choice)):
-            put(_error_text(error), sys.stderr)
+            put(_error_text(error), error=True)
         return 3 if isinstance(error, NotJudged) else 2
     except KeyboardInterrupt:
-        put("karat: interrupted", sys.stderr)
+        put("karat: interrupted", error=True)
         return 130
     except Terminated as end:  # temporary files are deleted by now
-        put("karat: terminated", sys.stderr)
+        put("karat: terminated", error=True)
         return 128 + int(end.args[0])
     except BrokenPipeError:  # such as `karat metrics | head`
         _discard_output()
     except OSError as error:  # most likely a full disk
-        put(f"karat: cannot write the output: {error.strerror}", sys.stderr)
+        put(f"karat: cannot write the output: {error.strerror}", error=True)
         _discard_output()
         return 2
     return code or 0
@@ -253,7 +259,6 @@ def _help(given: list[str]) -> NoReturn:
         put(f"karat {__version__}")
         raise SystemExit(0)
     names = [(name, one.about) for name, one in sorted(_COMMANDS.items()) if name == one.name]
-    out = sys.stdout if given else sys.stderr
     about = f"Evaluate retrieval for search and RAG. One sample per line: {_SAMPLE}"
     parts = [
         "usage: karat COMMAND …",
@@ -261,13 +266,13 @@ def _help(given: list[str]) -> NoReturn:
         f"{bold('commands')}:\n{definitions(names, default=_WIDTH)}",
         f"{bold('examples')}:\n{commands(_EXAMPLES)}",
     ]
-    put("\n\n".join(parts), out)
+    put("\n\n".join(parts), error=not given)
     raise SystemExit(0 if given else 2)
 
 
-def say(message: str, stream: TextIO | None = None) -> None:
-    """Print a message to standard output or to another stream, folded to the width of the terminal."""
-    put(paragraph(sanitize(message), "", "", stream=stream), stream)
+def say(message: str, *, error: bool = False) -> None:
+    """Print a message to standard output or standard error, folded to the width of the terminal."""
+    put(paragraph(sanitize(message), "", "", stream=sys.stderr if error else None), error=error)
 
 
 def emit(result: Result, form: str, **options: Any) -> None:

@@ -112,8 +112,8 @@ def _gate(options: Namespace) -> int:
             options.run, *options.rules, fail_undecided=options.fail_undecided,
             **{name: getattr(options, name) for name in names},
         )  # fmt: skip
-    annotations = github.annotate(found, _places(options, found)) if on_github() else []
-    problem = files.write(found.to_junit(), found.to_markdown(), annotations, github.outputs(found))
+        annotations = github.annotate(found, _places(options, found)) if on_github() else []
+        problem = files.write(found.to_junit(), found.to_markdown(), annotations, github.outputs(found))
     emit(found, options.format)
     if problem is not None:
         raise problem

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from karat.run import Run
 
 _INTERRUPTED = 130
+_ELSEWHERE = "-o /another/folder/run.parquet"
 _MODELS = "judges that call a language model, such as claims"
 _MODEL_OPTIONS = [one for one in fields(ModelSettings) if one.metadata]
 
@@ -130,9 +131,11 @@ def _eval(options: Namespace) -> int:
     )
     called = _model_judge(judge)
     interrupted = called is not None and called.interrupted
-    _emit_and_save(run, options, called, partial=interrupted or not run.enough_judged(least))
+    problem = _emit_and_save(run, options, partial=interrupted or not run.enough_judged(least))
     if called is not None:
-        put(paragraph(called.usage(), "  ", "", stream=sys.stderr), sys.stderr)
+        put(paragraph(called.usage(), "  ", "", stream=sys.stderr), error=True)
+    if problem is not None:
+        raise RunFileError(". ".join([problem.problem, *_cached(called)]), hint=_ELSEWHERE) from problem
     if interrupted:
         return _INTERRUPTED
     _check_judged(run, least)
@@ -176,11 +179,12 @@ def _merge(options: Namespace) -> None:
     from karat.run.merge import merge
 
     _check_output(options, options.parts)
-    _emit_and_save(merge(options.parts), options)
+    if problem := _emit_and_save(merge(options.parts), options):
+        raise RunFileError(problem.problem, hint=_ELSEWHERE) from problem
 
 
-def _emit_and_save(run: Run, options: Namespace, judge: ModelJudge | None = None, *, partial: bool = False) -> None:
-    """Save the run if requested, and print it, even if it cannot be saved. A partial run replaces no other run.
+def _emit_and_save(run: Run, options: Namespace, *, partial: bool = False) -> RunFileError | None:
+    """Save the run if requested, and print it; return why it could not be saved. A partial run replaces no other run.
 
     It is saved first, because standard output may be a pipe that is closed early.
     """
@@ -189,19 +193,22 @@ def _emit_and_save(run: Run, options: Namespace, judge: ModelJudge | None = None
     target, problem = options.output and Path(options.output), None
     if partial and target and target.exists():
         target = target.with_name(f"{target.stem}.partial{target.suffix}")
-        say(f"{options.output} is kept: the new run is partial, and is saved to {target}", sys.stderr)
+        say(f"{options.output} is kept: the new run is partial, and is saved to {target}", error=True)
     try:
         if target:
             run.save(target)
     except RunFileError as error:
         problem = error
     form = getattr(options, "format", "table")
-    emit(run, form, by=getattr(options, "by", []))
-    if problem:
-        raise RunFileError("\n".join([problem.problem, *_cached(judge)]), hint="-o /another/folder/run.parquet")
-    if target and form == "table":
-        put()
-        say(f"Saved to {target}")
+    try:
+        emit(run, form, by=getattr(options, "by", []))
+        if target and problem is None and form == "table":
+            put()
+            say(f"Saved to {target}")
+    except OSError:  # the run that is not saved is the larger problem
+        if problem is None:
+            raise
+    return problem
 
 
 def _cached(judge: ModelJudge | None) -> list[str]:
@@ -210,14 +217,24 @@ def _cached(judge: ModelJudge | None) -> list[str]:
         return []
     from karat.llm.cache import cache_path
 
-    if not judge.calls.cache or judge.calls.cache is True or judge.engine.warning:
+    cache = DEFAULT_CACHE if judge.calls.cache is True else judge.calls.cache
+    if not cache or judge.engine.warning:
         return [judge.engine.warning or "The answers of the model are not cached"]
-    return [f"The answers of the model are cached in {cache_path(judge.calls.cache)}: they are not paid for again"]
+    return [f"The answers of the model are cached in {cache_path(cache)}: they are not paid for again"]
+
+
+def _is_file(value: str | PathLike[str]) -> bool:
+    from pathlib import Path
+
+    try:
+        return Path(value).is_file()
+    except (OSError, ValueError):  # a text that is no path
+        return False
 
 
 def _inputs(options: Namespace, judge: Judge) -> list[str | PathLike[str] | None]:
     """Every file that an evaluation reads, the cache among them."""
-    settings = [value for value in judge.settings.values() if isinstance(value, str | PathLike)]
+    settings = [value for value in judge.settings.values() if isinstance(value, str | PathLike) and _is_file(value)]
     tokens = (options.tokens or "").rpartition(":")[0]
     given = [options.file, options.gold, *options.imports, tokens, options.prices, *settings]
     if judge.model is None:

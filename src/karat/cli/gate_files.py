@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
-from karat._internal.output import Terminated, check_outputs, is_special, write_text
+from karat._internal.output import Terminated, check_outputs, is_special, new_name, write_text
 from karat._internal.writers import put
 from karat.cli import on_github
 from karat.errors import BadArgument, KaratError, first_line
@@ -50,7 +49,7 @@ class GateFiles:
             return
         if Path(path).exists() and Path(path).stat().st_size:
             problem = f"cannot write {path}: it exists, and karat gate did not write it"
-            raise BadArgument(problem, hint=f"{option} {path} --force")
+            raise BadArgument(problem, hint=f"{option} {new_name(path)}, or --force")
 
     @contextmanager
     def failure(self) -> Iterator[None]:
@@ -74,8 +73,7 @@ class GateFiles:
 
     def write(self, junit: str, markdown: str, annotations: Sequence[str], outputs: str) -> KaratError | None:
         """Write each file, and annotations to standard error, so that --format json stays JSON; return a problem."""
-        put("".join(f"{line}\n" for line in annotations), sys.stderr, end="", commands=True)
-        sys.stderr.flush()
+        put("".join(f"{line}\n" for line in annotations), error=True, end="", commands=True)
         texts = {"--junit": junit, "--markdown": markdown, _SUMMARY: markdown, _OUTPUT: outputs}
         problem = None
         for option, path in {**self._replaced, **self._appended}.items():
@@ -90,9 +88,9 @@ class GateFiles:
 
     def _replace(self, option: str, path: str, text: str) -> None:
         """Write a file. If that fails, delete the one of an earlier gate: it must not pass for this one."""
-        check_outputs({option: path}, self._read)
-        self._check_replaceable(option, path)
         try:
+            check_outputs({option: path}, self._read)
+            self._check_replaceable(option, path)
             write_text(path, text)
         except BadArgument:
             if is_of_gate(path):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
-from math import nan
+from math import isinf, nan
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from karat._internal.grammar import write_call
@@ -17,6 +17,7 @@ from karat.errors import BadArgument, nearest
 COUNTED = ("recall", "precision", "ap", "ndcg")
 """The metrics that can count copies."""
 _NUMBERS = ("empty_gold", "nothing_judged", "empty_retrieved", "both_empty", "none_found")
+_MOST_PLACES = 15
 _WORDS = {"undefined": nan, "nan": nan, "none": None}
 """Values that are not numbers, as they are written in a setting."""
 
@@ -121,13 +122,15 @@ class Convention:
             if hint is bool and not isinstance(value, bool):
                 raise BadArgument(f"{name} of a convention must be True or False", got=value)
             number = isinstance(value, int | float) and not isinstance(value, bool)
-            if name in _NUMBERS and not (number or (value is None and hint is not float)):
+            if name in _NUMBERS and not ((number and not isinf(value)) or (value is None and hint is not float)):
                 known = "a number or undefined" if hint is float else "a number, undefined or None"
                 raise BadArgument(f"{name} of a convention must be {known}", got=value)
         if not set(self.per_rank) <= set(COUNTED):
             raise BadArgument(f"per_rank of a convention must be some of {', '.join(COUNTED)}", got=self.per_rank)
-        if self.rounding is not None and not isinstance(self.rounding, int):
-            raise BadArgument("rounding of a convention must be a number of decimal places or None", got=self.rounding)
+        if self.rounding is not None and not (isinstance(self.rounding, int) and 0 <= self.rounding <= _MOST_PLACES):
+            raise BadArgument(
+                f"rounding of a convention must be 0 to {_MOST_PLACES} decimal places, or None", got=self.rounding
+            )
         for special in self.exceptions.values():
             if not set(special) <= set(questions()):
                 raise BadArgument("exceptions of a convention must be choices", got=dict(special))
@@ -139,6 +142,11 @@ class Convention:
             return self
         refuses = tuple(choice.removeprefix(f"{metric}.") for choice in self.refuses)
         return replace(self, **special, exceptions={}, refuses=refuses)
+
+    def edge_values(self) -> list[float]:
+        """The scores of queries without gold, or for which nothing was retrieved or found, as far as defined."""
+        values = [getattr(self, name) for name in _NUMBERS]
+        return [float(value) for value in values if value is not None and value == value]
 
     @property
     def ranking_choices(self) -> tuple[object, ...]:

@@ -23,14 +23,18 @@ def take(hits: Hits, rows: Ints) -> Hits:
     new_query = np.full(hits.queries, -1)
     new_query[rows] = np.arange(len(rows))
     keep = (new_query[hits.query] >= 0).nonzero()[0]
-    label = [hits.gold_items.label[i] for i in kept_gold.tolist()]
+    label, detail = hits.gold_items.label, hits.gold_items.detail
     return Hits(
         new_query[hits.query[keep]],
         hits.rank[keep],
         new_gold[hits.gold[keep]],
         depth=hits.depth[rows],
         gold_items=hits.gold_items._replace(
-            label=label, start=start, grade=hits.gold_items.grade[kept_gold], unit=_take_units(hits, rows, new_gold)
+            label=[label[i] for i in kept_gold.tolist()],
+            start=start,
+            grade=hits.gold_items.grade[kept_gold],
+            unit=_take_units(hits, rows, new_gold),
+            detail=None if detail is None else [detail[i] for i in kept_gold.tolist()],
         ),
         grade=hits.grade[keep],
         repeated=hits.repeated[keep],
@@ -59,6 +63,7 @@ def concat(parts: Sequence[Hits]) -> Hits:
             np.concatenate([own.grade for own in each]),
             incomplete=any(own.incomplete for own in each),
             unit=_concat_units(each, gold),
+            detail=_concat_details(each),
         ),
         grade=np.concatenate([part.grade for part in parts]),
         repeated=np.concatenate([part.repeated for part in parts]),
@@ -85,6 +90,13 @@ def _concat_units(each: Sequence[Gold], first: Sequence[int]) -> Ints | None:
         return None
     units = [np.arange(len(gold.grade)) if gold.unit is None else gold.unit for gold in each]
     return np.concatenate([unit + at for unit, at in zip(units, first, strict=False)])
+
+
+def _concat_details(each: Sequence[Gold]) -> list[str] | None:
+    """The details of all parts; empty where a part has none."""
+    if all(gold.detail is None for gold in each):
+        return None
+    return list(chain.from_iterable([""] * len(gold.grade) if gold.detail is None else gold.detail for gold in each))
 
 
 def _reasons(parts: Sequence[Hits]) -> str | list[str]:
@@ -127,6 +139,7 @@ def unite(hits: Hits, unit: Ints) -> Hits:
             grade,
             hits.gold_items.incomplete,
             unit,
+            _merged_details(hits.gold_items, unit, count),
         ),
         grade=hits.grade[keep],
         repeated=hits.repeated[keep],
@@ -136,6 +149,17 @@ def unite(hits: Hits, unit: Ints) -> Hits:
         notes=hits.notes,
         failed=hits.failed,
     )
+
+
+def _merged_details(gold: Gold, unit: Ints, count: int) -> list[str] | None:
+    """The detail of each merged item: the alternatives that differ, with their grades and details."""
+    detail = gold.detail or [""] * len(gold.label)
+    members: list[dict[tuple[str, float, str], None]] = [{} for _ in range(count)]
+    for number, *own in zip(unit.tolist(), gold.label, gold.grade.tolist(), detail, strict=True):
+        members[number][tuple(own)] = None
+    several = (", ".join(f'"{name}" {grade!r} {more}'.strip() for name, grade, more in sorted(own)) for own in members)
+    merged = [next(iter(own))[2] if len(own) == 1 else text for own, text in zip(members, several, strict=True)]
+    return merged if any(merged) else None
 
 
 def _once(hits: Hits, gold: Ints) -> Ints:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints, frozen, is_relevant
+from karat._internal.display import valid_utf8
 from karat.conventions import Convention
 from karat.errors import BadArgument
 from karat.hits.totals import Totals
@@ -35,6 +36,9 @@ class Gold(NamedTuple):
     """True if there may be relevant items that were not judged. A query without gold is then defined: score 0."""
     unit: Ints | None = None
     """For each gold item as it was given, the index of its item here; None if no items were merged into one."""
+    detail: Sequence[str] | None = None
+    """What else tells gold items apart: the range of a text, and the alternatives that were merged with their grades.
+    Empty where label and grade say all; None if they do for every item, or if it is not known."""
 
 
 _SHORT = 1000
@@ -108,6 +112,8 @@ class Hits:
         query, rank = np.asarray(query, np.int64), np.asarray(rank, np.int64)
         gold, depth = np.asarray(gold, np.int64), np.asarray(depth, np.int64)
         key = query * (int(rank.max(initial=0)) + 1) + rank
+        detail = None if gold_items.detail is None else valid_utf8(gold_items.detail)
+        gold_items = gold_items._replace(label=valid_utf8(gold_items.label), detail=detail)
         order = key.argsort(kind="stable")
         key, again = key[order], seen_before(gold[order])
         gold = gold[order]
@@ -133,7 +139,7 @@ class Hits:
             gold_query=np.repeat(np.arange(len(depth)), gold_items.start[1:] - gold_items.start[:-1]),
             totals=Totals(depth) if totals is None else totals,
             notes=tuple(Note.of_text(note) if isinstance(note, str) else note for note in notes),
-            failed=dict(failed or {}),
+            failed=dict(zip(failed, valid_utf8(list(failed.values())), strict=True)) if failed else {},
             one_to_one=not (np.count_nonzero(again) or np.count_nonzero(key[1:] == key[:-1])),
             _views={},
             _columns={},
@@ -161,7 +167,7 @@ class Hits:
         return len(self.query)
 
     def check(self) -> None:
-        """Refuse hits that no judge may return: the bounds of every metric depend on it."""
+        """Refuse hits that no judge may return and no run file may contain: the bounds of every metric depend on it."""
         inside = (self.query >= 0) & (self.query < self.queries)
         query = np.where(inside, self.query, 0)
         start = self.gold_items.start
@@ -179,9 +185,9 @@ class Hits:
             if not good.all():
                 row = int(np.flatnonzero(~good)[0])
                 got = f"query {self.query[row]}, rank {self.rank[row]}, gold {self.gold[row]}"
-                raise BadArgument(f"the judge returned an invalid hit: {wanted}", got=got)
+                raise BadArgument(f"a hit is invalid: {wanted}", got=got)
         if (self.grade > self.gold_items.grade[self.gold]).any():
-            raise BadArgument("the judge gave a hit a higher grade than that of its gold item")
+            raise BadArgument("a hit has a higher grade than its gold item")
 
     @property
     def best_order(self) -> View:

@@ -70,8 +70,12 @@ class Claims(ModelJudge):
         source = self._source(samples)
         rankings = read_rankings(samples, convention, self.name, by_sentence=source == "response")
         passages = [ranking.passages for ranking in rankings]
-        judge = self._by_words if self.model is None else self._by_model
-        claims, supports, failed, notes = judge(samples, source, passages)
+        if self.model is None:
+            claims, supports, failed, notes = self._by_words(samples, source, passages)
+        else:
+            found, moved = self.once(samples, rankings, lambda: self._by_model(samples, source, passages))
+            claims, supports, failed, notes = found
+            supports = [[one.moved(to) for one in own] for own, to in zip(supports, moved, strict=True)]
         notes = (*notes, self._note(samples, source, claims, failed))
         labels = list(chain.from_iterable(claims))
         start = starts(np.fromiter(map(len, claims), np.int64, len(claims)))

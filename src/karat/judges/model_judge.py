@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from hashlib import sha256
 from inspect import Parameter, Signature, signature
@@ -12,8 +12,10 @@ from karat._internal.display import plural, sanitize
 from karat._internal.grammar import write
 from karat.errors import BadArgument
 from karat.judges.protocol import Judge, find_judge
+from karat.judges.support import Ranking, moved_places
 from karat.llm import Engine, Failure, Job, ModelSettings, Spent, Steps, find_model
 from karat.llm.prices import dollars, needed_price
+from karat.samples import Samples
 from karat.samples.notes import Note
 from karat.stats.agreement import Kind, alpha
 
@@ -31,6 +33,14 @@ class Judged(NamedTuple, Generic[T]):
     results: list[T]
     refused: dict[int, str]
     notes: tuple[Note, ...]
+
+
+class _Known(NamedTuple):
+    """The latest judgement of an evaluation: what it was about, the rankings, and the result."""
+
+    about: list[Any]
+    rankings: list[Ranking]
+    found: Any
 
 
 class ModelJudge(Judge):
@@ -52,7 +62,7 @@ class ModelJudge(Judge):
         self, model: Any, given: Mapping[str, Any], *, own: Mapping[str, Any], named: Mapping[str, Any]
     ) -> None:
         """`given` are settings of the model, `own` those of the judge, `named` those of them in its name."""
-        self.calls = ModelSettings.of(model, {name: value for name, value in given.items() if value is not None})
+        self.calls = ModelSettings.of(model, given)
         self.model = None if model == LEXICAL else self.calls
         # At once, to report a typo in the model's name, a key, or a missing price before anything else.
         found = None if self.model is None else find_model(model, self.calls.base_url)
@@ -66,8 +76,28 @@ class ModelJudge(Judge):
         self.settings = {"model": label, **own, **judging}
         self._own = own
         self._engine: Engine | None = None
+        self._known: _Known | None = None
         self.interrupted = False
         """True after Ctrl-C: all further requests fail, so that the run can be saved."""
+
+    def start(self) -> None:
+        """Begin an evaluation: what was judged before is judged again."""
+        self._known = None
+
+    def once(self, samples: Samples, rankings: list[Ranking], ask: Callable[[], T]) -> tuple[T, list[list[int]]]:
+        """What `ask` returns, and the place of each passage in the rankings.
+
+        Under some conventions two metrics rank ties differently. The model is asked once in an evaluation; for
+        rankings that differ only in their order the result is the same, with other places.
+        """
+        about = [samples.ids, samples.query, samples.answer, samples.response]
+        if self._known is not None and self._known.about == about:
+            moved = moved_places(self._known.rankings, rankings)
+            if moved is not None:
+                return self._known.found, moved
+        found = ask()
+        self._known = _Known(about, rankings, found)
+        return found, [list(range(len(one.passages))) for one in rankings]
 
     def with_settings(self, **given: Any) -> Self:
         """The same judge with other settings of its model."""
@@ -105,6 +135,7 @@ class ModelJudge(Judge):
         jobs = [Job(steps) for steps in queries]
         order = sorted(range(len(jobs)), key=lambda row: sha256(str(ids[row]).encode("utf-8", "replace")).digest())
         in_order = [jobs[row] for row in order]
+        wrong_before = self._engine.wrong_counts if self._engine else 0
         if self.interrupted:
             for job in jobs:
                 job.refuse("interrupted")
@@ -112,7 +143,9 @@ class ModelJudge(Judge):
             self.engine.run(in_order, "queries")
             self.interrupted = self.engine.interrupted
         refused = {row: job.refused for row, job in enumerate(jobs) if job.refused}
-        return Judged([job.result for job in jobs], refused, _sample_note(in_order))
+        wrong = self._engine.wrong_counts - wrong_before if self._engine else 0
+        estimated = (Note("tokens_estimated", wrong),) if wrong else ()
+        return Judged([job.result for job in jobs], refused, (*_sample_note(in_order), *estimated))
 
 
 def _sample_note(jobs: Sequence[Job[Any]]) -> tuple[Note, ...]:

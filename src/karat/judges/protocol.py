@@ -48,6 +48,9 @@ class Judge:
     model: ModelSettings | None = None
     """The settings of the language model; None if the judge calls no model."""
 
+    def start(self) -> None:
+        """Begin an evaluation, in which the judge may be called several times with the same samples."""
+
     def same(self, text: str) -> str:
         """The normal form of a field: two items whose fields have the same forms are copies."""
         return text

@@ -48,9 +48,15 @@ class Relevance(ModelJudge):
         targets = self._targets(samples)
         rankings = read_rankings(samples, convention, self.name)
         rows = zip(targets, rankings, strict=True)
-        found, refused, more = self.run(samples.ids, (self._grades(*row) for row in rows))
+        judged, moved = self.once(
+            samples, rankings, lambda: self.run(samples.ids, (self._grades(*row) for row in rows))
+        )
+        found, refused, more = judged
         failed = {row: one.cause for row, one in enumerate(found) if isinstance(one, Failure)} | refused
-        each = [[] if isinstance(one, Failure) else one for one in found]
+        each = [
+            [] if isinstance(one, Failure) else [grades for _, grades in sorted(zip(to, one, strict=True))]
+            for one, to in zip(found, moved, strict=True)
+        ]
         votes = [[one.grade for one in several] for own in each for several in own]
         note = Note("graded_without_gold", details={"to": self.to})
         notes = (note, *more, *agreement_note(votes, self.calls.repeats, "interval"))

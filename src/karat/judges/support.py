@@ -18,6 +18,15 @@ from karat.samples import Samples
 from karat.samples.keys import without_copies
 from karat.samples.notes import Note
 
+MAX_REASON = 300
+"""Longer reasons are cut before they are stored: in the cache, in runs and in reports."""
+
+
+def short(reason: str) -> str:
+    """A reason on one line, cut to the length that is stored."""
+    line = " ".join(reason.split())
+    return line if len(line) <= MAX_REASON else line[: MAX_REASON - 1] + "…"
+
 
 class Support(NamedTuple):
     """The passages that support one claim, by their places from 0, and the reason."""
@@ -50,7 +59,7 @@ def unite(found: Iterable[Support]) -> Support:
     if not some:
         return NONE
     sets = tuple(dict.fromkeys(together for support in some for together in support.together))
-    why = " · ".join(dict.fromkeys(support.why for support in some if support.why))
+    why = short(" · ".join(dict.fromkeys(support.why for support in some if support.why)))
     return Support(frozenset().union(*(support.alone for support in some)), sets, why)
 
 
@@ -72,8 +81,10 @@ def vote(votes: Sequence[Support]) -> Support:
 class Ranking(NamedTuple):
     """The texts retrieved for one query; a text that occurs twice is one context with two ranks."""
 
+    texts: list[str]
+    """The distinct texts."""
     ranks: list[list[int]]
-    """The ranks of each distinct text, ascending."""
+    """The ranks of each, ascending."""
     passages: list[str]
     """What claims are compared with: each distinct text, or each of its sentences."""
     context: list[int]
@@ -102,7 +113,22 @@ def _ranking(texts: Sequence[str], *, by_sentence: bool) -> Ranking:
         for passage in (sentences(text) if by_sentence else [text])
         if passage.strip()
     ]
-    return Ranking(list(ranks.values()), [text for text, _ in pairs], [place for _, place in pairs], len(texts))
+    passages, context = [text for text, _ in pairs], [place for _, place in pairs]
+    return Ranking(list(ranks), list(ranks.values()), passages, context, len(texts))
+
+
+def moved_places(old: Sequence[Ranking], new: Sequence[Ranking]) -> list[list[int]] | None:
+    """For each query, the new place of every old passage, if only the order of the texts differs; else None."""
+    moved = []
+    for before, after in zip(old, new, strict=True):
+        if set(before.texts) != set(after.texts):
+            return None
+        places: dict[str, list[int]] = {}
+        for place, context in enumerate(after.context):
+            places.setdefault(after.texts[context], []).append(place)
+        of_text = {text: iter(own) for text, own in places.items()}
+        moved.append([next(of_text[before.texts[context]]) for context in before.context])
+    return moved
 
 
 class HitRow(NamedTuple):

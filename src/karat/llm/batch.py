@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack, suppress
@@ -13,9 +14,10 @@ from typing import Any, TypeVar
 from karat._internal.display import plural
 from karat._internal.model_settings import ModelSettings
 from karat.errors import NotJudged
+from karat.llm.breaker import Breaker
 from karat.llm.budget import AdaptiveConcurrency, Budget, Hold, Reservation
 from karat.llm.cache import OptionalCache
-from karat.llm.faults import Fault, fault_of, redact
+from karat.llm.faults import Fault, fault_of
 from karat.llm.model import Model, Reply
 from karat.llm.request import (
     Answer,
@@ -24,9 +26,10 @@ from karat.llm.request import (
     Job,
     Request,
     Step,
+    Usage,
     request_size,
-    rough_tokens,
 )
+from karat.llm.secrets import Secrets
 
 T = TypeVar("T")
 
@@ -36,8 +39,6 @@ _LONGEST_BACKOFF = 30.0
 _BUDGET_POLL = 0.02
 _FREE_IN_A_ROW = 50
 """The number of jobs without calls after which the event loop may do other work."""
-MAX_INVALID = 20
-"""If the first answers are invalid, calls stop after this number, plus those in flight."""
 
 
 def backoff_seconds(backoff: float, key: str, call: int) -> float:
@@ -45,8 +46,16 @@ def backoff_seconds(backoff: float, key: str, call: int) -> float:
     return min(backoff * 2.0 ** (call - 1), _LONGEST_BACKOFF) * Random(f"{key}{call}").uniform(0.5, 1.5)  # noqa: S311
 
 
-def _check_failed(error: Exception) -> str:
-    return redact(f"the check failed with {type(error).__name__}: {error}")
+def _usable(reply: Any, secrets: Secrets) -> Reply:
+    """The reply of a model, which may be anything; its answer can be stored, and has no secret."""
+    if not isinstance(reply, Reply):
+        raise BadAnswer(f"the model returned {type(reply).__name__}, not a Reply")
+    paid = Usage(reply.prompt_tokens, reply.completion_tokens)
+    try:
+        json.dumps(reply.answer, allow_nan=False)
+        return reply._replace(answer=secrets.clean(reply.answer))
+    except (ValueError, TypeError, RecursionError):
+        raise BadAnswer("the answer is not JSON", paid=paid) from None
 
 
 async def _gather(works: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
@@ -67,6 +76,8 @@ class RequestBatch:
     def __init__(self, model: Model, settings: ModelSettings, *, cache: OptionalCache, budget: Budget) -> None:
         self._model, self._settings, self._cache, self._budget = model, settings, cache, budget
         self._concurrency = AdaptiveConcurrency(settings.concurrency)
+        self._breaker = Breaker(settings, self._stop)
+        self._secrets = Secrets(model.secrets())
         self._tasks: set[asyncio.Task[None]] = set()
         self._in_flight: dict[str, asyncio.Event] = {}
         self._halt = ""
@@ -75,11 +86,8 @@ class RequestBatch:
         self._used_up = ""
         """The limit that the next job would exceed: no later job is started, however small."""
         self._bug: BaseException | None = None
-        self._answered = self._reached = False
-        """True if a call returned a valid answer; if the endpoint was reached."""
-        self._from_cache = False
-        self._invalid = 0
-        """The number of invalid answers before the first valid one."""
+        self._reached = self._from_cache = False
+        """True if the endpoint was reached; if an answer was cached."""
         self.interrupted = False
         self._main: asyncio.Task[Any] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -92,6 +100,7 @@ class RequestBatch:
                 try:
                     await self._start_all(jobs, finished, stack)
                 finally:
+                    self._breaker.close()
                     for task in self._tasks:
                         task.cancel()
                     await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -100,7 +109,7 @@ class RequestBatch:
                 raise
         if self._bug is not None:
             raise self._bug
-        if self._halt and not self._answered and not self._from_cache:
+        if self._halt and not self._breaker.answered and not self._from_cache:
             raise NotJudged(f"{self._model.name}: {self._halt}")
         if self._halt:
             log.error("%s", self._halt)
@@ -136,6 +145,7 @@ class RequestBatch:
                 return
             if not self.use_cache(job):
                 if not connected:  # only now: a fully cached batch needs no connection and no key
+                    self._cache.before_calls()
                     await stack.enter_async_context(self._model.connect())
                     connected = True
                 await room.acquire()
@@ -199,13 +209,13 @@ class RequestBatch:
         if reply is None:
             return None
         try:
-            value = request.value(reply.answer)
+            value = request.value(self._secrets.clean(reply.answer))
         except BadAnswer:
             self._cache.attempt(lambda cache: cache.delete(key))
             return None
         except Exception as error:  # noqa: BLE001  # a bug in the check is no reason to pay again
-            return Failure(_check_failed(error))
-        return Answer(value, True, reply.prompt_tokens, reply.completion_tokens)
+            return Failure(self._check_failed(error))
+        return Answer(value, True, reply.prompt_tokens or 0, reply.completion_tokens or 0)
 
     async def _answer(self, request: Request, key: str, job: int, hold: Hold) -> Answer | Failure:
         """Answer one request; if the same one is in flight, wait for its answer."""
@@ -243,7 +253,7 @@ class RequestBatch:
                 if outcome.unreached and not self._reached:
                     self._stop(calls)
                 return Failure(calls)
-            if outcome.wait is None:  # else all calls are paused for that long
+            if outcome.wait is None and not outcome.at_once:  # else all calls are paused for that long
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._halted.wait(), backoff_seconds(self._settings.backoff, key, call))
 
@@ -254,18 +264,18 @@ class RequestBatch:
             held = await self._reserve(request_size(request.messages, request.schema), hold)
             if isinstance(held, str):
                 return held
+            sent = asyncio.get_running_loop().time()
             outcome = await self._send(request, key, held)
             if isinstance(outcome, Answer):
                 self._concurrency.success()
                 return outcome
             if outcome.overload:
                 self._concurrency.overload(entered)
-            if outcome.wait:
+            if outcome.wait and not self._halt:
                 self._concurrency.pause(outcome.wait)
-            if outcome.halt:
-                self._stop(outcome.halt)
-            self._count_invalid(outcome)
             self._reached = self._reached or not outcome.unreached
+            if self._reached:  # else one request with all of its retries decides
+                self._breaker.failed(outcome, sent)
             return outcome
         finally:
             self._concurrency.leave()
@@ -279,23 +289,23 @@ class RequestBatch:
         return self._halt
 
     async def _send(self, request: Request, key: str, held: Reservation) -> Answer | Fault:
-        guess = rough_tokens(held.size)
         try:
-            async with asyncio.timeout(self._settings.timeout):
-                reply = await self._model.complete(request.messages, request.schema)
+            # A call that lasts longer than the deadline would only be waited for.
+            async with asyncio.timeout(min(self._settings.timeout, self._settings.deadline)):
+                reply = _usable(await self._model.complete(request.messages, request.schema), self._secrets)
         except BadAnswer as error:
-            self._budget.settle(held, *error.paid)
-            return Fault(redact(str(error)), retry=True, invalid=True)
+            self._budget.settle(held, error.paid)
+            return Fault(self._secrets.message(str(error)), retry=True, invalid=True)
         except Exception as error:  # noqa: BLE001  # whatever it is, it fails only this request
-            fault = fault_of(error)
-            paid = (guess, 0) if fault.billed else fault.paid
-            self._budget.settle(held, *paid, counted=not fault.billed)
+            fault = fault_of(error, self._secrets)
+            self._budget.settle(held, fault.paid)
             return fault
         except BaseException:
-            self._budget.settle(held, guess, 0, counted=False)
+            self._budget.settle(held, Usage())
             raise
-        self._budget.settle(held, reply.prompt_tokens, reply.completion_tokens)
-        return self._checked(request, key, reply)
+        size = len(json.dumps(reply.answer))
+        paid = self._budget.settle(held, Usage(reply.prompt_tokens, reply.completion_tokens, size))
+        return self._checked(request, key, Reply(reply.answer, *paid))
 
     def _checked(self, request: Request, key: str, reply: Reply) -> Answer | Fault:
         """Store an answer that passes; nothing is awaited after it arrived, so no interruption can lose it."""
@@ -303,26 +313,23 @@ class RequestBatch:
         try:
             value = request.value(reply.answer)
         except BadAnswer as error:
-            return Fault(redact(str(error)), retry=True, invalid=True)
+            return Fault(self._secrets.message(str(error)), retry=True, invalid=True)
         except Exception as error:  # noqa: BLE001  # it fails only this request
-            return Fault(_check_failed(error))
-        self._answered = True
-        self._cache.attempt(lambda cache: cache.put(key, self._model.name, request.version, reply))
+            return Fault(self._check_failed(error))
+        self._breaker.valid()
+        kept = reply._replace(answer=request.stored(reply.answer))
+        self._cache.attempt(lambda cache: cache.put(key, self._model.name, request.version, kept))
         stored = self._cache.get(key)
-        if stored is not None and stored.answer != reply.answer:  # another process was first: agree with it
+        if stored is not None and stored.answer != kept.answer:  # another process was first: agree with it
             with suppress(Exception):
-                value = request.check(stored.answer)
-        return Answer(value, False, reply.prompt_tokens, reply.completion_tokens)
+                value = request.value(stored.answer)
+        return Answer(value, False, reply.prompt_tokens or 0, reply.completion_tokens or 0)
 
-    def _count_invalid(self, fault: Fault) -> None:
-        """Stop if the first answers are all invalid: the next would be, too, and each is paid."""
-        if self._answered or (fault.retry and not fault.invalid):
-            return
-        self._invalid += 1
-        if self._invalid == MAX_INVALID:
-            self._stop(f"no valid answer in the first {MAX_INVALID} calls: {fault}")
+    def _check_failed(self, error: Exception) -> str:
+        return self._secrets.message(f"the check failed with {type(error).__name__}: {error}")
 
     def _stop(self, halt: str) -> None:
         """Make no more calls: all would fail for the same reason."""
         self._halt = self._halt or halt
         self._halted.set()
+        self._concurrency.resume()

@@ -7,14 +7,23 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count, takewhile
+from math import ceil
 from threading import Lock
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from karat._internal.display import plural
 from karat._internal.model_settings import ModelSettings
 from karat.llm.model import Price
 from karat.llm.prices import dollars
-from karat.llm.request import rough_tokens
+from karat.llm.request import Usage, rough_tokens
+
+MOST_TOKENS = 10_000_000
+"""No call has more tokens: a greater number is not a count."""
+
+
+def is_count(given: object, least: int = 0) -> TypeGuard[int]:
+    """True for a sane number of tokens. What an endpoint, a function or a cache file reports may be anything."""
+    return type(given) is int and least <= given <= MOST_TOKENS
 
 
 class Spent(NamedTuple):
@@ -69,6 +78,8 @@ class Budget:
         self._lock = Lock()
         self._calls = self._cached = self._prompt = self._completion = 0
         self._in_flight = 0
+        self.wrong_counts = 0
+        """The number of calls whose reported tokens are no sane count."""
         self._reserved_prompt = self._reserved_completion = 0.0
         self._most_per_byte = self._largest_answer = 0.0
         self._holds: list[Hold] = []
@@ -121,17 +132,30 @@ class Budget:
             self._reserved_completion += held.completion
             return held
 
-    def settle(self, held: Reservation, prompt: int, completion: int, *, counted: bool = True) -> None:
-        """End a call that used these tokens, either counted or guessed."""
+    def settle(self, held: Reservation, paid: Usage | None) -> tuple[int, int]:
+        """End a call; return the tokens of prompt and answer that are counted for it. None if it is not charged.
+
+        What is unknown, or not a sane count, is estimated: the prompt by its reservation, the answer by its size.
+        """
         with self._lock:
             self._in_flight -= 1
             self._reserved_prompt -= held.prompt
             self._reserved_completion -= held.completion
-            self._prompt += prompt
-            self._completion += completion
-            if counted:
+            if paid is None:
+                return 0, 0
+            prompt = ceil(max(held.prompt, rough_tokens(held.size, _MARGIN)))
+            answer = rough_tokens(paid.size, _MARGIN)
+            wrong = paid.prompt is not None, paid.completion is not None
+            if is_count(paid.prompt, 1):
+                prompt, wrong = paid.prompt, (False, wrong[1])
                 self._most_per_byte = max(self._most_per_byte, prompt / max(held.size, 1))
-                self._largest_answer = max(self._largest_answer, completion)
+            if is_count(paid.completion, int(paid.size > 0)):
+                answer, wrong = paid.completion, (wrong[0], False)
+                self._largest_answer = max(self._largest_answer, answer)
+            self.wrong_counts += any(wrong)
+            self._prompt += prompt
+            self._completion += answer
+            return prompt, answer
 
     def count_cached(self, answers: int) -> None:
         """Count answers from the cache."""
@@ -223,6 +247,10 @@ class AdaptiveConcurrency:
         loop = asyncio.get_running_loop()
         self._paused_until = max(self._paused_until, loop.time() + seconds)
         loop.call_at(self._paused_until, self._resume, self._paused_until)
+
+    def resume(self) -> None:
+        """End a pause at once."""
+        self._resume(self._paused_until)
 
     def _resume(self, until: float) -> None:
         if until >= self._paused_until:  # not by the clock: it may be slightly behind the timer

@@ -9,7 +9,8 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from threading import RLock
 from typing import Any, NamedTuple, TypeVar
@@ -17,7 +18,9 @@ from typing import Any, NamedTuple, TypeVar
 from karat._internal.model_settings import DEFAULT_CACHE
 from karat._internal.output import escape_json
 from karat.errors import BadArgument
+from karat.llm.budget import MOST_TOKENS, is_count
 from karat.llm.model import Reply
+from karat.llm.secrets import Secrets
 
 T = TypeVar("T")
 log = logging.getLogger("karat.llm")
@@ -26,6 +29,11 @@ _APPLICATION = 0x6B617261  # "kara": distinguishes a cache from other databases
 _FORMAT = 1
 _LOCK_TIMEOUT = 30.0
 _FIELDS = ("key", "model", "version", "answer", "prompt_tokens", "completion_tokens", "created")
+_ANOTHER = "cache=FILE, or cache=None"
+_COLUMNS = f"SELECT {', '.join(_FIELDS)} FROM answers LIMIT 1"  # noqa: S608
+# A damaged file may hold anything in any column.
+_SANE_SUM = "sum(CASE WHEN typeof({0}) = 'integer' AND {0} BETWEEN 0 AND {1} THEN {0} ELSE 0 END)"
+_SANE_TIME = "CASE WHEN typeof(created) IN ('real', 'integer') AND created BETWEEN 0 AND 1e11 THEN created END"
 _TABLE = """CREATE TABLE IF NOT EXISTS answers (
     key TEXT PRIMARY KEY, model TEXT NOT NULL, version TEXT NOT NULL, answer TEXT NOT NULL,
     prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, created REAL NOT NULL
@@ -71,12 +79,17 @@ class Cache:
         self._execute("SELECT 1")
 
     def get(self, key: str) -> Reply | None:
-        """The answer with this key; None if there is none, or if it is damaged."""
+        """The answer with this key; None if there is none. A damaged one is deleted: the next call replaces it."""
         rows = self._execute("SELECT answer, prompt_tokens, completion_tokens FROM answers WHERE key = ?", key)
-        try:
-            return Reply(json.loads(rows[0][0]), rows[0][1], rows[0][2]) if rows else None
-        except ValueError:
+        if not rows:
             return None
+        text, *counts = rows[0]
+        try:
+            answer = json.loads(text)
+        except (ValueError, TypeError, RecursionError):
+            self.delete(key)
+            return None
+        return Reply(answer, *(one if is_count(one) else 0 for one in counts))
 
     def put(self, key: str, model: str, version: str, reply: Reply) -> None:
         """Store an answer, unless another process was first: then all processes agree on that one."""
@@ -89,12 +102,17 @@ class Cache:
         if not self.read_only:
             self._execute("DELETE FROM answers WHERE key = ?", key)
 
+    def check(self) -> None:
+        """Read the whole file: a damaged page would be noticed only after calls were paid."""
+        if self._execute("PRAGMA quick_check(1)") != [("ok",)]:
+            raise BadArgument(f"the cache {self.path} is damaged", hint=_ANOTHER)
+
     def models(self) -> list[CachedModel]:
         """The models that have answers here."""
-        rows = self._execute(
-            "SELECT model, count(*), sum(prompt_tokens), sum(completion_tokens), min(created), max(created) "
-            "FROM answers GROUP BY model ORDER BY model"
-        )
+        sums = ", ".join(_SANE_SUM.format(name, MOST_TOKENS) for name in ("prompt_tokens", "completion_tokens"))
+        days = ", ".join(f"coalesce({end}({_SANE_TIME}), 0)" for end in ("min", "max"))
+        select = f"SELECT CAST(model AS TEXT), count(*), {sums}, {days} FROM answers GROUP BY 1 ORDER BY 1"  # noqa: S608
+        rows = self._execute(select)
         return [CachedModel(*row) for row in rows]
 
     def size(self) -> int:
@@ -115,35 +133,51 @@ class Cache:
 
     def export(self) -> Iterator[str]:
         """Every answer as a line of JSON, ordered by key."""
-        select = f"SELECT {', '.join(_FIELDS)} FROM answers WHERE key > ? ORDER BY key LIMIT 500"  # noqa: S608
-        after = ""
-        while rows := self._execute(select, after):
-            for row in rows:
-                values = dict(zip(_FIELDS, row, strict=True))
-                with suppress(ValueError):
-                    values["answer"] = json.loads(values["answer"])
-                yield escape_json(json.dumps(values))
-            after = rows[-1][0]
+        secrets = Secrets()
+        for row in self._rows(f"SELECT {', '.join(_FIELDS)} FROM answers ORDER BY key"):  # noqa: S608
+            values = dict(zip(_FIELDS, row, strict=True))
+            with suppress(ValueError, TypeError, RecursionError):
+                values["answer"] = json.loads(values["answer"])
+            yield escape_json(json.dumps(secrets.clean(values), default=repr))
 
     def __del__(self) -> None:
         with suppress(AttributeError, KeyError, sqlite3.Error):  # never opened, or closed by now
             self._connections[os.getpid()].close()
 
     def _execute(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        with self._access() as connection:
+            return connection.execute(statement, values).fetchall()
+
+    def _rows(self, statement: str) -> Iterator[tuple[Any, ...]]:
+        """The rows of a statement, some hundred at a time in memory."""
+        with self._access() as connection:
+            cursor = connection.execute(statement)
+        while True:
+            with self._access():
+                rows = cursor.fetchmany(500)
+            if not rows:
+                return
+            yield from rows
+
+    @contextmanager
+    def _access(self) -> Iterator[sqlite3.Connection]:
+        """The connection of this process, for one thread at a time."""
         with self._lock:
             try:
                 if os.getpid() not in self._connections:
                     self._connections[os.getpid()] = self._open()
-                return self._connections[os.getpid()].execute(statement, values).fetchall()
+                yield self._connections[os.getpid()]
             except (sqlite3.Error, OSError) as error:
                 raise BadArgument(
                     f"cannot use the cache {self.path}: {getattr(error, 'strerror', None) or error}",
-                    hint="cache=FILE, or cache=None",
+                    hint=_ANOTHER,
                 ) from error
 
     def _open(self) -> sqlite3.Connection:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        connection = self._connect("rwc")
+        if not self.path.exists():  # only for its owner; SQLite gives its journals the same mode
+            os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))
+        connection = self._connect("rw")
         try:
             self._prepare(connection)
         except sqlite3.OperationalError:
@@ -151,13 +185,17 @@ class Cache:
             if os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK):
                 raise
             connection = self._connect("ro&immutable=1")
-            connection.execute("SELECT count(*) FROM answers").fetchone()
+            connection.execute(_COLUMNS)
             self.read_only = True
         return connection
 
     def _connect(self, mode: str) -> sqlite3.Connection:
         address = f"{self.path.absolute().as_uri()}?mode={mode}"
-        return sqlite3.connect(address, timeout=_LOCK_TIMEOUT, isolation_level=None, check_same_thread=False, uri=True)
+        opened = sqlite3.connect(
+            address, timeout=_LOCK_TIMEOUT, isolation_level=None, check_same_thread=False, uri=True
+        )
+        opened.text_factory = partial(str, encoding="utf-8", errors="replace")
+        return opened
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         """Create the table, or make sure that the file is a cache."""
@@ -168,7 +206,7 @@ class Cache:
         )
         if tables and (mark, form) != (_APPLICATION, _FORMAT):
             connection.close()
-            raise BadArgument(f"{self.path} is not a cache of this karat version", hint="cache=FILE, or cache=None")
+            raise BadArgument(f"{self.path} is not a cache of this karat version", hint=_ANOTHER)
         _when_unlocked(connection, "PRAGMA journal_mode = WAL")
         # A power cut may lose the last answers, a kill does not; otherwise each answer would wait for the disk.
         connection.execute("PRAGMA synchronous = NORMAL")
@@ -177,6 +215,7 @@ class Cache:
         connection.execute(f"PRAGMA user_version = {_FORMAT}")
         connection.execute(_TABLE)
         connection.execute("COMMIT")
+        connection.execute(_COLUMNS)
 
 
 def _when_unlocked(connection: sqlite3.Connection, statement: str) -> None:
@@ -198,12 +237,20 @@ class OptionalCache:
 
     def __init__(self, cache: Cache | None) -> None:
         self._cache = cache
+        self._calls = False
+        """True if calls are made: from then on a failure of the cache must not lose an answer."""
         self.warning: str | None = None
         if cache is not None and cache.read_only:
             self._warn(f"the cache {cache.path} is read-only: new answers are not stored")
 
     def __bool__(self) -> bool:
         return self._cache is not None
+
+    def before_calls(self) -> None:
+        """Check the file before the first call; an answer that cannot be found or stored would be paid in every run."""
+        if self._cache is not None and not self._calls:
+            self._cache.check()
+        self._calls = True
 
     def attempt(self, work: Callable[[Cache], T]) -> T | None:
         """Do something with the cache; None if there is none, or if it fails."""
@@ -212,6 +259,8 @@ class OptionalCache:
         try:
             return work(self._cache)
         except BadArgument as error:
+            if not self._calls:
+                raise
             self._cache = None
             self._warn(f"{error.problem}; answers are no longer stored")
             return None

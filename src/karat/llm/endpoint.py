@@ -12,13 +12,14 @@ from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-from karat._internal.display import valid_utf8
+from karat._internal.display import sanitize, valid_utf8
 from karat._internal.grammar import parse_call, write
 from karat.errors import BadArgument, Unavailable, nearest, unknown
 from karat.llm.faults import Fault, fault_of, message_of
 from karat.llm.model import Completer, CustomModel, FunctionModel, Messages, Model, Reply, Schema
 from karat.llm.prices import checked_price
-from karat.llm.request import BadAnswer, read_answer, request_size, rough_tokens
+from karat.llm.request import BadAnswer, Usage, read_answer
+from karat.llm.secrets import Secrets, secret_headers
 
 log = logging.getLogger("karat.llm")
 
@@ -111,19 +112,24 @@ class Endpoint(Model):
             try:
                 # The bare call needs a quarter less CPU time than `chat.completions.create`, which copies everything.
                 returned = await client.post("/chat/completions", body=body, cast_to=object)
-            except ValueError:
+            except (ValueError, RecursionError):
                 raise BadAnswer("the endpoint returned no JSON") from None
             except Exception as error:  # noqa: BLE001  # the client's errors are recognized by their shape
                 fault = self._fault(error, in_words=in_words)
             else:
-                return _reply(returned, rough_tokens(request_size(messages, schema)))
+                return _reply(returned)
         raise fault  # not inside the handler: the client's error contains the key
+
+    def secrets(self) -> list[str]:
+        """The key, and the headers of the client that may hold another."""
+        headers = getattr(self._client, "_custom_headers", None) or {}
+        return [self._key() or "", *secret_headers(headers)]
 
     def _key(self) -> str | None:
         return os.environ.get(self.key_env) if self._client is None else self._client.api_key
 
     def _fault(self, error: Exception, *, in_words: bool) -> Fault:
-        fault = fault_of(error, [self._key() or ""])
+        fault = fault_of(error, Secrets(self.secrets()))
         status = getattr(error, "status_code", None)
         if status == 401 and fault.halt:
             source = f"it is read from {self.key_env}" if self._client is None else "it is the client's"
@@ -132,9 +138,9 @@ class Endpoint(Model):
             if not self._in_words:
                 log.warning("the endpoint rejects response_format: the schema is sent as text from now on")
             self._in_words = True
-            return Fault(str(fault), retry=True, wait=0.0)
+            return Fault(str(fault), retry=True, at_once=True)
         wrong = getattr(error, "param", None)
-        if status == 400 and wrong in self._sampling:
+        if status == 400 and isinstance(wrong, str) and wrong in self._sampling:
             value = write(self._sampling[wrong])
             halt = f"the model does not accept {wrong}={value}; write {wrong}=none to omit it"
             return Fault(halt, halt=halt)
@@ -149,9 +155,14 @@ class Endpoint(Model):
         key = self._key()
         if not key and (self.azure or self.base_url == _OPENAI):
             raise Unavailable(f"no key in the environment: {self.key_env} is not set", hint=f"export {self.key_env}=…")
+        http = openai.DefaultAsyncHttpxClient(event_hooks={"response": [_check_response]}, max_redirects=_MAX_REDIRECTS)
         if self.azure:
             return openai.AsyncAzureOpenAI(
-                azure_endpoint=self.base_url, api_key=key, api_version=self.api_version, max_retries=0
+                azure_endpoint=self.base_url,
+                api_key=key,
+                api_version=self.api_version,
+                max_retries=0,
+                http_client=http,
             )
         own = self._client
         return openai.AsyncOpenAI(
@@ -161,6 +172,7 @@ class Endpoint(Model):
             project=getattr(own, "project", None),
             default_headers=dict(getattr(own, "_custom_headers", None) or {}),
             max_retries=0,
+            http_client=http,
         )
 
 
@@ -187,7 +199,8 @@ def _address(given: str | None, *, azure: bool) -> str:
     except (ValueError, AttributeError, TypeError):
         wrong = True
     if wrong:
-        raise BadArgument("base_url is not an address", got=address, hint="http://localhost:8000/v1")
+        shown = {} if "@" in str(address) else {"got": address}  # it may be a password
+        raise BadArgument("base_url is not an address", **shown, hint="http://localhost:8000/v1")
     if parts.username or parts.password or parts.query or parts.fragment:  # not shown: it may be a key
         raise BadArgument("base_url must be only an address; keys come from the environment", hint="key_env=NAME")
     return address.rstrip("/")
@@ -204,20 +217,17 @@ def _sampling(given: dict[str, object]) -> dict[str, object]:
     return {name: value for name, value in chosen.items() if value is not None and value != "none"}
 
 
-def _reply(returned: Any, prompt_tokens: int) -> Reply:
-    """The first choice of a completion, which must be complete, and the tokens used, counted roughly if not given."""
+def _reply(returned: Any) -> Reply:
+    """The first choice of a completion, which must be complete, and the tokens that the endpoint reports."""
+    usage = returned.get("usage") if isinstance(returned, dict) else None
+    counts = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")] if isinstance(usage, dict) else ()
+    paid = Usage(*counts)
     try:
         choice = returned["choices"][0]
         message, ended = choice["message"], choice.get("finish_reason")
         text, refusal = message.get("content"), message.get("refusal")
     except (TypeError, KeyError, IndexError, AttributeError):
-        raise BadAnswer("the endpoint returned no chat completion") from None
-    usage = returned.get("usage") if isinstance(returned.get("usage"), dict) else {}
-    size = len(text.encode("utf-8", "replace")) if isinstance(text, str) else 0
-    rough = {"prompt_tokens": prompt_tokens, "completion_tokens": rough_tokens(size)}
-    counts = {name: usage.get(name) for name in rough}
-    prompt, completion = (n if isinstance(n, int) and n >= 0 else rough[name] for name, n in counts.items())
-    paid = (prompt, completion)
+        raise BadAnswer("the endpoint returned no chat completion", paid=paid) from None
     if refusal or ended == "content_filter":
         raise Fault("the model refused to answer" if refusal else "the endpoint's content filter refused", paid=paid)
     if ended == "length":
@@ -225,16 +235,47 @@ def _reply(returned: Any, prompt_tokens: int) -> Reply:
     if not isinstance(text, str):
         raise BadAnswer("the answer is empty", paid=paid)
     try:
-        return Reply(read_answer(text), *paid)
+        return Reply(read_answer(text), *paid[:2])  # type: ignore[arg-type]  # checked when they are counted
     except BadAnswer as error:
-        raise BadAnswer(str(error), paid=paid) from None
+        raise BadAnswer(str(error), paid=paid._replace(size=len(text.encode("utf-8", "replace")))) from None
+
+
+MAX_BODY = 8_000_000
+"""The largest body of an answer in bytes; a judge's answer has some thousand."""
+_MAX_REDIRECTS = 3
+_FOLLOWED = {307, 308}
+"""Redirects that repeat the call as it is; they are followed at the same scheme, host and port."""
+
+
+async def _check_response(response: Any) -> None:
+    """Refuse a redirect to elsewhere, which would get the texts and perhaps the key, and a body that never ends."""
+    target = response.headers.get("location")
+    if target and 300 <= response.status_code < 400:
+        here = response.request.url
+        try:
+            there = here.join(target)
+            shown = f"{there.scheme}://{there.netloc.decode().rpartition('@')[2]}"  # the rest may hold a key
+            elsewhere = (there.scheme, there.host, there.port) != (here.scheme, here.host, here.port)
+        except Exception:  # noqa: BLE001  # the client has its own errors for invalid addresses
+            elsewhere, shown = True, "an invalid address"
+        if elsewhere or response.status_code not in _FOLLOWED:
+            halt = f"the endpoint redirects ({response.status_code}), which is refused: to {sanitize(shown, 80)}"
+            raise Fault(halt, halt=halt)
+    parts, size = [], 0
+    async for part in response.aiter_bytes():
+        parts.append(part)
+        size += len(part)
+        if size > MAX_BODY:
+            cause = f"the endpoint returned more than {MAX_BODY:,} bytes"
+            raise Fault(cause, retry=True, invalid=True, paid=Usage())
+    response._content = b"".join(parts)  # noqa: SLF001  # as the client's own reading, which has no limit
 
 
 _KINDS = ("openai", "azure")
 _HINT = (
     '"gpt-4o-mini", "openai(NAME, base_url=http://localhost:8000/v1)" or an async function (messages, schema) → dict'
 )
-_KEY = re.compile(r"\b(?:api_)?key\s*=|\bsk-\w|\btoken\s*=", re.IGNORECASE)
+_KEY = re.compile(r"\b(?:api_)?key\s*=|\bsk-\w|\btoken\s*=|://[^/\s@]+@", re.IGNORECASE)
 
 
 def find_model(wanted: str | Completer | Callable[..., Any], base_url: str | None = None) -> Model:

@@ -15,7 +15,7 @@ from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
 from karat._internal.display import paragraph, plural, sanitize
-from karat._internal.model_settings import ModelSettings
+from karat._internal.model_settings import DEFAULT_CACHE, ModelSettings
 from karat._internal.progress import Progress, confirm
 from karat._internal.writers import put
 from karat.errors import Unavailable
@@ -107,8 +107,8 @@ class Engine:
         self.prices = "" if quote is None else quote.source
         """The source and date of the price; empty if it is unknown."""
         self._budget = Budget(self.settings, None if quote is None else quote.price, self.model.max_completion)
-        cache = self.settings.cache
-        self._cache = OptionalCache(None if cache is None or isinstance(cache, bool) else Cache(cache))
+        cache = DEFAULT_CACHE if self.settings.cache is True else self.settings.cache
+        self._cache = OptionalCache(None if cache is None or cache is False else Cache(cache))
         self._confirmed = not self.settings.confirm
 
     def __repr__(self) -> str:
@@ -118,6 +118,11 @@ class Engine:
     def spent(self) -> Spent:
         """What was used so far."""
         return self._budget.spent
+
+    @property
+    def wrong_counts(self) -> int:
+        """The number of calls whose reported tokens were no sane count, and were estimated."""
+        return self._budget.wrong_counts
 
     @property
     def warning(self) -> str | None:
@@ -197,7 +202,7 @@ class Engine:
             return
         line = paragraph(f"{sanitize(self.model.name)}: {estimate}", "  ", "", stream=sys.stderr)
         if self._confirmed and shown:
-            put(line, sys.stderr)
+            put(line, error=True)
         elif not self._confirmed:
             if not confirm(f"{line}\nGo on?", unattended=True):
                 raise Unavailable("cancelled: no model was called", hint="--yes, or confirm=False")

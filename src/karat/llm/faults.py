@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from karat._internal.display import sanitize
+from karat.llm.request import Usage
+from karat.llm.secrets import Secrets
 
 
 @dataclass(eq=False)
@@ -26,32 +24,17 @@ class Fault(Exception):
     """True if fewer simultaneous calls may avoid it."""
     unreached: bool = False
     """True if nothing listens at the endpoint."""
-    billed: bool = False
-    """True if the call was sent and may be paid for, although no answer arrived."""
+    at_once: bool = False
+    """True if the next call is made in another way, without a pause."""
     wait: float | None = None
     """Seconds that the endpoint asked all clients to wait."""
     halt: str | None = None
     """The reason why every other request would fail, too."""
-    paid: tuple[int, int] = (0, 0)
-    """The tokens of prompt and answer, if known."""
+    paid: Usage | None = None
+    """The tokens of prompt and answer, as far as known; None if the call is not charged."""
 
     def __str__(self) -> str:
         return self.cause
-
-
-_SECRET_NAMES = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
-# What a key looks like, for keys that are not in the environment; services quote parts of them, too.
-_SECRETS = re.compile(r"\bsk-[\w*.…-]{4,}|\bBearer\s+\S+|(?<=://)[^/\s@]+@|(?<=api[-_]key[=:])\s*\S+", re.IGNORECASE)
-_SHORTEST_SECRET = 6
-_WIDTH = 240
-
-
-def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """The text on one short line, without any value of the environment that may be a secret."""
-    hidden = {value for name, value in os.environ.items() if _SECRET_NAMES.search(name)} | set(secrets)
-    for value in sorted((value for value in hidden if len(value) >= _SHORTEST_SECRET), key=len, reverse=True):
-        text = text.replace(value, "[secret]")
-    return sanitize(_SECRETS.sub("[secret]", text), _WIDTH)
 
 
 MAX_WAIT = 60.0
@@ -67,17 +50,18 @@ _HALT = {
 _NO_QUOTA = "the account has no quota left (429)"  # sent as 429, although waiting does not help
 
 
-def fault_of(error: Exception, secrets: Iterable[str] = ()) -> Fault:
+def fault_of(error: Exception, secrets: Secrets | None = None) -> Fault:
     """The meaning of an error of a client library or a custom function, recognized by its shape.
 
     openai, httpx, aiohttp and requests all give their errors a status, or name them after a timeout or a connection.
     """
-    if isinstance(error, Fault):
-        return error
+    if fault := next((one for one in _chain(error) if isinstance(one, Fault)), None):
+        return fault
+    hidden = secrets or Secrets()
     sources = (error, getattr(error, "response", None))
     statuses = [getattr(source, name, None) for source in sources for name in ("status_code", "status")]
     status = next((status for status in statuses if isinstance(status, int)), None)
-    return _by_kind(error, secrets) if status is None else _by_status(error, status, secrets)
+    return _by_kind(error, hidden) if status is None else _by_status(error, status, hidden)
 
 
 def retry_after(headers: Any) -> float | None:
@@ -96,14 +80,14 @@ def message_of(error: Exception) -> str:
     return body if isinstance(body, str) else str(error)
 
 
-def _by_status(error: Exception, status: int, secrets: Iterable[str]) -> Fault:
+def _by_status(error: Exception, status: int, secrets: Secrets) -> Fault:
     halt = _NO_QUOTA if getattr(error, "code", None) == "insufficient_quota" else _HALT.get(status)
     if halt:  # the endpoint's message may quote the key
         return Fault(halt, halt=halt)
     retry = status in _RETRY or status >= 500
     headers = getattr(getattr(error, "response", None), "headers", None)
     return Fault(
-        redact(f"the endpoint answered {status}: {message_of(error)}", secrets),
+        secrets.message(f"the endpoint answered {status}: {message_of(error)}"),
         retry=retry,
         overload=status in _OVERLOAD,
         # "Retry at once" does not help against overload; the backoff does.
@@ -111,31 +95,30 @@ def _by_status(error: Exception, status: int, secrets: Iterable[str]) -> Fault:
     )
 
 
-def _by_kind(error: Exception, secrets: Iterable[str]) -> Fault:
+def _by_kind(error: Exception, secrets: Secrets) -> Fault:
     names = " ".join(kind.__name__ for kind in type(error).__mro__)
     if "Timeout" in names:
-        return Fault("the call timed out", retry=True, overload=True, billed=True)
+        return Fault("the call timed out", retry=True, overload=True, paid=Usage())
     if any("ConnectError" in type(e).__name__ or isinstance(e, ConnectionRefusedError) for e in _chain(error)):
         return Fault("cannot connect to the endpoint", retry=True, unreached=True)
     if isinstance(error, OSError) or "Connection" in names or "Protocol" in names:
-        return Fault("the connection was lost", retry=True, billed=True)
+        return Fault("the connection was lost", retry=True, paid=Usage())
     if "DecodeError" in names or "ValidationError" in names:
-        return Fault("the answer is not JSON of the requested form", retry=True)
-    return Fault(redact(f"{type(error).__name__}: {error}", secrets))
+        return Fault("the answer is not JSON of the requested form", retry=True, invalid=True, paid=Usage())
+    return Fault(secrets.message(f"{type(error).__name__}: {error}"))
 
 
-def _seconds(text: str | None, unit: float) -> float | None:
-    if not text:
-        return None
+def _seconds(given: object, unit: float) -> float | None:
+    """The seconds in a header, which may be anything; None if it is neither a number nor a date."""
     try:
-        seconds = float(text) * unit
+        seconds = float(str(given)) * unit
     except ValueError:
         try:
-            until = parsedate_to_datetime(text)
-        except ValueError:
+            until = parsedate_to_datetime(str(given))
+            # A date without a time zone is in UTC.
+            seconds = (until.replace(tzinfo=until.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
+        except (ValueError, TypeError, OverflowError, IndexError):
             return None
-        # A date without a time zone is in UTC.
-        seconds = (until.replace(tzinfo=until.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
     return seconds if seconds == seconds else None
 
 

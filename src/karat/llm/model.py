@@ -10,7 +10,7 @@ from types import CodeType
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from karat.errors import BadArgument
-from karat.llm.request import BadAnswer, request_size, rough_tokens
+from karat.llm.request import BadAnswer, Usage
 
 Messages = list[dict[str, str]]
 Schema = dict[str, Any]
@@ -20,8 +20,9 @@ class Reply(NamedTuple):
     """The answer of a model, and the tokens that the call used."""
 
     answer: dict[str, Any]
-    prompt_tokens: int
-    completion_tokens: int
+    prompt_tokens: int | None = None
+    """None if it is unknown: it is estimated."""
+    completion_tokens: int | None = None
 
 
 class Price(NamedTuple):
@@ -56,6 +57,10 @@ class Model:
 
     def __repr__(self) -> str:
         return self.name
+
+    def secrets(self) -> list[str]:
+        """The key and other values that must not be stored or shown, whatever the model answers."""
+        return []
 
     def connect(self) -> AbstractAsyncContextManager[Any]:
         """Open connections; entered around every batch."""
@@ -109,9 +114,9 @@ class FunctionModel(Model):
         """Make one call, with copies of the arguments: the function may change them."""
         answer = await self._function([dict(message) for message in messages], dict(schema))
         if not isinstance(answer, Reply):
-            answer = Reply(answer, rough_tokens(request_size(messages, schema)), rough_tokens(len(repr(answer))))
+            answer = Reply(answer)
         if not isinstance(answer.answer, dict):
-            paid = (answer.prompt_tokens, answer.completion_tokens)
+            paid = Usage(answer.prompt_tokens, answer.completion_tokens)
             raise BadAnswer(f"the function returned {type(answer.answer).__name__}, not a dict", paid=paid)
         return answer
 

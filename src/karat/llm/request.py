@@ -22,12 +22,14 @@ class Request:
 
     `version` names the prompt, and whatever else must not share an answer (such as the second of three repeats).
     `check` raises `BadAnswer` for an answer that breaks the rules; what it returns becomes the answer's value.
+    `stored` returns the part of an answer that is cached, which must have the same value.
     """
 
     messages: list[dict[str, str]]
     schema: dict[str, Any]
     check: Callable[[dict[str, Any]], object]
     version: str
+    stored: Callable[[dict[str, Any]], dict[str, Any]] = dict
 
     def key(self, model: str) -> str:
         """The cache key: a digest of model, prompt version, schema and messages."""
@@ -117,10 +119,22 @@ class Job(Generic[T]):
             self.answer([Failure(reason)] * len(self.step.requests))
 
 
+class Usage(NamedTuple):
+    """The tokens of a call as somebody else reports them, which may be anything; None if they are unknown."""
+
+    prompt: object = None
+    completion: object = None
+    size: int = 0
+    """The bytes of the answer, for an estimate."""
+
+
+_UNKNOWN = Usage()
+
+
 class BadAnswer(Exception):
     """An answer that breaks the rules; another call may return a better one."""
 
-    def __init__(self, cause: str, *, paid: tuple[int, int] = (0, 0)) -> None:
+    def __init__(self, cause: str, *, paid: Usage = _UNKNOWN) -> None:
         super().__init__(cause)
         self.paid = paid
         """The tokens of prompt and answer, which are paid nevertheless."""
@@ -146,12 +160,28 @@ def request_size(messages: list[dict[str, str]], schema: dict[str, Any]) -> int:
 # Frames
 
 _MARKER_LENGTH = 16
-# What chat templates put between the turns of a conversation; some servers obey it inside a text as well.
-_CONTROL = re.compile(
-    r"<(?=\||｜|/?(?:s|bos|eos|start_of_turn|end_of_turn|system|user|assistant|human)>)|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS)\])"
-    r"|<(?=</?SYS>>)|<(?=<<)",
-    re.IGNORECASE,
+# What chat templates put between the turns of a conversation: some servers obey it inside a text as well. The rules
+# are general, since every model has its own: `<|…|>`, `<a_b>`, `[UPPER]`, `[/…]`; names without such a mark are listed.
+_GAP = r"\s{0,3}"
+_TAGS = (
+    r"\w{0,40}_\w{0,40}|s|[bes]o[a-z]{1,2}|sep|cls|pad|unk|mask|think\w*|thought\w*|reasoning|reflection|scratchpad|tools?"
+    r"|functions?|invoke|parameter|system|developer|user|assistant|human|model|observation|(?:unused|reserved|special)\d*"
 )
+_SHORT = "IMG|CLS|SEP|PAD|UNK|[BE]OS|EO[TM]|MASK|ARGS|SYS|USER"  # other short ones, such as [WHO], are ordinary
+_CONTROL = re.compile(
+    rf"""
+    <(?=<<|\||{_GAP}/?{_GAP}\|[^|<>]{{1,60}}\|{_GAP}>)
+    |<(?={_GAP}<{_GAP}/?{_GAP}\w{{1,40}}{_GAP}>{_GAP}>)
+    |<(?={_GAP}/?{_GAP}(?:\w{{1,40}}:)?(?i:{_TAGS})(?:{_GAP}=[^<>]{{0,200}}|\s[^<>]{{0,200}})?{_GAP}/?>)
+    |\[(?={_GAP}/{_GAP}[^\W\d]\w{{0,40}}{_GAP}\])
+    |\[(?={_GAP}(?=[A-Za-z_]{{5,60}}{_GAP}\])[A-Za-z_]{{0,60}}[A-Z][A-Z_]|{_GAP}(?:{_SHORT}){_GAP}\])
+    |\[(?={_GAP}(?i:inst|think|[gs]mask|tools?_\w{{1,40}}|\w{{1,40}}_tools?|system_prompt|call_id){_GAP}\])
+    """,
+    re.VERBOSE,
+)
+_WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+_WIDE |= dict(zip(map(ord, "﹤﹥◁▷▁\u200b\u2060\ufeff\xad"), "<><>_    ", strict=True))  # type: ignore[arg-type]
+"""Look-alikes that some tokenizers read as ASCII, and characters that they skip."""
 
 
 def marker(texts: Iterable[str]) -> str:
@@ -190,8 +220,13 @@ def frames(parts: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def disarm(text: str) -> str:
-    """The text with a space inserted into everything that looks like a marker or like the end of a turn."""
-    return _CONTROL.sub(lambda found: f"{found[0]} ", text)
+    """The text with a space inserted into everything that looks like a marker or like a token of a chat template."""
+    plain = text if text.isascii() else text.translate(_WIDE)
+    parts, start = [], 0
+    for found in _CONTROL.finditer(plain):
+        parts.append(text[start : found.end()])
+        start = found.end()
+    return " ".join([*parts, text[start:]]) if parts else text
 
 
 # Answers

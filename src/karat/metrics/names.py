@@ -17,7 +17,7 @@ from karat._internal.grammar import parse_call, write
 from karat.conventions import Convention
 from karat.errors import BadArgument, KaratError, nearest
 from karat.hits import Cutoffs, Hits
-from karat.metrics.registry import Definition, cached, find_metric
+from karat.metrics.registry import METRICS, Definition, cached, find_metric
 
 DEFAULT = "recall@1,3,5,10 precision@5 ndcg@10 rr"
 
@@ -137,6 +137,16 @@ class Metric:
             values = np.minimum(values, 1.0)
         return dict(zip(self.names, values, strict=True))
 
+    def limits(self, c: Convention, hits: Hits) -> tuple[float, Floats | float]:
+        """The lowest score and the highest score of each query; custom metrics have no limits."""
+        if self.name not in METRICS or not self.definition.built_in:
+            return -inf, inf
+        c = c.of(self.name, cut=bool(self.ks)) if c.exceptions else c
+        definition = self._renamed(c)
+        given = [value for value in c.edge_values() if definition.needs_gold]
+        high = 1.0 if c.clamped else np.maximum(definition.highest(c, hits), max([1.0, *given]))
+        return min([0.0, *given]), high
+
     def _renamed(self, c: Convention) -> Definition:
         """The metric that the convention computes under this name."""
         return find_metric(c.renames[self.name]) if self.name in c.renames else self.definition
@@ -149,6 +159,8 @@ class Metric:
             raise
         except Exception as error:
             raise BadArgument(f"the metric {self.name} failed: {type(error).__name__}: {error}") from error
+        if not definition.built_in and np.isinf(values).any():
+            raise BadArgument(f"the metric {self.name} returned an infinite score; expected numbers, or NaN")
         rows, queries = len(self.columns), hits.queries
         if values.shape == (rows, queries):
             return values

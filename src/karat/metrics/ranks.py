@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import pairwise
+from math import inf
 
 import numpy as np
 
@@ -13,7 +14,10 @@ from karat.errors import BadArgument
 from karat.hits import Cutoffs, Hits
 from karat.hits.views import View, best_ranking, number_in_query
 from karat.metrics.registry import metric
-from karat.metrics.sets import gold_items, share
+from karat.metrics.sets import gold_items, share, with_copies
+
+_TABLE = 2**20
+"""The places of which the discounts are looked up in a table; a run file may claim any rank."""
 
 
 def gained(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
@@ -86,7 +90,7 @@ def _below(hits: Hits, k: Cutoffs, c: Convention) -> Floats | float:
     """The gain of gold items that were not retrieved, if the convention ranks them last, all tied."""
     if c.unretrieved == "absent":
         return 0.0
-    found = hits.items(c, 0.0)
+    found = hits.items(c, 0.0, of="unretrieved")  # each once, also where copies count
     left = hits.gold_count(0.0) - np.bincount(found.query, minlength=hits.queries)
     known = hits.gold_items.grade > 0
     gain = np.bincount(hits.gold_query[known], _gain(hits.gold_items.grade[known], c), hits.queries)
@@ -99,9 +103,29 @@ def _below(hits: Hits, k: Cutoffs, c: Convention) -> Floats | float:
 def _discounted(place: Floats, c: Convention) -> Floats:
     """The sum of all discounts down to a place."""
     whole = place.astype(np.int64)
-    deepest = int(whole.max(initial=1))
-    sums = np.cumsum(_discounts(c.discount, 1 << deepest.bit_length())[1:])
-    return np.concatenate(([0.0], sums))[whole]
+    deepest = min(int(whole.max(initial=1)), _TABLE - 1)
+    sums = np.concatenate(([0.0], np.cumsum(_discounts(c.discount, 1 << deepest.bit_length())[1:])))
+    found: Floats = sums[np.minimum(whole, len(sums) - 1)]
+    beyond = whole >= _TABLE
+    if beyond.any():
+        found[beyond] += _discounted_beyond(whole[beyond], c)
+    return found
+
+
+def _discounted_beyond(place: Ints, c: Convention) -> Floats:
+    """The sum of the discounts from the end of the table down to a place, by the Euler-Maclaurin formula.
+
+    The integral of 1 / log2(x) is computed over u = log(x), with Gauss-Legendre quadrature.
+    """
+    different, back = np.unique(place, return_inverse=True)
+    shift = 1.0 if c.discount == "log2" else 0.0
+    first, last = np.log(_TABLE - 1 + shift), np.log(different + shift)
+    node, weight = np.polynomial.legendre.leggauss(40)
+    u = first + np.outer((last - first) / 2, 1 + node)
+    integral = np.log(2) * (last - first) / 2 * (np.exp(u) / u @ weight)
+    ends = np.log(2) / last - np.log(2) / first
+    sums: Floats = (integral + ends / 2)[back]
+    return sums
 
 
 def _worth(hits: Hits, view: View, c: Convention) -> Floats:
@@ -118,13 +142,18 @@ def _gain(grade: Floats, c: Convention) -> Floats:
 
 def _discount(place: Ints, c: Convention) -> Floats:
     deepest = int(place.max(initial=1))
+    if deepest >= _TABLE:
+        return _discount_at(c.discount, place.astype(float))
     return _discounts(c.discount, 1 << deepest.bit_length())[place]
 
 
 @lru_cache(maxsize=64)
 def _discounts(discount: str, size: int) -> Floats:
     """The discounts of all places below `size`, as a lookup table."""
-    place: Floats = np.arange(size, dtype=float)
+    return _discount_at(discount, np.arange(size, dtype=float))
+
+
+def _discount_at(discount: str, place: Floats) -> Floats:
     discounts: Floats = 1.0 / np.log2(np.maximum(place + 1 if discount == "log2" else place, 2.0))
     return discounts
 
@@ -136,7 +165,11 @@ def rr(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Fl
 
 
 @metric(
-    symbol="AP", aliases=("map", "average_precision", "mean_average_precision"), pool=gold_items, needs_all_gold=True
+    symbol="AP",
+    aliases=("map", "average_precision", "mean_average_precision"),
+    pool=gold_items,
+    needs_all_gold=True,
+    highest=with_copies("ap"),
 )
 def ap(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Mean precision at the ranks of the gold items; an item that is not found counts as 0."""
@@ -149,7 +182,15 @@ def ap(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Fl
     return share(hits.total(view, (number_in_query(view.query) + 1.0) / view.place, view.place, k), whole)
 
 
-@metric(symbol="nDCG", aliases=("ndcg_at_k",))
+def _highest_ndcg(c: Convention, hits: Hits) -> Floats | float:
+    if c.unretrieved == "last" and (
+        c.per_rank or c.ideal not in ("k", "all")
+    ):  # the ideal ranking lacks what the ranking is given
+        return inf
+    return with_copies("ndcg")(c, hits)
+
+
+@metric(symbol="nDCG", aliases=("ndcg_at_k",), highest=_highest_ndcg)
 def ndcg(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """Gain of the gold found, discounted by rank, divided by that of the ideal ranking."""
     best = ideal(hits, k, c)
@@ -169,7 +210,11 @@ def err(hits: Hits, k: Cutoffs, c: Convention, *, max_grade: float = 4.0) -> Flo
     return hits.total(view, stop * still_reading / view.rank, view.rank, k)
 
 
-@metric(symbol="RBP")
+def _highest_rbp(c: Convention, hits: Hits) -> float:
+    return max(float(hits.gold_items.grade.max(initial=1.0)), 1.0) if c.rbp_of == "grade" else 1.0
+
+
+@metric(symbol="RBP", highest=_highest_rbp)
 def rbp(hits: Hits, k: Cutoffs, c: Convention, *, p: float = 0.8, rel: float | None = None) -> Floats:
     """Expected share of relevant items for a reader who goes on to the next rank with probability p."""
     if not 0 < p < 1:
@@ -183,7 +228,7 @@ def rbp(hits: Hits, k: Cutoffs, c: Convention, *, p: float = 0.8, rel: float | N
 @metric(symbol="bpref", cutoff=False, needs_all_gold=True)
 def bpref(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Share of pairs of a relevant and a judged irrelevant item that are in the right order."""
-    view, size = hits.items(c, 0.0), hits.gold_count(rel)
+    view, size = hits.items(c, 0.0, of="bpref"), hits.gold_count(rel)
     good = is_relevant(view.grade, rel)
     worse = np.minimum(hits.gold_count(0.0) - size, size)  # judged irrelevant, at most as many as relevant
     above = np.minimum(number_in_query(view.query) - _earlier(good, view.query), size[view.query])
@@ -204,7 +249,7 @@ def _bounds(view: View) -> list[tuple[int, int]]:
     return list(pairwise([*start, len(view.query)]))
 
 
-@metric(symbol="RR-each", pool=gold_items, needs_all_gold=True)
+@metric(symbol="RR-each", pool=gold_items, needs_all_gold=True, highest=with_copies("recall"))
 def rr_each(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Mean reciprocal rank of the gold items, each searched for alone."""
     view = hits.items(c, rel)

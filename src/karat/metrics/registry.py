@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Protocol, TypeVar, overload
+from typing import Protocol, TypeAlias, TypeVar, overload
 
 from karat._internal.arrays import Floats
 from karat.conventions import Convention
@@ -24,6 +24,10 @@ class Formula(Protocol):
         """One number per query, in one row per cutoff."""
 
 
+Highest: TypeAlias = Callable[[Convention, Hits], Floats | float]
+"""The highest score of each query, or of all."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Definition:
     """A registered metric."""
@@ -39,6 +43,8 @@ class Definition:
     """True if the metric needs the complete gold, as recall does."""
     pool: Formula | None
     """The weight of a query in pooled scores: the denominator of the metric, if it has one."""
+    highest: Highest
+    """The highest score that each query can have in karat's own metric."""
     aliases: tuple[str, ...] = ()
     settings: Mapping[str, float | None] = field(default_factory=dict)
 
@@ -51,6 +57,11 @@ class Definition:
     def help(self) -> str:
         """The first line of the docstring."""
         return (self.formula.__doc__ or "").strip().partition("\n")[0]
+
+
+def always_one(c: Convention, hits: Hits) -> float:
+    """The highest score of metrics that no convention lets exceed 1; it has a name, so that it can be pickled."""
+    return 1.0
 
 
 METRICS: dict[str, Definition] = {}
@@ -82,6 +93,7 @@ def metric(
     needs_gold: bool = True,
     needs_all_gold: bool = False,
     pool: Callable[..., Floats] | None = None,
+    highest: Highest = ...,
 ) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]: ...
 def metric(
     formula: Callable[..., Floats] | None = None,
@@ -93,6 +105,7 @@ def metric(
     needs_gold: bool = True,
     needs_all_gold: bool = False,
     pool: Callable[..., Floats] | None = None,
+    highest: Highest = always_one,
 ) -> Callable[..., Floats] | Callable[[Callable[..., Floats]], Callable[..., Floats]]:
     """Register a function as a metric.
 
@@ -111,6 +124,8 @@ def metric(
             retrieved refuse such metrics.
         pool: the denominator of the metric as a function with the same arguments, used as the weight of a query
             in pooled (micro-averaged) scores; None if the metric cannot be pooled.
+        highest: for karat's own metrics, the highest score of each query, a function of `(convention, hits)`. The
+            scores of custom metrics may be any finite number.
 
     Returns:
         The function, unchanged.
@@ -135,6 +150,7 @@ def metric(
             needs_gold=needs_gold,
             needs_all_gold=needs_all_gold,
             pool=pool,
+            highest=highest,
             aliases=aliases,
             settings=dict(getattr(formula, "__kwdefaults__", None) or {}),
         )

@@ -8,7 +8,12 @@ from karat._internal.arrays import Floats
 from karat.conventions import Convention
 from karat.errors import BadArgument
 from karat.hits import Cutoffs, Hits
-from karat.metrics.registry import metric
+from karat.metrics.registry import Highest, metric
+
+
+def with_copies(*metrics: str) -> Highest:
+    """The highest score of metrics that may count copies: a relevant item at every rank."""
+    return lambda c, hits: np.maximum(hits.depth, 1.0) if {*metrics} & {*c.per_rank} else 1.0
 
 
 def gold_items(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
@@ -35,7 +40,7 @@ def share(part: Floats, whole: Floats) -> Floats:
     return part / np.maximum(whole, 1.0)
 
 
-@metric(symbol="R", aliases=("recall_at_k", "r"), pool=gold_items, needs_all_gold=True)
+@metric(symbol="R", aliases=("recall_at_k", "r"), pool=gold_items, needs_all_gold=True, highest=with_copies("recall"))
 def recall(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Share of the gold items that are in the top k."""
     return share(hits.found(k, c, rel), gold_items(hits, k, c, rel=rel))
@@ -53,19 +58,25 @@ def recall_all(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = Non
     return (hits.found(k, c, rel) >= hits.gold_count(rel)).astype(float)
 
 
-@metric(symbol="R-cap", aliases=("r_cap", "relative_precision"), pool=reachable, needs_all_gold=True)
+@metric(
+    symbol="R-cap",
+    aliases=("r_cap", "relative_precision"),
+    pool=reachable,
+    needs_all_gold=True,
+    highest=with_copies("recall"),
+)
 def recall_capped(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Gold items in the top k, divided by the most that fit into k."""
     return share(np.minimum(hits.found(k, c, rel), k), reachable(hits, k, c, rel=rel))
 
 
-@metric(symbol="P", aliases=("precision_at_k", "p"), pool=slots)
+@metric(symbol="P", aliases=("precision_at_k", "p"), pool=slots, highest=with_copies("precision"))
 def precision(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Share of the top k that is relevant."""
     return share(hits.relevant(k, c, rel), slots(hits, k, c))
 
 
-@metric(symbol="F", needs_all_gold=True)
+@metric(symbol="F", needs_all_gold=True, highest=with_copies("recall", "precision"))
 def f(hits: Hits, k: Cutoffs, c: Convention, *, beta: float = 1.0, rel: float | None = None) -> Floats:
     """Harmonic mean of precision and recall, with recall weighted beta² times as much."""
     if not 0 < beta <= 1e6:
@@ -75,7 +86,7 @@ def f(hits: Hits, k: Cutoffs, c: Convention, *, beta: float = 1.0, rel: float | 
     return (1 + beta**2) * p * r / np.where(mixed > 0, mixed, 1.0)
 
 
-@metric(symbol="F1", needs_all_gold=True)
+@metric(symbol="F1", needs_all_gold=True, highest=with_copies("recall", "precision"))
 def f1(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Harmonic mean of precision and recall."""
     return f(hits, k, c, beta=1.0, rel=rel)

@@ -33,7 +33,7 @@ def remarks(run: Run, *, ids: bool = False) -> list[str]:
         lines.append(f"{plural(p.extra, 'query', 'queries')} without gold: ignored.")
     if p.skipped:
         lines.append(f"{plural(p.skipped, 'row', 'rows')} could not be read: skipped.")
-    lines += [text for note in p.notes if (text := SENTENCES.get(note.kind, _any_kind)(note, run))]
+    lines += [text for note in p.notes if (text := _sentence(note, run))]
     return [sanitize(line) for line in lines]
 
 
@@ -151,6 +151,14 @@ def sentence(kind: str) -> Callable[[Sentence], Sentence]:
     return register
 
 
+def _sentence(note: Note, run: Run) -> str:
+    """The sentence of a note; a note that lacks something, from a file that karat did not write, in general words."""
+    try:
+        return SENTENCES.get(note.kind, _any_kind)(note, run)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return _any_kind(note, run)
+
+
 def _any_kind(note: Note, run: Run) -> str:
     """A note of a kind that karat does not know: from a custom judge, or from a run file of a newer version."""
     count = "" if not note.count else f": {note.count:,} of {note.of:,}" if note.of else f": {note.count:,}"
@@ -253,6 +261,12 @@ def _sampled(note: Note, run: Run) -> str:
 
 
 # What the judge found: judges/
+
+
+@sentence("tokens_estimated")
+def _tokens_estimated(note: Note, run: Run) -> str:
+    calls = plural(note.count, "call", "calls")
+    return f"{calls}: the reported token counts are not valid numbers; they were estimated for the budget."
 
 
 @sentence("quotes_not_found")

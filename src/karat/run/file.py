@@ -10,41 +10,47 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, replace
 from functools import partial
 from io import BytesIO
-from math import isnan, nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from karat._internal.arrays import Ints, row_number, starts
+from karat._internal.arrays import Ints, group_number, row_number, starts
 from karat._internal.display import valid_utf8
-from karat._internal.grammar import parse_call
 from karat._internal.output import atomic_path, check_outputs, is_special
-from karat.conventions import CONVENTIONS, STANDARD, Convention
+from karat._internal.panics import panics_as_errors
+from karat._internal.parquet import MAGIC, Damaged, add_checksum, check_checksum, check_parquet
 from karat.errors import BadArgument, KaratError, RunFileError, first_line
 from karat.hits import Gold, Hits
 from karat.hits.totals import Totals
-from karat.metrics import Metric
-from karat.metrics.names import parse_stored
-from karat.run.provenance import Provenance
+from karat.run.check import (
+    ALONG,
+    GOLD_ITEMS,
+    META,
+    RETRIEVED,
+    SIZE,
+    at_ranks,
+    check_gold_items,
+    check_types,
+    depths,
+    flat_lists,
+    gold_sizes,
+    grades,
+    query_ids,
+    ranks,
+    scores,
+)  # fmt: skip
+from karat.run.footer import KEY, Footer, ItemsAbout, read_footer, write_footer
 from karat.run.run import Run
-from karat.run.stored_items import Extent, StoredItems, read_marks, strings
+from karat.run.stored_items import Extent, StoredItems, own_name, read_marks, strings
 
 if TYPE_CHECKING:
     import polars as pl
 
-_NAN = "nan"
-_STORED_AS = {"renames": "calls"}
-"""Fields of a convention that run files store under another name."""
-_RETRIEVED, _GOLD = "retrieved", "gold_items"
-_FORMAT = 1
-_KEY = "karat"
-_META = "meta."
-_ALONG = "along."
-_SIZE = "size."
+_VALUES_PER_BYTE = 1000
+"""More values than this, per byte of the file, are refused before memory is allocated for them."""
 
 _OTHER_FORMATS = {
     ".csv": 'run.table.write_csv("{}")', ".tsv": r'run.table.write_csv("{}", separator="\t")',
@@ -69,7 +75,6 @@ def check_path(path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[
 
 def save(run: Run, path: str | os.PathLike[str]) -> None:
     """Write a run to a temporary file, then rename it: there is never a partial run file."""
-    import msgspec
     import polars as pl
 
     sources = [] if run.file else [run.provenance.source, *run.provenance.source.split(", ")]
@@ -77,18 +82,12 @@ def save(run: Run, path: str | os.PathLike[str]) -> None:
         check_path(path, filter(os.path.isfile, sources))  # type: ignore[arg-type]
     except BadArgument as error:
         raise RunFileError(error.problem, hint=error.hint) from error
-    about = {
-        "format": _FORMAT,
-        "provenance": run.provenance.to_dict(),
-        "convention": write_choices(run.convention),
-        "gold_hash": run.gold_hash,
-        "open": run.all_hits.gold_items.incomplete,
-        "items": None if run.stored_items is None else about_items(run.stored_items, run.all_hits.gold_items),
-    }
-    frame = _frame(run)
+    frame, footer = _frame(run), write_footer(run)
     try:
         with atomic_path(path) as place:
-            frame.write_parquet(place, compression_level=1, metadata={_KEY: msgspec.json.encode(about).decode()})
+            with place.open("wb") as file:  # Polars opens no name that is not valid UTF-8
+                frame.write_parquet(file, compression_level=1, metadata={KEY: footer})
+            add_checksum(place)
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
         raise RunFileError(f"cannot write {path}: {first_line(error).rpartition('IO error: ')[2]}") from error
 
@@ -105,36 +104,46 @@ def load(path: str | os.PathLike[str]) -> Run:
     Example:
         >>> karat.load("run.parquet").mean["recall@5"]
     """
-    import msgspec
     import polars as pl
 
     source = Path(path)
     try:
-        content = b""
         if not source.is_file():
             raise RunFileError(f"no run file {source}")
         content = source.read_bytes()  # as bytes: Polars takes brackets in a path for a pattern
-        written = pl.read_parquet_metadata(BytesIO(content)).get(_KEY)
-        frame = pl.read_parquet(content)
-    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+    except (OSError, ValueError) as error:
         if isinstance(error, RunFileError):
             raise
-        hint = f"karat eval {source} -o run.parquet"
-        if content and not content.startswith(b"PAR1"):
-            raise RunFileError(f"{source} is not a run file", hint=hint) from error
         raise RunFileError(f"{source} cannot be read: {first_line(error)}") from error
-    if written is None:
-        hint = f"karat eval {source} -o run.parquet"
-        raise RunFileError(f"{source} is a Parquet file, but not a run file", hint=hint)
     try:
-        about = msgspec.json.decode(written)
-        if about["format"] > _FORMAT:
-            raise RunFileError(f"{source} was written by a newer karat ({about['provenance']['karat']})")
-        return _run(frame, about, str(source))
-    except (msgspec.DecodeError, KeyError, TypeError, KaratError, pl.exceptions.PolarsError) as error:
+        return _read(content, source)
+    except KaratError as error:
         if isinstance(error, RunFileError):
             raise
+        got = "" if error.got is None else f" ({error.got})"
+        raise RunFileError(f"{source} is a damaged run file: {error.problem}{got}") from error
+    except (
+        ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError, pl.exceptions.PolarsError,
+    ) as error:  # fmt: skip
         raise RunFileError(f"{source} is a damaged run file: {first_line(error)}") from error
+
+
+def _read(content: bytes, source: Path) -> Run:
+    """The run from the bytes of its file; raises an error if anything in them is not as `save` writes it."""
+    import polars as pl
+
+    hint = f"karat eval {source} -o run.parquet"
+    if not content.startswith(MAGIC):
+        raise RunFileError(f"{source} is not a run file", hint=hint)
+    check_checksum(content)
+    check_parquet(content, _VALUES_PER_BYTE)
+    with panics_as_errors():
+        written = pl.read_parquet_metadata(BytesIO(content)).get(KEY)
+        if written is None:
+            raise RunFileError(f"{source} is a Parquet file, but not a run file", hint=hint)
+        footer = read_footer(written, str(source))
+        frame = pl.read_parquet(content)
+        return _run(frame, footer, str(source))
 
 
 def as_run(given: object) -> Run:
@@ -162,24 +171,23 @@ def _frame(run: Run) -> pl.DataFrame:
             "why": why,
         }
     )
-    gold = pl.DataFrame({"item": _texts(hits.gold_items.label), "grade": hits.gold_items.grade})
-    columns: dict[str, Any] = {"query_id": valid_utf8(run.ids)}
-    if run.query is not None:
-        columns["query"] = _texts(run.query)
-    columns |= run.scores
+    detail = {} if hits.gold_items.detail is None else {"detail": _texts(hits.gold_items.detail)}
+    gold = pl.DataFrame({"item": _texts(hits.gold_items.label), "grade": hits.gold_items.grade, **detail})
+    columns: dict[str, Any] = {"query_id": run.ids} | ({} if run.query is None else {"query": _texts(run.query)})
+    columns |= {name: pl.Series(values, nan_to_null=True) for name, values in run.scores.items()}
     columns["depth"] = hits.depth
     if hits.failed:
         columns["failed"] = _texts([hits.failed.get(row) for row in range(rows)])
     columns["gold"] = nest(gold, hits.gold_items.start)
     columns["hits"] = nest(found, starts(np.bincount(hits.query, minlength=rows)))
     for name, sizes in hits.totals.sizes.items():
-        columns[_SIZE + name] = sizes
+        columns[SIZE + name] = sizes
     for name, total in hits.totals.at_rank.items():
         at_rank = pl.DataFrame({name: total})
-        columns[_ALONG + name] = nest(at_rank, starts(hits.depth), records=False)
+        columns[ALONG + name] = nest(at_rank, starts(hits.depth), records=False)
     columns |= {} if run.stored_items is None else item_columns(run.stored_items, hits.gold_items)
     for name, values in run.meta.items():
-        columns[_META + name] = field_series(values)
+        columns[META + name] = field_series(values)
     return pl.DataFrame(columns)
 
 
@@ -208,66 +216,45 @@ def _texts(values: Sequence[Any]) -> pl.Series:
     return pl.Series([None if v is None else text for v, text in zip(values, safe, strict=True)], dtype=pl.String)
 
 
-def _run(frame: pl.DataFrame, about: dict[str, Any], file: str) -> Run:
-    given = about["provenance"]
-    provenance = Provenance.from_dict(_of_judge_name(given["judge"]) | given)
-    metrics: tuple[Metric, ...] = tuple(parse_stored(text) for text in provenance.metrics)
-    hits, items = _hits(frame, open_gold=about.get("open", False)), about.get("items")
-    convention = _convention(about["convention"], provenance)
+def _run(frame: pl.DataFrame, footer: Footer, file: str) -> Run:
+    check_types(frame, footer)
+    ids = query_ids(frame)
+    hits = _hits(frame, incomplete=footer.incomplete_gold)
     return Run(
-        ids=frame["query_id"].to_list(),
+        ids=ids,
         hits=hits,
-        metrics=metrics,
-        convention=convention,
-        scores={name: frame[name].to_numpy() for metric in metrics for name in metric.names},
-        provenance=replace(provenance, convention=convention.name),
+        metrics=footer.metrics,
+        convention=footer.convention,
+        scores=scores(frame, footer, hits),
+        provenance=footer.provenance,
         query=frame["query"].to_list() if "query" in frame.columns else None,
-        items=None if items is None else _stored_items(frame, hits.gold_items, items),
-        meta={name.removeprefix(_META): frame[name].to_list() for name in frame.columns if name.startswith(_META)},
+        items=None if footer.items is None else _stored_items(frame, hits.gold_items, footer.items),
+        meta={name.removeprefix(META): frame[name].to_list() for name in frame.columns if name.startswith(META)},
         file=file,
     )
 
 
-def _of_judge_name(name: str) -> dict[str, Any]:
-    """What a judge compares, and its settings, for files of karat 0.1, which have only its name."""
-    try:
-        call = parse_call(name)
-    except KaratError:
-        return {"compares": "text"}
-    compares = {"ids": "id", "contains": "quote", "spans": "span", "claims": "claim", "relevance": "claim"}
-    kind = "doc" if call.named.get("at") == "doc" else compares.get(call.name, "text")
-    return {"compares": kind, "judge_settings": dict(call.named)}
-
-
-def _convention(written: Mapping[str, Any], provenance: Provenance) -> Convention:
-    """The convention of a run. Files without the order of lists sorted them, which matters only if a note says so."""
-    convention = read_choices({"order": CONVENTIONS.get(provenance.convention, STANDARD).order, **written})
-    sorted_lists = any(note.kind in ("reordered_by_score", "ties_by_id") for note in provenance.notes)
-    return convention.adjusted({"order": "score"}) if sorted_lists and "order" not in written else convention
-
-
-def _hits(frame: pl.DataFrame, *, open_gold: bool) -> Hits:
-    gold_size = frame["gold"].list.len().to_numpy().astype(np.int64)
-    start = starts(gold_size)
-    gold = frame["gold"].explode(empty_as_null=False).struct.unnest()
-    query = np.repeat(np.arange(len(frame)), frame["hits"].list.len().to_numpy().astype(np.int64))
-    hits = frame["hits"].explode(empty_as_null=False).struct.unnest()
-    why = hits["why"].to_list()
-    depth = frame["depth"].to_numpy()
-    return Hits(
+def _hits(frame: pl.DataFrame, *, incomplete: bool) -> Hits:
+    gold, start = flat_lists(frame, "gold")
+    flat, begin = flat_lists(frame, "hits")
+    query, depth = group_number(begin), depths(frame)
+    why, detail = flat["why"].to_list(), gold["detail"].to_list() if "detail" in gold.columns else None
+    hits = Hits(
         query,
-        hits["rank"].to_numpy(),
-        hits["gold"].to_numpy() + start[query],
+        ranks(flat["rank"]),
+        ranks(flat["gold"]) + start[query],
         depth=depth,
-        gold_items=Gold(gold["item"].to_list(), start, gold["grade"].to_numpy(), open_gold),
-        grade=hits["grade"].to_numpy(),
-        repeated=hits["repeated"].to_numpy(),
-        part=hits["part"].to_numpy(),
+        gold_items=Gold(gold["item"].to_list(), start, grades(gold["grade"], "gold"), incomplete, detail=detail),
+        grade=grades(flat["grade"], "hits"),
+        repeated=flat["repeated"].to_numpy(),
+        part=flat["part"].to_numpy(),
         why=why[0] if len(set(why)) == 1 else why,
         totals=_totals(frame, depth),
         notes=(),
         failed=_failed(frame),
     )
+    hits.check()
+    return hits
 
 
 def _failed(frame: pl.DataFrame) -> dict[int, str]:
@@ -278,69 +265,22 @@ def _failed(frame: pl.DataFrame) -> dict[int, str]:
 
 def _totals(frame: pl.DataFrame, depth: Ints) -> Totals:
     """The totals as stored."""
-    totals, sizes = {}, {}
-    for column in frame.columns:
-        if column.startswith(_ALONG):
-            flat = frame[column].explode(empty_as_null=False)
-            totals[column.removeprefix(_ALONG)] = flat.to_numpy().astype(float)
-        elif column.startswith(_SIZE):
-            sizes[column.removeprefix(_SIZE)] = frame[column].to_numpy()
-    return Totals(depth, totals, sizes)
-
-
-def write_choices(convention: Convention) -> dict[str, Any]:
-    """The choices as JSON values."""
-    names = [field.name for field in fields(convention)]
-    return {_STORED_AS.get(name, name): _written(getattr(convention, name)) for name in names}
-
-
-def _written(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _written(one) for name, one in value.items()}
-    if isinstance(value, tuple | list):
-        return [_written(one) for one in value]
-    return _NAN if isinstance(value, float) and isnan(value) else value
-
-
-def read_choices(written: Mapping[str, Any]) -> Convention:
-    """The convention that was written; a choice that is not in the file is that of the standard."""
-    hints = get_type_hints(Convention)
-    names = {stored: name for name, stored in _STORED_AS.items()}
-    choices = {names.get(name, name): value for name, value in written.items()}
-    return Convention(**{name: _read(value, hints.get(name)) for name, value in choices.items()})
-
-
-def _read(value: Any, hint: Any = float) -> Any:
-    """A value of the type of its field: JSON has neither tuples nor NaN, which older files write as null."""
-    if isinstance(value, dict):
-        return {name: _read(one, float | None) for name, one in value.items()}
-    if isinstance(value, list):
-        return tuple(map(_read, value))
-    if hint is float and value is None:
-        return nan
-    return nan if value == _NAN and (hint is float or float in get_args(hint)) else value
+    along = [name for name in frame.columns if name.startswith(ALONG)]
+    size = [name for name in frame.columns if name.startswith(SIZE)]
+    return Totals(
+        depth,
+        {name.removeprefix(ALONG): at_ranks(frame, name, depth) for name in along},
+        {name.removeprefix(SIZE): gold_sizes(frame, name) for name in size},
+    )
 
 
 def item_columns(items: StoredItems, of: Gold) -> dict[str, pl.Series]:
     """The items as nested columns, one list of records per query; of the gold, what other columns do not contain."""
-    label = _label_field(items, of)
+    label = items.label_field(of)
     known = ("label",) if label is None else ("label", "grade", "item", label)
     gold = {name: column for name, column in items.gold.items() if name not in known}
-    columns = {_RETRIEVED: _nested(items.given, items.start)}
-    return columns | ({_GOLD: _nested(gold, items.gold_start)} if gold else {})
-
-
-def about_items(items: StoredItems, of: Gold) -> dict[str, Any]:
-    """How much of the items is stored, and which field the labels of the gold are."""
-    return {**items.extent._asdict(), "label": _label_field(items, of), "lengths": True}
-
-
-def _label_field(items: StoredItems, of: Gold) -> str | None:
-    """The field that the labels consist of, if the stored gold is just the gold of the run."""
-    gold = items.gold
-    if gold["item"] != row_number(of.start).tolist() or gold["grade"] != of.grade.tolist():
-        return None
-    return next((name for name in ("id", "text") if gold.get(name) == of.label), None)
+    columns = {RETRIEVED: _nested(items.given, items.start)}
+    return columns | ({GOLD_ITEMS: _nested(gold, items.gold_start)} if gold else {})
 
 
 def _nested(columns: Mapping[str, Any], start: Ints) -> pl.Series:
@@ -348,7 +288,7 @@ def _nested(columns: Mapping[str, Any], start: Ints) -> pl.Series:
 
     kinds: dict[str, Any] = {"item": pl.Int32, "seen": pl.Boolean, "score": pl.Float64, "grade": pl.Float64}
     kinds |= dict.fromkeys(("start", "end", "length"), pl.Int64)
-    flat = [pl.Series(n, c, dtype=kinds[n]) if n in kinds else _text_column(n, c) for n, c in columns.items()]
+    flat = [pl.Series(n, c, dtype=kinds[n]) if n in kinds else _text_column(n, c) for n, c in sorted(columns.items())]
     return nest(pl.DataFrame(flat), start)
 
 
@@ -375,26 +315,39 @@ def nest(flat: pl.DataFrame, start: Ints, *, records: bool = True) -> pl.Series:
     return every["list"].fill_null([])
 
 
-def _stored_items(frame: pl.DataFrame, of: Gold, about: Mapping[str, Any]) -> Callable[[], StoredItems]:
-    """A function that reads the items when they are first needed; missing columns are noticed now."""
-    columns = frame.select(_RETRIEVED, *(name for name in frame.columns if name == _GOLD))
-    extent = Extent(about["places"], about["whole"])
-    return partial(_read_items, columns, of, extent, about["label"], lengths="lengths" in about)
+def _stored_items(frame: pl.DataFrame, of: Gold, about: ItemsAbout) -> Callable[[], StoredItems]:
+    """A function that converts the items when they are first needed; they are checked now."""
+    retrieved, start = flat_lists(frame, RETRIEVED, nulls=True)
+    gold, gold_start = flat_lists(frame, GOLD_ITEMS, nulls=True) if GOLD_ITEMS in frame.columns else (None, of.start)
+    if about["label"] is None and gold is not None:
+        check_gold_items(gold, gold_start, of.start)
+    elif (gold_start != of.start).any():
+        raise Damaged("the stored gold items are not those of the gold")
+    return partial(_convert_items, retrieved, start, gold, gold_start, of, about)
 
 
-def _read_items(frame: pl.DataFrame, of: Gold, extent: Extent, label: str | None, *, lengths: bool) -> StoredItems:
-    gold, start = _flat(frame[_GOLD]) if _GOLD in frame.columns else ({}, of.start)
-    if label is not None:
-        gold |= {label: list(of.label), "item": row_number(of.start).tolist(), "grade": of.grade.tolist()}
-    first = np.repeat(of.start[:-1], np.diff(start)).tolist()
-    gold["label"] = [of.label[begin + item] for begin, item in zip(first, gold["item"], strict=True)]
-    retrieved, begin = _flat(frame[_RETRIEVED])
-    for side in () if lengths else (retrieved, gold):
+def _convert_items(
+    retrieved: pl.DataFrame, start: Ints, stored: pl.DataFrame | None, gold_start: Ints, of: Gold, about: ItemsAbout
+) -> StoredItems:
+    given, gold = _columns(retrieved), {} if stored is None else _columns(stored)
+    if about["label"] is not None:
+        gold |= {about["label"]: list(of.label), "item": row_number(of.start).tolist(), "grade": of.grade.tolist()}
+    gold["label"] = _labels(gold, gold_start, of)
+    for side in () if "lengths" in about else (given, gold):
         read_marks(side)
-    return StoredItems(retrieved, begin, gold, start, extent)
+    return StoredItems(given, start, gold, gold_start, Extent(about["places"], about["whole"]))
 
 
-def _flat(column: pl.Series) -> tuple[dict[str, list[Any]], Ints]:
-    flat = column.explode(empty_as_null=False).struct.unnest()
-    size = column.list.len().to_numpy().astype(np.int64)
-    return {name: flat[name].to_list() for name in flat.columns}, starts(size)
+def _columns(frame: pl.DataFrame) -> dict[str, list[Any]]:
+    return {name: frame[name].to_list() for name in frame.columns}
+
+
+def _labels(gold: Mapping[str, Sequence[Any]], start: Ints, of: Gold) -> list[str]:
+    """The label of the gold item that each stored gold item belongs to; its own name if its query has none."""
+    query = group_number(start)
+    place = of.start[query] + np.array(gold["item"], np.int64)
+    known = (np.diff(of.start) > 0)[query]
+    return [
+        of.label[i] if has_label else own_name(gold, row)
+        for row, (i, has_label) in enumerate(zip(place.tolist(), known.tolist(), strict=True))
+    ]

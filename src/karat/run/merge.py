@@ -49,7 +49,7 @@ def merge(runs: Iterable[Run | str | PathLike[str]], *, order: Sequence[str] | N
     for first, second in pairwise(parts):
         _check_alike(first, second)
     _check_distinct(parts)
-    parts.sort(key=lambda part: (_natural(part.run.provenance.source), _natural(part.run.ids[0])))
+    parts.sort(key=lambda part: (_natural(part.run.provenance.source), _natural(next(iter(part.run.ids), ""))))
     each = [part.run for part in parts]
     merged = merge_parts(each).replace(provenance=_provenance(each))
     return merged if order is None else merged.take(_rows(merged, order))
@@ -223,6 +223,7 @@ def _asked(run: Run) -> dict[str, str]:
         "convention": run.convention.name,
         **choices,
         "tokens counted by": p.tokens,
+        "totals": ", ".join(sorted([*run.all_hits.totals.at_rank, *run.all_hits.totals.sizes])),
     }
 
 

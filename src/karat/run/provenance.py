@@ -37,7 +37,7 @@ class Provenance(Reading):
 
     def with_reading(self, reading: Reading) -> Provenance:
         """The same, if the data as a whole was read like this; parts of it only know their own rows."""
-        judged = [note for note in self.notes if note not in reading.notes]
+        judged = [note for note in self.notes if not any(map(note.is_like, reading.notes))]
         return replace(self, **{**vars(reading), "notes": (*reading.notes, *judged)})
 
     def of_any_part(self) -> Provenance:
@@ -57,14 +57,19 @@ class Provenance(Reading):
         return cls(**{**given, "metrics": tuple(given["metrics"]), "notes": notes})
 
 
-def gold_digest(ids: Sequence[str], gold: Gold) -> str:
-    """A digest of queries and gold, independent of the order of either."""
+def gold_digest(ids: Sequence[str], gold: Gold, texts: Sequence[str | None] | None = None) -> str:
+    """A digest of the queries, with their texts if given, and of their gold, independent of the order of either."""
     each = []
     bounds = gold.start.tolist()
     grades = gold.grade.tolist()
+    details = gold.detail or [""] * len(grades)
     for row, query in enumerate(ids):
         items = range(bounds[row], bounds[row + 1])
-        parts = sorted(f"{len(gold.label[i])}:{gold.label[i]}={grades[i]!r}" for i in items)
-        text = f"{len(query)}:{query}>" + ";".join(parts)
-        each.append(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest())
+        more = [details[i] and f"@{details[i]}" for i in items]
+        parts = sorted(
+            f"{len(gold.label[i])}:{gold.label[i]}={grades[i]!r}{own}" for i, own in zip(items, more, strict=True)
+        )
+        text = None if texts is None else texts[row]
+        asked = "" if text is None else f"?{len(text)}:{text}"
+        each.append(blake2b(f"{len(query)}:{query}{asked}>{';'.join(parts)}".encode(), digest_size=16).digest())
     return blake2b(b"".join(sorted(each)), digest_size=16).hexdigest()

@@ -64,7 +64,7 @@ class Run(Result):
         self.scores = scores
         self.provenance = provenance
         self.query = query
-        self.meta = meta or {}
+        self.meta = dict(sorted((meta or {}).items()))  # the first row with a field may be in any part
         self.file = file
         self._hits = hits
         self._items = items
@@ -141,15 +141,13 @@ class Run(Result):
 
     @property
     def gold_hash(self) -> str:
-        """A digest of the queries and their gold; runs with the same digest had the same test set."""
-        return gold_digest(self.ids, self._hits.gold_items)
+        """A digest of the queries, their texts and their gold; runs with the same digest had the same test set."""
+        return gold_digest(self.ids, self._hits.gold_items, self.query)
 
     @cached_property
     def table(self) -> pl.DataFrame:
-        """One row per query, in input order: its id, then each metric under its name."""
-        import polars as pl
-
-        return pl.DataFrame({"query_id": valid_utf8(self.ids), **self.scores})
+        """One row per query, in input order: its id, then each metric under its name; null if it is undefined."""
+        return self._frame({})
 
     def to_polars(self, *, fields: bool = False) -> pl.DataFrame:
         """The table of per-query scores as a Polars DataFrame.
@@ -158,11 +156,13 @@ class Run(Result):
             fields: also the text of each query, if given, and the fields of the samples, before the scores. A field
                 that has the name of another column is called `meta.<field>`.
         """
+        return self._frame(_fields(self)) if fields else self.table
+
+    def _frame(self, fields: Mapping[str, pl.Series]) -> pl.DataFrame:
         import polars as pl
 
-        if not fields:
-            return self.table
-        return pl.DataFrame({"query_id": self.table["query_id"], **_fields(self), **self.scores})
+        scores = {name: pl.Series(values, nan_to_null=True) for name, values in self.scores.items()}
+        return pl.DataFrame({"query_id": self.ids, **fields, **scores})
 
     def to_pandas(self, *, fields: bool = False) -> pd.DataFrame:
         """The table of per-query scores as a pandas DataFrame, with `fields=True` as in `to_polars`."""
@@ -303,7 +303,7 @@ class Run(Result):
 
     def row(self, query_id: str | int) -> int:
         """The row number of a query."""
-        row = self._rows.get(str(query_id))
+        row = self._rows.get(valid_utf8([str(query_id)])[0])
         if row is None:
             more = f", … ({len(self):,} queries)" if len(self) > 5 else ""
             raise unknown("query", str(query_id), self.ids[:10_000], f"one of: {', '.join(self.ids[:5])}{more}")

@@ -54,7 +54,7 @@ def _text(value: object) -> str:
 
 def _names(field: object, meta: Mapping[str, Sequence[Any]]) -> list[str]:
     """The fields that a text names: itself, or several with commas between them."""
-    text = str(field)
+    text = valid_utf8([str(field)])[0]
     names = [text] if text in meta else [name.strip() for name in text.split(",")]
     for name in names:
         if name not in meta:
@@ -98,4 +98,5 @@ class Slices(Result, Mapping[str, "Run"]):
                 numbers[f"{name} {end}"] = [getattr(run.interval()[name], end) for run in runs]
         fields = [f"meta.{field}" if field in numbers else field for field in self.fields]
         values = map(valid_utf8, zip(*self._values, strict=True))
-        return pl.DataFrame({**dict(zip(valid_utf8(fields), values, strict=True)), **numbers})
+        columns = dict(zip(valid_utf8(fields), values, strict=True))
+        return pl.DataFrame({**columns, **numbers}).fill_nan(None)

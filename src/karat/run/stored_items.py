@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Floats, Ints, row_number, starts, take_ragged
+from karat._internal.display import valid_texts
 from karat._internal.writers import html_table
 from karat.conventions import STANDARD, Convention
 from karat.hits import Gold, Hits
@@ -194,6 +195,13 @@ class StoredItems:
             [Retrieved(rank, *item) for rank, item in enumerate(ranked, 1)], [GoldText(*item) for item in gold]
         )
 
+    def label_field(self, of: Gold) -> str | None:
+        """The field that the labels consist of, if the stored gold is just the gold of the run."""
+        gold = self.gold
+        if gold["item"] != row_number(of.start).tolist() or gold["grade"] != of.grade.tolist():
+            return None
+        return next((name for name in ("id", "text") if gold.get(name) == of.label), None)
+
     def take(self, rows: Ints) -> StoredItems:
         """The items of some queries, in this order."""
         retrieved, start = _take(self.retrieved, self.start, rows)
@@ -244,10 +252,12 @@ def read_marks(side: dict[str, list[Any]]) -> None:
 
 def strings(field: str, column: list[Any]) -> list[Any]:
     """Ids and texts as strings, numbers as given; None if an item has none."""
-    if field in _NUMBERS or set(map(type, column)) <= {str, type(None)}:
+    if field in _NUMBERS:
         return column
-    write = as_text if field == "text" else as_id
-    return [None if value is None else write(value) for value in column]
+    if not set(map(type, column)) <= {str, type(None)}:
+        write = as_text if field == "text" else as_id
+        column = [None if value is None else write(value) for value in column]
+    return valid_texts(column)
 
 
 def _rows(columns: Mapping[str, Column], start: Ints, row: int, fields: Sequence[str]) -> Iterable[tuple[Any, ...]]:
@@ -338,10 +348,18 @@ def _by_label(columns: Mapping[str, Column], start: Ints, of: Gold) -> tuple[lis
         own = of.label[int(of.start[row]) : int(of.start[row + 1])]
         place = {label: n for n, label in reversed(list(enumerate(own)))}
         for i in range(begin, end):
-            names = [columns[field][i] for field in _FIELDS if field in columns and columns[field][i] is not None]
-            items.append(next((place[name] for name in names if name in place), 0))
-            labels.append(own[items[-1]] if own else next(iter(names), ""))
+            items.append(next((place[name] for name in _names(columns, i) if name in place), 0))
+            labels.append(own[items[-1]] if own else own_name(columns, i))
     return items, labels
+
+
+def own_name(columns: Mapping[str, Column], row: int) -> str:
+    """The name of a gold item that became no gold item of the run."""
+    return str(next(iter(_names(columns, row)), ""))
+
+
+def _names(columns: Mapping[str, Column], row: int) -> list[Any]:
+    return [columns[field][row] for field in _FIELDS if field in columns and columns[field][row] is not None]
 
 
 def seen(gold: dict[str, list[Any]], compared: Field, rankings: Sequence[Any]) -> list[bool]:

@@ -22,6 +22,10 @@ Field = Literal["id", "text", "doc", "start", "end", "group"]
 """The fields of an item: id, text, document and character range; gold items may belong to a group."""
 
 
+STRINGS, RECORDS, SCORES = "strings", "records without scores", "items with scores"
+"""The forms of rankings."""
+
+
 class RepeatedKey(Exception):
     """A query has the same gold key twice; `Rankings.find` notices it during the lookup."""
 
@@ -105,6 +109,10 @@ class Rankings(Protocol):
     """True if the items are bare strings, which may be ids or texts."""
     notes: tuple[Note, ...]
     """What was noticed when the items were read."""
+
+    @property
+    def form(self) -> str:
+        """STRINGS, RECORDS or SCORES, which cannot be mixed; empty if there is no item."""
 
     @property
     def infinite(self) -> int:
@@ -260,6 +268,8 @@ class Samples:
     meta: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     missing: Bools | None = None
     """Flags the gold queries that are not in the results, if there are any."""
+    numbered: bool = False
+    """True if no ids were given: they are row numbers."""
     reading: Reading = field(default_factory=Reading)
 
     def __len__(self) -> int:
@@ -313,12 +323,14 @@ def rows_of(gold_ids: list[str], ids: list[str]) -> list[int | None]:
     return rows
 
 
-def check_ids(ids: Sequence[str], source: str) -> None:
-    """Refuse two samples with the same id."""
-    if len(set(ids)) == len(ids):
+def check_ids(ids: Sequence[str], source: str, before: dict[str, int] | None = None) -> None:
+    """Refuse two samples with the same id; `before` has the samples of earlier pieces, to which these are added."""
+    seen = {} if before is None else before
+    if len(set(ids)) == len(ids) and (before is None or seen.keys().isdisjoint(ids)):
+        if before is not None:
+            seen.update(zip(ids, range(len(seen) + 1, len(seen) + len(ids) + 1), strict=True))
         return
-    seen: dict[str, int] = {}
-    for row, query in enumerate(ids, 1):
+    for row, query in enumerate(ids, len(seen) + 1):
         if query in seen:
             problem = f'{source}: samples {seen[query]} and {row} have the same id "{query}"; expected one each'
             raise InputError(problem, hint=f'"{query}-{row}"')

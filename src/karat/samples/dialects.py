@@ -87,8 +87,16 @@ def dialect_of(columns: Container[str]) -> Dialect | None:
 
 def long_column(columns: Sequence[str], role: str) -> str | None:
     """The column with this role in a long table, ignoring case."""
-    folded = {name.lower(): name for name in reversed(columns) if isinstance(name, str)}
-    return next((folded[name] for name in LONG[role] if name in folded), None)
+    return next(iter(long_columns(columns, role)), None)
+
+
+def long_columns(columns: Sequence[str], role: str) -> list[str]:
+    """All columns whose names are known for this role, the preferred one first."""
+    folded: dict[str, list[str]] = {}
+    for name in columns:
+        if isinstance(name, str):
+            folded.setdefault(name.lower(), []).append(name)
+    return [column for name in LONG[role] for column in folded.get(name, ())]
 
 
 def misnamed(columns: Sequence[str], *roles: str) -> tuple[str, str] | None:

@@ -10,8 +10,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from karat._internal.arrow import check_arrow, check_arrow_file
+from karat._internal.panics import panics_as_errors
+from karat._internal.parquet import Damaged, check_parquet, check_parquet_file
 from karat.errors import InputError, first_line
-from karat.samples.dialects import LONG, is_long, long_column
+from karat.samples.dialects import LONG, SIDE_NAMES, is_long, long_columns
 from karat.samples.long import has_records
 from karat.samples.sources import STANDARD_INPUT, Source, find_source, open_unpacked
 from karat.samples.trec import looks_like_trec, read_trec
@@ -21,16 +24,20 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def read_errors(source: Source, content: str | bytes | None = None) -> Iterator[None]:
-    """Turn errors of Polars and the operating system into an InputError that names the file, or its encoding."""
+def read_errors(source: Source, content: str | bytes | None = None, *, brief: bool = True) -> Iterator[None]:
+    """Turn errors of Polars and the operating system into an InputError that names the file, or its encoding.
+
+    A block that is not `brief` does more than read: standard error is then not held back.
+    """
     import polars as pl
 
     try:
-        yield
-    except (pl.exceptions.PolarsError, OSError, EOFError, zlib.error, UnicodeError) as error:
+        with panics_as_errors(hold=brief):
+            yield
+    except (pl.exceptions.PolarsError, OSError, EOFError, zlib.error, UnicodeError, Damaged) as error:
         if isinstance(error, InputError):
             raise
-        if "utf" in str(error).lower() and (found := _not_utf8(source, content)) is not None:
+        if not source.is_table and "utf" in str(error).lower() and (found := _not_utf8(source, content)) is not None:
             raise found from error
         raise InputError(f"{source.name}: cannot be read: {first_line(error)}") from error
 
@@ -50,6 +57,17 @@ def _refuse_nulls(texts: Iterable[str], source: Source, content: str | bytes | N
         raise error
 
 
+def each_batch(source: Source, batches: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """The batches of a scan; errors between two of them are not those of reading."""
+    left = iter(batches)
+    while True:
+        with read_errors(source):
+            batch = next(left, None)
+        if batch is None:
+            return
+        yield batch
+
+
 def scan(source: Source, side: str | None = None) -> pl.LazyFrame:
     """The table, lazily, with only the columns that are needed."""
     with read_errors(source):
@@ -67,9 +85,11 @@ def needed(columns: Sequence[str], side: str | None = None) -> list[str]:
     """The columns of a long table that have a role; all columns if items have more than an id."""
     if not is_long(columns) or has_records(columns):
         return list(columns)
-    found = {role: name for role in LONG if (name := long_column(columns, role)) is not None}
-    if not found.keys() & {"score", "rank", "grade"}:
-        return list(columns)  # a column may be misnamed, which the reader reports
+    every = {role: names for role in LONG if (names := long_columns(columns, role))}
+    found = {role: names[0] for role, names in every.items()}
+    numbers = [len(names) for role, names in every.items() if role in ("score", "rank", "grade")]
+    if not numbers or max(numbers) > 1 or len({name.lower() for name in columns}) < len(columns):
+        return list(columns)  # a column may be misnamed, or given twice, which the reader reports
     if side == "retrieved" and "score" in found:
         found = {role: found[role] for role in ("query", "item", "score") if role in found}
     return list(dict.fromkeys(found.values()))
@@ -82,6 +102,11 @@ def _scan(source: Source) -> pl.LazyFrame:
     if source.remote:
         files = files[0]
     options: dict[str, Any] = {"glob": source.remote}
+    if source.is_table and not source.remote:
+        check = check_parquet_file if source.kind == ".parquet" else check_arrow_file
+        for file in source.files:
+            with read_errors(source._replace(name=file)):
+                check(file)
     if source.kind == ".parquet":
         return pl.scan_parquet(files, hive_partitioning=source.hive, extra_columns="ignore", **options)
     if source.kind == ".arrow":
@@ -89,7 +114,22 @@ def _scan(source: Source) -> pl.LazyFrame:
     separator = "\t" if source.kind == ".tsv" else ","
     # Cells are text; lists are parsed later, where they are needed.
     frame = pl.scan_csv(files, separator=separator, infer_schema=False, encoding="utf8", **options)
+    _refuse_twins(source, frame.collect_schema().names(), files if source.remote else files[0], separator)
     return frame.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
+
+
+def _refuse_twins(source: Source, names: Sequence[str], content: str | bytes, separator: str) -> None:
+    """Refuse two columns of the same name: Polars gives the second one another name."""
+    import polars as pl
+
+    if not any("_duplicated_" in name for name in names):
+        return
+    head = pl.scan_csv(content, has_header=False, n_rows=1, separator=separator, infer_schema=False, glob=source.remote)
+    given = head.collect().row(0)
+    if twice := next((name for name in given if name and given.count(name) > 1), None):
+        raise InputError(
+            f'{source.name}: two columns are called "{twice}"', got=list(given), hint=f'drop or rename one "{twice}"'
+        )
 
 
 def _check_columns(source: Source, columns: Sequence[str]) -> None:
@@ -196,11 +236,16 @@ def _read_pipe(source: Source, *, skip_bad_rows: bool) -> Any:
         content = sys.stdin.buffer.read() if name == STANDARD_INPUT else Path(name).read_bytes()
     with read_errors(source, content):
         if source.kind == ".parquet":
+            check_parquet(content)
             return pl.read_parquet(content)
         if source.kind == ".arrow":
+            check_arrow(content)
             return pl.read_ipc(content)
         if source.kind in (".csv", ".tsv"):
-            return pl.read_csv(content, separator="\t" if source.kind == ".tsv" else ",", infer_schema=False)
+            separator = "\t" if source.kind == ".tsv" else ","
+            frame = pl.read_csv(content, separator=separator, infer_schema=False)
+            _refuse_twins(source, frame.columns, content, separator)
+            return frame
     return _read_text(source, content, None, skip_bad_rows=skip_bad_rows)
 
 
@@ -233,6 +278,8 @@ def decode_lines(path: str, lines: pl.Series, *, skip_bad_rows: bool = False, fi
             row = _json(line.removeprefix("\ufeff"))
             if not isinstance(row, dict):
                 raise ValueError("expected an object")  # noqa: TRY004
+            if any(name in _SIDES and line.count(f'"{name}"') > 1 for name in row):
+                _refuse_second(line.removeprefix("\ufeff"))
         except ValueError as error:
             if skip_bad_rows:
                 skipped += 1
@@ -249,11 +296,32 @@ def decode_lines(path: str, lines: pl.Series, *, skip_bad_rows: bool = False, fi
     return Rows(rows, numbers, skipped)
 
 
+_SIDES = frozenset(name for names in SIDE_NAMES.values() for name in names)
+
+
+def _refuse_second(text: str) -> None:
+    """Refuse an object with two values for one of its sides, of which a decoder keeps the last."""
+    import json
+
+    def check(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = [name for name, _ in pairs if name in _SIDES]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ValueError(f'two values for "{twice}"')
+        return dict(pairs)
+
+    json.loads(text, object_pairs_hook=check)
+
+
 def _decode(path: str, lines: pl.Series) -> Any:
+    text = "\n".join(lines.to_list()).removeprefix("\ufeff")
     try:
-        return _json("\n".join(lines.to_list()).removeprefix("\ufeff"))
+        found = _json(text)
+        rows = [row for row in (found if isinstance(found, list) else [found]) if isinstance(row, dict)]
+        if any(text.count(f'"{name}"') > sum(name in row for row in rows) for name in _SIDES):
+            _refuse_second(text)
     except ValueError as error:
         raise InputError(f"{path}: malformed JSON: {first_line(error)}") from error
+    return found
 
 
 def _json(text: str) -> Any:
@@ -261,10 +329,11 @@ def _json(text: str) -> Any:
     import msgspec
 
     try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError):
-        import json
+        try:
+            return msgspec.json.decode(text)
+        except (msgspec.DecodeError, UnicodeError):
+            import json
 
-        return json.loads(text)
+            return json.loads(text)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error

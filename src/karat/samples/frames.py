@@ -61,14 +61,31 @@ class _ArrowStream:
         return self._table.__arrow_c_stream__(requested_schema)
 
 
+_NESTED = (list, dict, tuple)
+_DEEPEST = 4
+
+
 def of_rows(rows: Sequence[Mapping[str, Any]], source: str) -> pl.DataFrame:
     """Dicts, one per item, as a table."""
     import polars as pl
 
+    for number, row in enumerate(rows, 1):
+        for name, value in row.items():
+            if value.__class__ in _NESTED and _is_deep(value):  # Polars takes exponential time
+                raise InputError(f'{source}, row {number}: field "{name}" is nested too deeply')
     try:
         return pl.DataFrame(rows, infer_schema_length=None)
-    except (pl.exceptions.PolarsError, TypeError, OverflowError) as error:
+    except (pl.exceptions.PolarsError, TypeError, OverflowError, ValueError) as error:
         raise InputError(f"{source}: the rows do not form a table: {first_line(error)}") from error
+
+
+def _is_deep(value: Any) -> bool:
+    """True if there are more levels of lists and dicts than any field of an item has."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [one for outer in level for one in (outer.values() if isinstance(outer, dict) else outer)]
+        level = [one for one in level if isinstance(one, _NESTED)]
+    return bool(level)
 
 
 def _library(value: object) -> str:

@@ -76,12 +76,14 @@ class IdDifference:
     count: int = 0
     """The gold ids that match without the difference."""
     of: int = 0
+    sides: tuple[str, str] = ("the results", "the gold")
+    """What the two sides are called."""
 
     @property
     def phrase(self) -> str:
         """The difference in words: upper and lower case."""
         parts = [FOLDS[name].phrase for name in self.folds]
-        sides = [f'"{affix}" of the {side}' for side, affix in self._affixes().items() if affix]
+        sides = [f'"{affix}" of {side}' for side, affix in self._affixes().items() if affix]
         parts += [f"the {self.end} {' and '.join(sides)}"] if sides else []
         return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])}, and {parts[-1]}"
 
@@ -91,11 +93,7 @@ class IdDifference:
         code = "id"
         for name in self.folds:
             code = FOLDS[name].code.format(code)
-        cut = [
-            (f"the {side}", f'id.remove{self.end}("{_quoted(affix)}")')
-            for side, affix in self._affixes().items()
-            if affix
-        ]
+        cut = [(side, f'id.remove{self.end}("{_quoted(affix)}")') for side, affix in self._affixes().items() if affix]
         return [("both", code), *cut] if self.folds else cut
 
     @property
@@ -104,7 +102,7 @@ class IdDifference:
         return ", ".join(f"{code} for {side}" for side, code in self.steps)
 
     def _affixes(self) -> dict[str, str]:
-        return {"results": self.results, "gold": self.gold}
+        return dict(zip(self.sides, (self.results, self.gold), strict=True))
 
     def to_dict(self) -> dict[str, Any]:
         """The difference without its counts, as plain values."""

@@ -14,7 +14,16 @@ from karat._internal.arrays import starts
 from karat.errors import InputError, nearest, shorten
 from karat.samples.columns import Field, GoldItems, Rankings, gold_of_dicts
 from karat.samples.dialects import LONG, probably_meant
-from karat.samples.keys import Where, are_usual, as_number, check_items, is_id, item_types, key_types
+from karat.samples.keys import (
+    Where,
+    are_usual,
+    as_number,
+    check_items,
+    have_short_strings,
+    is_id,
+    item_types,
+    key_types,
+)
 from karat.samples.notes import Note
 from karat.samples.rankings.dicts import Dicts
 from karat.samples.rankings.lists import Lists
@@ -34,8 +43,9 @@ _RANGED: tuple[Field, ...] = ("id", "text", "doc", "start", "end")
 _MAX_OFFSET = 2**53
 _SAMPLED = 1000
 """The number of rows that are searched for a record in place of a list."""
-_FEW_KEYS = 1 << 17
-"""The number of keys of all dicts of scores up to which each is checked: it takes a few milliseconds."""
+_FEW = 1 << 17
+"""The number of items that are checked as they are read, which takes a few milliseconds. More strings are checked as
+they are looked up; of more keys of dicts only some are checked."""
 _LIKE_IDS = frozenset((None, True, False))
 """Keys that could be taken for ids: True equals 1."""
 
@@ -63,10 +73,12 @@ def rankings_of(
     if _all_mappings(column):
         _check_keys(column, where)
         return Dicts(column, ids)
-    lists = _lists(column, where, "retrieved")
-    types = item_types(lists)
+    field = "retrieved" if texts is None else "retrieved_ids"
+    lists = _lists(column, where, field)
+    later = texts is None and sum(map(len, lists)) > _FEW and have_short_strings(lists)
+    types: set[type] = {str} if later else item_types(lists)
     if texts is not None:
-        _check_types(types, lists, where, "retrieved_ids")
+        _check_types(types, lists, where, field)
         return Lists({"id": lists, "text": _texts(lists, texts, where, "retrieved")}, ids)
     if tuple in types and _is_pair(next(item for item in chain.from_iterable(lists) if isinstance(item, tuple))):
         lists = [[_of_pair(item, where, row) for item in ranking] for row, ranking in enumerate(lists)]
@@ -76,7 +88,7 @@ def rankings_of(
         own = [listed and not isinstance(given, Mapping) for given in column]
         return Lists(read.columns, ids, scores=read.numbers, listed=own, complete=read.complete, notes=read.notes)
     _check_types(types, lists, where, "retrieved")
-    return Lists(dict.fromkeys(_BARE if types else _RANGED, lists), ids, plain=True)
+    return Lists(dict.fromkeys(_BARE if types else _RANGED, lists), ids, plain=True, checked=not later)
 
 
 def gold_of(column: list[Any], ids: Sequence[str], where: Where, texts: list[Any] | None = None) -> GoldItems:
@@ -89,7 +101,8 @@ def gold_of(column: list[Any], ids: Sequence[str], where: Where, texts: list[Any
         if not gold.types.strings:
             check_items(column, where, "gold")
         return gold
-    lists = _lists(column, where, "gold")
+    field = "gold" if texts is None else "gold_ids"
+    lists = _lists(column, where, field)
     start = starts(np.fromiter(map(len, lists), np.int64, len(lists)))
     flat = list(chain.from_iterable(lists))
     types = key_types(flat)
@@ -99,7 +112,7 @@ def gold_of(column: list[Any], ids: Sequence[str], where: Where, texts: list[Any
         columns = {field: list(chain.from_iterable(rows)) for field, rows in read.columns.items()}
         return GoldItems(columns, grade, start, complete=read.complete, notes=read.notes)
     if not types.strings:
-        check_items(lists, where, "gold" if texts is None else "gold_ids")
+        check_items(lists, where, field)
     bare: dict[Field, Sequence[Any]] = dict.fromkeys(_BARE if flat else _RANGED, flat)
     if texts is not None:
         bare["text"] = list(chain.from_iterable(_texts(lists, texts, where, "gold")))
@@ -259,7 +272,7 @@ def _check_keys(column: Sequence[Mapping[Any, Any]], where: Where) -> None:
     In large data, reading every key would take as long as the evaluation. There the first key of each dict shows the
     type, and null, True and False are looked up; other keys that are no ids can match no gold.
     """
-    few = sum(map(len, column)) <= _FEW_KEYS
+    few = sum(map(len, column)) <= _FEW
     some = chain.from_iterable(column) if few else (next(iter(scored)) for scored in column if scored)
     _check_types(set(map(type, some)), column, where, "retrieved")
     if not (few or all(scored.keys().isdisjoint(_LIKE_IDS) for scored in column)):
@@ -277,12 +290,13 @@ def _as_list(value: Any, where: Where, row: int, field: str) -> Sequence[Any]:
     if isinstance(value, list | tuple):
         return value
     if isinstance(value, Mapping):  # a dict of scores or grades in one row, lists in others
-        number = "score" if field == "retrieved" else "grade"
-        return [{"id": item, number: given} for item, given in value.items()]
+        if field.startswith("gold"):
+            return [{"id": item, "text": item, "grade": given} for item, given in value.items()]
+        return [{"id": item, "score": given} for item, given in value.items()]
     if isinstance(value, str):
         return _of_json(value, where(row), field)
-    if isinstance(value, set | frozenset) and field == "gold":
-        return sorted(value, key=str)
+    if isinstance(value, set | frozenset) and field.startswith("gold"):
+        return sorted(value, key=lambda one: one if isinstance(one, str) else shorten(one))
     if hasattr(value, "tolist") or hasattr(value, "to_list"):  # NumPy, Polars, pandas
         plain = value.tolist() if hasattr(value, "tolist") else value.to_list()
         if isinstance(plain, list):
@@ -300,7 +314,7 @@ def _of_json(text: str, place: str, field: str) -> Sequence[Any]:
     if text.lstrip().startswith("["):
         try:
             return msgspec.json.decode(text, type=list[Any])
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             problem = f'{place}: field "{field}" is not a list in valid JSON: {error}'
             raise InputError(problem, got=text, hint='["doc-4", "doc-9"]') from error
     parts = [part.strip() for part in text.split(",")] if "," in text else [text]

@@ -11,13 +11,14 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from karat._internal.display import valid_utf8
 from karat.errors import InputError, shorten
 
 T = TypeVar("T")
 Where = Callable[[int], str]
 """Names a row in an error: `query "q7"`, or `samples.jsonl, line 17`."""
 _MAX_DIGITS = 4000
-_TOO_LARGE = 10**_MAX_DIGITS
+_TOO_LARGE: int = 10**_MAX_DIGITS
 _SHORT = 64
 """The length of strings up to which joining them takes less time than asking each for its type."""
 _NOT_NUMBERS = (bool, np.bool_, str, bytes, bytearray, complex, np.complexfloating)
@@ -60,10 +61,9 @@ def is_id(value: object) -> bool:
 
 
 def as_ids(values: Sequence[object]) -> list[str]:
-    """All ids as text; a list of strings is returned unchanged."""
-    if isinstance(values, list) and set(map(type, values)) <= {str}:
-        return values
-    return [as_id(value) for value in values]
+    """All ids as text that a run file can hold; a list of such strings is returned unchanged."""
+    strings = isinstance(values, list) and set(map(type, values)) <= {str}
+    return valid_utf8(values if strings else [as_id(value) for value in values])  # type: ignore[arg-type]
 
 
 def numbered(size: int) -> list[str]:
@@ -93,6 +93,12 @@ def item_types(lists: Sequence[Sequence[Any]]) -> set[type]:
                 "".join(items)
             return {str}
     return set(map(type, chain.from_iterable(lists)))
+
+
+def have_short_strings(lists: Sequence[Sequence[Any]]) -> bool:
+    """True if the first and the last item of every list are short strings."""
+    ends = [items[place] for items in lists if items for place in (0, -1)]
+    return set(map(type, ends)) == {str} and max(map(len, ends)) <= _SHORT
 
 
 def are_usual(types: set[type], column: Sequence[Iterable[Any]]) -> bool:

@@ -11,7 +11,7 @@ from karat._internal.arrays import Floats, Ints, starts
 from karat._internal.threads import in_parallel
 from karat.errors import InputError
 from karat.samples.columns import Field, GoldItems, Side
-from karat.samples.dialects import LONG, long_column, misnamed, no_column
+from karat.samples.dialects import LONG, long_column, long_columns, misnamed, no_column
 from karat.samples.items import SYNONYMS, gold_of, rankings_of
 from karat.samples.keys import by_id, key_types
 from karat.samples.notes import Note
@@ -48,8 +48,14 @@ class LongTable(NamedTuple):
     """The number of rows of the source before this table, to name rows in errors."""
 
     def name(self, role: str) -> str | None:
-        """The name of the column with this role."""
-        return long_column(self.frame.columns, role)
+        """The name of the column with this role; refuses two, unless one has the text or the document of the other."""
+        found = long_columns(self.frame.columns, role)
+        if role in ("query", "item"):
+            found = [name for name in found if name.lower() == found[0].lower()]
+        if len(found) > 1:
+            problem = f'{self.source}: the columns "{found[0]}" and "{found[1]}" are both read as the {role}'
+            raise InputError(problem, hint=f'drop or rename "{found[1]}"')
+        return next(iter(found), None)
 
     def rankings(self) -> Side:
         """One row per retrieved item, ordered by score, else by rank, else as given."""
@@ -130,12 +136,15 @@ class LongTable(NamedTuple):
         import polars as pl
 
         given = self.frame[name]
-        if given.dtype == pl.Boolean and name != self.name("grade"):
+        if given.dtype == pl.Boolean and name != long_column(self.frame.columns, "grade"):
             raise InputError(f'{self.source}: column "{name}" has type Boolean; expected numbers')
         try:
             column = (given.str.strip_chars() if given.dtype == pl.String else given).cast(pl.Float64, strict=False)
-        except pl.exceptions.PolarsError as error:
-            raise InputError(f'{self.source}: column "{name}" has type {given.dtype}; expected numbers') from error
+            is_number = column.dtype == pl.Float64  # the cast of a struct stays a struct
+        except pl.exceptions.PolarsError:
+            is_number = False
+        if not is_number:
+            raise InputError(f'{self.source}: column "{name}" has type {given.dtype}; expected numbers')
         if (bad := column.is_null() | column.is_nan()).any():
             raise InputError(f'{self._row(bad)}: "{name}" is not a number', got=given[bad.arg_max() or 0])
         return column

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from karat._internal.display import valid_texts, valid_utf8
+
 EXAMPLES = 2
 """The number of examples that a note keeps."""
 FREE_TEXT = "text"
@@ -25,9 +27,14 @@ class Note:
     """The number of things checked, if `count` is a share of them."""
     examples: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
-    """Other values for the sentence. Notes with different details are not merged."""
+    """Other values for the sentence. Notes with different details are not merged, except that lists are united."""
     sums: Mapping[str, float] = field(default_factory=dict)
     """Other numbers that are added up when notes are merged."""
+
+    def __post_init__(self) -> None:
+        """Write foreign text in such a way that a run file can hold it."""
+        object.__setattr__(self, "examples", tuple(valid_utf8(self.examples)))
+        object.__setattr__(self, "details", dict(zip(self.details, valid_texts([*self.details.values()]), strict=True)))
 
     def to_dict(self) -> dict[str, Any]:
         """The note as plain values, without empty fields."""
@@ -43,6 +50,10 @@ class Note:
         known = {name: given[name] for name in ("count", "of", "sums") if name in given}
         details = {name: value for name, value in given.items() if name not in {"kind", "examples", *known}}
         return cls(given["kind"], examples=tuple(given.get("examples", ())), details=details, **known)
+
+    def is_like(self, other: Note) -> bool:
+        """True if another note is on the same thing, and both become one when parts are merged."""
+        return self.kind == other.kind and _no_lists(self.details) == _no_lists(other.details)
 
     @classmethod
     def of_text(cls, text: str) -> Note:
@@ -74,12 +85,25 @@ def merge_notes(parts: Iterable[Sequence[Note]]) -> tuple[Note, ...]:
     merged: list[Note] = []
     for note in (note for notes in parts for note in notes):
         for place, other in enumerate(merged):
-            if other.kind == note.kind and other.details == note.details:
+            if other.is_like(note):
                 examples = (*other.examples, *note.examples)[:EXAMPLES]
                 sums = {name: other.sums.get(name, 0) + note.sums.get(name, 0) for name in {**other.sums, **note.sums}}
                 total = other.count + note.count
-                merged[place] = replace(other, count=total, of=other.of + note.of, examples=examples, sums=sums)
+                merged[place] = replace(
+                    other, count=total, of=other.of + note.of, examples=examples, sums=sums,
+                    details=_united(other.details, note.details),
+                )  # fmt: skip
                 break
         else:
             merged.append(note)
     return tuple(merged)
+
+
+def _no_lists(details: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in details.items() if not isinstance(value, list)}
+
+
+def _united(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """The details of two notes: equal, except for lists, of which parts of the data have parts."""
+    lists = {name: value for name, value in one.items() if isinstance(value, list)}
+    return {**one, **{name: sorted({*value, *other.get(name, [])}) for name, value in lists.items()}}

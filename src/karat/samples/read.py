@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from karat._internal.display import valid_utf8
 from karat.conventions import STANDARD
 from karat.errors import BadArgument, InputError
 from karat.samples.columns import Reading, Samples, Side, check_ids, rows_of
@@ -17,7 +18,7 @@ from karat.samples.frames import as_polars, is_column, is_frame, of_rows, values
 from karat.samples.items import BUILD, rankings_of
 from karat.samples.keys import as_ids, by_id, numbered
 from karat.samples.long import read_long
-from karat.samples.rows import QueryTable, query_table
+from karat.samples.rows import Header, QueryTable, query_table
 from karat.samples.sources import find_source
 
 
@@ -80,15 +81,24 @@ def _names(row: Any) -> Iterable[Any]:
     return names if isinstance(names, Iterable) and not isinstance(names, str) else ()
 
 
+class Before(NamedTuple):
+    """What earlier pieces of the same source had: rows, columns, and ids with the numbers of their samples."""
+
+    rows: int
+    header: Header
+    ids: dict[str, int]
+
+
 def samples_of(
-    loaded: Any, source: str, *, skip_bad_rows: bool = False, need_gold: bool = True, first: int = 0
+    loaded: Any, source: str, *, skip_bad_rows: bool = False, need_gold: bool = True, before: Before | None = None
 ) -> Samples:
-    """Samples from rows, a frame or columns with results and gold; `first` rows of the source come before them."""
-    table = query_table(loaded, source, skip_bad_rows=skip_bad_rows, first=first)
+    """Samples from rows, a frame or columns with results and gold; they may be a piece of the source."""
+    before = before or Before(0, Header(), {})
+    table = query_table(loaded, source, skip_bad_rows=skip_bad_rows, first=before.rows, header=before.header)
     if not need_gold and "gold_ids" not in table.columns:
         given = table.columns.get("gold", [None] * table.size)
         table = table._replace(columns=table.columns | {"gold": [[] if gold is None else gold for gold in given]})
-    return _samples(_without_bad_rows(table) if skip_bad_rows else table)
+    return _samples(_without_bad_rows(table, before.ids) if skip_bad_rows else table)
 
 
 def _samples(table: QueryTable) -> Samples:
@@ -102,12 +112,13 @@ def _samples(table: QueryTable) -> Samples:
         gold=gold,
         **texts,
         meta=table.meta(),
+        numbered="id" not in table.columns,
         reading=Reading(source=table.source, notes=notes, skipped=table.skipped),
     )
 
 
-def _without_bad_rows(table: QueryTable) -> QueryTable:
-    """The table without rows that cannot be read alone, and without rows that repeat an id."""
+def _without_bad_rows(table: QueryTable, before: Container[str]) -> QueryTable:
+    """The table without rows that cannot be read alone, and without rows that repeat an id, here or before."""
     bad: set[int] = set()
     seen: set[str] = set()
     for row in range(table.size):
@@ -120,7 +131,7 @@ def _without_bad_rows(table: QueryTable) -> QueryTable:
             bad.add(row)
             continue
         if "id" in table.columns:
-            bad |= {row} if samples.ids[0] in seen else set()
+            bad |= {row} if samples.ids[0] in seen or samples.ids[0] in before else set()
             seen.add(samples.ids[0])
     return table.without(bad) if bad else table
 
@@ -145,8 +156,11 @@ def read_side(value: Any, side: str) -> Side:
     return side_of(loaded, side, source)
 
 
-def side_of(loaded: Any, side: str, source: str, first: int = 0) -> Side:
-    """One side from rows or a frame, one row per query or per item; `first` rows of the source come before them."""
+def side_of(loaded: Any, side: str, source: str, first: int = 0, header: Header | None = None) -> Side:
+    """One side from rows or a frame, one row per query or per item.
+
+    `first` rows of the source, with this header, come before them.
+    """
     rows = loaded.rows if isinstance(loaded, Rows) else loaded
     if isinstance(rows, list | tuple) and rows and isinstance(rows[0], Mapping) and is_long(list(rows[0])):
         loaded = of_rows(rows, source)
@@ -156,7 +170,7 @@ def side_of(loaded: Any, side: str, source: str, first: int = 0) -> Side:
             return read_long(loaded, side, source, first)
         if lacks_items(loaded.columns):
             raise no_item_column(loaded.columns, source)
-    return query_table(loaded, source, first=first).read_side(side)
+    return query_table(loaded, source, first=first, header=header).read_side(side)
 
 
 def load(value: Any, name: str, *, skip_bad_rows: bool = False) -> tuple[Any, str]:
@@ -202,7 +216,7 @@ def by_text(side: Side) -> Side:
     texts = side.texts.get("query")
     if side.ids is not None or texts is None or None in texts or len(set(texts)) < len(texts):
         return side
-    return side._replace(ids=[str(text) for text in texts])
+    return side._replace(ids=valid_utf8([str(text) for text in texts]))
 
 
 def _join(left: Side, right: Side) -> Samples:
@@ -229,11 +243,12 @@ def _join(left: Side, right: Side) -> Samples:
         missing=absent,
         extra=0 if left.ids is None else len(left.ids) - size + absent,
     )
+    texts: dict[str, Any] = {**_take(left.texts, rows), **right.texts}
     return Samples(
         ids=ids,
         retrieved=left.data,
         gold=right.data,
-        **{**_take(left.texts, rows), **right.texts},
+        **texts,
         meta={**_take(left.meta, rows), **right.meta},
         missing=missing if absent else None,
         reading=reading,

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from karat._internal.display import valid_utf8
 from karat.errors import InputError, nearest, shorten
 from karat.samples.columns import Side, check_ids
 from karat.samples.dialects import Dialect, dialect_of, is_long, no_column, probably_meant
@@ -18,6 +22,53 @@ _KNOWN = {"id", "query", "answer", "response", "meta", "retrieved", "retrieved_i
 TEXTS = ("query", "answer", "response")
 _TYPO = 0.7
 """How similar a name must be to that of a field which its row lacks."""
+
+
+class NoRow(InputError):
+    """No row of the data, or of this piece, can be read."""
+
+
+class Header:
+    """The columns of a file that is read in pieces, so that each piece is read as a part of the whole."""
+
+    _FIXED = ("id", "retrieved", "retrieved_ids", "gold", "gold_ids")
+    """Columns that are in all pieces or in none: where one has no value in a piece, every row of it lacks the value."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, None] = {}
+        self._theirs: dict[str, str] = {}
+        self._fixed: dict[str, None] = {}
+        self.closed = False
+        """True if samples were read: another fixed column would have been missing in them."""
+
+    @property
+    def unknown(self) -> bool:
+        """True if the columns so far are those of no dialect."""
+        return dialect_of(self._names) is None
+
+    def dialect(self, columns: Mapping[str, list[Any]], source: str) -> Dialect:
+        """The dialect of all columns so far, which must be that of the columns before these."""
+        before = dialect_of(self._names)
+        self._names |= dict.fromkeys(columns)
+        dialect = dialect_of(self._names)
+        if dialect is None:
+            raise no_column("retrieved", list(columns), source)
+        if before is not None and before is not dialect:
+            problem = f"{source}: some samples have the columns of {before.name}, others those of {dialect.name}"
+            raise InputError(problem, got=list(self._names))
+        return dialect
+
+    def complete(self, ours: dict[str, list[Any]], theirs: Mapping[str, str], size: int, source: str) -> None:
+        """Add the fixed columns that have a value only in earlier pieces; refuse those that have one only here."""
+        for name, own in theirs.items():
+            if self._theirs.setdefault(name, own) != own:
+                raise InputError(f'{source}: two columns are read as "{name}"', got=[self._theirs[name], own])
+        here = [name for name in self._FIXED if name in ours]
+        if self.closed and (late := next((name for name in here if name not in self._fixed), None)):
+            raise InputError(f'{source}: the first samples have no "{late}", others have one', hint=f'"{late}" in each')
+        self._fixed |= dict.fromkeys(here)
+        for name in self._fixed:
+            ours.setdefault(name, [None] * size)
 
 
 class QueryTable(NamedTuple):
@@ -81,17 +132,36 @@ class QueryTable(NamedTuple):
 
     def texts(self) -> dict[str, list[str | None]]:
         """The query, the answer and the response, as far as there are columns for them."""
-        given = {name: self.columns[name] for name in TEXTS if name in self.columns}
-        return {name: [None if text is None else str(text) for text in column] for name, column in given.items()}
+        return {name: self._plain(name, self.columns[name], str) for name in TEXTS if name in self.columns}
 
     def meta(self) -> dict[str, list[Any]]:
-        """All other columns, by which results can be sliced."""
+        """All other columns, by which results can be sliced; lists, records and other objects are written as text."""
         meta = {name: column for name, column in self.columns.items() if name not in _KNOWN}
         given = self.columns.get("meta", [])
         names = dict.fromkeys(name for row in given if isinstance(row, Mapping) for name in row)
         for name in names:
             meta[str(name)] = [row.get(name) if isinstance(row, Mapping) else None for row in given]
-        return meta
+        columns = zip(valid_utf8(list(meta)), meta.values(), strict=True)
+        return {name: self._plain(name, column, str, bool, int, float) for name, column in columns}
+
+    def _plain(self, name: str, column: list[Any], *kinds: type) -> list[Any]:
+        """The column; values that are neither null nor of these types are written as text."""
+        if set(map(type, column)) <= {*kinds, type(None)} - {int}:
+            return column
+        return [
+            one if one is None or (type(one) in kinds and _fits(one)) else self._converted(name, row, one, kinds)
+            for row, one in enumerate(column)
+        ]
+
+    def _converted(self, name: str, row: int, value: Any, kinds: tuple[type, ...]) -> Any:
+        value = value.value if isinstance(value, Enum) else value.item() if isinstance(value, np.generic) else value
+        try:
+            if type(value) in kinds and _fits(value):
+                return value
+            return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+        except Exception as error:  # deep nesting, thousands of digits, or the object's own code
+            problem = f'{self.where(row)}: field "{name}" is a {type(value).__name__} that cannot be written as text'
+            raise InputError(problem, hint="a string or a number") from error
 
     def notes(self) -> tuple[Note, ...]:
         """A note on the columns that were renamed, if any."""
@@ -120,18 +190,21 @@ class QueryTable(NamedTuple):
         """The table without bad rows, which are counted as skipped."""
         kept = [row for row in range(self.size) if row not in bad]
         if not kept:
-            raise InputError(f"{self.source}: no row can be read")
+            raise NoRow(f"{self.source}: no row can be read")
         return self.take(kept)._replace(skipped=self.skipped + len(bad))
 
 
-def query_table(value: Any, source: str, *, skip_bad_rows: bool = False, first: int = 0) -> QueryTable:
-    """Read rows, a frame or a dict of columns; `first` rows of the source come before them."""
+def query_table(
+    value: Any, source: str, *, skip_bad_rows: bool = False, first: int = 0, header: Header | None = None
+) -> QueryTable:
+    """Read rows, a frame or a dict of columns; `first` rows of the source, with this header, come before them."""
+    header = header or Header()
     if isinstance(value, Rows):
-        read = _of_rows(value.rows, source, lambda row: value.place(row, source))
+        read = _of_rows(value.rows, source, lambda row: value.place(row, source), header)
         return read._replace(skipped=value.skipped)
     if isinstance(value, Sequence) and not isinstance(value, str):
         good = [row for row in value if _is_row(row)] if skip_bad_rows else value
-        read = _of_rows(good, source, lambda row: f"{source}, sample {row + 1}")
+        read = _of_rows(good, source, lambda row: f"{source}, sample {row + 1}", header)
         return read._replace(skipped=len(value) - len(good))
     if is_frame(value):
         frame = as_polars(value)
@@ -148,7 +221,7 @@ def query_table(value: Any, source: str, *, skip_bad_rows: bool = False, first: 
         if len(set(sizes.values())) > 1:
             raise InputError(f"{source}: the columns have different lengths", got=sizes)
         size = next(iter(sizes.values()), 0)
-        return _renamed(columns, size, source, lambda row: f"{source}, row {first + row + 1}")
+        return _renamed(columns, size, source, lambda row: f"{source}, row {first + row + 1}", header)
     raise InputError(
         f"{source}: cannot be read as samples",
         got=f"{type(value).__name__}: {shorten(value)}",
@@ -169,7 +242,12 @@ def _without_nulls(cell: Any) -> Any:
     return cell
 
 
-def _of_rows(rows: Sequence[Any], source: str, where: Where) -> QueryTable:
+def _fits(value: Any) -> bool:
+    """False for an integer that a column of a run file cannot store."""
+    return type(value) is not int or -(2**63) <= value < 2**63
+
+
+def _of_rows(rows: Sequence[Any], source: str, where: Where, header: Header) -> QueryTable:
     """Rows as columns; a field that a row lacks is None."""
     dicts: list[Mapping[str, Any]] = []
     for row, value in enumerate(rows):
@@ -178,24 +256,26 @@ def _of_rows(rows: Sequence[Any], source: str, where: Where) -> QueryTable:
         struct = hasattr(value, "__struct_fields__")
         dicts.append({name: getattr(value, name) for name in value.__struct_fields__} if struct else value)
     names = list(dict.fromkeys(name for row in dicts for name in row))
-    return _renamed({str(n): [row.get(n) for row in dicts] for n in names}, len(dicts), source, where)
+    for name in names:
+        if not isinstance(name, str):
+            raise InputError(f"{source}: the name of a field is a string, not {type(name).__name__}", got=name)
+    return _renamed({str(n): [row.get(n) for row in dicts] for n in names}, len(dicts), source, where, header)
 
 
-def _renamed(columns: dict[str, list[Any]], size: int, source: str, where: Where) -> QueryTable:
+def _renamed(columns: dict[str, list[Any]], size: int, source: str, where: Where, header: Header) -> QueryTable:
     """The columns under karat's names; unknown columns keep theirs, empty ones are dropped."""
     if size == 0:
         raise InputError(f"{source}: the data set is empty")
-    dialect = dialect_of(columns)
-    if dialect is None:
-        raise no_column("retrieved", list(columns), source)
+    dialect = header.dialect(columns, source)
     ours: dict[str, list[Any]] = {}
-    renamed: dict[str, str] = {}
+    names: dict[str, str] = {}
     for theirs, column in columns.items():
         name = dialect.fields.get(theirs, theirs)
         if all(value is None for value in column):
             continue
         if name in ours:
             raise InputError(f'{source}: two columns are read as "{name}"', got=list(columns))
-        ours[name] = column
-        renamed |= {theirs: name} if theirs != name else {}
+        ours[name], names[name] = column, theirs
+    header.complete(ours, names, size, source)
+    renamed = {theirs: name for name, theirs in names.items() if theirs != name}
     return QueryTable(ours, dialect, list(columns), renamed, size, source, where)

@@ -5,23 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from karat.errors import InputError
 from karat.samples import Reading, Samples
-from karat.samples.columns import Side, rows_of
-from karat.samples.dialects import is_long, long_column
+from karat.samples.columns import Side, check_ids, rows_of
+from karat.samples.dialects import LONG, is_long, long_column
 from karat.samples.files import Rows
 from karat.samples.frames import of_rows
 from karat.samples.keys import numbered
-from karat.samples.long import ids_of
+from karat.samples.long import has_records, ids_of
 from karat.samples.notes import Note, merge_notes
-from karat.samples.read import by_text, check_same_ids, samples_of, side_of
+from karat.samples.read import Before, by_text, check_same_ids, samples_of, side_of
+from karat.samples.rows import Header, NoRow
 from karat.samples.sources import Source
 from karat.scale.memory import MemoryLimits, estimate_memory
 from karat.scale.pieces import Cut, Piece, Pieces, Scattered, by_query, whole_queries
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _SHARE = 16
 """A piece may take this fraction of the memory: pieces read ahead and results are in memory at the same time."""
@@ -46,9 +50,33 @@ class Data(NamedTuple):
         """The files in pieces; long tables as frames."""
         side = None if self.gold is None else "retrieved"
         budget = self.limits.total // _SHARE
+        long: bool | None = None
+        columns: list[str] = []
         for piece in Pieces(self.source, side, budget, self.limits, skip_bad_rows=self.skip_bad_rows):
-            rows = piece.rows if isinstance(piece, Rows) else ()
-            yield of_rows(rows, self.source.name) if rows and is_long(list(rows[0])) else piece
+            if isinstance(piece, Rows) and piece.rows:
+                long = is_long(list(piece.rows[0])) if long is None else long
+                if long:
+                    yield _long_table(piece, columns, self.source.name)
+                    continue
+            yield piece
+
+
+def _long_table(piece: Rows, columns: list[str], source: str) -> pl.DataFrame:
+    """Rows of a long table as a frame with the `columns` of the first one, and with query ids as text."""
+    import polars as pl
+
+    table = of_rows(piece.rows, source)
+    columns += [] if columns else table.columns
+    table = table.with_columns(pl.lit(None).alias(name) for name in columns if name not in table.columns)
+    if _roles(table.columns) != _roles(columns):
+        raise InputError(f"{source}: some rows have other columns than the first ones", got=table.columns)
+    query = long_column(columns, "query")
+    return table if query is None else table.with_columns(ids_of(table[query]))
+
+
+def _roles(columns: Sequence[str]) -> list[object]:
+    """What decides how the items of a long table are read."""
+    return [*(long_column(columns, role) for role in LONG), has_records(columns)]
 
 
 class Batches(Protocol):
@@ -81,25 +109,38 @@ class Whole:
         self._skipped = 0
 
     def __iter__(self) -> Iterator[Samples]:
-        data, before, self._skipped, self._notes = self._data, 0, 0, ()
-        for piece in data.pieces():
-            if isinstance(piece, Rows) and not piece.rows:
-                self._skipped += piece.skipped
+        self._skipped, self._notes = 0, ()
+        name, before, form = self._data.source.name, Before(0, Header(), {}), ""
+        for piece in self._data.pieces():
+            size = len(piece.rows) if isinstance(piece, Rows) else len(piece)
+            samples = self._read(piece, before) if size else None
+            before = before._replace(rows=before.rows + size)
+            if samples is None:
+                self._skipped += size + (piece.skipped if isinstance(piece, Rows) else 0)
                 continue
-            samples = samples_of(
-                piece,
-                data.source.name,
-                skip_bad_rows=data.skip_bad_rows,
-                need_gold=data.need_gold,
-                first=before,
-            )
-            size = len(samples)
-            if before and samples.ids == numbered(size):  # they have no ids
-                samples = replace(samples, ids=[str(number) for number in range(before + 1, before + size + 1)])
-            before += size
+            before.header.closed = True
+            form = same_form(form, samples.retrieved.form, name)
+            if samples.numbered:
+                first = len(before.ids) + 1
+                samples = replace(samples, ids=[str(number) for number in range(first, first + len(samples))])
+            check_ids(samples.ids, name, before.ids)
             self._notes = merge_notes([self._notes, samples.reading.notes])
             self._skipped += samples.reading.skipped
             yield samples
+        if not before.ids and self._skipped:
+            raise InputError(f"{name}: no row can be read")
+
+    def _read(self, piece: Piece, before: Before) -> Samples | None:
+        """The samples of a piece; None if all of its rows are bad, and bad rows are skipped."""
+        data = self._data
+        try:
+            return samples_of(
+                piece, data.source.name, skip_bad_rows=data.skip_bad_rows, need_gold=data.need_gold, before=before
+            )
+        except InputError as error:
+            if not (isinstance(error, NoRow) or (data.skip_bad_rows and before.header.unknown)):
+                raise
+            return None
 
     def reading(self) -> Reading:
         """How the data was read."""
@@ -108,6 +149,13 @@ class Whole:
     def for_choice(self, first: Samples) -> Samples:
         """The first batch."""
         return first
+
+
+def same_form(before: str, form: str, source: str) -> str:
+    """The form of the rankings of all pieces so far; refuses two forms, as in memory."""
+    if before and form and before != form:
+        raise InputError(f"{source}: retrieved mixes {before} with {form}")
+    return before or form
 
 
 class Joined:
@@ -126,19 +174,40 @@ class Joined:
     def _reset(self) -> None:
         self._seen: dict[str, None] = {}
         self._left = Side(None, None, self._data.source.name)
+        self._texts: dict[str, None] | None = {}
+        """The query texts so far; None if they cannot be ids, because one is missing or occurs twice."""
         self._notes: tuple[Note, ...] = ()
         self._missing = 0
 
     def __iter__(self) -> Iterator[Samples]:
         self._reset()
+        name, header, form = self._data.source.name, Header(), ""
         for piece, before in self._pieces():
-            left = by_text(side_of(piece, "retrieved", self._data.source.name, before))
+            left = side_of(piece, "retrieved", name, before, header)
+            header.closed = True
+            form = form if self._long else same_form(form, left.data.form, name)
+            if self._gold.ids is not None:
+                left = by_text(left)
+            elif left.ids is None:
+                self._add_texts(left)
             check_same_ids(left, self._gold)
             if left.ids is None:
                 done = len(self._seen)
                 left = left._replace(ids=[str(number + 1) for number in range(done, done + len(left.data))])
             yield from self._join(left)
+        if self._texts:
+            check_same_ids(self._left._replace(ids=list(self._texts)), self._gold)
         yield from self._unseen()
+
+    def _add_texts(self, left: Side) -> None:
+        """Query texts are ids if all of them, in all pieces, are different."""
+        own = left.texts.get("query", [None])
+        if self._texts is not None:
+            unique = None not in own and len(set(own)) == len(own) and self._texts.keys().isdisjoint(own)
+            if unique:
+                self._texts.update(dict.fromkeys(map(str, own)))
+            else:
+                self._texts = None
 
     def _pieces(self) -> Iterator[Cut]:
         """Pieces in which every query is whole."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from karat._internal.output import clean_exit
 from karat.errors import InputError
 from karat.hits.combine import take
 from karat.judges import choose
@@ -51,6 +52,7 @@ def evaluate_large(
     return evaluate_files(Data(large, side, limits, skip_bad_rows, plan.judge.needs_gold), plan, jobs)
 
 
+@clean_exit()
 def evaluate_files(data: Data, plan: Plan, jobs: int = 1) -> Run:
     """The run of files that do not fit into memory."""
     batches: Batches = Whole(data) if data.gold is None else Joined(data, data.gold)

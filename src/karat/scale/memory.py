@@ -21,6 +21,7 @@ from karat.samples.sources import STANDARD_INPUT, Source, find_source, packing
 if TYPE_CHECKING:
     import polars as pl
 
+_MOST = 2.0**62
 DEFAULT = "1GiB"
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", re.IGNORECASE)
@@ -57,7 +58,7 @@ class MemoryLimits(NamedTuple):
         if isinstance(memory, MemoryLimits):
             return memory
         if isinstance(memory, str) and (size := _SIZE.fullmatch(memory)) and size[2].lower() in _UNITS:
-            memory = int(float(size[1]) * _UNITS[size[2].lower()])
+            memory = int(min(float(size[1]) * _UNITS[size[2].lower()], _MOST))
         if not isinstance(memory, int) or isinstance(memory, bool):
             raise BadArgument("memory must be a number of bytes", got=memory, hint=f'"{DEFAULT}", "512MB"')
         if memory < SMALLEST:

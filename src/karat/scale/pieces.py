@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
+from karat._internal.output import temporary_folder
 from karat._internal.progress import Progress
 from karat.errors import InputError, Unavailable, first_line
-from karat.samples.files import decode_lines, form_of, read_errors, scan
+from karat.samples.files import decode_lines, each_batch, form_of, read_errors, scan
 from karat.samples.long import first_rows, ids_of
 from karat.samples.sources import Source, open_unpacked, packing
 from karat.samples.trec import Irregular, checked, parse_lines, scan_regular
@@ -78,10 +78,7 @@ class Pieces:
 
     def _batches(self, source: Source, frame: pl.LazyFrame, budget: int, width: float) -> Iterator[pl.DataFrame]:
         """The batches of a scan, in order; Polars reads ahead."""
-        with read_errors(source):
-            for piece in self._collect(frame, budget, width):
-                if len(piece):
-                    yield piece
+        yield from (piece for piece in each_batch(source, self._collect(frame, budget, width)) if len(piece))
 
     def _collect(self, frame: pl.LazyFrame, budget: int, width: float) -> Iterator[pl.DataFrame]:
         size = min(max(int(budget / max(width, 1)), self._limits.fewest_rows), _LARGEST_PIECE)
@@ -130,7 +127,7 @@ class Pieces:
 
         lines: list[str] = []
         first, size = 1, 0
-        with read_errors(source):
+        with read_errors(source, brief=False):
             for line in self._each_line(source):
                 lines.append(line)
                 size += len(line)
@@ -148,9 +145,9 @@ class Pieces:
         file, number = source.files[0], 0
         stream = None if source.remote else open_unpacked(file)
         if stream is None:
-            for frame in pl.scan_lines(file, glob=False).collect_batches(
-                chunk_size=_FEW_LINES, maintain_order=True, lazy=True
-            ):
+            scanned = pl.scan_lines(file, glob=False)
+            batches = scanned.collect_batches(chunk_size=_FEW_LINES, maintain_order=True, lazy=True)
+            for frame in each_batch(source, batches):
                 for line in frame["line"]:
                     number += 1
                     self._refuse_line(source, number, len(line))
@@ -222,13 +219,13 @@ def whole_queries(frames: Iterable[pl.DataFrame], query: str, limits: MemoryLimi
         if pending and last == 0 and frame[query][0] == pending[-1][query][-1]:
             pending.append(frame)  # it began in an earlier piece
             continue
-        rows = pl.concat([*pending, frame[:last]], how="vertical_relaxed")
+        rows = pl.concat([*pending, frame[:last]], how="diagonal_relaxed")
         if len(rows):
             yield Cut(rows, before)
         before += len(rows)
         pending = [frame[last:]]
     if pending:
-        yield Cut(pl.concat(pending, how="vertical_relaxed"), before)
+        yield Cut(pl.concat(pending, how="diagonal_relaxed"), before)
 
 
 def _refuse_queries(
@@ -250,7 +247,7 @@ def by_query(frames: Iterable[pl.DataFrame], query: str, parts: int, limits: Mem
     """The same rows in several parts by a hash of their query, through temporary files; parts keep the order."""
     import polars as pl
 
-    with tempfile.TemporaryDirectory(prefix="karat-") as folder:
+    with temporary_folder() as folder:
         files: list[list[Path]] = [[] for _ in range(parts)]
         for number, frame in enumerate(frames):
             ids = ids_of(frame[query])
@@ -260,7 +257,7 @@ def by_query(frames: Iterable[pl.DataFrame], query: str, parts: int, limits: Mem
                 .partition_by("__part", maintain_order=True, include_key=False, as_dict=True)
                 .items()
             ):
-                file = Path(folder) / f"{place}-{number}.arrow"
+                file = folder / f"{place}-{number}.arrow"
                 _write(rows, file)
                 files[place].append(file)
         for own_files in files:
@@ -269,7 +266,7 @@ def by_query(frames: Iterable[pl.DataFrame], query: str, parts: int, limits: Mem
                 own.append(frame)
                 _refuse_queries(own, frames, query, limits)
             if own:
-                yield pl.concat(own, how="vertical_relaxed")
+                yield pl.concat(own, how="diagonal_relaxed")
 
 
 def _read_and_delete(file: Path) -> pl.DataFrame:

@@ -16,6 +16,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from multiprocessing.resource_tracker import ensure_running
+from threading import Lock, current_thread, main_thread
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -31,6 +33,9 @@ from karat.scale.pickling import PickledPlan, pickle_plan
 
 _AHEAD = 4
 """The number of batches per worker that may be finished before the ones that come first."""
+_MOST_JOBS = 1024
+_STARTING = Lock()
+"""Held while processes start: the environment that they inherit is that of the whole process."""
 _JOIN_SECONDS = 5.0
 _BATCHES = 8
 """The number of batches per worker: several, because some take longer than others."""
@@ -45,7 +50,12 @@ def evaluate_in_processes(plan: Plan, samples: Samples, jobs: int, batch: int | 
     pieces = (samples.slice(first, first + size) for first in range(0, len(samples), size))
     workers = Workers(plan, min(jobs, -(-len(samples) // size)))
     with workers, Progress(len(samples), plan.judge.name) as bar:
-        run = merge_parts(list(workers.evaluate(pieces, bar)))
+        return merge_batches(plan, samples, workers.evaluate(pieces, bar))
+
+
+def merge_batches(plan: Plan, samples: Samples, runs: Iterable[Run]) -> Run:
+    """The run of samples in memory from the runs of its batches."""
+    run = merge_parts(list(runs))
     return plan.complete(run.replace(provenance=run.provenance.with_reading(samples.reading)), samples)
 
 
@@ -66,8 +76,9 @@ def _worth_processes(plan: Plan, jobs: int) -> bool:
 
 def check_jobs(jobs: Any) -> int:
     """The number of worker processes."""
-    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
-        raise BadArgument("jobs must be a number of processes, at least 1", got=jobs, hint=str(cores()))
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or not 1 <= jobs <= _MOST_JOBS:
+        problem = f"jobs must be a number of processes, at least 1 and at most {_MOST_JOBS:,}"
+        raise BadArgument(problem, got=jobs, hint=str(cores()))
     return jobs
 
 
@@ -89,7 +100,7 @@ class Workers:
 
     def __enter__(self) -> Self:
         context = mp.get_context("spawn")
-        with _safe_path():
+        with _safe_path(), _delayed_signals():
             for _ in range(self._jobs):
                 ours, theirs = context.Pipe()
                 process = context.Process(target=_work, args=(theirs, self._plan), daemon=True)
@@ -185,14 +196,36 @@ def _safe_path() -> Iterator[None]:
 
     A process starts as `python -c …`, for which Python puts that folder first on the module search path.
     """
-    before = os.environ.get("PYTHONSAFEPATH")
-    os.environ["PYTHONSAFEPATH"] = "1"
+    with _STARTING:
+        before = os.environ.get("PYTHONSAFEPATH")
+        os.environ["PYTHONSAFEPATH"] = "1"
+        try:
+            yield
+        finally:
+            os.environ.pop("PYTHONSAFEPATH", None)
+            if before is not None:
+                os.environ["PYTHONSAFEPATH"] = before
+
+
+@contextmanager
+def _delayed_signals() -> Iterator[None]:
+    """Delay Ctrl-C and SIGTERM, so that no worker is left half started; workers never get Ctrl-C."""
+    came: list[int] = []
+    ours = [one for one in (signal.SIGINT, signal.SIGTERM) if current_thread() is main_thread()]
+    handlers = {one: signal.getsignal(one) for one in ours if callable(signal.getsignal(one))}
+    ensure_running()  # unblocks the signals of this thread, so it comes first
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if hasattr(signal, "pthread_sigmask") else None
     try:
+        for one in handlers:  # other threads may get a signal for all
+            signal.signal(one, lambda number, _: came.append(number))
         yield
     finally:
-        os.environ.pop("PYTHONSAFEPATH")
-        if before is not None:
-            os.environ["PYTHONSAFEPATH"] = before
+        for one, handler in handlers.items():
+            signal.signal(one, handler)
+        if mask is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for number in came:
+            signal.raise_signal(number)
 
 
 class _NoTerminal(io.TextIOBase):

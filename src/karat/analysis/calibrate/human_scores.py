@@ -13,7 +13,7 @@ import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints, is_relevant, row_number, starts
 from karat.analysis.calibrate.labels import Kind, Matched
-from karat.errors import InputError, KaratError
+from karat.errors import BadArgument, InputError, KaratError
 from karat.hits import Gold, Hits
 from karat.hits.combine import take
 from karat.metrics import Metric
@@ -22,6 +22,8 @@ from karat.samples.notes import Note
 
 _TOP_GRADE = 3.0
 """The highest grade of a judge that grades retrieved items."""
+_MOST_RANKS = 50_000_000
+"""The ranks of all labelled queries that are held in memory at once."""
 _NO_ROWS: Ints = np.zeros(0, np.int64)
 
 
@@ -205,6 +207,9 @@ def _graded(a: _LabelledQueries, grade: Floats) -> Hits:
 
 def _at_every_rank(a: _LabelledQueries, query: Ints, gold: Ints, depth: Ints) -> Hits:
     times = depth[query]
+    if times.sum() > _MOST_RANKS:
+        problem = f"the labelled rankings have {int(times.sum()):,} ranks, too many to calibrate without a limit"
+        raise BadArgument(problem, hint="--labelled-depth 100")
     return _hits(a, np.repeat(query, times), row_number(starts(times)) + 1, np.repeat(gold, times))
 
 

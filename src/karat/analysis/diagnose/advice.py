@@ -5,6 +5,7 @@ Every piece of advice is a note; `report/advice.py` has the sentences.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import floor
 from typing import Any, NamedTuple
@@ -90,12 +91,11 @@ def _deeper(missed: Missed, below: Sequence[int]) -> Note:
 def _lower(run: Run, missed: Missed) -> Iterator[Note]:
     """The lowest cutoff with nearly the same recall, if it is at most half of k."""
     recall = missed.recall(missed.found)
-    for k in range(1, missed.k // 2 + 1):
-        lower = missed.recall(missed.first <= k)
-        if recall > 0 and lower >= recall - _MAX_LOSS:
-            details = {"k": missed.k, "lower": k, "recalls": (lower, recall)}
-            yield Note("lower_k", run.judged, len(run), details=details)
-            return
+    ks = [1, *np.unique(missed.first[(missed.first > 1) & (missed.first <= missed.k // 2)]).astype(int).tolist()]
+    at = bisect_left(ks, True, key=lambda k: missed.recall(missed.first <= k) >= recall - _MAX_LOSS)
+    if recall > 0 and at < len(ks) and missed.k > 1:
+        details = {"k": missed.k, "lower": ks[at], "recalls": (missed.recall(missed.first <= ks[at]), recall)}
+        yield Note("lower_k", run.judged, len(run), details=details)
 
 
 def _other_ways(

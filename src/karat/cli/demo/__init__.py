@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 
 from karat._internal.output import check_outputs
@@ -38,4 +37,4 @@ def _demo(options: Namespace) -> None:
         why = getattr(error, "strerror", None) or error
         raise BadArgument(f"cannot write to {folder}: {why}", hint="-o FOLDER") from error
     for file in kept:
-        say(f"Kept {file}: it was changed; --force replaces it", sys.stderr)
+        say(f"Kept {file}: it was changed; --force replaces it", error=True)

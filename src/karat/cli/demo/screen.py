@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from shlex import quote
 from shutil import copyfile
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -23,7 +22,7 @@ from karat._internal.display import (
     span,
     text_table,
 )
-from karat._internal.output import atomic_path, write_text
+from karat._internal.output import atomic_path, temporary_folder, write_text
 from karat.analysis.compare import compare
 from karat.analysis.diagnose import diagnose
 from karat.analysis.diagnose.miss import Miss
@@ -84,9 +83,9 @@ def files(folder: Path) -> list[Path]:
 def write(folder: Path, *, force: bool = False) -> list[Path]:
     """Write the files; return those that are kept, because the user changed them."""
     kept = []
-    with TemporaryDirectory(prefix="karat-") as place:
-        _make(Path(place))
-        for new, old in zip(files(Path(place)), files(folder), strict=True):
+    with temporary_folder() as place:
+        _make(place)
+        for new, old in zip(files(place), files(folder), strict=True):
             there = old.read_bytes() if old.exists() else b""
             if there and there != new.read_bytes() and not force:
                 kept.append(old)

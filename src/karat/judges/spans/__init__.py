@@ -71,7 +71,9 @@ class Spans(Judge):
                 got=queries.labels[0],
                 hint='judge="fuzzy"',
             )
-        hits = _hits(each, Gold(queries.labels, samples.gold.start, grade), queries.notes(), graded=self.graded)
+        details = queries.details if any(queries.details) else None
+        gold = Gold(queries.labels, samples.gold.start, grade, detail=details)
+        hits = _hits(each, gold, queries.notes(), graded=self.graded)
         return hits if queries.units is None else unite(hits, queries.units)
 
     def _coverage(self, samples: Samples, c: Convention) -> CoverageByRange | CoverageByText:
@@ -102,7 +104,7 @@ def _hits(queries: Sequence[QueryCoverage], gold_items: Gold, notes: tuple[Note,
     totals = Totals(depth, {}, {"gold": np.array([own.covered.size for own in queries])})
     for name, values in (("covered", covered), ("gold_read", gold_read), ("read", read)):
         totals = totals.with_amounts(name, values)
-    matches = [(query, own, match) for query, own in enumerate(queries) for match in own.covered.matches]
+    matches = [(query, own, match) for query, own in enumerate(queries) for match in sorted(own.covered.matches)]
     first = [{chunk: rank for rank, chunk in reversed(list(enumerate(own.chunks, 1)))} for own in queries]
     copies = [first[query][own.chunks[match.rank - 1]] < match.rank for query, own, match in matches]
     gold = np.array([match.item for _, _, match in matches], np.int64)

@@ -42,6 +42,13 @@ class Passage(NamedTuple):
         return self.range or (self.doc, fold_space(self.text or ""))
 
     @property
+    def detail(self) -> str:
+        """What the label does not say: the range of a text, or its document."""
+        if not self.text or self.doc is None:
+            return ""
+        return self.doc if self.range is None else f"{self.doc}[{self.start}:{self.end}]"
+
+    @property
     def label(self) -> str:
         """The display name."""
         return self.text or f"{self.doc}[{self.start}:{self.end}]"
@@ -87,6 +94,7 @@ class CoverageByRange:
         self._gold = passages([gold.columns.get(field) for field in FIELDS], len(gold.grade), name)
         self._chunks = rankings(samples, c, name)
         self.labels = [item.label for item in self._gold]
+        self.details = [item.detail for item in self._gold]
         self.units = gold.units(item.key for item in self._gold)
         self._places = [
             self._gold_places(self._gold[i], samples.ids[query], i - self._bounds[query] + 1)
@@ -106,7 +114,7 @@ class CoverageByRange:
         counted = [
             Note(kind, tally.count, len(self._gold) if kind.startswith("quotes") else 0, tuple(tally.examples))
             for kind, tally in self._tallies.items()
-            if tally.count or kind.startswith("quotes")
+            if tally.count or (kind.startswith("quotes") and self._gold)
         ]
         return (*counted, *self._no_shared_document())
 

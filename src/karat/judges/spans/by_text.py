@@ -36,6 +36,7 @@ class CoverageByText:
         self._quotes = [Quote(item.text or "") for item in items]
         self._docs = [item.doc for item in items] if "doc" in samples.retrieved.any_fields else None
         self.labels = [item.text or "" for item in items]
+        self.details = [item.detail for item in items]
         self.not_found = [not quote.text for quote in self._quotes]
         self.units = gold.units(item.key for item in items)
         unit = range(len(items)) if self.units is None else self.units.tolist()

@@ -15,7 +15,7 @@ from karat._internal.arrays import Floats, Ints
 from karat._internal.threads import Background
 from karat.conventions import Convention
 from karat.errors import InputError
-from karat.samples.columns import Field, Found, Keys, bad_number
+from karat.samples.columns import SCORES, Field, Found, Keys, bad_number
 from karat.samples.keys import as_id, number_of
 from karat.samples.notes import Note
 from karat.samples.rankings.score_order import (
@@ -60,6 +60,11 @@ class Dicts:
         self.ids = ids
         self._finite: bool | None = None
         """True if `find` has read all scores, and none is infinite."""
+
+    @property
+    def form(self) -> str:
+        """The form of the items: with scores."""
+        return SCORES if any(self.dicts) else ""
 
     @property
     def infinite(self) -> int:

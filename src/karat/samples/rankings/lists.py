@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from karat.conventions import Convention
-from karat.samples.columns import Field, Found, Keys, RepeatedKey
-from karat.samples.keys import as_id, number_of, without_copies
+from karat.samples.columns import RECORDS, SCORES, STRINGS, Field, Found, Keys, RepeatedKey
+from karat.samples.keys import are_usual, as_id, by_id, check_items, item_types, number_of, without_copies
 from karat.samples.notes import Note
 from karat.samples.rankings.score_order import order
 
@@ -31,8 +31,12 @@ class Lists:
         plain: bool = False,
         complete: frozenset[Field] | None = None,
         notes: tuple[Note, ...] = (),
+        checked: bool = True,
     ) -> None:
-        """`listed` is False for rankings without an order of their own, as from long tables; by default all True."""
+        """`listed` is False for rankings without an order of their own, as from long tables; by default all True.
+
+        With `checked=False` the items, probably strings, are checked when they are first read.
+        """
         self.columns = columns
         self.all_fields = frozenset(columns) if complete is None else complete
         self.any_fields = frozenset(columns)
@@ -41,6 +45,7 @@ class Lists:
         self.listed = [True] * len(ids) if listed is None else listed
         self.plain = plain
         self.notes = notes
+        self._checked = checked
         self._orders: dict[tuple[object, ...], list[Sequence[int]]] = {}
 
     def __len__(self) -> int:
@@ -52,12 +57,21 @@ class Lists:
         ids = ["" if row is None else self.ids[row] for row in rows]
         scores = None if self.scores is None else _take(self.scores, rows)
         listed = [row is None or self.listed[row] for row in rows]
-        return Lists(columns, ids, scores=scores, listed=listed, plain=self.plain, complete=self.all_fields)
+        return Lists(
+            columns,
+            ids,
+            scores=scores,
+            listed=listed,
+            plain=self.plain,
+            complete=self.all_fields,
+            checked=self._checked,
+        )
 
     def without(self, ids: Sequence[str]) -> Lists:
         """The rankings, each without the item of the given id."""
         if "id" not in self.columns:
             return self
+        self._check()
         kept = [
             [i for i, item in enumerate(ranking) if as_id(item) != own]
             for ranking, own in zip(self.columns["id"], ids, strict=True)
@@ -72,12 +86,23 @@ class Lists:
 
     def each(self, field: Field, c: Convention) -> Iterator[Sequence[Any]]:
         """One field of all items of each query, best first."""
+        self._check()
         return iter(self._in_order(field, c))
+
+    def _check(self) -> None:
+        """Refuse the first item that is neither an id nor a text."""
+        if self._checked:
+            return
+        lists = self.columns["id"]
+        if not are_usual(item_types(lists), lists):
+            check_items(lists, by_id(self.ids), "retrieved")
+        self._checked = True
 
     def find(self, field: Field, keys: Keys, c: Convention) -> Found:
         """Look every retrieved item up among the few gold keys of its query."""
         lists = self._in_order(field, c)
         if c.duplicates != "once":
+            self._check()
             lists = [without_copies(list(map(as_id, ranking)), str, c.duplicates) for ranking in lists]
         depth = np.fromiter(map(len, lists), np.int64, len(lists))
         places = list(range(int(depth.max(initial=0))))  # made once: integers are objects, too
@@ -91,13 +116,26 @@ class Lists:
                 raise RepeatedKey
             if keys.numbers:
                 known |= {n: g for k, g in known.items() if (n := number_of(k)) is not None}
+            if not self._checked:
+                try:
+                    "".join(ranking)  # just before the lookup, which needs the same strings in the processor's cache
+                except TypeError:
+                    self._check()
             here = list(compress(places, map(known.__contains__, ranking)))
             place += here
             gold += [known[ranking[i]] for i in here]
             found.append(len(here))
+        self._checked = True
         query = np.repeat(np.arange(len(lists)), found)
         rank = np.fromiter(place, np.int64, len(place)) + 1
         return Found(query, rank, np.fromiter(gold, np.int64, len(gold)), depth)
+
+    @property
+    def form(self) -> str:
+        """The form of the items: strings, records, or records with scores."""
+        if not any(map(any, self.columns.values())):
+            return ""
+        return STRINGS if self.plain else RECORDS if self.scores is None else SCORES
 
     @property
     def infinite(self) -> int:

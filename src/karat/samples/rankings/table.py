@@ -14,7 +14,7 @@ from karat._internal.arrays import Bools, Floats, Ints, group_number, starts, ta
 from karat._internal.display import valid_utf8
 from karat._internal.threads import in_parallel
 from karat.conventions import Convention
-from karat.samples.columns import Field, Found, Keys
+from karat.samples.columns import SCORES, STRINGS, Field, Found, Keys
 from karat.samples.notes import Note
 from karat.samples.rankings.score_order import CELLS, Tied, as_rows, blocks, order, precision_of, ranks, sort_rows
 
@@ -125,6 +125,11 @@ class Table:
         self.scores = scores
         self._finite: bool | None = None
         """True if `find` has read all scores, and none is infinite."""
+
+    @property
+    def form(self) -> str:
+        """The form of the items: strings, or with scores."""
+        return STRINGS if self.scores is None else SCORES
 
     @property
     def infinite(self) -> int:

@@ -81,7 +81,7 @@ def evaluate(
         >>> scores, run = karat.scale.spark.evaluate(results, "recall@5 ndcg@10", gold=qrels)
     """
     need_spark()
-    from karat.scale.spark.tables import count_queries, look, prepare
+    from karat.scale.spark.tables import check_queries, count_queries, look, prepare
 
     plan = Plan.of(metrics, judge, convention, at=at, tokens=tokens, order=order)
     with spark_errors():
@@ -93,7 +93,12 @@ def evaluate(
         share = min(max_queries / max(queries, 1), 1.0)
         work = Work(_packed(plan), columns, prepared.names, prepared.long, share)
         scores, deliveries = _evaluated(prepared.table, work)
-    return Evaluated(scores, _run(deliveries, queries))
+        try:
+            check_queries(prepared, sum(one.shared for one in deliveries), sum(one.nameless for one in deliveries))
+            return Evaluated(scores, _run(deliveries, queries))
+        except InputError:
+            scores.unpersist()
+            raise
 
 
 def _evaluated(table: DataFrame, work: Work) -> tuple[DataFrame, list[Delivery]]:
@@ -146,8 +151,7 @@ def _run(deliveries: Sequence[Delivery], queries: int) -> Run:
     run = merge_parts(parts).take(np.argsort(begins, kind="stable").tolist())
     p = run.provenance
     notes = p.notes if len(run) == queries else (*p.notes, Note("sampled", len(run), queries))
-    extra, skipped = sum(one.extra for one in deliveries), sum(one.skipped for one in deliveries)
-    return run.replace(provenance=replace(p, notes=notes, extra=extra, skipped=skipped))
+    return run.replace(provenance=replace(p, notes=notes, extra=sum(one.extra for one in deliveries)))
 
 
 def need_spark() -> None:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from karat import __version__
-from karat._internal.display import plural
 from karat.errors import KaratError, Unavailable
 from karat.hits import Gold, Hits
 from karat.plan import Plan, given_items
@@ -39,7 +38,10 @@ class Delivery(NamedTuple):
     parts: list[Run]
     rows: list[int]
     extra: int = 0
-    skipped: int = 0
+    shared: int = 0
+    """The queries that are in both tables, if there are two."""
+    nameless: int = 0
+    """The rows without a query id."""
 
 
 class Work(NamedTuple):
@@ -68,7 +70,7 @@ class Work(NamedTuple):
     def _evaluated(self, frame: pl.DataFrame, plan: Plan) -> pa.RecordBatch:
         import polars as pl
 
-        nameless = frame.filter(frame[KEY].is_null())
+        nameless = frame[KEY].null_count()
         frame = frame.filter(frame[KEY].is_not_null())
         done = list(self._parts(frame, plan)) if len(frame) else []
         parts = [part for part, _ in done if part is not None]
@@ -76,32 +78,30 @@ class Work(NamedTuple):
         scored = frame.filter(frame[GOLD].is_not_null()) if self.names else frame
         begin = scored.group_by(KEY).agg(pl.col(ROW).min())
         first = dict(zip(begin[KEY].to_list(), begin[ROW].to_list(), strict=True))
+        shared = set(first).intersection(frame.filter(frame[RUN].is_not_null())[KEY].unique()) if self.names else first
         delivery = Delivery(
             [part for part in held if len(part.ids)],
             [first[query] for part in held for query in part.ids],
             sum(extra for _, extra in done),
-            len(nameless),
+            len(shared),
+            nameless,
         )
-        return self._rows(parts, first, len(nameless), pickle.dumps(delivery))
+        return self._rows(parts, first, pickle.dumps(delivery))
 
-    def _rows(self, parts: Sequence[Run], first: Mapping[str, int], nameless: int, delivery: bytes) -> pa.RecordBatch:
+    def _rows(self, parts: Sequence[Run], first: Mapping[str, int], delivery: bytes) -> pa.RecordBatch:
         """One row per query, after one row that carries the parts of the run to the driver."""
         import pyarrow as pa
 
         ids = [query for part in parts for query in part.ids]
         failed = [part.all_hits.failed.get(row) for part in parts for row in range(len(part.ids))]
-        extra = [f"{plural(nameless, 'row has', 'rows have')} no query id"] if nameless else []
-        scores = {
-            name: np.concatenate([np.full(1 + len(extra), np.nan), *(part.scores[name] for part in parts)])
-            for name in self.columns
-        }
+        scores = {name: np.concatenate([[np.nan], *(part.scores[name] for part in parts)]) for name in self.columns}
         return pa.RecordBatch.from_pydict(
             {
-                QUERY: pa.array([None, *[None] * len(extra), *ids], pa.string()),
+                QUERY: pa.array([None, *ids], pa.string()),
                 **{name: pa.array(values, pa.float64(), mask=np.isnan(values)) for name, values in scores.items()},
-                FAILURE: pa.array([None, *extra, *failed], pa.string()),
-                ROW: pa.array([None, *[-1] * len(extra), *(first[query] for query in ids)], pa.int64()),
-                PART: pa.array([delivery, *[None] * (len(extra) + len(ids))], pa.binary()),
+                FAILURE: pa.array([None, *failed], pa.string()),
+                ROW: pa.array([None, *(first[query] for query in ids)], pa.int64()),
+                PART: pa.array([delivery, *[None] * len(ids)], pa.binary()),
             }
         )
 

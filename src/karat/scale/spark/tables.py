@@ -10,8 +10,10 @@ from contextlib import suppress
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from karat._internal.display import plural
 from karat.errors import BadArgument, InputError, KaratError, Unavailable, first_line
 from karat.samples import Samples
+from karat.samples.columns import rows_of
 from karat.samples.dialects import id_column, is_long, long_column, no_column
 from karat.samples.long import has_records
 from karat.samples.read import samples_of, side_of
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _SAMPLED_ROWS = 200
 _PLACES = {"retrieved": ("score", "rank"), "gold": ("grade", "score")}
-_NOT_IDS = ("array", "map", "struct", "boolean", "binary", "date", "timestamp", "float", "double", "decimal")
+_NOT_IDS = ("array", "map", "struct", "boolean", "binary", "date", "timestamp", "decimal")
+_COMPARED = 10_000
+"""The number of query ids of each side that are compared if none is in both."""
 
 
 class Prepared(NamedTuple):
@@ -37,6 +41,8 @@ class Prepared(NamedTuple):
     """The ids of the queries to score; in a long table, one row per item."""
     sides: tuple[DataFrame, ...]
     """The tables as given: one, or results and gold."""
+    retrieved: DataFrame | None = None
+    """The ids of the queries of the results, if the gold is a table of its own."""
     long: bool = False
     """True if there is one row per item rather than per query."""
 
@@ -70,15 +76,38 @@ def look(prepared: Prepared) -> Samples:
 
 
 def count_queries(prepared: Prepared) -> int:
-    """The number of queries to score; refuses two rows of one query in a table of one row per query."""
+    """The number of queries to score; refuses rows without an id, and two rows where one is expected."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    each = prepared.ids.where(prepared.ids[KEY].isNotNull()).groupBy(KEY).count()
-    queries, rows = each.agg(F.count("*"), F.max("count")).collect()[0]
+    each = prepared.ids.groupBy(KEY).count()
+    given = each[KEY].isNotNull()
+    queries, rows, nameless = each.agg(
+        F.count(KEY), F.max(F.when(given, each["count"])), F.sum(F.when(~given, each["count"]))
+    ).collect()[0]
+    _refuse_nameless(nameless or 0, "data" if len(prepared.sides) == 1 else "gold")
     if not prepared.long and (rows or 0) > 1:
-        twice = each.where(each["count"] > 1).limit(1).collect()[0][0]
+        twice = each.where(given & (each["count"] > 1)).limit(1).collect()[0][0]
         raise InputError(f'{rows} rows have the same query "{twice}"; expected one')
     return int(queries)
+
+
+def check_queries(prepared: Prepared, shared: int, nameless: int) -> None:
+    """Refuse results with rows without an id, and results that share no query with the gold."""
+    _refuse_nameless(nameless, "retrieved")
+    if prepared.retrieved is not None and not shared:
+        some = [
+            [row[0] for row in ids.where(ids[KEY].isNotNull()).distinct().limit(_COMPARED).collect()]
+            for ids in (prepared.ids, prepared.retrieved)
+        ]
+        if some[0]:
+            rows_of(*some)  # raises the error that explains it
+
+
+def _refuse_nameless(rows: int, side: str) -> None:
+    if rows:
+        raise InputError(
+            f"{side}: {plural(rows, 'row has', 'rows have')} no query id", hint='df.dropna(subset=["query_id"])'
+        )
 
 
 def _head(table: DataFrame) -> pl.DataFrame:
@@ -123,7 +152,7 @@ def _joined(run: DataFrame, gold: DataFrame) -> Prepared:
         F.monotonically_increasing_id().alias(ROW),
     )
     table = right.join(left, KEY, "full_outer").select(KEY, ROW, RUN, GOLD)
-    return Prepared(table, names, right.select(KEY), (run, gold))
+    return Prepared(table, names, right.select(KEY), (run, gold), left.select(KEY))
 
 
 def _long(run: DataFrame, gold: DataFrame) -> Prepared:
@@ -142,7 +171,7 @@ def _long(run: DataFrame, gold: DataFrame) -> Prepared:
     ]
     both = sides[0].unionByName(sides[1], allowMissingColumns=True)
     table = both.repartition(KEY).sortWithinPartitions(HASH)  # sorting by one number is the fastest sort
-    return Prepared(table, names, sides[0].select(KEY), (run, gold), long=True)
+    return Prepared(table, names, sides[0].select(KEY), (run, gold), sides[1].select(KEY), long=True)
 
 
 def _needed(table: DataFrame, side: str) -> list[str]:
@@ -176,6 +205,8 @@ def _query(table: DataFrame, name: str) -> str:
 
 def _key(table: DataFrame, name: str) -> Column:
     """The query id as text, by which results and gold are joined."""
+    from pyspark.sql.functions import isnan
+
     column = _query(table, name)
     kind = table.schema[column].dataType.simpleString()
     if kind.startswith(_NOT_IDS):
@@ -183,7 +214,13 @@ def _key(table: DataFrame, name: str) -> Column:
             f'{name}: column "{column}" holds {kind}; expected ids: strings or integers',
             hint=f'df.withColumn("{column}", df["{column}"].cast("string"))',
         )
-    return _named(table, column).cast("string")
+    given = _named(table, column)
+    if kind not in ("float", "double"):
+        return given.cast("string")
+    whole = given.cast("bigint")  # 1.0 is the id "1"
+    if table.where(given.isNotNull() & ((whole != given) | isnan(given))).limit(1).count():
+        raise InputError(f'{name}: column "{column}" has ids that are not whole numbers')
+    return whole.cast("string")
 
 
 def _record(table: DataFrame, query: str, columns: list[str] | None = None) -> Column:

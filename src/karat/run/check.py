@@ -1,0 +1,195 @@
+"""Checks of the columns of a run file: a file is input, and may be damaged or written by other programs.
+
+Types come first, so that everything after them may rely on them; then nulls, ranges, and counts that must agree.
+Nothing is allocated by a number in the file: what is read is as large as the columns.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from karat._internal.arrays import Bools, Floats, Ints, starts
+from karat._internal.display import cut_name
+from karat._internal.parquet import Damaged
+from karat.hits import Hits
+from karat.run.footer import Footer
+
+if TYPE_CHECKING:
+    import polars as pl
+
+RETRIEVED, GOLD_ITEMS = "retrieved", "gold_items"
+META, ALONG, SIZE = "meta.", "along.", "size."
+_DEEPEST = 2**31 - 1
+"""The largest depth of a ranking."""
+_ROUNDING = 1e-6
+
+Expected: TypeAlias = str | list[str] | dict[str, str]
+"""The name of a type, or several; in a list, a column of lists; in a dict, a column of lists of records."""
+_QUERY: dict[str, Expected] = {
+    "query_id": "String",
+    "depth": "Int64",
+    "gold": {"item": "String", "grade": "Float64"},
+    "hits": {
+        "rank": "Int64", "gold": "Int64", "grade": "Float64", "repeated": "Boolean", "part": "Boolean", "why": "String",
+    },
+}  # fmt: skip
+_TEXTS: dict[str, Expected] = {"query": "String", "failed": "String"}
+_ITEM = {
+    "id": "String", "text": "Categorical String", "doc": "String", "start": "Int64", "end": "Int64",
+    "score": "Float64", "length": "Int64", "item": "Int32 Int64", "seen": "Boolean", "grade": "Float64",
+}  # fmt: skip
+
+
+def check_types(frame: pl.DataFrame, footer: Footer) -> None:
+    """Refuse a frame in which a column is missing or has another type."""
+    needed = dict(_QUERY)
+    needed |= {name: "Float64" for metric in footer.metrics for name in metric.names}
+    if footer.items is not None:
+        needed[RETRIEVED] = {}
+        if footer.items["label"] is None:
+            needed[GOLD_ITEMS] = {name: _ITEM[name] for name in ("item", "grade")}
+    if missing := [name for name in needed if name not in frame.columns]:
+        raise Damaged(f'it has no column "{missing[0]}"')
+    known = {RETRIEVED: {}, GOLD_ITEMS: {}, **_TEXTS, **needed}
+    for name, dtype in frame.schema.items():
+        if name.startswith(META):
+            if dtype.is_nested():
+                raise Damaged(f'column "{name}" is {dtype}; expected texts or numbers')
+        elif name.startswith((ALONG, SIZE)):
+            _check_type(name, dtype, ["Float64"] if name.startswith(ALONG) else "Int64 Float64")
+        elif name in known:
+            _check_type(name, dtype, known[name])
+
+
+def _check_type(name: str, dtype: pl.DataType, expected: Expected) -> None:
+    import polars as pl
+
+    if isinstance(expected, str):
+        if str(dtype.base_type()) not in expected.split():
+            raise Damaged(f'column "{name}" is {dtype}; expected {expected.replace(" ", " or ")}')
+        return
+    if not isinstance(dtype, pl.List):
+        raise Damaged(f'column "{name}" is {dtype}; expected lists')
+    inner = dtype.inner
+    if isinstance(expected, list):
+        _check_type(name, inner, expected[0])  # type: ignore[arg-type]
+        return
+    if not isinstance(inner, pl.Struct):
+        raise Damaged(f'column "{name}" is {dtype}; expected lists of records')
+    types = {field.name: field.dtype for field in inner.fields}
+    if missing := [field for field in expected if field not in types]:
+        raise Damaged(f'column "{name}" has no field "{missing[0]}"')
+    for field, own in types.items():
+        known = {**expected, "detail": "String"} if name in _QUERY else _ITEM
+        if field in known:
+            _check_type(f"{name}.{field}", own, known[field])  # type: ignore[arg-type]
+
+
+def flat_lists(frame: pl.DataFrame, name: str, *, nulls: bool = False) -> tuple[pl.DataFrame, Ints]:
+    """The elements of a column of lists, and the offset of each list; `nulls` are allowed in their fields only."""
+    column = frame[name]
+    _refuse_nulls(name, column)
+    flat = column.explode(empty_as_null=False, keep_nulls=False)
+    if records := flat.dtype.is_nested():
+        _refuse_nulls(name, flat)
+    fields = flat.struct.unnest() if records else flat.to_frame()
+    for field in () if nulls else fields.columns:
+        _refuse_nulls(f"{name}.{field}" if records else name, fields[field])
+    return fields, starts(column.list.len().to_numpy().astype(np.int64))
+
+
+def _refuse_nulls(name: str, column: pl.Series) -> None:
+    if column.null_count():
+        raise Damaged(f'column "{name}" has no value in row {int(column.is_null().arg_max() or 0) + 1}')
+
+
+def query_ids(frame: pl.DataFrame) -> list[str]:
+    """The ids of the queries, each once."""
+    column = frame["query_id"]
+    _refuse_nulls("query_id", column)
+    if column.n_unique() < len(column):
+        twice = column.filter(column.is_duplicated())[0]
+        raise Damaged(f'two queries have the id "{cut_name(twice, 60)}"')
+    return column.to_list()
+
+
+def depths(frame: pl.DataFrame) -> Ints:
+    """The depth of each ranking."""
+    _refuse_nulls("depth", frame["depth"])
+    depth: Ints = frame["depth"].to_numpy()
+    _refuse(frame, (depth < 0) | (depth > _DEEPEST), "depth", depth, f"0 to {_DEEPEST:,}")
+    return depth
+
+
+def at_ranks(frame: pl.DataFrame, name: str, depth: Ints) -> Floats:
+    """A total at each rank of each query; retrieval scores may be infinite."""
+    flat, start = flat_lists(frame, name)
+    size = np.diff(start)
+    _refuse(frame, size != depth, f"the number of values in {name}", size, "the depth of the ranking")
+    values: Floats = flat.to_series().to_numpy()
+    bad = np.isnan(values) if name == f"{ALONG}score" else ~np.isfinite(values)
+    if bad.any():
+        raise Damaged(f'column "{name}" has a value of {values[bad][0]}; expected a number')
+    return values
+
+
+def gold_sizes(frame: pl.DataFrame, name: str) -> Floats:
+    """A number per query that totals are compared with."""
+    _refuse_nulls(name, frame[name])
+    values: Floats = frame[name].to_numpy()
+    _refuse(frame, ~(np.isfinite(values) & (values >= 0)), name, values, "a number from 0")
+    return values
+
+
+def grades(column: pl.Series, name: str) -> Floats:
+    """Grades, which are finite."""
+    values: Floats = column.to_numpy()
+    if not np.isfinite(values).all():
+        raise Damaged(f"{name} has a grade of {values[~np.isfinite(values)][0]}; expected a number")
+    return values
+
+
+def ranks(column: pl.Series) -> Ints:
+    """The ranks of hits, or the numbers of gold items within their query; `Hits.check` compares them with both."""
+    values: Ints = column.to_numpy()
+    bad = (values < 0) | (values > _DEEPEST)
+    if bad.any():
+        raise Damaged(f"a hit has the {column.name} {values[bad][0]:,}")
+    return values
+
+
+def scores(frame: pl.DataFrame, footer: Footer, hits: Hits) -> dict[str, Floats]:
+    """The scores of each metric, within its limits; NaN is undefined, as it must be where judging failed."""
+    found: dict[str, Floats] = {}
+    failed = np.array(list(hits.failed), np.int64)
+    for metric in footer.metrics:
+        low, high = metric.limits(footer.convention, hits)
+        for name in metric.names:
+            values: Floats = frame[name].to_numpy()
+            with np.errstate(invalid="ignore"):
+                outside = (values < low - _ROUNDING) | (values > high + _ROUNDING) | np.isinf(values)
+            highest = np.max(high, initial=0.0)
+            _refuse(frame, outside, name, values, "a finite number" if np.isinf(low) else f"{low:g} to {highest:g}")
+            if not np.isnan(values[failed]).all():
+                raise Damaged(f"{name} has a score for a query that could not be judged")
+            found[name] = values
+    return found
+
+
+def _refuse(frame: pl.DataFrame, bad: Bools, name: str, values: Floats | Ints, expected: str) -> None:
+    """Refuse the first bad value, with its query."""
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        query = cut_name(str(frame["query_id"][row]), 60)
+        raise Damaged(f'{name} of query "{query}" is {values[row]:,}; expected {expected}')
+
+
+def check_gold_items(gold: pl.DataFrame, start: Ints, of: Ints) -> None:
+    """Refuse stored gold items without a grade, or of a gold item that does not exist."""
+    for name in ("item", "grade"):
+        _refuse_nulls(f"{GOLD_ITEMS}.{name}", gold[name])
+    item, size = gold["item"].to_numpy(), np.repeat(np.diff(of), np.diff(start))
+    if ((item < 0) | (item >= np.maximum(size, 1))).any():  # in a query without gold items, all are 0
+        raise Damaged("a stored gold item belongs to a gold item that does not exist")
