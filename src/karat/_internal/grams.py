@@ -34,17 +34,22 @@ class Grams:
 
     def holders(self, wanted: str) -> list[int]:
         """The numbers of the texts that contain a text, ascending; the empty text is in none."""
-        self._searches += 1
-        if self._small or self._searches <= _PLAIN:
+        likely = self._likely(wanted)
+        if likely is None:
             return [n for n, text in enumerate(self._texts) if wanted and wanted in text]
-        return self._index.holders(wanted)
+        return list(self._index.holders(wanted, likely))
 
     def places(self, wanted: str) -> Iterator[int]:
         """The places at which a text occurs in the first of the texts, ascending."""
-        self._searches += 1
-        if self._small or self._searches <= _PLAIN:
+        likely = self._likely(wanted)
+        if likely is None:
             return find_all(self._texts[0], wanted)
-        return self._index.places(wanted)
+        return self._index.places(wanted, likely)
+
+    def _likely(self, wanted: str) -> Ints | None:
+        """The places at which a text may begin in the texts together; None if it is faster to search them."""
+        self._searches += 1
+        return None if self._small or self._searches <= _PLAIN else self._index.likely(wanted)
 
     @cached_property
     def _index(self) -> _Index:
@@ -73,12 +78,11 @@ class _Index:
         self._start = list(accumulate((len(text) + 1 for text in texts), initial=0))
         self._tables: dict[int, _Table] = {}
 
-    def places(self, wanted: str) -> Iterator[int]:
-        """The places at which a text occurs in the texts together, ascending."""
+    def likely(self, wanted: str) -> Ints | None:
+        """The places at which a text may begin: those of its rarest gram; None if that is common, or there is none."""
         size = next((size for size in _SIZES if size <= len(wanted)), None)
         if size is None:
-            yield from find_all(self._text, wanted)
-            return
+            return None
         if size not in self._tables:
             self._tables[size] = _Table.of(self._text, size)
         value, first, place = self._tables[size]
@@ -89,24 +93,22 @@ class _Index:
         begin, end = first[row], first[row + 1]
         rarest = int(np.argmin(end - begin))
         if end[rarest] - begin[rarest] > len(self._text) / _COMMON:
-            yield from find_all(self._text, wanted)
-            return
-        for at in (place[begin[rarest] : end[rarest]] - rarest * step).tolist():
-            if at >= 0 and self._text.startswith(wanted, at):
-                yield at
+            return None
+        found: Ints = place[begin[rarest] : end[rarest]].astype(np.int64) - rarest * step
+        return found[found >= 0]
 
-    def holders(self, wanted: str) -> list[int]:
+    def places(self, wanted: str, likely: Ints) -> Iterator[int]:
+        """The places at which a text occurs in the texts together, ascending."""
+        return (at for at in likely.tolist() if self._text.startswith(wanted, at))
+
+    def holders(self, wanted: str, likely: Ints) -> Iterator[int]:
         """The numbers of the texts that contain a text, ascending."""
-        found: list[int] = []
         after = 0
-        for at in self.places(wanted):
-            if at < after:
-                continue
+        for at in self.places(wanted, likely):
             number = bisect_right(self._start, at) - 1
-            if at + len(wanted) < self._start[number + 1]:  # not over the end of a text
-                found.append(number)
+            if at >= after and at + len(wanted) < self._start[number + 1]:  # not over the end of a text
+                yield number
                 after = self._start[number + 1]
-        return found
 
 
 def find_all(text: str, wanted: str) -> Iterator[int]:
