@@ -1,9 +1,9 @@
 """Growth: the exponent of the time of every judge and every analysis, over hostile and ordinary texts.
 
 `python -m benchmarks.growth` prints one row per operation: the worst exponent, and for which text. Judges are taken
-from the registry, so a new judge is measured too. Every text is measured up to 100 kB, and those that are slowest or
-grow fastest up to 1 MB (`--thorough`: all). An operation that refuses a text is measured up to its refusal. Where the
-output is not a terminal, the last line has the rows for the table of all benchmarks.
+from the registry, so a new judge is measured too. Every text is tried with 3 and 30 kB, and those that are slowest or
+grow fastest are measured from 10 kB to 1 MB (`--thorough`: all). An operation that refuses a text is measured up to its
+refusal. Where the output is not a terminal, the last line has the rows for the table of all benchmarks.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ from karat.judges import all_judges, find_judge
 from karat.judges.model_judge import ModelJudge
 
 SIZES = (10_000, 100_000, 1_000_000)
+_TRIED = (3_000, 30_000)
 TARGET, _STEEPEST = 1.2, 1.4
-_FLOOR = 0.005
+_FIXED, _FLOOR = 0.001, 0.005
 """Seconds: shorter times are mostly the fixed cost of a call."""
 _ENOUGH = 20.0
 """Seconds: after a longer call the larger sizes are skipped."""
 _QUICK, _REPETITIONS = 0.3, 3
 _CHOSEN = 2
-"""Of the fastest growing texts, and of the slowest ones: those that are measured for the largest size."""
+"""The number of texts that are measured: of those that grow fastest, and of the slowest ones."""
 _QUOTE, _CHUNK, _DEPTH, _LINE = 200, 500, 10, 60
 _WORDS = re.findall(
     r"\S+",
@@ -132,7 +133,7 @@ def nearly(text: str) -> list[Sample]:
 
 def many_queries(text: str) -> list[Sample]:
     """Queries with ten chunks of the text, of which one is gold and one contains a quote."""
-    chunks = _cut(text, _CHUNK)
+    chunks = [f"{number} {chunk}" for number, chunk in enumerate(_cut(text, _CHUNK))]
     rankings = [chunks[at : at + _DEPTH] for at in range(0, len(chunks), _DEPTH)]
     return [
         {
@@ -301,15 +302,15 @@ class Growth(NamedTuple):
     seconds: list[float]
     refused: str = ""
 
-    def longer(self, operation: Operation, sizes: Sequence[int]) -> Growth:
-        """The same, measured for the sizes after those that are known."""
-        more = measure(operation, self.text, self.shape, sizes[len(self.sizes) :])
-        return self._replace(sizes=self.sizes + more.sizes, seconds=self.seconds + more.seconds, refused=more.refused)
-
     def better(self, operation: Operation) -> Growth:
         """The same, measured once more: the shorter time of each size."""
         again = measure(operation, self.text, self.shape, self.sizes)
         return self._replace(seconds=list(map(min, self.seconds, again.seconds)))
+
+    @property
+    def growth(self) -> float:
+        """The ratio of the last and the first time, of which the fixed cost of a call is no part."""
+        return (self.seconds[-1] + _FIXED) / (self.seconds[0] + _FIXED) if self.seconds else 0.0
 
     @property
     def exponent(self) -> float:
@@ -331,7 +332,9 @@ class Growth(NamedTuple):
         return log(ratio) / log(self.sizes[other] / self.sizes[one])
 
 
-def measure(operation: Operation, text: str, shape: str, sizes: Sequence[int] = SIZES) -> Growth:
+def measure(
+    operation: Operation, text: str, shape: str, sizes: Sequence[int] = SIZES, repetitions: int = _REPETITIONS
+) -> Growth:
     """The processor time of an operation for texts of each size: the shortest of several calls."""
     growth = Growth(operation.name, text, shape, [], [])
     for size in sizes:
@@ -340,7 +343,7 @@ def measure(operation: Operation, text: str, shape: str, sizes: Sequence[int] = 
             call = operation.prepare(SHAPES[shape](given), given)
         except karat.KaratError as error:
             return growth._replace(refused=str(error).splitlines()[0])
-        seconds, refused = _seconds(call)
+        seconds, refused = _seconds(call, repetitions)
         growth.sizes.append(size)
         growth.seconds.append(seconds)
         growth = growth._replace(refused=refused)
@@ -349,10 +352,10 @@ def measure(operation: Operation, text: str, shape: str, sizes: Sequence[int] = 
     return growth
 
 
-def _seconds(call: Callable[[], object]) -> tuple[float, str]:
+def _seconds(call: Callable[[], object], repetitions: int) -> tuple[float, str]:
     """The shortest time of a call, and why it was refused, if it was."""
     least, refused = float("inf"), ""
-    for _ in range(_REPETITIONS):
+    for _ in range(repetitions):
         gc.disable()
         begin = process_time()
         try:
@@ -371,15 +374,16 @@ def worst(
 ) -> list[Growth]:
     """The largest exponent first: of every text alone, and of some texts in many pieces."""
     pairs = [(text, shape) for shape in shapes or SHAPES for text in texts or (TEXTS if shape in LONG else FEW)]
-    each = [measure(operation, text, shape, sizes[:-1]) for text, shape in pairs]
-    chosen = {
-        *sorted(range(len(each)), key=lambda i: -each[i].steepest)[:most],
-        *sorted(range(len(each)), key=lambda i: -sum(each[i].seconds))[:most],
-    }
-    for i in chosen:
-        each[i] = each[i].longer(operation, sizes)
-        each[i] = each[i] if each[i].met else each[i].better(operation)
-    return sorted((each[i] for i in chosen), key=lambda growth: (growth.met, -growth.exponent))
+    if most < len(pairs):
+        tried = [measure(operation, *pair, _TRIED, repetitions=1) for pair in pairs]
+        fastest, slowest = (
+            sorted(range(len(pairs)), key=key, reverse=True)[:most]
+            for key in (lambda i: tried[i].growth, lambda i: sum(tried[i].seconds))
+        )
+        pairs = [pairs[i] for i in dict.fromkeys([*fastest, *slowest])]
+    each = [measure(operation, *pair, sizes) for pair in pairs]
+    again = [growth if growth.met else growth.better(operation) for growth in each]
+    return sorted(again, key=lambda growth: (growth.met, -growth.exponent))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -6,21 +6,26 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-_SIZE = 8
-"""The length of a gram. A shorter text is searched without the index."""
-_LOOKED_UP = 1_000
-"""Characters of a text of which grams are looked up: enough to find a rare one."""
+from karat._internal.arrays import Ints
+
+_SIZES = (8, 4, 2)
+"""The lengths of grams; of a text, the longest possible are looked up."""
+_LOOKED_UP = 40
+"""The number of grams of a text, all over it, of which the rarest is looked for."""
 _PLAIN, _FEW, _SHORT = 50, 100, 100_000
 """The number of searches after which an index pays, unless the texts are few and short together."""
+_COMMON = 200
+"""A gram that begins at one of so many characters is no help: to search the text is faster."""
 _MULTIPLIER = np.uint32(0x9E3779B1)
 
 
 class Grams:
-    """Texts in which many others are searched: from some searches on by an index of 8 bytes per character."""
+    """Texts in which many others are searched: from some searches on by an index of about 12 bytes per character."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = texts
@@ -29,17 +34,22 @@ class Grams:
 
     def holders(self, wanted: str) -> list[int]:
         """The numbers of the texts that contain a text, ascending; the empty text is in none."""
-        self._searches += 1
-        if self._small or self._searches <= _PLAIN:
+        likely = self._likely(wanted)
+        if likely is None:
             return [n for n, text in enumerate(self._texts) if wanted and wanted in text]
-        return self._index.holders(wanted)
+        return list(self._index.holders(wanted, likely))
 
     def places(self, wanted: str) -> Iterator[int]:
         """The places at which a text occurs in the first of the texts, ascending."""
-        self._searches += 1
-        if self._small or self._searches <= _PLAIN:
+        likely = self._likely(wanted)
+        if likely is None:
             return find_all(self._texts[0], wanted)
-        return self._index.places(wanted)
+        return self._index.places(wanted, likely)
+
+    def _likely(self, wanted: str) -> Ints | None:
+        """The places at which a text may begin in the texts together; None if it is faster to search them."""
+        self._searches += 1
+        return None if self._small or self._searches <= _PLAIN else self._index.likely(wanted)
 
     @cached_property
     def _index(self) -> _Index:
@@ -61,39 +71,44 @@ def sharing(
 
 
 class _Index:
-    """The places of every gram of some texts, by its hash."""
+    """The places of every gram of some texts, by its hash; the grams of a size are indexed when it is first needed."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._text = "\n".join(texts)
         self._start = list(accumulate((len(text) + 1 for text in texts), initial=0))
-        value = _hashes(self._text)
-        self._at = np.argsort(value, kind="stable").astype(np.int32 if len(value) < 1 << 31 else np.int64)
-        self._value = value[self._at]
+        self._tables: dict[int, _Table] = {}
 
-    def places(self, wanted: str) -> Iterator[int]:
+    def likely(self, wanted: str) -> Ints | None:
+        """The places at which a text may begin: those of its rarest gram; None if that is common, or there is none."""
+        size = next((size for size in _SIZES if size <= len(wanted)), None)
+        if size is None:
+            return None
+        if size not in self._tables:
+            self._tables[size] = _Table.of(self._text, size)
+        value, first, place = self._tables[size]
+        hashes = _hashes(wanted, size)
+        step = len(hashes) // _LOOKED_UP + 1
+        row = np.searchsorted(value, hashes[::step])
+        row = np.where(value.take(row, mode="clip") == hashes[::step], row, len(value))  # there is an empty last row
+        begin, end = first[row], first[row + 1]
+        rarest = int(np.argmin(end - begin))
+        if end[rarest] - begin[rarest] > len(self._text) / _COMMON:
+            return None
+        found: Ints = place[begin[rarest] : end[rarest]].astype(np.int64) - rarest * step
+        return found[found >= 0]
+
+    def places(self, wanted: str, likely: Ints) -> Iterator[int]:
         """The places at which a text occurs in the texts together, ascending."""
-        if len(wanted) < _SIZE:
-            yield from find_all(self._text, wanted)
-            return
-        value = _hashes(wanted[:_LOOKED_UP])
-        first, last = (np.searchsorted(self._value, value, side) for side in ("left", "right"))
-        rarest = int(np.argmin(last - first))
-        for at in self._at[first[rarest] : last[rarest]].tolist():
-            if at >= rarest and self._text.startswith(wanted, at - rarest):
-                yield at - rarest
+        return (at for at in likely.tolist() if self._text.startswith(wanted, at))
 
-    def holders(self, wanted: str) -> list[int]:
+    def holders(self, wanted: str, likely: Ints) -> Iterator[int]:
         """The numbers of the texts that contain a text, ascending."""
-        found: list[int] = []
         after = 0
-        for at in self.places(wanted):
-            if at < after:
-                continue
+        for at in self.places(wanted, likely):
             number = bisect_right(self._start, at) - 1
-            if at + len(wanted) < self._start[number + 1]:  # not over the end of a text
-                found.append(number)
+            if at >= after and at + len(wanted) < self._start[number + 1]:  # not over the end of a text
+                yield number
                 after = self._start[number + 1]
-        return found
 
 
 def find_all(text: str, wanted: str) -> Iterator[int]:
@@ -104,10 +119,26 @@ def find_all(text: str, wanted: str) -> Iterator[int]:
         at = text.find(wanted, at + 1)
 
 
-def _hashes(text: str) -> NDArray[np.uint32]:
-    """The hash of each gram."""
+class _Table(NamedTuple):
+    """The different hashes, the offset of the first place of each, and the places of all."""
+
+    value: NDArray[np.uint32]
+    first: Ints
+    place: NDArray[np.int32] | Ints
+
+    @classmethod
+    def of(cls, text: str, size: int) -> _Table:
+        hashes = _hashes(text, size)
+        place: Ints = np.argsort(hashes, kind="stable")
+        value, first = np.unique(hashes[place], return_index=True)
+        end = [len(place), len(place)]
+        return cls(value, np.append(first, end), place.astype(np.int32) if len(place) < 1 << 31 else place)
+
+
+def _hashes(text: str, size: int) -> NDArray[np.uint32]:
+    """The hash of each gram of a text."""
     code = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    value = np.zeros(max(len(code) - _SIZE + 1, 0), np.uint32)
-    for i in range(_SIZE):
+    value = np.zeros(max(len(code) - size + 1, 0), np.uint32)
+    for i in range(size):
         value = value * _MULTIPLIER + code[i : len(value) + i]
     return value ^ (value >> np.uint32(15))

@@ -115,11 +115,11 @@ def _places_in_document(gold: GoldRow, documents: Documents | None) -> list[Plac
 
 def _ranges(gold: Sequence[GoldRow]) -> dict[str | None, RangeUnion]:
     """The ranges of gold items, by document."""
-    found: dict[str | None, RangeUnion] = {}
+    found: dict[str | None, list[Place]] = {}
     for one in gold:
         if one.start is not None and one.end is not None:
-            found.setdefault(one.doc, RangeUnion()).add(one.start, one.end)
-    return found
+            found.setdefault(one.doc, []).append((one.start, one.end))
+    return {doc: RangeUnion(own) for doc, own in found.items()}
 
 
 class _ChunkWords:

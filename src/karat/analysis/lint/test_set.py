@@ -69,11 +69,6 @@ class GoldRow(NamedTuple):
         """The fields that identify it within its query."""
         return (self.id,) if self.id is not None else (self.doc, self.start, self.end, self.text)
 
-    def overlaps(self, doc: str | None, start: int, end: int) -> bool:
-        """True if it has a range that shares a character with this one."""
-        known = self.doc == doc and self.start is not None and self.end is not None
-        return known and start < (self.end or 0) and (self.start or 0) < end
-
     @property
     def name(self) -> str:
         """Its id or text, for messages."""

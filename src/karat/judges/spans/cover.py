@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from karat._internal.arrays import Ints
+from karat._internal.arrays import Ints, starts
 from karat._internal.display import percent
 from karat.judges.tokens import Tokenizer, TokenOffsets
 
@@ -94,8 +94,12 @@ class RangeUnion:
     def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
         self._starts: list[int] = []
         self._ends: list[int] = []
-        for start, end in ranges:
-            self.add(start, end)
+        for start, end in sorted(ranges):
+            if self._ends and start <= self._ends[-1]:
+                self._ends[-1] = max(end, self._ends[-1])
+            elif start < end:
+                self._starts.append(start)
+                self._ends.append(end)
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         return zip(self._starts, self._ends, strict=True)
@@ -131,7 +135,7 @@ class GoldAmount:
         self._ranges: dict[str, list[tuple[int, int]]] = {}
         for interval in gold:
             self._ranges.setdefault(interval.doc, []).append((interval.start, interval.end))
-        self._ends: dict[str, list[Ints]] = {}
+        self._ends: dict[str, list[_Offsets]] = {}
 
     @property
     def docs(self) -> list[str]:
@@ -144,16 +148,23 @@ class GoldAmount:
         if doc not in self._ranges:
             return np.zeros(len(at), np.int64)
         if doc not in self._ends:
-            self._ends[doc] = list(np.sort(np.array(self._ranges[doc], np.int64), axis=0).T)
-        starts, ends = self._ends[doc]
-        before = _passed(at, starts) - _passed(at, ends)
+            self._ends[doc] = list(map(_Offsets, np.array(self._ranges[doc], np.int64).T))
+        first, last = self._ends[doc]
+        before = first.passed(at) - last.passed(at)
         return before[:, 1] - before[:, 0]
 
 
-def _passed(at: Ints, sorted_offsets: Ints) -> Ints:
-    """For each place: the sum of its distances from all offsets before it."""
-    count = np.searchsorted(sorted_offsets, at)
-    return at * count - np.concatenate(([0], np.cumsum(sorted_offsets)))[count]
+class _Offsets:
+    """Offsets in a document: the starts or the ends of gold."""
+
+    def __init__(self, offsets: Ints) -> None:
+        self._sorted = np.sort(offsets)
+        self._sums = starts(self._sorted)
+
+    def passed(self, at: Ints) -> Ints:
+        """For each place: the sum of its distances from all offsets before it."""
+        count = np.searchsorted(self._sorted, at)
+        return at * count - self._sums[count]
 
 
 def cover(gold: Sequence[GoldInterval], overlaps: Iterable[Overlap], measure: Measure, coverage: float) -> Coverage:
@@ -219,18 +230,13 @@ class _GoldLengths:
         single = [unit[0] for unit in places if len(unit) == 1]
         self._any = _unions(interval for unit in places for interval in unit)
         self._single = _unions(single)
-        alternatives = [_Alternatives(unit, measure) for unit in places if len(unit) > 1]
-        self._alternatives: dict[str, list[_Alternatives]] = {}
-        for unit in alternatives:
-            for doc in unit.by_doc:
-                self._alternatives.setdefault(doc, []).append(unit)
-        self.size = sum(unit.size for unit in alternatives)
+        self._alternatives = _Alternatives([unit for unit in places if len(unit) > 1], measure)
         end = max((interval.end for interval in single), default=0)
-        self.size += sum(self._length(self._single, doc, 0, end) for doc in self._single)
+        self.size = self._alternatives.size + sum(self._length(self._single, doc, 0, end) for doc in self._single)
 
     def add(self, doc: str, new: Sequence[tuple[int, int]]) -> tuple[float, float]:
         """The gold that new ranges of a document cover, and the length of the gold in them."""
-        covered = sum(unit.add(doc, new) for unit in self._alternatives.get(doc, ()))
+        covered = self._alternatives.add(doc, new)
         gold = 0.0
         for start, end in new:
             covered += self._length(self._single, doc, start, end)
@@ -242,34 +248,38 @@ class _GoldLengths:
 
 
 class _Alternatives:
-    """Several places of one unit: the one that is covered best counts."""
+    """Units with several places: of each, the place that is covered best counts."""
 
-    def __init__(self, places: Sequence[GoldInterval], measure: Measure) -> None:
-        self._places = places
+    def __init__(self, units: Sequence[Sequence[GoldInterval]], measure: Measure) -> None:
         self._measure = measure
-        self.by_doc = _by_document(places)
-        self._sizes = [measure(place.doc, place.start, place.end) for place in places]
-        self._covered = [0.0] * len(places)
-        self._best = 0.0
-        self.size = self._sizes[0]
+        self._places = [place for unit in units for place in unit]
+        self._unit = [number for number, unit in enumerate(units) for _ in unit]
+        self._by_doc = _by_document(self._places)
+        self._lengths = [measure(place.doc, place.start, place.end) for place in self._places]
+        self._covered = [0.0] * len(self._places)
+        self._sizes = [measure(unit[0].doc, unit[0].start, unit[0].end) for unit in units]
+        self._best = [0.0] * len(units)
+        self.size = sum(self._sizes)
 
     def add(self, doc: str, new: Sequence[tuple[int, int]]) -> float:
         """The length by which new ranges of a document increase the coverage."""
-        before = self._best
-        for start, end in new:
-            for number in self.by_doc[doc].overlapping(start, end):
-                place, size = self._places[number], self._sizes[number]
+        gain = 0.0
+        for start, end in new if doc in self._by_doc else ():
+            for number in self._by_doc[doc].overlapping(start, end):
+                place, unit, length = self._places[number], self._unit[number], self._lengths[number]
                 low, high = max(start, place.start), min(end, place.end)
                 self._covered[number] += self._measure(doc, low, high) if low < high else 0.0
-                self._best = max(self._best, self._covered[number] / size * self.size if size else 0.0)
-        return self._best - before
+                best = self._covered[number] / length * self._sizes[unit] if length else 0.0
+                gain += max(best - self._best[unit], 0.0)
+                self._best[unit] = max(best, self._best[unit])
+        return gain
 
 
 def _unions(gold: Iterable[GoldInterval]) -> dict[str, RangeUnion]:
-    unions: dict[str, RangeUnion] = {}
+    ranges: dict[str, list[tuple[int, int]]] = {}
     for interval in gold:
-        unions.setdefault(interval.doc, RangeUnion()).add(interval.start, interval.end)
-    return unions
+        ranges.setdefault(interval.doc, []).append((interval.start, interval.end))
+    return {doc: RangeUnion(own) for doc, own in ranges.items()}
 
 
 def _match(
