@@ -47,6 +47,8 @@ _ENDINGS = (
 )  # fmt: skip
 _STEM = 4
 """The minimum length of a stem."""
+_FEW = 100
+"""Statements among which a common word is nearly always found."""
 
 
 class _Statement(NamedTuple):
@@ -88,7 +90,7 @@ class _Index:
         self.contexts = np.flatnonzero(size)
         """The numbers of the contexts that have statements."""
         start = starts(size[self.contexts])
-        self.first, self._place = start[:-1], group_number(start)
+        self._first, self._place = start[:-1], group_number(start)
         self._known: dict[str, Ints] = {}
         self._rows: dict[str, list[int]] = {}
         for i, one in enumerate(self.statements):
@@ -116,6 +118,22 @@ class _Index:
         for rows in others:
             first = first[_among(first, rows)]
         return first
+
+    def one_per_context(self, best: _Best) -> Ints:
+        """A statement of each context: the best one, or the first where none is."""
+        rows = self._first.copy()
+        rows[best.place] = best.row
+        return rows
+
+    def first_place(self, word: str, chosen: Ints) -> int | None:
+        """The first context whose chosen statement has a word; contexts are given by their place."""
+        rows = self.rows(word)
+        for some in (rows[:_FEW], rows[_FEW:]):
+            place = self._place[some]
+            found = (chosen[place] == some).nonzero()[0]
+            if len(found):
+                return int(place[found[0]])
+        return None
 
     def rows(self, word: str) -> Ints:
         """The statements that have a word."""
@@ -157,9 +175,7 @@ class Words:
         if best.share.max(initial=0.0) >= self._threshold:
             alone = index.contexts[best.place[best.share >= self._threshold]]
             return Support(frozenset(alone.tolist()), why=f"words: {percent(best.share.max())}")
-        rows = index.first.copy()
-        rows[best.place] = best.row
-        return self._together(index, wanted, weights, rows)
+        return self._together(index, wanted, weights, index.one_per_context(best))
 
     @cached_property
     def _sentences(self) -> dict[str, list[int]]:
@@ -172,13 +188,11 @@ class Words:
 
     def _together(self, index: _Index, wanted: _Statement, weights: Mapping[str, float], rows: Ints) -> Support:
         """The best statements in order that complete each other, each adding at least one content word."""
-        place = np.full(len(index.statements), len(rows))
-        place[rows] = np.arange(len(rows))
         content = sorted((word for word in weights if word not in _STOP_WORDS), key=wanted.names.__contains__)
         first: list[tuple[int, str]] = []
         for word in reversed(content):  # names and numbers first: none may be missing
-            at = int(place[index.rows(word)].min(initial=len(rows)))
-            if at < len(rows):
+            at = index.first_place(word, rows)
+            if at is not None:
                 first.append((at, word))
             elif word in wanted.names:
                 return NONE
