@@ -253,7 +253,8 @@ class RequestBatch:
                 if outcome.unreached and not self._reached:
                     self._stop(calls)
                 return Failure(calls)
-            if outcome.wait is None and not outcome.at_once:  # else all calls are paused for that long
+            # If the endpoint asked for a wait, all calls are paused; an invalid answer is no sign of overload.
+            if outcome.wait is None and not (outcome.at_once or outcome.invalid):
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._halted.wait(), backoff_seconds(self._settings.backoff, key, call))
 
