@@ -277,7 +277,7 @@ def say(message: str, *, error: bool = False) -> None:
 
 def emit(result: Result, form: str, **options: Any) -> None:
     """Print a result in one of the formats of `--format`; a closed pipe does not change the exit code."""
-    from karat._internal.output import to_json
+    from karat._internal.writers import to_json
     from karat.report import render
 
     with color(on=has_color() and form == "table"):

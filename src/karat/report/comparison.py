@@ -21,8 +21,7 @@ from karat._internal.display import (
     style,
     text_table,
 )
-from karat._internal.output import plain
-from karat._internal.writers import html_table, to_csv
+from karat._internal.writers import html_table, plain, to_csv
 from karat.analysis.changes import Move, QueryChange
 from karat.analysis.compare import LETTERS, Comparison, Row
 from karat.report.forms import Latex, Markdown, code, escape, latex_table, table

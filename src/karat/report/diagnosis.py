@@ -21,9 +21,8 @@ from karat._internal.display import (
     text_table,
     valid_utf8,
 )
-from karat._internal.output import plain
 from karat._internal.overlap import passages
-from karat._internal.writers import html_table, to_csv
+from karat._internal.writers import html_table, plain, to_csv
 from karat.analysis.diagnose import Diagnosis
 from karat.analysis.diagnose.miss import Miss, default_cutoff
 from karat.report.advice import sentences

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from karat._internal.display import bold, heading, number, paragraph, plural, sanitize, text_table
-from karat._internal.output import plain
-from karat._internal.writers import html_table, html_text
+from karat._internal.writers import html_table, html_text, plain
 from karat.analysis.rosetta import Dialect, Rosetta
 from karat.report import forms
 
