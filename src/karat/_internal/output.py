@@ -120,7 +120,7 @@ def _write_errors(path: Target) -> Iterator[None]:
 
 
 def _reads(given: str, path: Target) -> str:
-    """How reading the input would read this path: it is the file, in the folder, or matches the pattern; or ""."""
+    """The reason why reading the input would read this path: the file, its folder or a pattern; "" if there is none."""
     if given == "-":
         with suppress(OSError):
             return "it is the input, too" if _of(os.fstat(0)) == _identity(path) else ""
