@@ -46,7 +46,7 @@ def has_color() -> bool:
 
 
 def wants_color(stream: TextIO | None, choice: str = "auto") -> bool:
-    """Whether a stream gets colours: by choice, by NO_COLOR, by FORCE_COLOR, or because it is a terminal."""
+    """True if a stream gets colours: by choice, by NO_COLOR, by FORCE_COLOR, or because it is a terminal."""
     if choice != "auto":
         return choice == "always"
     if os.environ.get("NO_COLOR"):
@@ -97,7 +97,7 @@ def cut_name(name: str, width: int | None = None) -> str:
 
 
 def cut_label(label: str, width: int) -> str:
-    """What gold is called: a text, which has spaces, is cut at the end, an id in the middle."""
+    """The label of gold, cut: a text, which has spaces, at the end, an id in the middle."""
     return sanitize(label, width) if " " in label else cut_name(label, width)
 
 
@@ -236,7 +236,7 @@ def paragraph(
 
 
 def heading(text: str) -> str:
-    """What a screen is about, in bold, at its top or above a section."""
+    """A heading, in bold, at the top of a screen or above a section."""
     return paragraph(bold(text), "", "")
 
 

@@ -125,7 +125,7 @@ def _write_errors(path: Target, others: Container[Exception] = ()) -> Iterator[N
 
 
 def _reads(given: str, path: Target) -> str:
-    """How reading the input would read this path: it is the file, in the folder, or matches the pattern; or ""."""
+    """The reason why reading the input would read this path: the file, its folder or a pattern; "" if there is none."""
     if given == "-":
         with suppress(OSError):
             status = os.fstat(0)

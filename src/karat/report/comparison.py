@@ -262,7 +262,7 @@ def _metrics(comparison: Comparison) -> list[str]:
 
 
 def _footnotes(comparison: Comparison) -> list[str]:
-    """How the runs were tested, what the table cannot show, and the remarks."""
+    """The test of the runs, the facts that the table cannot show, and the remarks."""
     rows, notes = comparison.rows, []
     if len(comparison.names) > 2:
         test = f"{comparison.test} test, p < 0.05, Holm correction over the {len(rows[0].pairs)} pairs of a metric"

@@ -161,7 +161,7 @@ def _heading(found: Diagnosis) -> str:
 
 
 def nothing_missed(found: Diagnosis) -> str:
-    """Why there are no misses."""
+    """The reason why there are no misses."""
     if not found.run.judged:
         return f"0 of {plural(len(found.run), 'query was', 'queries were')} judged"
     whose = "" if found.run.judged == len(found.run) else " of the judged queries"
