@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import unicodedata
 from pathlib import Path
 
 import polars as pl
@@ -17,9 +18,9 @@ import pytest
 import karat
 from fuzz.frame import command
 from karat._internal.display import sanitize
-from karat._internal.output import to_json
-from karat._internal.writers import harmless, html_table, put, to_csv
+from karat._internal.writers import harmless, html_table, html_text, put, to_csv, to_json
 from karat.report.forms import code, escape
+from karat.report.github import workflow_command
 
 CONTROLS = [*map(chr, range(0x20)), "\x7f", *map(chr, range(0x80, 0xA0))]
 BIDI = [*"\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"]
@@ -100,6 +101,38 @@ def test_csv_has_neither_hidden_characters_nor_formulas():
     ]  # fmt: skip
     assert json.loads(f'"{rows[-1][0]}"') == HIDDEN
     assert {row[1] for row in rows} == {"-0.5"}
+
+
+FORMS = {
+    "terminal": (harmless, "\n"),
+    "one line": (sanitize, ""),
+    "error": (lambda text: str(karat.KaratError(text)), ""),
+    "JSON": (lambda text: to_json([text]), "\n"),
+    "CSV": (lambda text: to_csv(pl.DataFrame({"a": [text]}).select(pl.col("a").name.map(lambda _: text))), "\n"),
+    "Markdown": (escape, ""),
+    "HTML": (html_text, "\t\n\u200c\u200d"),
+    "workflow command": (lambda text: workflow_command("error", text, file=text), ""),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_no_form_has_an_invisible_character(form):
+    """Decided by the category of a character in Unicode; the joiners of Persian and of emoji stay in HTML."""
+    write, kept = FORMS[form]
+    codes = [*range(0xD800), *range(0xE000, 0x20000), *range(0xE0000, 0xE1000), 0x10FFFF]
+    every = [*map(chr, codes), *([] if form == "CSV" else ["\ud800", "\udfff"])]  # Polars has no surrogates
+    for begin in range(0, len(every), 1000):
+        found = {char for char in write("".join(every[begin : begin + 1000])) if is_invisible(char)}
+        assert found <= set(kept)
+
+
+def is_invisible(char):
+    return unicodedata.category(char)[0] == "C" or unicodedata.category(char) in {"Zl", "Zp"}
+
+
+def test_html_keeps_words_and_emoji_readable():
+    text = "می\u200cخواهم 👩\u200d👩\u200d👧 a\u00a0b\n\tc"
+    assert html_text(text) == text
 
 
 def test_html_of_notebooks_shows_symbols():

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 import karat
-from karat._internal.output import atomic_path, plain, to_json, write_text
+from karat._internal.output import atomic_path, write_text
+from karat._internal.writers import plain, to_json
 from karat.cli import cache
 from karat.cli.demo import screen
 from karat.compat import ragas

@@ -212,7 +212,7 @@ def test_a_full_disk_loses_no_answers(folder, monkeypatch):
 
 def test_a_partial_run_replaces_no_run(folder, monkeypatch, capsys):
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    rows = [{"id": f"q{n}", "query": f"{n}?", "retrieved": [f"{n} b"], "answer": f"{n} b."} for n in range(6)]
+    rows = [{"id": f"q{n}", "query": f"{n}?", "retrieved": [f"{n} b"], "answer": f"{n} b."} for n in range(8)]
     Path("claims.jsonl").write_text("\n".join(map(json.dumps, rows)))
     old = Path("run.parquet").read_bytes()
     with Server(script) as server:
@@ -221,11 +221,16 @@ def test_a_partial_run_replaces_no_run(folder, monkeypatch, capsys):
         said = refused(capsys, *few, "run.parquet", code=3)
         assert "run.parquet is kept: the new run is partial, and is saved to run.partial.parquet" in said
         assert Path("run.parquet").read_bytes() == old
-        assert karat.load("run.partial.parquet").judged < 6
+        assert karat.load("run.partial.parquet").judged < 8
+        Path("run.partial.parquet").unlink()
+        Path("run.partial.parquet").mkdir()
+        said = refused(capsys, *few, "run.parquet", code=2)  # the partial run cannot be saved
+        assert "cannot write run.partial.parquet" in said
+        assert "is saved to" not in said
         refused(capsys, *few, "first.parquet", code=3)  # there is nothing to keep
-        assert karat.load("first.parquet").judged < 6
+        assert karat.load("first.parquet").judged < 8
         assert main([*command, "-o", "first.parquet"]) == 0
-        assert karat.load("first.parquet").judged == 6
+        assert karat.load("first.parquet").judged == 8
 
 
 FAILURES = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from graphlib import TopologicalSorter
@@ -145,6 +146,15 @@ def test_functions_are_short(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             first = node.body[1] if ast.get_docstring(node) and len(node.body) > 1 else node.body[0]
             assert node.end_lineno - first.lineno < 45, f"{node.name} has more than 45 lines of code"
+
+
+@SOURCES
+def test_a_docstring_names_the_thing(path):
+    """Also those of constants and fields: a noun, "True if …" or a verb, not a question about the thing."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            first = node.value.value.strip().partition("\n")[0]
+            assert not re.match(r"(What|How|Whether|Which|Why)\b", first), f"line {node.lineno}: {first}"
 
 
 @SOURCES

@@ -18,7 +18,7 @@ import pytest
 import karat
 from karat._internal.display import span
 from karat.conventions import CONVENTIONS
-from karat.run.footer import read_choices, write_choices
+from karat.run.metadata import read_choices, write_choices
 from karat.samples.notes import Note
 from support.data import random_results_and_gold
 

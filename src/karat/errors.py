@@ -11,11 +11,33 @@ KaratError
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Callable, Iterable
 
 _SHOWN = 120
 _LONGEST = 2000
 """Characters of a sentence: names from the data or the command line may be longer."""
+
+
+class Signs(dict[int, str]):
+    """A table for `str.translate`, with another text for each invisible character; which these are is decided here.
+
+    They are control characters, direction marks and other formats, line and paragraph separators, surrogates, private
+    and unassigned characters. Spaces of any width are not.
+    """
+
+    def __init__(self, sign: Callable[[str], str]) -> None:
+        self._sign = sign
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        is_hidden = not char.isprintable() and unicodedata.category(char) != "Zs"
+        self[code] = text = self._sign(char) if is_hidden else char
+        return text
+
+
+SIGNS = Signs(lambda char: " " if char in "\t\n\r" else "\ufffd")
+"""The signs on one line of a terminal."""
 
 
 class KaratError(Exception):
@@ -75,7 +97,7 @@ def shorten(value: object) -> str:
 def _one_line(text: str) -> str:
     """The text without what a terminal or a CI server acts on: it may contain, or begin with, names from the data."""
     if not text.isprintable():
-        text = "".join(char if char.isprintable() else " " if char.isspace() else "\ufffd" for char in text)
+        text = text.translate(SIGNS)
     text = text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
     return text.replace("::", ": :", 1) if text.lstrip().startswith("::") else text
 

@@ -40,7 +40,7 @@ from karat.samples.rankings.score_order import precision_of
 
 @dataclass(frozen=True)
 class Plan:
-    """What to measure, how to judge, and under which convention."""
+    """The metrics, the judge and the convention of an evaluation."""
 
     metrics: tuple[Metric, ...]
     judge: Judge
@@ -49,11 +49,11 @@ class Plan:
     tokens: Counter | None = None
     """Counts the tokens of a text; None if no metric has a token budget."""
     judge_reason: str = ""
-    """Why the judge was chosen, if karat chose it."""
+    """The reason for the judge, if karat chose it."""
     stored: int | None = None
     """The ranks whose items each part stores at once; None if the caller stores the items later."""
     limits: StorageLimits = LIMITS
-    """How much of the items a run stores."""
+    """The part of the items that a run stores."""
 
     @classmethod
     def of(
@@ -144,7 +144,7 @@ class Plan:
         return StoredItems.of(seen, hits, self.convention, self.judge, ranks, self.limits)
 
     def provenance(self, reading: Reading, hits: Hits) -> Provenance:
-        """How a run by this plan was made."""
+        """The provenance of a run by this plan."""
         c = self.convention
         all_columns = (
             ((name, m.name, k) for m in self.metrics for name, k in m.columns) if c.metrics or c.cutoffs else ()
@@ -258,7 +258,7 @@ def _parse_metrics(metrics: Any, samples: Any) -> tuple[Metric, ...]:
 
 
 def _is_file(text: str) -> bool:
-    """Whether the text is the path of a file; a text that cannot be a path is not."""
+    """True if the text is the path of a file; a text that cannot be a path is not."""
     try:
         return Path(text).is_file()
     except OSError:  # such as a name that is too long

@@ -8,11 +8,13 @@ import json
 import os
 import re
 from contextlib import contextmanager
+from html import unescape
 from html.parser import HTMLParser
 from importlib import import_module
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
+from unicodedata import category
 from xml.etree import ElementTree as ET
 
 from fuzz.frame import Fault, Result, command, fuzzer
@@ -20,14 +22,15 @@ from fuzz.frame import Fault, Result, command, fuzzer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-CONTROLS = {*map(chr, range(0x20)), *map(chr, range(0x7F, 0xA0))} - {"\n"}
-BIDI = {*"\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"}
-SEPARATORS = {"\u2028", "\u2029"}
-RAW = CONTROLS | BIDI | SEPARATORS
+INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+SHOWN = "\n\t\u200c\u200d"
+"""Characters that HTML shows well: the joiners are inside emoji and words of Persian."""
 FORMULA = re.compile(r"\s*[=+\-@＝＋－＠\t\r]")
 PIECES = [
-    *map(chr, range(0x20)), "\x7f", *"\x80\x85\x8d\x90\x9b\x9c\x9f", *sorted(BIDI | SEPARATORS), "\ufeff", "\ufff9",
+    *map(chr, range(0x20)), "\x7f", *"\x80\x85\x8d\x90\x9b\x9c\x9f", *BIDI, "\u2028", "\u2029", "\ufeff", "\ufff9",
     "\ud800", "\udc80", "\udfff", "\U000e0001", "\ufdd0", "\u200b", "\u00ad", "\ue000",
+    "\U0010fffd", "\u0378", "\u06dd", "\u200c", "\u200d",
     "::error::x", "::error file=a::b", "\n::warning::", "\r::debug::", "::stop-commands::t", " ::add-mask::s", "::",
     "##[error]", "##[group]g", "##vso[task.setvariable]v", "##teamcity[x]", "###[",
     "=cmd|' /C calc'!A0", "=1+1", "+1", "-1", "-x", "@SUM(A1)", "＝1", "＠x", "\t=1", "\r=1", '"=1', ";=1", ",=1",
@@ -36,7 +39,7 @@ PIECES = [
     "<!--", "</script><script>", "]]>", "&lt;", "&#x3c;", "|", "\\|", "\\", "`", "```", "# h", "\n# h", "---", "* x",
     "1. x", "<details>", "@admin", "#12", "http://a.b", "javascript:alert(1)", '"', "'", "${7*7}", "{{x}}",
     "%0A::error::",
-    "%s", "word", "a b", "日本", "é", "👩‍👩‍👧", "x" * 300, "0", "1e9", "-0.5", " ", "\n", "",
+    "%s", "word", "a b", "日本", "é", "👩‍👩‍👧", "می\u200cخواهم", "x" * 300, "0", "1e9", "-0.5", " ", "\n", "",
 ]  # fmt: skip
 MARKDOWN = {
     "p",
@@ -70,6 +73,12 @@ class Tags(HTMLParser):
         """Note a tag."""
         self.tags.add(tag)
         self.attributes |= {name for name, _ in attrs}
+
+
+def refuse_raw(text: str, place: object, kept: str = "\n") -> None:
+    """No character is invisible, by its category in Unicode, except those that are kept."""
+    if found := sorted(f"U+{ord(char):04X}" for char in set(text) - set(kept) if category(char) in INVISIBLE):
+        raise Fault(f"raw {found} in {place}: {text!r:.600}")
 
 
 def hostile(random: Random) -> str:
@@ -127,8 +136,7 @@ def printed(*arguments: object, own_commands: bool = False) -> Result:
     done = command(*arguments)
     for text in (done.out, done.err):
         plain = re.sub(r"\x1b\[(0|1|3[123])m", "", text) if "--color" in arguments else text
-        if found := set(plain) & RAW:
-            raise Fault(f"{arguments}: raw {sorted(map(hex, map(ord, found)))} in {plain!r:.600}")
+        refuse_raw(plain, arguments)
         for line in plain.split("\n"):
             own = own_commands and text is done.err and re.match(r"::(error|warning) (file|title)=", line)
             if not own and (line.lstrip().startswith("::") or re.search(r"##\w*\[", line)):
@@ -153,8 +161,7 @@ def check(form: str, text: str, columns: int | None = None) -> None:
 
 def check_markdown(text: str) -> None:
     """The tags that GitHub renders are karat's own."""
-    if found := set(text) & RAW:
-        raise Fault(f"raw {sorted(map(hex, map(ord, found)))} in Markdown")
+    refuse_raw(text, "Markdown")
     if re.search(r"(?m)^\s*::|##\w*\[", text):
         raise Fault(f"a command to a CI server in Markdown: {text!r:.600}")
     try:
@@ -167,11 +174,21 @@ def check_markdown(text: str) -> None:
         raise Fault(f"Markdown with {page.tags - MARKDOWN or page.attributes}: {text!r:.800}")
 
 
+def strings(value: Any) -> Iterator[str]:
+    """All strings of a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for one in [*value, *value.values()] if isinstance(value, dict) else value:
+            yield from strings(one)
+
+
 def check_page(text: str) -> None:
     """The report has its own two scripts, no handler, and no address of another site."""
     page = Tags(text)
-    if found := set(text) & (CONTROLS - {"\t"} | BIDI - {*"\u061c\u200e\u200f"}):
-        raise Fault(f"raw {sorted(map(hex, map(ord, found)))} in the report")
+    refuse_raw(unescape(text), "the report", SHOWN)
+    for block in re.findall(r'(?s)<script type="application/json"[^>]*>(.*?)</script>', text):
+        refuse_raw("".join(strings(json.loads(block))), "the data of the report", SHOWN)
     if page.tags & {"img", "iframe", "object", "base"} or any(name.startswith("on") for name in page.attributes):
         raise Fault(f"elements of the data in the report: {sorted(page.tags)} {sorted(page.attributes)}")
     if text.count("<script") != 2:
@@ -199,6 +216,10 @@ def hostile_text(random: Random, folder: Path) -> str:
         return shown(random, source, run, base, field, [str(row["id"]) for row in rows])
 
 
+def _texts(element: ET.Element) -> list[str]:
+    return [*element.attrib.values(), element.text or "", element.tail or ""]
+
+
 def shown(random: Random, source: str, run: str, base: str, field: str, ids: list[str]) -> str:
     """One of the other commands, on files that were written."""
     form = random.choice(["table", "json", "csv", "markdown"])
@@ -213,7 +234,7 @@ def shown(random: Random, source: str, run: str, base: str, field: str, ids: lis
             "--format", form := random.choice(["table", "json"]), own_commands=True,
         )  # fmt: skip
         check_markdown(Path("out.md").read_text("utf-8"))
-        ET.parse("out.xml")
+        refuse_raw("".join(strings([*map(_texts, ET.parse("out.xml").iter())])), "JUnit")
     elif choice == "diagnose":
         one = [ids[0]] if random.random() < 0.5 and "\0" not in ids[0] and not ids[0].startswith("-") else []
         done = printed("diagnose", run, *one, "--all", "--format", form)

@@ -21,7 +21,7 @@ import polars as pl
 
 import karat
 from fuzz.frame import Fault, command, fuzzer
-from karat._internal.output import to_json
+from karat._internal.writers import to_json
 
 JUDGES = ["auto", "ids", "exact", "text", "contains", "fuzzy", "spans", "claims(lexical)"]
 METRICS = ["recall@1,2", "rr", "ndcg@2 ap", "precision@1", "recall@5t"]

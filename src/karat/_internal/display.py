@@ -12,17 +12,18 @@ from contextvars import ContextVar
 from itertools import zip_longest
 from typing import Any, TextIO
 
-# Right-to-left and other direction marks would turn a line of the terminal around.
-_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+from karat.errors import SIGNS
+
 _STYLES = {"good": 32, "bad": 31, "unsure": 33, "heading": 1, "plain": 0}
 _INDENT = "  "
 _NARROW = 24
 """A last column is not folded to less than this; the table is split instead."""
 _COLOR = ContextVar("color", default=False)
-_STYLE = re.compile(r"\x1b\[\d+m")
+STYLE = re.compile(r"(\x1b\[(?:0|1|3[123])m)")
+"""A style: the only escape sequences that karat prints."""
 _CI_MARK = re.compile(r"#(?=#\w*\[)")
 """The begin of a command to GitHub Actions, Azure Pipelines or TeamCity, anywhere in a line of a log."""
-_CI_LINE = re.compile(r"(?m)^((?:\s|\x1b\[\d+m)*:)(?=:)")
+_CI_LINE = re.compile(rf"(?m)^((?:\s|{STYLE.pattern})*:)(?=:)")
 """A line of a log that GitHub Actions would run as a workflow command, such as `::error::`."""
 _RESET = "\x1b[0m"
 _WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|[^\s"'])+""")
@@ -45,7 +46,7 @@ def has_color() -> bool:
 
 
 def wants_color(stream: TextIO | None, choice: str = "auto") -> bool:
-    """Whether a stream gets colours: by choice, by NO_COLOR, by FORCE_COLOR, or because it is a terminal."""
+    """True if a stream gets colours: by choice, by NO_COLOR, by FORCE_COLOR, or because it is a terminal."""
     if choice != "auto":
         return choice == "always"
     if os.environ.get("NO_COLOR"):
@@ -71,13 +72,8 @@ _JOINED = 1000
 
 def sanitize(text: str, width: int | None = None) -> str:
     """The text on one line without control characters, cut to a number of terminal columns."""
-    line = no_ci_marks(" ".join("".join(map(replacement, text)).split()))
+    line = no_ci_marks(" ".join(text.translate(SIGNS).split()))
     return line if width is None or columns(line) <= width else line[: _fitting(line, 0, width - 1)].rstrip() + "…"
-
-
-def replacement(char: str) -> str:
-    """What is shown for a character: itself, a space for white space, or \ufffd if a terminal would act on it."""
-    return " " if char in "\t\n\r" else "\ufffd" if unicodedata.category(char) in _HIDDEN else char
 
 
 def no_ci_marks(text: str, sign: str = "# ") -> str:
@@ -101,7 +97,7 @@ def cut_name(name: str, width: int | None = None) -> str:
 
 
 def cut_label(label: str, width: int) -> str:
-    """What gold is called: a text, which has spaces, is cut at the end, an id in the middle."""
+    """The label of gold, cut: a text, which has spaces, at the end, an id in the middle."""
     return sanitize(label, width) if " " in label else cut_name(label, width)
 
 
@@ -189,7 +185,7 @@ def cell_width(most: int, share: int = 4) -> int:
 def columns(text: str) -> int:
     """The number of terminal columns that a text takes; colours take none."""
     if "\x1b" in text:
-        text = _STYLE.sub("", text)
+        text = STYLE.sub("", text)
     return len(text) if text.isascii() else sum(map(_cells, text))
 
 
@@ -221,7 +217,7 @@ def wrap(text: str, room: int) -> list[str]:
     """The text in lines of at most `room` columns; a text in one colour gives lines in this colour."""
     if columns(text) <= room:
         return [text]
-    if (found := _STYLE.match(text)) and text.endswith(_RESET):
+    if (found := STYLE.match(text)) and text.endswith(_RESET):
         return [f"{found[0]}{line}{_RESET}" for line in wrap(text[found.end() : -len(_RESET)], room)]
     lines, start = [], 0
     while start < len(text):
@@ -240,7 +236,7 @@ def paragraph(
 
 
 def heading(text: str) -> str:
-    """What a screen is about, in bold, at its top or above a section."""
+    """A heading, in bold, at the top of a screen or above a section."""
     return paragraph(bold(text), "", "")
 
 

@@ -29,7 +29,7 @@ def _is_number(value: object) -> bool:
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """Which model is called, how, and within which budget.
+    """The model that is called, its settings and its budget.
 
     Only `model`, `base_url`, `repeats` and `per_call` may change a judgement; the rest decides cost and speed.
     """

@@ -1,4 +1,4 @@
-"""Files and JSON that are written: outputs are checked before work starts, files atomic, JSON holds any value."""
+"""Files that are written: outputs are checked before work starts, files are atomic, signals leave no rest."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ import os
 import signal
 import stat
 import sys
-import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import fields, is_dataclass
 from glob import glob, has_magic
 from pathlib import Path
 from shlex import quote
@@ -18,7 +16,6 @@ from threading import current_thread, main_thread
 from traceback import clear_frames
 from typing import Any, BinaryIO, NoReturn, TextIO
 
-from karat._internal.display import no_ci_marks, valid_utf8
 from karat.errors import BadArgument, KaratError
 
 Target = str | os.PathLike[str]
@@ -27,8 +24,6 @@ _SIGNALS: dict[int, Any] = {signal.SIGINT: signal.default_int_handler}
 _SIGNALS |= {getattr(signal, name): signal.SIG_DFL for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)}
 _NAME = 50
 """Characters of a target's name in the name of its temporary file; file systems take 255 bytes."""
-
-_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 class Terminated(BaseException):
@@ -114,21 +109,27 @@ def _check_writable(path: Target) -> None:
 
 
 @contextmanager
-def _write_errors(path: Target) -> Iterator[None]:
-    """Raise what the system refuses as an error that names the path."""
+def _write_errors(path: Target, others: Container[Exception] = ()) -> Iterator[None]:
+    """Raise what the system refuses as an error that names the path, except `others`.
+
+    A closed pipe at standard output is no problem of a file.
+    """
     try:
         yield
     except KaratError:
         raise
     except (OSError, ValueError) as error:
+        if error in others or (isinstance(error, BrokenPipeError) and _stream(path)):
+            raise
         raise BadArgument(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _reads(given: str, path: Target) -> str:
-    """How reading the input would read this path: it is the file, in the folder, or matches the pattern; or ""."""
+    """The reason why reading the input would read this path: the file, its folder or a pattern; "" if there is none."""
     if given == "-":
         with suppress(OSError):
-            return "it is the input, too" if _of(os.fstat(0)) == _identity(path) else ""
+            status = os.fstat(0)
+            return "it is the input, too" if stat.S_ISREG(status.st_mode) and _of(status) == _identity(path) else ""
     if _identity(given) == _identity(path) and not is_special(path):
         return "it is an input, too"
     if os.path.isdir(given) and _real(path).is_relative_to(_real(given)):  # noqa: PTH112  # raises nothing
@@ -255,74 +256,38 @@ def _sync(folder: Path) -> None:
 
 
 @contextmanager
-def text_file(path: Target) -> Iterator[TextIO]:
-    """A text file to be written in the block, atomically; standard output and error are continued."""
-    with _write_errors(path):
-        stream = _stream(path)
-        if stream is None:
-            with atomic_path(path) as place, place.open("w", encoding="utf-8") as file:
-                yield file
-        else:
-            stream.flush()
-            with os.fdopen(os.dup(stream.fileno()), "w", encoding="utf-8") as file:
-                yield file
+def text_file(path: Target) -> Iterator[Callable[[str], None]]:
+    """A function that writes to a text file, atomically; standard output and error are continued.
+
+    Errors of the file name it; other errors of the block are raised as they are.
+    """
+    others: list[Exception] = []
+    with _write_errors(path, others), _open_text(path) as file:
+
+        def write(text: str) -> None:
+            with _write_errors(path):
+                file.write(text)
+
+        try:
+            yield write
+        except Exception as error:
+            others.append(error)
+            raise
+
+
+@contextmanager
+def _open_text(path: Target) -> Iterator[TextIO]:
+    stream = _stream(path)
+    if stream is None:
+        with atomic_path(path) as place, place.open("w", encoding="utf-8") as file:
+            yield file
+    else:
+        stream.flush()
+        with os.fdopen(os.dup(stream.fileno()), "w", encoding="utf-8") as file:
+            yield file
 
 
 def write_text(path: Target, text: str) -> None:
     """Write a text file atomically."""
-    with text_file(path) as file:
-        file.write(text)
-
-
-def plain(value: Any) -> Any:
-    """The value as dicts, lists, strings and numbers: records become dicts, arrays and tuples become lists."""
-    if isinstance(value, str | bool | int | None):
-        return value
-    if isinstance(value, float):
-        return 0.0 if value == 0 else value  # never -0.0
-    if hasattr(value, "_asdict"):
-        value = value._asdict()
-    elif is_dataclass(value):
-        value = {field.name: getattr(value, field.name) for field in fields(value)}
-    if isinstance(value, Mapping):
-        return {name: plain(one) for name, one in value.items()}
-    if hasattr(value, "tolist"):  # arrays and numbers of NumPy
-        return plain(value.tolist())
-    return [plain(one) for one in value]
-
-
-def to_json(value: Any) -> str:
-    """Indented JSON. NaN and infinity become null; lone surrogates and invisible characters are escaped."""
-    import msgspec
-
-    return escape_json(msgspec.json.format(msgspec.json.encode(_encodable(plain(value))), indent=2).decode())
-
-
-def escape_json(text: str) -> str:
-    """A JSON text in which invisible characters, and commands to CI servers, are escapes."""
-    lines = text.split("\n")  # between values: within strings JSON has no line breaks
-    lines = [line if line.isprintable() else '"'.join(map(escape_hidden, line.split('"'))) for line in lines]
-    return no_ci_marks("\n".join(lines), r"\u0023")
-
-
-def escape_hidden(text: str) -> str:
-    """The text with the escapes of JSON for the characters that cannot be seen."""
-    return text if text.isprintable() else "".join(map(_escape, text))
-
-
-def _escape(char: str) -> str:
-    if char.isprintable() or unicodedata.category(char) == "Zs":
-        return char
-    code = ord(char)
-    if code < 0x10000:
-        return _SHORT.get(char) or f"\\u{code:04x}"
-    high, low = divmod(code - 0x10000, 0x400)
-    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
-
-
-def _encodable(value: Any) -> Any:
-    if isinstance(value, str):
-        return valid_utf8([value])[0]
-    if isinstance(value, dict):
-        return {_encodable(name): _encodable(one) for name, one in value.items()}
-    return [_encodable(one) for one in value] if isinstance(value, list) else value
+    with text_file(path) as write:
+        write(text)

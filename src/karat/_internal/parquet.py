@@ -19,7 +19,7 @@ MAGIC = b"PAR1"
 _TAIL = 8
 """The length of the footer, in four bytes, and the magic number."""
 _MARK, _DIGEST = b"karat.blake2b", 16
-"""What stands before a checksum, and the length of the checksum."""
+"""The bytes before a checksum, and the length of the checksum."""
 _LARGEST_FOOTER = 2**22
 """Larger footers, of files with thousands of row groups, would take seconds to check. No run file has one."""
 _MANY_VALUES = 10_000_000

@@ -1,4 +1,4 @@
-"""Writers of what is printed, of CSV and of HTML tables: text from the data is visible in them, and does nothing.
+"""Writers of what is printed, of JSON, CSV and HTML tables: text from the data is visible in them, and does nothing.
 
 Every command prints with `put`. No text can contain control characters or direction marks, or a command to a CI server.
 """
@@ -7,35 +7,53 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any
 
-from karat._internal.display import no_ci_commands, replacement
-from karat._internal.output import escape_hidden
+from karat._internal.display import STYLE, no_ci_commands, no_ci_marks, valid_utf8
+from karat.errors import SIGNS, Signs
 
 if TYPE_CHECKING:
     import polars as pl
 
-_STYLE = re.compile(r"(\x1b\[(?:0|1|3[123])m)")
-"""The styles of `display.style`: all escape sequences that karat prints."""
-_TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-_HIDDEN = r"[\p{C}\p{Zl}\p{Zp}]"
 _FORMULA = r"^\s*[=+\-@＝＋－＠]"
-_SYMBOLS = {
-    **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\t\n"},
-    0x7F: "\u2421",
-    **dict.fromkeys((*range(0x80, 0xA0), *range(0xD800, 0xE000), *map(ord, _TURNING)), "\ufffd"),
-}
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
+_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_JOINERS = "\u200c\u200d"
+"""Invisible characters inside words of Persian, and of other languages, and inside emoji."""
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    if code < 0x10000:
+        return _SHORT.get(char) or f"\\u{code:04x}"
+    high, low = divmod(code - 0x10000, 0x400)
+    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
+
+
+def _symbol(char: str) -> str:
+    if char in "\t\n" or char in _JOINERS:
+        return char
+    return chr(0x2400 + ord(char)) if char < " " else "\u2421" if char == "\x7f" else "\ufffd"
+
+
+_ESCAPES = Signs(_escape)
+_SYMBOLS = Signs(_symbol)
 
 
 def put(text: str = "", *, error: bool = False, end: str = "\n", commands: bool = False) -> None:
-    """Print a text to standard output or standard error; `commands` is for karat's own commands to GitHub."""
+    """Print a text to standard output or standard error; `commands` is for karat's own commands to GitHub.
+
+    A message that standard error does not take is lost: it must neither stop the work nor change the exit code.
+    """
     stream = sys.stderr if error else sys.stdout
     if stream is not None:  # it may be closed
-        stream.write(harmless(text, commands=commands) + end)
-        if error:
-            stream.flush()
+        with suppress(OSError) if error else nullcontext():
+            stream.write(harmless(text, commands=commands) + end)
+            if error:
+                stream.flush()
 
 
 def harmless(text: str, *, commands: bool = False) -> str:
@@ -45,9 +63,48 @@ def harmless(text: str, *, commands: bool = False) -> str:
 
 
 def _harmless_line(line: str) -> str:
-    parts = _STYLE.split(line)
-    parts[::2] = ["".join(map(replacement, part)) for part in parts[::2]]
+    parts = STYLE.split(line)
+    parts[::2] = [part.translate(SIGNS) for part in parts[::2]]
     return "".join(parts)
+
+
+def plain(value: Any) -> Any:
+    """The value as dicts, lists, strings and numbers: records become dicts, arrays and tuples become lists."""
+    if isinstance(value, str | bool | int | None):
+        return value
+    if isinstance(value, float):
+        return 0.0 if value == 0 else value  # never -0.0
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    elif is_dataclass(value):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: plain(one) for name, one in value.items()}
+    if hasattr(value, "tolist"):  # arrays and numbers of NumPy
+        return plain(value.tolist())
+    return [plain(one) for one in value]
+
+
+def to_json(value: Any) -> str:
+    """Indented JSON. NaN and infinity become null; lone surrogates and invisible characters are escaped."""
+    import msgspec
+
+    return escape_json(msgspec.json.format(msgspec.json.encode(_encodable(plain(value))), indent=2).decode())
+
+
+def escape_json(text: str) -> str:
+    """A JSON text in which invisible characters, and commands to CI servers, are escapes."""
+    lines = text.split("\n")  # between values: within strings JSON has no line breaks
+    lines = [line if line.isprintable() else line.translate(_ESCAPES) for line in lines]
+    return no_ci_marks("\n".join(lines), r"\u0023")
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, str):
+        return valid_utf8([value])[0]
+    if isinstance(value, dict):
+        return {_encodable(name): _encodable(one) for name, one in value.items()}
+    return [_encodable(one) for one in value] if isinstance(value, list) else value
 
 
 def to_csv(frame: pl.DataFrame) -> str:
@@ -55,7 +112,7 @@ def to_csv(frame: pl.DataFrame) -> str:
     import polars as pl
 
     for column in frame.select(pl.col(pl.String)).iter_columns():
-        if column.str.contains(f"{_HIDDEN}|{_FORMULA}").any():
+        if column.str.contains(f"[^ -~]|{_FORMULA}").any():
             cells = [text and _csv_cell(text) for text in column]
             frame = frame.with_columns(pl.Series(column.name, cells, pl.String))
     header = pl.DataFrame([[_csv_cell(name)] for name in frame.columns])  # escaped names need not differ
@@ -63,15 +120,15 @@ def to_csv(frame: pl.DataFrame) -> str:
 
 
 def _csv_cell(text: str) -> str:
-    text = escape_hidden(text)
+    text = text.translate(_ESCAPES)
     is_formula = re.match(_FORMULA, text) is not None and not _NUMBER.fullmatch(text)
     return f"'{text}" if is_formula else text
 
 
 def html_text(text: str, *, quote: bool = True) -> str:
-    """A text for HTML, with symbols for control characters.
+    """A text for HTML, with symbols for invisible characters.
 
-    Direction marks are replaced as well: an unbalanced one would reach beyond the element that isolates the text.
+    A direction mark without its counterpart would reach beyond the element that isolates the text.
     """
     from html import escape
 
@@ -79,7 +136,7 @@ def html_text(text: str, *, quote: bool = True) -> str:
 
 
 def visible(text: str) -> str:
-    """A text of several lines with symbols for control characters, as HTML shows it."""
+    """A text of several lines with symbols for invisible characters, as HTML shows it."""
     return text if text.isprintable() else text.replace("\r\n", "\n").translate(_SYMBOLS)
 
 

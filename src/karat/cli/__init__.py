@@ -276,15 +276,18 @@ def say(message: str, *, error: bool = False) -> None:
 
 
 def emit(result: Result, form: str, **options: Any) -> None:
-    """Print a result in one of the formats of `--format`."""
-    from karat._internal.output import to_json
+    """Print a result in one of the formats of `--format`; a closed pipe does not change the exit code."""
+    from karat._internal.writers import to_json
     from karat.report import render
 
     with color(on=has_color() and form == "table"):
         text = render(result, {"table": "terminal", "json": "data", "html": "page"}.get(form, form), **options)
     if form == "json":
         text = to_json(text)
-    put(text, end="" if text.endswith("\n") else "\n")
+    try:
+        put(text, end="" if text.endswith("\n") else "\n")
+    except BrokenPipeError:
+        _discard_output()
 
 
 def on_github() -> bool:

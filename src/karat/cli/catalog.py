@@ -51,10 +51,10 @@ def _metrics(options: Namespace) -> None:
     ],
 )
 def _conventions(options: Namespace) -> None:
-    from karat._internal.output import to_json
+    from karat._internal.writers import to_json
     from karat.conventions import CONVENTIONS, find_convention
     from karat.report.catalog import convention, convention_list
-    from karat.run.footer import write_choices
+    from karat.run.metadata import write_choices
 
     chosen = list(CONVENTIONS.values()) if options.name is None else [find_convention(options.name)]
     if options.format == "json":

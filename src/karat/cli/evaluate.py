@@ -193,10 +193,11 @@ def _emit_and_save(run: Run, options: Namespace, *, partial: bool = False) -> Ru
     target, problem = options.output and Path(options.output), None
     if partial and target and target.exists():
         target = target.with_name(f"{target.stem}.partial{target.suffix}")
-        say(f"{options.output} is kept: the new run is partial, and is saved to {target}", error=True)
     try:
         if target:
             run.save(target)
+            if target != Path(options.output):
+                say(f"{options.output} is kept: the new run is partial, and is saved to {target}", error=True)
     except RunFileError as error:
         problem = error
     form = getattr(options, "format", "table")

@@ -37,7 +37,7 @@ class Gold(NamedTuple):
     unit: Ints | None = None
     """For each gold item as it was given, the index of its item here; None if no items were merged into one."""
     detail: Sequence[str] | None = None
-    """What else tells gold items apart: the range of a text, and the alternatives that were merged with their grades.
+    """More that tells gold items apart: the range of a text, and the alternatives that were merged with their grades.
     Empty where label and grade say all; None if they do for every item, or if it is not known."""
 
 

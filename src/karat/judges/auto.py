@@ -90,7 +90,7 @@ def nothing_matched(samples: Samples, judge: Judge, c: Convention) -> tuple[Note
 
 
 def _different_ids(samples: Samples, field: Field, c: Convention) -> Note:
-    """How the retrieved ids differ from those of the gold, if the same change makes some of them match.
+    """The difference between the retrieved ids and those of the gold, if the same change makes some of them match.
 
     If some are equal, the convention excludes them.
     """

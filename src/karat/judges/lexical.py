@@ -52,7 +52,7 @@ _FEW = 100
 
 
 class _Statement(NamedTuple):
-    """What one sentence, or two in a row, say: words, names and numbers among them, and negation."""
+    """The content of one sentence, or of two in a row: words, names and numbers among them, and negation."""
 
     words: frozenset[str]
     names: frozenset[str] = frozenset()

@@ -20,7 +20,7 @@ from karat.samples.rankings.lists import Lists
 from karat.samples.rankings.score_order import AS_GIVEN
 
 _PAIRWISE = {"id", "doc", "text", "quote"}
-"""What judges compare whose decisions on an item do not depend on the items before it."""
+"""The `compares` of judges whose decisions on an item do not depend on the items before it."""
 _GRID = 2.0**30
 """Scores are rounded to multiples of 1 / _GRID, so that their sum is exact, in whatever parts it is computed."""
 

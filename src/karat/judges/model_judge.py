@@ -85,7 +85,7 @@ class ModelJudge(Judge):
         self._known = None
 
     def once(self, samples: Samples, rankings: list[Ranking], ask: Callable[[], T]) -> tuple[T, list[list[int]]]:
-        """What `ask` returns, and the place of each passage in the rankings.
+        """The result of `ask`, and the place of each passage in the rankings.
 
         Under some conventions two metrics rank ties differently. The model is asked once in an evaluation; for
         rankings that differ only in their order the result is the same, with other places.
@@ -115,11 +115,11 @@ class ModelJudge(Judge):
 
     @property
     def spent(self) -> Spent | None:
-        """What was used so far; None if there was no request."""
+        """Calls, tokens and dollars used so far; None if there was no request."""
         return None if self._engine is None else self._engine.spent
 
     def usage(self) -> str:
-        """What was used so far, as one line."""
+        """Calls, tokens and dollars used so far, as one line."""
         spent, warning = self.engine.spent, self.engine.warning
         cost = "" if spent.cost is None else f", {dollars(spent.cost)} ({self.engine.prices})"
         end = " · interrupted" if self.interrupted else f" · {sanitize(warning)}" if warning else ""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from karat._internal.model_settings import ModelSettings
 
 Compares = Literal["id", "doc", "text", "quote", "span", "claim"]
-"""What a judge compares: ids, documents, whole texts, texts inside texts, ranges of documents, or claims."""
+"""Kinds of things to compare: ids, documents, whole texts, texts inside texts, ranges of documents, or claims."""
 
 
 class Judge:
@@ -196,7 +196,7 @@ def _by_name(wanted: str) -> Judge:
 
 
 def _made(name: str, made: Any) -> Judge:
-    """What a registered class or function made, as a judge."""
+    """The judge that a registered class or function made."""
     if not isinstance(made, Judge) and not isinstance(made, BareJudge):
         raise BadArgument(f'judge "{name}" needs an attribute `name` and a method `__call__`', got=made)
     return find_judge(made)

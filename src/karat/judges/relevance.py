@@ -23,7 +23,7 @@ from karat.samples.notes import Note
 
 To = Literal["query", "answer"]
 Target = list[tuple[str, str]]
-"""What passages are graded against, as labelled texts; empty if there is nothing."""
+"""The labelled texts that passages are graded against; empty if there are none."""
 _PASSAGES_PER_CALL = 10
 """More passages in one call are graded less carefully."""
 
@@ -76,7 +76,7 @@ class Relevance(ModelJudge):
         return majority([_best_grades(calls, one, len(ranking.passages)) for one in rounds])
 
     def _targets(self, samples: Samples) -> list[Target]:
-        """What the passages of each query are graded against; nothing where the field is blank."""
+        """The target of each query, against which its passages are graded; empty where the field is blank."""
         blank = [None] * len(samples)
         queries, texts = samples.query or blank, (samples.query if self.to == "query" else samples.answer) or blank
         if not any(text and text.strip() for text in texts):

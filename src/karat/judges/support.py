@@ -86,7 +86,7 @@ class Ranking(NamedTuple):
     ranks: list[list[int]]
     """The ranks of each, ascending."""
     passages: list[str]
-    """What claims are compared with: each distinct text, or each of its sentences."""
+    """The texts that claims are compared with: each distinct text, or each of its sentences."""
     context: list[int]
     """The distinct text that each passage is from."""
     depth: int

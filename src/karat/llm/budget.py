@@ -27,7 +27,7 @@ def is_count(given: object, least: int = 0) -> TypeGuard[int]:
 
 
 class Spent(NamedTuple):
-    """What an engine has used so far; the cost in dollars, None if the price is unknown."""
+    """The use of an engine so far; the cost in dollars, None if the price is unknown."""
 
     calls: int
     cached: int
@@ -88,7 +88,7 @@ class Budget:
 
     @property
     def spent(self) -> Spent:
-        """What was used so far, without the calls in flight."""
+        """The use so far, without the calls in flight."""
         with self._lock:
             cost = None if self.price is None else self.price.cost(self._prompt, self._completion)
             return Spent(self._calls, self._cached, self._prompt, self._completion, cost)

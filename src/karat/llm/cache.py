@@ -16,7 +16,7 @@ from threading import RLock
 from typing import Any, NamedTuple, TypeVar
 
 from karat._internal.model_settings import DEFAULT_CACHE
-from karat._internal.output import escape_json
+from karat._internal.writers import escape_json
 from karat.errors import BadArgument
 from karat.llm.budget import MOST_TOKENS, is_count
 from karat.llm.model import Reply

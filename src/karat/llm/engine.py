@@ -116,7 +116,7 @@ class Engine:
 
     @property
     def spent(self) -> Spent:
-        """What was used so far."""
+        """Calls, tokens and dollars used so far."""
         return self._budget.spent
 
     @property
@@ -130,7 +130,7 @@ class Engine:
         return self._cache.warning
 
     def estimate(self, requests: Sequence[Request]) -> Estimate:
-        """What the requests would need if each takes one call; nothing is called."""
+        """The calls, tokens and dollars that the requests would need if each takes one call; nothing is called."""
         calls = prompt = 0
         for request in requests:
             if self._cache.get(request.key(self.model.name)) is None:
@@ -185,7 +185,7 @@ class Engine:
         return RequestBatch(self.model, self.settings, cache=self._cache, budget=self._budget)
 
     def _estimate_jobs(self, batch: RequestBatch, jobs: Sequence[Job[Any]]) -> Estimate:
-        """What the jobs would need, after the steps that are cached."""
+        """The calls, tokens and dollars that the jobs would need, after the steps that are cached."""
         before = self.spent.cached
         steps = [job.step for job in jobs if not batch.use_cache(job) and job.step]
         estimate = self.estimate([one for step in steps for one in (*step.requests, *step.upcoming())])

@@ -75,7 +75,7 @@ class Job(Generic[T]):
     """Requests that are worth their price only together, such as all requests about one query."""
 
     result: T
-    """What the steps returned; set at the end."""
+    """The value that the steps returned; set at the end."""
 
     def __init__(self, steps: Steps[T]) -> None:
         self._steps = steps
@@ -85,7 +85,7 @@ class Job(Generic[T]):
         self.free = True
         """True if no call was needed so far: all answers were cached."""
         self.refused = ""
-        """Why the job was not started or not finished: the budget is used up, or the run was interrupted."""
+        """The reason why the job was not started or not finished: the budget is used up, or the run was interrupted."""
 
     @property
     def step(self) -> Step | None:

@@ -26,7 +26,7 @@ _WAYS = {
     "without ranges": "Give these quotes without their ranges, or all places of a quote in one group",
     "neighbours": "Also return the neighbours of each chunk, or use larger chunks or more overlap",
 }
-"""What would count items as found: see `analysis/diagnose/advice.py`."""
+"""Changes by which items would count as found: see `analysis/diagnose/advice.py`."""
 _CLAIMS = {
     "neighbours": "if each chunk is extended by its own length on both sides",
     "without ranges": "without ranges",

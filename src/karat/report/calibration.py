@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from karat._internal.display import heading, number, paragraph, plural, sanitize, span, text_table
-from karat._internal.output import plain
-from karat._internal.writers import html_table
+from karat._internal.writers import html_table, plain
 from karat.analysis.calibrate import Calibration
 from karat.report.forms import escape, table
 from karat.report.remarks import calibration_remarks as remarks

@@ -45,7 +45,7 @@ def one_metric(name: str) -> str:
 
 
 def _call(d: Definition) -> str:
-    """How a metric is written, with its settings."""
+    """The form in which a metric is written, with its settings."""
     settings = ", ".join(f"{s}={'' if v is None else v}" for s, v in d.settings.items())
     return f"{d.name}({settings})"[: None if settings else -2] + ("@k" if d.cutoff else "")
 

@@ -21,8 +21,7 @@ from karat._internal.display import (
     style,
     text_table,
 )
-from karat._internal.output import plain
-from karat._internal.writers import html_table, to_csv
+from karat._internal.writers import html_table, plain, to_csv
 from karat.analysis.changes import Move, QueryChange
 from karat.analysis.compare import LETTERS, Comparison, Row
 from karat.report.forms import Latex, Markdown, code, escape, latex_table, table
@@ -263,7 +262,7 @@ def _metrics(comparison: Comparison) -> list[str]:
 
 
 def _footnotes(comparison: Comparison) -> list[str]:
-    """How the runs were tested, what the table cannot show, and the remarks."""
+    """The test of the runs, the facts that the table cannot show, and the remarks."""
     rows, notes = comparison.rows, []
     if len(comparison.names) > 2:
         test = f"{comparison.test} test, p < 0.05, Holm correction over the {len(rows[0].pairs)} pairs of a metric"

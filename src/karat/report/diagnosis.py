@@ -21,9 +21,8 @@ from karat._internal.display import (
     text_table,
     valid_utf8,
 )
-from karat._internal.output import plain
 from karat._internal.overlap import passages
-from karat._internal.writers import html_table, to_csv
+from karat._internal.writers import html_table, plain, to_csv
 from karat.analysis.diagnose import Diagnosis
 from karat.analysis.diagnose.miss import Miss, default_cutoff
 from karat.report.advice import sentences
@@ -162,7 +161,7 @@ def _heading(found: Diagnosis) -> str:
 
 
 def nothing_missed(found: Diagnosis) -> str:
-    """Why there are no misses."""
+    """The reason why there are no misses."""
     if not found.run.judged:
         return f"0 of {plural(len(found.run), 'query was', 'queries were')} judged"
     whose = "" if found.run.judged == len(found.run) else " of the judged queries"

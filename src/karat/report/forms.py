@@ -25,7 +25,7 @@ _LIVE = re.compile(
     | \bgh-\d | \w\#\d | \b[0-9a-f]{7,40}\b  # issues and commits
     """
 )
-"""What sites such as GitHub turn into a link, a mention or a picture even after a backslash, but not in code."""
+"""Text that sites such as GitHub turn into a link, a mention or a picture even after a backslash, but not in code."""
 _WORD = re.compile(r"[^\s\"'(),;]+")
 _LATEX = {
     "\\": r"\textbackslash{}",

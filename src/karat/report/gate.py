@@ -20,8 +20,7 @@ from karat._internal.display import (
     style,
     text_table,
 )
-from karat._internal.output import plain
-from karat._internal.writers import html_table
+from karat._internal.writers import html_table, plain
 from karat.analysis.changes import QueryChange
 from karat.analysis.gate import Gate
 from karat.analysis.rules import TOO_FEW, Check, Verdict

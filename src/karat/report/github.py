@@ -10,10 +10,10 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from karat._internal.display import number, replacement, sanitize
+from karat._internal.display import number, sanitize
 from karat.analysis.gate import Gate, read_ids
 from karat.analysis.rules import Check
-from karat.errors import KaratError
+from karat.errors import SIGNS, KaratError
 from karat.report.gate import subject, summary
 from karat.report.remarks import no_baseline
 from karat.samples.dialects import KARAT, LONG, id_column
@@ -27,8 +27,8 @@ _CUT = "\n\n… The summary was cut here: GitHub shows at most 1 MB. `karat gate
 _TITLE = "karat gate"
 _JSON_NAMES = sorted({*LONG["query"], *(theirs for theirs, ours in KARAT.fields.items() if ours == "id")} - {"query"})
 _JSON_ID = re.compile(rf'"(?:{"|".join(_JSON_NAMES)})"\s*:\s*("(?:[^"\\]|\\.)*"|-?[\d.]+)')
-_ESCAPES = {"%": "%25", "\r": "%0D", "\n": "%0A"}
-_PROPERTY_ESCAPES = {**_ESCAPES, ":": "%3A", ",": "%2C"}
+_ESCAPES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_PROPERTY_ESCAPES = _ESCAPES | str.maketrans({":": "%3A", ",": "%2C"})
 
 
 class Place(NamedTuple):
@@ -40,12 +40,10 @@ class Place(NamedTuple):
 
 def workflow_command(kind: str, message: str, **properties: object) -> str:
     """A workflow command such as `::error file=…,line=…::message`, in which the values are escaped."""
-    given = ",".join(f"{name}={_escape(str(value), _PROPERTY_ESCAPES)}" for name, value in properties.items())
-    return f"::{kind}{' ' if given else ''}{given}::{_escape(sanitize(message), _ESCAPES)}"
-
-
-def _escape(text: str, escapes: Mapping[str, str]) -> str:
-    return "".join(escapes.get(char) or replacement(char) for char in text)
+    given = ",".join(
+        f"{name}={str(value).translate(_PROPERTY_ESCAPES).translate(SIGNS)}" for name, value in properties.items()
+    )
+    return f"::{kind}{' ' if given else ''}{given}::{sanitize(message).translate(_ESCAPES)}"
 
 
 def annotate(gate: Gate, places: Mapping[str, Place]) -> list[str]:

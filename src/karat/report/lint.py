@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from karat._internal.display import heading, paragraph, plural, sanitize, style, valid_utf8
-from karat._internal.output import plain
-from karat._internal.writers import html_table, to_csv
+from karat._internal.writers import html_table, plain, to_csv
 from karat.analysis.lint import Lint
 from karat.analysis.lint.test_set import Problem
 from karat.report.forms import Markdown, bullets, code, escape, table

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def comparison_remarks(comparison: Comparison) -> list[str]:
-    """How the runs differ, and what was excluded."""
+    """The differences of the runs, and the queries that were excluded."""
     lines = [_comparison_note(note) for note in comparison.notes]
     rows = comparison.rows
     lines += too_few({row.metric: row.n for row in rows})
@@ -58,13 +58,13 @@ def _comparison_note(note: Note) -> str:
 
 
 def gate_remarks(gate: Gate) -> list[str]:
-    """How drops were tested, what can be detected, which queries have no score, and how the data was read."""
+    """The power of the tests, the queries without a score, and the remarks on the data."""
     lines = (*no_baseline(gate), *_power(gate), *_without_score(gate), *run_remarks(gate.run, ids=True))
     return [sanitize(line) for line in lines]
 
 
 def no_baseline(gate: Gate) -> list[str]:
-    """What is undecided without a baseline, and how to make one."""
+    """The rules that are undecided without a baseline, and the command that makes one."""
     if gate.baseline is not None or not any(check.verdict == "undecided" for check in gate.checks):
         return []
     path = gate.missing_baseline
@@ -113,7 +113,7 @@ def _without_score(gate: Gate) -> list[str]:
 
 
 def calibration_remarks(calibration: Calibration) -> list[str]:
-    """How the labels were read, which were not used, and what the numbers assume."""
+    """Remarks on the labels, on those that were not used, and on the assumptions of the numbers."""
     return [sanitize(_CALIBRATION[note.kind](note)) for note in calibration.notes]
 
 

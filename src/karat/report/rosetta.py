@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from karat._internal.display import bold, heading, number, paragraph, plural, sanitize, text_table
-from karat._internal.output import plain
-from karat._internal.writers import html_table, html_text
+from karat._internal.writers import html_table, html_text, plain
 from karat.analysis.rosetta import Dialect, Rosetta
 from karat.report import forms
 
@@ -19,7 +18,7 @@ _LEGEND = {
     "!": "above 1 for some query",
     "–": "the library has no such metric, or its mean is undefined",
 }
-"""What the marks in the cells mean."""
+"""The meaning of the marks in the cells."""
 _STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}"
     "table{border-collapse:collapse}th,td{padding:.25rem .8rem;text-align:right;border-bottom:1px solid #8884}"

@@ -14,7 +14,7 @@ from karat._internal.arrays import Bools, Floats, Ints, starts
 from karat._internal.display import cut_name
 from karat._internal.parquet import Damaged, check_size
 from karat.hits import Hits
-from karat.run.footer import Footer
+from karat.run.metadata import Metadata
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,13 +42,13 @@ _ITEM = {
 }  # fmt: skip
 
 
-def check_types(frame: pl.DataFrame, footer: Footer) -> None:
+def check_types(frame: pl.DataFrame, metadata: Metadata) -> None:
     """Refuse a frame in which a column is missing or has another type."""
     needed = dict(_QUERY)
-    needed |= {name: "Float64" for metric in footer.metrics for name in metric.names}
-    if footer.items is not None:
+    needed |= {name: "Float64" for metric in metadata.metrics for name in metric.names}
+    if metadata.items is not None:
         needed[RETRIEVED] = {}
-        if footer.items["label"] is None:
+        if metadata.items["label"] is None:
             needed[GOLD_ITEMS] = {name: _ITEM[name] for name in ("item", "grade")}
     if missing := [name for name in needed if name not in frame.columns]:
         raise Damaged(f'it has no column "{missing[0]}"')
@@ -189,12 +189,12 @@ def ranks(column: pl.Series) -> Ints:
     return values
 
 
-def scores(frame: pl.DataFrame, footer: Footer, hits: Hits) -> dict[str, Floats]:
+def scores(frame: pl.DataFrame, metadata: Metadata, hits: Hits) -> dict[str, Floats]:
     """The scores of each metric, within its limits; NaN is undefined, as it must be where judging failed."""
     found: dict[str, Floats] = {}
     failed = np.array(list(hits.failed), np.int64)
-    for metric in footer.metrics:
-        low, high = metric.limits(footer.convention, hits)
+    for metric in metadata.metrics:
+        low, high = metric.limits(metadata.convention, hits)
         for name in metric.names:
             values: Floats = frame[name].to_numpy()
             with np.errstate(invalid="ignore"):

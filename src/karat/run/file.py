@@ -1,4 +1,4 @@
-"""Run files: one Parquet file, readable with any Parquet reader, with the provenance in its footer.
+"""Run files: one Parquet file, readable with any Parquet reader, with the provenance in its metadata.
 
 One row per query: `query_id`, `query` if given, each metric under its name, then what the scores were computed
 from: `depth`, `gold` (items and grades), `hits` (rank, gold item, grade, reason), `along.<name>` and `size.<name>` if
@@ -43,7 +43,7 @@ from karat.run.check import (
     ranks,
     scores,
 )  # fmt: skip
-from karat.run.footer import KEY, Footer, ItemsAbout, read_footer, write_footer
+from karat.run.metadata import KEY, ItemsAbout, Metadata, read_metadata, write_metadata
 from karat.run.run import Run
 from karat.run.stored_items import Extent, StoredItems, own_name, read_marks, strings
 
@@ -83,11 +83,11 @@ def save(run: Run, path: str | os.PathLike[str]) -> None:
         check_path(path, filter(os.path.isfile, sources))  # type: ignore[arg-type]
     except BadArgument as error:
         raise RunFileError(error.problem, hint=error.hint) from error
-    frame, footer = _frame(run), write_footer(run)
+    frame, metadata = _frame(run), write_metadata(run)
     try:
         with atomic_path(path) as place:
             with place.open("wb") as file:  # Polars opens no name that is not valid UTF-8
-                frame.write_parquet(file, compression_level=1, metadata={KEY: footer})
+                frame.write_parquet(file, compression_level=1, metadata={KEY: metadata})
             add_checksum(place)
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
         raise RunFileError(f"cannot write {path}: {first_line(error).rpartition('IO error: ')[2]}") from error
@@ -142,9 +142,9 @@ def _read(content: bytes, source: Path) -> Run:
         written = pl.read_parquet_metadata(BytesIO(content)).get(KEY)
         if written is None:
             raise RunFileError(f"{source} is a Parquet file, but not a run file", hint=hint)
-        footer = read_footer(written, str(source))
+        metadata = read_metadata(written, str(source))
         frame = pl.read_parquet(content)
-        return _run(frame, footer, Texts(len(content), _PER_BYTE), str(source))
+        return _run(frame, metadata, Texts(len(content), _PER_BYTE), str(source))
 
 
 def as_run(given: object) -> Run:
@@ -217,19 +217,19 @@ def _texts(values: Sequence[Any]) -> pl.Series:
     return pl.Series([None if v is None else text for v, text in zip(values, safe, strict=True)], dtype=pl.String)
 
 
-def _run(frame: pl.DataFrame, footer: Footer, texts: Texts, file: str) -> Run:
-    check_types(frame, footer)
+def _run(frame: pl.DataFrame, metadata: Metadata, texts: Texts, file: str) -> Run:
+    check_types(frame, metadata)
     ids = query_ids(frame, texts)
-    hits = _hits(frame, texts, incomplete=footer.incomplete_gold)
+    hits = _hits(frame, texts, incomplete=metadata.incomplete_gold)
     return Run(
         ids=ids,
         hits=hits,
-        metrics=footer.metrics,
-        convention=footer.convention,
-        scores=scores(frame, footer, hits),
-        provenance=footer.provenance,
+        metrics=metadata.metrics,
+        convention=metadata.convention,
+        scores=scores(frame, metadata, hits),
+        provenance=metadata.provenance,
         query=texts.read(frame["query"]) if "query" in frame.columns else None,
-        items=None if footer.items is None else _stored_items(frame, texts, hits.gold_items, footer.items),
+        items=None if metadata.items is None else _stored_items(frame, texts, hits.gold_items, metadata.items),
         meta={name.removeprefix(META): texts.read(frame[name]) for name in frame.columns if name.startswith(META)},
         file=file,
     )

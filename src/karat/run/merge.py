@@ -287,7 +287,7 @@ def _pattern(names: Sequence[str]) -> str:
 
 
 def _shared(names: Sequence[str]) -> str:
-    """What all names begin with."""
+    """The beginning that all names share."""
     letters = takewhile(lambda own: len(set(own)) == 1, zip(*names, strict=False))
     return "".join(own[0] for own in letters)
 

@@ -17,7 +17,7 @@ _OF_ALL_QUERIES = {FREE_TEXT, "judge_agreement"}
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance(Reading):
-    """How the data was read, and what was asked of it.
+    """The origin of a run: the data as it was read, and what was asked of it.
 
     It has no time and no machine: the same input gives the same bytes.
     """
@@ -27,9 +27,9 @@ class Provenance(Reading):
     metrics: tuple[str, ...]
     judge: str
     judge_reason: str
-    """Why the judge was chosen, if karat chose it."""
+    """The reason for the judge, if karat chose it."""
     compares: str = ""
-    """What the judge compares: id, doc, text, quote, span or claim."""
+    """The things that the judge compares: id, doc, text, quote, span or claim."""
     judge_settings: Mapping[str, Any] = field(default_factory=dict)
     convention: str
     tokens: str = ""

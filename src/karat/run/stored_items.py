@@ -27,7 +27,7 @@ from karat.samples.rankings.table import Table
 
 
 class StorageLimits(NamedTuple):
-    """How much of the items is stored with a run: rankings may have any length, run files may not."""
+    """The part of the items that is stored with a run: rankings may have any length, run files may not."""
 
     fewest_ranks: int = 20
     """Ranks stored of each ranking; more, twice the largest cutoff, if a metric has a larger one."""
@@ -136,7 +136,7 @@ class Items(NamedTuple):
 
 
 class Extent(NamedTuple):
-    """How much of the rankings was stored, and searched."""
+    """The part of the rankings that was stored, and searched."""
 
     places: int
     """The number of ranks stored of each ranking."""

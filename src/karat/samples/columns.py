@@ -108,7 +108,7 @@ class Rankings(Protocol):
     plain: bool
     """True if the items are bare strings, which may be ids or texts."""
     notes: tuple[Note, ...]
-    """What was noticed when the items were read."""
+    """Facts noticed when the items were read."""
 
     @property
     def form(self) -> str:
@@ -150,7 +150,7 @@ class GoldItems(NamedTuple):
     complete: frozenset[Field] | None = None
     """The fields that every item has, if not all columns are complete."""
     notes: tuple[Note, ...] = ()
-    """What was noticed when the items were read."""
+    """Facts noticed when the items were read."""
 
     @property
     def all_fields(self) -> frozenset[Field]:

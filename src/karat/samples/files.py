@@ -114,12 +114,12 @@ def _scan(source: Source) -> pl.LazyFrame:
     separator = "\t" if source.kind == ".tsv" else ","
     # Cells are text; lists are parsed later, where they are needed.
     frame = pl.scan_csv(files, separator=separator, infer_schema=False, encoding="utf8", **options)
-    _refuse_twins(source, frame.collect_schema().names(), files if source.remote else files[0], separator)
+    _refuse_duplicates(source, frame.collect_schema().names(), files if source.remote else files[0], separator)
     return frame.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
 
 
-def _refuse_twins(source: Source, names: Sequence[str], content: str | bytes, separator: str) -> None:
-    """Refuse two columns of the same name: Polars gives the second one another name."""
+def _refuse_duplicates(source: Source, names: Sequence[str], content: str | bytes, separator: str) -> None:
+    """Refuse two columns with the same name: Polars gives the second one another name."""
     import polars as pl
 
     if not any("_duplicated_" in name for name in names):
@@ -233,6 +233,8 @@ def _read_pipe(source: Source, *, skip_bad_rows: bool) -> Any:
 
     with read_errors(source):
         name = source.files[0]
+        if name == STANDARD_INPUT and sys.stdin is None:
+            raise OSError("it is closed")
         content = sys.stdin.buffer.read() if name == STANDARD_INPUT else Path(name).read_bytes()
     with read_errors(source, content):
         if source.kind == ".parquet":
@@ -244,7 +246,7 @@ def _read_pipe(source: Source, *, skip_bad_rows: bool) -> Any:
         if source.kind in (".csv", ".tsv"):
             separator = "\t" if source.kind == ".tsv" else ","
             frame = pl.read_csv(content, separator=separator, infer_schema=False)
-            _refuse_twins(source, frame.columns, content, separator)
+            _refuse_duplicates(source, frame.columns, content, separator)
             return frame
     return _read_text(source, content, None, skip_bad_rows=skip_bad_rows)
 

@@ -1,4 +1,4 @@
-"""Why ids do not match: case, slashes, Unicode normalisation, a common prefix, … Loaded only if no id matches.
+"""Differences of ids: case, slashes, Unicode normalisation, a common prefix, … Loaded only if no id matches.
 
 A cause is named only if removing it makes ids match, and with the Python expression that removes it.
 """
@@ -65,7 +65,7 @@ _HARMLESS = ("slashes", "escapes", "unicode", "case", "space", "zeros")
 
 @dataclass(frozen=True)
 class IdDifference:
-    """How the ids of results and gold differ."""
+    """The difference between the ids of results and gold."""
 
     folds: tuple[str, ...] = ()
     end: str = ""
@@ -77,7 +77,7 @@ class IdDifference:
     """The gold ids that match without the difference."""
     of: int = 0
     sides: tuple[str, str] = ("the results", "the gold")
-    """What the two sides are called."""
+    """The names of the two sides."""
 
     @property
     def phrase(self) -> str:

@@ -82,7 +82,7 @@ def _names(row: Any) -> Iterable[Any]:
 
 
 class Before(NamedTuple):
-    """What earlier pieces of the same source had: rows, columns, and ids with the numbers of their samples."""
+    """Earlier pieces of the same source: their rows, columns, and ids with the numbers of their samples."""
 
     rows: int
     header: Header

@@ -21,7 +21,7 @@ from karat.samples.notes import Note
 _KNOWN = {"id", "query", "answer", "response", "meta", "retrieved", "retrieved_ids", "gold", "gold_ids"}
 TEXTS = ("query", "answer", "response")
 _TYPO = 0.7
-"""How similar a name must be to that of a field which its row lacks."""
+"""The least similarity of a name to that of a field which its row lacks."""
 
 
 class NoRow(InputError):

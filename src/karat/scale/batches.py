@@ -75,7 +75,7 @@ def _long_table(piece: Rows, columns: list[str], source: str) -> pl.DataFrame:
 
 
 def _roles(columns: Sequence[str]) -> list[object]:
-    """What decides how the items of a long table are read."""
+    """The columns that decide how the items of a long table are read."""
     return [*(long_column(columns, role) for role in LONG), has_records(columns)]
 
 
@@ -85,7 +85,7 @@ class Batches(Protocol):
     def __iter__(self) -> Iterator[Samples]: ...
 
     def reading(self) -> Reading:
-        """How the data was read."""
+        """The reading of the data: counts, columns and notes."""
         ...
 
     @property
@@ -143,7 +143,7 @@ class Whole:
             return None
 
     def reading(self) -> Reading:
-        """How the data was read."""
+        """The reading of the data: counts, columns and notes."""
         return Reading(source=self._data.source.name, notes=self._notes, skipped=self._skipped)
 
     def for_choice(self, first: Samples) -> Samples:
@@ -283,7 +283,7 @@ class Joined:
         )
 
     def reading(self) -> Reading:
-        """How the data was read."""
+        """The reading of the data: counts, columns and notes."""
         return Reading(
             source=f"{self._data.source.name}, {self._gold.source}",
             notes=(*self._notes, *self._gold.all_notes),

@@ -38,7 +38,7 @@ BLOCK = 1 << 20
 
 
 class MemoryLimits(NamedTuple):
-    """How much memory an evaluation may take."""
+    """The memory that an evaluation may take."""
 
     total: int
     """Bytes. Files that need more are evaluated in pieces."""

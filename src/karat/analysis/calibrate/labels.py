@@ -23,7 +23,7 @@ from karat.samples.notes import Note
 from karat.samples.sources import STANDARD_INPUT
 
 Kind = Literal["score", "gold", "rank", "pair"]
-"""What is labelled: a whole query, a gold item, a retrieved item, or a pair of a retrieved item and a gold item."""
+"""A labelled thing: a whole query, a gold item, a retrieved item, or a pair of a retrieved item and a gold item."""
 
 ROLES = {
     "query": ("query_id", "qid", "question_id", "id", *LONG["query"]),

@@ -49,7 +49,7 @@ _REMEDIES: tuple[Cause, ...] = ("nowhere in the run", "not retrieved")
 
 
 class _Way(NamedTuple):
-    """What would count items as found: a kind, the judge, and a change of the items."""
+    """A way in which items would count as found: a kind, the judge, and a change of the items."""
 
     kind: str
     judge: str

@@ -22,7 +22,7 @@ Cause = Literal[
     "nowhere in the run",
     "not retrieved",
 ]
-"""Why a gold item was missed, in the order of the checks: the first that applies."""
+"""Causes of a missed gold item, in the order of the checks: the first that applies."""
 CAUSES: tuple[Cause, ...] = get_args(Cause)
 _DEFAULT_CUTOFF = 10
 _MAX_CUTOFF = 10**12

@@ -116,7 +116,7 @@ def misses(run: Run) -> list[Miss]:
 
 
 def _verdict(found: dict[str, Run]) -> list[str]:
-    """Which of the two is better, and how sure that is."""
+    """The better one of the two, and how sure that is."""
     (name, best), (other, worse) = found.items()
     row = next(row for row in compare(worse, best, names=(other, name)).rows if row.metric == f"recall@{_K}")
     sure = f"{signed(row.difference)} {span(row.low, row.high, sign='+')}, {p_equals(row.p)}"

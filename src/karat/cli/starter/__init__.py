@@ -47,7 +47,7 @@ _THEN = "Then put your queries into retrieval/golden.jsonl and your retriever in
 
 
 class Requirement(NamedTuple):
-    """How the CI installs this karat."""
+    """The requirement by which the CI installs this karat."""
 
     line: str
     """A line of requirements.txt."""

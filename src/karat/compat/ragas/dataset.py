@@ -14,8 +14,8 @@ import numpy as np
 
 from karat._internal.arrays import mean_defined
 from karat._internal.display import plural
-from karat._internal.output import escape_json, write_text
-from karat._internal.writers import html_table
+from karat._internal.output import write_text
+from karat._internal.writers import escape_json, html_table
 from karat.errors import InputError, unknown
 
 if TYPE_CHECKING:

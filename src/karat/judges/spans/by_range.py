@@ -43,7 +43,7 @@ class Passage(NamedTuple):
 
     @property
     def detail(self) -> str:
-        """What the label does not say: the range of a text, or its document."""
+        """The facts that the label lacks: the range of a text, or its document."""
         if not self.text or self.doc is None:
             return ""
         return self.doc if self.range is None else f"{self.doc}[{self.start}:{self.end}]"

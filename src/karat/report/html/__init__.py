@@ -110,7 +110,7 @@ def _heading(section: Element) -> str:
 
 
 def _provenance(run: Run) -> Element:
-    """How the run was made: enough to repeat it."""
+    """The settings of the run: enough to repeat it."""
     p = run.provenance
     facts = {
         "source": p.source,

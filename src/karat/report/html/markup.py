@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeAlias
 
-from karat._internal.output import escape_json
-from karat._internal.writers import html_text, visible
+from karat._internal.writers import escape_json, html_text, visible
 
 Child: TypeAlias = "str | Element"
 

@@ -1,4 +1,4 @@
-"""The footer of a run file: provenance, notes and convention as JSON, with the type of every value checked."""
+"""The metadata of a run file: provenance, notes and convention as JSON, with the type of every value checked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from karat.run.provenance import Provenance
 from karat.run.run import Run
 
 KEY = "karat"
-"""The name of the footer in the metadata of the Parquet file."""
+"""The key of karat's own in the metadata of a Parquet file."""
 _FORMAT = 1
 _NAN = "nan"
 _STORED_AS = {"renames": "calls"}
@@ -28,7 +28,7 @@ _MOST = 2**53
 
 
 class ItemsAbout(TypedDict):
-    """How much of the items is stored, and which field the labels of the gold are."""
+    """The part of the items that is stored, and the field from which gold has its labels."""
 
     places: int
     whole: bool
@@ -69,8 +69,8 @@ class _Written(TypedDict):
     items: NotRequired[ItemsAbout | None]
 
 
-class Footer(NamedTuple):
-    """What the footer of a run file says."""
+class Metadata(NamedTuple):
+    """The metadata of a run file."""
 
     provenance: Provenance
     metrics: tuple[Metric, ...]
@@ -79,8 +79,8 @@ class Footer(NamedTuple):
     items: ItemsAbout | None
 
 
-def write_footer(run: Run) -> str:
-    """The footer of a run as JSON."""
+def write_metadata(run: Run) -> str:
+    """The metadata of a run as JSON."""
     import msgspec
 
     items, gold = run.stored_items, run.all_hits.gold_items
@@ -97,8 +97,8 @@ def write_footer(run: Run) -> str:
     return msgspec.json.encode(about).decode()
 
 
-def read_footer(text: str, file: str) -> Footer:
-    """The footer from its JSON; raises Damaged, or an error of karat, if a value is missing or has another type."""
+def read_metadata(text: str, file: str) -> Metadata:
+    """The metadata from its JSON; raises Damaged, or an error of karat, if a value is missing or has another type."""
     import msgspec
 
     try:
@@ -121,7 +121,7 @@ def read_footer(text: str, file: str) -> Footer:
     items = about.get("items")
     if items is not None and not 0 < items["places"] < _MOST:
         raise Damaged(f"the number of stored ranks is {items['places']}")
-    return Footer(
+    return Metadata(
         replace(provenance, convention=convention.name),
         tuple(map(_metric, provenance.metrics)),
         convention,
@@ -148,7 +148,7 @@ def _metric(text: str) -> Metric:
 
 
 def _of_judge_name(name: str) -> dict[str, Any]:
-    """What a judge compares, and its settings, for files of karat 0.1, which have only its name."""
+    """The `compares` and the settings of a judge, for files of karat 0.1, which have only its name."""
     try:
         call = parse_call(name)
     except KaratError:
