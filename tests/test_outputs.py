@@ -203,7 +203,7 @@ def test_a_full_disk_loses_no_answers(folder, monkeypatch):
         assert done.returncode == 2
         assert "recall@1" in done.stdout
         assert "cannot write big.parquet: File too large" in done.stderr
-        assert "The answers of the model are cached in answers" in done.stderr
+        assert "). The answers of the model are cached in answers: they are not paid for again.\n" in done.stderr
         assert not Path("big.parquet").exists()
         assert not list(folder.glob(".*.tmp"))
         assert main([*command, "-o", "big.parquet"]) == 0

@@ -81,6 +81,15 @@ REFUSED = {
     "no such gold item": ([first_hit(gold=3)], "gold must be an index"),
     "a grade above that of the gold": ([first_hit(grade=9.0)], "higher grade"),
     "a grade that is no number": ([_first_record("gold", grade=float("nan"))], "grade of nan"),
+    "a hit twice": (
+        [pl.col("hits").list.concat(pl.col("hits").list.head(1)).alias("hits")],
+        "the same hit twice",
+    ),
+    "a negative grade of a hit": ([first_hit(grade=-1.0)], "negative grade"),
+    "fewer ranks than stored items": (
+        [first("depth", 2), pl.col("hits").list.head(1)],
+        "more stored items than the depth",
+    ),
     "null lists": ([first("gold", None)], 'column "gold" has no value in row 1'),
     "lists of other values": ([pl.lit([1.0]).alias("hits")], "expected lists of records"),
     "a failed query with a score": ([pl.lit("timed out").alias("failed")], "could not be judged"),
@@ -131,6 +140,12 @@ def test_metadata_that_are_no_record_are_refused(text, saved, tmp_path):
     pl.read_parquet(saved).write_parquet(tmp_path / "x.parquet", metadata={"karat": text})
     with pytest.raises(karat.RunFileError, match="is a damaged run file"):
         karat.load(tmp_path / "x.parquet")
+
+
+def test_negative_grades_of_gold_are_those_of_hits(tmp_path):
+    run = karat.evaluate(retrieved={"q": ["a", "b"]}, gold={"q": {"a": -1, "b": 1}}, metrics="recall@2")
+    run.save(tmp_path / "run.parquet")
+    assert karat.load(tmp_path / "run.parquet").all_hits.grade.tolist() == [-1, 1]
 
 
 def test_undefined_scores_and_unknown_metrics_judges_and_notes_are_loaded(rewrite):

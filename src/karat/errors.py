@@ -43,9 +43,9 @@ SIGNS = Signs(lambda char: " " if char in "\t\n\r" else "\ufffd")
 class KaratError(Exception):
     """An error with the problem, the value that was given, and what to try."""
 
-    def __init__(self, problem: str, *, got: object = None, hint: str | None = None) -> None:
+    def __init__(self, problem: str, *, got: object = ..., hint: str | None = None) -> None:
         self.problem = _one_line(problem)
-        self.got = None if got is None else shorten(got)
+        self.got = None if got is ... else shorten(got)
         self.hint = None if hint is None else _one_line(hint)
         super().__init__(self.problem)
 

@@ -89,9 +89,9 @@ def test_other_places(value, place):
         ("a.json", f'[{{"retrieved": {DEEP}, "gold": [NaN]}}]', "nested too deeply"),
         ("a.csv", f'id,retrieved,gold\nq,"{DEEP}","[1]"\n', "not a list in valid JSON"),
         ("long.jsonl", f'{{"query_id": "q", "doc_id": "d", "score": {DEEP[2990:-2990]}}}', "nested too deeply"),
-        ("long.jsonl", '{"query_id": "q", "doc_id": "\\ud800", "score": 1}', "do not form a table"),
+        ("long.jsonl", '{"query_id": "q", "doc_id": "\\ud800", "score": 1}', "has a lone surrogate"),
         ("long.jsonl", '{"query_id": "q", "doc_id": "d", "score": {"a": 1}}', "expected numbers"),
-        ("a.jsonl", json.dumps(sample(id=0)).replace("0", "9" * 5000), "Exceeds the limit"),
+        ("a.jsonl", json.dumps(sample(id=0)).replace("0", "9" * 5000), "thousands of digits"),
     ],
 )
 def test_files(name, text, problem, tmp_path):

@@ -6,12 +6,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
+from unicodedata import normalize
 
 import numpy as np
 
 from karat._internal.arrays import Floats, Ints
 from karat._internal.display import cut_label, cut_name, plural, sanitize
 from karat.errors import BadArgument
+from karat.hits.combine import ALTERNATIVES
 from karat.run import Run
 from karat.run.slices import Groups, group_rows
 
@@ -27,6 +29,9 @@ def check_comparable(a: Run, b: Run, *, allow_mismatch: bool = False, names: tup
     Runs that share no query are always refused.
     """
     names = cut_name(names[0], _SHOWN), cut_name(names[1], _SHOWN)
+    if empty := [name for run, name in zip((a, b), names, strict=True) if not len(run)]:
+        have = "has" if len(empty) == 1 else "have"
+        raise BadArgument(f"{' and '.join(empty)} {have} no queries to compare", hint="runs of the same queries")
     shared = len(set(a.ids) & set(b.ids))
     if not shared:
         raise _nothing_shared(a, b, names)
@@ -97,7 +102,8 @@ def _data(a: Run, b: Run, names: tuple[str, str]) -> list[str]:
         place = f", {cut_name(item.detail, _SHOWN)}" if item.detail else ""
         example = f'"{cut_label(item.label, _SHOWN)}" (grade {item.grade:g}{place}) only in {owner}'
         shared = plural(len(changed), "shared query", "shared queries")
-        differences.append(f"their gold differs for {shared}, such as {cut_name(query, _SHOWN)} has {example}")
+        has = "has other groups:" if _regrouped(ours[query], theirs[query]) else "has"
+        differences.append(f"their gold differs for {shared}, such as {cut_name(query, _SHOWN)} {has} {example}")
     return [*differences, *_texts(a, b)]
 
 
@@ -111,9 +117,27 @@ def _texts(a: Run, b: Run) -> list[str]:
     if not changed:
         return []
     query, *both = changed[0]
-    example = " / ".join(f'"{sanitize(text or "", _SHOWN)}"' for text in both)
+    example = " / ".join(_apart(*(text or "" for text in both)))
     shared = plural(len(changed), "shared query", "shared queries")
     return [f"the query text differs for {shared}, such as {cut_name(query, _SHOWN)}: {example}"]
+
+
+def _apart(a: str, b: str) -> list[str]:
+    """Two texts, cut and quoted; if they look the same, only the place where they differ, with escapes."""
+    shown = [f'"{sanitize(text, _SHOWN)}"' for text in (a, b)]
+    if normalize("NFKC", shown[0]) != normalize("NFKC", shown[1]):
+        return shown
+    equal = next((i for i, (ours, theirs) in enumerate(zip(a, b, strict=False)) if ours != theirs), min(len(a), len(b)))
+    start = max(equal - _SHOWN // 2, 0)
+    parts = [text[start : start + _SHOWN] for text in (a, b)]
+    return [("…" if start else "") + ascii(part) for part in parts]
+
+
+def _regrouped(ours: Counter[_Item], theirs: Counter[_Item]) -> bool:
+    """True if both have the same alternatives, in other groups."""
+    labels = [sorted(item.label for item in gold.elements()) for gold in (ours, theirs)]
+    parts = [sorted(part for label in own for part in label.split(ALTERNATIVES)) for own in labels]
+    return labels[0] != labels[1] and parts[0] == parts[1]
 
 
 class _Item(NamedTuple):

@@ -258,8 +258,8 @@ def _baseline(run: Run, given: Run | str | PathLike[str], rules: Sequence[Rule])
     try:
         check_comparable(base, run, names=("the baseline", "the run"))
     except BadArgument as error:
-        hint = "karat eval on the main branch, with the same gold and settings"
-        raise BadArgument(error.problem, got=error.got, hint=hint) from error
+        error.hint = "karat eval on the main branch, with the same gold and settings"
+        raise
     for rule in rules:
         if rule.metric not in base.scores:
             raise BadArgument(

@@ -135,7 +135,7 @@ def _eval(options: Namespace) -> int:
     if called is not None:
         put(paragraph(called.usage(), "  ", "", stream=sys.stderr), error=True)
     if problem is not None:
-        raise RunFileError(". ".join([problem.problem, *_cached(called)]), hint=_ELSEWHERE) from problem
+        raise RunFileError(f"{problem.problem}{_cached(called)}", hint=_ELSEWHERE) from problem
     if interrupted:
         return _INTERRUPTED
     _check_judged(run, least)
@@ -212,16 +212,17 @@ def _emit_and_save(run: Run, options: Namespace, *, partial: bool = False) -> Ru
     return problem
 
 
-def _cached(judge: ModelJudge | None) -> list[str]:
-    """A sentence on the answers that were paid for: where they are cached."""
+def _cached(judge: ModelJudge | None) -> str:
+    """A second sentence, on the answers that were paid for: where they are cached."""
     if judge is None:
-        return []
+        return ""
     from karat.llm.cache import cache_path
 
     cache = DEFAULT_CACHE if judge.calls.cache is True else judge.calls.cache
     if not cache or judge.engine.warning:
-        return [judge.engine.warning or "The answers of the model are not cached"]
-    return [f"The answers of the model are cached in {cache_path(cache)}: they are not paid for again"]
+        warning = judge.engine.warning or "the answers of the model are not cached"
+        return f". {warning[0].upper()}{warning[1:]}."
+    return f". The answers of the model are cached in {cache_path(cache)}: they are not paid for again."
 
 
 def _is_file(value: str | PathLike[str]) -> bool:

@@ -13,6 +13,8 @@ from karat.hits.totals import concat_totals
 from karat.samples.notes import merge_notes
 
 _SHOWN = 60
+ALTERNATIVES = " | "
+"""Between the labels of alternatives, in the label of their group."""
 
 
 def take(hits: Hits, rows: Ints) -> Hits:
@@ -134,7 +136,7 @@ def unite(hits: Hits, unit: Ints) -> Hits:
         unit[hits.gold[keep]],
         depth=hits.depth,
         gold_items=Gold(
-            [" | ".join(several) for several in labels],
+            [ALTERNATIVES.join(several) for several in labels],
             starts(np.bincount(query, minlength=hits.queries)),
             grade,
             hits.gold_items.incomplete,

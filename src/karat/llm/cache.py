@@ -29,7 +29,7 @@ _APPLICATION = 0x6B617261  # "kara": distinguishes a cache from other databases
 _FORMAT = 1
 _LOCK_TIMEOUT = 30.0
 _FIELDS = ("key", "model", "version", "answer", "prompt_tokens", "completion_tokens", "created")
-_ANOTHER = "cache=FILE, or cache=None"
+_ANOTHER = "--cache FILE or --cache none; in Python cache=FILE or cache=None"
 _COLUMNS = f"SELECT {', '.join(_FIELDS)} FROM answers LIMIT 1"  # noqa: S608
 # A damaged file may hold anything in any column.
 _SANE_SUM = "sum(CASE WHEN typeof({0}) = 'integer' AND {0} BETWEEN 0 AND {1} THEN {0} ELSE 0 END)"

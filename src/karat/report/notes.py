@@ -199,6 +199,12 @@ def _unknown_field(note: Note, run: Run) -> str:
     return f'{who} a field "{d["field"]}" and no "{d["meant"]}": rename it if that is what it is.'
 
 
+@sentence("similar_column")
+def _similar_column(note: Note, run: Run) -> str:
+    read, field = note.details["read"], note.details["field"]
+    return f'Column "{read}" was read; "{field}", which {plural(note.count, "sample has", "samples have")}, was not.'
+
+
 @sentence("unused_field")
 def _unused_field(note: Note, run: Run) -> str:
     return ""  # lint names them

@@ -189,6 +189,24 @@ def ranks(column: pl.Series) -> Ints:
     return values
 
 
+def check_hits(hits: Hits) -> None:
+    """Refuse a hit that is listed twice, or that has a negative grade while its gold item has none."""
+    if (hits.grade < np.minimum(hits.gold_items.grade[hits.gold], 0)).any():
+        raise Damaged("a hit has a negative grade, but its gold item has none")
+    later, gold = np.diff(hits.rank), np.diff(hits.gold)
+    if ((np.diff(hits.query) > 0) | (later > 0) | ((later == 0) & (gold > 0))).all():
+        return  # in the order in which runs are saved
+    both = np.sort(hits.gold * (int(hits.rank.max(initial=0)) + 1) + hits.rank)
+    if (both[1:] == both[:-1]).any():
+        raise Damaged("a query has the same hit twice: the same rank and gold item")
+
+
+def check_sizes(start: Ints, depth: Ints) -> None:
+    """Refuse rankings of which more items are stored than they have."""
+    if (np.diff(start) > depth).any():
+        raise Damaged("a query has more stored items than the depth of its ranking")
+
+
 def scores(frame: pl.DataFrame, metadata: Metadata, hits: Hits) -> dict[str, Floats]:
     """The scores of each metric, within its limits; NaN is undefined, as it must be where judging failed."""
     found: dict[str, Floats] = {}

@@ -34,6 +34,8 @@ from karat.run.check import (
     Texts,
     at_ranks,
     check_gold_items,
+    check_hits,
+    check_sizes,
     check_types,
     depths,
     flat_lists,
@@ -255,6 +257,7 @@ def _hits(frame: pl.DataFrame, texts: Texts, *, incomplete: bool) -> Hits:
         failed=_failed(frame, texts),
     )
     hits.check()
+    check_hits(hits)
     return hits
 
 
@@ -319,6 +322,7 @@ def nest(flat: pl.DataFrame, start: Ints, *, records: bool = True) -> pl.Series:
 def _stored_items(frame: pl.DataFrame, texts: Texts, of: Gold, about: ItemsAbout) -> Callable[[], StoredItems]:
     """A function that converts the items when they are first needed; they are checked now."""
     retrieved, start = flat_lists(frame, RETRIEVED, nulls=True)
+    check_sizes(start, frame["depth"].to_numpy())
     gold, gold_start = flat_lists(frame, GOLD_ITEMS, nulls=True) if GOLD_ITEMS in frame.columns else (None, of.start)
     for column in [*retrieved, *([] if gold is None else gold)]:
         texts.count(column)

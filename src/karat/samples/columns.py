@@ -14,8 +14,8 @@ import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints, group_number, starts, take_ragged
 from karat.conventions import Convention
-from karat.errors import InputError
-from karat.samples.keys import KeyTypes, as_id, as_number, key_types
+from karat.errors import InputError, shorten
+from karat.samples.keys import KeyTypes, as_id, as_number, key_types, short_id
 from karat.samples.notes import Note
 
 Field = Literal["id", "text", "doc", "start", "end", "group"]
@@ -231,13 +231,14 @@ def bad_number(dicts: Sequence[Any], ids: Sequence[str], kind: Literal["score", 
     """The error for the first score or grade that is not a number."""
     for query, values in zip(ids, dicts, strict=True):
         if not isinstance(values, Mapping):
-            problem = f'query "{query}": retrieved is a {type(values).__name__}; expected a dict of scores'
+            problem = f'query "{short_id(query)}": retrieved is a {type(values).__name__}; expected a dict of scores'
             return InputError(problem, got=values, hint='{"doc-4": 12.5, "doc-9": 11.0}')
         for item, value in values.items():
             number = as_number(value)
             if number != number or (kind == "grade" and isinf(number)):
                 finite = "finite " if kind == "grade" else ""
-                return InputError(f'query "{query}": the {kind} of {item!r} is not a {finite}number', got=value)
+                problem = f'query "{short_id(query)}": the {kind} of {shorten(item)} is not a {finite}number'
+                return InputError(problem, got=value)
     return InputError(f"a {kind} is not a number, or too large")
 
 
@@ -332,8 +333,9 @@ def check_ids(ids: Sequence[str], source: str, before: dict[str, int] | None = N
         return
     for row, query in enumerate(ids, len(seen) + 1):
         if query in seen:
-            problem = f'{source}: samples {seen[query]} and {row} have the same id "{query}"; expected one each'
-            raise InputError(problem, hint=f'"{query}-{row}"')
+            shown = short_id(query)
+            problem = f'{source}: samples {seen[query]} and {row} have the same id "{shown}"; expected one each'
+            raise InputError(problem, hint=f'"{shown}-{row}"')
         seen[query] = row
 
 
@@ -343,7 +345,7 @@ def _nothing_shared(results: Sequence[str], gold: Sequence[str]) -> InputError:
         return InputError("the results are empty: no query")
 
     def few(ids: Sequence[str]) -> str:
-        return ", ".join(f'"{query}"' for query in ids[:2]) + (", …" if len(ids) > 2 else "")
+        return ", ".join(f'"{short_id(query)}"' for query in ids[:2]) + (", …" if len(ids) > 2 else "")
 
     from karat.samples.id_differences import find_difference
 

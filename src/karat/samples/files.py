@@ -88,7 +88,7 @@ def needed(columns: Sequence[str], side: str | None = None) -> list[str]:
     every = {role: names for role in LONG if (names := long_columns(columns, role))}
     found = {role: names[0] for role, names in every.items()}
     numbers = [len(names) for role, names in every.items() if role in ("score", "rank", "grade")]
-    if not numbers or max(numbers) > 1 or len({name.lower() for name in columns}) < len(columns):
+    if not numbers or max(numbers) > 1 or len({name.strip().lower() for name in columns}) < len(columns):
         return list(columns)  # a column may be misnamed, or given twice, which the reader reports
     if side == "retrieved" and "score" in found:
         found = {role: found[role] for role in ("query", "item", "score") if role in found}
@@ -336,6 +336,11 @@ def _json(text: str) -> Any:
         except (msgspec.DecodeError, UnicodeError):
             import json
 
-            return json.loads(text)
+            try:
+                return json.loads(text)
+            except json.JSONDecodeError:
+                raise
+            except ValueError as error:
+                raise ValueError("a number with thousands of digits") from error
     except RecursionError as error:
         raise ValueError("nested too deeply") from error

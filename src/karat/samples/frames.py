@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from karat.errors import InputError, first_line
@@ -65,18 +65,33 @@ _NESTED = (list, dict, tuple)
 _DEEPEST = 4
 
 
-def of_rows(rows: Sequence[Mapping[str, Any]], source: str) -> pl.DataFrame:
-    """Dicts, one per item, as a table."""
+def of_rows(rows: Sequence[Mapping[str, Any]], source: str, place: Callable[[int], str]) -> pl.DataFrame:
+    """Dicts, one per item, as a table; `place` names a row in errors."""
     import polars as pl
 
-    for number, row in enumerate(rows, 1):
+    for number, row in enumerate(rows):
         for name, value in row.items():
             if value.__class__ in _NESTED and _is_deep(value):  # Polars takes exponential time
-                raise InputError(f'{source}, row {number}: field "{name}" is nested too deeply')
+                raise InputError(f'{place(number)}: field "{name}" is nested too deeply')
     try:
         return pl.DataFrame(rows, infer_schema_length=None)
+    except UnicodeEncodeError as error:
+        broken = ((n, name) for n, row in enumerate(rows) for name in row if _has_surrogate((name, row[name])))
+        number, name = next(broken)
+        problem = f"{place(number)}: field {name!a} has a lone surrogate, which is not valid text"
+        raise InputError(problem, got=rows[number][name]) from error
     except (pl.exceptions.PolarsError, TypeError, OverflowError, ValueError) as error:
         raise InputError(f"{source}: the rows do not form a table: {first_line(error)}") from error
+
+
+def _has_surrogate(value: object) -> bool:
+    import json
+
+    try:
+        json.dumps(value, ensure_ascii=False, default=str).encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def _is_deep(value: Any) -> bool:

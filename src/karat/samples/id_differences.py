@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
+from karat.samples.keys import ID_SHOWN, short_id
+
 Groups = Sequence[tuple[Sequence[str], Sequence[str]]]
 """The ids of the results and of the gold that may match each other, query by query."""
 _MOST = 10_000
@@ -83,7 +85,7 @@ class IdDifference:
     def phrase(self) -> str:
         """The difference in words: upper and lower case."""
         parts = [FOLDS[name].phrase for name in self.folds]
-        sides = [f'"{affix}" of {side}' for side, affix in self._affixes().items() if affix]
+        sides = [f'"{short_id(affix)}" of {side}' for side, affix in self._affixes().items() if affix]
         parts += [f"the {self.end} {' and '.join(sides)}"] if sides else []
         return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])}, and {parts[-1]}"
 
@@ -93,13 +95,19 @@ class IdDifference:
         code = "id"
         for name in self.folds:
             code = FOLDS[name].code.format(code)
-        cut = [(side, f'id.remove{self.end}("{_quoted(affix)}")') for side, affix in self._affixes().items() if affix]
+        cut = [(side, self._without(affix)) for side, affix in self._affixes().items() if affix]
         return [("both", code), *cut] if self.folds else cut
 
     @property
     def hint(self) -> str:
         """The remedy for a message: `id.casefold() for both`."""
         return ", ".join(f"{code} for {side}" for side, code in self.steps)
+
+    def _without(self, affix: str) -> str:
+        """The expression that removes a prefix or suffix; a long one is not spelt out."""
+        if len(affix) <= ID_SHOWN:
+            return f'id.remove{self.end}("{_quoted(affix)}")'
+        return f"id[{len(affix)}:]" if self.end == "prefix" else f"id[:-{len(affix)}]"
 
     def _affixes(self) -> dict[str, str]:
         return dict(zip(self.sides, (self.results, self.gold), strict=True))

@@ -315,7 +315,8 @@ def _of_json(text: str, place: str, field: str) -> Sequence[Any]:
         try:
             return msgspec.json.decode(text, type=list[Any])
         except (msgspec.DecodeError, RecursionError) as error:
-            problem = f'{place}: field "{field}" is not a list in valid JSON: {error}'
+            why = "nested too deeply" if isinstance(error, RecursionError) else error
+            problem = f'{place}: field "{field}" is not a list in valid JSON: {why}'
             raise InputError(problem, got=text, hint='["doc-4", "doc-9"]') from error
     parts = [part.strip() for part in text.split(",")] if "," in text else [text]
     problem = f'{place}: field "{field}" is a string; expected a list of strings or records'

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from karat._internal.display import valid_utf8
+from karat._internal.display import cut_name, valid_utf8
 from karat.errors import InputError, shorten
 
 T = TypeVar("T")
@@ -19,6 +19,8 @@ Where = Callable[[int], str]
 """Names a row in an error: `query "q7"`, or `samples.jsonl, line 17`."""
 _MAX_DIGITS = 4000
 _TOO_LARGE: int = 10**_MAX_DIGITS
+ID_SHOWN = 60
+"""Columns of an id in a message."""
 _SHORT = 64
 """The length of strings up to which joining them takes less time than asking each for its type."""
 _NOT_NUMBERS = (bool, np.bool_, str, bytes, bytearray, complex, np.complexfloating)
@@ -79,9 +81,14 @@ def number_of(key: str) -> int | None:
     return number if str(number) == key else None
 
 
+def short_id(name: str) -> str:
+    """An id in a message."""
+    return cut_name(name, ID_SHOWN)
+
+
 def by_id(ids: Sequence[str]) -> Where:
     """Name a row by the id of its query."""
-    return lambda row: f'query "{ids[row]}"'
+    return lambda row: f'query "{short_id(ids[row])}"'
 
 
 def item_types(lists: Sequence[Sequence[Any]]) -> set[type]:

@@ -55,6 +55,10 @@ class LongTable(NamedTuple):
         if len(found) > 1:
             problem = f'{self.source}: the columns "{found[0]}" and "{found[1]}" are both read as the {role}'
             raise InputError(problem, hint=f'drop or rename "{found[1]}"')
+        folded = {name.strip().lower(): name for name in self.frame.columns if name not in found}
+        if found and (twin := folded.get(found[0].lower())):
+            problem = f'{self.source}: the columns "{found[0]}" and "{twin}" differ only in spaces'
+            raise InputError(problem, hint=f'drop or rename "{twin}"')
         return next(iter(found), None)
 
     def rankings(self) -> Side:

@@ -16,7 +16,7 @@ from karat.samples.dialects import SIDE_NAMES, is_long, lacks_items, no_item_col
 from karat.samples.files import Rows, read_files
 from karat.samples.frames import as_polars, is_column, is_frame, of_rows, values_of
 from karat.samples.items import BUILD, rankings_of
-from karat.samples.keys import as_ids, by_id, numbered
+from karat.samples.keys import Where, as_ids, by_id, numbered
 from karat.samples.long import read_long
 from karat.samples.rows import Header, QueryTable, query_table
 from karat.samples.sources import find_source
@@ -163,7 +163,7 @@ def side_of(loaded: Any, side: str, source: str, first: int = 0, header: Header 
     """
     rows = loaded.rows if isinstance(loaded, Rows) else loaded
     if isinstance(rows, list | tuple) and rows and isinstance(rows[0], Mapping) and is_long(list(rows[0])):
-        loaded = of_rows(rows, source)
+        loaded = of_rows(rows, source, _places(loaded, source))
     if is_frame(loaded):
         loaded = as_polars(loaded)
         if is_long(loaded.columns):
@@ -171,6 +171,10 @@ def side_of(loaded: Any, side: str, source: str, first: int = 0, header: Header 
         if lacks_items(loaded.columns):
             raise no_item_column(loaded.columns, source)
     return query_table(loaded, source, first=first, header=header).read_side(side)
+
+
+def _places(loaded: Any, source: str) -> Where:
+    return lambda row: loaded.place(row, source) if isinstance(loaded, Rows) else f"{source}, row {row + 1}"
 
 
 def load(value: Any, name: str, *, skip_bad_rows: bool = False) -> tuple[Any, str]:

@@ -168,7 +168,16 @@ class QueryTable(NamedTuple):
         columns = ", ".join(f"{theirs} → {ours}" for theirs, ours in self.renamed.items())
         details = {"source": self.source, "dialect": self.dialect.name, "columns": columns}
         renamed = (Note("columns_renamed", details=details),) if columns else ()
-        return (*renamed, *self._unknown_fields())
+        return (*renamed, *self._unknown_fields(), *self._similar_columns())
+
+    def _similar_columns(self) -> Iterator[Note]:
+        """Notes on columns whose names differ only in case or surrounding spaces from a column that was read."""
+        theirs = {ours: name for name, ours in self.renamed.items()}
+        read = {theirs.get(name, name).casefold(): theirs.get(name, name) for name in self.columns if name in _KNOWN}
+        for name, column in self.columns.items():
+            if name not in _KNOWN and (taken := read.get(name.strip().casefold())):
+                count = sum(value is not None for value in column)
+                yield Note("similar_column", count, self.size, details={"field": name, "read": taken})
 
     def _unknown_fields(self) -> Iterator[Note]:
         """Notes on fields with a name like that of a text, in rows that lack the text."""

@@ -15,7 +15,7 @@ from karat.samples.columns import Side, check_ids, rows_of
 from karat.samples.dialects import LONG, is_long, long_column
 from karat.samples.files import Rows
 from karat.samples.frames import of_rows
-from karat.samples.keys import numbered
+from karat.samples.keys import numbered, short_id
 from karat.samples.long import has_records, ids_of
 from karat.samples.notes import Note, merge_notes
 from karat.samples.read import Before, by_text, check_same_ids, samples_of, side_of
@@ -65,7 +65,7 @@ def _long_table(piece: Rows, columns: list[str], source: str) -> pl.DataFrame:
     """Rows of a long table as a frame with the `columns` of the first one, and with query ids as text."""
     import polars as pl
 
-    table = of_rows(piece.rows, source)
+    table = of_rows(piece.rows, source, lambda row: piece.place(row, source))
     columns += [] if columns else table.columns
     table = table.with_columns(pl.lit(None).alias(name) for name in columns if name not in table.columns)
     if _roles(table.columns) != _roles(columns):
@@ -239,7 +239,7 @@ class Joined:
             if self._long and not self._scattered:
                 raise Scattered
             twice = next(query for query in ids if query in self._seen)
-            raise InputError(f'{left.source}: two samples have the same id "{twice}"')
+            raise InputError(f'{left.source}: two samples have the same id "{short_id(twice)}"')
         self._seen |= dict.fromkeys(ids)
         self._left = left
         self._notes = merge_notes([self._notes, left.all_notes])

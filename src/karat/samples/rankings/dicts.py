@@ -16,7 +16,7 @@ from karat._internal.threads import Background
 from karat.conventions import Convention
 from karat.errors import InputError
 from karat.samples.columns import SCORES, Field, Found, Keys, bad_number
-from karat.samples.keys import as_id, number_of
+from karat.samples.keys import as_id, number_of, short_id
 from karat.samples.notes import Note
 from karat.samples.rankings.score_order import (
     Matrix,
@@ -167,7 +167,9 @@ class Dicts:
             if number is None or number not in self.dicts[query]:
                 continue
             if own[i] == own[i]:
-                raise InputError(f'query "{self.ids[query]}": {number} and "{number}" are the same id, retrieved twice')
+                raise InputError(
+                    f'query "{short_id(self.ids[query])}": {number} and "{number}" are the same id, retrieved twice'
+                )
             own[i] = self.dicts[query][number]
 
     def _rank(self, block: _Block, sorted_now: Callable[[], None], keys: Keys, depth: Ints, c: Convention) -> Found:
