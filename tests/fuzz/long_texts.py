@@ -14,32 +14,14 @@ from fuzz.frame import Fault, fuzzer
 
 ATOMS = (
     *" \n\t.!?…abA1\"'”()[]{}<>|`#_\\/éßİﬁ。", "\r\n", "\u2028", "\u3000", "\u0301", "\u0316", "\u202e", "\u200d",
-    "\ufdfa",
-    "\U0001f468", "\ud800", "\0", "\x1b[0m", ". ", "x ", "0.5", "1. ", "- ", "* ", "**", "<b>", "</b>", "&amp;", "http://",
-    "<<<end", "Dr. ", "No. ", "e.g. ", "not ", "no ", "ten ", "the ", "refund ", "Leeds ", "退款", "です", "환불",
+    "\ufdfa", "\U0001f468", "\ud800", "\0", "\x1b[0m", ". ", "x ", "0.5", "1. ", "- ", "* ", "**", "<b>", "</b>",
+    "&amp;", "http://", "<<<end", "Dr. ", "No. ", "e.g. ", "not ", "no ", "ten ", "the ", "refund ", "Leeds ",
+    "退款", "です", "환불",
 )  # fmt: skip
-WORDS = [
-    "the",
-    "refund",
-    "is",
-    "paid",
-    "within",
-    "ten",
-    "days",
-    "of",
-    "a",
-    "return",
-    "and",
-    "no",
-    "fee",
-    "applies",
-    "to",
-    "orders",
-    "that",
-    "Ann",
-    "Lee",
-    "cancels",
-]
+WORDS = (
+    "the", "refund", "is", "paid", "within", "ten", "days", "of", "a", "return", "and", "no", "fee", "applies", "to",
+    "orders", "that", "Ann", "Lee", "cancels",
+)  # fmt: skip
 JUDGES = (
     "ids", "exact", "text", "text(fold=[unicode])", "contains", "contains(fold=[])", "contains(fold=[unicode,case])",
     "contains(strip=[date,speaker,json])", "spans", "spans(graded=true)", "claims", "claims(of=gold)",

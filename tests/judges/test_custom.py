@@ -277,3 +277,12 @@ def test_judges_can_be_pickled_and_have_plain_settings(judge):
     again = pickle.loads(pickle.dumps(judge))
     assert (again.name, again.compares, again.fields) == (judge.name, judge.compares, judge.fields)
     assert json.loads(json.dumps(judge.settings)) == judge.settings == again.settings
+
+
+def test_too_many_matches_of_one_query_are_refused(monkeypatch):
+    monkeypatch.setattr("karat.judges.matches._MOST", 9)
+    numbers = list(map(str, range(4)))
+    many = [{"retrieved": numbers[:3], "gold": numbers[:3]}] * 4
+    assert karat.evaluate(many, "recall", judge=lambda gold, item: True).mean["recall"] == 1
+    with pytest.raises(karat.InputError, match='query "2": more than 9 pairs of a gold'):
+        karat.evaluate([many[0], {"retrieved": numbers, "gold": numbers}], "recall", judge=lambda gold, item: True)

@@ -11,17 +11,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from karat._internal.arrays import Ints
+from karat._internal.arrays import Ints, starts
 
 _SIZES = (8, 4, 2)
 """The lengths of grams; of a text, the longest possible are looked up."""
-_LOOKED_UP = 40
+_LOOKED_UP = 20
 """The number of grams of a text, all over it, of which the rarest is looked for."""
 _PLAIN, _FEW, _SHORT = 50, 100, 100_000
 """The number of searches after which an index pays, unless the texts are few and short together."""
 _COMMON = 200
 """A gram that begins at one of so many characters is no help: to search the text is faster."""
 _MULTIPLIER = np.uint32(0x9E3779B1)
+_POWERS = _MULTIPLIER ** np.arange(max(_SIZES), dtype=np.uint32)
+_MOST_BITS = 28
 
 
 class Grams:
@@ -71,7 +73,7 @@ def sharing(
 
 
 class _Index:
-    """The places of every gram of some texts, by its hash; the grams of a size are indexed when it is first needed."""
+    """The places of every gram of some texts; the grams of a size are indexed when it is first needed."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._text = "\n".join(texts)
@@ -85,11 +87,10 @@ class _Index:
             return None
         if size not in self._tables:
             self._tables[size] = _Table.of(self._text, size)
-        value, first, place = self._tables[size]
-        hashes = _hashes(wanted, size)
-        step = len(hashes) // _LOOKED_UP + 1
-        row = np.searchsorted(value, hashes[::step])
-        row = np.where(value.take(row, mode="clip") == hashes[::step], row, len(value))  # there is an empty last row
+        bits, first, place = self._tables[size]
+        buckets = _buckets(wanted, size, bits)
+        step = len(buckets) // _LOOKED_UP + 1
+        row = buckets[::step]
         begin, end = first[row], first[row + 1]
         rarest = int(np.argmin(end - begin))
         if end[rarest] - begin[rarest] > len(self._text) / _COMMON:
@@ -120,25 +121,27 @@ def find_all(text: str, wanted: str) -> Iterator[int]:
 
 
 class _Table(NamedTuple):
-    """The different hashes, the offset of the first place of each, and the places of all."""
+    """The places of all grams, by bucket: grams whose hashes begin with the same bits."""
 
-    value: NDArray[np.uint32]
+    bits: int
     first: Ints
+    """The offset of each bucket's first place; the last value is the number of places."""
     place: NDArray[np.int32] | Ints
 
     @classmethod
     def of(cls, text: str, size: int) -> _Table:
-        hashes = _hashes(text, size)
-        place: Ints = np.argsort(hashes, kind="stable")
-        value, first = np.unique(hashes[place], return_index=True)
-        end = [len(place), len(place)]
-        return cls(value, np.append(first, end), place.astype(np.int32) if len(place) < 1 << 31 else place)
+        bits = min(len(text).bit_length(), _MOST_BITS)
+        buckets = _buckets(text, size, bits)
+        place: Ints = np.argsort(buckets, kind="stable")
+        return cls(
+            bits,
+            starts(np.bincount(buckets, minlength=1 << bits)),
+            place.astype(np.int32) if len(place) < 1 << 31 else place,
+        )
 
 
-def _hashes(text: str, size: int) -> NDArray[np.uint32]:
-    """The hash of each gram of a text."""
+def _buckets(text: str, size: int, bits: int) -> NDArray[np.uint32]:
+    """The bucket of each gram of a text."""
     code = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    value = np.zeros(max(len(code) - size + 1, 0), np.uint32)
-    for i in range(size):
-        value = value * _MULTIPLIER + code[i : len(value) + i]
-    return value ^ (value >> np.uint32(15))
+    value = np.correlate(code, _POWERS[:size], "valid") if len(code) >= size else code[:0]
+    return ((value ^ (value >> np.uint32(15))) * _MULTIPLIER) >> np.uint32(32 - bits)

@@ -7,7 +7,7 @@ import os
 import signal
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from glob import glob, has_magic
 from pathlib import Path
@@ -109,13 +109,18 @@ def _check_writable(path: Target) -> None:
 
 
 @contextmanager
-def _write_errors(path: Target) -> Iterator[None]:
-    """Raise what the system refuses as an error that names the path."""
+def _write_errors(path: Target, others: Container[Exception] = ()) -> Iterator[None]:
+    """Raise what the system refuses as an error that names the path, except `others`.
+
+    A closed pipe at standard output is no problem of a file.
+    """
     try:
         yield
     except KaratError:
         raise
     except (OSError, ValueError) as error:
+        if error in others or (isinstance(error, BrokenPipeError) and _stream(path)):
+            raise
         raise BadArgument(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from error
 
 
@@ -123,7 +128,8 @@ def _reads(given: str, path: Target) -> str:
     """The reason why reading the input would read this path: the file, its folder or a pattern; "" if there is none."""
     if given == "-":
         with suppress(OSError):
-            return "it is the input, too" if _of(os.fstat(0)) == _identity(path) else ""
+            status = os.fstat(0)
+            return "it is the input, too" if stat.S_ISREG(status.st_mode) and _of(status) == _identity(path) else ""
     if _identity(given) == _identity(path) and not is_special(path):
         return "it is an input, too"
     if os.path.isdir(given) and _real(path).is_relative_to(_real(given)):  # noqa: PTH112  # raises nothing
@@ -250,20 +256,38 @@ def _sync(folder: Path) -> None:
 
 
 @contextmanager
-def text_file(path: Target) -> Iterator[TextIO]:
-    """A text file to be written in the block, atomically; standard output and error are continued."""
-    with _write_errors(path):
-        stream = _stream(path)
-        if stream is None:
-            with atomic_path(path) as place, place.open("w", encoding="utf-8") as file:
-                yield file
-        else:
-            stream.flush()
-            with os.fdopen(os.dup(stream.fileno()), "w", encoding="utf-8") as file:
-                yield file
+def text_file(path: Target) -> Iterator[Callable[[str], None]]:
+    """A function that writes to a text file, atomically; standard output and error are continued.
+
+    Errors of the file name it; other errors of the block are raised as they are.
+    """
+    others: list[Exception] = []
+    with _write_errors(path, others), _open_text(path) as file:
+
+        def write(text: str) -> None:
+            with _write_errors(path):
+                file.write(text)
+
+        try:
+            yield write
+        except Exception as error:
+            others.append(error)
+            raise
+
+
+@contextmanager
+def _open_text(path: Target) -> Iterator[TextIO]:
+    stream = _stream(path)
+    if stream is None:
+        with atomic_path(path) as place, place.open("w", encoding="utf-8") as file:
+            yield file
+    else:
+        stream.flush()
+        with os.fdopen(os.dup(stream.fileno()), "w", encoding="utf-8") as file:
+            yield file
 
 
 def write_text(path: Target, text: str) -> None:
     """Write a text file atomically."""
-    with text_file(path) as file:
-        file.write(text)
+    with text_file(path) as write:
+        write(text)

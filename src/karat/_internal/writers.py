@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -43,12 +44,16 @@ _SYMBOLS = Signs(_symbol)
 
 
 def put(text: str = "", *, error: bool = False, end: str = "\n", commands: bool = False) -> None:
-    """Print a text to standard output or standard error; `commands` is for karat's own commands to GitHub."""
+    """Print a text to standard output or standard error; `commands` is for karat's own commands to GitHub.
+
+    A message that standard error does not take is lost: it must neither stop the work nor change the exit code.
+    """
     stream = sys.stderr if error else sys.stdout
     if stream is not None:  # it may be closed
-        stream.write(harmless(text, commands=commands) + end)
-        if error:
-            stream.flush()
+        with suppress(OSError) if error else nullcontext():
+            stream.write(harmless(text, commands=commands) + end)
+            if error:
+                stream.flush()
 
 
 def harmless(text: str, *, commands: bool = False) -> str:

@@ -276,7 +276,7 @@ def say(message: str, *, error: bool = False) -> None:
 
 
 def emit(result: Result, form: str, **options: Any) -> None:
-    """Print a result in one of the formats of `--format`."""
+    """Print a result in one of the formats of `--format`; a closed pipe does not change the exit code."""
     from karat._internal.writers import to_json
     from karat.report import render
 
@@ -284,7 +284,10 @@ def emit(result: Result, form: str, **options: Any) -> None:
         text = render(result, {"table": "terminal", "json": "data", "html": "page"}.get(form, form), **options)
     if form == "json":
         text = to_json(text)
-    put(text, end="" if text.endswith("\n") else "\n")
+    try:
+        put(text, end="" if text.endswith("\n") else "\n")
+    except BrokenPipeError:
+        _discard_output()
 
 
 def on_github() -> bool:

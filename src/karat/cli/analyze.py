@@ -7,6 +7,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from karat._internal.display import has_color
+from karat._internal.output import is_special
 from karat.cli import RUN, argument, command, emit, format_argument, on_github, program, say
 from karat.cli.gate_files import GateFiles, refused_arguments
 
@@ -220,4 +221,4 @@ def _report(options: Namespace) -> None:
     from karat.run.file import load
 
     load(options.run).report(options.output, baseline=options.baseline, allow_mismatch=options.allow_mismatch)
-    say(f"Saved to {options.output}")
+    say(f"Saved to {options.output}", error=is_special(options.output))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from karat._internal.display import bold, heading, paragraph, plural, sanitize, text_table
-from karat._internal.output import check_outputs, text_file
+from karat._internal.output import check_outputs, is_special, text_file
 from karat._internal.progress import confirm
 from karat._internal.writers import put
 from karat.cli import argument, command, say
@@ -53,9 +53,10 @@ def _cache(options: Namespace) -> int:
         say(message)
     elif options.output:
         target = Path(options.output)
-        if target.exists() and target.stat().st_size and not (cache and cache.models()):
+        direct = is_special(target)
+        if target.exists() and target.stat().st_size and not direct and not (cache and cache.models()):
             raise BadArgument(f"the cache {path} has no answers: {target} is not replaced", hint="--cache FILE")
-        say(exported(cache, target))
+        say(exported(cache, target), error=direct)
     else:
         for line in cache.export() if cache else ():
             put(line)
@@ -105,9 +106,9 @@ def cleared(cache: Cache | None, *, model: str | None, sure: bool) -> tuple[bool
 def exported(cache: Cache | None, path: str | os.PathLike[str]) -> str:
     """Write every answer as a line of JSON into a file; return the message."""
     count = 0
-    with text_file(path) as file:
+    with text_file(path) as write:
         for line in cache.export() if cache else ():
-            file.write(f"{line}\n")
+            write(f"{line}\n")
             count += 1
     return f"{plural(count, 'answer', 'answers')} in {sanitize(str(path))}"
 

@@ -72,8 +72,7 @@ class GateFiles:
         self.write(undecided_junit(error), undecided_markdown(error), annotations, github.outputs(None))
 
     def write(self, junit: str, markdown: str, annotations: Sequence[str], outputs: str) -> KaratError | None:
-        """Write each file, and annotations to standard error, so that --format json stays JSON; return a problem."""
-        put("".join(f"{line}\n" for line in annotations), error=True, end="", commands=True)
+        """Write each file, then annotations to standard error, so that --format json stays JSON; return a problem."""
         texts = {"--junit": junit, "--markdown": markdown, _SUMMARY: markdown, _OUTPUT: outputs}
         problem = None
         for option, path in {**self._replaced, **self._appended}.items():
@@ -84,6 +83,9 @@ class GateFiles:
                     self._replace(option, path, texts[option])
             except KaratError as error:
                 problem = problem or error
+            except BrokenPipeError:  # standard output is a closed pipe
+                pass
+        put("".join(f"{line}\n" for line in annotations), error=True, end="", commands=True)
         return problem
 
     def _replace(self, option: str, path: str, text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import compress, pairwise
 from operator import attrgetter, eq
@@ -200,7 +201,7 @@ class Fuzzy(Judge):
         """Compare every chunk with every gold text of its query."""
         texts = texts_of(samples, self.name, convention)
         matches = Matches.of_texts(samples, texts)
-        matched: list[float] = []
+        matched = array("d")
         sizes = zip(map(len, texts.chunks), pairwise(texts.start), strict=True)
         total = sum(depth * (end - begin) for depth, (begin, end) in sizes)
         with Progress(total, self.name) as bar:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from sys import intern
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from karat._internal.arrays import Floats
+from karat._internal.arrays import Bools, Floats, Ints
 from karat.conventions import STANDARD, Convention
 from karat.errors import InputError
 from karat.hits import Gold, Hits
@@ -16,6 +17,9 @@ from karat.hits.combine import unite
 from karat.judges.protocol import Judge
 from karat.samples import Field, Samples
 from karat.samples.keys import as_text, without_copies
+
+_MOST = 10_000_000
+"""The largest number of matches of one query; they take 1.3 GB."""
 
 
 class Texts(NamedTuple):
@@ -101,8 +105,10 @@ class Matches:
         """`items` are the rankings, in which `same` makes copies equal; gold items with equal `keys` count once."""
         self._gold, self._labels, self._items = samples.gold, labels, items
         self._keys, self._same = keys, same
-        self._rows: list[tuple[int, int, int]] = []
+        self._ids = samples.ids
+        self._rows = array("q")
         self._why: list[str] = []
+        self._query, self._earlier = -1, 0
 
     @classmethod
     def of_texts(cls, samples: Samples, texts: Texts, same: Callable[[str], str] = str) -> Matches:
@@ -111,12 +117,19 @@ class Matches:
 
     def add(self, query: int, rank: int, gold: int, why: str) -> None:
         """Add a match: the item at this rank satisfies this gold item, counted through all queries."""
-        self._rows.append((query, rank, gold))
-        self._why.append(why)
+        if query != self._query:
+            self._query, self._earlier = query, len(self._why)
+        elif len(self._why) - self._earlier == _MOST:
+            raise InputError(
+                f'query "{self._ids[query]}": more than {_MOST:,} pairs of a gold item and a retrieved item match',
+                hint="a stricter judge, or fewer items in one query",
+            )
+        self._rows.extend((query, rank, gold))
+        self._why.append(intern(why))
 
     def hits(self, share: Floats | None = None) -> Hits:
         """The hits; `share` is the share of its grade that each match earns."""
-        query, rank, gold = np.array(self._rows, np.int64).reshape(-1, 3).T
+        query, rank, gold = np.array(self._rows).reshape(-1, 3).T
         grade = self._gold.grade[gold]
         hits = Hits(
             query,
@@ -125,20 +138,30 @@ class Matches:
             depth=np.fromiter(map(len, self._items), np.int64, len(self._items)),
             gold_items=Gold(self._labels, self._gold.start, self._gold.grade),
             grade=grade if share is None else np.where(grade > 0, grade * share, grade),
-            repeated=np.array(self._repeated(), bool),
+            repeated=self._repeated(query, rank, gold),
             why=self._why,
         )
         units = self._gold.units(self._keys)
         return hits if units is None else unite(hits, units)
 
-    def _repeated(self) -> list[bool]:
+    def _repeated(self, query: Ints, rank: Ints, gold: Ints) -> Bools:
         """For each match: True if its item is a copy of one ranked higher."""
-        times = Counter(gold for _, _, gold in self._rows)
-        first: dict[tuple[int, Hashable], int] = {}
-        repeated = [False] * len(self._rows)
-        for row, (query, rank, gold) in enumerate(self._rows):
-            if times[gold] > 1:  # ranks ascend for each gold item
-                item = self._items[query][rank - 1]
-                key = gold, item if self._same is None else self._same(item)
-                repeated[row] = first.setdefault(key, rank) < rank
+        repeated = np.zeros(len(gold), bool)
+        by_gold = np.argsort(gold, kind="stable")  # ranks ascend for each gold item
+        begin = np.flatnonzero(np.diff(gold[by_gold], prepend=-1))
+        end = np.append(begin[1:], len(gold))
+        several = end - begin > 1
+        for first, last in zip(begin[several].tolist(), end[several].tolist(), strict=True):
+            rows = by_gold[first:last]
+            items = self._items[query[rows[0]]]
+            own = (items[place] for place in (rank[rows] - 1).tolist())
+            repeated[rows] = list(_known_before(own if self._same is None else map(self._same, own)))
         return repeated
+
+
+def _known_before(items: Iterable[Hashable]) -> Iterator[bool]:
+    """For each item: True if an equal one came before it."""
+    known: set[Hashable] = set()
+    for item in items:
+        yield item in known
+        known.add(item)

@@ -10,7 +10,7 @@ from unicodedata import category, combining, normalize
 
 import numpy as np
 
-from karat._internal.arrays import Ints
+from karat._internal.arrays import Ints, starts
 from karat._internal.grammar import write_call
 from karat._internal.progress import track
 from karat.conventions import Convention
@@ -44,9 +44,10 @@ def fold_space(text: str) -> str:
 
 def fold_space_with_origins(text: str) -> tuple[str, Ints]:
     """The text with folded white space, and the offset in the original text of each of its characters."""
-    # The space after a word has the offset at which the word ends.
-    origins = [np.arange(word.start(), word.end() + 1) for word in _WORD.finditer(text)]
-    return fold_space(text), np.concatenate(origins) if origins else np.zeros(0, np.int64)
+    begin, end = np.array([word.span() for word in _WORD.finditer(text)], np.int64).reshape(-1, 2).T
+    size = end - begin + 1  # the space after a word has the offset at which the word ends
+    start = starts(size)
+    return fold_space(text), np.arange(start[-1]) + np.repeat(begin - start[:-1], size)
 
 
 def _fold_punctuation(text: str) -> str:

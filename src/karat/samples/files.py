@@ -233,6 +233,8 @@ def _read_pipe(source: Source, *, skip_bad_rows: bool) -> Any:
 
     with read_errors(source):
         name = source.files[0]
+        if name == STANDARD_INPUT and sys.stdin is None:
+            raise OSError("it is closed")
         content = sys.stdin.buffer.read() if name == STANDARD_INPUT else Path(name).read_bytes()
     with read_errors(source, content):
         if source.kind == ".parquet":

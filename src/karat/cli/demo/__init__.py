@@ -29,12 +29,12 @@ def _demo(options: Namespace) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         check_outputs({str(file): file for file in screen.files(folder)})
-        put(screen.show(program(), folder))
         kept = screen.write(folder, force=options.force)
     except (OSError, ValueError) as error:
         if isinstance(error, KaratError):
             raise
         why = getattr(error, "strerror", None) or error
         raise BadArgument(f"cannot write to {folder}: {why}", hint="-o FOLDER") from error
+    put(screen.show(program(), folder))
     for file in kept:
         say(f"Kept {file}: it was changed; --force replaces it", error=True)
