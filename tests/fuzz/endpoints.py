@@ -284,7 +284,7 @@ def _check_secret(key: str, folder: Path, printed: str) -> None:
 @fuzzer(
     "endpoints",
     "Whatever an endpoint answers: no failure counts as 0, the budget holds, no key is stored, nothing is paid twice.",
-    short=15,
+    short=10,
     long=1_000,
 )
 def endpoints(random: Random, folder: Path) -> str:
