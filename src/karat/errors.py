@@ -96,8 +96,7 @@ def shorten(value: object) -> str:
 
 def _one_line(text: str) -> str:
     """The text without what a terminal or a CI server acts on: it may contain, or begin with, names from the data."""
-    if not text.isprintable():
-        text = text.translate(SIGNS)
+    text = text.translate(SIGNS)
     text = text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
     return text.replace("::", ": :", 1) if text.lstrip().startswith("::") else text
 

@@ -11,14 +11,18 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import replace
+from html import escape, unescape
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 from unittest.mock import patch
 from urllib.parse import quote
 
+import polars as pl
+
 import karat
 from fuzz.frame import Fault, command, fuzzer
+from fuzz.hostile_text import strings
 from karat.errors import KaratError
 from karat.judges.model_judge import ModelJudge
 from karat.llm import Cache, Spent
@@ -39,15 +43,22 @@ def _key_of(call: Call) -> str:
     return call.headers["authorization"].removeprefix("Bearer ")
 
 
+def _said(random: Random, call: Call) -> str:
+    """The key in some spelling, alone or at some place of a text; at the edge of what is shown, it would be cut."""
+    before = random.choice(("", "no, ", "Bearer ", "é\u202e ", "x" * random.randrange(160, 300)))
+    return f"{before}{random.choice(_spellings(_key_of(call)))}{random.choice(('', ' !', 'x' * 5000))}"
+
+
 def _status(random: Random, call: Call) -> Act:
     status = random.choice((400, 408, 409, 413, 422, 429, 429, 500, 502, 503, 504, 529, 599))
-    headers = {"retry-after": random.choice(RETRY_AFTER)} if random.random() < 0.5 else {}
-    return Act(status=status, content=f"no, {_key_of(call)}, {'x' * random.choice((0, 5000))}", headers=headers)
+    headers = {"retry-after": random.choice((*RETRY_AFTER, quote(_said(random, call)[:900])))}
+    body = _said(random, call).encode() if random.random() < 0.2 else None  # as it is, not JSON
+    return Act(status=status, content=_said(random, call), headers=headers if random.random() < 0.5 else {}, body=body)
 
 
 def _halt(random: Random, call: Call) -> Act:
     status, code = random.choice(((401, ""), (402, ""), (403, ""), (404, ""), (429, "insufficient_quota")))
-    return Act(status=status, content=f"wrong key {_key_of(call)}", finish=code)
+    return Act(status=status, content=_said(random, call), finish=code, refusal=_said(random, call))
 
 
 def _broken_body(random: Random, call: Call) -> Act:
@@ -58,6 +69,8 @@ def _broken_body(random: Random, call: Call) -> Act:
             b"", b"null", b"[]", b"7", b'"text"', b"<html>gateway</html>", b"\xff\xfe\x00", b"[" * 100_000,
             b'{"a":' * 50_000, b'{"choices": NaN}', whole[: len(whole) // 2], whole + b"}", b"\0" * 100,
             b'{"choices": [{"message": {"content": "\\ud800"}}]}', b'{"choices": [{"message": "\xed\xa0\x80"}]}',
+            _said(random, call).encode(), json.dumps({"error": {"message": _said(random, call)}}).encode(),
+            json.dumps({_said(random, call): [_said(random, call)]}).encode(),
         )
     )  # fmt: skip
     kind = random.choice(("application/json", "text/html", "text/event-stream", "", "application/json; charset=utf-99"))
@@ -66,7 +79,19 @@ def _broken_body(random: Random, call: Call) -> Act:
 
 def _empty(random: Random, call: Call) -> Act:
     said = json.loads(_good(call).bytes())
-    said["choices"] = random.choice(([], None, {}, [None], [{}], [{"message": None}], [{"message": {"content": 7}}]))
+    said["choices"] = random.choice(
+        (
+            [],
+            None,
+            {},
+            [None],
+            [{}],
+            [{"message": None}],
+            [{"message": {"content": 7}}],
+            _said(random, call),
+            [{"message": {"refusal": _said(random, call)}}],
+        )
+    )
     return Act(body=json.dumps(said).encode())
 
 
@@ -77,7 +102,8 @@ def _wrong_answer(random: Random, call: Call) -> Act:
         (
             "", "{}", "Sure!", "{" * 50_000, json.dumps({name: each + each}), json.dumps({name: {}}),
             json.dumps({name: [{**one, "reason": 7} if isinstance(one, dict) else 7 for one in each or [7]]}),
-            json.dumps({name: None, "more": _key_of(call)}), json.dumps({name: [{"x": math.nan}]}), '{"\ud800": 1}',
+            json.dumps({name: None, "more": _said(random, call)}), json.dumps({_said(random, call): each}),
+            _said(random, call), json.dumps({name: [{"x": math.nan}]}), '{"\ud800": 1}',
             json.dumps(good)[:-2], json.dumps(good) * 2,
         )
     )  # fmt: skip
@@ -91,12 +117,12 @@ def _odd_wrapping(random: Random, call: Call) -> Act:
 
 def _echo(random: Random, call: Call) -> Act:
     """A valid answer whose reasons hold the key in some spelling."""
-    good, key = json.loads(_good(call).content), _key_of(call)
-    spelled = random.choice(_spellings(key))
+    good = json.loads(_good(call).content)
     for one in next(iter(good.values())):
         if isinstance(one, dict):
-            one["reason"] = f"said {spelled} {'x' * random.choice((0, 290, 9000))}"
-    return replace(_good(call), content=json.dumps(good), headers={"x-request-id": quote(key)})
+            one["reason"] = f"{_said(random, call)} {'x' * random.choice((0, 290, 9000))}"
+    headers = {"x-request-id": quote(_key_of(call))}
+    return replace(_good(call), content=json.dumps(good), headers=headers, refusal=random.choice((None, "")))
 
 
 def _wrong_usage(random: Random, call: Call) -> Act:
@@ -109,7 +135,14 @@ def _lost(random: Random, call: Call) -> Act:
 
 def _redirect(random: Random, call: Call) -> Act:
     target = random.choice(
-        (f"http://localhost:{call.port}{ELSEWHERE}", f"https://127.0.0.1:{call.port}{ELSEWHERE}", "//[", call.path)
+        (
+            f"http://localhost:{call.port}{ELSEWHERE}",
+            f"https://127.0.0.1:{call.port}{ELSEWHERE}",
+            "//[",
+            call.path,
+            f"http://{quote(_key_of(call), safe='')}@localhost:1/",
+            f"/?key={quote(_key_of(call), safe='')}",
+        )
     )
     return Act(status=random.choice((301, 302, 303, 307, 308)), headers={"location": target})
 
@@ -120,7 +153,7 @@ def _huge(random: Random, call: Call) -> Act:
 
 Trouble = Callable[[Random, Call], Act]
 USUAL: tuple[Trouble, ...] = (
-    _status, _status, _broken_body, _empty, _wrong_answer, _wrong_answer, _odd_wrapping, _echo, _wrong_usage,
+    _status, _status, _broken_body, _empty, _wrong_answer, _wrong_answer, _odd_wrapping, _echo, _echo, _wrong_usage,
 )  # fmt: skip
 RARE: tuple[Trouble, ...] = (_halt, _lost, _redirect, _huge)
 
@@ -170,7 +203,12 @@ def _judge(random: Random, model: str, folder: Path, **settings: Any) -> ModelJu
 
 def _spellings(key: str) -> list[str]:
     plain, escaped = b64encode(key.encode()).decode(), json.dumps(key)[1:-1]
-    return [key, quote(key, safe=""), plain, escaped, "".join(f"\\u{ord(char):04x}" for char in key)]
+    return [
+        key, key.upper(), quote(key, safe=""), quote(quote(key, safe="")), plain, escaped,
+        json.dumps(escaped)[1:-1], escape(key), key.encode().hex(), "".join(f"\\u{ord(char):04x}" for char in key),
+        "".join(f"&#{ord(char)};" for char in key), "".join(f"&#x{ord(char):X};" for char in key),
+        b64encode(f"a:{key}".encode()).decode(), b64encode(f"ab{key}c".encode(), b"-_").decode(),
+    ]  # fmt: skip
 
 
 @contextmanager
@@ -215,16 +253,29 @@ def _check_scores(run: karat.Run, healthy: karat.Run) -> None:
                 raise Fault(f"the {name} of query {query} is {value} instead of {expected}")
 
 
+def _strings(path: Path) -> Iterator[str]:
+    """Every string of a run file: the names and values of its columns, nested or not, and of its metadata."""
+    metadata = pl.read_parquet_metadata(path)
+    yield from strings(metadata)
+    yield from strings(json.loads(metadata["karat"]))
+    yield from strings(pl.read_parquet(path).to_dict(as_series=False))
+
+
 def _check_secret(key: str, folder: Path, printed: str) -> None:
     """The key is in no file and on no screen; reasons are short."""
     seen = {"the screen": printed}
     seen |= {path.name: path.read_bytes().decode("latin-1") for path in folder.rglob("*") if path.is_file()}
+    for path in folder.glob("*.html"):
+        seen[f"the text of {path.name}"] = unescape(path.read_text("utf-8"))
     for path in folder.glob("*.parquet"):
+        seen[f"the values of {path.name}"] = "\n".join(_strings(path))
         for name in ("show", "diagnose"):
             seen[f"{name} {path.name}"] = command(name, path, "--format", "json").out
     seen["the export"] = command("cache", "export", "--cache", folder / "cache").out
     for place, text in seen.items():
-        if found := [one for one in _spellings(key) if one in text]:
+        folded = text.lower()
+        parts = [key[at : at + 12] for at in range(len(key) - 11)]
+        if found := [one for one in (*_spellings(key), *parts) if one.lower() in folded]:
             raise Fault(f"the key is in {place} as {found[0]!r}")
         if "x" * 301 in text:
             raise Fault(f"a long reason is in {place}")
@@ -233,7 +284,7 @@ def _check_secret(key: str, folder: Path, printed: str) -> None:
 @fuzzer(
     "endpoints",
     "Whatever an endpoint answers: no failure counts as 0, the budget holds, no key is stored, nothing is paid twice.",
-    short=15,
+    short=10,
     long=1_000,
 )
 def endpoints(random: Random, folder: Path) -> str:

@@ -6,6 +6,7 @@ import json
 import logging
 import traceback
 from base64 import b64encode, urlsafe_b64encode
+from html import escape
 from time import monotonic
 from urllib.parse import quote
 
@@ -72,7 +73,10 @@ SPELLED = {
     "as JSON": json.dumps(KEY)[1:-1],
     "as JSON, twice": json.dumps(json.dumps(KEY)[1:-1])[1:-1],
     "every character as JSON": "".join(f"\\u{ord(char):04X}" for char in KEY),
-    "as HTML": "".join(f"&#{ord(char)};" for char in KEY),
+    "as HTML": escape(KEY),
+    "as HTML, twice": escape(escape(KEY)),
+    "every character as HTML": "".join(f"&#{ord(char)};" for char in KEY),
+    "every character as HTML, in hex": "".join(f"&#x{ord(char):04X};" for char in KEY),
     "hex": KEY.encode().hex(),
     **{f"base64 after {n} characters": b64encode(b"x" * n + KEY.encode()).decode() for n in range(4)},
     "base64 for URLs": urlsafe_b64encode(KEY.encode()).decode(),

@@ -18,6 +18,7 @@ _HEADERS = re.compile(r"AUTH|COOKIE|" + _VARIABLES.pattern, re.IGNORECASE)
 _LOOKS_SECRET = re.compile(
     r"\bsk-[\w*.…-]{4,}|\bBearer\s+\S+|(?<=://)[^/\s@]+@|(?<=api[-_]key[=:])\s*\S+", re.IGNORECASE
 )
+_ENTITIES = {"&": ["amp"], "<": ["lt"], ">": ["gt"], '"': ["quot"], "'": ["apos"]}
 _SHORTEST = 6
 """Shorter values are not looked for: they may be part of any word."""
 _SHORTEST_IN_ANSWERS = 8
@@ -86,4 +87,5 @@ def _spellings(secret: str) -> list[str]:
 def _character(char: str) -> str:
     code, data = ord(char), char.encode("utf-8", "surrogatepass")
     percent = "".join(f"%(?:25)?{byte:02x}" for byte in data)
-    return f"(?:{re.escape(char)}|{percent}|u{code:04x}|x{code:02x}|&#0?{code};|&#x0?{code:x};)"
+    entities = "|".join([f"#0*{code}", f"#x0*{code:x}", *_ENTITIES.get(char, ())])
+    return f"(?:&(?:amp;)?(?:{entities});|{re.escape(char)}|{percent}|u{code:04x}|x{code:02x})"
