@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from shlex import quote
 from typing import Any
@@ -185,42 +186,45 @@ def _one_query(found: Diagnosis, *, bold: bool) -> str:
     query = None if run.query is None else run.query[run.row(query_id)]
     quoted = "" if query is None else f' "{sanitize(query)}"'
     about = f"{sanitize(query_id)}{quoted} · judge: {run.provenance.judge} · top {found.k}"
-    places = [[cut_label(g.gold, _GOLD), f"grade {g.grade:g}", _where(g, i, found)] for i, g in enumerate(gold)]
+    misses = {miss.item: miss for miss in found.misses}
+    places = [[cut_label(g.gold, _GOLD), f"grade {g.grade:g}", _where(g, misses.get(i))] for i, g in enumerate(gold)]
     depth = int(run.all_hits.depth[run.row(query_id)])
     shown = "" if not retrieved or len(retrieved) == depth else f", the top {len(retrieved)} of {depth:,}"
     lines = [heading(about), *_not_judged(found), "", heading("Gold"), text_table(places)]
     lines += ["", heading(f"Retrieved{shown}")]
     lines.append(_ranking(retrieved, hits, found.k) or ("  nothing" if not depth else f"  {depth:,} items, not stored"))
     width = min(max(terminal_width(100), 60), 160)
+    stored = reversed(items.gold) if items is not None else ()
+    texts = {g.item: g for g in stored if g.text or g.start is not None}  # the first of each item
+    by_rank = {other.rank: other for other in retrieved if other.text}
     for place, item in enumerate(gold):
-        own = (
-            [g for g in items.gold if g.item == place and (g.text or g.start is not None)] if items is not None else []
-        )
-        for other in retrieved:
-            if own and other.text and other.rank in _compared(item, place, found):
-                lines += ["", heading(f"{cut_label(item.gold, _GOLD)}, compared with rank {other.rank}")]
-                lines += [f"  {line}" for line in side_by_side(own[0], other, width=width - 2, bold=bold)]
+        for rank in sorted(_compared(item, misses.get(place))) if place in texts else ():
+            if rank in by_rank:
+                lines += ["", heading(f"{cut_label(item.gold, _GOLD)}, compared with rank {rank}")]
+                shown = side_by_side(texts[place], by_rank[rank], width=width - 2, bold=bold)
+                lines += [f"  {line}" for line in shown]
     return "\n".join([*lines, *_section(_UNKNOWN, notes(found))])
 
 
-def _where(gold: GoldItem, item: int, found: Diagnosis) -> str:
+def _where(gold: GoldItem, miss: Miss | None) -> str:
     """The rank of a gold item, or why it was missed."""
-    miss = next((miss for miss in found.misses if miss.item == item), None)
     if miss is not None:
         return f"missed: {sanitize(miss.text)}"
     return "not relevant" if gold.grade <= 0 and gold.rank is None else f"at rank {gold.rank}"
 
 
-def _compared(gold: GoldItem, item: int, found: Diagnosis) -> Sequence[int]:
+def _compared(gold: GoldItem, miss: Miss | None) -> Sequence[int]:
     """The ranks of the retrieved items with which a gold item is compared."""
-    about = next((miss.ranks[:_SHOWN] for miss in found.misses if miss.item == item), ())
+    about = () if miss is None else miss.ranks[:_SHOWN]
     return about if about or gold.rank is None else (gold.rank,)
 
 
 def _ranking(items: Sequence[Retrieved], hits: Sequence[Hit], k: int) -> str:
-    rows = []
+    rows, matched = [], defaultdict(list)
+    for hit in hits:
+        matched[hit.rank].append(f"{hit.why}: {cut_label(hit.gold, _GOLD)}")
     for item in items:
-        matches = "; ".join(f"{hit.why}: {cut_label(hit.gold, _GOLD)}" for hit in hits if hit.rank == item.rank)
+        matches = "; ".join(matched[item.rank])
         score = "" if item.score is None else f"{item.score:.4g}"
         name = cut_name(item.id or item.doc or "", cell_width(_GOLD))
         excerpt = "" if item.text is None else f'"{sanitize(item.text, cell_width(_EXCERPT, 3))}"'
