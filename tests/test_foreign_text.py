@@ -110,7 +110,7 @@ FORMS = {
     "JSON": (lambda text: to_json([text]), "\n"),
     "CSV": (lambda text: to_csv(pl.DataFrame({"a": [text]}).select(pl.col("a").name.map(lambda _: text))), "\n"),
     "Markdown": (escape, ""),
-    "HTML": (html_text, "\t\n\u200c\u200d"),
+    "HTML": (html_text, "\t\n\u061c\u200c\u200d\u200e\u200f"),
     "workflow command": (lambda text: workflow_command("error", text, file=text), ""),
 }
 

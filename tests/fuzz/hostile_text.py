@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-SHOWN = "\n\t\u200c\u200d"
-"""Characters that HTML shows well: the joiners are inside emoji and words of Persian."""
+SHOWN = "\n\t\u061c\u200c\u200d\u200e\u200f"
+"""Characters that HTML shows well: joiners and marks of Arabic, Hebrew and Persian text, and inside emoji."""
 FORMULA = re.compile(r"\s*[=+\-@＝＋－＠\t\r]")
 PIECES = [
     *map(chr, range(0x20)), "\x7f", *"\x80\x85\x8d\x90\x9b\x9c\x9f", *BIDI, "\u2028", "\u2029", "\ufeff", "\ufff9",

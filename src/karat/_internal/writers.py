@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 _FORMULA = r"^\s*[=+\-@＝＋－＠]"
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-_JOINERS = "\u200c\u200d"
-"""Invisible characters inside words of Persian, and of other languages, and inside emoji."""
+_MARKS = "\u061c\u200c\u200d\u200e\u200f"
+"""Invisible characters of ordinary Arabic, Hebrew and Persian text, and inside emoji. They change no other text."""
 
 
 def _escape(char: str) -> str:
@@ -34,7 +34,7 @@ def _escape(char: str) -> str:
 
 
 def _symbol(char: str) -> str:
-    if char in "\t\n" or char in _JOINERS:
+    if char in "\t\n" or char in _MARKS:
         return char
     return chr(0x2400 + ord(char)) if char < " " else "\u2421" if char == "\x7f" else "\ufffd"
 
