@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import karat
 from karat._internal.overlap import longest_end
 from karat.judges.spans.cover import RangeUnion
+from karat.judges.spans.matching import FastMatcher, GoldInterval, Matcher, Overlap
 from karat.judges.spans.quotes import Quote
 from support.ranges import part, sample
 
@@ -30,6 +31,27 @@ def test_a_union_is_a_set(ranges):
         assert new == set(range(start, start + size)) - seen
         seen |= new
         assert {i for a, b in union.within(5, 25) for i in range(a, b)} == seen & set(range(5, 25))
+
+
+PLACES = st.tuples(st.sampled_from("ab"), st.integers(0, 30), st.integers(1, 12))
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.tuples(PLACES, st.integers(0, 3)), min_size=1, max_size=15),
+    st.lists(st.tuples(PLACES, st.integers(0, 9)), max_size=10),
+    st.sampled_from([0.3, 0.5, 1.0]),
+)
+def test_many_intervals_have_the_same_matches(gold, chunks, coverage):
+    intervals = [GoldInterval(item, item, doc, at, at + size, True) for (doc, at, size), item in gold]
+    matchers = Matcher(intervals, coverage), FastMatcher(intervals, coverage)
+    docs = {one.doc: RangeUnion() for one in intervals}
+    for rank, ((doc, at, size), more) in enumerate(chunks):
+        if doc in docs:
+            new = docs[doc].add(at, at + size)
+            for matcher in matchers:
+                matcher.add(Overlap(rank // 2, doc, at, at + size, size + more), new)
+    assert matchers[0].matches() == matchers[1].matches()
 
 
 @pytest.mark.parametrize(("size", "found"), [(39, False), (40, True), (41, True)])

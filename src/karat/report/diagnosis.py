@@ -201,8 +201,8 @@ def _one_query(found: Diagnosis, *, bold: bool) -> str:
         for rank in sorted(_compared(item, misses.get(place))) if place in texts else ():
             if rank in by_rank:
                 lines += ["", heading(f"{cut_label(item.gold, _GOLD)}, compared with rank {rank}")]
-                shown = side_by_side(texts[place], by_rank[rank], width=width - 2, bold=bold)
-                lines += [f"  {line}" for line in shown]
+                both = side_by_side(texts[place], by_rank[rank], width=width - 2, bold=bold)
+                lines += [f"  {line}" for line in both]
     return "\n".join([*lines, *_section(_UNKNOWN, notes(found))])
 
 

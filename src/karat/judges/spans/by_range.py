@@ -10,7 +10,8 @@ import numpy as np
 from karat.conventions import Convention
 from karat.errors import InputError, shorten
 from karat.judges.corpus import Corpus, Document, Place
-from karat.judges.spans.cover import GoldAmount, GoldInterval, Lengths, Overlap, QueryCoverage, RangeUnion, cover
+from karat.judges.spans.cover import GoldAmount, Lengths, QueryCoverage, RangeUnion, cover
+from karat.judges.spans.matching import GoldInterval, Overlap
 from karat.judges.spans.quotes import Quote
 from karat.judges.text import fold_space
 from karat.samples import Field, Samples

@@ -10,7 +10,8 @@ from karat.conventions import Convention
 from karat.judges.contains import CharacterFilter
 from karat.judges.matches import as_texts
 from karat.judges.spans.by_range import FIELDS, passages, rankings
-from karat.judges.spans.cover import Coverage, GoldInterval, Lengths, Match, Overlap, QueryCoverage, RangeUnion, cover
+from karat.judges.spans.cover import Coverage, Lengths, QueryCoverage, RangeUnion, cover
+from karat.judges.spans.matching import GoldInterval, Match, Overlap
 from karat.judges.spans.quotes import Quote
 from karat.judges.text import folder
 from karat.judges.tokens import Tokenizer

@@ -4,50 +4,18 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
 
 from karat._internal.arrays import Ints, starts
-from karat._internal.display import percent
+from karat.judges.spans.matching import FastMatcher, GoldInterval, Match, Matcher, Overlap, by_document
 from karat.judges.tokens import Tokenizer, TokenOffsets
 
 Measure = Callable[[str, int, int], float]
 """The length of a range of a document, in characters or tokens."""
-_EPSILON = 1e-9
-
-
-class GoldInterval(NamedTuple):
-    """A place at which a gold item can be found; several intervals of one unit are alternatives."""
-
-    item: int
-    unit: int
-    doc: str
-    start: int
-    end: int
-    relevant: bool
-
-
-class Overlap(NamedTuple):
-    """The part of a document that a chunk covers."""
-
-    rank: int
-    doc: str
-    start: int
-    end: int
-    chunk: int
-    """The length of the whole chunk, in characters."""
-
-
-class Match(NamedTuple):
-    """A chunk that covers enough of a gold item, or a part of it."""
-
-    rank: int
-    item: int
-    share: float
-    part: bool
-    why: str
+_MANY = 500
+"""Intervals of gold; most queries have one or two."""
 
 
 class Coverage(NamedTuple):
@@ -173,47 +141,15 @@ def cover(gold: Sequence[GoldInterval], overlaps: Iterable[Overlap], measure: Me
     Nothing at a rank depends on lower ranks. Of alternatives, the one covered best so far counts, and it has the
     length of the first of them.
     """
-    by_doc = _by_document(gold)
-    covered = [0] * len(gold)
-    ranks: list[list[int]] = [[] for _ in gold]
-    unions = {doc: RangeUnion() for doc in by_doc}
-    matches: dict[tuple[int, int], Match] = {}
+    matcher = Matcher(gold, coverage) if len(gold) <= _MANY else FastMatcher(gold, coverage)
+    unions = {interval.doc: RangeUnion() for interval in gold}
     lengths = _GoldLengths(gold, measure)
     amounts: list[tuple[int, float, float]] = []
     for overlap in overlaps:
         new = unions[overlap.doc].add(overlap.start, overlap.end)
         amounts.append((overlap.rank, *lengths.add(overlap.doc, new)))
-        for number in by_doc[overlap.doc].overlapping(overlap.start, overlap.end):
-            interval, before = gold[number], covered[number]
-            own = shared(overlap.start, overlap.end, interval)
-            if own == 0:
-                continue
-            covered[number] += sum(shared(start, end, interval) for start, end in new)
-            match = _match(overlap, interval, own, before, covered[number], coverage, ranks[number])
-            ranks[number].append(overlap.rank)
-            if match is not None and _better(match, matches.get((match.rank, match.item))):
-                matches[match.rank, match.item] = match
-    return Coverage(list(matches.values()), amounts, lengths.size)
-
-
-class _Intervals:
-    """The gold intervals of one document, by their numbers, in the order of their starts."""
-
-    def __init__(self, numbers: Sequence[int], gold: Sequence[GoldInterval]) -> None:
-        self._numbers = sorted(numbers, key=lambda number: gold[number].start)
-        self._starts = [gold[number].start for number in self._numbers]
-        self._ends = list(accumulate((gold[number].end for number in self._numbers), max))
-
-    def overlapping(self, start: int, end: int) -> list[int]:
-        """The numbers of the intervals that may share a character with a range, ascending."""
-        return sorted(self._numbers[bisect_right(self._ends, start) : bisect_left(self._starts, end)])
-
-
-def _by_document(gold: Sequence[GoldInterval]) -> dict[str, _Intervals]:
-    numbers: dict[str, list[int]] = {}
-    for number, interval in enumerate(gold):
-        numbers.setdefault(interval.doc, []).append(number)
-    return {doc: _Intervals(own, gold) for doc, own in numbers.items()}
+        matcher.add(overlap, new)
+    return Coverage(matcher.matches(), amounts, lengths.size)
 
 
 class _GoldLengths:
@@ -254,7 +190,7 @@ class _Alternatives:
         self._measure = measure
         self._places = [place for unit in units for place in unit]
         self._unit = [number for number, unit in enumerate(units) for _ in unit]
-        self._by_doc = _by_document(self._places)
+        self._by_doc = by_document(self._places)
         self._lengths = [measure(place.doc, place.start, place.end) for place in self._places]
         self._covered = [0.0] * len(self._places)
         self._sizes = [measure(unit[0].doc, unit[0].start, unit[0].end) for unit in units]
@@ -280,29 +216,3 @@ def _unions(gold: Iterable[GoldInterval]) -> dict[str, RangeUnion]:
     for interval in gold:
         ranges.setdefault(interval.doc, []).append((interval.start, interval.end))
     return {doc: RangeUnion(own) for doc, own in ranges.items()}
-
-
-def _match(
-    overlap: Overlap, gold: GoldInterval, own: int, before: int, after: int, coverage: float, ranks: list[int]
-) -> Match | None:
-    """A chunk covers enough of a gold item, or completes it, or is a part of it; else None."""
-    size = gold.end - gold.start
-    enough = coverage * size - _EPSILON
-    why = f"covers {percent(own / size)} of the quote"
-    if own >= enough:
-        return Match(overlap.rank, gold.item, own / size, False, "exact" if own == size == overlap.chunk else why)
-    if before < enough <= after:
-        why += f", {percent(after / size)} together with rank {', '.join(map(str, dict.fromkeys(ranks)))}"
-        return Match(overlap.rank, gold.item, after / size, False, why)
-    if own >= coverage * min(overlap.chunk, size) - _EPSILON:
-        return Match(overlap.rank, gold.item, own / size, True, f"{why}, not enough alone")
-    return None
-
-
-def _better(match: Match, old: Match | None) -> bool:
-    return old is None or (not match.part, match.share) > (not old.part, old.share)
-
-
-def shared(start: int, end: int, gold: GoldInterval) -> int:
-    """The number of characters that a range of the document has in common with a gold interval."""
-    return max(min(end, gold.end) - max(start, gold.start), 0)
