@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 import karat
 from karat._internal.overlap import longest_end
+from karat.judges.spans import matching
 from karat.judges.spans.cover import RangeUnion
-from karat.judges.spans.matching import FastMatcher, GoldInterval, Matcher, Overlap
+from karat.judges.spans.matching import GoldInterval, Matcher, Overlap
 from karat.judges.spans.quotes import Quote
 from support.ranges import part, sample
 
@@ -44,14 +45,18 @@ PLACES = st.tuples(st.sampled_from("ab"), st.integers(0, 30), st.integers(1, 12)
 )
 def test_many_intervals_have_the_same_matches(gold, chunks, coverage):
     intervals = [GoldInterval(item, item, doc, at, at + size, True) for (doc, at, size), item in gold]
-    matchers = Matcher(intervals, coverage), FastMatcher(intervals, coverage)
     docs = {one.doc: RangeUnion() for one in intervals}
-    for rank, ((doc, at, size), more) in enumerate(chunks):
-        if doc in docs:
-            new = docs[doc].add(at, at + size)
-            for matcher in matchers:
-                matcher.add(Overlap(rank // 2, doc, at, at + size, size + more), new)
-    assert matchers[0].matches() == matchers[1].matches()
+    overlaps = [Overlap(n // 2, d, at, at + size, size + more) for n, ((d, at, size), more) in enumerate(chunks)]
+    known = [(one, docs[one.doc].add(one.start, one.end)) for one in overlaps if one.doc in docs]
+    found = []
+    for many in (50, -1):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(matching, "_MANY", many)
+            matcher = Matcher(intervals, coverage)
+            for overlap, new in known:
+                matcher.add(overlap, new)
+            found.append(matcher.matches())
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize(("size", "found"), [(39, False), (40, True), (41, True)])

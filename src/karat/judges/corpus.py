@@ -38,12 +38,11 @@ class Document:
 
     def places(self, wanted: str) -> list[Place]:
         """The places at which a text occurs, as start and end; only if there are none, those with other white space."""
-        found = islice(self._plain.places(wanted), _MAX_PLACES) if wanted.strip() else ()
-        return [(start, start + len(wanted)) for start in found] or self._folded_places(wanted)
+        return self._plain_places(wanted) or self._folded_places(wanted)
 
     def every_place(self, wanted: str) -> list[Place]:
         """The places at which a text occurs, with the same or with other white space."""
-        found = self.places(wanted)
+        found = self._plain_places(wanted)
         ends = [end for _, end in found]  # ascending, since all have the same length
         others = [
             (start, end)
@@ -55,6 +54,10 @@ class Document:
     def contains(self, wanted: str) -> bool:
         """True if a text occurs; white space may differ."""
         return next(self._folded.places(fold_space(wanted)), None) is not None
+
+    def _plain_places(self, wanted: str) -> list[Place]:
+        found = islice(self._plain.places(wanted), _MAX_PLACES) if wanted.strip() else ()
+        return [(start, start + len(wanted)) for start in found]
 
     def _folded_places(self, wanted: str) -> list[Place]:
         folded = fold_space(wanted)

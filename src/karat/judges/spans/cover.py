@@ -9,13 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Ints, starts
-from karat.judges.spans.matching import FastMatcher, GoldInterval, Match, Matcher, Overlap, by_document
+from karat.judges.spans.matching import GoldInterval, Match, Matcher, Overlap, by_document
 from karat.judges.tokens import Tokenizer, TokenOffsets
 
 Measure = Callable[[str, int, int], float]
 """The length of a range of a document, in characters or tokens."""
-_MANY = 500
-"""Intervals of gold; most queries have one or two."""
 
 
 class Coverage(NamedTuple):
@@ -141,7 +139,7 @@ def cover(gold: Sequence[GoldInterval], overlaps: Iterable[Overlap], measure: Me
     Nothing at a rank depends on lower ranks. Of alternatives, the one covered best so far counts, and it has the
     length of the first of them.
     """
-    matcher = Matcher(gold, coverage) if len(gold) <= _MANY else FastMatcher(gold, coverage)
+    matcher = Matcher(gold, coverage)
     unions = {interval.doc: RangeUnion() for interval in gold}
     lengths = _GoldLengths(gold, measure)
     amounts: list[tuple[int, float, float]] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -14,6 +15,8 @@ from karat._internal.arrays import Ints
 from karat._internal.display import percent
 
 _EPSILON = 1e-9
+_MANY = 50
+"""Intervals that one chunk overlaps: more occur if a short quote is at thousands of places of a document."""
 Ranges = Sequence[tuple[int, int]]
 
 
@@ -76,19 +79,45 @@ class Matcher:
     def __init__(self, gold: Sequence[GoldInterval], coverage: float) -> None:
         self._gold, self._coverage = gold, coverage
         self._by_doc = by_document(gold)
-        self._covered = [0] * len(gold)
+        self._covered = np.zeros(len(gold), np.int64)
         self._earlier: defaultdict[str, list[Overlap]] = defaultdict(list)
         self._best: dict[tuple[int, int], Match] = {}
 
     def add(self, overlap: Overlap, new: Ranges) -> None:
         """Add the part of a document that a chunk covers, and the ranges of it that no chunk above covers."""
-        for number in self._by_doc[overlap.doc].overlapping(overlap.start, overlap.end):
-            interval, before = self._gold[number], self._covered[number]
+        numbers = self._by_doc[overlap.doc].overlapping(overlap.start, overlap.end)
+        (self._add if len(numbers) <= _MANY else self._add_many)(overlap, new, numbers)
+        self._earlier[overlap.doc].append(overlap)
+
+    def _add(self, overlap: Overlap, new: Ranges, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            interval, before = self._gold[number], int(self._covered[number])
             own = _shared(overlap.start, overlap.end, interval)
             if own:
                 after = self._covered[number] = before + sum(_shared(start, end, interval) for start, end in new)
                 self._compare(overlap, interval, own, before, after)
-        self._earlier[overlap.doc].append(overlap)
+
+    def _add_many(self, overlap: Overlap, new: Ranges, numbers: Sequence[int]) -> None:
+        """The same in arrays. Of each item, only the best place is compared."""
+        number = np.array(numbers, np.int64)
+        item, begin, stop = self._places[:, number]
+        own = _all_shared(overlap.start, overlap.end, begin, stop)
+        before = self._covered[number]
+        after = before + sum(_all_shared(start, end, begin, stop) for start, end in new)
+        self._covered[number] = after
+        size = stop - begin
+        enough = self._coverage * size - _EPSILON
+        part = (own < enough) & ~((before < enough) & (enough <= after))
+        match = (own > 0) & (~part | (own >= self._coverage * np.minimum(overlap.chunk, size) - _EPSILON))
+        share = np.where((own >= enough) | part, own, after) / size
+        order = np.lexsort((-share, part, item, ~match))[: match.sum()]
+        _, first = np.unique(item[order], return_index=True)
+        for i in order[first].tolist():
+            self._compare(overlap, self._gold[number[i]], int(own[i]), int(before[i]), int(after[i]))
+
+    @cached_property
+    def _places(self) -> Ints:
+        return np.array([(one.item, one.start, one.end) for one in self._gold], np.int64).T
 
     def matches(self) -> list[Match]:
         """The best match of each chunk and gold item, by rank."""
@@ -118,38 +147,12 @@ class Matcher:
         return dict.fromkeys(one.rank for one in self._earlier[gold.doc] if _shared(one.start, one.end, gold))
 
 
-class FastMatcher(Matcher):
-    """The same for very many intervals: a short quote can occur at thousands of places of a document."""
-
-    def __init__(self, gold: Sequence[GoldInterval], coverage: float) -> None:
-        super().__init__(gold, coverage)
-        self._item, self._start, self._end = np.array([(one.item, one.start, one.end) for one in gold], np.int64).T
-        self._sum = np.zeros(len(gold), np.int64)
-
-    def add(self, overlap: Overlap, new: Ranges) -> None:
-        """Of each item, only the best place is compared."""
-        number = np.array(self._by_doc[overlap.doc].overlapping(overlap.start, overlap.end), np.int64)
-        own = self._shared(number, overlap.start, overlap.end)
-        number, own = number[own > 0], own[own > 0]
-        before = self._sum[number]
-        after = before + sum(self._shared(number, start, end) for start, end in new)
-        self._sum[number] = after
-        size = self._end[number] - self._start[number]
-        enough = self._coverage * size - _EPSILON
-        part = (own < enough) & ~((before < enough) & (enough <= after))
-        match = np.flatnonzero(~part | (own >= self._coverage * np.minimum(overlap.chunk, size) - _EPSILON))
-        share, item = (np.where((own >= enough) | part, own, after) / size)[match], self._item[number[match]]
-        order = np.lexsort((-share, part[match], item))
-        _, first = np.unique(item[order], return_index=True)
-        for i in match[order[first]].tolist():
-            self._compare(overlap, self._gold[number[i]], int(own[i]), int(before[i]), int(after[i]))
-        self._earlier[overlap.doc].append(overlap)
-
-    def _shared(self, number: Ints, start: int, end: int) -> Ints:
-        shared: Ints = np.maximum(np.minimum(end, self._end[number]) - np.maximum(start, self._start[number]), 0)
-        return shared
-
-
 def _shared(start: int, end: int, gold: GoldInterval) -> int:
     """The number of characters that a range of the document has in common with a gold interval."""
     return max(min(end, gold.end) - max(start, gold.start), 0)
+
+
+def _all_shared(start: int, end: int, begin: Ints, stop: Ints) -> Ints:
+    """The same for intervals from `begin` to `stop`."""
+    shared: Ints = np.maximum(np.minimum(end, stop) - np.maximum(start, begin), 0)
+    return shared
