@@ -48,7 +48,7 @@ class Grams:
             return find_all(self._texts[0], wanted)
         return self._index.places(wanted, likely)
 
-    def _likely(self, wanted: str) -> Ints | None:
+    def _likely(self, wanted: str) -> list[int] | None:
         """The places at which a text may begin in the texts together; None if it is faster to search them."""
         self._searches += 1
         return None if self._small or self._searches <= _PLAIN else self._index.likely(wanted)
@@ -80,29 +80,30 @@ class _Index:
         self._start = list(accumulate((len(text) + 1 for text in texts), initial=0))
         self._tables: dict[int, _Table] = {}
 
-    def likely(self, wanted: str) -> Ints | None:
+    def likely(self, wanted: str) -> list[int] | None:
         """The places at which a text may begin: those of its rarest gram; None if that is common, or there is none."""
-        size = next((size for size in _SIZES if size <= len(wanted)), None)
-        if size is None:
+        length = next((length for length in _SIZES if length <= len(wanted)), None)
+        if length is None:
             return None
-        if size not in self._tables:
-            self._tables[size] = _Table.of(self._text, size)
-        bits, first, place = self._tables[size]
-        buckets = _buckets(wanted, size, bits)
+        if length not in self._tables:
+            self._tables[length] = _Table.of(self._text, length)
+        bits, first, place = self._tables[length]
+        buckets = _buckets(wanted, length, bits)
         step = len(buckets) // _LOOKED_UP + 1
         row = buckets[::step]
-        begin, end = first[row], first[row + 1]
-        rarest = int(np.argmin(end - begin))
-        if end[rarest] - begin[rarest] > len(self._text) / _COMMON:
+        begin = first[row]
+        size = first[row + 1] - begin
+        rarest = int(size.argmin())
+        at, count = int(begin[rarest]), int(size[rarest])
+        if count > len(self._text) / _COMMON:
             return None
-        found: Ints = place[begin[rarest] : end[rarest]].astype(np.int64) - rarest * step
-        return found[found >= 0]
+        return [found for one in place[at : at + count].tolist() if (found := one - rarest * step) >= 0]
 
-    def places(self, wanted: str, likely: Ints) -> Iterator[int]:
+    def places(self, wanted: str, likely: Sequence[int]) -> Iterator[int]:
         """The places at which a text occurs in the texts together, ascending."""
-        return (at for at in likely.tolist() if self._text.startswith(wanted, at))
+        return (at for at in likely if self._text.startswith(wanted, at))
 
-    def holders(self, wanted: str, likely: Ints) -> Iterator[int]:
+    def holders(self, wanted: str, likely: Sequence[int]) -> Iterator[int]:
         """The numbers of the texts that contain a text, ascending."""
         after = 0
         for at in self.places(wanted, likely):
