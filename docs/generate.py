@@ -29,7 +29,7 @@ from speed_tables import benchmarks, machine, speed  # noqa: E402
 from karat.analysis.rosetta import rosetta  # noqa: E402
 from karat.conventions import CONVENTIONS, STANDARD, questions  # noqa: E402
 from karat.conventions.explain import sentence  # noqa: E402
-from karat.metrics import METRICS  # noqa: E402
+from karat.metrics import MEASURES, METRICS  # noqa: E402
 
 EIGHT = ("trec_eval", "mlflow", "trulens", "llamaindex", "haystack", "autorag", "continuous-eval", "phoenix")
 CASES: dict[str, tuple[dict[str, Any], str]] = {
@@ -63,11 +63,12 @@ PACKAGES = {
 def metrics() -> str:
     """A row for every metric in the registry."""
     rows = ["| metric | symbol | definition | settings | aliases |", "|---|---|---|---|---|"]
-    for name, d in METRICS.items():
+    for name, d in {**METRICS, **MEASURES}.items():
         settings = ", ".join(f"`{s}`" + ("" if v is None else f" ({v:g})") for s, v in d.settings.items())
         cutoff = "@k" if d.cutoff else ""
+        meaning = f"{d.help} In {d.unit}, not a score." if d.unit else d.help
         rows.append(
-            f"| `{name}{cutoff}` | {d.symbol} | {d.help} | {settings} | {', '.join(f'`{a}`' for a in d.aliases)} |"
+            f"| `{name}{cutoff}` | {d.symbol} | {meaning} | {settings} | {', '.join(f'`{a}`' for a in d.aliases)} |"
         )
     return "\n".join(rows)
 

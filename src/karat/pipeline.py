@@ -94,6 +94,7 @@ def evaluate(
         0.5
     """
     plan = Plan.of(metrics, judge, convention, at=at, tokens=tokens, order=order, samples=samples)
+    plan.check_scores()
     source = samples if retrieved is None else retrieved
     if isinstance(source, str | PathLike) and (samples is None) != (retrieved is None):
         from karat.scale.large_files import evaluate_large
@@ -149,4 +150,4 @@ def score(
     plan = Plan.of(metric, judge, convention, at=at, tokens=tokens, order=order)
     data = read_samples(retrieved=[retrieved], gold=[gold])
     run = plan.with_judge_for(data).evaluate(data)
-    return float(run.scores[columns[0][0]][0])
+    return float(run.columns[columns[0][0]][0])

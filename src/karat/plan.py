@@ -110,8 +110,8 @@ class Plan:
         return run.replace(items=partial(given_items, self.items(samples, hits, self.stored)))
 
     def _first(self, scores: Mapping[str, Floats]) -> Measured | None:
-        """The first metric that needs nothing but hits, at its first cutoff."""
-        metric = next((metric for metric in self.metrics if not metric.has_budget), None)
+        """The first metric that needs nothing but hits, at its first cutoff; no measure."""
+        metric = next((metric for metric in self.metrics if not (metric.has_budget or metric.unit)), None)
         if metric is None:
             return None
         c, name = self.convention.of(metric.name, cut=bool(metric.ks)), metric.names[0]
@@ -162,6 +162,12 @@ class Plan:
             tokens="" if self.tokens is None else getattr(self.tokens, "__qualname__", type(self.tokens).__name__),
             **{**vars(reading), "notes": (*reading.notes, *hits.notes, *foreign)},
         )
+
+    def check_scores(self) -> None:
+        """Refuse measures alone: a run has scores, next to which measures are shown."""
+        if all(metric.unit for metric in self.metrics):
+            names = " ".join(map(str, self.metrics))
+            raise BadArgument("a run needs at least one metric; measures are shown beside it", hint=f"recall@5 {names}")
 
     def check_parallel(self) -> None:
         """Refuse a judge that needs all queries at once."""

@@ -17,6 +17,7 @@ from karat._internal.arrays import Bools, Floats, mean_defined
 from karat._internal.display import sanitize
 from karat._internal.result import Result
 from karat.analysis.changes import QueryChange, check_comparable, few_groups, largest_changes, query_change, rows_of
+from karat.analysis.measures import MeasureRow, compare_measures
 from karat.errors import BadArgument, KaratError, unknown
 from karat.metrics import Metric, parse_all
 from karat.run import Run
@@ -105,6 +106,8 @@ class Comparison(Result):
     fields: tuple[str, ...] = ()
     """The fields by which slices are shown; "a,b" is the cross of two fields."""
     test: Test = "sign-flip"
+    measures: Sequence[MeasureRow] = ()
+    """One row per measure that all runs have."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -246,9 +249,9 @@ def compare(
     if len(ids) < max(sizes.values()):
         notes.append(Note("shared_queries", len(ids), details={"sizes": sizes}))
     fields = (by,) if isinstance(by, str) else tuple(by)
-    comparison = Comparison(
-        labels, runs, ids, _aligned(runs, ids, columns), (*notes, *not_shared), fields, check_test(test)
-    )
+    scores = _aligned(runs, ids, columns)
+    measures = () if metrics is not None else compare_measures(runs, [rows_of(run, ids) for run in runs])
+    comparison = Comparison(labels, runs, ids, scores, (*notes, *not_shared), fields, check_test(test), measures)
     for each in fields:  # an unknown field is an error now, not when the comparison is shown
         few_groups(comparison.meta, each)
     return comparison

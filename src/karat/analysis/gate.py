@@ -20,6 +20,7 @@ from karat.analysis.changes import QueryChange, check_comparable, few_groups, qu
 from karat.analysis.rules import (
     SLACK,
     Baseline,
+    Bound,
     Check,
     DropLimits,
     Limit,
@@ -27,6 +28,7 @@ from karat.analysis.rules import (
     Part,
     Rule,
     Verdict,
+    check_bound,
     check_drops,
     check_judged,
     check_limit,
@@ -95,9 +97,10 @@ class Gate(Result):
 
     @property
     def metrics(self) -> list[str]:
-        """The metrics with a rule, those first that failed one."""
+        """The metrics with a rule, those first that failed one; no measures."""
         failed = {check.metric for check in self.checks if check.failed}
-        ordered = sorted(self.rules, key=lambda rule: rule.metric not in failed)
+        rules = [rule for rule in self.rules if not isinstance(rule, Bound)]
+        ordered = sorted(rules, key=lambda rule: rule.metric not in failed)
         return list(dict.fromkeys(rule.metric for rule in ordered))
 
     def worst(self, count: int = 10) -> list[QueryChange]:
@@ -187,7 +190,7 @@ def gate(
         True
     """
     checked = as_run(run)
-    read = read_rules(rules, checked.scores)
+    read = read_rules(rules, checked)
     if not isinstance(min_defined, int):
         raise BadArgument("min_defined is a number of queries", got=min_defined, hint="20")
     if not isinstance(alpha, int | float) or not 0 < alpha < 1:
@@ -209,7 +212,7 @@ def gate(
         else:
             found.baseline = _baseline(checked, baseline, read)
     found.checks += _check_rules(found)
-    found.checks += _check_must_pass(found, _must_pass_ids(must_pass))
+    found.checks += _check_must_pass(found, list(_must_pass_ids(must_pass)))
     return found
 
 
@@ -231,13 +234,22 @@ def _check_rules(gate: Gate) -> list[Check]:
         drops = {rule: [Check(str(rule), None, "undecided", "no baseline", rule.metric)] for rule in no_drop}
     else:
         drops = check_drops(gate.run, gate.baseline, no_drop, parts, gate.limits) if no_drop else {}
-    checks = ([check_limit(gate.run, rule)] if isinstance(rule, Limit) else drops[rule] for rule in gate.rules)
-    return [check for each in checks for check in each]
+    checks: list[Check] = []
+    for rule in gate.rules:
+        if isinstance(rule, NoDrop):
+            checks += drops[rule]
+        else:
+            checks.append(check_limit(gate.run, rule) if isinstance(rule, Limit) else check_bound(gate.run, rule))
+    return checks
 
 
-def _check_must_pass(gate: Gate, ids: Iterable[str]) -> list[Check]:
+def _check_must_pass(gate: Gate, ids: Sequence[str]) -> list[Check]:
     """The checks of the must-pass queries; undecided if there will be a baseline, but there is none yet."""
-    checks = check_must_pass(gate.run, gate.baseline, [rule.metric for rule in gate.rules], ids)
+    if ids and not gate.metrics:
+        raise BadArgument("must-pass queries need a rule about a metric", hint='"recall@5 >= 0.80"')
+    checks = check_must_pass(
+        gate.run, gate.baseline, [rule.metric for rule in gate.rules if rule.metric in gate.run.scores], ids
+    )
     if gate.missing_baseline is None:
         return checks
     return [check._replace(verdict="undecided", text="no baseline") for check in checks]
@@ -245,7 +257,7 @@ def _check_must_pass(gate: Gate, ids: Iterable[str]) -> list[Check]:
 
 def _check_defined(run: Run, metric: str, least: int) -> None:
     """Refuse a mean over too few queries."""
-    defined = len(run) - run.undefined[metric]
+    defined = len(run) - int(np.isnan(run.columns[metric]).sum())
     if defined < max(least, 1):
         have = plural(defined, "query", "queries")
         raise BadArgument(f"{metric} is defined for {have} of {len(run):,}; expected at least {max(least, 1):,}")
@@ -261,7 +273,7 @@ def _baseline(run: Run, given: Run | str | PathLike[str], rules: Sequence[Rule])
         error.hint = "karat eval on the main branch, with the same gold and settings"
         raise
     for rule in rules:
-        if rule.metric not in base.scores:
+        if rule.metric not in base.columns:
             raise BadArgument(
                 f"the baseline has no {rule.metric}", hint="karat eval on the main branch, with this metric"
             )

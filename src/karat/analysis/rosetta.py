@@ -14,6 +14,7 @@ from karat._internal.display import plural
 from karat._internal.result import Result
 from karat.conventions import CONVENTIONS, STANDARD, Convention, find_convention
 from karat.conventions.explain import differing, sentence
+from karat.errors import BadArgument
 from karat.judges import JudgeLike
 from karat.metrics import METRICS, Metric
 from karat.pipeline import sides_have_names
@@ -94,6 +95,8 @@ def rosetta(
     """
     example = samples is None and retrieved is None and gold is None
     plan = Plan.of(metrics, judge, STANDARD, at=at, samples=samples)
+    if measures := [metric.name for metric in plan.metrics if metric.unit]:
+        raise BadArgument(f"{', '.join(measures)}: a measure is the same in every library", hint="recall@5")
     data = read_samples(samples, **(EXAMPLE if example else {"retrieved": retrieved, "gold": gold}))
     plan = plan.with_judge_for(data)
     translation = _Translation(Judgements(data, plan.judge, tokens=plan.tokens), plan.metrics)

@@ -9,16 +9,20 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Floats, Ints, mean_defined
-from karat._internal.display import number, p_equals, plural, signed, span
+from karat._internal.display import number, p_equals, percent, plural, signed, span
+from karat.analysis.measures import STATISTICS
 from karat.errors import BadArgument, KaratError, unknown
 from karat.judges.protocol import share_of_one
-from karat.metrics import parse
+from karat.metrics import MEASURES, parse
 from karat.run import Run
 from karat.stats import difference_intervals
 from karat.stats.paired import maxt_p_values, min_queries
 
 _LIMIT = re.compile(r"(?P<metric>.+?)(?P<lower>\s+lower)?\s*(?P<sign>>=|<=|≥|≤|>|<)(?P<value>.*)", re.DOTALL)
 _NO_DROP = re.compile(r"(?P<metric>.+?)\s+no[-_ ]?drop(?:\s+(?P<tolerance>\S+))?", re.DOTALL)
+_BOUND = re.compile(
+    rf"(?P<measure>.+?)\s+(?P<statistic>{'|'.join(STATISTICS)})\s*(?P<sign>>=|<=|≥|≤|>|<)(?P<value>.*)", re.DOTALL
+)
 _NO_AT = re.compile(r"(?P<name>[A-Za-z][A-Za-z_-]*?)[\s_-]*(?P<k>\d+)")
 _SIGNS = {"≥": ">=", "≤": "<="}
 _HINT = '"recall@5 >= 0.80", "recall@5 lower >= 0.75", "recall@5 no-drop", "recall@5 no-drop 0.01"'
@@ -46,6 +50,18 @@ class Limit(NamedTuple):
         return above >= -SLACK if self.sign.endswith("=") else above > SLACK
 
 
+class Bound(NamedTuple):
+    """A rule that compares the median of a measure, or another statistic of it, with a number."""
+
+    metric: str
+    statistic: str
+    sign: str
+    value: float
+
+    def __str__(self) -> str:
+        return f"{self.metric} {self.statistic} {self.sign} {self.value:.10g}"
+
+
 class NoDrop(NamedTuple):
     """A rule against a significant drop below the baseline; a drop larger than the tolerance always fails."""
 
@@ -56,21 +72,23 @@ class NoDrop(NamedTuple):
         return f"{self.metric} no-drop" + ("" if self.tolerance is None else f" {_digits(self.tolerance)}")
 
 
-Rule = Limit | NoDrop
+Rule = Limit | Bound | NoDrop
 
 
-def read_rules(texts: Collection[str], metrics: Collection[str]) -> list[Rule]:
-    """Parse rules about the metrics of a run; `recall@1,5 no-drop` is two rules."""
+def read_rules(texts: Collection[str], run: Run) -> list[Rule]:
+    """Parse rules about the metrics and measures of a run; `recall@1,5 no-drop` is two rules."""
     if not texts:
         raise BadArgument("expected at least one rule", hint=_HINT)
-    return list(dict.fromkeys(rule for text in texts for rule in _read(text, metrics)))
+    return list(dict.fromkeys(rule for text in texts for rule in _read(text, run.scores, run.measured)))
 
 
-def _read(text: str, metrics: Collection[str]) -> list[Rule]:
+def _read(text: str, metrics: Collection[str], measures: Collection[str]) -> list[Rule]:
     if not isinstance(text, str):
         raise BadArgument("a rule is a string", got=text, hint=_HINT)
     if "=>" in text or "=<" in text:
         raise BadArgument("expected >=, <=, > or <", got=text, hint=text.replace("=>", ">=").replace("=<", "<="))
+    if (bound := _read_bound(text, measures)) is not None:
+        return [bound]
     if found := _NO_DROP.fullmatch(text.strip()):
         tolerance = None if found["tolerance"] is None else read_tolerance(found["tolerance"])
         return [NoDrop(name, tolerance) for name in _names(found["metric"], metrics)]
@@ -81,6 +99,24 @@ def _read(text: str, metrics: Collection[str]) -> list[Rule]:
     sign = _SIGNS.get(found["sign"], found["sign"])
     names = _names(found["metric"], metrics)
     return [Limit(name, bool(found["lower"]), sign, _number(found["value"], text)) for name in names]
+
+
+def _read_bound(text: str, measures: Collection[str]) -> Bound | None:
+    """A rule about a measure; None if the text names none."""
+    found = _BOUND.fullmatch(text.strip())
+    if found is None or found["measure"] not in measures:
+        if found is not None and found["measure"] in MEASURES:
+            known = f"one of: {', '.join(measures)}" if measures else f"karat eval … {found['measure']}"
+            raise unknown("measure in this run", found["measure"], measures, known)
+        if (named := re.split(r"[\s<>≤≥=]", text.strip(), maxsplit=1)[0]) in measures:
+            problem = f"{named} is a measure: a rule limits its {', '.join(STATISTICS[:-1])}, or the share of never"
+            raise BadArgument(problem, got=text, hint=f'"{named} median <= 5", "{named} never <= 0.1"')
+        return None
+    value, sign = _float(found["value"]), _SIGNS.get(found["sign"], found["sign"])
+    if value is None or value < 0 or (found["statistic"] == "never" and value > 1):
+        expected = "a share from 0 to 1" if found["statistic"] == "never" else "a number from 0 on"
+        raise BadArgument(f"the {found['statistic']} of a measure must be compared with {expected}", got=text)
+    return Bound(found["measure"], found["statistic"], sign, value)
 
 
 def read_tolerance(given: str | float) -> float:
@@ -229,6 +265,20 @@ def check_limit(run: Run, rule: Limit) -> Check:
         return Check(str(rule), None, "failed", f"{number(mean)}: {few}", rule.metric, figures=figures)
     verdict = _verdict(passed=rule.holds(low if rule.lower else mean))
     return Check(str(rule), None, verdict, text, rule.metric, figures=figures)
+
+
+def check_bound(run: Run, rule: Bound) -> Check:
+    """Compare a statistic of a measure with a number."""
+    of = run.summary[rule.metric]
+    share = of.never / of.defined
+    value = share if rule.statistic == "never" else getattr(of, rule.statistic)
+    figures = {"median": of.median, "p90": of.p90, "mean": of.mean, "never": share, "queries": of.defined}
+    finite = {name: number for name, number in figures.items() if abs(number) < np.inf}
+    text = percent(share) if rule.statistic == "never" else "never" if np.isinf(value) else f"{value:,.4g}"
+    if of.never:
+        text += f": never reached in {of.never:,} of {plural(of.defined, 'query', 'queries')}"
+    passed = value == value and Limit(rule.metric, False, rule.sign, rule.value).holds(value)
+    return Check(str(rule), None, _verdict(passed=passed), text.removeprefix("nan: "), rule.metric, figures=finite)
 
 
 def _distinct(value: float, limit: float, places: int = 3) -> str:

@@ -6,9 +6,11 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from karat.metrics.names import DEFAULT, Budget, Metric, parse, parse_all
-from karat.metrics.registry import METRICS, Definition, find_metric, metric
+from karat.metrics.registry import MEASURES, METRICS, Definition, find_metric, metric
 
-__all__ = ["DEFAULT", "METRICS", "Budget", "Definition", "Metric", "find_metric", "metric", "parse", "parse_all"]
+__all__ = [
+    "DEFAULT", "MEASURES", "METRICS", "Budget", "Definition", "Metric", "find_metric", "metric", "parse", "parse_all",
+]  # fmt: skip
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")

@@ -17,7 +17,7 @@ from karat._internal.grammar import parse_call, write
 from karat.conventions import Convention
 from karat.errors import BadArgument, KaratError, nearest
 from karat.hits import Cutoffs, Hits
-from karat.metrics.registry import METRICS, Definition, cached, find_metric
+from karat.metrics.registry import MEASURES, METRICS, Definition, cached, find_metric
 
 DEFAULT = "recall@1,3,5,10 precision@5 ndcg@10 rr"
 
@@ -73,6 +73,11 @@ class Metric:
     def definition(self) -> Definition:
         """The registered metric."""
         return find_metric(self.name)
+
+    @property
+    def unit(self) -> str:
+        """The unit of a measure; empty for a metric, also for one that is not registered here."""
+        return MEASURES[self.name].unit if self.name in MEASURES else ""
 
     @property
     def base(self) -> str:
@@ -131,6 +136,9 @@ class Metric:
         c = c.of(self.name, cut=bool(self.ks)) if c.exceptions else c
         definition = self._renamed(c)
         values = self._values(definition, hits, c)
+        if definition.unit:
+            undefined = hits.without_gold(self.settings.get("rel")) if definition.needs_gold else None
+            return {self.base: values[0] if undefined is None else np.where(undefined, np.nan, values[0])}
         if definition.needs_gold:
             values = _edge_cases(values, hits, c, self.settings.get("rel"))
         if c.clamped:
@@ -138,7 +146,9 @@ class Metric:
         return dict(zip(self.names, values, strict=True))
 
     def limits(self, c: Convention, hits: Hits) -> tuple[float, Floats | float]:
-        """The lowest score and the highest score of each query; custom metrics have no limits."""
+        """The lowest score and the highest score of each query; custom metrics have no limits, measures no highest."""
+        if self.unit:
+            return 0.0, inf
         if self.name not in METRICS or not self.definition.built_in:
             return -inf, inf
         c = c.of(self.name, cut=bool(self.ks)) if c.exceptions else c

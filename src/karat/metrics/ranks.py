@@ -13,7 +13,7 @@ from karat.conventions import Convention
 from karat.errors import BadArgument
 from karat.hits import Cutoffs, Hits
 from karat.hits.views import View, best_ranking, number_in_query
-from karat.metrics.registry import metric
+from karat.metrics.registry import measure, metric
 from karat.metrics.sets import gold_items, share, with_copies
 
 _TABLE = 2**20
@@ -271,3 +271,18 @@ def ap_each(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) 
         each: Floats = np.bincount(gold[within], precision[within], size) / np.maximum(count, 1)
         means.append(np.bincount(hits.gold_query, each, hits.queries))
     return share(np.array(means, float), hits.gold_count(rel))
+
+
+@measure("ranks", symbol="first")
+def first_rank(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
+    """Rank of the first relevant item."""
+    return hits.first_rank(k, c, rel)
+
+
+@measure("ranks", symbol="full", needs_all_gold=True)
+def full_rank(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
+    """Rank at which the last gold item is found."""
+    view = hits.items(c, rel)
+    last = np.zeros(hits.queries)
+    last[view.query] = view.rank  # the last one written is the lowest
+    return np.where(hits.found(k, c, rel)[0] >= hits.gold_count(rel), last, np.inf)

@@ -47,6 +47,8 @@ class Definition:
     """The highest score that each query can have in karat's own metric."""
     aliases: tuple[str, ...] = ()
     settings: Mapping[str, float | None] = field(default_factory=dict)
+    unit: str = ""
+    """The unit of a measure, such as "ranks"; empty for a metric, whose scores are from 0 to 1."""
 
     @property
     def built_in(self) -> bool:
@@ -65,6 +67,8 @@ def always_one(c: Convention, hits: Hits) -> float:
 
 
 METRICS: dict[str, Definition] = {}
+MEASURES: dict[str, Definition] = {}
+"""Measures, which have a unit instead of a score from 0 to 1. They are asked for by name, as metrics are."""
 _ALIASES: dict[str, str] = {}
 
 
@@ -75,11 +79,13 @@ def cached(parse: Callable[[str], T], text: str) -> T:
 
 
 def register_all(definitions: Mapping[str, Definition]) -> None:
-    """Register metrics, here or from another process."""
-    if any(METRICS.get(name) is not own for name, own in definitions.items()):
-        METRICS.update(definitions)
-        _ALIASES.update({alias: name for name, own in definitions.items() for alias in own.aliases})
-        cached.cache_clear()
+    """Register metrics and measures, here or from another process."""
+    for name, own in definitions.items():
+        known = MEASURES if own.unit else METRICS
+        if known.get(name) is not own:
+            known[name] = own
+            _ALIASES.update(dict.fromkeys(own.aliases, name))
+            cached.cache_clear()
 
 
 @overload
@@ -160,20 +166,45 @@ def metric(
     return register if formula is None else register(formula)
 
 
+def measure(
+    unit: str, *, symbol: str, needs_all_gold: bool = False
+) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]:
+    """Register one of karat's own functions as a measure: numbers with a unit, of which smaller ones are better."""
+
+    def register(formula: Callable[..., Floats]) -> Callable[..., Floats]:
+        definition = Definition(
+            name=formula.__name__,
+            formula=formula,
+            symbol=symbol,
+            cutoff=False,
+            needs_gold=True,
+            needs_all_gold=needs_all_gold,
+            pool=None,
+            highest=always_one,
+            settings=dict(formula.__kwdefaults__ or {}),
+            unit=unit,
+        )
+        register_all({definition.name: definition})
+        return formula
+
+    return register
+
+
 def find_metric(name: str) -> Definition:
-    """The metric of this name or alias."""
+    """The metric or measure of this name or alias."""
     for spelling in (name, name.lower()):
-        known = spelling if spelling in METRICS else _ALIASES.get(spelling, "")
-        if known in METRICS:
-            return METRICS[known]
-    raise unknown("metric", name, [*METRICS, *_ALIASES], "karat metrics")
+        known = _ALIASES.get(spelling, spelling)
+        for registered in (METRICS, MEASURES):
+            if (own := spelling if spelling in registered else known) in registered:
+                return registered[own]
+    raise unknown("metric", name, [*METRICS, *MEASURES, *_ALIASES], "karat metrics")
 
 
 def _check(name: str, aliases: tuple[str, ...], formula: Callable[..., Floats]) -> None:
     """Refuse a metric that hides another or a column of run files, or whose settings lack defaults."""
     home = getattr(formula, "__module__", None)
     for other in (name, *aliases):
-        old = METRICS.get(_ALIASES.get(other, other))
+        old = METRICS.get(_ALIASES.get(other, other)) or MEASURES.get(other)
         theirs = home if old is None else old.formula.__module__
         replaces_ours = theirs != home and str(theirs).startswith("karat.")
         hides_another = other in METRICS and other != name

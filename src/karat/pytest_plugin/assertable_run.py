@@ -21,9 +21,9 @@ class AssertableRun(Run):
         super().__init__(
             ids=run.ids,
             hits=run.all_hits,
-            metrics=run.metrics,
+            metrics=run.requested,
             convention=run.convention,
-            scores=run.scores,
+            scores=run.columns,
             provenance=run.provenance,
             query=run.query,
             meta=run.meta,
@@ -49,7 +49,7 @@ class AssertableRun(Run):
         path = self._baseline
         if path is not None and path.is_file():
             return path
-        for rule in read_rules(rules, self.scores):
+        for rule in read_rules(rules, self):
             if isinstance(rule, NoDrop):
                 problem = "and --karat-baseline was not given" if path is None else f"and there is no {path}"
                 hint = "pytest --karat-baseline DIR --karat-update-baseline"

@@ -13,18 +13,21 @@ from karat.conventions import CONVENTIONS, STANDARD, Convention
 from karat.conventions.explain import WORDS, differing, sentence
 from karat.errors import unknown
 from karat.judges import all_judges
-from karat.metrics import METRICS, find_metric
+from karat.metrics import MEASURES, METRICS, find_metric
 from karat.metrics.registry import Definition
 from karat.report.rosetta import WIDTH, bullet
 
 _CUTOFF = "@k: a cutoff, such as recall@1,5,10, or a token budget, recall@500t."
 _REL = "rel: the lowest relevant grade."
+_MEASURES = "Measures have a unit. A run shows the median, the 90th percentile, and how many queries never reach them."
 
 
 def metric_list() -> str:
     """Every metric with its settings and a description."""
     rows = [(_call(d), _meaning(d)) for d in METRICS.values()]
-    return f"{definitions(rows)}\n\n{paragraph(f'{_CUTOFF} {_REL}', default=WIDTH)}"
+    units = [(_call(d), f"{_meaning(d)} In {d.unit}.") for d in MEASURES.values()]
+    parts = [definitions(rows), paragraph(f"{_CUTOFF} {_REL}", default=WIDTH), bold("Measures"), definitions(units)]
+    return "\n\n".join([*parts, paragraph(_MEASURES, default=WIDTH)])
 
 
 def one_metric(name: str) -> str:
@@ -36,11 +39,13 @@ def one_metric(name: str) -> str:
     if "rel" in d.settings:
         facts.append(_REL)
     facts.append(f"A query without relevant gold {'is undefined and not in the mean' if d.needs_gold else 'counts'}.")
+    if d.unit:
+        facts[-1:] = [f"It is a number of {d.unit}, not a score. {_MEASURES}", "Without relevant gold it is undefined."]
     if d.needs_all_gold:
         facts.append("It needs the complete gold, so a judge that only grades what was retrieved cannot give it.")
     own = [c.name for c in CONVENTIONS.values() if d.name in c.metrics]
     facts += [f"Conventions of other libraries that have it: {', '.join(own)}."] if own else []
-    usual = f"karat eval samples.jsonl {d.name}{'@5' if d.cutoff else ''}"
+    usual = f"karat eval samples.jsonl {'recall@5 ' * bool(d.unit)}{d.name}{'@5' if d.cutoff else ''}"
     return _explanation(_call(d), facts, [(usual, "")])
 
 

@@ -24,6 +24,7 @@ from karat._internal.display import (
 from karat._internal.writers import html_table, plain, to_csv
 from karat.analysis.changes import Move, QueryChange
 from karat.analysis.compare import LETTERS, Comparison, Row
+from karat.report import measures
 from karat.report.forms import Latex, Markdown, code, escape, latex_table, table
 from karat.report.notes import few_queries
 from karat.report.remarks import comparison_remarks as remarks
@@ -53,6 +54,9 @@ def terminal(comparison: Comparison) -> str:
         if not _has_interval(comparison.rows):
             header[_INTERVAL] = ""
         shown = text_table([[*map(bold, header)], *rows], right=_NUMBERS)
+    if comparison.measures:
+        header, rows = measures.compared_header(comparison, _NAME), measures.compared_rows(comparison, _NAME)
+        shown += f"\n\n{text_table([[*map(bold, header)], *rows], right=_medians(comparison))}\n"
     lines = [heading(_caption(comparison)), "", shown, *map(paragraph, _footnotes(comparison))]
     for fields, slices in comparison.slices.items():
         lines += _slice_blocks(comparison, fields, slices)
@@ -65,6 +69,20 @@ def terminal(comparison: Comparison) -> str:
     return "\n".join(lines)
 
 
+def _medians(comparison: Comparison) -> range:
+    """The columns of medians in the table of measures."""
+    return range(1, len(comparison.names) + 1)
+
+
+def _measures_table(comparison: Comparison) -> list[Markdown]:
+    """The table of measures in Markdown, if there are any."""
+    if not comparison.measures:
+        return []
+    runs, header = len(comparison.names), measures.compared_header(comparison)
+    rows = [[code(measure), *cells] for measure, *cells in measures.compared_rows(comparison)]
+    return [table([header[0], *map(code, header[1 : runs + 1]), *header[runs + 1 :]], rows, _medians(comparison))]
+
+
 def html(comparison: Comparison) -> str:
     """The table as HTML, for notebooks."""
     caption = " · ".join([_caption(comparison), *_footnotes(comparison)])
@@ -72,6 +90,8 @@ def html(comparison: Comparison) -> str:
         shown = html_table(["", "run", *_metrics(comparison)], _matrix(comparison, _superscript), caption)
     else:
         shown = html_table(_header(comparison), _lines(comparison), caption)
+    if comparison.measures:
+        shown += html_table(measures.compared_header(comparison), measures.compared_rows(comparison), "measures")
     for fields, slices in comparison.slices.items():
         shown += html_table(_slice_header(comparison, fields), list(_slice_lines(comparison, slices)), f"by {fields}")
     return shown
@@ -84,12 +104,13 @@ def markdown(comparison: Comparison) -> str:
         header = ["", "run", *map(code, _metrics(comparison))]
         matrix = _matrix(comparison, "<sup>{}</sup>".format)
         rows = [[letter, code(name), *map(Markdown, cells)] for letter, name, *cells in matrix]
-        parts = [table(header, rows, range(2, len(header))), *notes, *_slice_tables(comparison)]
+        shown = table(header, rows, range(2, len(header)))
+        parts = [shown, *_measures_table(comparison), *notes, *_slice_tables(comparison)]
         return "\n\n".join(parts)
     _, a, b, *header = _header(comparison)
     rows = [[code(metric), *cells] for metric, *cells in _lines(comparison)]
     shown = table(["metric", code(a), code(b), *header], rows, right=_NUMBERS)
-    parts = [shown, *notes, *_slice_tables(comparison)]
+    parts = [shown, *_measures_table(comparison), *notes, *_slice_tables(comparison)]
     if moved := _moved(comparison):
         lines = [[mark, code(query), *cells] for mark, query, *cells in map(_moved_cells, moved)]
         parts.append(table(["", "query", "text", moved[0].metric, _MOVED], lines))
@@ -140,6 +161,8 @@ def latex(comparison: Comparison) -> str:
     else:
         rows = [[letter, name, *map(Latex, cells)] for letter, name, *cells in _matrix(comparison, raised)]
         tables = [latex_table(["", "run", *_metrics(comparison)], rows, left=2)]
+    if comparison.measures:
+        tables.append(latex_table(measures.compared_header(comparison), measures.compared_rows(comparison)))
     for fields, slices in comparison.slices.items():
         rows = [
             [*cells[:3], *(_math(cells[3:]) if two else map(Latex, cells[3:]))]
@@ -168,7 +191,8 @@ def data(comparison: Comparison) -> dict[str, Any]:
         fields: {name: [_row_data(comparison, row) for row in rows] for name, rows in slices.items()}
         for fields, slices in comparison.slices.items()
     }
-    return dict(plain(values | ({"by": by} if by else {})))
+    more = {"measures": measures.compared_data(comparison)} if comparison.measures else {}
+    return dict(plain(values | more | ({"by": by} if by else {})))
 
 
 def _row_data(comparison: Comparison, row: Row) -> dict[str, Any]:

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from karat._internal.display import heading, number, paragraph, plural, sanitize, span, text_table
+from karat._internal.display import bold, heading, number, paragraph, plural, sanitize, span, text_table
 from karat._internal.writers import html_table, to_csv
 from karat.metrics import Metric
+from karat.report import measures
 from karat.report import slices as by_slice
 from karat.report.forms import code, escape, table
 from karat.report.notes import remarks
@@ -25,8 +26,16 @@ def terminal(run: Run, by: Sequence[str] = ()) -> str:
     """The heading, the means with their intervals, and the footnotes; then the slices by each field."""
     ends, comments = run.interval(), metric_comments(run)
     rows = [[name, f"{number(mean)}  {span(*ends[name])}", comments.get(name, "")] for name, mean in run.mean.items()]
-    lines = [heading(_heading(run)), "", text_table(rows, gap="   "), *footnotes(run)]
+    lines = [heading(_heading(run)), "", text_table(rows, gap="   "), *_measures(run), *footnotes(run)]
     return "\n".join([*lines, *(f"\n{by_slice.terminal(run.by(fields))}" for fields in by)])
+
+
+def _measures(run: Run) -> list[str]:
+    """The table of the measures, if there are any."""
+    if not run.measures:
+        return []
+    header = [bold(name) for name in ("", *measures.HEADER[1:])]
+    return ["", text_table([header, *measures.rows(run)], right=measures.NUMBERS), ""]
 
 
 def markdown(run: Run, by: Sequence[str] = ()) -> str:
@@ -37,7 +46,8 @@ def markdown(run: Run, by: Sequence[str] = ()) -> str:
     parts = [
         f"{code(run.name, 80)} · {escape(about)}",
         table(("metric", "mean", "95 % interval"), rows, right=(1,)),
-        *map(escape, remarks(run)),
+        *([table(measures.HEADER, _as_code(measures.rows(run)), right=measures.NUMBERS)] if run.measures else []),
+        *map(escape, (*remarks(run), *measures.remarks(run))),
     ]
     return "\n\n".join([*parts, *(by_slice.markdown(run.by(fields)) for fields in by)])
 
@@ -46,7 +56,14 @@ def html(run: Run) -> str:
     """The means as an HTML table, for notebooks."""
     ends = run.interval()
     rows = [[name, number(value), span(*ends[name])] for name, value in run.mean.items()]
-    return html_table(("metric", "mean", "95 % interval"), rows, " · ".join([_heading(run), *remarks(run)]))
+    shown = html_table(("metric", "mean", "95 % interval"), rows, " · ".join([_heading(run), *remarks(run)]))
+    if not run.measures:
+        return shown
+    return shown + html_table(measures.HEADER, measures.rows(run), " · ".join(["measures", *measures.remarks(run)]))
+
+
+def _as_code(rows: list[list[str]]) -> list[list[str]]:
+    return [[code(first), *others] for first, *others in rows]
 
 
 def data(run: Run, by: Sequence[str] = ()) -> dict[str, Any]:
@@ -62,6 +79,7 @@ def data(run: Run, by: Sequence[str] = ()) -> dict[str, Any]:
         "gold_size": run.gold_size,
         "provenance": run.provenance.to_dict(),
     }
+    values |= {"measures": measures.data(run)} if run.measures else {}
     return values | {"by": {fields: by_slice.data(run.by(fields)) for fields in by}} if by else values
 
 
@@ -116,4 +134,4 @@ def footnotes(run: Run) -> list[str]:
     defined = {len(run) - count for count in run.undefined.values()}
     over = plural(max(defined), "query", "queries") if len(defined) == 1 else "the queries that are defined"
     first = [f"95 % intervals over {over} (Gaffke's bound)."] if max(defined) >= MIN_QUERIES else []
-    return [paragraph(line) for line in (*first, *remarks(run))]
+    return [paragraph(line) for line in (*first, *remarks(run), *measures.remarks(run))]

@@ -216,7 +216,9 @@ def scores(frame: pl.DataFrame, metadata: Metadata, hits: Hits) -> dict[str, Flo
         for name in metric.names:
             values: Floats = frame[name].to_numpy()
             with np.errstate(invalid="ignore"):
-                outside = (values < low - _ROUNDING) | (values > high + _ROUNDING) | np.isinf(values)
+                outside = (values < low - _ROUNDING) | (values > high + _ROUNDING)
+            if not metric.unit:
+                outside |= np.isinf(values)
             highest = np.max(high, initial=0.0)
             _refuse(frame, outside, name, values, "a finite number" if np.isinf(low) else f"{low:g} to {highest:g}")
             if not np.isnan(values[failed]).all():

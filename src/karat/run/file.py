@@ -177,7 +177,7 @@ def _frame(run: Run) -> pl.DataFrame:
     detail = {} if hits.gold_items.detail is None else {"detail": _texts(hits.gold_items.detail)}
     gold = pl.DataFrame({"item": _texts(hits.gold_items.label), "grade": hits.gold_items.grade, **detail})
     columns: dict[str, Any] = {"query_id": run.ids} | ({} if run.query is None else {"query": _texts(run.query)})
-    columns |= {name: pl.Series(values, nan_to_null=True) for name, values in run.scores.items()}
+    columns |= {name: pl.Series(values, nan_to_null=True) for name, values in run.columns.items()}
     columns["depth"] = hits.depth
     if hits.failed:
         columns["failed"] = _texts([hits.failed.get(row) for row in range(rows)])

@@ -70,9 +70,9 @@ def merge_parts(parts: Sequence[Run]) -> Run:
     return Run(
         ids=ids,
         hits=concat([part.all_hits for part in parts]),
-        metrics=first.metrics,
+        metrics=first.requested,
         convention=first.convention,
-        scores={name: np.concatenate([part.scores[name] for part in parts]) for name in first.scores},
+        scores={name: np.concatenate([part.columns[name] for part in parts]) for name in first.columns},
         provenance=replace(
             first.provenance,
             notes=_merge_notes([p.notes for p in each], parts),
@@ -118,7 +118,7 @@ def _merge_items(parts: Sequence[Run]) -> StoredItems | None:
     stored = [part.stored_items for part in parts if part.stored_items is not None]
     if len(stored) < len(parts):
         return None
-    ranks = stored_ranks(parts[0].metrics, sum(map(len, parts)))
+    ranks = stored_ranks(parts[0].requested, sum(map(len, parts)))
     depth = np.concatenate([part.all_hits.depth for part in parts])
     merged = concat_items([_top(items, ranks) for items in stored])
     retrieved, gold = _select(merged.retrieved, _RETRIEVED), _select(merged.gold, _GOLD)

@@ -12,7 +12,7 @@ from karat._internal.parquet import Damaged
 from karat.conventions import CONVENTIONS, STANDARD, Convention
 from karat.conventions.convention import questions
 from karat.errors import KaratError, RunFileError
-from karat.metrics import METRICS, Metric, parse
+from karat.metrics import MEASURES, METRICS, Metric, parse
 from karat.metrics.names import parse_stored
 from karat.run.provenance import Provenance
 from karat.run.run import Run
@@ -144,7 +144,8 @@ def _check_count(name: str, value: Any) -> None:
 def _metric(text: str) -> Metric:
     """A metric with its settings and cutoffs; only those of karat's own metrics are known."""
     metric = parse_stored(text)
-    return parse(text) if metric.name in METRICS and metric.definition.built_in else metric
+    known = metric.name in {*METRICS, *MEASURES} and metric.definition.built_in
+    return parse(text) if known else metric
 
 
 def _of_judge_name(name: str) -> dict[str, Any]:

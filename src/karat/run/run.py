@@ -21,7 +21,7 @@ from karat.metrics import METRICS, Metric, parse
 from karat.run.provenance import Provenance, gold_digest
 from karat.run.slices import Slices, group_rows
 from karat.run.stored_items import GoldItem, Hit, Items, StoredItems
-from karat.stats import Interval, intervals
+from karat.stats import Interval, Summary, intervals, summarize
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,8 +60,13 @@ class Run(Result):
     ) -> None:
         self.ids = ids
         self.metrics = metrics
+        self.measures: tuple[Metric, ...] = ()
         self.convention = convention
         self.scores = scores
+        self.measured: Mapping[str, Floats] = {}
+        """A number per query for each measure: NaN if undefined, infinite if never reached."""
+        if any(metric.unit for metric in metrics):
+            self._set_measures_apart()
         self.provenance = provenance
         self.query = query
         self.meta = dict(sorted((meta or {}).items()))  # the first row with a field may be in any part
@@ -70,8 +75,30 @@ class Run(Result):
         self._items = items
         self._intervals: dict[float, dict[str, Interval]] = {}
 
+    def _set_measures_apart(self) -> None:
+        """Keep measures, which have a unit, out of the scores, which are from 0 to 1."""
+        self.measures = tuple(metric for metric in self.metrics if metric.unit)
+        self.metrics = tuple(metric for metric in self.metrics if not metric.unit)
+        self.measured = {name: self.scores[name] for metric in self.measures for name in metric.names}
+        self.scores = {name: values for name, values in self.scores.items() if name not in self.measured}
+
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def requested(self) -> tuple[Metric, ...]:
+        """The metrics and the measures."""
+        return (*self.metrics, *self.measures)
+
+    @property
+    def columns(self) -> dict[str, Floats]:
+        """A number per query for each metric and each measure."""
+        return {**self.scores, **self.measured}
+
+    @cached_property
+    def summary(self) -> dict[str, Summary]:
+        """The median of each measure with its interval, the 90th percentile, and the queries that never reach it."""
+        return {name: summarize(values) for name, values in self.measured.items()}
 
     @property
     def name(self) -> str:
@@ -146,7 +173,7 @@ class Run(Result):
 
     @cached_property
     def table(self) -> pl.DataFrame:
-        """One row per query, in input order: its id, then each metric under its name; null if it is undefined."""
+        """One row per query, in input order: its id, then each metric and measure under its name; null if undefined."""
         return self._frame({})
 
     def to_polars(self, *, fields: bool = False) -> pl.DataFrame:
@@ -161,7 +188,7 @@ class Run(Result):
     def _frame(self, fields: Mapping[str, pl.Series]) -> pl.DataFrame:
         import polars as pl
 
-        scores = {name: pl.Series(values, nan_to_null=True) for name, values in self.scores.items()}
+        scores = {name: pl.Series(values, nan_to_null=True) for name, values in self.columns.items()}
         return pl.DataFrame({"query_id": self.ids, **fields, **scores})
 
     def to_pandas(self, *, fields: bool = False) -> pd.DataFrame:
@@ -169,7 +196,7 @@ class Run(Result):
         import pandas as pd
 
         more = {name: column.to_list() for name, column in _fields(self).items()} if fields else {}
-        return pd.DataFrame({"query_id": list(self.ids), **more, **self.scores})
+        return pd.DataFrame({"query_id": list(self.ids), **more, **self.columns})
 
     def interval(self, level: float = 0.95) -> dict[str, Interval]:
         """The confidence interval of each mean; NaN for fewer than five queries.
@@ -241,9 +268,9 @@ class Run(Result):
         return Run(
             ids=[self.ids[row] for row in rows],
             hits=take(self._hits, index),
-            metrics=self.metrics,
+            metrics=self.requested,
             convention=self.convention,
-            scores={name: values[index] for name, values in self.scores.items()},
+            scores={name: values[index] for name, values in self.columns.items()},
             provenance=self.provenance,
             query=None if self.query is None else [self.query[row] for row in rows],
             meta={name: [column[row] for row in rows] for name, column in self.meta.items()},
@@ -254,8 +281,8 @@ class Run(Result):
     def replace(self, **changes: Any) -> Run:
         """A copy of the run with some of the constructor's arguments changed."""
         own: dict[str, Any] = {
-            "ids": self.ids, "hits": self._hits, "metrics": self.metrics, "convention": self.convention,
-            "scores": self.scores, "provenance": self.provenance, "query": self.query, "meta": self.meta,
+            "ids": self.ids, "hits": self._hits, "metrics": self.requested, "convention": self.convention,
+            "scores": self.columns, "provenance": self.provenance, "query": self.query, "meta": self.meta,
             "items": self._items, "file": self.file,
         }  # fmt: skip
         return Run(**(own | changes))
@@ -321,7 +348,7 @@ def _fields(run: Run) -> dict[str, pl.Series]:
     columns = {} if run.query is None else {"query": field_series(run.query)}
     for field, values in run.meta.items():
         name = field
-        while name in {"query_id", "query", *run.scores, *columns} or (name != field and name in run.meta):
+        while name in {"query_id", "query", *run.columns, *columns} or (name != field and name in run.meta):
             name = f"meta.{name}"
         columns[name] = field_series(values)
     return columns

@@ -111,7 +111,7 @@ def _items(batches: Batches, run: Run, plan: Plan, data: Data, state: object) ->
     """The items that the run stores, for which the files are read again; None if they would not fit into memory."""
     if data.state() != state:
         raise InputError(f"{data.source.name} has changed since it was evaluated")
-    ranks = stored_ranks(run.metrics, len(run))
+    ranks = stored_ranks(run.requested, len(run))
     if ranks * len(run) * data.limits.item_bytes > data.limits.total:
         return None
     parts: list[StoredItems] = []

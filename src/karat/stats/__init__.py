@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from karat.stats.interval import MIN_QUERIES, Interval, difference_intervals, intervals
 from karat.stats.paired import ALPHA, POWER, SEED, Paired, Test, detectable, holm, needed, paired_test, paired_tests
+from karat.stats.summary import Summary, sign_test, summarize
 
 __all__ = [
     "ALPHA",
@@ -12,6 +13,7 @@ __all__ = [
     "SEED",
     "Interval",
     "Paired",
+    "Summary",
     "Test",
     "detectable",
     "difference_intervals",
@@ -20,4 +22,6 @@ __all__ = [
     "needed",
     "paired_test",
     "paired_tests",
+    "sign_test",
+    "summarize",
 ]

@@ -11,6 +11,7 @@ from karat._internal.arrays import Floats
 from karat._internal.display import number, percent, plural, signed
 from karat.analysis.compare import Comparison, Row
 from karat.metrics import METRICS
+from karat.report import measures
 from karat.report.html.markup import Child, Element, data, h
 from karat.report.notes import few_queries
 from karat.run import Run
@@ -116,7 +117,9 @@ def means(run: Run, comparison: Comparison | None = None) -> Element:
     note = h(
         "p.note", "Next to each mean is its 95 % interval; below it, the distribution of the scores over the queries."
     )
-    return h("section", h("h2", "Scores"), note, h("div.tiles", *tiles), every, id="scores")
+    units = table("Every measure", measures.HEADER, measures.rows(run), text=(0, 2, 5)) if run.measures else None
+    never = (h("p.note", remark) for remark in measures.remarks(run))
+    return h("section", h("h2", "Scores"), note, h("div.tiles", *tiles), every, units, *never, id="scores")
 
 
 def _tile(run: Run, name: str, gained: float | None) -> Element:

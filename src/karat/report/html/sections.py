@@ -9,6 +9,7 @@ from karat._internal.display import number, p_value, percent, plural
 from karat.analysis.changes import QueryChange
 from karat.analysis.compare import Comparison
 from karat.analysis.diagnose import Diagnosis
+from karat.report import measures
 from karat.report.diagnosis import nothing_missed
 from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.scores import difference, table
@@ -38,6 +39,12 @@ def against(comparison: Comparison, place: Mapping[str, int]) -> Element:
     header: list[Child] = ["metric", data(before), data(after), "difference", "95 % interval", p]
     counts = data(f"{after} won / tied / lost")
     every = table("Every metric of both runs", [*header, counts, "detectable", "winner"], rows, text=(0, 8))
+    units = None
+    if comparison.measures:
+        names = [data(name) for name in comparison.names]
+        median, *rest = measures.compared_header(comparison)
+        lines: list[list[Child]] = [[name, *map(data, cells)] for name, *cells in measures.compared_rows(comparison)]
+        units = table("Every measure of both runs", [median, *names, *map(data, rest[2:])], lines, text=(0, 3, 6))
     note = (
         "“Detectable” is the true difference that this number of queries detects with 80 % power, "
         "in metrics without a clear result."
@@ -47,6 +54,7 @@ def against(comparison: Comparison, place: Mapping[str, int]) -> Element:
         "section",
         h("h2", "Compared with the baseline"),
         every,
+        units,
         *(h("p.note", data(remark)) for remark in comparison.remarks()),
         h("p.note", note) if any(row.verdict == "cannot tell" for row in comparison.rows) else None,
         _moved(moved, place) if moved else None,

@@ -84,6 +84,7 @@ def evaluate(
     from karat.scale.spark.tables import check_queries, count_queries, look, prepare
 
     plan = Plan.of(metrics, judge, convention, at=at, tokens=tokens, order=order)
+    plan.check_scores()
     with spark_errors():
         prepared = prepare(data, gold)
         queries = count_queries(prepared)

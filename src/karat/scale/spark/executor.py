@@ -94,7 +94,7 @@ class Work(NamedTuple):
 
         ids = [query for part in parts for query in part.ids]
         failed = [part.all_hits.failed.get(row) for part in parts for row in range(len(part.ids))]
-        scores = {name: np.concatenate([[np.nan], *(part.scores[name] for part in parts)]) for name in self.columns}
+        scores = {name: np.concatenate([[np.nan], *(part.columns[name] for part in parts)]) for name in self.columns}
         return pa.RecordBatch.from_pydict(
             {
                 QUERY: pa.array([None, *ids], pa.string()),
