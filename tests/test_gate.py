@@ -98,7 +98,7 @@ def test_no_rules():
 def test_rules_round_trip():
     texts = ["recall@1 >= 0.80", "rr lower > 0.125", "rr no-drop", "recall@1 no-drop 0.01"]
     assert [str(rule) for rule in read_rules(texts, GOOD)] == texts
-    assert [str(rule) for rule in read_rules(["mrr no_drop", "rr no-drop"], GOOD.scores)] == ["rr no-drop"]
+    assert [str(rule) for rule in read_rules(["mrr no_drop", "rr no-drop"], GOOD)] == ["rr no-drop"]
 
 
 def test_several_cutoffs_are_several_rules():
