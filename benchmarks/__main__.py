@@ -58,13 +58,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     selected = tuple(dict.fromkeys(options.cases)) or CASES
     if unknown := [case for case in selected if case not in (*CASES, *LONG_CASES)]:
         parser.error(f"no case {', '.join(unknown)}; choose from {', '.join((*CASES, *LONG_CASES))}")
+    environment = setting()  # before anything is measured: a peer may not be installed
     outcomes: list[Outcome] = []
     crashed = 0
     for case in selected:
         measured = _run(case)
         crashed += measured is None
         outcomes += measured or [Outcome(case=case, note="crashed")]
-    environment = setting()
     results = {"setting": environment, "outcomes": _with_earlier([asdict(outcome) for outcome in outcomes])}
     _RESULTS.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
     print(" · ".join(f"{name} {value}" for name, value in environment.items()))
