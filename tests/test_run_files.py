@@ -159,6 +159,16 @@ def test_undefined_scores_and_unknown_metrics_judges_and_notes_are_loaded(rewrit
     assert "order kept: 1." in str(karat.load(rewrite(provenance__notes=[note])))
 
 
+@pytest.mark.parametrize("column", ["retrieved", "gold_items"])
+def test_a_field_of_the_items_that_karat_does_not_write_is_ignored(column, saved, rewrite):
+    more = pl.col(column).list.eval(
+        pl.element().struct.with_fields(pl.lit(True).alias("mine"), pl.lit(True).alias("seen"))
+    )
+    loaded, before = karat.load(rewrite(more)), karat.load(saved)
+    assert loaded.items("q0").retrieved == before.items("q0").retrieved
+    assert str(karat.diagnose(loaded))
+
+
 def test_conventions_decide_how_high_scores_may_be(tmp_path):
     path = tmp_path / "copies.parquet"
     run = karat.evaluate([{"retrieved": ["a", "a", "a"], "gold": ["a"]}], "ap ndcg", convention="llamaindex")

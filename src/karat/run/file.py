@@ -47,7 +47,15 @@ from karat.run.check import (
 )  # fmt: skip
 from karat.run.metadata import KEY, ItemsAbout, Metadata, read_metadata, write_metadata
 from karat.run.run import Run
-from karat.run.stored_items import Extent, StoredItems, own_name, read_marks, strings
+from karat.run.stored_items import (
+    GOLD_FIELDS,
+    RETRIEVED_FIELDS,
+    Extent,
+    StoredItems,
+    own_name,
+    read_marks,
+    strings,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -336,7 +344,7 @@ def _stored_items(frame: pl.DataFrame, texts: Texts, of: Gold, about: ItemsAbout
 def _convert_items(
     retrieved: pl.DataFrame, start: Ints, stored: pl.DataFrame | None, gold_start: Ints, of: Gold, about: ItemsAbout
 ) -> StoredItems:
-    given, gold = _columns(retrieved), {} if stored is None else _columns(stored)
+    given, gold = _columns(retrieved, RETRIEVED_FIELDS), {} if stored is None else _columns(stored, GOLD_FIELDS)
     if about["label"] is not None:
         gold |= {about["label"]: list(of.label), "item": row_number(of.start).tolist(), "grade": of.grade.tolist()}
     gold["label"] = _labels(gold, gold_start, of)
@@ -345,8 +353,8 @@ def _convert_items(
     return StoredItems(given, start, gold, gold_start, Extent(about["places"], about["whole"]))
 
 
-def _columns(frame: pl.DataFrame) -> dict[str, list[Any]]:
-    return {name: frame[name].to_list() for name in frame.columns}
+def _columns(frame: pl.DataFrame, fields: Sequence[str]) -> dict[str, list[Any]]:
+    return {name: frame[name].to_list() for name in frame.columns if name in fields}
 
 
 def _labels(gold: Mapping[str, Sequence[Any]], start: Ints, of: Gold) -> list[str]:

@@ -21,13 +21,20 @@ from karat.hits.combine import concat
 from karat.run.file import load
 from karat.run.provenance import Provenance
 from karat.run.run import Run
-from karat.run.stored_items import LIMITS, Extent, StoredItems, cut_texts, seen, stored_ranks
+from karat.run.stored_items import (
+    GOLD_FIELDS,
+    LIMITS,
+    RETRIEVED_FIELDS,
+    Extent,
+    StoredItems,
+    cut_texts,
+    seen,
+    stored_ranks,
+)
 from karat.samples.notes import Note, merge_notes
 
 _SHOWN = 60
 _DIGITS = re.compile(r"(\d+)")
-_RETRIEVED = ("id", "text", "doc", "start", "end", "score", "length")
-_GOLD = ("id", "text", "doc", "start", "end", "grade", "item", "label", "seen", "length")
 
 
 def merge(runs: Iterable[Run | str | PathLike[str]], *, order: Sequence[str] | None = None) -> Run:
@@ -121,7 +128,7 @@ def _merge_items(parts: Sequence[Run]) -> StoredItems | None:
     ranks = stored_ranks(parts[0].requested, sum(map(len, parts)))
     depth = np.concatenate([part.all_hits.depth for part in parts])
     merged = concat_items([_top(items, ranks) for items in stored])
-    retrieved, gold = _select(merged.retrieved, _RETRIEVED), _select(merged.gold, _GOLD)
+    retrieved, gold = _select(merged.retrieved, RETRIEVED_FIELDS), _select(merged.gold, GOLD_FIELDS)
     searched = all(items.extent.whole for items in stored) and int(depth.sum()) <= LIMITS.searched
     if searched:
         field: Any = "doc" if parts[0].provenance.compares == "doc" else "id"
@@ -132,7 +139,7 @@ def _merge_items(parts: Sequence[Run]) -> StoredItems | None:
         searched = all(gold["seen"]) or bool((sizes == depth).all())
     if not searched:
         gold.pop("seen", None)
-    return StoredItems(retrieved, merged.start, _select(gold, _GOLD), merged.gold_start, Extent(ranks, searched))
+    return StoredItems(retrieved, merged.start, _select(gold, GOLD_FIELDS), merged.gold_start, Extent(ranks, searched))
 
 
 def concat_items(parts: Sequence[StoredItems]) -> StoredItems:

@@ -271,6 +271,9 @@ def _take(columns: Mapping[str, Column], start: Ints, rows: Ints) -> tuple[dict[
     return {name: [column[i] for i in flat.tolist()] for name, column in columns.items()}, taken
 
 
+RETRIEVED_FIELDS = ("id", "text", "doc", "start", "end", "score", "length")
+GOLD_FIELDS = ("id", "text", "doc", "start", "end", "grade", "item", "label", "seen", "length")
+"""The fields of stored items; others, which only another program can have written, are ignored."""
 _FIELDS: tuple[Field, ...] = ("id", "text", "doc", "start", "end")
 _NUMBERS = ("start", "end", "score", "length")
 
