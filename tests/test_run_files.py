@@ -78,7 +78,8 @@ REFUSED = {
     "rank 0": ([first_hit(rank=0)], "rank must be between 1 and the depth"),
     "a rank above the depth": ([first_hit(rank=10**9)], "rank must be between 1 and the depth"),
     "the largest rank": ([first_hit(rank=2**63 - 1)], "a hit has the rank"),
-    "no such gold item": ([first_hit(gold=3)], "gold must be an index"),
+    "no such gold item": ([first_hit(gold=3)], "gold item that does not exist"),
+    "a gold item of a billion": ([first_hit(gold=10**9)], "gold item that does not exist"),
     "a grade above that of the gold": ([first_hit(grade=9.0)], "higher grade"),
     "a grade that is no number": ([_first_record("gold", grade=float("nan"))], "grade of nan"),
     "a hit twice": (

@@ -85,10 +85,10 @@ def _write_rows(random: Random, folder: Path, rows: list[Row]) -> Path:
     if random.random() < 0.4:
         try:
             frame = pl.DataFrame(rows, infer_schema_length=None, strict=True)
-        except (pl.exceptions.PolarsError, TypeError):
+            frame.write_parquet(folder / "samples.parquet", row_group_size=random.randrange(1, 20))
+        except (pl.exceptions.PolarsError, TypeError):  # also a column of empty dicts
             pass
         else:
-            frame.write_parquet(folder / "samples.parquet", row_group_size=random.randrange(1, 20))
             return folder / "samples.parquet"
     path = folder / "samples.jsonl"
     lines = [json.dumps(row, ensure_ascii=random.random() < 0.5) for row in rows]

@@ -180,8 +180,16 @@ def grades(column: pl.Series, name: str) -> Floats:
     return values
 
 
+def gold_numbers(column: pl.Series, query: Ints, start: Ints) -> Ints:
+    """The numbers of the gold items of hits within their queries; memory is allocated by the largest of them."""
+    numbers = ranks(column)
+    if (numbers >= np.diff(start)[query]).any():
+        raise Damaged("a hit is on a gold item that does not exist")
+    return numbers
+
+
 def ranks(column: pl.Series) -> Ints:
-    """The ranks of hits, or the numbers of gold items within their query; `Hits.check` compares them with both."""
+    """The ranks of hits, or other numbers of things; `Hits.check` compares ranks with the depth of their ranking."""
     values: Ints = column.to_numpy()
     bad = (values < 0) | (values > _DEEPEST)
     if bad.any():

@@ -39,6 +39,7 @@ from karat.run.check import (
     check_types,
     depths,
     flat_lists,
+    gold_numbers,
     gold_sizes,
     grades,
     query_ids,
@@ -253,7 +254,7 @@ def _hits(frame: pl.DataFrame, texts: Texts, *, incomplete: bool) -> Hits:
     hits = Hits(
         query,
         ranks(flat["rank"]),
-        ranks(flat["gold"]) + start[query],
+        gold_numbers(flat["gold"], query, start) + start[query],
         depth=depth,
         gold_items=Gold(texts.read(gold["item"]), start, grades(gold["grade"], "gold"), incomplete, detail=detail),
         grade=grades(flat["grade"], "hits"),
