@@ -26,6 +26,7 @@ from karat.judges.auto import nothing_matched
 from karat.judges.list_order import Measured, order_notes
 from karat.judges.matches import identities
 from karat.judges.tokens import Counter, count, words
+from karat.judges.trajectories import with_facts
 from karat.metrics import Metric, parse_all
 from karat.metrics.registry import register_all
 from karat.run import Run
@@ -36,6 +37,7 @@ from karat.samples.keys import as_text, without_copies
 from karat.samples.notes import Note
 from karat.samples.rankings.lists import Lists
 from karat.samples.rankings.score_order import precision_of
+from karat.samples.rankings.steps import CONCAT, Merge, Steps
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ class Plan:
     """The ranks whose items each part stores at once; None if the caller stores the items later."""
     limits: StorageLimits = LIMITS
     """The part of the items that a run stores."""
+    merge: Merge = CONCAT
+    """How the steps of a query are made one ranking."""
 
     @classmethod
     def of(
@@ -65,6 +69,7 @@ class Plan:
         at: str = "item",
         tokens: Counter = words,
         order: str | None = None,
+        merge: str | Merge = "concat",
         samples: Any = None,
     ) -> Plan:
         """The plan for the arguments of `karat.evaluate`; `samples` only helps to explain swapped arguments."""
@@ -75,19 +80,24 @@ class Plan:
                 f'{", ".join(names)} needs the complete gold, but "{judging.name}" only grades what was retrieved',
                 hint='precision, ndcg, rr, hit, err or rbp, or judge="claims(…)" with answers',
             )
-        budget = any(metric.has_budget for metric in wanted)
+        budget = any(metric.has_budget or metric.definition.reads_tokens for metric in wanted)
         chosen = find_convention(convention, **({} if order is None else {"order": order}))
-        return cls(wanted, judging, chosen, at, tokens if budget else None)
+        merging = Merge.of(merge)
+        if not merging.ordered and (names := [str(m) for m in wanted if m.ks or not m.definition.of_sets]):
+            problem = f'{", ".join(names)} needs an order, but merge="{merging}" makes a set'
+            raise BadArgument(problem, hint='recall, precision, f1, set_em without k, or merge="concat"')
+        return cls(wanted, judging, chosen, at, tokens if budget else None, merge=merging)
 
     def with_judge_for(self, samples: Samples) -> Plan:
         """The same plan; judge "auto" is replaced by the one that fits the samples, and custom judges are fitted."""
         judge, reason = fit(self.judge, samples)
         if judge is self.judge:
             return self
-        return Plan(self.metrics, judge, self.convention, self.at, self.tokens, reason, self.stored, self.limits)
+        return replace(self, judge=judge, judge_reason=reason)
 
     def evaluate(self, samples: Samples) -> Run:
         """Judge and measure samples: all of them, or a part."""
+        samples = self._merged(samples)
         judgements = Judgements(samples, self.judge, tokens=self.tokens)
         hits = judgements.hits(self.convention)
         scores = {n: column for m in self.metrics for n, column in judgements.scores(m, self.convention).items()}
@@ -108,6 +118,12 @@ class Plan:
         if self.stored is None:
             return run
         return run.replace(items=partial(given_items, self.items(samples, hits, self.stored)))
+
+    def _merged(self, samples: Samples) -> Samples:
+        """The samples with their steps merged as the plan says, if they have steps."""
+        if not isinstance(samples.retrieved, Steps) or samples.retrieved.merge == self.merge:
+            return samples
+        return replace(samples, retrieved=samples.retrieved.merged_by(self.merge))
 
     def _first(self, scores: Mapping[str, Floats]) -> Measured | None:
         """The first metric that needs nothing but hits, at its first cutoff; no measure."""
@@ -137,7 +153,7 @@ class Plan:
         """The items of samples that are stored with a run: this number of ranks, or as many as the limits allow."""
         if ranks is None:
             ranks = stored_ranks(self.metrics, len(samples), self.limits)
-        seen = _seen(samples, self.convention)
+        seen = _seen(self._merged(samples), self.convention)
         if self.judge.makes_gold:
             made = hits.gold_items
             seen = replace(seen, gold=GoldItems({"text": list(made.label)}, made.grade, made.start))
@@ -159,6 +175,7 @@ class Plan:
             compares=self.judge.compares,
             judge_settings=dict(self.judge.settings),
             convention=c.name,
+            merge="" if hits.steps is None else str(self.merge),
             tokens="" if self.tokens is None else getattr(self.tokens, "__qualname__", type(self.tokens).__name__),
             **{**vars(reading), "notes": (*reading.notes, *hits.notes, *foreign)},
         )
@@ -222,8 +239,9 @@ class Judgements:
             totals = totals.with_values("score", scores)
         infinite = samples.retrieved.infinite
         notes = (Note("infinite_scores", infinite),) if infinite else ()
-        unchanged = totals is hits.totals and not notes
-        return hits if unchanged else hits.replace(totals=totals, notes=(*hits.notes, *notes))
+        if totals is not hits.totals or notes:
+            hits = hits.replace(totals=totals, notes=(*hits.notes, *notes))
+        return with_facts(hits, samples, c, makes_gold=judge.makes_gold)
 
     def scores(self, metric: Metric, c: Convention) -> dict[str, Floats]:
         """A metric at each of its cutoffs, one number per query."""

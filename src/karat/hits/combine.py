@@ -10,6 +10,7 @@ import numpy as np
 from karat._internal.arrays import Ints, bool_column, starts, take_ragged
 from karat.hits.hits import Gold, Hits
 from karat.hits.totals import concat_totals
+from karat.hits.trajectory import concat_steps
 from karat.samples.notes import merge_notes
 
 _SHOWN = 60
@@ -37,6 +38,7 @@ def take(hits: Hits, rows: Ints) -> Hits:
             grade=hits.gold_items.grade[kept_gold],
             unit=_take_units(hits, rows, new_gold),
             detail=None if detail is None else [detail[i] for i in kept_gold.tolist()],
+            hop=None if hits.gold_items.hop is None else hits.gold_items.hop[kept_gold],
         ),
         grade=hits.grade[keep],
         repeated=hits.repeated[keep],
@@ -45,6 +47,7 @@ def take(hits: Hits, rows: Ints) -> Hits:
         totals=hits.totals.take(rows),
         notes=hits.notes,
         failed={int(new_query[query]): why for query, why in hits.failed.items() if new_query[query] >= 0},
+        steps=None if hits.steps is None else hits.steps.take(rows),
     )
 
 
@@ -66,6 +69,7 @@ def concat(parts: Sequence[Hits]) -> Hits:
             incomplete=any(own.incomplete for own in each),
             unit=_concat_units(each, gold),
             detail=_concat_details(each),
+            hop=_concat_hops(each),
         ),
         grade=np.concatenate([part.grade for part in parts]),
         repeated=np.concatenate([part.repeated for part in parts]),
@@ -74,6 +78,7 @@ def concat(parts: Sequence[Hits]) -> Hits:
         totals=concat_totals([part.totals for part in parts]),
         notes=merge_notes([part.notes for part in parts]),
         failed={row + at: why for part, at in zip(parts, queries, strict=False) for row, why in part.failed.items()},
+        steps=concat_steps([part.steps for part in parts], [part.queries for part in parts]),
     )
 
 
@@ -99,6 +104,13 @@ def _concat_details(each: Sequence[Gold]) -> list[str] | None:
     if all(gold.detail is None for gold in each):
         return None
     return list(chain.from_iterable([""] * len(gold.grade) if gold.detail is None else gold.detail for gold in each))
+
+
+def _concat_hops(each: Sequence[Gold]) -> Ints | None:
+    """The hops of all parts; 0 where a part has none."""
+    if all(gold.hop is None for gold in each):
+        return None
+    return np.concatenate([np.zeros(len(gold.grade), np.int64) if gold.hop is None else gold.hop for gold in each])
 
 
 def _reasons(parts: Sequence[Hits]) -> str | list[str]:
@@ -150,6 +162,7 @@ def unite(hits: Hits, unit: Ints) -> Hits:
         totals=hits.totals,
         notes=hits.notes,
         failed=hits.failed,
+        steps=hits.steps,
     )
 
 

@@ -19,6 +19,7 @@ from karat._internal.display import valid_utf8
 from karat.conventions import Convention
 from karat.errors import BadArgument
 from karat.hits.totals import Totals
+from karat.hits.trajectory import Trajectory
 from karat.hits.views import View, apart, best_of_rank, best_ranking, seen_before, shares_rank
 from karat.samples.notes import Note
 
@@ -39,6 +40,8 @@ class Gold(NamedTuple):
     detail: Sequence[str] | None = None
     """More that tells gold items apart: the range of a text, and the alternatives that were merged with their grades.
     Empty where label and grade say all; None if they do for every item, or if it is not known."""
+    hop: Ints | None = None
+    """The hop of each item, from 1; 0 if it has none. None if no item has one."""
 
 
 _SHORT = 1000
@@ -72,6 +75,8 @@ class Hits:
     totals: Totals
     notes: tuple[Note, ...]
     failed: dict[int, str]
+    steps: Trajectory | None
+    """The steps that were merged into the rankings, if there are any."""
     one_to_one: bool
     """True if no item satisfies two gold items, and no gold item is satisfied twice."""
     _views: dict[tuple[object, ...], _Views]
@@ -94,6 +99,7 @@ class Hits:
         totals: Totals | None = None,
         notes: Sequence[Note | str] = (),
         failed: Mapping[int, str] | None = None,
+        steps: Trajectory | None = None,
     ) -> None:
         """Take the matches in any order.
 
@@ -108,6 +114,7 @@ class Hits:
         totals: cumulative per-rank quantities, such as tokens.
         notes: facts for the reader, or sentences.
         failed: queries that could not be judged, with the reason.
+        steps: the steps of each query, if the rankings are merged from several.
         """
         query, rank = np.asarray(query, np.int64), np.asarray(rank, np.int64)
         gold, depth = np.asarray(gold, np.int64), np.asarray(depth, np.int64)
@@ -140,6 +147,7 @@ class Hits:
             totals=Totals(depth) if totals is None else totals,
             notes=tuple(Note.of_text(note) if isinstance(note, str) else note for note in notes),
             failed=dict(zip(failed, valid_utf8(list(failed.values())), strict=True)) if failed else {},
+            steps=steps,
             one_to_one=not (np.count_nonzero(again) or np.count_nonzero(key[1:] == key[:-1])),
             _views={},
             _columns={},
@@ -155,9 +163,12 @@ class Hits:
         totals: Totals | None = None,
         notes: Sequence[Note] | None = None,
         failed: Mapping[int, str] | None = None,
+        steps: Trajectory | None = None,
+        gold_items: Gold | None = None,
     ) -> Hits:
-        """A copy with other totals, notes or failures; the matches are shared."""
-        given = {"totals": totals, "notes": notes and tuple(notes), "failed": failed and dict(failed)}
+        """A copy with other totals, notes, failures, steps or facts on the gold; the matches are shared."""
+        given: dict[str, Any] = {"totals": totals, "steps": steps, "gold_items": gold_items}
+        given |= {"notes": notes and tuple(notes), "failed": failed and dict(failed)}
         changed = copy(self)
         changed.__dict__.update({name: value for name, value in given.items() if value is not None})
         changed.__dict__.update(_views={}, _columns={}, _without={})

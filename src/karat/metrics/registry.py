@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Protocol, TypeAlias, TypeVar, overload
+from typing import Any, Protocol, TypeAlias, TypeVar, overload
 
 from karat._internal.arrays import Floats
 from karat.conventions import Convention
@@ -47,8 +47,14 @@ class Definition:
     """The highest score that each query can have in karat's own metric."""
     aliases: tuple[str, ...] = ()
     settings: Mapping[str, float | None] = field(default_factory=dict)
+    of_sets: bool = False
+    """True if the metric ignores the order of the ranking."""
+    reads_tokens: bool = False
+    """True if the metric needs the number of tokens read."""
     unit: str = ""
     """The unit of a measure, such as "ranks"; empty for a metric, whose scores are from 0 to 1."""
+    more_is_better: bool = True
+    """False for most measures: fewer ranks and steps are better."""
 
     @property
     def built_in(self) -> bool:
@@ -100,6 +106,7 @@ def metric(
     needs_all_gold: bool = False,
     pool: Callable[..., Floats] | None = None,
     highest: Highest = ...,
+    of_sets: bool = False,
 ) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]: ...
 def metric(
     formula: Callable[..., Floats] | None = None,
@@ -112,6 +119,7 @@ def metric(
     needs_all_gold: bool = False,
     pool: Callable[..., Floats] | None = None,
     highest: Highest = always_one,
+    of_sets: bool = False,
 ) -> Callable[..., Floats] | Callable[[Callable[..., Floats]], Callable[..., Floats]]:
     """Register a function as a metric.
 
@@ -132,6 +140,7 @@ def metric(
             in pooled (micro-averaged) scores; None if the metric cannot be pooled.
         highest: for karat's own metrics, the highest score of each query, a function of `(convention, hits)`. The
             scores of custom metrics may be any finite number.
+        of_sets: True if the metric ignores the order of the ranking, so that it is defined for a set.
 
     Returns:
         The function, unchanged.
@@ -158,6 +167,7 @@ def metric(
             pool=pool,
             highest=highest,
             aliases=aliases,
+            of_sets=of_sets,
             settings=dict(getattr(formula, "__kwdefaults__", None) or {}),
         )
         register_all({name: definition})
@@ -166,23 +176,21 @@ def metric(
     return register if formula is None else register(formula)
 
 
-def measure(
-    unit: str, *, symbol: str, needs_all_gold: bool = False
-) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]:
-    """Register one of karat's own functions as a measure: numbers with a unit, of which smaller ones are better."""
+def measure(unit: str, *, symbol: str, **facts: bool) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]:
+    """Register one of karat's own functions as a measure; `facts` are other fields of its definition."""
 
     def register(formula: Callable[..., Floats]) -> Callable[..., Floats]:
+        known: dict[str, Any] = {"needs_gold": True, "needs_all_gold": False, "more_is_better": False, **facts}
         definition = Definition(
             name=formula.__name__,
             formula=formula,
             symbol=symbol,
             cutoff=False,
-            needs_gold=True,
-            needs_all_gold=needs_all_gold,
             pool=None,
             highest=always_one,
             settings=dict(formula.__kwdefaults__ or {}),
             unit=unit,
+            **known,
         )
         register_all({definition.name: definition})
         return formula

@@ -40,19 +40,26 @@ def share(part: Floats, whole: Floats) -> Floats:
     return part / np.maximum(whole, 1.0)
 
 
-@metric(symbol="R", aliases=("recall_at_k", "r"), pool=gold_items, needs_all_gold=True, highest=with_copies("recall"))
+@metric(
+    symbol="R",
+    aliases=("recall_at_k", "r"),
+    pool=gold_items,
+    needs_all_gold=True,
+    highest=with_copies("recall"),
+    of_sets=True,
+)
 def recall(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Share of the gold items that are in the top k."""
     return share(hits.found(k, c, rel), gold_items(hits, k, c, rel=rel))
 
 
-@metric(symbol="Hit", aliases=("hit_rate", "success", "hit_rate_at_k", "recall_any"))
+@metric(symbol="Hit", aliases=("hit_rate", "success", "hit_rate_at_k", "recall_any"), of_sets=True)
 def hit(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """1 if the top k contain at least one gold item."""
     return (hits.found(k, c, rel) > 0).astype(float)
 
 
-@metric(symbol="R-all", needs_all_gold=True)
+@metric(symbol="R-all", needs_all_gold=True, of_sets=True)
 def recall_all(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """1 if the top k contain every gold item."""
     return (hits.found(k, c, rel) >= hits.gold_count(rel)).astype(float)
@@ -64,19 +71,20 @@ def recall_all(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = Non
     pool=reachable,
     needs_all_gold=True,
     highest=with_copies("recall"),
+    of_sets=True,
 )
 def recall_capped(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Gold items in the top k, divided by the most that fit into k."""
     return share(np.minimum(hits.found(k, c, rel), k), reachable(hits, k, c, rel=rel))
 
 
-@metric(symbol="P", aliases=("precision_at_k", "p"), pool=slots, highest=with_copies("precision"))
+@metric(symbol="P", aliases=("precision_at_k", "p"), pool=slots, highest=with_copies("precision"), of_sets=True)
 def precision(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Share of the top k that is relevant."""
     return share(hits.relevant(k, c, rel), slots(hits, k, c))
 
 
-@metric(symbol="F", needs_all_gold=True, highest=with_copies("recall", "precision"))
+@metric(symbol="F", needs_all_gold=True, highest=with_copies("recall", "precision"), of_sets=True)
 def f(hits: Hits, k: Cutoffs, c: Convention, *, beta: float = 1.0, rel: float | None = None) -> Floats:
     """Harmonic mean of precision and recall, with recall weighted beta² times as much."""
     if not 0 < beta <= 1e6:
@@ -86,7 +94,7 @@ def f(hits: Hits, k: Cutoffs, c: Convention, *, beta: float = 1.0, rel: float | 
     return (1 + beta**2) * p * r / np.where(mixed > 0, mixed, 1.0)
 
 
-@metric(symbol="F1", needs_all_gold=True, highest=with_copies("recall", "precision"))
+@metric(symbol="F1", needs_all_gold=True, highest=with_copies("recall", "precision"), of_sets=True)
 def f1(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Harmonic mean of precision and recall."""
     return f(hits, k, c, beta=1.0, rel=rel)
@@ -100,7 +108,7 @@ def r_precision(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = No
     return share(np.bincount(reached, minlength=hits.queries).astype(float), size)
 
 
-@metric(symbol="J", needs_gold=False, pool=lambda hits, k, c: hits.returned(k))
+@metric(symbol="J", needs_gold=False, pool=lambda hits, k, c: hits.returned(k), of_sets=True)
 def judged(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """Share of the items retrieved within k that have a judgement, relevant or not."""
     part = share(hits.count(hits.judged(c), k), hits.returned(k))

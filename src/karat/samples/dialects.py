@@ -26,13 +26,13 @@ class Dialect(NamedTuple):
 
 KARAT = Dialect(
     "karat",
-    frozenset(("retrieved", "gold", "retrieved_ids", "gold_ids")),
+    frozenset(("retrieved", "gold", "retrieved_ids", "gold_ids", "steps")),
     {
         "id": "id", "query_id": "id", "qid": "id",
         "query": "query", "question": "query",
         "retrieved": "retrieved", "retrieved_ids": "retrieved_ids",
         "gold": "gold", "gold_ids": "gold_ids",
-        "answer": "answer", "response": "response", "meta": "meta",
+        "answer": "answer", "response": "response", "meta": "meta", "steps": "steps",
     },
 )  # fmt: skip
 
@@ -64,8 +64,8 @@ DIALECTS = (
 _MARKERS = {name: dialect for dialect in DIALECTS for name in sorted(dialect.markers)}
 
 SIDE_NAMES = {
-    side: [theirs for d in DIALECTS for theirs, ours in d.fields.items() if ours in (side, f"{side}_ids")]
-    for side in ("retrieved", "gold")
+    side: [theirs for d in DIALECTS for theirs, ours in d.fields.items() if ours in names]
+    for side, names in {"retrieved": ("retrieved", "retrieved_ids", "steps"), "gold": ("gold", "gold_ids")}.items()
 }
 """All known names of the columns with rankings and with gold."""
 

@@ -173,7 +173,7 @@ def _record(item: Any, where: Where, row: int, side: str) -> Record:
             named.setdefault(SYNONYMS[name], value)
     if "id" not in named and "doc" in named and "doc" not in given:
         named["id"] = named["doc"]  # a `doc_id` without another id
-    for name in ("start", "end"):  # NumPy integers, and floats: a column of integers with gaps turns 5 into 5.0
+    for name in ("start", "end", "hop"):  # NumPy integers, and floats: a column of integers with gaps turns 5 into 5.0
         value = named.get(name)
         whole = isinstance(value, Integral) or (isinstance(value, float) and value.is_integer())
         if whole and not isinstance(value, bool):
@@ -195,6 +195,9 @@ def _check(item: Record, where: Where, row: int, side: str) -> None:
             expected = "a string" if name == "text" else "a string or a whole number"
             problem = f'the "{name}" of a {side} record is {type(item[name]).__name__}; expected {expected}'
             raise InputError(f"{where(row)}: {problem}", got=item[name])
+    if "hop" in item and not (_is_offset(item["hop"]) and item["hop"]):
+        problem = f'the "hop" of a {side} record is not a whole number from 1 on'
+        raise InputError(f"{where(row)}: {problem}", got=item["hop"])
     if "start" not in item and "end" not in item:
         return
     start, end = item.get("start"), item.get("end")

@@ -17,8 +17,9 @@ from karat.samples.frames import as_polars, is_frame
 from karat.samples.items import BUILD
 from karat.samples.keys import Where, as_id, as_ids, numbered
 from karat.samples.notes import Note
+from karat.samples.step_rows import steps_of
 
-_KNOWN = {"id", "query", "answer", "response", "meta", "retrieved", "retrieved_ids", "gold", "gold_ids"}
+_KNOWN = {"id", "query", "answer", "response", "meta", "retrieved", "retrieved_ids", "gold", "gold_ids", "steps"}
 TEXTS = ("query", "answer", "response")
 _TYPO = 0.7
 """The least similarity of a name to that of a field which its row lacks."""
@@ -31,7 +32,7 @@ class NoRow(InputError):
 class Header:
     """The columns of a file that is read in pieces, so that each piece is read as a part of the whole."""
 
-    _FIXED = ("id", "retrieved", "retrieved_ids", "gold", "gold_ids")
+    _FIXED = ("id", "retrieved", "retrieved_ids", "gold", "gold_ids", "steps")
     """Columns that are in all pieces or in none: where one has no value in a piece, every row of it lacks the value."""
 
     def __init__(self) -> None:
@@ -86,7 +87,9 @@ class QueryTable(NamedTuple):
     skipped: int = 0
 
     def side(self, side: str, ids: Sequence[str]) -> Any:
-        """Rankings or gold from the column of items, the column of ids, or both."""
+        """Rankings or gold from the column of items, the column of ids, or both; rankings also from steps."""
+        if side == "retrieved" and "steps" in self.columns:
+            return steps_of(self.columns, ids, self.where)
         items, item_ids = self.columns.get(side), self.columns.get(f"{side}_ids")
         if items is None and item_ids is None:
             raise no_column(side, self.given, self.source)

@@ -1,0 +1,86 @@
+"""Facts on judged samples that are not judged: the steps that returned the hits, and the hops of the gold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import nan
+
+import numpy as np
+
+from karat._internal.arrays import Floats, Ints
+from karat._internal.display import valid_texts
+from karat.conventions import Convention
+from karat.hits import Hits
+from karat.hits.trajectory import Trajectory
+from karat.samples import GoldItems, Samples
+from karat.samples.keys import short_id
+from karat.samples.notes import EXAMPLES, Note
+from karat.samples.rankings.steps import Steps
+
+
+def with_facts(hits: Hits, samples: Samples, c: Convention, *, makes_gold: bool) -> Hits:
+    """The hits with the steps and the hops of their samples, as far as these have any."""
+    if isinstance(samples.retrieved, Steps):
+        steps = _trajectory(samples.retrieved, hits, c)
+        hits = hits.replace(steps=steps, notes=(*hits.notes, *_step_notes(steps, samples.ids)))
+    if "hop" in samples.gold.columns and not makes_gold:
+        hop, notes = _hops(samples.gold, hits, samples.ids)
+        hits = hits.replace(gold_items=hits.gold_items._replace(hop=hop), notes=(*hits.notes, *notes))
+    return hits
+
+
+def _trajectory(given: Steps, hits: Hits, c: Convention) -> Trajectory:
+    places = given.places(hits.query, hits.rank, c)
+    return Trajectory(
+        merge=str(given.merge),
+        start=given.start,
+        depth=given.depth(c),
+        repeated=given.repeated(c),
+        name=valid_texts(list(given.about.name)),
+        asked=valid_texts(list(given.about.query)),
+        latency=_numbers(given.about.latency),
+        tokens=_numbers(given.about.tokens),
+        query=places.query,
+        merged=places.merged,
+        step=places.step,
+        rank=places.rank,
+    )
+
+
+def _numbers(column: Sequence[float | None]) -> Floats:
+    return np.array([nan if value is None else value for value in column], float)
+
+
+def _step_notes(steps: Trajectory, ids: Sequence[str]) -> list[Note]:
+    """Notes on queries without a step, and on steps that returned nothing."""
+    notes = []
+    if empty := int((steps.depth == 0).sum()):
+        notes.append(Note("empty_steps", empty, len(steps.depth)))
+    if len(without := np.flatnonzero(steps.count == 0)):
+        few = tuple(short_id(ids[row]) for row in without[:EXAMPLES].tolist())
+        notes.append(Note("no_steps", len(without), len(ids), examples=few))
+    return notes
+
+
+def _hops(gold: GoldItems, hits: Hits, ids: Sequence[str]) -> tuple[Ints, list[Note]]:
+    """The hop of each gold item: the first of alternatives; 0 if it has none."""
+    given = np.array([0 if hop is None else hop for hop in gold.columns["hop"]], np.int64)
+    unit = hits.gold_items.unit if hits.gold_items.unit is not None else np.arange(len(given))
+    hop = np.full(len(hits.gold_items.grade), np.iinfo(np.int64).max)
+    np.minimum.at(hop, unit, np.where(given > 0, given, np.iinfo(np.int64).max))
+    hop[hop == np.iinfo(np.int64).max] = 0
+    notes = []
+    if partly := int(((hop == 0) & (hits.gold_items.grade > 0)).sum()):
+        notes.append(Note("no_hop", partly, len(hop)))
+    if gaps := [
+        row for row in range(len(ids)) if _has_gap(hop[hits.gold_items.start[row] : hits.gold_items.start[row + 1]])
+    ]:
+        few = tuple(short_id(ids[row]) for row in gaps[:EXAMPLES])
+        notes.append(Note("hop_gap", len(gaps), len(ids), examples=few))
+    return hop, notes
+
+
+def _has_gap(hops: Ints) -> bool:
+    """True if a hop comes without the one before it."""
+    there = set(hops[hops > 0].tolist())
+    return bool(there) and len(there) < max(there)

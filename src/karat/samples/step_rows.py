@@ -1,0 +1,74 @@
+"""Steps of samples: a list of searches per query, each with what it returned, as rankings that are merged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from karat._internal.arrays import starts
+from karat.errors import InputError, nearest
+from karat.samples.items import rankings_of
+from karat.samples.keys import Where, as_number
+from karat.samples.rankings.steps import About, Steps
+
+_FACTS = ("name", "query", "latency", "tokens")
+_FIELDS = ("retrieved", *_FACTS)
+_HINT = '"steps": [{"query": …, "retrieved": […]}, …]'
+
+
+def steps_of(columns: Mapping[str, list[Any]], ids: Sequence[str], where: Where) -> Steps:
+    """The steps of each query, from the columns of a table with one row per query."""
+    for other in ("retrieved", "retrieved_ids"):
+        for row, (given, steps) in enumerate(zip(columns.get(other, ()), columns["steps"], strict=False)):
+            if given is not None:
+                both = f'has "{other}" and "steps"' if steps is not None else f'has "{other}", others have "steps"'
+                raise InputError(f"{where(row)}: the sample {both}; expected one of them", hint=_HINT)
+    each = [_searches(value, where, row) for row, value in enumerate(columns["steps"])]
+    size = np.fromiter(map(len, each), np.int64, len(each))
+    flat = [step for steps in each for step in steps]
+    own = np.repeat(np.arange(len(each)), size).tolist()
+    number = [n for steps in each for n in range(1, len(steps) + 1)]
+
+    def place(step: int) -> str:
+        return f"{where(own[step])}, step {number[step]}"
+
+    for row, step in enumerate(flat):
+        _check(step, place, row)
+    names = [f"{ids[row]}, step {n}" for row, n in zip(own, number, strict=True)]
+    rankings = rankings_of([step.get("retrieved") for step in flat], names, place)
+    facts = [[step.get(name) for step in flat] for name in _FACTS]
+    return Steps(rankings, starts(size), ids, About(*facts))
+
+
+def _searches(value: Any, where: Where, row: int) -> list[Mapping[str, Any]]:
+    """The steps of one sample as dicts; a list of items is a step that says nothing else."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        import msgspec
+
+        try:
+            value = msgspec.json.decode(value)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise InputError(f'{where(row)}: field "steps" is not valid JSON', got=value, hint=_HINT) from error
+    if not isinstance(value, list | tuple):
+        kind = "missing or null" if value is None else f"a {type(value).__name__}"
+        raise InputError(f'{where(row)}: field "steps" is {kind}; expected a list of steps', got=value, hint=_HINT)
+    return [{"retrieved": step} if isinstance(step, list | tuple) else step for step in value]
+
+
+def _check(step: Any, place: Where, row: int) -> None:
+    """Refuse a step without results, and facts of the wrong type."""
+    if not isinstance(step, Mapping):
+        raise InputError(f"{place(row)}: a step is a dict, not a {type(step).__name__}", got=step, hint=_HINT)
+    if step.get("retrieved") is None:
+        close = next((f'; "{name}" looks like it' for name in step if nearest(str(name), ["retrieved"])), "")
+        raise InputError(f'{place(row)}: no "retrieved"{close}', got=list(step), hint=_HINT)
+    for name in ("latency", "tokens"):
+        value = step.get(name)
+        if value is not None and not (isfinite(number := as_number(value)) and number >= 0):
+            raise InputError(f'{place(row)}: "{name}" is not a number from 0 on', got=value)
+    for name in ("name", "query"):
+        if not isinstance(step.get(name), str | None):
+            raise InputError(f'{place(row)}: "{name}" is not a text', got=step[name])
