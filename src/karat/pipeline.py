@@ -17,6 +17,7 @@ from karat.metrics import DEFAULT, Metric, parse_all
 from karat.plan import Plan
 from karat.run import Run
 from karat.samples import read_samples
+from karat.samples.step_rows import each_step
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -53,10 +54,11 @@ def evaluate(
     retrieved: Any = None,
     gold: Any = None,
     judge: JudgeLike = "auto",
-    at: Literal["item", "doc"] = "item",
+    at: Literal["item", "doc", "step"] = "item",
     tokens: Counter = words,
     convention: str | Convention = "standard",
     order: Literal["listed", "score"] | None = None,
+    merge: str = "concat",
     skip_bad_rows: bool = False,
     memory: str | int = "1GiB",
     jobs: int = 1,
@@ -73,12 +75,15 @@ def evaluate(
             "spans", "claims(gpt-4o-mini)", …, a judge object, or a function of a gold item and a retrieved item that
             returns True, False or a similarity from 0 to 1. The function gets strings if the items are strings, and
             dicts such as `item["text"]` if they are records. `karat judges` lists the judges.
-        at: "item" compares items; "doc" counts each chunk as the document it is from.
+        at: "item" compares items; "doc" counts each chunk as the document it is from; "step" evaluates each step of a
+            sample with `steps` as a query of its own.
         tokens: counts the tokens of a text, for budgets such as "recall@500t"; the default counts words.
         convention: the definition of the metrics: "standard" (trec_eval's), or that of another library, such as
             "llamaindex", with settings if needed: "standard(ties=given)". `karat conventions` lists them.
         order: "listed" keeps the order of items given as a list, "score" sorts them by score. The default is that of
             the convention: the standard one keeps it, those of libraries that always sort do not.
+        merge: how the steps of a sample become one ranking: "concat" (one after the other), "interleave" (rank 1 of
+            each, then rank 2), "rrf(60)", "max" (the best score of an item) or "union" (a set, for metrics without k).
         skip_bad_rows: skip rows that cannot be read instead of failing; the run reports their number.
         memory: files that need more memory than this are evaluated in batches, with the same result. Judges that
             call a language model need all queries at once: for them such files are refused.
@@ -93,7 +98,7 @@ def evaluate(
         >>> run.mean["recall@2"]
         0.5
     """
-    plan = Plan.of(metrics, judge, convention, at=at, tokens=tokens, order=order, samples=samples)
+    plan = Plan.of(metrics, judge, convention, at=at, tokens=tokens, order=order, merge=merge, samples=samples)
     plan.check_scores()
     source = samples if retrieved is None else retrieved
     if isinstance(source, str | PathLike) and (samples is None) != (retrieved is None):
@@ -104,6 +109,7 @@ def evaluate(
             return large
     need_gold = plan.judge.needs_gold
     data = read_samples(samples, retrieved=retrieved, gold=gold, skip_bad_rows=skip_bad_rows, need_gold=need_gold)
+    data = each_step(data) if at == "step" else data
     plan = plan.with_judge_for(data)
     if jobs == 1:
         return plan.evaluate_all(data)

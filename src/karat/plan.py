@@ -231,7 +231,8 @@ class Judgements:
         if not isinstance(judge, Ids | Exact):
             _check(hits, judge, samples)
         totals = hits.totals
-        if self._tokens is not None:
+        given = isinstance(samples.retrieved, Steps) and samples.retrieved.about.has_tokens
+        if self._tokens is not None and not (given and _lacks_texts(samples, hits, judge)):
             totals = totals.with_amounts("tokens", _token_counts(samples, hits, judge, self._tokens, c))
         if c.precision_over == "different":
             totals = totals.with_amounts("different", _first_occurrences(samples, hits, judge, c))
@@ -291,7 +292,7 @@ def _is_file(text: str) -> bool:
 
 def _judge_at(judge: Judge, at: str) -> Judge:
     """The judge; at="doc", ids of documents are compared in place of items."""
-    if at == "item":
+    if at in ("item", "step"):
         return judge
     if not isinstance(judge, Auto | Ids):
         raise BadArgument('at="doc" compares documents by id, not by text', got=judge.name, hint='judge="ids"')
@@ -335,8 +336,7 @@ def _token_counts(samples: Samples, hits: Hits, judge: Judge, counter: Counter, 
     """The tokens of every retrieved item, best first, one query after the other."""
     if not callable(counter):
         raise BadArgument("tokens= must be a function of a text", got=counter, hint="lambda text: len(…)")
-    only_ids = samples.retrieved.plain and isinstance(judge, Ids) and bool(hits.depth.any())
-    if "text" not in samples.retrieved.all_fields or only_ids:
+    if _lacks_texts(samples, hits, judge):
         raise InputError(
             "a token budget needs the text of every retrieved item",
             hint='{"text": …} in each record of retrieved, or a cutoff in ranks, such as recall@5',
@@ -350,6 +350,12 @@ def _token_counts(samples: Samples, hits: Hits, judge: Judge, counter: Counter, 
                 known[text] = count(counter, text)
             counts.append(known[text])
     return np.array(counts, float)
+
+
+def _lacks_texts(samples: Samples, hits: Hits, judge: Judge) -> bool:
+    """True if items have no text, or are bare strings that are compared as ids."""
+    only_ids = samples.retrieved.plain and isinstance(judge, Ids) and bool(hits.depth.any())
+    return "text" not in samples.retrieved.all_fields or only_ids
 
 
 def _first_occurrences(samples: Samples, hits: Hits, judge: Judge, c: Convention) -> Floats:

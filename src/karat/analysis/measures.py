@@ -17,12 +17,12 @@ STATISTICS = ("median", "p90", "mean", "never")
 
 
 class MeasurePair(NamedTuple):
-    """Two runs in one measure; less is better."""
+    """Two runs in one measure."""
 
     first: int
     second: int
     better: int
-    """The number of queries in which the second run needs less."""
+    """The number of queries in which the second run is better: lower, except in measures of which more is better."""
     same: int
     worse: int
     p: float
@@ -54,13 +54,15 @@ class MeasureRow(NamedTuple):
 def compare_measures(runs: Sequence[Run], rows: Sequence[Ints]) -> list[MeasureRow]:
     """The measures that all runs have, over the queries in these rows."""
     units = {name: metric.unit for metric in runs[0].measures for name in metric.names}
+    more = {name: metric.definition.more_is_better for metric in runs[0].measures for name in metric.names}
     common = [name for name in units if all(name in run.measured for run in runs)]
     found = []
     for name in common:
         values = [run.measured[name][own] for run, own in zip(runs, rows, strict=True)]
         defined: Bools = ~np.any([np.isnan(own) for own in values], axis=0)
         values = [own[defined] for own in values]
-        pairs = tuple(_pair(i, j, values[i], values[j]) for i, j in combinations(range(len(runs)), 2))
+        sign = -1.0 if more[name] else 1.0
+        pairs = tuple(_pair(i, j, sign * values[i], sign * values[j]) for i, j in combinations(range(len(runs)), 2))
         found.append(MeasureRow(name, units[name], tuple(map(summarize, values)), pairs))
     corrected = iter(holm([pair.p for row in found for pair in row.pairs]))
     return [row._replace(pairs=tuple(pair._replace(p=next(corrected)) for pair in row.pairs)) for row in found]

@@ -67,7 +67,14 @@ def _model_argument(one: Field[Any]) -> Argument:
     argument("--metrics", metavar="METRICS", dest="more_metrics", nargs="+", default=[], help="the same as METRICS"),
     argument("--gold", metavar="FILE", help="the gold, if FILE has only the retrieved items (default: FILE has it)"),
     argument("--judge", default="auto", help='how items are matched, such as "fuzzy(0.8)"; karat judges lists them'),
-    argument("--at", choices=("item", "doc"), default="item", help="doc: compare documents, not chunks"),
+    argument(
+        "--at", choices=("item", "doc", "step"), default="item",
+        help="doc: compare documents, not chunks; step: evaluate each step as a query of its own",
+    ),
+    argument(
+        "--merge", default="concat",
+        help='how steps become one ranking: concat, interleave, "rrf(60)", max, or union, a set (default: concat)',
+    ),
     argument("--tokens", metavar="FILE:NAME", help="the function that counts tokens for recall@500t (default: words)"),
     argument(
         "--convention", default="standard",
@@ -128,6 +135,7 @@ def _eval(options: Namespace) -> int:
         tokens=_function(options.tokens) if options.tokens else words,
         convention=options.convention,
         order=options.order,
+        merge=options.merge,
     )
     called = _model_judge(judge)
     interrupted = called is not None and called.interrupted

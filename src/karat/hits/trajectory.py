@@ -51,7 +51,9 @@ class Trajectory:
 
     def of_query(self, per_step: Floats | Ints) -> Floats:
         """The sum of a number per step over each query."""
-        return np.bincount(group_number(self.start), np.asarray(per_step, float), len(self.start) - 1)
+        sums: Floats = np.zeros(len(self.start) - 1)
+        np.add.at(sums, group_number(self.start), per_step)
+        return sums
 
     def take(self, rows: Ints) -> Trajectory:
         """The steps of some queries, in this order."""

@@ -13,7 +13,12 @@ from karat.errors import BadArgument, unknown
 from karat.hits import Cutoffs, Hits
 
 T = TypeVar("T")
-_RESERVED = frozenset(("query_id", "query", "depth", "failed", "gold", "gold_items", "hits", "queries", "retrieved"))
+_RESERVED = frozenset(
+    (
+        "query_id", "query", "depth", "failed", "gold", "gold_items", "hits", "queries", "retrieved", "trajectory",
+        "places",
+    )
+)  # fmt: skip
 """Names of other columns in run files and tables."""
 
 
@@ -49,6 +54,8 @@ class Definition:
     settings: Mapping[str, float | None] = field(default_factory=dict)
     of_sets: bool = False
     """True if the metric ignores the order of the ranking."""
+    of_steps: bool = False
+    """True if the metric needs samples with steps."""
     reads_tokens: bool = False
     """True if the metric needs the number of tokens read."""
     unit: str = ""
@@ -107,6 +114,7 @@ def metric(
     pool: Callable[..., Floats] | None = None,
     highest: Highest = ...,
     of_sets: bool = False,
+    of_steps: bool = False,
 ) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]: ...
 def metric(
     formula: Callable[..., Floats] | None = None,
@@ -120,6 +128,7 @@ def metric(
     pool: Callable[..., Floats] | None = None,
     highest: Highest = always_one,
     of_sets: bool = False,
+    of_steps: bool = False,
 ) -> Callable[..., Floats] | Callable[[Callable[..., Floats]], Callable[..., Floats]]:
     """Register a function as a metric.
 
@@ -141,6 +150,7 @@ def metric(
         highest: for karat's own metrics, the highest score of each query, a function of `(convention, hits)`. The
             scores of custom metrics may be any finite number.
         of_sets: True if the metric ignores the order of the ranking, so that it is defined for a set.
+        of_steps: True if the metric needs samples with steps, which it reads from `hits.steps`.
 
     Returns:
         The function, unchanged.
@@ -168,6 +178,7 @@ def metric(
             highest=highest,
             aliases=aliases,
             of_sets=of_sets,
+            of_steps=of_steps,
             settings=dict(getattr(formula, "__kwdefaults__", None) or {}),
         )
         register_all({name: definition})

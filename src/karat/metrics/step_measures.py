@@ -24,7 +24,8 @@ def _found_within(hits: Hits, last: Floats | float) -> Floats:
     """The number of relevant gold items that the steps up to a number, from 0, found in each query."""
     relevant = is_relevant(hits.gold_items.grade)
     limit = np.broadcast_to(last, hits.queries)[hits.gold_query]
-    within = relevant & (found_at(hits, _steps(hits)) <= limit)
+    found = found_at(hits, _steps(hits))
+    within = relevant & np.isfinite(found) & (found <= limit)
     return np.bincount(hits.gold_query[within], minlength=hits.queries).astype(float)
 
 
@@ -34,25 +35,25 @@ def _number(step: float | None) -> float:
     return step - 1
 
 
-@metric(symbol="R-after", cutoff=False, needs_all_gold=True, of_sets=True)
+@metric(symbol="R-after", cutoff=False, needs_all_gold=True, of_sets=True, of_steps=True)
 def recall_after(hits: Hits, k: Cutoffs, c: Convention, *, step: float = 1.0) -> Floats:
     """Share of the gold items that the first steps returned, up to this step, at any rank."""
     return share(_found_within(hits, _number(step)), hits.gold_count())
 
 
-@metric(symbol="R/step", cutoff=False, needs_all_gold=True, of_sets=True)
+@metric(symbol="R/step", cutoff=False, needs_all_gold=True, of_sets=True, of_steps=True)
 def recall_per_step(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """Share of the gold items that the steps returned, divided by the number of steps."""
     return share(share(_found_within(hits, np.inf), hits.gold_count()), _steps(hits).count.astype(float))
 
 
-@measure("steps", symbol="steps", needs_gold=False, of_sets=True)
+@measure("steps", symbol="steps", needs_gold=False, of_sets=True, of_steps=True)
 def steps(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """Number of steps."""
     return _steps(hits).count.astype(float)
 
 
-@measure("steps", symbol="to-all", needs_all_gold=True, of_sets=True)
+@measure("steps", symbol="to-all", needs_all_gold=True, of_sets=True, of_steps=True)
 def steps_to_all(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """Number of steps until every gold item was returned."""
     last = np.zeros(hits.queries)
@@ -61,16 +62,17 @@ def steps_to_all(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     return last
 
 
-@measure("steps", symbol="wasted", of_sets=True)
+@measure("steps", symbol="wasted", of_sets=True, of_steps=True)
 def wasted_steps(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """Number of steps that returned no gold item that was not returned before."""
     found = found_at(hits, _steps(hits))
     brought = is_relevant(hits.gold_items.grade) & np.isfinite(found)
     pairs = np.unique(np.stack([hits.gold_query[brought], found[brought].astype(np.int64)]), axis=1)
-    return _steps(hits).count - np.bincount(pairs[0], minlength=hits.queries).astype(float)
+    useful: Floats = np.bincount(pairs[0], minlength=hits.queries).astype(float)
+    return _steps(hits).count - useful
 
 
-@measure("gold items", symbol="new", more_is_better=True, of_sets=True)
+@measure("gold items", symbol="new", more_is_better=True, of_sets=True, of_steps=True)
 def new_gold(hits: Hits, k: Cutoffs, c: Convention, *, step: float | None = None) -> Floats:
     """Number of gold items that a step was the first to return; without a step, the mean over the steps."""
     if step is None:
@@ -80,7 +82,7 @@ def new_gold(hits: Hits, k: Cutoffs, c: Convention, *, step: float | None = None
     return np.where(_steps(hits).count > number, brought, np.nan)
 
 
-@measure("of the items", symbol="again", needs_gold=False, of_sets=True)
+@measure("of the items", symbol="again", needs_gold=False, of_sets=True, of_steps=True)
 def repeated(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """Share of the items returned that an earlier step had returned."""
     of = _steps(hits)
@@ -88,7 +90,9 @@ def repeated(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     return np.where(returned > 0, share(of.of_query(of.repeated), returned), np.nan)
 
 
-@measure("recall per 1,000 tokens", symbol="R/1000t", more_is_better=True, reads_tokens=True, of_sets=True)
+@measure(
+    "recall per 1,000 tokens", symbol="R/1000t", more_is_better=True, reads_tokens=True, of_sets=True, of_steps=True
+)
 def recall_per_1000_tokens(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """Share of the gold items that the steps returned, divided by the tokens that they returned, in thousands."""
     of = _steps(hits)

@@ -29,6 +29,7 @@ from karat.analysis.diagnose.miss import Miss, default_cutoff
 from karat.report.advice import sentences
 from karat.report.forms import bullets, code, escape, table
 from karat.report.marks import known_overlap, stored_text
+from karat.report.step_table import lost_hops
 from karat.run.stored_items import GoldItem, GoldText, Hit, Range, Retrieved
 
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
@@ -141,8 +142,9 @@ def advice(found: Diagnosis) -> list[str]:
 
 
 def notes(found: Diagnosis) -> list[str]:
-    """The checks that were not possible, one sentence each."""
-    return sentences(found.limits)
+    """The hops that were lost, and the checks that were not possible, one sentence each."""
+    hops = lost_hops(found.run, found.k) if found.query_id is None else []
+    return [*hops, *sentences(found.limits)]
 
 
 def _heading(found: Diagnosis) -> str:

@@ -17,12 +17,14 @@ NUMBERS = (1, 3, 4)
 
 
 def amount(value: float) -> str:
-    """A number with a unit: whole if it is, else with one decimal place; "never" if it is infinite."""
+    """A number with a unit: whole if it is, else with one or two decimal places; "never" if it is infinite."""
     if value != value:
         return "–"
     if isinf(value):
         return NEVER
-    return f"{value:,.0f}" if value == round(value) or abs(value) >= 100 else f"{value:,.1f}"
+    if value == round(value) or abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:,.2f}" if abs(value) < 1 else f"{value:,.1f}"
 
 
 def rows(run: Run) -> list[list[str]]:

@@ -11,7 +11,7 @@ import numpy as np
 from karat._internal.display import bold, heading, number, paragraph, plural, sanitize, span, text_table
 from karat._internal.writers import html_table, to_csv
 from karat.metrics import Metric
-from karat.report import measures
+from karat.report import measures, step_table
 from karat.report import slices as by_slice
 from karat.report.forms import code, escape, table
 from karat.report.notes import remarks
@@ -26,7 +26,8 @@ def terminal(run: Run, by: Sequence[str] = ()) -> str:
     """The heading, the means with their intervals, and the footnotes; then the slices by each field."""
     ends, comments = run.interval(), metric_comments(run)
     rows = [[name, f"{number(mean)}  {span(*ends[name])}", comments.get(name, "")] for name, mean in run.mean.items()]
-    lines = [heading(_heading(run)), "", text_table(rows, gap="   "), *_measures(run), *footnotes(run)]
+    more = [*_measures(run), *_steps(run)]
+    lines = [heading(_heading(run)), "", text_table(rows, gap="   "), *more, *[""] * bool(more), *footnotes(run)]
     return "\n".join([*lines, *(f"\n{by_slice.terminal(run.by(fields))}" for fields in by)])
 
 
@@ -35,7 +36,15 @@ def _measures(run: Run) -> list[str]:
     if not run.measures:
         return []
     header = [bold(name) for name in ("", *measures.HEADER[1:])]
-    return ["", text_table([header, *measures.rows(run)], right=measures.NUMBERS), ""]
+    return ["", text_table([header, *measures.rows(run)], right=measures.NUMBERS)]
+
+
+def _steps(run: Run) -> list[str]:
+    """The table of the steps, if there are any."""
+    if (found := run.steps) is None:
+        return []
+    header, rows = step_table.header(found, run), step_table.rows(found, run)
+    return ["", text_table([[*map(bold, header)], *rows], right=range(1, len(header)))]
 
 
 def markdown(run: Run, by: Sequence[str] = ()) -> str:
@@ -47,7 +56,8 @@ def markdown(run: Run, by: Sequence[str] = ()) -> str:
         f"{code(run.name, 80)} · {escape(about)}",
         table(("metric", "mean", "95 % interval"), rows, right=(1,)),
         *([table(measures.HEADER, _as_code(measures.rows(run)), right=measures.NUMBERS)] if run.measures else []),
-        *map(escape, (*remarks(run), *measures.remarks(run))),
+        *_steps_markdown(run),
+        *map(escape, (*remarks(run), *measures.remarks(run), *step_table.remarks(run))),
     ]
     return "\n\n".join([*parts, *(by_slice.markdown(run.by(fields)) for fields in by)])
 
@@ -57,9 +67,19 @@ def html(run: Run) -> str:
     ends = run.interval()
     rows = [[name, number(value), span(*ends[name])] for name, value in run.mean.items()]
     shown = html_table(("metric", "mean", "95 % interval"), rows, " · ".join([_heading(run), *remarks(run)]))
-    if not run.measures:
-        return shown
-    return shown + html_table(measures.HEADER, measures.rows(run), " · ".join(["measures", *measures.remarks(run)]))
+    if run.measures:
+        shown += html_table(measures.HEADER, measures.rows(run), " · ".join(["measures", *measures.remarks(run)]))
+    if (found := run.steps) is not None:
+        about = " · ".join(["steps", *step_table.remarks(run)])
+        shown += html_table(step_table.header(found, run), step_table.rows(found, run), about)
+    return shown
+
+
+def _steps_markdown(run: Run) -> list[str]:
+    if (found := run.steps) is None:
+        return []
+    header = step_table.header(found, run)
+    return [table(header, step_table.rows(found, run), right=range(1, len(header)))]
 
 
 def _as_code(rows: list[list[str]]) -> list[list[str]]:
@@ -79,7 +99,7 @@ def data(run: Run, by: Sequence[str] = ()) -> dict[str, Any]:
         "gold_size": run.gold_size,
         "provenance": run.provenance.to_dict(),
     }
-    values |= {"measures": measures.data(run)} if run.measures else {}
+    values |= ({"measures": measures.data(run)} if run.measures else {}) | step_table.data(run)
     return values | {"by": {fields: by_slice.data(run.by(fields)) for fields in by}} if by else values
 
 
@@ -102,6 +122,7 @@ def _heading(run: Run) -> str:
     p = run.provenance
     why = f" (chosen: {p.judge_reason})" if p.judge_reason else ""
     tokens = f" · tokens: {p.tokens}" if p.tokens else ""
+    tokens += f" · steps merged: {p.merge}" if p.merge else ""
     size = plural(len(run), "query", "queries")
     return sanitize(f"{run.name} · {size} · judge: {p.judge}{why} · convention: {run.convention.name}{tokens}")
 
@@ -134,4 +155,4 @@ def footnotes(run: Run) -> list[str]:
     defined = {len(run) - count for count in run.undefined.values()}
     over = plural(max(defined), "query", "queries") if len(defined) == 1 else "the queries that are defined"
     first = [f"95 % intervals over {over} (Gaffke's bound)."] if max(defined) >= MIN_QUERIES else []
-    return [paragraph(line) for line in (*first, *remarks(run), *measures.remarks(run))]
+    return [paragraph(line) for line in (*first, *remarks(run), *measures.remarks(run), *step_table.remarks(run))]

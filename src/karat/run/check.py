@@ -82,7 +82,7 @@ def _check_type(name: str, dtype: pl.DataType, expected: Expected) -> None:
     if missing := [field for field in expected if field not in types]:
         raise Damaged(f'column "{name}" has no field "{missing[0]}"')
     for field, own in types.items():
-        known = {**expected, "detail": "String"} if name in _QUERY else _ITEM
+        known = {**expected, "detail": "String", "hop": "Int64"} if name in _QUERY else _ITEM
         if field in known:
             _check_type(f"{name}.{field}", own, known[field])  # type: ignore[arg-type]
 

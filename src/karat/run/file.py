@@ -2,8 +2,9 @@
 
 One row per query: `query_id`, `query` if given, each metric under its name, then what the scores were computed
 from: `depth`, `gold` (items and grades), `hits` (rank, gold item, grade, reason), `along.<name>` and `size.<name>` if
-texts were measured (cumulative quantities at each rank, and what they are compared with), the stored items
-(`retrieved`, `gold_items`), and each field of the samples as `meta.<field>`.
+texts were measured (cumulative quantities at each rank, and what they are compared with), `trajectory` and
+`places` if rankings were merged from steps, the stored items (`retrieved`, `gold_items`), and each field of the samples
+as `meta.<field>`.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ from karat.run.check import (
 )  # fmt: skip
 from karat.run.metadata import KEY, ItemsAbout, Metadata, read_metadata, write_metadata
 from karat.run.run import Run
+from karat.run.step_columns import read_steps, step_columns
 from karat.run.stored_items import (
     GOLD_FIELDS,
     RETRIEVED_FIELDS,
@@ -183,8 +185,9 @@ def _frame(run: Run) -> pl.DataFrame:
             "why": why,
         }
     )
-    detail = {} if hits.gold_items.detail is None else {"detail": _texts(hits.gold_items.detail)}
-    gold = pl.DataFrame({"item": _texts(hits.gold_items.label), "grade": hits.gold_items.grade, **detail})
+    more: dict[str, Any] = {} if hits.gold_items.detail is None else {"detail": _texts(hits.gold_items.detail)}
+    more |= {} if hits.gold_items.hop is None else {"hop": hits.gold_items.hop}
+    gold = pl.DataFrame({"item": _texts(hits.gold_items.label), "grade": hits.gold_items.grade, **more})
     columns: dict[str, Any] = {"query_id": run.ids} | ({} if run.query is None else {"query": _texts(run.query)})
     columns |= {name: pl.Series(values, nan_to_null=True) for name, values in run.columns.items()}
     columns["depth"] = hits.depth
@@ -197,6 +200,8 @@ def _frame(run: Run) -> pl.DataFrame:
     for name, total in hits.totals.at_rank.items():
         at_rank = pl.DataFrame({name: total})
         columns[ALONG + name] = nest(at_rank, starts(hits.depth), records=False)
+    if hits.steps is not None:
+        columns |= {name: nest(*column) for name, column in step_columns(hits.steps).items()}
     columns |= {} if run.stored_items is None else item_columns(run.stored_items, hits.gold_items)
     for name, values in run.meta.items():
         columns[META + name] = field_series(values)
@@ -232,6 +237,7 @@ def _run(frame: pl.DataFrame, metadata: Metadata, texts: Texts, file: str) -> Ru
     check_types(frame, metadata)
     ids = query_ids(frame, texts)
     hits = _hits(frame, texts, incomplete=metadata.incomplete_gold)
+    hits = hits.replace(steps=read_steps(frame, texts, hits, metadata.provenance.merge))
     return Run(
         ids=ids,
         hits=hits,
@@ -251,12 +257,15 @@ def _hits(frame: pl.DataFrame, texts: Texts, *, incomplete: bool) -> Hits:
     flat, begin = flat_lists(frame, "hits")
     query, depth = group_number(begin), depths(frame)
     why, detail = texts.read(flat["why"]), texts.read(gold["detail"]) if "detail" in gold.columns else None
+    gold_items = Gold(texts.read(gold["item"]), start, grades(gold["grade"], "gold"), incomplete, detail=detail)
+    if "hop" in gold.columns:
+        gold_items = gold_items._replace(hop=ranks(gold["hop"]))
     hits = Hits(
         query,
         ranks(flat["rank"]),
         gold_numbers(flat["gold"], query, start) + start[query],
         depth=depth,
-        gold_items=Gold(texts.read(gold["item"]), start, grades(gold["grade"], "gold"), incomplete, detail=detail),
+        gold_items=gold_items,
         grade=grades(flat["grade"], "hits"),
         repeated=flat["repeated"].to_numpy(),
         part=flat["part"].to_numpy(),

@@ -53,6 +53,7 @@ class _Provenance(TypedDict):
     judge_settings: NotRequired[dict[str, Any]]
     convention: str
     tokens: NotRequired[str]
+    merge: NotRequired[str]
     source: str
     notes: list[dict[str, Any] | str]
     missing: int

@@ -20,6 +20,7 @@ from karat.hits.combine import take
 from karat.metrics import METRICS, Metric, parse
 from karat.run.provenance import Provenance, gold_digest
 from karat.run.slices import Slices, group_rows
+from karat.run.step_summary import HopRow, StepSummary, hops_of_run, shown_cutoff, steps_of_run
 from karat.run.stored_items import GoldItem, Hit, Items, StoredItems
 from karat.stats import Interval, Summary, intervals, summarize
 
@@ -99,6 +100,16 @@ class Run(Result):
     def summary(self) -> dict[str, Summary]:
         """The median of each measure with its interval, the 90th percentile, and the queries that never reach it."""
         return {name: summarize(values) for name, values in self.measured.items()}
+
+    @cached_property
+    def steps(self) -> StepSummary | None:
+        """What each step found, if the rankings were merged from steps."""
+        return steps_of_run(self)
+
+    @cached_property
+    def hops(self) -> list[HopRow]:
+        """What was found of each hop of the gold; empty if the gold has no hops."""
+        return hops_of_run(self, shown_cutoff(self))
 
     @property
     def name(self) -> str:

@@ -75,6 +75,7 @@ LONG = {
              "chunk_id", "item_id", "item", "url", "text", "content"),
     "score": ("score", "sim", "similarity"),
     "rank": ("rank", "position"),
+    "step": ("step",),
     "grade": ("grade", "relevance", "rel", "label", "judgement", "judgment", "rating", "gain"),
 }  # fmt: skip
 """Roles of the columns of long tables (one row per item), each with its known names, the preferred one first."""

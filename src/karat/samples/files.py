@@ -91,7 +91,7 @@ def needed(columns: Sequence[str], side: str | None = None) -> list[str]:
     if not numbers or max(numbers) > 1 or len({name.strip().lower() for name in columns}) < len(columns):
         return list(columns)  # a column may be misnamed, or given twice, which the reader reports
     if side == "retrieved" and "score" in found:
-        found = {role: found[role] for role in ("query", "item", "score") if role in found}
+        found = {role: found[role] for role in ("query", "item", "score", "step") if role in found}
     return list(dict.fromkeys(found.values()))
 
 

@@ -15,6 +15,7 @@ from karat.samples.dialects import LONG, long_column, long_columns, misnamed, no
 from karat.samples.items import SYNONYMS, gold_of, rankings_of
 from karat.samples.keys import by_id, key_types
 from karat.samples.notes import Note
+from karat.samples.rankings.steps import About, Steps
 from karat.samples.rankings.table import Table
 
 if TYPE_CHECKING:
@@ -33,10 +34,41 @@ def has_records(columns: Sequence[str]) -> bool:
 
 def read_long(frame: pl.DataFrame, side: str, source: str, first: int = 0) -> Side:
     """Rankings or gold from a long table; `first` rows of the source come before it."""
+    if side == "retrieved" and (step := long_column(frame.columns, "step")):
+        return _read_steps(frame, step, source, first)
     table = LongTable(frame, source, first)
     if has_records(frame.columns):
         return table.records(side)
     return table.rankings() if side == "retrieved" else table.gold()
+
+
+def _read_steps(frame: pl.DataFrame, step: str, source: str, first: int) -> Side:
+    """Rankings of steps: one for each query and step; steps are in the order of their numbers, or of their rows."""
+    import polars as pl
+
+    table = LongTable(frame, source, first)
+    query, ids = table.name("query"), table.ids("query")
+    number = frame[step]
+    if number.null_count():
+        raise InputError(
+            f'{source}: column "{step}" is empty in row {first + int(number.is_null().arg_max() or 0) + 1}'
+        )
+    names = ids_of(number)
+    rank = number.cast(pl.Float64, strict=False)
+    rank = pl.Series(range(len(frame))) if rank.null_count() else rank
+    pairs = pl.DataFrame({"query": ids, "step": names, "rank": rank})
+    key = pairs["query"].str.len_chars().cast(pl.String) + ":" + pairs["query"] + pairs["step"]
+    side = read_long(frame.drop(step).with_columns(key.alias(str(query))), "retrieved", source, first)
+    order = pairs.with_columns(key=key).unique("key", keep="first", maintain_order=True)
+    queries = order["query"].unique(maintain_order=True)
+    at = queries.alias("query").to_frame().with_row_index("row")
+    order = order.join(at, on="query", how="left", maintain_order="left").sort("row", "rank", maintain_order=True)
+    place = {name: row for row, name in enumerate(side.ids or ())}
+    own = side.data.take([place[name] for name in order["key"].to_list()])
+    nothing = [None] * len(order)
+    about = About(order["step"].to_list(), nothing, nothing, nothing)
+    size = np.bincount(order["row"].to_numpy(), minlength=len(queries))
+    return side._replace(ids=queries.to_list(), data=Steps(own, starts(size), queries.to_list(), about))
 
 
 class LongTable(NamedTuple):

@@ -11,11 +11,12 @@ class Sample(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One query of a test set, with what was retrieved and what should have been.
 
     An item of `retrieved` or `gold` is a string, or a dict with any of the fields
-    `id, text, doc, start, end, score, grade, group`. A dict of items gives scores or grades.
+    `id, text, doc, start, end, score, grade, group, hop`. A dict of items gives scores or grades.
 
     Args:
-        retrieved: the results, best first, whatever their scores; or a dict of scores.
         gold: the relevant items, or a dict of grades.
+        retrieved: the results, best first, whatever their scores; or a dict of scores.
+        steps: in place of `retrieved`, the searches in their order, each a dict with its own `retrieved`.
         id: the id of the query; its row number by default.
         query: the text of the query.
         answer: the reference answer.
@@ -28,8 +29,9 @@ class Sample(msgspec.Struct, kw_only=True, omit_defaults=True):
         0.5
     """
 
-    retrieved: list[Any] | dict[str, float]
     gold: list[Any] | dict[str, float]
+    retrieved: list[Any] | dict[str, float] | None = None
+    steps: list[Any] | None = None
     id: str | int | None = None
     query: str | None = None
     answer: str | None = None

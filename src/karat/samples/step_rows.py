@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import isfinite
 from typing import Any
 
 import numpy as np
 
-from karat._internal.arrays import starts
+from karat._internal.arrays import row_number, starts
 from karat.errors import InputError, nearest
+from karat.samples.columns import Samples, check_ids
 from karat.samples.items import rankings_of
 from karat.samples.keys import Where, as_number
+from karat.samples.notes import Note
 from karat.samples.rankings.steps import About, Steps
 
 _FACTS = ("name", "query", "latency", "tokens")
@@ -35,11 +38,9 @@ def steps_of(columns: Mapping[str, list[Any]], ids: Sequence[str], where: Where)
     def place(step: int) -> str:
         return f"{where(own[step])}, step {number[step]}"
 
-    for row, step in enumerate(flat):
-        _check(step, place, row)
+    facts = _facts(flat, place)
     names = [f"{ids[row]}, step {n}" for row, n in zip(own, number, strict=True)]
-    rankings = rankings_of([step.get("retrieved") for step in flat], names, place)
-    facts = [[step.get(name) for step in flat] for name in _FACTS]
+    rankings = rankings_of([step["retrieved"] for step in flat], names, place)
     return Steps(rankings, starts(size), ids, About(*facts))
 
 
@@ -58,17 +59,60 @@ def _searches(value: Any, where: Where, row: int) -> list[Mapping[str, Any]]:
     return [{"retrieved": step} if isinstance(step, list | tuple) else step for step in value]
 
 
-def _check(step: Any, place: Where, row: int) -> None:
-    """Refuse a step without results, and facts of the wrong type."""
-    if not isinstance(step, Mapping):
-        raise InputError(f"{place(row)}: a step is a dict, not a {type(step).__name__}", got=step, hint=_HINT)
-    if step.get("retrieved") is None:
-        close = next((f'; "{name}" looks like it' for name in step if nearest(str(name), ["retrieved"])), "")
-        raise InputError(f'{place(row)}: no "retrieved"{close}', got=list(step), hint=_HINT)
-    for name in ("latency", "tokens"):
-        value = step.get(name)
-        if value is not None and not (isfinite(number := as_number(value)) and number >= 0):
-            raise InputError(f'{place(row)}: "{name}" is not a number from 0 on', got=value)
-    for name in ("name", "query"):
-        if not isinstance(step.get(name), str | None):
-            raise InputError(f'{place(row)}: "{name}" is not a text', got=step[name])
+def _facts(steps: Sequence[Any], place: Where) -> list[list[Any]]:
+    """The columns of facts; refuses a step without results, and facts of the wrong type."""
+    for row, step in enumerate(steps):
+        if not isinstance(step, Mapping):
+            raise InputError(f"{place(row)}: a step is a dict, not a {type(step).__name__}", got=step, hint=_HINT)
+        if step.get("retrieved") is None:
+            close = next((f'; "{name}" looks like it' for name in step if nearest(str(name), ["retrieved"])), "")
+            raise InputError(f'{place(row)}: no "retrieved"{close}', got=list(step), hint=_HINT)
+    columns = [[step.get(name) for step in steps] for name in _FACTS]
+    for name, column in zip(_FACTS, columns, strict=True):
+        for row, value in enumerate(column):
+            if value is not None:
+                _check_fact(name, value, place, row)
+    return columns
+
+
+def _check_fact(name: str, value: Any, place: Where, row: int) -> None:
+    if name in ("name", "query"):
+        if not isinstance(value, str):
+            raise InputError(f'{place(row)}: "{name}" is not a text', got=value)
+    elif not (isfinite(number := as_number(value)) and number >= 0):
+        raise InputError(f'{place(row)}: "{name}" is not a number from 0 on', got=value)
+
+
+def each_step(samples: Samples) -> Samples:
+    """One row for each step, with the gold of its query; fields tell the sample and the number of the step."""
+    given = samples.retrieved
+    if not isinstance(given, Steps):
+        raise InputError('at="step" needs samples with steps', hint=_HINT)
+    row = np.repeat(np.arange(len(samples)), np.diff(given.start))
+    rows, number = row.tolist(), (row_number(given.start) + 1).tolist()
+    if not rows:
+        raise InputError("no sample has a step")
+    ids = [f"{samples.ids[i]}#{n}" for i, n in zip(rows, number, strict=True)]
+    check_ids(ids, samples.reading.source)
+
+    def repeated(column: Sequence[Any] | None) -> list[Any] | None:
+        return None if column is None else [column[i] for i in rows]
+
+    asked = repeated(samples.query) or [None] * len(rows)
+    own = [step if step is not None else query for step, query in zip(given.about.query, asked, strict=True)]
+    meta = {name: [column[i] for i in rows] for name, column in samples.meta.items()}
+    meta |= {"sample": [samples.ids[i] for i in rows], "step": list(map(str, number))}
+    if any(given.about.name):
+        meta["step_name"] = list(given.about.name)
+    without = len(samples) - len(set(rows))
+    notes = (Note("no_steps", without, len(samples)),) if without else ()
+    return Samples(
+        ids=ids,
+        retrieved=given.own,
+        gold=samples.gold.take(row),
+        query=own if any(text is not None for text in own) else None,
+        answer=repeated(samples.answer),
+        response=repeated(samples.response),
+        meta=meta,
+        reading=replace(samples.reading, notes=(*samples.reading.notes, *notes)),
+    )

@@ -43,6 +43,8 @@ def evaluate_large(
     large = larger_than(source, limits.refused if calls else limits.total)
     if large is None or (skip_bad_rows and gold is not None):
         return None
+    if plan.at == "step":
+        raise too_large(f'{large.name}: at="step" needs all samples at once', estimate_memory(large), limits)
     if calls:
         what = f'{large.name}: judge "{plan.judge.name}" calls a model for all queries in one random order'
         raise too_large(what, estimate_memory(large), limits)

@@ -33,25 +33,43 @@ from karat.report.slices import side_by_side
 from karat.run import Run
 
 _DEPTH, _K, _SHOWN = 10, 5, 3
+_TWO_HOPS = "How quickly does support answer on the cheapest plan that can connect Okta?"
+_SEARCHES = {
+    "connect Okta to a workspace": "single-sign-on",
+    "support response times on Business": "support-response-times",
+}
+"""The two searches of that question, and the page that each must find: the second is known only after the first."""
 
 
 def samples(retriever: str) -> list[dict[str, Any]]:
     """The queries with what a retriever returns for each, run now."""
-    pages = {page.id: f"{page.title}. {page.text}" for page in corpus()}
-    rows = []
-    for query in queries():
-        scores = RETRIEVERS[retriever](corpus(), query.query)
-        best = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:_DEPTH]
-        rows.append(
-            {
-                "id": query.id,
-                "query": query.query,
-                "retrieved": [{"id": page, "score": score, "text": pages[page]} for page, score in best],
-                "gold": [{"id": page, "grade": grade, "text": pages[page]} for page, grade in query.gold.items()],
-                "topic": query.topic,
-            }
-        )
-    return rows
+    return [
+        {
+            "id": query.id,
+            "query": query.query,
+            "retrieved": _best(retriever, query.query, _DEPTH),
+            "gold": [{"id": page, "grade": grade, "text": _text(page)} for page, grade in query.gold.items()],
+            "topic": query.topic,
+        }
+        for query in queries()
+    ]
+
+
+def two_hops(retriever: str) -> list[dict[str, Any]]:
+    """A question that takes two searches, with what each returns."""
+    steps = [{"query": asked, "retrieved": _best(retriever, asked, _K)} for asked in _SEARCHES]
+    gold = [{"id": page, "hop": hop, "text": _text(page)} for hop, page in enumerate(_SEARCHES.values(), 1)]
+    return [{"id": "two-hop", "query": _TWO_HOPS, "steps": steps, "gold": gold}]
+
+
+def _best(retriever: str, asked: str, depth: int) -> list[dict[str, Any]]:
+    scores = RETRIEVERS[retriever](corpus(), asked)
+    best = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:depth]
+    return [{"id": page, "score": score, "text": _text(page)} for page, score in best]
+
+
+def _text(page: str) -> str:
+    return next(f"{one.title}. {one.text}" for one in corpus() if one.id == page)
 
 
 def runs() -> dict[str, Run]:
@@ -76,8 +94,9 @@ def show(program: str = "karat", folder: Path = Path("karat-demo")) -> str:
 
 
 def files(folder: Path) -> list[Path]:
-    """The files of the demo in a folder: the samples, a run of each retriever, and the report."""
-    return [folder / name for name in ("samples.jsonl", *(f"{name}.parquet" for name in RETRIEVERS), "report.html")]
+    """The files of the demo in a folder: the samples, those with steps, a run of each retriever, and the report."""
+    saved = (f"{name}.parquet" for name in RETRIEVERS)
+    return [folder / name for name in ("samples.jsonl", "two-hop.jsonl", *saved, "report.html")]
 
 
 def write(folder: Path, *, force: bool = False) -> list[Path]:
@@ -101,7 +120,8 @@ def _make(folder: Path) -> None:
     for name, run in found.items():
         run.save(folder / f"{name}.parquet")
     first, second = found
-    write_text(folder / "samples.jsonl", "".join(f"{msgspec.json.encode(row).decode()}\n" for row in samples(first)))
+    for name, rows in (("samples.jsonl", samples(first)), ("two-hop.jsonl", two_hops(first))):
+        write_text(folder / name, "".join(f"{msgspec.json.encode(row).decode()}\n" for row in rows))
     found[first].report(folder / "report.html", baseline=folder / f"{second}.parquet")
 
 
@@ -127,11 +147,14 @@ def _verdict(found: dict[str, Run]) -> list[str]:
 
 
 def _next(program: str, folder: Path) -> str:
-    page, first, second = (quote(str(folder / name)) for name in ("report.html", "first-words.parquet", "bm25.parquet"))
+    page, first, second, hops = (
+        quote(str(folder / name)) for name in ("report.html", "first-words.parquet", "bm25.parquet", "two-hop.jsonl")
+    )
     rows = [
         (f"open {page}", "the report: curves, slices, misses, and each query with its texts"),
         (f"{program} compare {first} {second}", "which queries moved"),
         (f"{program} diagnose {second} q01", "one query in full"),
+        (f"{program} eval {hops} recall@5", "a question that takes two searches"),
         (f'{program} eval your.jsonl "recall@5 ndcg@10"', '{"query": …, "retrieved": […], "gold": […]} per line'),
         (f"{program} init", "a commented starter and a workflow for CI"),
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain, pairwise, zip_longest
+from itertools import chain, compress, pairwise, zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from karat._internal.grammar import parse_call, write_call
 from karat.conventions import Convention
 from karat.errors import BadArgument, InputError, unknown
 from karat.samples.columns import Field, Found, Keys, Rankings
-from karat.samples.keys import as_ids
+from karat.samples.keys import as_text
 from karat.samples.notes import Note
 from karat.samples.rankings.lists import Lists
 
@@ -115,6 +115,11 @@ class About(NamedTuple):
     query: Sequence[str | None]
     latency: Sequence[float | None]
     tokens: Sequence[float | None]
+
+    @property
+    def has_tokens(self) -> bool:
+        """True if every step says how many tokens it returned."""
+        return len(self.tokens) > 0 and None not in self.tokens
 
     def take(self, rows: Ints) -> About:
         """The facts on some steps."""
@@ -229,16 +234,14 @@ class Steps:
         wanted: dict[int, dict[Any, int]] = {}
         for row, place in zip(query.tolist(), rank.tolist(), strict=True):
             wanted.setdefault(row, {})[merged.keys[row][place - 1]] = place
+        numbers = range(int(self.depth(c).max(initial=0)))
         found: list[tuple[int, int, int, int]] = []
         for row, known in wanted.items():
             for step, keys in enumerate(merged.steps[bounds[row] : bounds[row + 1]]):
-                if known.keys().isdisjoint(keys):
-                    continue
-                seen: set[Any] = set()
-                for at, key in enumerate(keys, 1):
-                    if key in known and key not in seen:
-                        seen.add(key)
-                        found.append((row, known[key], step, at))
+                here = list(compress(numbers, map(known.__contains__, keys)))
+                if len(here) > 1:
+                    here = list({keys[at]: at for at in reversed(here)}.values())  # the first of several copies
+                found += [(row, known[keys[at]], step, at + 1) for at in here]
         columns = np.array(found, np.int64).reshape(-1, 4).T
         return Places(*columns)
 
@@ -256,7 +259,7 @@ class Steps:
         for begin, end in pairwise(self.start.tolist()):
             given = steps[begin:end]
             keys.append(order(Searched(given, None if scores is None else scores[begin:end]), self.merge.k))
-            repeated += _repeated(given)
+            repeated += [0] * len(given) if sum(map(len, given)) == len(keys[-1]) else _repeated(given)
         columns: dict[Field, list[Sequence[Any]]] = {}
         for field in self.any_fields:
             columns[field] = keys if self.plain else self._pick(field, steps, keys, c)  # type: ignore[assignment]
@@ -267,7 +270,7 @@ class Steps:
         """What tells the items of each step apart: the id, else the text, else the range of a document."""
         for field in ("id", "text"):
             if field in self.all_fields:
-                return map(as_ids, map(list, self.own.each(field, c))) if field == "id" else self.own.each(field, c)
+                return map(_as_strings, self.own.each(field, c))
         parts = [self.own.each(field, c) for field in _RANGE]
         return (list(zip(*own, strict=True)) for own in zip(*parts, strict=True))
 
@@ -297,12 +300,18 @@ def _repeated(steps: Sequence[Sequence[Any]]) -> Iterator[int]:
     """The number of different items of each step that an earlier one returned."""
     seen: set[Any] = set()
     for keys in steps:
-        before, different = len(seen), len(set(keys)) if len(steps) > 1 else len(keys)
-        if len(steps) > 1:
-            seen.update(keys)
-            yield different - (len(seen) - before)
-        else:
-            yield 0
+        before, different = len(seen), set(keys)
+        seen |= different
+        yield len(different) - (len(seen) - before)
+
+
+def _as_strings(items: Sequence[Any]) -> Sequence[str]:
+    """Ids or texts as strings: 1 and "1" are the same."""
+    try:
+        "".join(items)
+    except TypeError:
+        return list(map(as_text, items))
+    return items
 
 
 def _take_steps(start: Ints, rows: Sequence[int | None]) -> tuple[Ints, Ints]:

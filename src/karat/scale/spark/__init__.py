@@ -57,6 +57,7 @@ def evaluate(
     tokens: Counter = words,
     convention: str | Convention = "standard",
     order: Literal["listed", "score"] | None = None,
+    merge: str = "concat",
     max_queries: int = _MAX_QUERIES,
 ) -> Evaluated:
     """Evaluate Spark tables on the executors of a cluster.
@@ -71,6 +72,7 @@ def evaluate(
         tokens: counts the tokens of a text, for token budgets.
         convention: the definition of the metrics.
         order: "score" sorts arrays of items by their scores, as in `karat.evaluate`.
+        merge: how the steps of a query become one ranking, as in `karat.evaluate`.
         max_queries: the largest number of queries that the run holds. Up to this number it is the run that
             `karat.evaluate` returns.
 
@@ -83,7 +85,7 @@ def evaluate(
     need_spark()
     from karat.scale.spark.tables import check_queries, count_queries, look, prepare
 
-    plan = Plan.of(metrics, judge, convention, at=at, tokens=tokens, order=order)
+    plan = Plan.of(metrics, judge, convention, at=at, tokens=tokens, order=order, merge=merge)
     plan.check_scores()
     with spark_errors():
         prepared = prepare(data, gold)

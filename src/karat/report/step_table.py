@@ -1,0 +1,107 @@
+"""The steps of a run as a table: each step alone, what is known after it, and what the merged ranking hides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from karat._internal.display import number, percent, plural
+from karat.report.notes import sentence
+from karat.run import Run
+from karat.run.step_summary import StepSummary, hops_of_run, shown_cutoff
+from karat.samples.notes import Note
+
+_SHOWN = 10
+
+
+def header(found: StepSummary, run: Run) -> list[str]:
+    """The names of the columns."""
+    return ["step", "queries", *_metrics(run), "recall after", "new gold", "repeated", *_latency(found)]
+
+
+def _metrics(run: Run) -> list[str]:
+    """The headline metrics that are shown for each step alone, at most two."""
+    return [name for name in (metric.headline[0] for metric in run.metrics) if _usual(name)][:2]
+
+
+def _usual(name: str) -> bool:
+    return not name.startswith("recall_")
+
+
+def _latency(found: StepSummary) -> list[str]:
+    return ["latency"] if any(row.latency == row.latency for row in found.rows) else []
+
+
+def rows(found: StepSummary, run: Run) -> list[list[str]]:
+    """One row per step, the first ten; then the merged ranking."""
+    shown = []
+    for row in found.rows[:_SHOWN]:
+        name = f"{row.step}: {row.name}" if row.name else str(row.step)
+        alone = [number(row.alone.get(metric, float("nan"))) for metric in _metrics(run)]
+        facts = [number(row.recall_after), f"{row.new_gold:.2f}", percent(row.repeated)]
+        timed = [f"{row.latency:.3g} s" if row.latency == row.latency else "–" for _ in _latency(found)]
+        shown.append([name, f"{row.queries:,}", *alone, *facts, *timed])
+    means = [number(run.mean[metric]) for metric in _metrics(run)]
+    return [*shown, [f"merged: {found.merge}", f"{len(run):,}", *means, *[""] * (3 + len(_latency(found)))]]
+
+
+def remarks(run: Run) -> list[str]:
+    """Sentences on what the cutoff of the merged ranking hides, and on the hops that were lost."""
+    return [*_hidden(run), *lost_hops(run, shown_cutoff(run))]
+
+
+def _hidden(run: Run) -> list[str]:
+    found = run.steps
+    if found is None:
+        return []
+    lines = [f"The first {_SHOWN} of {len(found.rows)} steps are shown."] if len(found.rows) > _SHOWN else []
+    if found.hidden:
+        items = plural(found.hidden, "gold item is", "gold items are")
+        room = ", and --merge interleave gives each step room" if found.merge == "concat" else ""
+        lines.append(
+            f"{items} in the top {found.k} of a step, but below the top {found.k} of the merged ranking, which has no "
+            f"room for the top {found.k} of every step. Recall without k counts all of them{room}."
+        )
+    return lines
+
+
+def lost_hops(run: Run, k: int | None) -> list[str]:
+    """A sentence on each hop of the gold: found in the top k, below it, or not returned."""
+    lines = []
+    for row in hops_of_run(run, k):
+        within = "found" if k is None else f"in the top {k}, {row.below:,} below it"
+        after = f" ({row.missed_after:,} although hop {row.hop - 1} was found)" if row.hop > 1 and row.missed else ""
+        gold = plural(row.gold, "gold item", "gold items")
+        lines.append(f"Hop {row.hop}: of {gold} {row.found:,} {within}, {row.missed:,} not returned{after}.")
+    return lines
+
+
+def data(run: Run) -> dict[str, Any]:
+    """The steps and the hops as plain values."""
+    values: dict[str, Any] = {}
+    if (found := run.steps) is not None:
+        values["steps"] = found._asdict() | {"rows": [row._asdict() for row in found.rows]}
+    if run.hops:
+        values["hops"] = [row._asdict() for row in run.hops]
+    return values
+
+
+@sentence("empty_steps")
+def _empty_steps(note: Note, run: Run) -> str:
+    return f"{note.count:,} of {plural(note.of, 'step', 'steps')} returned nothing."
+
+
+@sentence("no_steps")
+def _no_steps(note: Note, run: Run) -> str:
+    few = f" ({', '.join(note.examples)})" if note.examples else ""
+    return f"{plural(note.count, 'query has', 'queries have')} no step{few}: nothing was retrieved."
+
+
+@sentence("no_hop")
+def _no_hop(note: Note, run: Run) -> str:
+    return f"{note.count:,} of {plural(note.of, 'gold item has', 'gold items have')} no hop; the others have one."
+
+
+@sentence("hop_gap")
+def _hop_gap(note: Note, run: Run) -> str:
+    few = f" ({', '.join(note.examples)})" if note.examples else ""
+    return f"{plural(note.count, 'query has', 'queries have')} gold of a hop without gold of the hop before it{few}."
