@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import karat
+from karat.metrics import MEASURES
+from karat.metrics import METRICS as METRICS_OF_KARAT
 from karat.samples.rankings.steps import MERGES, Merge
 from karat.scale.memory import MemoryLimits
 
@@ -114,6 +116,29 @@ def test_the_merged_ranking_is_that_of_the_twin(how, rows):
             assert run.columns[name][row] == pytest.approx(value, nan_ok=True), (name, sample)
         items = run.items(run.ids[row]).retrieved
         assert [item.id for item in items] == plain[row]["retrieved"]
+
+
+def test_every_metric_of_steps_has_a_twin():
+    known = {name.partition("(")[0] for name in trajectory([["a"]], ["a"])} | {"recall_per_1000_tokens"}
+    assert known == {name for name, own in {**METRICS_OF_KARAT, **MEASURES}.items() if own.of_steps}
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=samples, data=st.data())
+def test_laws(rows, data):
+    """Scores are from 0 to 1, more steps never lose gold, and a query scores the same alone and in any order."""
+    run = karat.evaluate(rows, METRICS, judge="ids")
+    for values in run.scores.values():
+        assert ((values >= 0) & (values <= 1)).all()
+    assert (run.scores["recall_after(step=1)"] <= run.scores["recall_after(step=2)"]).all()
+    assert (run.scores["recall_after(step=2)"] <= run.scores["recall"]).all()
+    assert (run.measured["wasted_steps"] <= run.measured["steps"]).all()
+    order = data.draw(st.permutations(range(len(rows))))
+    shuffled = karat.evaluate([rows[row] for row in order], METRICS, judge="ids")
+    for name, values in run.columns.items():
+        np.testing.assert_array_equal(shuffled.columns[name], values[list(order)], err_msg=name)
+        alone = [karat.evaluate([row], METRICS, judge="ids").columns[name][0] for row in rows[:2]]
+        np.testing.assert_array_equal(alone, values[:2], err_msg=name)
 
 
 @settings(max_examples=60, deadline=None)

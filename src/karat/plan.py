@@ -57,7 +57,7 @@ class Plan:
     limits: StorageLimits = LIMITS
     """The part of the items that a run stores."""
     merge: Merge = CONCAT
-    """How the steps of a query are made one ranking."""
+    """The way in which the steps of a query are made one ranking."""
 
     @classmethod
     def of(

@@ -18,10 +18,12 @@ from karat.metrics import METRICS, parse
 from support.strategies import cases, hits_of
 from support.twins import Case
 
-NAMES = [f"{name}@1,2,3,5,20" if d.cutoff else name for name, d in METRICS.items()]
-NAMES += [name for name, d in METRICS.items() if d.cutoff]
+USUAL = {name: d for name, d in METRICS.items() if not d.of_steps}
+"""Metrics of one ranking; tests/test_steps.py has the laws of those of several steps."""
+NAMES = [f"{name}@1,2,3,5,20" if d.cutoff else name for name, d in USUAL.items()]
+NAMES += [name for name, d in USUAL.items() if d.cutoff]
 NAMES += ["f(beta=2)@3", "rbp(p=0.5)@3", "precision(rel=2)@3", "err(max_grade=1)@3"]
-WHOLE = [name for name, d in METRICS.items() if d.cutoff]
+WHOLE = [name for name, d in USUAL.items() if d.cutoff]
 ONE_BY_ONE = {"rr_each", "ap_each"}
 """Only one gold item can be at rank 1."""
 BELOW_ONE = {"err", "rbp"}
@@ -49,7 +51,7 @@ def test_bounded(name, queries):
         assert ((defined >= 0) & (defined <= 1)).all(), (column, values)
 
 
-@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("name", USUAL)
 @pytest.mark.parametrize("grades", [[1.0], [1.0] * 5, [3.0, 2.0, 2.0, 1.0], [0.3, 0.2, 0.1]])
 def test_perfect_is_one(name, grades):
     """All gold items, best first, and nothing else score exactly 1 at k = their number."""
@@ -136,7 +138,7 @@ def test_duplicates_never_help(name, q, data):
         assert np.isnan(before[column][0]) or after[column][0] <= before[column][0] + 1e-15, column
 
 
-@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("name", USUAL)
 def test_no_gold_is_undefined_and_nothing_retrieved_is_zero(name):
     cut = f"{name}@3" if METRICS[name].cutoff else name
     if name.startswith("chunk_"):

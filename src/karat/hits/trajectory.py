@@ -20,7 +20,7 @@ class Trajectory:
     """The steps of all queries, and the places of the hits in them."""
 
     merge: str
-    """How the steps were made one ranking."""
+    """The way in which the steps were made one ranking."""
     start: Ints
     """The offset of each query's steps, and the end of the last."""
     depth: Ints

@@ -35,7 +35,7 @@ class Provenance(Reading):
     tokens: str = ""
     """The function that counted tokens, if a metric has a token budget."""
     merge: str = ""
-    """How the steps of a query were made one ranking, if the samples have steps."""
+    """The way in which the steps of a query were made one ranking, if the samples have steps."""
 
     def with_reading(self, reading: Reading) -> Provenance:
         """The same, if the data as a whole was read like this; parts of it only know their own rows."""

@@ -103,12 +103,12 @@ class Run(Result):
 
     @cached_property
     def steps(self) -> StepSummary | None:
-        """What each step found, if the rankings were merged from steps."""
+        """The steps with what each found, if the rankings were merged from steps."""
         return steps_of_run(self)
 
     @cached_property
     def hops(self) -> list[HopRow]:
-        """What was found of each hop of the gold; empty if the gold has no hops."""
+        """The hops of the gold with what was found of each; empty if the gold has no hops."""
         return hops_of_run(self, shown_cutoff(self))
 
     @property

@@ -229,7 +229,7 @@ class Steps:
         return np.fromiter(map(len, steps), np.int64, len(steps))
 
     def places(self, query: Ints, rank: Ints, c: Convention) -> Places:
-        """Where the items at these ranks of the merged rankings are in the steps."""
+        """The places in the steps of the items at these ranks of the merged rankings."""
         merged, bounds = self._merged(c), self.start.tolist()
         wanted: dict[int, dict[Any, int]] = {}
         for row, place in zip(query.tolist(), rank.tolist(), strict=True):
@@ -267,7 +267,7 @@ class Steps:
         return _Merged(lists, keys, steps, np.array(repeated, np.int64))
 
     def _identities(self, c: Convention) -> Iterator[Sequence[Any]]:
-        """What tells the items of each step apart: the id, else the text, else the range of a document."""
+        """The identities of the items of each step: the id, else the text, else the range of a document."""
         for field in ("id", "text"):
             if field in self.all_fields:
                 return map(_as_strings, self.own.each(field, c))
