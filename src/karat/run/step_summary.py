@@ -1,4 +1,4 @@
-"""The steps of a run: what each of them found, what a cutoff of the merged ranking hides, and the hops that were lost."""
+"""The steps of a run: what each found, what a cutoff of the merged ranking hides, and the hops that were lost."""
 
 from __future__ import annotations
 
