@@ -49,6 +49,8 @@ class Definition:
     settings: Mapping[str, float | None] = field(default_factory=dict)
     unit: str = ""
     """The unit of a measure, such as "ranks"; empty for a metric, whose scores are from 0 to 1."""
+    sizes: tuple[str, ...] = ()
+    """The numbers per query that the metric needs besides hits: "different" or "cited", see `judges/sizes.py`."""
 
     @property
     def built_in(self) -> bool:
@@ -100,6 +102,7 @@ def metric(
     needs_all_gold: bool = False,
     pool: Callable[..., Floats] | None = None,
     highest: Highest = ...,
+    sizes: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]: ...
 def metric(
     formula: Callable[..., Floats] | None = None,
@@ -112,6 +115,7 @@ def metric(
     needs_all_gold: bool = False,
     pool: Callable[..., Floats] | None = None,
     highest: Highest = always_one,
+    sizes: tuple[str, ...] = (),
 ) -> Callable[..., Floats] | Callable[[Callable[..., Floats]], Callable[..., Floats]]:
     """Register a function as a metric.
 
@@ -132,6 +136,8 @@ def metric(
             in pooled (micro-averaged) scores; None if the metric cannot be pooled.
         highest: for karat's own metrics, the highest score of each query, a function of `(convention, hits)`. The
             scores of custom metrics may be any finite number.
+        sizes: numbers per query that the metric reads from `hits.totals.sizes`: "different" (different items
+            retrieved) or "cited" (items that the answer cites). They are counted only if a metric needs them.
 
     Returns:
         The function, unchanged.
@@ -159,6 +165,7 @@ def metric(
             highest=highest,
             aliases=aliases,
             settings=dict(getattr(formula, "__kwdefaults__", None) or {}),
+            sizes=sizes,
         )
         register_all({name: definition})
         return formula

@@ -17,6 +17,7 @@ from karat.samples.dialects import LONG, probably_meant
 from karat.samples.keys import (
     Where,
     are_usual,
+    as_ids,
     as_number,
     check_items,
     have_short_strings,
@@ -305,6 +306,22 @@ def _as_list(value: Any, where: Where, row: int, field: str) -> Sequence[Any]:
     why = ", which has no order" if isinstance(value, set | frozenset) else ""
     hint = "[] if there is nothing" if value is None else "list(…)" if isinstance(value, Iterable) else None
     raise InputError(f'{where(row)}: field "{field}" is {kind}{why}; expected a list', got=value, hint=hint)
+
+
+def id_lists_of(column: list[Any], where: Where, field: str) -> list[list[str] | None]:
+    """A column of lists of ids; None where a sample has no such list."""
+    lists: list[list[str] | None] = []
+    for row, value in enumerate(column):
+        if isinstance(value, Mapping):
+            raise InputError(f'{where(row)}: field "{field}" is a dict; expected a list of ids', got=value)
+        given = sorted(value, key=str) if isinstance(value, set | frozenset) else value
+        items = None if given is None else _as_list(given, where, row, field)
+        for number, item in enumerate(items or (), 1):
+            if not is_id(item):
+                kind = "null" if item is None else f"a {type(item).__name__}"
+                raise InputError(f"{where(row)}: item {number} of {field} is {kind}; expected an id", got=item)
+        lists.append(None if items is None else as_ids([*items]))
+    return lists
 
 
 def _of_json(text: str, place: str, field: str) -> Sequence[Any]:
