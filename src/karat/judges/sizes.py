@@ -112,7 +112,7 @@ def _cited(samples: Samples, hits: Hits, judge: Judge, c: Convention) -> Sizes:
 def _not_retrieved(
     samples: Samples, lists: Sequence[Sequence[str] | None], field: Field, c: Convention
 ) -> tuple[Note, ...]:
-    """A note on cited ids that were not retrieved for their query."""
+    """A note on cited ids that were not retrieved for their query: how many of all, also if none."""
     if field not in samples.retrieved.any_fields:
         return ()
     tally, total = Tally(), 0
@@ -123,7 +123,7 @@ def _not_retrieved(
             for one in dict.fromkeys(own):
                 if one not in there:
                     tally.add(f'"{short_id(one)}" in query "{short_id(query)}"')
-    return tally.notes("cited_not_retrieved", total)
+    return (Note("cited_not_retrieved", tally.count, total, tuple(tally.examples)),) if total else ()
 
 
 _COUNT: dict[str, Callable[[Samples, Hits, Judge, Convention], Sizes]] = {"different": _different, "cited": _cited}
