@@ -64,7 +64,7 @@ EXAMPLES = {
     "own_id": Example("rr", {"A": ["A", "B"]}, {"A": ["B"]}, ("keep", "drop")),
     "empty_gold": Example("recall@5", [["A"]], [[]], (nan, 0.0)),
     "nothing_judged": Example("recall@5", [["A"]], [[]], (None, nan), {"empty_gold": 0.0}),
-    "empty_retrieved": Example("recall@5", [[]], [["A"]], (0.0, nan)),
+    "empty_retrieved": Example("recall@5", [[]], [["A"]], (0.0, 1.0, nan)),
     "both_empty": Example("recall@5", [[]], [[]], (None, 1.0)),
     "none_found": Example("recall@5", [["X"]], [["A"]], (0.0, nan)),
     "nothing_cited": Example("citation_recall", [["A"]], [["A"]], (0.0, nan), cited=()),

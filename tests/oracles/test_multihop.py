@@ -9,7 +9,8 @@ import pytest
 
 import karat
 from oracles import written_out
-from oracles.test_peers import KS, asked, given, queries
+from oracles.cases import KS
+from oracles.test_peers import asked, given, queries
 
 CITATIONS = "citation_precision citation_recall"
 

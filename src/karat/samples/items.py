@@ -17,7 +17,6 @@ from karat.samples.dialects import LONG, probably_meant
 from karat.samples.keys import (
     Where,
     are_usual,
-    as_ids,
     as_number,
     check_items,
     have_short_strings,
@@ -284,10 +283,11 @@ def _lists(column: list[Any], where: Where, field: str) -> list[Sequence[Any]]:
     """The column as lists."""
     if set(map(type, column)) <= {list, tuple}:
         return column
-    return [_as_list(value, where, row, field) for row, value in enumerate(column)]
+    return [as_list(value, where, row, field) for row, value in enumerate(column)]
 
 
-def _as_list(value: Any, where: Where, row: int, field: str) -> Sequence[Any]:
+def as_list(value: Any, where: Where, row: int, field: str) -> Sequence[Any]:
+    """A value as a list; refuses what is none."""
     if isinstance(value, list | tuple):
         return value
     if isinstance(value, Mapping):  # a dict of scores or grades in one row, lists in others
@@ -306,22 +306,6 @@ def _as_list(value: Any, where: Where, row: int, field: str) -> Sequence[Any]:
     why = ", which has no order" if isinstance(value, set | frozenset) else ""
     hint = "[] if there is nothing" if value is None else "list(…)" if isinstance(value, Iterable) else None
     raise InputError(f'{where(row)}: field "{field}" is {kind}{why}; expected a list', got=value, hint=hint)
-
-
-def id_lists_of(column: list[Any], where: Where, field: str) -> list[list[str] | None]:
-    """A column of lists of ids; None where a sample has no such list."""
-    lists: list[list[str] | None] = []
-    for row, value in enumerate(column):
-        if isinstance(value, Mapping):
-            raise InputError(f'{where(row)}: field "{field}" is a dict; expected a list of ids', got=value)
-        given = sorted(value, key=str) if isinstance(value, set | frozenset) else value
-        items = None if given is None else _as_list(given, where, row, field)
-        for number, item in enumerate(items or (), 1):
-            if not is_id(item):
-                kind = "null" if item is None else f"a {type(item).__name__}"
-                raise InputError(f"{where(row)}: item {number} of {field} is {kind}; expected an id", got=item)
-        lists.append(None if items is None else as_ids([*items]))
-    return lists
 
 
 def _of_json(text: str, place: str, field: str) -> Sequence[Any]:

@@ -13,9 +13,9 @@ from karat.conventions import STANDARD
 from karat.errors import BadArgument, InputError
 from karat.samples.columns import Reading, Samples, Side, check_ids, rows_of
 from karat.samples.dialects import SIDE_NAMES, is_long, lacks_items, no_item_column
-from karat.samples.exclusions import without_excluded
 from karat.samples.files import Rows, read_files
 from karat.samples.frames import as_polars, is_column, is_frame, of_rows, values_of
+from karat.samples.id_lists import without_excluded
 from karat.samples.items import BUILD, rankings_of
 from karat.samples.keys import Where, as_ids, by_id, numbered
 from karat.samples.long import read_long

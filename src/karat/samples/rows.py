@@ -14,7 +14,8 @@ from karat.samples.columns import Side, check_ids
 from karat.samples.dialects import Dialect, dialect_of, is_long, no_column, probably_meant
 from karat.samples.files import Rows
 from karat.samples.frames import as_polars, is_frame
-from karat.samples.items import BUILD, id_lists_of
+from karat.samples.id_lists import id_lists_of
+from karat.samples.items import BUILD
 from karat.samples.keys import Where, as_id, as_ids, numbered
 from karat.samples.notes import Note
 

@@ -1,18 +1,37 @@
-"""Exclusions: ids that are removed from the ranking of a query before anything is scored, as in BRIGHT.
+"""Lists of ids in a sample: what its answer cites, and what is excluded from its ranking.
 
-A query made from a document often finds that document, or a copy of it, first. Such items are neither right nor
-wrong: they are taken out, and what follows moves up. The gold of a query must not be excluded from its ranking.
+Excluded items are removed before anything is scored, as in BRIGHT. A query made from a document often finds that
+document, or a copy of it, first. Such items are neither right nor wrong: they are taken out, and what follows moves
+up. The gold of a query must not be excluded from its ranking.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 from karat.errors import InputError
 from karat.samples.columns import GoldItems, Rankings
-from karat.samples.keys import Where, as_id, short_id
+from karat.samples.items import as_list
+from karat.samples.keys import Where, as_id, as_ids, is_id, short_id
 from karat.samples.notes import Note
+
+
+def id_lists_of(column: list[Any], where: Where, field: str) -> list[list[str] | None]:
+    """A column of lists of ids; None where a sample has no such list."""
+    lists: list[list[str] | None] = []
+    for row, value in enumerate(column):
+        if isinstance(value, Mapping):
+            raise InputError(f'{where(row)}: field "{field}" is a dict; expected a list of ids', got=value)
+        given = sorted(value, key=str) if isinstance(value, set | frozenset) else value
+        items = None if given is None else as_list(given, where, row, field)
+        for number, item in enumerate(items or (), 1):
+            if not is_id(item):
+                kind = "null" if item is None else f"a {type(item).__name__}"
+                raise InputError(f"{where(row)}: item {number} of {field} is {kind}; expected an id", got=item)
+        lists.append(None if items is None else as_ids([*items]))
+    return lists
 
 
 def without_excluded(
