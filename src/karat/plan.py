@@ -110,7 +110,7 @@ class Plan:
 
     def _first(self, scores: Mapping[str, Floats]) -> Measured | None:
         """The first metric that needs nothing but hits, at its first cutoff; no measure."""
-        others = (m for m in self.metrics if not (m.has_budget or m.unit or m.definition.sizes))
+        others = (m for m in self.metrics if not (m.has_budget or m.unit or m.sizes))
         metric = next(others, None)
         if metric is None:
             return None
@@ -263,7 +263,7 @@ def given_items(items: StoredItems | None) -> StoredItems | None:
 
 def needed_sizes(metrics: Iterable[Metric]) -> tuple[str, ...]:
     """The numbers per query that metrics need besides hits."""
-    return tuple(dict.fromkeys(name for metric in metrics for name in metric.definition.sizes))
+    return tuple(dict.fromkeys([name for metric in metrics for name in metric.sizes]))
 
 
 def _parse_metrics(metrics: Any, samples: Any) -> tuple[Metric, ...]:

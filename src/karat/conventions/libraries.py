@@ -288,7 +288,7 @@ AZURE = Convention(
 
 MULTIHOP_RAG = Convention(
     name="multihop-rag",
-    about="MultiHop-RAG's Hits@4, Hits@10 and MRR@10; its MAP@10, here ap, is no average precision",
+    about="MultiHop-RAG's Hits@4, Hits@10 and MRR@10; its MAP@10, here ap, is not average precision",
     ap_over="reachable",
     ap_counts="there",
     ties="given",

@@ -16,7 +16,8 @@ from karat._internal.arrays import Floats
 from karat.conventions import Convention
 from karat.errors import BadArgument, InputError
 from karat.hits import Hits
-from karat.judges.matches import identities
+from karat.judges.ids import Exact, Ids
+from karat.judges.matches import as_texts, identities
 from karat.judges.protocol import Judge
 from karat.samples import Field, Samples
 from karat.samples.keys import as_id, short_id, without_copies
@@ -78,6 +79,9 @@ def _different(samples: Samples, hits: Hits, judge: Judge, c: Convention) -> Siz
     """The number of different items of each ranking; there are copies only if the convention keeps them."""
     if c.duplicates != "once" or isinstance(samples.retrieved, Dicts):
         return {"different": hits.depth.astype(float)}, ()
+    if isinstance(judge, Ids | Exact):  # without a tuple for every item
+        each = (as_texts(own) for own in samples.retrieved.each(judge.field, c))
+        return {"different": np.array([len(set(own)) for own in each], float)}, ()
     return {"different": np.array([len(set(own)) for own in identities(samples, judge, c)], float)}, ()
 
 
