@@ -109,6 +109,16 @@ def test_hits_without_the_count_are_refused():
         parse("set_em").scores(run.all_hits, run.convention)
 
 
+@pytest.fixture
+def own_metrics():
+    """Custom metrics of a test are forgotten after it."""
+    before = dict(METRICS)
+    yield
+    METRICS.clear()
+    METRICS.update(before)
+
+
+@pytest.mark.usefixtures("own_metrics")
 def test_a_custom_metric_may_need_a_count():
     @karat.metric(sizes=("different",), cutoff=False)
     def share_of_copies(hits, k, c):
