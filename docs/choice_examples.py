@@ -21,22 +21,31 @@ class Example:
     values: tuple[Any, ...]
     others: Mapping[str, Any] = field(default_factory=dict)
     """Other choices that the example needs."""
+    cited: tuple[str, ...] | None = None
+    """The ids that the answer cites, if the example is of citations."""
 
     def score(self, choice: str, value: Any) -> float:
         """The mean under STANDARD with this choice replaced."""
         c = replace(STANDARD, name="example", **{**self.others, choice: value})
+        if self.cited is not None:
+            sample = {"retrieved": self.retrieved[0], "gold": self.gold[0], "cited": self.cited}
+            return karat.evaluate([sample], self.metric, judge="ids", convention=c).mean[self.metric]
         return karat.evaluate(
             metrics=self.metric, retrieved=self.retrieved, gold=self.gold, judge="ids", convention=c
         ).mean[self.metric]
 
     def __str__(self) -> str:
-        return f"`{self.metric}` of retrieved `{_plain(self.retrieved)}`, gold `{_plain(self.gold)}`"
+        cited = "" if self.cited is None else f", cited `{list(self.cited)}`"
+        return f"`{self.metric}` of retrieved `{_plain(self.retrieved)}`, gold `{_plain(self.gold)}`{cited}"
 
 
 EXAMPLES = {
     "precision_over": Example("precision@5", [["A", "A", "X"]], [["A", "B", "C"]], ("k", "returned", "different")),
     "recall_over": Example("recall@5", [["A", "A", "X"]], [["A", "B", "C"]], ("gold", "retrieved")),
-    "ap_over": Example("ap@3", [["X", "A", "Y", "B"]], [["A", "B", "C"]], ("gold", "retrieved", "found")),
+    "ap_over": Example(
+        "ap@3", [["X", "A", "Y", "B"]], [["A", "B", "C", "D"]], ("gold", "retrieved", "found", "reachable")
+    ),
+    "ap_counts": Example("ap@3", [["X", "A", "B"]], [["A", "B"]], ("so_far", "there")),
     "gain": Example("ndcg@2", [["B", "A"]], [{"A": 3, "B": 1}], ("linear", "exponential", "binary")),
     "discount": Example("ndcg@2", [["X", "A"]], [["A"]], ("log2", "log2_from_two")),
     "ideal": Example("ndcg@3", [["X", "A", "A"]], [["A"]], ("k", "grown"), {"per_rank": ("ndcg",)}),
@@ -55,9 +64,10 @@ EXAMPLES = {
     "own_id": Example("rr", {"A": ["A", "B"]}, {"A": ["B"]}, ("keep", "drop")),
     "empty_gold": Example("recall@5", [["A"]], [[]], (nan, 0.0)),
     "nothing_judged": Example("recall@5", [["A"]], [[]], (None, nan), {"empty_gold": 0.0}),
-    "empty_retrieved": Example("recall@5", [[]], [["A"]], (0.0, nan)),
+    "empty_retrieved": Example("recall@5", [[]], [["A"]], (0.0, 1.0, nan)),
     "both_empty": Example("recall@5", [[]], [[]], (None, 1.0)),
     "none_found": Example("recall@5", [["X"]], [["A"]], (0.0, nan)),
+    "nothing_cited": Example("citation_recall", [["A"]], [["A"]], (0.0, nan), cited=()),
     "missing": Example("rr", {"q1": ["A"]}, {"q1": ["A"], "q2": ["B"]}, ("zero", "drop")),
     "rounding": Example("rr", [["X", "Y", "A"]], [["A"]], (None, 4, 5)),
 }
@@ -67,6 +77,8 @@ CONCERNS = {
     "precision_over": {"precision", "f1"},
     "recall_over": {"recall", "r_precision", "f1"},
     "ap_over": {"ap"},
+    "ap_counts": {"ap"},
+    "nothing_cited": {"citation_precision", "citation_recall"},
     "rbp_of": {"rbp"},
     "gain": {"ndcg"},
     "discount": {"ndcg"},

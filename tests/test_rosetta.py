@@ -69,7 +69,7 @@ def test_scores_of_the_libraries(name):
 
 def test_the_example_names_every_difference_with_its_numbers():
     said = texts(karat.rosetta())
-    assert "llamaindex, ragas: precision is divided by the 2 different retrieved items, not by k = 5" in said
+    assert "llamaindex, ragas, hotpotqa: precision is divided by the 2 different retrieved items, not by k = 5" in said
     assert "haystack: what is called recall is hit: 1 if the top k contain at least one gold item" in said
     assert "llamaindex: every copy of a relevant item counts again in ndcg@5, ap" in said
     assert any(line.startswith("mlflow, ") and "divided by the 3 retrieved items" in line for line in said)

@@ -425,3 +425,12 @@ def test_diagnose_names_the_lost_hops():
     assert "Hop 2: of 2 gold items 0 in the top 2, 1 below it, 1 not returned (1 although hop 1 was found)." in shown
     deeper = str(karat.diagnose(karat.evaluate(TWO_HOPS, "recall@2"), k=4))
     assert "Hop 2: of 2 gold items 1 in the top 4, 0 below it" in deeper
+
+
+def test_excluded_items_cited_items_and_sets():
+    rows = [{"steps": [["a", "x"], ["x", "b"]], "gold": ["a", "b"], "exclude": ["x"], "cited": ["b", "q"]}]
+    run = karat.evaluate(rows, "recall@2 set_em set_f1 citation_precision citation_recall")
+    assert list(run.mean.values()) == [1.0, 1.0, 1.0, 0.5, 0.5]
+    assert [item.id for item in run.items("1").retrieved] == ["a", "b"]
+    union = karat.evaluate(rows, "recall set_f1", merge="union", convention="browsecomp-plus")
+    assert union.mean["recall"] == 1.0

@@ -111,6 +111,7 @@ def evaluate(
     data = read_samples(samples, retrieved=retrieved, gold=gold, skip_bad_rows=skip_bad_rows, need_gold=need_gold)
     data = each_step(data) if at == "step" else data
     plan = plan.with_judge_for(data)
+    plan.check_samples(data)
     if jobs == 1:
         return plan.evaluate_all(data)
     from karat.scale.processes import evaluate_in_processes
@@ -155,5 +156,6 @@ def score(
         raise BadArgument("score takes one metric with one cutoff", got=str(metric), hint='"recall@5"')
     plan = Plan.of(metric, judge, convention, at=at, tokens=tokens, order=order)
     data = read_samples(retrieved=[retrieved], gold=[gold])
+    plan.check_samples(data)
     run = plan.with_judge_for(data).evaluate(data)
     return float(run.columns[columns[0][0]][0])

@@ -6,10 +6,9 @@ A plan evaluates any part of the queries by itself, and the merged parts are the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from karat.hits import Hits
 from karat.judges import Auto, Exact, Ids, Judge, find_judge, fit
 from karat.judges.auto import nothing_matched
 from karat.judges.list_order import Measured, order_notes
-from karat.judges.matches import identities
+from karat.judges.sizes import check_cited, count_sizes, counted_items, first_occurrences, nothing_cited
 from karat.judges.tokens import Counter, count, words
 from karat.judges.trajectories import with_facts
 from karat.metrics import Metric, parse_all
@@ -33,7 +32,7 @@ from karat.run import Run
 from karat.run.provenance import Provenance
 from karat.run.stored_items import LIMITS, StorageLimits, StoredItems, stored_ranks
 from karat.samples import GoldItems, Reading, Samples
-from karat.samples.keys import as_text, without_copies
+from karat.samples.keys import as_text
 from karat.samples.notes import Note
 from karat.samples.rankings.lists import Lists
 from karat.samples.rankings.score_order import precision_of
@@ -98,7 +97,7 @@ class Plan:
     def evaluate(self, samples: Samples) -> Run:
         """Judge and measure samples: all of them, or a part."""
         samples = self._merged(samples)
-        judgements = Judgements(samples, self.judge, tokens=self.tokens)
+        judgements = Judgements(samples, self.judge, tokens=self.tokens, sizes=needed_sizes(self.metrics))
         hits = judgements.hits(self.convention)
         scores = {n: column for m in self.metrics for n, column in judgements.scores(m, self.convention).items()}
         if isinstance(samples.retrieved, Lists) and samples.retrieved.scores is not None:
@@ -127,7 +126,8 @@ class Plan:
 
     def _first(self, scores: Mapping[str, Floats]) -> Measured | None:
         """The first metric that needs nothing but hits, at its first cutoff; no measure."""
-        metric = next((metric for metric in self.metrics if not (metric.has_budget or metric.unit)), None)
+        others = (m for m in self.metrics if not (m.has_budget or m.unit or m.sizes))
+        metric = next(others, None)
         if metric is None:
             return None
         c, name = self.convention.of(metric.name, cut=bool(metric.ks)), metric.names[0]
@@ -186,6 +186,17 @@ class Plan:
             names = " ".join(map(str, self.metrics))
             raise BadArgument("a run needs at least one metric; measures are shown beside it", hint=f"recall@5 {names}")
 
+    def check_samples(self, samples: Samples) -> None:
+        """Refuse samples that lack what a metric needs, before anything is judged."""
+        if "cited" in needed_sizes(self.metrics):
+            check_cited(samples)
+
+    def check_run(self, run: Run) -> Run:
+        """The run; refuses one whose samples, which were not all in memory, lack what a metric needs."""
+        if "cited" in needed_sizes(self.metrics) and np.isnan(run.all_hits.totals.sizes["cited"]).all():
+            raise nothing_cited()
+        return run
+
     def check_parallel(self) -> None:
         """Refuse a judge that needs all queries at once."""
         if not self.judge.parallel:
@@ -207,11 +218,14 @@ class Plan:
 class Judgements:
     """The hits of samples under one convention or several; the judge is asked again only if the rankings differ."""
 
-    def __init__(self, samples: Samples, judge: Judge, *, tokens: Counter | None = None) -> None:
+    def __init__(
+        self, samples: Samples, judge: Judge, *, tokens: Counter | None = None, sizes: tuple[str, ...] = ()
+    ) -> None:
         self.samples = samples
         self.judge = judge
         judge.start()
         self._tokens = tokens
+        self._sizes = sizes
         self._known: dict[tuple[object, ...], Hits] = {}
         self._latest: tuple[Convention, Hits] | None = None
 
@@ -235,11 +249,14 @@ class Judgements:
         if self._tokens is not None and not (given and _lacks_texts(samples, hits, judge)):
             totals = totals.with_amounts("tokens", _token_counts(samples, hits, judge, self._tokens, c))
         if c.precision_over == "different":
-            totals = totals.with_amounts("different", _first_occurrences(samples, hits, judge, c))
+            totals = totals.with_amounts("different", first_occurrences(samples, hits, judge, c))
         if _needs_scores(c) and (scores := _scores(samples, hits, c)) is not None:
             totals = totals.with_values("score", scores)
         infinite = samples.retrieved.infinite
         notes = (Note("infinite_scores", infinite),) if infinite else ()
+        if self._sizes:
+            sizes, about = count_sizes(self._sizes, samples, hits, judge, c)
+            totals, notes = totals.with_sizes(sizes), (*notes, *about)
         if totals is not hits.totals or notes:
             hits = hits.replace(totals=totals, notes=(*hits.notes, *notes))
         return with_facts(hits, samples, c, makes_gold=judge.makes_gold)
@@ -261,6 +278,11 @@ class Judgements:
 def given_items(items: StoredItems | None) -> StoredItems | None:
     """Items that are in memory, as a function of no arguments that can be pickled."""
     return items
+
+
+def needed_sizes(metrics: Iterable[Metric]) -> tuple[str, ...]:
+    """The numbers per query that metrics need besides hits."""
+    return tuple(dict.fromkeys([name for metric in metrics for name in metric.sizes]))
 
 
 def _parse_metrics(metrics: Any, samples: Any) -> tuple[Metric, ...]:
@@ -303,7 +325,7 @@ def _seen(samples: Samples, c: Convention) -> Samples:
     """The samples under a convention: some libraries ignore a retrieved item whose id is that of the query."""
     if c.own_id == "keep":
         return samples
-    return replace(samples, retrieved=samples.retrieved.without(samples.ids))
+    return replace(samples, retrieved=samples.retrieved.without([(query,) for query in samples.ids])[0])
 
 
 def _needs_scores(c: Convention) -> bool:
@@ -343,7 +365,7 @@ def _token_counts(samples: Samples, hits: Hits, judge: Judge, counter: Counter, 
         )
     known: dict[str, int] = {}
     counts: list[int] = []
-    for texts in _without_copies(samples, hits, judge, samples.retrieved.each("text", c), c):
+    for texts in counted_items(samples, hits, judge, samples.retrieved.each("text", c), c):
         for item in texts:
             text = as_text(item)
             if text not in known:
@@ -356,25 +378,3 @@ def _lacks_texts(samples: Samples, hits: Hits, judge: Judge) -> bool:
     """True if items have no text, or are bare strings that are compared as ids."""
     only_ids = samples.retrieved.plain and isinstance(judge, Ids) and bool(hits.depth.any())
     return "text" not in samples.retrieved.all_fields or only_ids
-
-
-def _first_occurrences(samples: Samples, hits: Hits, judge: Judge, c: Convention) -> Floats:
-    """For every retrieved item, best first: 1 if it is not a copy of one ranked higher, else 0."""
-    first: list[bool] = []
-    for names in _without_copies(samples, hits, judge, identities(samples, judge, c), c):
-        seen: set[object] = set()
-        first += [not (name in seen or seen.add(name)) for name in names]  # type: ignore[func-returns-value]
-    return np.array(first, float)
-
-
-def _without_copies(
-    samples: Samples, hits: Hits, judge: Judge, columns: Iterable[Sequence[Any]], c: Convention
-) -> Iterator[Sequence[Any]]:
-    """A column of every ranking without the copies that the convention removes."""
-    names = identities(samples, judge, c) if c.duplicates != "once" else repeat(None)
-    for depth, column, own in zip(hits.depth.tolist(), columns, names, strict=False):
-        pairs: list[tuple[object, Any]] = list(zip(range(len(column)) if own is None else own, column, strict=True))
-        kept = [value for _, value in without_copies(pairs, lambda pair: pair[0], c.duplicates)]
-        if len(kept) != depth:
-            raise BadArgument(f'judge "{judge.name}" counts other items than were retrieved: a budget is impossible')
-        yield kept

@@ -56,7 +56,7 @@ def test_bounded(name, queries):
 def test_perfect_is_one(name, grades):
     """All gold items, best first, and nothing else score exactly 1 at k = their number."""
     size = len(grades)
-    case = Case(list(range(size)), {i: {i} for i in range(size)}, grades)
+    case = Case(list(range(size)), {i: {i} for i in range(size)}, grades, cited=list(range(size)))
     metric = f"{name}@{size}" if METRICS[name].cutoff else name
     (value,) = scores(metric, [case]).values()
     assert value[0] < 1 if name in BELOW_ONE or (name in ONE_BY_ONE and size > 1) else value[0] == 1.0
@@ -132,8 +132,9 @@ def test_duplicates_never_help(name, q, data):
         return
     again = data.draw(st.sampled_from(q.ranking))
     at = data.draw(st.integers(q.ranking.index(again) + 1, len(q.ranking)))
-    longer = Case([*q.ranking[:at], again, *q.ranking[at:]], q.satisfies, q.grades)
-    before, after = scores(name, [q]), scores(name, [longer])
+    shorter = Case(q.ranking, q.satisfies, q.grades, cited=q.cited)
+    longer = Case([*q.ranking[:at], again, *q.ranking[at:]], q.satisfies, q.grades, cited=q.cited)
+    before, after = scores(name, [shorter]), scores(name, [longer])
     for column in before:
         assert np.isnan(before[column][0]) or after[column][0] <= before[column][0] + 1e-15, column
 
@@ -144,6 +145,11 @@ def test_no_gold_is_undefined_and_nothing_retrieved_is_zero(name):
     if name.startswith("chunk_"):
         rows = [{"retrieved": r, "response": a} for r, a in ((["a", "b"], ""), ([], "a"), ([], None))]
         run = karat.evaluate(rows, cut, judge="claims(lexical, of=response)")
+    elif name.startswith("citation_"):
+        rows = [
+            {"retrieved": r, "gold": g, "cited": a} for r, g, a in ((["a"], [], ["a"]), ([], ["a"], []), ([], [], []))
+        ]
+        run = karat.evaluate(rows, cut)
     else:
         judge = "spans" if name.startswith("span_") else "auto"
         run = karat.evaluate(retrieved=[["a", "b"], [], []], gold=[[], ["a"], []], metrics=cut, judge=judge)
@@ -179,6 +185,7 @@ CHOICES = st.fixed_dictionaries(
         "clamped": st.booleans(),
         "empty_gold": st.sampled_from([0.0, 1.0, -0.5, 2.0]),
         "none_found": st.sampled_from([0.0, 0.5]),
+        "nothing_cited": st.sampled_from([0.0, 0.5, 2.0]),
     }
 )
 

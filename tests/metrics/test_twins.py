@@ -57,6 +57,15 @@ CHOICES = [(name, {}) for name in TWINS] + [
     ("ndcg", {"unretrieved": "last", "gain": "exponential"}),
     ("rbp", {"rbp_of": "grade"}),
     ("ap_each", {"per_rank": ("ap",)}),
+    ("ap", {"ap_over": "reachable"}),
+    ("ap", {"ap_over": "reachable", "ap_counts": "there"}),
+    ("ap", {"ap_counts": "there", "per_rank": ("ap",)}),
+    ("set_em", {"per_rank": ("precision", "recall"), "precision_over": "returned"}),
+    ("set_f1", {"per_rank": ("precision", "recall"), "above_zero": True}),
+    ("set_em", {"empty_gold": 0.0, "both_empty": 1.0}),
+    ("set_f1", {"recall_over": "retrieved", "empty_retrieved": nan}),
+    ("citation_precision", {"nothing_cited": nan}),
+    ("citation_recall", {"nothing_cited": 1.0, "empty_gold": 0.0}),
 ]
 CUTOFFS = [1, 2, 3, 5, 20]
 

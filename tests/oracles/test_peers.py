@@ -118,6 +118,11 @@ ALL = {
     "futureagi-server": Peer("recall@ precision@ ndcg@ recall precision ndcg rr hit ap"),
     "remem": Peer("recall@ recall_all@ ndcg@"),
     "longmemeval": Peer("hit@ recall_all@ ndcg@"),
+    "multihop-rag": Peer("hit@ rr@ ap@"),
+    "musique": Peer("set_em set_f1"),
+    "hotpotqa": Peer("set_em set_f1 precision recall"),
+    "locomo": Peer("recall"),
+    "browsecomp-plus": Peer("recall"),  # its other metrics are in test_multihop.py
 }  # fmt: skip
 
 

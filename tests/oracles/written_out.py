@@ -1,4 +1,5 @@
-"""What cannot be installed, as its definitions: Future AGI as documented and as its server, REMem, LongMemEval.
+"""What cannot be installed, as its definitions: Future AGI as documented and as its server, REMem, LongMemEval, and
+the evaluation scripts of multi-hop benchmarks.
 
 Each function takes the set of relevant gold, the ranked list and k, or None for the whole list.
 """
@@ -81,6 +82,54 @@ def ndcg_of_gold(gold, retrieved, k):
     return _ratio(_dcg_from_two([doc in gold for doc in retrieved[:k]]), _dcg_from_two(ideal[:k]))
 
 
+# ---- MultiHop-RAG, MuSiQue, HotpotQA, LoCoMo, BrowseComp-Plus --------------------------------------------------------
+
+
+def new_gold_over_rank(gold, retrieved, k):
+    """At each rank the gold that is new there, over the rank: MultiHop-RAG calls it MAP."""
+    if not gold:
+        return None
+    total, left = 0.0, set(gold)
+    for rank, doc in enumerate(retrieved[:k], 1):
+        total += (doc in left) / rank
+        left.discard(doc)
+    return total / (min(len(gold), k) if k else len(gold))
+
+
+def set_precision(gold, retrieved, k):
+    """Of a set: copies do not count; 0 of nothing."""
+    return _ratio(len(gold & set(retrieved)), len(set(retrieved)))
+
+
+def set_recall(gold, retrieved, k):
+    return _ratio(len(gold & set(retrieved)), len(gold))
+
+
+def set_f1(gold, retrieved, k):
+    """0 if both sets are empty."""
+    p, r = set_precision(gold, retrieved, k), set_recall(gold, retrieved, k)
+    return _ratio(2 * p * r, p + r)
+
+
+def set_f1_or_both_empty(gold, retrieved, k):
+    return set_f1(gold, retrieved, k) if gold or retrieved else 1.0
+
+
+def set_em(gold, retrieved, k):
+    return float(gold == set(retrieved))
+
+
+def evidence_recall(gold, retrieved, k):
+    """1 if there is no evidence, or no context in which to look for it."""
+    return len(gold & set(retrieved)) / len(gold) if gold and retrieved else 1.0
+
+
+def citations(gold, cited):
+    """Precision and recall of the set of cited documents; both 0 if it is empty."""
+    both = len(set(cited) & gold)
+    return _ratio(both, len(set(cited))), _ratio(both, len(gold))
+
+
 def _dcg(gains):
     return sum(gain / log2(i + 2) for i, gain in enumerate(gains))
 
@@ -105,6 +154,11 @@ FUNCTIONS = {
     },
     "remem": {"recall": recall_or_zero, "recall_all": recall_all_or_zero, "ndcg": ndcg_of_retrieved},
     "longmemeval": {"hit": hit_or_zero, "recall_all": recall_all, "ndcg": ndcg_of_gold},
+    "multihop-rag": {"hit": hit, "rr": rr, "ap": new_gold_over_rank},
+    "musique": {"set_em": set_em, "set_f1": set_f1_or_both_empty},
+    "hotpotqa": {"set_em": set_em, "set_f1": set_f1, "precision": set_precision, "recall": set_recall},
+    "locomo": {"recall": evidence_recall},
+    "browsecomp-plus": {"recall": recall},
 }  # fmt: skip
 
 

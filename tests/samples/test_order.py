@@ -20,7 +20,7 @@ from support.split_samples import made, saved
 WORDS = {"a": "apples and pears", "b": "books about bread", "c": "clouds over the city"}
 DISTANCES = {"a": 0.1, "b": 0.2, "c": 0.3}
 TIED = dict.fromkeys("abc", 1.0)
-SORTING = {"trec_eval", "ranx", "ir-measures", "beir", "mteb", "sklearn", "torchmetrics", "azure"}
+SORTING = {"trec_eval", "ranx", "ir-measures", "beir", "mteb", "sklearn", "torchmetrics", "azure", "browsecomp-plus"}
 
 
 def records(scores):

@@ -364,3 +364,27 @@ def test_killing_an_executor_changes_nothing(spark, tmp_path):
             assert rows[query][name] == (None if value != value else value)
     assert not found.run.failures
     assert found.run.gold_hash == memory.gold_hash
+
+
+def test_citations_sets_and_exclusions(spark):
+    """Per query: what it cites, and what is excluded."""
+    docs = [f"d{number}" for number in range(9)]
+    rows = [
+        (f"q{q}", docs[q % 4 : q % 4 + 4], [docs[0], docs[q % 3]], None if q % 3 else [docs[q % 5]], ["d7", docs[4]])
+        for q in range(12)
+    ]
+    names = ["id", "retrieved", "gold", "cited", "exclude"]
+    metrics = "rr set_f1 citation_precision citation_recall"
+    schema = ", ".join(f"{name} {'string' if name == 'id' else 'array<string>'}" for name in names)
+    table = spark.createDataFrame(rows, schema)
+    run = evaluate(table, metrics).run
+    whole = karat.evaluate([dict(zip(names, row, strict=True)) for row in rows], metrics, judge="ids")
+    assert run.ids == whole.ids
+    for name, values in whole.scores.items():
+        np.testing.assert_array_equal(run.scores[name], values)
+    counts = [{note.kind: (note.count, note.of) for note in one.provenance.notes if note.count} for one in (run, whole)]
+    assert counts[0] == counts[1]
+    assert counts[0]["excluded"][0] > 0
+    nothing = table.drop("cited")
+    with pytest.raises(InputError, match='no sample has "cited"'):
+        evaluate(nothing, metrics)

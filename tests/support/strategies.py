@@ -27,7 +27,8 @@ def cases(draw, c=STANDARD, most=6, *, one_to_one=False):
     scores = None
     if draw(st.booleans()):
         scores = sorted(draw(st.lists(st.integers(-2, 3), min_size=len(ranking), max_size=len(ranking))), reverse=True)
-    return Case(ranking, satisfies, grades, c, scores)
+    cited = draw(st.none() | st.lists(st.integers(0, most), max_size=4))
+    return Case(ranking, satisfies, grades, c, scores, cited)
 
 
 def hits_of(queries):
@@ -41,6 +42,10 @@ def hits_of(queries):
         start.append(start[-1] + len(q.grades))
     size = np.array([len(q.gold_text()) for q in queries], float)
     totals = Totals(np.array([len(q.ranking) for q in queries]), sizes={"gold": size})
+    found = np.array([len(q.cited_gold()) for q in queries], float)
+    cited = np.array([np.nan if q.cited is None else len(set(q.cited)) for q in queries], float)
+    totals = totals.with_sizes({"cited": cited, "cited_relevant": found, "cited_gold": found})
+    totals = totals.with_sizes({"different": np.array([len(set(q.ranking)) for q in queries], float)})
     tops = [(q, rank) for q in queries for rank in range(len(q.ranking))]
     gold = np.array([len((q.read(r + 1) - q.read(r)) & q.gold_text()) for q, r in tops], float)
     totals = totals.with_amounts("covered", gold).with_amounts("gold_read", gold)

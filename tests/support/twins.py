@@ -17,6 +17,8 @@ class Case:
     grades: list[float]
     c: Convention = field(default=STANDARD)
     scores: list[float] | None = None
+    cited: list[int] | None = None
+    """The numbers of the gold items that the answer cites; others are not gold."""
 
     def relevant(self, gold, rel):
         return self.grades[gold] > 0 if rel is None else self.grades[gold] >= rel
@@ -73,6 +75,10 @@ class Case:
 
     def size(self, rel=None):
         return sum(self.relevant(gold, rel) for gold in range(len(self.grades)))
+
+    def cited_gold(self):
+        """The relevant gold items that the answer cites."""
+        return {gold for gold in self.cited or () if gold < len(self.grades) and self.relevant(gold, None)}
 
     def whatever_score(self):
         return replace(self, c=replace(self.c, above_zero=False))
@@ -133,6 +139,30 @@ def r_precision(q, k, rel=None):
     return recall(q, q.recall_size(rel), rel)
 
 
+def set_em(q, k, rel=None):
+    good = {q.ranking[rank - 1] for rank in q.ranks(rel)}
+    return float(good == set(q.ranking) and len(q.items(rel, "set")) == q.size(rel))
+
+
+def set_f1(q, k, rel=None):
+    good = {q.ranking[rank - 1] for rank in q.ranks(rel)}
+    p = len(good) / len(set(q.ranking)) if q.ranking else 0.0
+    r = len(q.items(rel, "set")) / q.size(rel)
+    return 2 * p * r / (p + r) if p + r else 0.0
+
+
+def citation_precision(q, k):
+    if not q.cited:
+        return nan if q.cited is None else q.c.nothing_cited
+    return len(q.cited_gold()) / len(set(q.cited))
+
+
+def citation_recall(q, k):
+    if not q.cited:
+        return nan if q.cited is None else q.c.nothing_cited
+    return len(q.cited_gold()) / q.size()
+
+
 def judged(q, k):
     if not q.ranking:
         return nan
@@ -150,7 +180,10 @@ def ap(q, k, rel=None):
         "gold": q.size(rel),
         "retrieved": len(q.whatever_score().items(rel, "ap")),
         "found": sum(rank <= k for rank, _, _ in q.items(rel, "ap")),
+        "reachable": min(q.size(rel), k),
     }[q.c.ap_over]
+    if q.c.ap_counts == "there":
+        return sum(1 / rank for rank, _, _ in q.items(rel, "ap") if rank <= k) / over if over else 0.0
     return sum(number / place for number, place in rows) / over if over else 0.0
 
 
@@ -265,6 +298,7 @@ TWINS = {
     twin.__name__: twin
     for twin in (
         recall, hit, recall_all, recall_capped, precision, f, f1, r_precision, judged,
+        set_em, set_f1, citation_precision, citation_recall,
         rr, ap, ndcg, err, rbp, bpref, rr_each, ap_each, span_recall, span_precision, span_iou, span_f1,
         context_recall, context_precision, chunk_attribution, chunk_utilization,
     )

@@ -18,7 +18,7 @@ from karat.errors import BadArgument
 from karat.judges import JudgeLike
 from karat.metrics import METRICS, Metric
 from karat.pipeline import sides_have_names
-from karat.plan import Judgements, Plan
+from karat.plan import Judgements, Plan, needed_sizes
 from karat.samples import read_samples
 
 EXAMPLE: dict[str, list[list[str]]] = {"retrieved": [["A", "A", "X"]], "gold": [["A", "B", "C"]]}
@@ -99,7 +99,9 @@ def rosetta(
         raise BadArgument(f"{', '.join(measures)}: a measure is the same in every library", hint="recall@5")
     data = read_samples(samples, **(EXAMPLE if example else {"retrieved": retrieved, "gold": gold}))
     plan = plan.with_judge_for(data)
-    translation = _Translation(Judgements(data, plan.judge, tokens=plan.tokens), plan.metrics)
+    plan.check_samples(data)
+    judgements = Judgements(data, plan.judge, tokens=plan.tokens, sizes=needed_sizes(plan.metrics))
+    translation = _Translation(judgements, plan.metrics)
     others = CONVENTIONS if conventions is None else conventions
     known = [STANDARD, *(c for c in map(find_convention, others) if c.name != STANDARD.name)]
     dialects = tuple(translation.dialect(c) for c in known)

@@ -16,7 +16,7 @@ from karat.errors import BadArgument, nearest
 
 COUNTED = ("recall", "precision", "ap", "ndcg")
 """The metrics that can count copies."""
-_NUMBERS = ("empty_gold", "nothing_judged", "empty_retrieved", "both_empty", "none_found")
+_NUMBERS = ("empty_gold", "nothing_judged", "empty_retrieved", "both_empty", "none_found", "nothing_cited")
 _MOST_PLACES = 15
 _WORDS = {"undefined": nan, "nan": nan, "none": None}
 """Values that are not numbers, as they are written in a setting."""
@@ -48,10 +48,15 @@ class Convention:
     recall_over: Literal["gold", "retrieved"] = _choice(
         "gold", "Does recall divide by all relevant gold items, or by those retrieved at any rank?"
     )
-    ap_over: Literal["gold", "retrieved", "found"] = _choice(
+    ap_over: Literal["gold", "retrieved", "found", "reachable"] = _choice(
         "gold",
         "Does average precision divide by all relevant gold items, by those retrieved at any rank, "
-        "or by those found within k?",
+        "by those found within k, or by as many as fit into k?",
+    )
+    ap_counts: Literal["so_far", "there"] = _choice(
+        "so_far",
+        "Does average precision count, at the rank of each gold item, all gold items found so far, "
+        "or only those found at that rank?",
     )
     gain: Literal["linear", "exponential", "binary"] = _choice(
         "linear", "What is the gain of grade g in nDCG: g, 2^g - 1, or 1?"
@@ -97,6 +102,7 @@ class Convention:
     empty_retrieved: float = _choice(0.0, "What is the score of a query for which nothing was retrieved?")
     both_empty: float | None = _choice(None, "And if it has no gold either? None: the same as any query without gold.")
     none_found: float = _choice(0.0, "What is the score of a query none of whose gold was retrieved at any rank?")
+    nothing_cited: float = _choice(0.0, "What is the citation score of a query whose answer cites nothing?")
     missing: Literal["zero", "drop"] = _choice(
         "zero", "Does a gold query that is missing from the results score 0, or is it excluded?"
     )

@@ -21,6 +21,11 @@ WORDS: dict[str, dict[Any, str]] = {
         "gold": "average precision is divided by all gold items",
         "retrieved": "average precision is divided by the gold items retrieved at any rank, not by all",
         "found": "average precision is divided by the gold items found, not by all",
+        "reachable": "average precision is divided by the gold items that fit into {k}, if these are fewer than all",
+    },
+    "ap_counts": {
+        "so_far": "average precision counts, at the rank of each gold item, all gold items found so far",
+        "there": "average precision counts, at each rank, only the gold items found there: a mean of reciprocal ranks",
     },
     "gain": {
         "linear": "grade g has gain g in nDCG",
@@ -80,6 +85,7 @@ WORDS: dict[str, dict[Any, str]] = {
     "empty_retrieved": {"": "a query for which nothing was retrieved {scores}"},
     "both_empty": {"": "a query with neither gold nor results {scores}"},
     "none_found": {"": "a query none of whose gold was retrieved {scores}"},
+    "nothing_cited": {"": "a query whose answer cites nothing {scores}"},
     "missing": {
         "zero": "a query that is missing from the results scores 0",
         "drop": "a query that is missing from the results is excluded from the mean instead of scoring 0",

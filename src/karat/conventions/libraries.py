@@ -1,7 +1,7 @@
 """The conventions of other libraries: one record each.
 
 To add one, define a record anywhere above CONVENTIONS. Fields that are not set are as in STANDARD. The tests in
-tests/oracles compare every record with the installed library.
+tests/oracles compare every record with the installed library, or with its definition, written out.
 """
 
 from __future__ import annotations
@@ -284,6 +284,59 @@ AZURE = Convention(
     refuses=("nothing_judged",),
     metrics=("ndcg",),
     cutoffs=(3,),
+)
+
+MULTIHOP_RAG = Convention(
+    name="multihop-rag",
+    about="MultiHop-RAG's Hits@4, Hits@10 and MRR@10; its MAP@10, here ap, is not average precision",
+    ap_over="reachable",
+    ap_counts="there",
+    ties="given",
+    scores="double",
+    metrics=("hit", "rr", "ap"),
+    cutoffs=(4, 10),
+)
+
+MUSIQUE = Convention(
+    name="musique",
+    about="MuSiQue's support metric: F1 and exact match of sets of paragraphs",
+    ties="given",
+    scores="double",
+    empty_gold=0.0,
+    both_empty=1.0,
+    metrics=("set_em", "set_f1"),
+)
+
+HOTPOTQA = Convention(
+    name="hotpotqa",
+    about="HotpotQA's supporting facts: sp_em, sp_f1, sp_prec and sp_recall, not the joint metrics",
+    precision_over="different",
+    ties="given",
+    scores="double",
+    empty_gold=0.0,
+    exceptions={"set_em": {"both_empty": 1.0}},
+    metrics=("set_em", "set_f1", "precision", "recall"),
+)
+
+LOCOMO = Convention(
+    name="locomo",
+    about="LoCoMo's evidence recall over the whole context, which is 1 without evidence or without context",
+    ties="given",
+    scores="double",
+    empty_gold=1.0,
+    empty_retrieved=1.0,
+    metrics=("recall",),
+)
+
+BROWSECOMP_PLUS = replace(
+    TREC_EVAL,
+    name="browsecomp-plus",
+    about="BrowseComp-Plus: recall over all documents returned, citations, and trec_eval -c for retrievers",
+    empty_gold=nan,
+    nothing_judged=None,
+    nothing_cited=nan,
+    missing="zero",
+    metrics=("recall", "ndcg", "citation_precision", "citation_recall"),
 )
 
 CONVENTIONS = {c.name: c for c in [STANDARD, *globals().values()] if isinstance(c, Convention)}

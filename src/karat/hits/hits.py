@@ -229,9 +229,12 @@ class Hits:
         relevant = self.gold_query[is_relevant(self.gold_items.grade, rel)]
         return np.bincount(relevant, minlength=self.queries).astype(float)
 
-    def ranks(self, c: Convention, rel: float | None = None) -> View:
-        """Per rank: the relevant ranks of each query without copies, with the best grade of each."""
-        return self._view(c, rel, copies="precision" in c.per_rank).ranks
+    def ranks(self, c: Convention, rel: float | None = None, of: str = "precision") -> View:
+        """Per rank: the relevant ranks of each query without copies, with the best grade of each.
+
+        If the convention counts copies for the metric `of`, with copies.
+        """
+        return self._view(c, rel, copies=of in c.per_rank).ranks
 
     def items(self, c: Convention, rel: float | None = None, of: str = "recall") -> View:
         """Per gold item: the relevant gold items that were found, each at its first rank.

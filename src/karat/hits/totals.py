@@ -50,6 +50,10 @@ class Totals(NamedTuple):
             total = np.concatenate([np.cumsum(own, dtype=float) for own in np.split(amounts, start[1:-1])])
         return self.with_values(name, total)
 
+    def with_sizes(self, sizes: Mapping[str, Floats]) -> Totals:
+        """The same with more numbers per query."""
+        return self._replace(sizes={**self.sizes, **sizes})
+
     def take(self, rows: Ints) -> Totals:
         """The totals of some queries, in this order."""
         sizes = {name: size[rows] for name, size in self.sizes.items()}
@@ -60,11 +64,16 @@ class Totals(NamedTuple):
 
 
 def concat_totals(parts: Sequence[Totals]) -> Totals:
-    """The totals of all parts, one part after the other."""
+    """The totals of all parts, one part after the other; a part without ranks, as of a failure, may lack them."""
 
-    def concat(columns: Sequence[Mapping[str, Floats]]) -> dict[str, Floats]:
+    def concat(columns: Sequence[Mapping[str, Floats]], lengths: Sequence[int]) -> dict[str, Floats]:
         names = dict.fromkeys(name for own in columns for name in own)
-        return {name: np.concatenate([own[name] for own in columns]) for name in names}
+        full = []
+        for own, size, part in zip(columns, lengths, parts, strict=True):
+            full.append(own if part.depth.any() else {**dict.fromkeys(names, np.zeros(size)), **own})
+        return {name: np.concatenate([own[name] for own in full]) for name in names}
 
     depth = np.concatenate([part.depth for part in parts])
-    return Totals(depth, concat([part.at_rank for part in parts]), concat([part.sizes for part in parts]))
+    ranks = [int(part.depth.sum()) for part in parts]
+    at_rank = concat([part.at_rank for part in parts], ranks)
+    return Totals(depth, at_rank, concat([part.sizes for part in parts], [len(part.depth) for part in parts]))

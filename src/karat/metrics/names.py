@@ -120,6 +120,11 @@ class Metric:
         return any(isinstance(k, Budget) for k in self.ks)
 
     @cached_property
+    def sizes(self) -> tuple[str, ...]:
+        """The numbers per query that the metric needs besides hits."""
+        return self.definition.sizes
+
+    @cached_property
     def _ranks(self) -> Cutoffs:
         cutoffs = np.array([[inf if k is None else k] for _, k in self.columns], float)
         cutoffs.setflags(write=False)  # all formulas share this array

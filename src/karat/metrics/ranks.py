@@ -14,7 +14,7 @@ from karat.errors import BadArgument
 from karat.hits import Cutoffs, Hits
 from karat.hits.views import View, best_ranking, number_in_query
 from karat.metrics.registry import measure, metric
-from karat.metrics.sets import gold_items, share, with_copies
+from karat.metrics.sets import gold_items, reachable, share, with_copies
 
 _TABLE = 2**20
 """The places of which the discounts are looked up in a table; a run file may claim any rank."""
@@ -164,12 +164,19 @@ def rr(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Fl
     return 1.0 / hits.first_rank(k, c, rel)  # if nothing is found, the rank is infinite and the score 0
 
 
+def _highest_ap(c: Convention, hits: Hits) -> Floats | float:
+    """Several gold items in one item at rank 1 may exceed what fits into k, if each counts as found there."""
+    copies = with_copies("ap")(c, hits)
+    several = c.ap_over == "reachable" and c.ap_counts == "there"
+    return np.maximum(copies, np.diff(hits.gold_items.start)) if several else copies
+
+
 @metric(
     symbol="AP",
     aliases=("map", "average_precision", "mean_average_precision"),
     pool=gold_items,
     needs_all_gold=True,
-    highest=with_copies("ap"),
+    highest=_highest_ap,
 )
 def ap(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
     """Mean precision at the ranks of the gold items; an item that is not found counts as 0."""
@@ -178,7 +185,10 @@ def ap(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Fl
         "gold": lambda: hits.gold_count(rel),
         "retrieved": lambda: hits.retrieved_count(c, rel, of="ap"),
         "found": lambda: hits.count(view, k),
+        "reachable": lambda: reachable(hits, k, c, rel=rel),
     }[c.ap_over]()
+    if c.ap_counts == "there":
+        return share(hits.total(view, 1.0 / view.rank, view.rank, k), whole)
     return share(hits.total(view, (number_in_query(view.query) + 1.0) / view.place, view.place, k), whole)
 
 

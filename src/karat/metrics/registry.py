@@ -62,6 +62,8 @@ class Definition:
     """The unit of a measure, such as "ranks"; empty for a metric, whose scores are from 0 to 1."""
     more_is_better: bool = True
     """False for most measures: fewer ranks and steps are better."""
+    sizes: tuple[str, ...] = ()
+    """The numbers per query that the metric needs besides hits: "different" or "cited", see `judges/sizes.py`."""
 
     @property
     def built_in(self) -> bool:
@@ -115,6 +117,7 @@ def metric(
     highest: Highest = ...,
     of_sets: bool = False,
     of_steps: bool = False,
+    sizes: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]: ...
 def metric(
     formula: Callable[..., Floats] | None = None,
@@ -129,6 +132,7 @@ def metric(
     highest: Highest = always_one,
     of_sets: bool = False,
     of_steps: bool = False,
+    sizes: tuple[str, ...] = (),
 ) -> Callable[..., Floats] | Callable[[Callable[..., Floats]], Callable[..., Floats]]:
     """Register a function as a metric.
 
@@ -151,6 +155,8 @@ def metric(
             scores of custom metrics may be any finite number.
         of_sets: True if the metric ignores the order of the ranking, so that it is defined for a set.
         of_steps: True if the metric needs samples with steps, which it reads from `hits.steps`.
+        sizes: numbers per query that the metric reads from `hits.totals.sizes`: "different" (different items
+            retrieved) or "cited" (items that the answer cites). They are counted only if a metric needs them.
 
     Returns:
         The function, unchanged.
@@ -180,6 +186,7 @@ def metric(
             of_sets=of_sets,
             of_steps=of_steps,
             settings=dict(getattr(formula, "__kwdefaults__", None) or {}),
+            sizes=sizes,
         )
         register_all({name: definition})
         return formula

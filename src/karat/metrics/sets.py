@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from karat._internal.arrays import Floats
+from karat._internal.arrays import Bools, Floats
 from karat.conventions import Convention
 from karat.errors import BadArgument
 from karat.hits import Cutoffs, Hits
@@ -106,6 +106,61 @@ def r_precision(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = No
     view, size = hits.items(c, rel), gold_items(hits, k, c, rel=rel)
     reached = view.query[view.rank <= size[view.query]]
     return share(np.bincount(reached, minlength=hits.queries).astype(float), size)
+
+
+def size_of(hits: Hits, name: str) -> Floats:
+    """A number per query that was counted because a metric needs it; refuses hits for which it was not."""
+    if name not in hits.totals.sizes:
+        problem = f'these hits have no count of "{name}" items: no metric of their evaluation needed it'
+        raise BadArgument(problem, hint="karat.evaluate(…) with this metric")
+    return hits.totals.sizes[name]
+
+
+@metric(symbol="set-EM", aliases=("sp_em",), cutoff=False, needs_all_gold=True, sizes=("different",), of_sets=True)
+def set_em(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
+    """1 if the set of retrieved items is exactly the set of gold items."""
+    only_gold: Bools = hits.count(hits.ranks(c, rel, of="set"), k) == size_of(hits, "different")
+    all_gold: Bools = hits.count(hits.items(c, rel, of="set"), k) == hits.gold_count(rel)
+    both: Bools = only_gold & all_gold
+    return both.astype(float)
+
+
+@metric(symbol="set-F1", aliases=("sp_f1",), cutoff=False, needs_all_gold=True, sizes=("different",), of_sets=True)
+def set_f1(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
+    """Harmonic mean of precision and recall of the set of retrieved items; a copy counts once."""
+    p = share(hits.count(hits.ranks(c, rel, of="set"), k), size_of(hits, "different"))
+    r = share(hits.count(hits.items(c, rel, of="set"), k), hits.gold_count(rel))
+    return 2 * p * r / np.where(p + r > 0, p + r, 1.0)
+
+
+def cited_items(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
+    """The number of items that the answer cites; 0 if it is not known which."""
+    return np.nan_to_num(size_of(hits, "cited"))
+
+
+def _cited_share(part: Floats, whole: Floats, cited: Floats, c: Convention) -> Floats:
+    """Part divided by whole; undefined for a sample without `cited`, and as the convention says if nothing is cited."""
+    return np.where(cited > 0, share(part, whole), np.where(cited == 0, c.nothing_cited, np.nan))
+
+
+@metric(symbol="cite-P", cutoff=False, needs_all_gold=True, pool=cited_items, sizes=("cited",), of_sets=True)
+def citation_precision(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
+    """Share of the items cited by the answer that are relevant."""
+    cited = size_of(hits, "cited")
+    return _cited_share(size_of(hits, "cited_relevant"), cited, cited, c)
+
+
+@metric(
+    symbol="cite-R",
+    cutoff=False,
+    needs_all_gold=True,
+    pool=lambda hits, k, c: hits.gold_count(),
+    sizes=("cited",),
+    of_sets=True,
+)
+def citation_recall(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
+    """Share of the gold items that the answer cites."""
+    return _cited_share(size_of(hits, "cited_gold"), hits.gold_count(), size_of(hits, "cited"), c)
 
 
 @metric(symbol="J", needs_gold=False, pool=lambda hits, k, c: hits.returned(k), of_sets=True)

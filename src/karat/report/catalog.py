@@ -43,6 +43,8 @@ def one_metric(name: str) -> str:
         facts[-1:] = [f"It is a number of {d.unit}, not a score. {_MEASURES}", "Without relevant gold it is undefined."]
     if d.needs_all_gold:
         facts.append("It needs the complete gold, so a judge that only grades what was retrieved cannot give it.")
+    if "cited" in d.sizes:
+        facts.append('It needs samples with "cited", the ids that the answer cites; without them a query is undefined.')
     own = [c.name for c in CONVENTIONS.values() if d.name in c.metrics]
     facts += [f"Conventions of other libraries that have it: {', '.join(own)}."] if own else []
     usual = f"karat eval samples.jsonl {'recall@5 ' * bool(d.unit)}{d.name}{'@5' if d.cutoff else ''}"

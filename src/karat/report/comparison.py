@@ -26,8 +26,8 @@ from karat.analysis.changes import Move, QueryChange
 from karat.analysis.compare import LETTERS, Comparison, Row
 from karat.report import measures
 from karat.report.forms import Latex, Markdown, code, escape, latex_table, table
-from karat.report.notes import few_queries
 from karat.report.remarks import comparison_remarks as remarks
+from karat.report.slices import few_queries
 
 _SUPERSCRIPT = dict(zip(LETTERS, "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", strict=True))
 _NAME, _SHORT, _QUERY, _LABEL, _GOLD = 32, 16, 40, 30, 3

@@ -51,22 +51,6 @@ def too_few(defined: Mapping[str, int]) -> list[str]:
     return lines
 
 
-def few_queries(defined: Mapping[str, Sequence[int]], sizes: Sequence[int]) -> list[str]:
-    """The number of slices without an interval, given the queries for which each metric is defined, and all queries."""
-    small: dict[tuple[int, ...], list[str]] = {}
-    for name, counts in defined.items():
-        small.setdefault(tuple(i for i, count in enumerate(counts) if count < MIN_QUERIES), []).append(name)
-    lines = []
-    for slices, names in small.items():
-        if slices:
-            of = "" if len(names) == len(defined) else f" of {', '.join(names)}"
-            have = "has" if len(slices) == 1 else "have"
-            which = f"{len(slices):,} of {plural(len(sizes), 'slice', 'slices')} {have}"
-            scored = " with a score" if any(sizes[i] >= MIN_QUERIES for i in slices) else ""
-            lines.append(f"Too few for an interval{of}: {which} fewer than {MIN_QUERIES} queries{scored}.")
-    return lines
-
-
 def _failed(run: Run) -> list[str]:
     """The number of queries that could not be judged, why, and the bounds of the means."""
     failed = run.failures
@@ -253,6 +237,19 @@ def _single_precision_ties(note: Note, run: Run) -> str:
 def _infinite_scores(note: Note, run: Run) -> str:
     scores = plural(note.count, "retrieved score is", "retrieved scores are")
     return f"{scores} infinite: check how {'it is' if note.count == 1 else 'they are'} computed."
+
+
+@sentence("excluded")
+def _excluded(note: Note, run: Run) -> str:
+    ids, queries = (int(note.sums[name]) for name in ("ids", "queries"))
+    which = f"{plural(ids, 'id is', 'ids are')} excluded for {plural(queries, 'query', 'queries')}"
+    return f"{which}: {plural(note.count, 'retrieved item was', 'retrieved items were')} removed before scoring."
+
+
+@sentence("cited_not_retrieved")
+def _cited_not_retrieved(note: Note, run: Run) -> str:
+    ids = f"{note.count:,} of {plural(note.of, 'cited id', 'cited ids')}"
+    return f"{ids} not retrieved for the query{_examples(note)}." if note.count else ""
 
 
 @sentence("not_in_library")

@@ -5,15 +5,15 @@ The slices have one row each, the retrievers one column each.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from karat._internal.display import bold, cut_label, cut_name, number, paragraph, sanitize, span, text_table
+from karat._internal.display import bold, cut_label, cut_name, number, paragraph, plural, sanitize, span, text_table
 from karat._internal.writers import html_table, to_csv
 from karat.report.forms import Markdown, code, escape, table
-from karat.report.notes import few_queries
 from karat.run import Run
 from karat.run.slices import Slices
+from karat.stats import MIN_QUERIES
 
 
 def terminal(slices: Slices) -> str:
@@ -74,3 +74,19 @@ def side_by_side(runs: Mapping[str, Run], comments: Mapping[str, str]) -> str:
         means = [f"{number(run.mean[metric])}  {span(*ends[name][metric])}" for name, run in runs.items()]
         rows.append([metric, *means, comments.get(metric, "")])
     return text_table(rows, gap="   ")
+
+
+def few_queries(defined: Mapping[str, Sequence[int]], sizes: Sequence[int]) -> list[str]:
+    """The number of slices without an interval, given the queries for which each metric is defined, and all queries."""
+    small: dict[tuple[int, ...], list[str]] = {}
+    for name, counts in defined.items():
+        small.setdefault(tuple(i for i, count in enumerate(counts) if count < MIN_QUERIES), []).append(name)
+    lines = []
+    for slices, names in small.items():
+        if slices:
+            of = "" if len(names) == len(defined) else f" of {', '.join(names)}"
+            have = "has" if len(slices) == 1 else "have"
+            which = f"{len(slices):,} of {plural(len(sizes), 'slice', 'slices')} {have}"
+            scored = " with a score" if any(sizes[i] >= MIN_QUERIES for i in slices) else ""
+            lines.append(f"Too few for an interval{of}: {which} fewer than {MIN_QUERIES} queries{scored}.")
+    return lines

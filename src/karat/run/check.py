@@ -165,10 +165,11 @@ def at_ranks(frame: pl.DataFrame, name: str, depth: Ints) -> Floats:
 
 
 def gold_sizes(frame: pl.DataFrame, name: str) -> Floats:
-    """A number per query that totals are compared with."""
+    """A number per query that totals are compared with; the number of cited items may be unknown (NaN)."""
     _refuse_nulls(name, frame[name])
     values: Floats = frame[name].to_numpy()
-    _refuse(frame, ~(np.isfinite(values) & (values >= 0)), name, values, "a number from 0")
+    unknown = np.isnan(values) & (name == f"{SIZE}cited")
+    _refuse(frame, ~(unknown | (np.isfinite(values) & (values >= 0))), name, values, "a number from 0")
     return values
 
 

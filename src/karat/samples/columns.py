@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, pairwise
@@ -123,8 +123,8 @@ class Rankings(Protocol):
     def take(self, rows: Sequence[int | None]) -> Rankings:
         """The rankings of these rows, in this order; None is a missing ranking."""
 
-    def without(self, ids: Sequence[str]) -> Rankings:
-        """The rankings, each without the item of the given id."""
+    def without(self, ids: Sequence[Collection[str]]) -> tuple[Rankings, int]:
+        """The rankings, each without the items of the given ids, and the number of items removed."""
 
     def sorted_scores(self, c: Convention) -> Iterator[Sequence[float]] | None:
         """The scores of each query, best first; None if there are no scores."""
@@ -266,6 +266,8 @@ class Samples:
     query: Sequence[str | None] | None = None
     answer: Sequence[str | None] | None = None
     response: Sequence[str | None] | None = None
+    cited: Sequence[Sequence[str] | None] | None = None
+    """The ids of the items that each answer cites; None if a sample, or every sample, does not say."""
     meta: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     missing: Bools | None = None
     """Flags the gold queries that are not in the results, if there are any."""
@@ -292,6 +294,7 @@ class Samples:
             query=cut(self.query),
             answer=cut(self.answer),
             response=cut(self.response),
+            cited=cut(self.cited),
             meta={name: column[rows] for name, column in self.meta.items()},
             missing=None if self.missing is None else self.missing[rows],
         )
@@ -308,6 +311,8 @@ class Side(NamedTuple):
     texts: Mapping[str, list[str | None]] = {}
     """The query, answer and response of each query, as far as given."""
     meta: Mapping[str, list[Any]] = {}
+    id_lists: Mapping[str, list[list[str] | None]] = {}
+    """The ids that each answer cites, and those that are excluded from each ranking, as far as given."""
 
     @property
     def all_notes(self) -> tuple[Note, ...]:

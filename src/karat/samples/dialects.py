@@ -33,6 +33,7 @@ KARAT = Dialect(
         "retrieved": "retrieved", "retrieved_ids": "retrieved_ids",
         "gold": "gold", "gold_ids": "gold_ids",
         "answer": "answer", "response": "response", "meta": "meta", "steps": "steps",
+        "cited": "cited", "exclude": "exclude", "excluded_ids": "exclude",
     },
 )  # fmt: skip
 

@@ -286,10 +286,11 @@ def _lists(column: list[Any], where: Where, field: str) -> list[Sequence[Any]]:
     """The column as lists."""
     if set(map(type, column)) <= {list, tuple}:
         return column
-    return [_as_list(value, where, row, field) for row, value in enumerate(column)]
+    return [as_list(value, where, row, field) for row, value in enumerate(column)]
 
 
-def _as_list(value: Any, where: Where, row: int, field: str) -> Sequence[Any]:
+def as_list(value: Any, where: Where, row: int, field: str) -> Sequence[Any]:
+    """A value as a list; refuses what is none."""
     if isinstance(value, list | tuple):
         return value
     if isinstance(value, Mapping):  # a dict of scores or grades in one row, lists in others

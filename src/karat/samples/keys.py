@@ -81,6 +81,12 @@ def number_of(key: str) -> int | None:
     return number if str(number) == key else None
 
 
+def spellings(ids: Iterable[str]) -> set[object]:
+    """The keys under which items of these ids may be stored: as text, and as integers."""
+    known: set[object] = set(ids)
+    return known | {number for key in ids if (number := number_of(key)) is not None}
+
+
 def short_id(name: str) -> str:
     """An id in a message."""
     return cut_name(name, ID_SHOWN)

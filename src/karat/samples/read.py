@@ -15,6 +15,7 @@ from karat.samples.columns import Reading, Samples, Side, check_ids, rows_of
 from karat.samples.dialects import SIDE_NAMES, is_long, lacks_items, no_item_column
 from karat.samples.files import Rows, read_files
 from karat.samples.frames import as_polars, is_column, is_frame, of_rows, values_of
+from karat.samples.id_lists import without_excluded
 from karat.samples.items import BUILD, rankings_of
 from karat.samples.keys import Where, as_ids, by_id, numbered
 from karat.samples.long import read_long
@@ -104,13 +105,17 @@ def samples_of(
 def _samples(table: QueryTable) -> Samples:
     ids = table.ids()
     texts: dict[str, Any] = dict(table.texts())
-    retrieved, gold = table.side("retrieved", ids), table.side("gold", ids)
+    retrieved, gold, lists = table.side("retrieved", ids), table.side("gold", ids), table.id_lists()
     notes = (*table.notes(), *retrieved.notes, *gold.notes)
+    if "exclude" in lists:
+        retrieved, about = without_excluded(retrieved, gold, lists["exclude"], table.where)
+        notes = (*notes, *about)
     return Samples(
         ids=ids,
         retrieved=retrieved,
         gold=gold,
         **texts,
+        cited=lists.get("cited"),
         meta=table.meta(),
         numbered="id" not in table.columns,
         reading=Reading(source=table.source, notes=notes, skipped=table.skipped),
@@ -240,6 +245,10 @@ def _join(left: Side, right: Side) -> Samples:
         rows = rows_of(ids, left.ids)
         left = left._replace(data=left.data.take(rows))
         missing = np.fromiter((row is None for row in rows), bool, size)
+    lists: Mapping[str, list[Any]] = {**_take(left.id_lists, rows), **right.id_lists}
+    if "exclude" in lists:
+        data, about = without_excluded(left.data, right.data, lists["exclude"], by_id(ids))
+        left, notes = left._replace(data=data), (*notes, *about)
     absent = 0 if missing is None else int(missing.sum())
     reading = Reading(
         source="data" if (left.source, right.source) == ("retrieved", "gold") else f"{left.source}, {right.source}",
@@ -253,6 +262,7 @@ def _join(left: Side, right: Side) -> Samples:
         retrieved=left.data,
         gold=right.data,
         **texts,
+        cited=lists.get("cited"),
         meta={**_take(left.meta, rows), **right.meta},
         missing=missing if absent else None,
         reading=reading,

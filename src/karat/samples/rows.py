@@ -14,13 +14,15 @@ from karat.samples.columns import Side, check_ids
 from karat.samples.dialects import Dialect, dialect_of, is_long, no_column, probably_meant
 from karat.samples.files import Rows
 from karat.samples.frames import as_polars, is_frame
+from karat.samples.id_lists import id_lists_of
 from karat.samples.items import BUILD
 from karat.samples.keys import Where, as_id, as_ids, numbered
 from karat.samples.notes import Note
 from karat.samples.step_rows import steps_of
 
-_KNOWN = {"id", "query", "answer", "response", "meta", "retrieved", "retrieved_ids", "gold", "gold_ids", "steps"}
 TEXTS = ("query", "answer", "response")
+ID_LISTS = ("cited", "exclude")
+_KNOWN = {"id", *TEXTS, *ID_LISTS, "meta", "retrieved", "retrieved_ids", "gold", "gold_ids", "steps"}
 _TYPO = 0.7
 """The least similarity of a name to that of a field which its row lacks."""
 
@@ -116,7 +118,8 @@ class QueryTable(NamedTuple):
         """The rankings or the gold, with everything else that the table has on the queries."""
         ids = self.ids()
         data = self.side(side, ids)
-        return Side(ids if "id" in self.columns else None, data, self.source, self.notes(), self.texts(), self.meta())
+        given = ids if "id" in self.columns else None
+        return Side(given, data, self.source, self.notes(), self.texts(), self.meta(), self.id_lists())
 
     def ids(self) -> list[str]:
         """The query ids, or row numbers if there are none; refuses duplicates."""
@@ -136,6 +139,10 @@ class QueryTable(NamedTuple):
     def texts(self) -> dict[str, list[str | None]]:
         """The query, the answer and the response, as far as there are columns for them."""
         return {name: self._plain(name, self.columns[name], str) for name in TEXTS if name in self.columns}
+
+    def id_lists(self) -> dict[str, list[list[str] | None]]:
+        """The ids that are cited, and those that are excluded, as far as there are columns for them."""
+        return {name: id_lists_of(self.columns[name], self.where, name) for name in ID_LISTS if name in self.columns}
 
     def meta(self) -> dict[str, list[Any]]:
         """All other columns, by which results can be sliced; lists, records and other objects are written as text."""

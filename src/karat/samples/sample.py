@@ -21,6 +21,8 @@ class Sample(msgspec.Struct, kw_only=True, omit_defaults=True):
         query: the text of the query.
         answer: the reference answer.
         response: the answer of the system.
+        cited: the ids of the items that the response cites.
+        exclude: the ids of items that are removed from the results before scoring.
         meta: anything else, by which results can be sliced.
 
     Example:
@@ -36,4 +38,6 @@ class Sample(msgspec.Struct, kw_only=True, omit_defaults=True):
     query: str | None = None
     answer: str | None = None
     response: str | None = None
+    cited: list[Any] | None = None
+    exclude: list[Any] | None = None
     meta: dict[str, Any] = {}

@@ -15,7 +15,8 @@ from karat.samples.columns import Side, check_ids, rows_of
 from karat.samples.dialects import LONG, is_long, long_column
 from karat.samples.files import Rows
 from karat.samples.frames import of_rows
-from karat.samples.keys import numbered, short_id
+from karat.samples.id_lists import without_excluded
+from karat.samples.keys import by_id, numbered, short_id
 from karat.samples.long import has_records, ids_of
 from karat.samples.notes import Note, merge_notes
 from karat.samples.read import Before, by_text, check_same_ids, samples_of, side_of
@@ -267,18 +268,26 @@ class Joined:
     def _samples(self, ids: list[str], rankings: Any, left: Side | None, rows: Sequence[int]) -> Samples:
         own = [self._row_of[query] for query in ids]
         gold, texts, meta = self._gold, {}, {}
+        lists: dict[str, list[Any]] = {}
         if left is not None:
             texts = {name: [column[row] for row in rows] for name, column in left.texts.items()}
             meta = {name: [column[row] for row in rows] for name, column in left.meta.items()}
+            lists = {name: [column[row] for row in rows] for name, column in left.id_lists.items()}
         texts |= {name: [column[row] for row in own] for name, column in gold.texts.items()}
+        lists |= {name: [column[row] for row in own] for name, column in gold.id_lists.items()}
         meta |= {name: [column[row] for row in own] for name, column in gold.meta.items()}
+        wanted = gold.data.take(np.array(own, np.int64))
+        if "exclude" in lists:
+            rankings, about = without_excluded(rankings, wanted, lists["exclude"], by_id(ids))
+            self._notes = merge_notes([self._notes, about])
         return Samples(
             ids=ids,
             retrieved=rankings,
-            gold=gold.data.take(np.array(own, np.int64)),
+            gold=wanted,
             query=texts.get("query"),
             answer=texts.get("answer"),
             response=texts.get("response"),
+            cited=lists.get("cited"),
             meta=meta,
         )
 

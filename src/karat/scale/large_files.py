@@ -96,7 +96,7 @@ def _evaluate(batches: Batches, plan: Plan, memory: int, jobs: int) -> tuple[Run
                 got=f"judge {chosen.judge.name}, convention {chosen.convention.name}",
                 hint="more memory, other metrics, or parts of the data and karat merge",
             )
-    return chosen.with_hint(merge_parts(parts), first), chosen
+    return chosen.with_hint(chosen.check_run(merge_parts(parts)), first), chosen
 
 
 def _check_choice(plan: Plan, samples: Samples) -> None:

@@ -13,7 +13,7 @@ from karat.analysis.compare import Comparison, Row
 from karat.metrics import METRICS
 from karat.report import measures
 from karat.report.html.markup import Child, Element, data, h
-from karat.report.notes import few_queries
+from karat.report.slices import few_queries
 from karat.run import Run
 from karat.run.slices import Slices
 from karat.stats import intervals

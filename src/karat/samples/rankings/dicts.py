@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, repeat
 from math import nan
@@ -16,7 +16,7 @@ from karat._internal.threads import Background
 from karat.conventions import Convention
 from karat.errors import InputError
 from karat.samples.columns import SCORES, Field, Found, Keys, bad_number
-from karat.samples.keys import as_id, number_of, short_id
+from karat.samples.keys import as_id, number_of, short_id, spellings
 from karat.samples.notes import Note
 from karat.samples.rankings.score_order import (
     Matrix,
@@ -79,13 +79,15 @@ class Dicts:
         dicts: list[Scored] = [{} if row is None else self.dicts[row] for row in rows]
         return Dicts(dicts, ["" if row is None else self.ids[row] for row in rows])
 
-    def without(self, ids: Sequence[str]) -> Dicts:
-        """The rankings, each without the item of the given id."""
-        dicts: list[Scored] = [
-            {item: score for item, score in scored.items() if as_id(item) != own}
-            for scored, own in zip(self.dicts, ids, strict=True)
-        ]
-        return Dicts(dicts, self.ids)
+    def without(self, ids: Sequence[Collection[str]]) -> tuple[Dicts, int]:
+        """The rankings, each without the items of the given ids, and the number of items removed."""
+        dicts, removed = list(self.dicts), 0
+        for row, own in enumerate(ids):
+            scored = dicts[row]
+            if out := [key for key in spellings(own) if key in scored]:
+                dicts[row] = {item: score for item, score in scored.items() if item not in out}
+                removed += len(out)
+        return Dicts(dicts, self.ids), removed
 
     def sorted_scores(self, c: Convention) -> Iterator[Sequence[float]]:
         """The scores of each query, best first."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain, compress, pairwise
@@ -13,7 +13,7 @@ import numpy as np
 
 from karat.conventions import Convention
 from karat.samples.columns import RECORDS, SCORES, STRINGS, Field, Found, Keys, RepeatedKey
-from karat.samples.keys import are_usual, as_id, by_id, check_items, item_types, number_of, without_copies
+from karat.samples.keys import are_usual, as_id, by_id, check_items, item_types, number_of, spellings, without_copies
 from karat.samples.notes import Note
 from karat.samples.rankings.score_order import order
 
@@ -67,18 +67,23 @@ class Lists:
             checked=self._checked,
         )
 
-    def without(self, ids: Sequence[str]) -> Lists:
-        """The rankings, each without the item of the given id."""
+    def without(self, ids: Sequence[Collection[str]]) -> tuple[Lists, int]:
+        """The rankings, each without the items of the given ids, and the number of items removed."""
         if "id" not in self.columns:
-            return self
+            return self, 0
         self._check()
-        kept = [
-            [i for i, item in enumerate(ranking) if as_id(item) != own]
-            for ranking, own in zip(self.columns["id"], ids, strict=True)
-        ]
+        kept: list[Sequence[int]] = []
+        removed = 0
+        for ranking, own in zip(self.columns["id"], ids, strict=True):
+            out = spellings(own)
+            kept.append([i for i, item in enumerate(ranking) if item not in out] if out else range(len(ranking)))
+            removed += len(ranking) - len(kept[-1])
+        if not removed:
+            return self, 0
         columns = {field: _pick(column, kept) for field, column in self.columns.items()}
         scores = None if self.scores is None else _pick(self.scores, kept)
-        return Lists(columns, self.ids, scores=scores, listed=self.listed, plain=self.plain, complete=self.all_fields)
+        complete = self.all_fields
+        return Lists(columns, self.ids, scores=scores, listed=self.listed, plain=self.plain, complete=complete), removed
 
     def sorted_scores(self, c: Convention) -> Iterator[Sequence[float]] | None:
         """The scores of each query, best first; None if there are no scores."""
@@ -192,8 +197,10 @@ def _order(scores: Sequence[float], items: Sequence[Any], c: Convention, *, last
     return [kept[i] for i in order([scores[i] for i in kept], [ids[i] for i in kept], c)]
 
 
-def _pick(column: list[Sequence[Any]], kept: list[list[int]]) -> list[Sequence[Any]]:
-    return [[items[i] for i in own] for items, own in zip(column, kept, strict=True)]
+def _pick(column: list[Sequence[Any]], kept: list[Sequence[int]]) -> list[Sequence[Any]]:
+    """Some items of each ranking; a ranking that keeps all of them is not copied."""
+    every = zip(column, kept, strict=True)
+    return [items if len(own) == len(items) else [items[i] for i in own] for items, own in every]
 
 
 def _take(column: list[Sequence[Any]], rows: Sequence[int | None]) -> list[Sequence[Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain, compress, pairwise, zip_longest
 from typing import Any, NamedTuple
 
@@ -203,10 +203,11 @@ class Steps:
         ids = ["" if row is None else self.ids[row] for row in rows]
         return Steps(self.own.take(flat.tolist()), start, ids, self.about.take(flat), self.merge)
 
-    def without(self, ids: Sequence[str]) -> Steps:
-        """The rankings, each without the item of the given id."""
+    def without(self, ids: Sequence[Collection[str]]) -> tuple[Steps, int]:
+        """The rankings, each step without the items of the given ids, and the number of items removed."""
         each = np.repeat(np.arange(len(ids)), np.diff(self.start)).tolist()
-        return Steps(self.own.without([ids[row] for row in each]), self.start, self.ids, self.about, self.merge)
+        own, removed = self.own.without([ids[row] for row in each])
+        return (Steps(own, self.start, self.ids, self.about, self.merge) if removed else self), removed
 
     def sorted_scores(self, c: Convention) -> None:
         """No scores: those of different searches cannot be compared."""

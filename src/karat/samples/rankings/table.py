@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
@@ -146,13 +146,14 @@ class Table:
         flat, start = take_ragged(np.append(self.start, self.start[-1]), taken)
         return self._rows(flat, start)
 
-    def without(self, ids: Sequence[str]) -> Table:
-        """The rankings, each without the item of the given id."""
-        import polars as pl
-
-        own = pl.Series(valid_utf8(ids), dtype=pl.String).gather(group_number(self.start))
-        kept = (self.item != own).to_numpy()
-        return self if kept.all() else self._only(kept.nonzero()[0])
+    def without(self, ids: Sequence[Collection[str]]) -> tuple[Table, int]:
+        """The rankings, each without the items of the given ids, and the number of items removed."""
+        size = np.fromiter(map(len, ids), np.int64, len(ids))
+        keys = Keys([key for own in ids for key in own], starts(size)).once()
+        kept = np.ones(len(self.item), bool)
+        kept[match(self.item, np.diff(self.start), keys)[1]] = False
+        removed = len(kept) - int(np.count_nonzero(kept))
+        return self._only(kept.nonzero()[0]) if removed else self, removed
 
     def sorted_scores(self, c: Convention) -> Iterator[Sequence[float]] | None:
         """The scores of each query, best first; None if there are no scores."""

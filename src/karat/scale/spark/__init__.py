@@ -98,7 +98,8 @@ def evaluate(
         scores, deliveries = _evaluated(prepared.table, work)
         try:
             check_queries(prepared, sum(one.shared for one in deliveries), sum(one.nameless for one in deliveries))
-            return Evaluated(scores, _run(deliveries, queries))
+            run = _run(deliveries, queries)
+            return Evaluated(scores, plan.check_run(run) if len(run) == queries else run)
         except InputError:
             scores.unpersist()
             raise

@@ -193,6 +193,7 @@ def _all_missing(gold: pl.DataFrame) -> Samples:
         query=side.texts.get("query"),
         answer=side.texts.get("answer"),
         response=side.texts.get("response"),
+        cited=side.id_lists.get("cited"),
         meta=side.meta,
         missing=np.ones(len(ids), bool),
         reading=Reading(notes=side.all_notes, missing=len(ids)),
