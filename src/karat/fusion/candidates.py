@@ -94,6 +94,11 @@ class Candidates:
         retrieved = self._total((~np.isnan(self.rank)).astype(float))
         return np.where(np.isnan(self.rank), (count - retrieved + 1) / 2, count - self.rank + 1)
 
+    @cached_property
+    def greatest(self) -> Floats:
+        """The greatest score of each leg and query, at each candidate."""
+        return self._reduced(np.fmax, self.score)
+
     def normalised(self, norm: str) -> Floats:
         """The scores of each leg after a normalisation within each query; NaN where a leg did not retrieve an item."""
         if norm not in self._norms:
@@ -110,7 +115,7 @@ class Candidates:
 
     def _scaled(self, norm: str, retrieved: Floats) -> Floats:
         """The scores after a normalisation of scores; `retrieved` is the number of items of each leg and query."""
-        score, low, high = self.score, self._reduced(np.fmin, self.score), self._reduced(np.fmax, self.score)
+        score, low, high = self.score, self._reduced(np.fmin, self.score), self.greatest
         if norm == "max":
             return score / np.maximum(high, _SMALLEST)
         if norm == "min-max":

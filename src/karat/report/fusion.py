@@ -135,7 +135,9 @@ def _facts(fusion: Fusion) -> list[str]:
     lines = []
     if fusion.ceiling == fusion.ceiling:
         within = "" if fusion.depth is None else f" in its top {fusion.depth:,}"
-        lines.append(f"Ceiling: some leg found {percent(fusion.ceiling)} of the gold of a query{within}.")
+        lines.append(
+            f"Ceiling: {percent(fusion.ceiling)} of the gold was found by any leg{within} (mean over queries)."
+        )
     return [*lines, *remarks(fusion)]
 
 

@@ -205,7 +205,7 @@ def _evaluator(aligned: Aligned, metrics: Any, *, needed: bool) -> tuple[Evaluat
     """What evaluates the fused rankings, if every leg is a run; and the notes."""
     others = [leg.name for leg in aligned.legs if leg.run is None]
     runs = [leg.run for leg in aligned.legs if leg.run is not None]
-    together = any(run.all_hits.part is not None for run in runs)
+    together = any(run.all_hits.part is not None or run.provenance.compares == "span" for run in runs)
     if not others and not together:
         evaluator = Evaluator(aligned, metrics)
         return evaluator, evaluator.notes

@@ -227,11 +227,15 @@ def check_scores(aligned: Aligned, fuser: Fuser) -> None:
                 f"{fuser.name} fuses scores, but {leg.name} has none",
                 hint=f"rrf(60), or {fuser.name}(norm=rank), which use ranks",
             )
-    bad = np.argwhere(np.isinf(aligned.candidates.score))
-    if len(bad):
-        leg, row = bad[0].tolist()
-        query = aligned.ids[int(aligned.candidates.query[row])]
-        raise BadArgument(
-            f'{aligned.legs[leg].name}: a score of query "{short_id(query)}" is infinite',
-            hint="rrf(60), which uses ranks",
-        )
+    infinite = np.argwhere(np.isinf(aligned.candidates.score)).tolist()
+    if infinite:
+        raise BadArgument(f"{_where(aligned, *infinite[0])} has an infinite score", hint="rrf(60), which uses ranks")
+    below = np.argwhere(aligned.candidates.greatest < 0).tolist() if fuser.settings["norm"] == "max" else []
+    if below:
+        problem = f"{_where(aligned, *below[0])} has only scores below 0, which cannot be divided by the greatest"
+        raise BadArgument(problem, hint=f"{fuser.name}(norm=min-max)")
+
+
+def _where(aligned: Aligned, leg: int, row: int) -> str:
+    """The leg and the query of a candidate, for an error."""
+    return f'{aligned.legs[leg].name}: query "{short_id(aligned.ids[int(aligned.candidates.query[row])])}"'

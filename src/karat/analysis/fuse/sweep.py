@@ -74,7 +74,8 @@ def sweep_settings(candidates: Candidates) -> list[Fuser]:
     tried = [parse_fuser(text) for text in (*_BY_RANK, *(_BY_SCORE if scored else ()))]
     for text in _WEIGHTED if scored else _WEIGHTED[:1]:
         tried += [parse_fuser(text, weights, candidates.legs) for weights in weight_grid(candidates.legs)]
-    return tried
+    below = scored and bool((candidates.greatest < 0).any())  # which `max` cannot divide by
+    return [fuser for fuser in tried if not (below and fuser.settings.get("norm") == "max")]
 
 
 def weight_grid(legs: int) -> list[tuple[float, ...]]:
