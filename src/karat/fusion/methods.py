@@ -63,7 +63,8 @@ def _method(
 
 def _sum(values: Floats) -> Floats:
     """The sum over the legs, the smallest first: legs in another order give the same digits, so ties stay ties."""
-    total: Floats = np.sort(np.where(np.isnan(values), 0.0, values), axis=0).sum(axis=0)
+    given = np.where(np.isnan(values), 0.0, values)
+    total: Floats = (np.sort(given, axis=0) if len(given) > 2 else given).sum(axis=0)
     return total
 
 

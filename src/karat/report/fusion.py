@@ -155,7 +155,7 @@ def _verdict(sweep: Sweep) -> list[str]:
     chosen = f"chosen in {winner.chosen} of {sweep.folds} folds"
     lines = [
         f"On held-out queries: {means}, gain {gain}, {p_equals(test.p)}. Both were chosen on the other queries.",
-        f"Best on all queries: {winner.fuser.described()}, {number(winner.mean)}, {chosen}.",
+        f"Best on all queries: {winner.fuser.described()}: {sweep.metric} {number(winner.mean)}, {chosen}.",
         "That mean, and the comparison below, are too favourable by the choice; the gain on held-out queries is not.",
     ]
     if sweep.queries < FEW:

@@ -202,7 +202,7 @@ def fuse(
 
 
 def _evaluator(aligned: Aligned, metrics: Any, *, needed: bool) -> tuple[Evaluator | None, tuple[Note, ...]]:
-    """What evaluates the fused rankings, if every leg is a run; and the notes."""
+    """The evaluator of the fused rankings, if every leg is a run that can be evaluated again; and the notes."""
     others = [leg.name for leg in aligned.legs if leg.run is None]
     runs = [leg.run for leg in aligned.legs if leg.run is not None]
     together = any(run.all_hits.part is not None or run.provenance.compares == "span" for run in runs)

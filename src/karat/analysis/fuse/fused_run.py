@@ -102,16 +102,16 @@ class Evaluator:
 
     def _identities(self) -> Ints:
         """A number for each candidate, equal for copies: items of a query that are the same to the judge."""
-        p = self.runs[0].provenance
-        fields = {"id": ("id",), "doc": ("doc",)}.get(p.compares, ("text",))
+        p, copies = self.runs[0].provenance, np.arange(len(self.candidates.keys))
+        if p.compares == "id":
+            return copies  # candidates with the same id are one
         fold: Callable[[str], str] = str
         if parse_call(p.judge).name in _FOLDING:
             with suppress(KaratError):  # a custom judge that is not registered here
                 fold = find_judge(p.judge).same
         number: dict[tuple[int, Any], int] = {}
-        copies = np.arange(len(self.candidates.keys))
         query = self.candidates.query.tolist()
-        for row, value in enumerate(self._column(fields[0])):
+        for row, value in enumerate(self._column("doc" if p.compares == "doc" else "text")):
             if value is not None:
                 copies[row] = number.setdefault((query[row], fold(str(value))), row)
         return copies
