@@ -102,6 +102,7 @@ def data(fusion: Fusion) -> dict[str, Any]:
         "means": {} if run is None else {n: dict(leg.mean) for n, leg in zip(fusion.names, fusion.legs, strict=True)},
         "fused": {} if run is None else dict(run.mean),
         "ceiling": fusion.ceiling,
+        "within_depth": fusion.within_depth,
         "remarks": remarks(fusion),
         "comparison": None if fusion.comparison is None else of_two.data(fusion.comparison),
         "sweep": None if sweep is None else _sweep_data(sweep),
@@ -134,10 +135,8 @@ def _facts(fusion: Fusion) -> list[str]:
     """The ceiling, and a sentence per note."""
     lines = []
     if fusion.ceiling == fusion.ceiling:
-        within = "" if fusion.depth is None else f" in its top {fusion.depth:,}"
-        lines.append(
-            f"Ceiling: {percent(fusion.ceiling)} of the gold was found by any leg{within} (mean over queries)."
-        )
+        top = "" if fusion.depth is None else f", {percent(fusion.within_depth)} within rank {fusion.depth:,}"
+        lines.append(f"Ceiling: {percent(fusion.ceiling)} of the gold was found by any leg{top} (mean over queries).")
     return [*lines, *remarks(fusion)]
 
 

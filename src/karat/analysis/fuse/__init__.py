@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,8 @@ class Fusion(Result):
     """The fused run, with the metrics of the legs; None if some leg is not a run, or cannot be evaluated again."""
     ceiling: float
     """The share of the gold that any leg found, which no order of the candidates can exceed; NaN without a run."""
+    within_depth: float
+    """The share of the gold that any leg found within `depth`; NaN without a depth. Items further down may rise."""
     sweep: Sweep | None
     """The sweep that chose the method, if there was one."""
     notes: tuple[Note, ...]
@@ -192,7 +195,8 @@ def fuse(
         depth=depth,
         legs=[] if evaluator is None else evaluator.runs,
         run=None if evaluator is None else evaluator.run(scores, source, depth, notes),
-        ceiling=float("nan") if evaluator is None else evaluator.share_found(depth),
+        ceiling=nan if evaluator is None else evaluator.share_found(None),
+        within_depth=nan if evaluator is None or depth is None else evaluator.share_found(depth),
         sweep=found,
         notes=notes,
         sizes=[len(rows) for rows in aligned.candidates.rows],
