@@ -191,6 +191,19 @@ def test_groups_token_budgets_and_queries_in_another_order():
     assert found.run.gold_hash == first.gold_hash
 
 
+def test_measures_of_a_fused_run():
+    legs, gold = random_legs(2)
+    settings = {"gold": gold, "metrics": "recall@1 full_rank first_rank"}
+    runs = [karat.evaluate(retrieved=leg, **settings) for leg in legs]
+    found = karat.fuse(*runs)
+    again = karat.evaluate(retrieved=found.retrieved, **settings)
+    assert list(found.run.measured) == ["full_rank", "first_rank"]
+    for name, values in again.measured.items():
+        np.testing.assert_array_equal(found.run.measured[name], values)
+    assert [row.measure for row in found.comparison.measures] == ["full_rank", "first_rank"]
+    assert list(karat.fuse(*runs, metrics="recall@1").run.columns) == ["recall@1"]
+
+
 def test_a_fused_run_is_an_ordinary_run_file(tmp_path):
     legs, gold = random_legs(1)
     runs = [karat.evaluate(retrieved=leg, gold=gold, metrics=METRICS) for leg in legs]

@@ -101,10 +101,9 @@ class Fusion(Result):
         if self.run is None or self.best_leg is None:
             return None
         fused = FUSED if FUSED not in self.names else f"{FUSED} ({self.method})"
-        names = [self.names[self.best_leg], fused]
-        return compare(
-            self.legs[self.best_leg], self.run, metrics=list(self.run.scores), names=names, allow_mismatch=True
-        )
+        names, leg = [self.names[self.best_leg], fused], self.legs[self.best_leg]
+        metrics = None if leg.scores.keys() == self.run.scores.keys() else list(self.run.scores)
+        return compare(leg, self.run, metrics=metrics, names=names, allow_mismatch=True)
 
     def remarks(self) -> list[str]:
         """One sentence per note: what is missing in a leg, and what was left out."""

@@ -59,7 +59,11 @@ class Evaluator:
         self._first = take(self.runs[0].all_hits, aligned.rows[0])
         self._known = self._matches()
         self._copies = self._identities()
-        self.metrics, left_out = self._computable(metrics)
+        requested, left_out = self._computable(metrics)
+        self.metrics = tuple(metric for metric in requested if not metric.unit)
+        """The metrics of the fused run."""
+        self.requested = requested
+        """The metrics and the measures of the fused run."""
         self.notes = (*aligned.notes, *left_out, *self._unstored())
 
     def _matches(self) -> Known:
@@ -136,17 +140,17 @@ class Evaluator:
         return column
 
     def _computable(self, metrics: Any) -> tuple[tuple[Metric, ...], list[Note]]:
-        """The metrics of all legs that can be computed from hits; the others are left out."""
-        common = [name for name in self.runs[0].scores if all(name in run.scores for run in self.runs)]
-        if not common:
+        """The metrics and measures of all legs that can be computed from hits; the others are left out."""
+        common = [name for name in self.runs[0].columns if all(name in run.columns for run in self.runs)]
+        if all(name in self.runs[0].measured for name in common):
             raise BadArgument("the legs have no metric in common", hint="karat eval with the same metrics")
-        wanted = [metric for metric in self.runs[0].metrics if set(metric.names) <= set(common)]
+        wanted = [metric for metric in self.runs[0].requested if set(metric.names) <= set(common)]
         if metrics is not None:
             chosen_metrics(metrics, common, "metric in every leg")
             wanted = list(parse_all(metrics))
         kept = tuple(metric for metric in wanted if self._is_from_hits(metric))
         out = [name for metric in wanted if metric not in kept for name in metric.names]
-        if not kept:
+        if all(metric.unit for metric in kept):
             raise BadArgument("no metric of the legs can be computed for a fused ranking", got=", ".join(out))
         return kept, [Note("fused_metrics_left_out", len(out), details={"metrics": ", ".join(out)})] if out else []
 
@@ -162,7 +166,7 @@ class Evaluator:
         except (KaratError, LookupError):
             return False
         judged = ~np.isin(np.arange(len(run)), list(run.all_hits.failed)) & (run.all_hits.depth > 0)
-        return all(np.allclose(again[name][judged], run.scores[name][judged], equal_nan=True) for name in metric.names)
+        return all(np.allclose(again[name][judged], run.columns[name][judged], equal_nan=True) for name in metric.names)
 
     @cached_property
     def _places(self) -> Places:
@@ -244,9 +248,9 @@ class Evaluator:
 
     def leg_scores(self) -> list[dict[str, Floats]]:
         """The scores of the legs, over the queries of all."""
-        names = [name for metric in self.metrics for name in metric.names]
+        names = [name for metric in self.requested for name in metric.names]
         every = zip(self.runs, self._aligned.rows, strict=True)
-        return [{name: run.scores[name][rows] for name in names} for run, rows in every]
+        return [{name: run.columns[name][rows] for name in names} for run, rows in every]
 
     def share_found(self, depth: int | None) -> float:
         """The share of the relevant gold that any leg found, within a depth of each leg, in the mean over queries."""
@@ -268,14 +272,14 @@ class Evaluator:
         hits = self.hits(fused, depth)
         made = replace(
             first.provenance, karat=__version__, source=source, notes=tuple(notes), missing=0, extra=0, skipped=0,
-            metrics=tuple(map(str, self.metrics)),
+            metrics=tuple(map(str, self.requested)),
         )  # fmt: skip
         return Run(
             ids=self._aligned.ids,
             hits=hits,
-            metrics=self.metrics,
+            metrics=self.requested,
             convention=self.convention,
-            scores=self.scores(hits, self.metrics),
+            scores=self.scores(hits, self.requested),
             provenance=made,
             query=None if first.query is None else [first.query[row] for row in rows.tolist()],
             meta={name: [column[row] for row in rows.tolist()] for name, column in first.meta.items()},
