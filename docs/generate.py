@@ -29,6 +29,7 @@ from speed_tables import benchmarks, machine, speed  # noqa: E402
 from karat.analysis.rosetta import rosetta  # noqa: E402
 from karat.conventions import CONVENTIONS, STANDARD, questions  # noqa: E402
 from karat.conventions.explain import sentence  # noqa: E402
+from karat.fusion import FUSIONS  # noqa: E402
 from karat.metrics import MEASURES, METRICS  # noqa: E402
 
 EIGHT = ("trec_eval", "mlflow", "trulens", "llamaindex", "haystack", "autorag", "continuous-eval", "phoenix")
@@ -70,6 +71,15 @@ def metrics() -> str:
         rows.append(
             f"| `{name}{cutoff}` | {d.symbol} | {meaning} | {settings} | {', '.join(f'`{a}`' for a in d.aliases)} |"
         )
+    return "\n".join(rows)
+
+
+def fusions() -> str:
+    """A row for every method of fusion."""
+    rows = ["| method | fused score | settings | weights |", "|---|---|---|---|"]
+    for name, method in FUSIONS.items():
+        settings = ", ".join(f"`{s}` ({v})" for s, v in method.settings.items())
+        rows.append(f"| `{name}` | {method.help} | {settings} | {'yes' if method.weighted else ''} |")
     return "\n".join(rows)
 
 
@@ -203,6 +213,7 @@ def _scores(scores: dict[str, float]) -> str:
 
 PARTS: dict[str, Callable[[], str]] = {
     "metrics": metrics,
+    "fusions": fusions,
     "choices": choices,
     "edges": edges,
     "conventions": conventions,

@@ -15,6 +15,7 @@ _RULES = {
     "errors": "every error says what was expected, what it got and what to try",
     "_internal": "knows nothing about retrieval",
     "stats": "numbers → intervals, tests, power; knows nothing about retrieval",
+    "fusion": "ranks and scores of several rankings → one score per item; knows nothing about gold",
     "llm": "requests → answers or explained failures; knows nothing about retrieval",
     "conventions": "one frozen record per library",
     "samples": "the caller's data → columns, copied only if needed",

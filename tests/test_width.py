@@ -46,6 +46,8 @@ MISTAKES = [
     ["gate", "run.parquet", "recall@5"], ["gate", "run.parquet"],
     ["gate", "run.parquet", "recall@7 >= 0.5"], ["rosetta", "samples.jsonl", "recall@5"], ["rosetta", "nothing"],
     ["calibrate", "run.parquet", "samples.jsonl"], ["lint", "run.parquet"], ["metrics", "recal"],
+    ["fuse", "main.parquet"], ["fuse", "main.parquet", "branch.parquet", "--method", "rff"],
+    ["fuse", "main.parquet", "branch.parquet", "--weights", "1"],
     ["judges", "fuzy"], ["conventions", "rank"], ["cache", "inof"], ["merge", "run.parquet"], ["init", "samples.jsonl"],
     ["merge", "run.parquet", "run.parquet", "-o", "both.parquet"], ["report", "run.parquet", "-o", "run.parquet"],
 ]  # fmt: skip

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from karat.analysis.compare import compare as compare
     from karat.analysis.diagnose import Diagnosis as Diagnosis
     from karat.analysis.diagnose import diagnose as diagnose
+    from karat.analysis.fuse import Fusion as Fusion
+    from karat.analysis.fuse import fuse as fuse
     from karat.analysis.gate import Gate as Gate
     from karat.analysis.gate import gate as gate
     from karat.analysis.lint import Lint as Lint
@@ -77,6 +79,8 @@ _HOMES = {
     "evaluate": "pipeline",
     "score": "pipeline",
     "Check": "analysis.rules",
+    "Fusion": "analysis.fuse",
+    "fuse": "analysis.fuse",
     "Gate": "analysis.gate",
     "gate": "analysis.gate",
     "Gold": "hits",

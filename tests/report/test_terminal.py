@@ -63,12 +63,15 @@ def results(tmp_path_factory):
         "one query": karat.diagnose(run, "q06", k=1),
         "lint": karat.lint(example.help_centre(), runs=[run, before]),
         "calibration": karat.calibrate(run, labels),
+        "fusion": karat.fuse(before, run, names=("a-rather-long-name", "another-long-name")),
+        "sweep": karat.fuse(before, run, sweep=True),
         "rosetta": karat.rosetta(example.help_centre(), judge="contains"),
     }
 
 
 NAMES = (
-    "run", "slices", "comparison", "matrix", "gate", "diagnosis", "one query", "lint", "calibration", "rosetta",
+    "run", "slices", "comparison", "matrix", "gate", "diagnosis", "one query", "lint", "calibration", "fusion",
+    "sweep", "rosetta",
 )  # fmt: skip
 
 

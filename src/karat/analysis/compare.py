@@ -233,7 +233,7 @@ def compare(
     given = (a, b, *more)
     if len(given) > len(LETTERS):
         raise BadArgument(f"compare takes at most {len(LETTERS)} runs", got=len(given))
-    labels = _names(given, names)
+    labels = names_of(given, names)
     runs = [as_run(one) for one in given]
     notes = []
     for run, name in zip(runs[1:], labels[1:], strict=True):
@@ -257,7 +257,7 @@ def compare(
     return comparison
 
 
-def _names(given: Sequence[object], names: Sequence[str] | None) -> list[str]:
+def names_of(given: Sequence[object], names: Sequence[str] | None) -> list[str]:
     """The given names; else those of the files, with the folder if needed; else letters."""
     letters = [letter.upper() for letter in LETTERS[: len(given)]]
     if names is not None:

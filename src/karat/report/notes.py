@@ -9,13 +9,13 @@ import numpy as np
 
 from karat._internal.display import cut_name, plural, sanitize
 from karat.metrics import METRICS
+from karat.report.fusion_notes import FUSION_SENTENCES
 from karat.run import Run
 from karat.samples.id_differences import IdDifference
 from karat.samples.notes import FREE_TEXT, Note
 from karat.stats import MIN_QUERIES
 
-_CAUSES_SHOWN = 3
-_IDS_SHOWN = 5
+_CAUSES_SHOWN, _IDS_SHOWN = 3, 5
 _ROUNDING = 1e-9
 Sentence = Callable[[Note, Run], str]
 """Writes a note about a run as a sentence; "" if there is nothing to say."""
@@ -122,7 +122,7 @@ def listed(ids: Sequence[str]) -> str:
     return shown if len(ids) <= _IDS_SHOWN else f"{shown} and {len(ids) - _IDS_SHOWN:,} more"
 
 
-SENTENCES: dict[str, Sentence] = {FREE_TEXT: lambda note, _: str(note.details["text"])}
+SENTENCES: dict[str, Sentence] = {FREE_TEXT: lambda note, _: str(note.details["text"]), **FUSION_SENTENCES}
 
 
 def sentence(kind: str) -> Callable[[Sentence], Sentence]:

@@ -160,6 +160,19 @@ def _read(content: bytes, source: Path) -> Run:
         return _run(frame, metadata, Texts(len(content), _PER_BYTE), str(source))
 
 
+def is_run_file(path: str | os.PathLike[str]) -> bool:
+    """True if a Parquet file says that it is a run; False for a table of samples."""
+    import polars as pl
+
+    try:
+        content = Path(path).read_bytes()
+        check_parquet(content)
+        with panics_as_errors():
+            return KEY in pl.read_parquet_metadata(BytesIO(content))
+    except (OSError, ValueError, Damaged, pl.exceptions.PolarsError):
+        return True  # reading it as a run says what is wrong
+
+
 def as_run(given: object) -> Run:
     """A run itself, or the run of a run file."""
     if isinstance(given, Run):
