@@ -23,6 +23,8 @@ from karat.hits.views import number_in_query
 _SUMS = ("tokens", "different")
 """Totals that are sums over items in any order. The characters that chunks cover are not: chunks overlap."""
 _NEVER = np.iinfo(np.int64).max
+_Columns = tuple[Ints, Ints, Ints, Floats, Bools, Bools]
+"""The query, rank, gold item and grade of hits, and flags of copies and of parts."""
 
 
 def ideal(hits: Hits) -> Hits:
@@ -95,6 +97,8 @@ def _greedy_ranks(hits: Hits) -> _Front:
 def _greedy(matches: Sequence[_Match]) -> list[int]:
     """The relevant ranks of one query: those first that find most new gold per rank, those last that find none."""
     best = {match.rank: match.grade for match in sorted(matches, key=lambda match: match.grade)}
+    if len(best) == len({match.gold for match in matches}) == len(matches):
+        return sorted(best, key=lambda rank: (-best[rank], rank))
     by_rank: dict[int, list[_Need]] = {}
     needs = list(_needs(matches))
     for need in needs:
@@ -221,7 +225,7 @@ def pool(parts: Sequence[Hits], depth: Ints | None = None) -> Hits:
     """
     if len(parts) == 1:
         return ideal(parts[0])
-    columns: list[tuple[Ints, Ints, Ints, Floats, Bools, Bools]] = []
+    columns: list[_Columns] = []
     gold, offset = parts[0].gold_items, np.zeros(parts[0].queries, np.int64)
     whole = np.zeros(len(gold.grade), bool)
     for hits in parts:
@@ -236,7 +240,8 @@ def pool(parts: Sequence[Hits], depth: Ints | None = None) -> Hits:
         columns.append(tuple(c[keep] for c in (hits.query, rank, number, hits.grade, hits.repeated, part)))  # type: ignore[arg-type]
         offset = offset + hits.depth
     query, rank, number, grade, repeated, part = (np.concatenate(column) for column in zip(*columns, strict=True))
-    repeated |= _same_gold(columns)
+    simple = all(hits.one_to_one and hits.part is None and not hits.repeated.any() for hits in parts)
+    repeated |= _found_before(columns, len(gold.grade)) if simple else _same_gold(columns)
     united = Hits(
         query, rank, number, depth=offset, gold_items=gold, grade=grade, repeated=repeated, part=part,
         totals=_concat_totals(parts, offset),
@@ -245,7 +250,16 @@ def pool(parts: Sequence[Hits], depth: Ints | None = None) -> Hits:
     return _cut(ideal(united), depth)
 
 
-def _same_gold(parts: Sequence[tuple[Ints, Ints, Ints, Floats, Bools, Bools]]) -> Bools:
+def _found_before(parts: Sequence[_Columns], size: int) -> Bools:
+    """The same as `_same_gold` where every item satisfies one gold item, which is found once in each ranking."""
+    seen, flags = np.zeros(size, bool), []
+    for _, _, number, *_ in parts:
+        flags.append(seen[number])
+        seen[number] = True
+    return np.concatenate(flags)
+
+
+def _same_gold(parts: Sequence[_Columns]) -> Bools:
     """Flags of the rows whose item satisfies the same gold items as one of an earlier ranking."""
     most: Counter[tuple[int, ...]] = Counter()
     flags: list[bool] = []

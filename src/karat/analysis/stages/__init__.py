@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from karat.hits import Hits
 from karat.hits.reranking import gold_numbers, ideal, pool
 from karat.judges import JudgeLike
 from karat.metrics import DEFAULT, METRICS, Metric, parse
+from karat.plan import Plan
 from karat.run import Run
 from karat.run.file import as_run
 from karat.samples.notes import Note
@@ -225,7 +226,9 @@ def stages(
     *,
     names: Sequence[str] | None = None,
     judge: JudgeLike = "auto",
+    at: Literal["item", "doc"] = "item",
     convention: str | Convention = "standard",
+    order: Literal["listed", "score"] | None = None,
     k: int | None = None,
 ) -> Stages:
     """Compare the stages of a retrieval pipeline: what each adds, and what the last one could still reach.
@@ -238,7 +241,9 @@ def stages(
             have.
         names: the stages to compare and their order; for a list of runs, their names (default: those of the files).
         judge: how items are matched, as in `karat.evaluate`; every stage is judged alike.
+        at: "item" compares items; "doc" counts each chunk as the document it is from.
         convention: the definition of the metrics, as in `karat.evaluate`.
+        order: "score" sorts lists by their scores, as in `karat.evaluate`.
         k: the cutoff for what was lifted and pushed out; default: the cutoff of the recall that is nearest to 5.
 
     Returns:
@@ -253,11 +258,13 @@ def stages(
     """
     given = given_runs(samples, names)
     if given is None:
-        parts = evaluate_stages(samples, DEFAULT if metrics is None else metrics, names, judge, convention)
-        return _result(parts.runs, None, k, parts.items)
-    if judge != "auto" or convention != "standard":
-        which, value = ("judge", judge) if judge != "auto" else ("convention", convention)
-        raise BadArgument(f"runs are judged already: {which} cannot be changed", got=value, hint=f"drop {which}")
+        plan = Plan.of(DEFAULT if metrics is None else metrics, judge, convention, at=at, order=order)
+        found = evaluate_stages(samples, plan, names)
+        return _result(found.runs, None, k, found.items)
+    usual = {"judge": "auto", "at": "item", "convention": "standard", "order": None}
+    for setting, value in {"judge": judge, "at": at, "convention": convention, "order": order}.items():
+        if value != usual[setting]:
+            raise BadArgument(f"runs are judged already: {setting} cannot be changed", got=value, hint=f"no {setting}")
     return _result({name: as_run(run) for name, run in given.items()}, metrics, k, None)
 
 

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 from karat.analysis.changes import rows_of
 from karat.analysis.compare import chosen_metrics, run_names
-from karat.conventions import Convention
 from karat.errors import BadArgument, InputError, unknown
-from karat.judges import JudgeLike, find_judge
-from karat.judges.matches import identities
+from karat.judges import Judge
+from karat.judges.matches import as_texts
 from karat.metrics.names import parse_stored
 from karat.plan import Plan
 from karat.run import Run
 from karat.samples import Samples
+from karat.samples.keys import as_text
 from karat.samples.stage_tables import read_stages
 
 RunLike = Run | str | PathLike[str]
@@ -46,32 +46,41 @@ class StageRuns(NamedTuple):
     """The runs of the stages, and the different items of every ranking."""
 
     runs: dict[str, Run]
-    items: dict[str, Identities]
+    items: dict[str, Identities] | None
 
 
-def evaluate_stages(
-    samples: Any, metrics: Any, names: Sequence[str] | None, judge: JudgeLike, convention: str | Convention
-) -> StageRuns:
+def evaluate_stages(samples: Any, plan: Plan, names: Sequence[str] | None) -> StageRuns:
     """Evaluate each stage by the same plan."""
-    found = find_judge(judge)
-    if not found.complete_gold:
-        problem = f'judge "{found.name}" grades only what a stage retrieved: the stages would have different gold'
+    if not plan.judge.complete_gold:
+        problem = f'judge "{plan.judge.name}" grades only what a stage retrieved: the stages would have different gold'
         raise BadArgument(problem, hint="a judge that compares with gold, such as ids, contains or claims(…)")
-    plan = Plan.of(metrics, found, convention)
-    tables = read_stages(samples, names, need_gold=found.needs_gold)
+    tables = read_stages(samples, names, need_gold=plan.judge.needs_gold)
     plans = {name: plan.with_judge_for(own) for name, own in tables.items()}
     chosen = {name: own.judge.name for name, own in plans.items()}
     if len(set(chosen.values())) > 1:
         got = ", ".join(f"{name}: {own}" for name, own in chosen.items())
         raise InputError("the stages have items of different kinds", got=got, hint='judge="ids", or another judge')
     runs = {name: plans[name].evaluate_all(own) for name, own in tables.items()}
-    items = {name: _identities(own, plans[name]) for name, own in tables.items()}
-    return StageRuns(runs, items)
+    return StageRuns(runs, _identities(tables, next(iter(plans.values()))))
 
 
-def _identities(samples: Samples, plan: Plan) -> Identities:
-    found = list(map(frozenset, identities(samples, plan.judge, plan.convention)))
-    return found or [frozenset()] * len(samples)
+def _identities(tables: Mapping[str, Samples], plan: Plan) -> dict[str, Identities] | None:
+    """The different items of every ranking, by the fields that the items of every stage have; None without any."""
+    judge, c = plan.judge, plan.convention
+    fields = [name for name in judge.fields if all(name in own.retrieved.any_fields for own in tables.values())]
+    found: dict[str, Identities] = {}
+    for name, samples in tables.items():
+        columns = [samples.retrieved.each(field, c) for field in fields]
+        if len(columns) == 1 and type(judge).same is Judge.same:  # much faster, and usual
+            found[name] = [frozenset(as_texts(own)) for own in columns[0]]
+        else:
+            rows = zip(*columns, strict=True)
+            found[name] = [frozenset(_identity(judge, item) for item in zip(*own, strict=True)) for own in rows]
+    return found if fields else None
+
+
+def _identity(judge: Judge, item: tuple[Any, ...]) -> tuple[str | None, ...]:
+    return tuple(None if value is None else judge.same(as_text(value)) for value in item)
 
 
 def with_metrics(runs: Mapping[str, Run], metrics: Any) -> tuple[dict[str, Run], list[str]]:
@@ -120,7 +129,8 @@ def stored_identities(runs: Mapping[str, Run]) -> dict[str, Identities] | None:
         if own is None or (runs[name].all_hits.depth > own.extent.places).any():
             return None
     columns = {name: own.retrieved for name, own in stored.items() if own is not None}
-    for field in ("id", "text"):
+    documents = any(run.provenance.compares == "doc" for run in runs.values())
+    for field in ("doc",) if documents else ("id", "text"):
         if all(field in own and None not in own[field] for own in columns.values()):
             if field == "text" and any("length" in own for own in columns.values()):
                 return None  # texts are cut
