@@ -25,6 +25,7 @@ from karat._internal.display import (
 from karat._internal.writers import html_table, html_text, plain, to_csv
 from karat.analysis.compare import Row
 from karat.analysis.stages import StageChange, StageMove, Stages
+from karat.report import measures
 from karat.report.forms import bullets, code, escape, table
 from karat.report.notes import remarks as run_remarks
 from karat.run import Run
@@ -131,7 +132,7 @@ def _stage_data(stages: Stages, name: str, run: Run) -> dict[str, Any]:
         "interval": {metric: list(ends) for metric, ends in run.interval().items()},
         "ceiling": stages.ceiling[name],
         "ideal": stages.ideal[name].mean,
-    }
+    } | ({"measures": measures.data(run)} if run.measures else {})
 
 
 def _row_data(row: Row) -> dict[str, Any]:
@@ -217,22 +218,34 @@ def _heading(stages: Stages) -> str:
 def _means(stages: Stages) -> list[list[str]]:
     """A header, and a row per stage: the means with their intervals, and the ceiling."""
     sizes = len({len(run) for run in stages.runs.values()}) > 1
-    rows = [["", *["queries"] * sizes, *stages.metrics, "ceiling"]]
+    rows = [["", *["queries"] * sizes, *stages.metrics, *_measures(stages), "ceiling"]]
     for name, run in stages.runs.items():
         ends = run.interval()
         cells = [f"{number(run.mean[metric])} {span(*ends[metric])}".rstrip() for metric in stages.metrics]
-        rows.append([_name(name), *[f"{len(run):,}"] * sizes, *cells, number(stages.ceiling[name].mean)])
+        cells += [*_medians(run), number(stages.ceiling[name].mean)]
+        rows.append([_name(name), *[f"{len(run):,}"] * sizes, *cells])
     return rows
 
 
 def _ideals(stages: Stages) -> list[list[str]]:
     """A header, and a row per stage, and one for the stages before the last together."""
-    best = [(_name(name), run.mean, stages.ceiling[name]) for name, run in stages.ideal.items()]
+    best = [(_name(name), run, stages.ceiling[name]) for name, run in stages.ideal.items()]
     legs, ceiling, run = stages.candidates
     if len(legs) > 1:
-        best.insert(-1, (" + ".join(map(_name, legs)), run.mean, ceiling))
-    rows = [[name, *(number(mean[metric]) for metric in stages.metrics), number(own.mean)] for name, mean, own in best]
-    return [["", *stages.metrics, "ceiling"], *rows]
+        best.insert(-1, (" + ".join(map(_name, legs)), run, ceiling))
+    rows = [
+        [name, *(number(run.mean[metric]) for metric in stages.metrics), *_medians(run), number(own.mean)]
+        for name, run, own in best
+    ]
+    return [["", *stages.metrics, *_measures(stages), "ceiling"], *rows]
+
+
+def _measures(stages: Stages) -> list[str]:
+    return [f"{name} (median)" for name in stages.runs[stages.last].measured]
+
+
+def _medians(run: Run) -> list[str]:
+    return [measures.amount(summary.median) for summary in run.summary.values()]
 
 
 def _change(row: Row) -> list[str]:

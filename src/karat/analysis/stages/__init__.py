@@ -330,14 +330,14 @@ def _ideal_run(run: Run, hits: Hits) -> Run:
     """The run with other hits; a metric that cannot be computed from them is undefined."""
     failed = np.isin(np.arange(hits.queries), list(hits.failed))
     scores = {}
-    for metric in run.metrics:
+    for metric in run.requested:
         try:
-            own = metric.scores(hits, run.convention) if metric.name in METRICS else {}
+            own = metric.scores(hits, run.convention) if metric.name in METRICS or metric.unit else {}
         except KaratError:
             own = {}
         for name in metric.names:
             scores[name] = np.where(failed, np.nan, own.get(name, np.full(hits.queries, np.nan)))
-    return run.replace(hits=hits, scores={name: scores[name] for name in run.scores}, items=None)
+    return run.replace(hits=hits, scores={name: scores[name] for name in run.columns}, items=None)
 
 
 def _text(run: Run, row: int, item: int) -> str | None:

@@ -54,6 +54,7 @@ def evaluate_stages(samples: Any, plan: Plan, names: Sequence[str] | None) -> St
     if not plan.judge.complete_gold:
         problem = f'judge "{plan.judge.name}" grades only what a stage retrieved: the stages would have different gold'
         raise BadArgument(problem, hint="a judge that compares with gold, such as ids, contains or claims(…)")
+    plan.check_scores()
     tables = read_stages(samples, names, need_gold=plan.judge.needs_gold)
     plans = {name: plan.with_judge_for(own) for name, own in tables.items()}
     chosen = {name: own.judge.name for name, own in plans.items()}
@@ -91,19 +92,19 @@ def with_metrics(runs: Mapping[str, Run], metrics: Any) -> tuple[dict[str, Run],
         problem = f"{odd}: its judge grades only what the stage retrieved, so that the stages have different gold"
         raise BadArgument(problem, got=runs[odd].provenance.judge)
     first, *others = runs.values()
-    columns = [name for name in first.scores if all(name in run.scores for run in others)]
-    if not columns:
-        have = "; ".join(f"{name}: {', '.join(run.scores)}" for name, run in runs.items())
-        raise BadArgument("the stages have no metric in common", got=have, hint="karat eval with the same metrics")
+    columns = [name for name in first.columns if all(name in run.columns for run in others)]
     if metrics is not None:
         columns = chosen_metrics(metrics, columns, "metric in every stage")
-    if all(list(run.scores) == columns for run in runs.values()):
-        return dict(runs), columns
-    kept = tuple(map(parse_stored, columns))
-    return {
-        name: run.replace(scores={column: run.scores[column] for column in columns}, metrics=kept)
-        for name, run in runs.items()
-    }, columns
+    if not any(name in first.scores for name in columns):
+        have = "; ".join(f"{name}: {', '.join(run.columns)}" for name, run in runs.items())
+        raise BadArgument("the stages have no metric to compare", got=have, hint="karat eval with the same metrics")
+    if not all(list(run.columns) == columns for run in runs.values()):
+        kept = tuple(map(parse_stored, columns))
+        runs = {
+            name: run.replace(scores={column: run.columns[column] for column in columns}, metrics=kept)
+            for name, run in runs.items()
+        }
+    return dict(runs), [name for name in columns if name in first.scores]
 
 
 def run_over(run: Run, ids: Sequence[str]) -> Run:
