@@ -156,7 +156,7 @@ def conclusion(stages: Stages) -> str:
 
 
 def remarks(stages: Stages) -> list[str]:
-    """How the stages were read, what was left out, and the remarks on their runs."""
+    """Sentences on how the stages were read and what was left out, and the remarks on their runs."""
     last, legs = _name(stages.last), _listed(stages.candidates.legs)
     several = len(stages.candidates.legs) > 1
     lines = [
