@@ -384,6 +384,18 @@ def test_parts_of_a_gold_item_come_first_together():
     assert move.after == 3
 
 
+def test_a_gold_item_is_found_at_the_last_of_its_parts():
+    """The second chunk has a gold item of its own and comes first; the first one then completes the other."""
+    text = "The gold quote is spread over chunks."
+    whole, end = {"doc": "d", "start": 0, "end": len(text)}, {"doc": "d", "start": 18, "end": len(text), "grade": 2}
+    ranking = [{"doc": "d", "start": 0, "end": 18}, {"doc": "d", "start": 18, "end": len(text)}]
+    row = {"gold": [whole, end], "stages": {"one": ranking, "last": ranking}}
+    found = karat.stages([row], "recall@1,2", judge="spans")
+    assert found.runs["one"].mean == {"recall@1": 0.0, "recall@2": 1.0}
+    assert found.ideal["one"].mean == {"recall@1": 0.5, "recall@2": 1.0}
+    assert [item.rank for item in found.ideal["one"].gold("1")] == [2, 1]
+
+
 def test_token_budgets_and_characters():
     def record(text):
         return {"id": text[0], "text": text}
@@ -406,6 +418,7 @@ def test_copies_come_last():
     row = {"gold": ["a", "b"], "stages": {"one": ["a", "a", "x", "b"], "last": ["a"]}}
     found = karat.stages([row], "recall@2 precision@2,4", judge="ids")
     assert found.ideal["one"].mean == {"recall@2": 1.0, "precision@2": 1.0, "precision@4": 0.5}
+    assert [(hit.gold, hit.rank) for hit in found.ideal["one"].hits("1")] == [("a", 1), ("b", 2), ("a", 4)]
 
 
 def test_totals_move_with_their_ranks():
