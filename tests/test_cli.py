@@ -245,7 +245,7 @@ def test_options_are_named_as_in_python():
         "min_judged", "price", "force",
     }  # fmt: skip
     verbs = {"eval": karat.evaluate, "rosetta": karat.rosetta, "merge": karat.merge}
-    verbs |= {name: getattr(karat, name) for name in ("compare", "gate", "diagnose", "calibrate", "lint")}
+    verbs |= {name: getattr(karat, name) for name in ("compare", "gate", "diagnose", "calibrate", "lint", "stages")}
     settings = {one.name for one in fields(ModelSettings)}
     for name, verb in verbs.items():
         for names, _, _ in all_commands()[name].arguments:

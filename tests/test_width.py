@@ -23,7 +23,7 @@ EXAMPLES = [shlex.split(line)[1:] for one in COMMANDS.values() for line, _ in on
 TABLES = [arguments for arguments in EXAMPLES if "--format" not in arguments]
 FILES = (
     "samples.jsonl", "run.parquet", "main.parquet", "branch.parquet", "bm25.run", "qrels.txt", "labels.csv",
-    "part-1.parquet", "part-2.parquet",
+    "part-1.parquet", "part-2.parquet", "stages.jsonl",
 )  # fmt: skip
 """The files that examples may name."""
 METRICS = "recall@1,5,10,100 precision@1,5,10,100 ndcg@1,5,10,100 rr ap"
@@ -34,6 +34,7 @@ MORE = [
     ["compare", "main.parquet", "branch.parquet", "--by", "topic"], ["diagnose", "branch.parquet", f"{LONG}/1"],
     ["gate", "branch.parquet", "recall@5 no-drop", "recall@5 >= 0.99", "--baseline", "main.parquet", "--by", "topic"],
     ["gate", "main.parquet", "recall@5 no-drop", "--baseline", "branch.parquet", "--by", "topic"],
+    ["stages", "stages.jsonl", *METRICS.split()], ["stages", "part-1.parquet", "branch.parquet", "main.parquet"],
     ["rosetta", "samples.jsonl", "--metrics", *METRICS.split()], ["demo", "-o", LONG], ["init", f"{LONG} {CJK}"],
 ]  # fmt: skip
 MISTAKES = [
@@ -49,6 +50,9 @@ MISTAKES = [
     ["fuse", "main.parquet"], ["fuse", "main.parquet", "branch.parquet", "--method", "rff"],
     ["fuse", "main.parquet", "branch.parquet", "--weights", "1"],
     ["judges", "fuzy"], ["conventions", "rank"], ["cache", "inof"], ["merge", "run.parquet"], ["init", "samples.jsonl"],
+    ["stages", "samples.jsonl"], ["stages", "run.parquet"], ["stages", "stages.jsonl", "recal@5"],
+    ["stages", "stages.jsonl", "--names", "bm25", "rerankd"], ["stages", "stages.jsonl", "-k", "0"],
+    ["stages", "run.parquet", "part-1.parquet", "--judge", "ids"], ["eval", "stages.jsonl"],
     ["merge", "run.parquet", "run.parquet", "-o", "both.parquet"], ["report", "run.parquet", "-o", "run.parquet"],
 ]  # fmt: skip
 
@@ -65,6 +69,13 @@ def hostile_samples(retriever):
     return rows
 
 
+def staged(bm25, words):
+    """A sample with three stages; the last one has the items of the second first, with some of its own."""
+    last = words["retrieved"][1:] + bm25["retrieved"][2:] + [{"id": f"{LONG}/own", "text": CJK, "score": 0.1}]
+    stages = {"bm25": bm25["retrieved"], "words": words["retrieved"], "reranked": last}
+    return {name: value for name, value in bm25.items() if name != "retrieved"} | {"stages": stages}
+
+
 def fill(folder, bm25, other, metrics, file=str):
     """Write the files that the examples name."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -74,6 +85,8 @@ def fill(folder, bm25, other, metrics, file=str):
         one.save(folder / file(f"{name}.parquet"))
     for number, rows in enumerate((bm25[:16], bm25[16:]), start=1):
         karat.evaluate(rows, metrics, judge="ids").save(folder / file(f"part-{number}.parquet"))
+    both = zip(bm25, other, strict=True)
+    (folder / file("stages.jsonl")).write_text("\n".join(json.dumps(staged(*rows)) for rows in both))
     ranked = [f"{i} Q0 {item['id']} 0 {item['score']} t" for i, row in enumerate(bm25) for item in row["retrieved"]]
     (folder / file("bm25.run")).write_text("\n".join(ranked))
     gold = [f"{i} 0 {item['id']} {item['grade']}" for i, row in enumerate(bm25) for item in row["gold"]]

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from karat.analysis.rosetta import Rosetta as Rosetta
     from karat.analysis.rosetta import rosetta as rosetta
     from karat.analysis.rules import Check as Check
+    from karat.analysis.stages import Stages as Stages
+    from karat.analysis.stages import stages as stages
     from karat.conventions import STANDARD as STANDARD
     from karat.conventions import Convention as Convention
     from karat.errors import BadArgument as BadArgument
@@ -106,6 +108,8 @@ _HOMES = {
     "Rosetta": "analysis.rosetta",
     "Run": "run",
     "load": "run.file",
+    "stages": "analysis.stages",
+    "Stages": "analysis.stages",
     "Sample": "samples.sample",
 }
 

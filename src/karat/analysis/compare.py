@@ -115,7 +115,7 @@ class Comparison(Result):
     @cached_property
     def rows(self) -> list[Row]:
         """One row per metric."""
-        return _rows([self.scores], self.test)[0]
+        return paired_rows([self.scores], self.test)[0]
 
     def by(self, *fields: str) -> dict[str, list[Row]]:
         """The rows of each slice by the values of a field, or of several crossed; p is corrected over all slices.
@@ -127,7 +127,7 @@ class Comparison(Result):
         scores = [
             [{name: values[rows] for name, values in one.items()} for one in self.scores] for rows in parts.values()
         ]
-        return dict(zip(parts, _rows(scores, self.test), strict=True))
+        return dict(zip(parts, paired_rows(scores, self.test), strict=True))
 
     @cached_property
     def slices(self) -> dict[str, dict[str, list[Row]]]:
@@ -233,7 +233,7 @@ def compare(
     given = (a, b, *more)
     if len(given) > len(LETTERS):
         raise BadArgument(f"compare takes at most {len(LETTERS)} runs", got=len(given))
-    labels = names_of(given, names)
+    labels = run_names(given, names)
     runs = [as_run(one) for one in given]
     notes = []
     for run, name in zip(runs[1:], labels[1:], strict=True):
@@ -257,7 +257,7 @@ def compare(
     return comparison
 
 
-def names_of(given: Sequence[object], names: Sequence[str] | None) -> list[str]:
+def run_names(given: Sequence[object], names: Sequence[str] | None) -> list[str]:
     """The given names; else those of the files, with the folder if needed; else letters."""
     letters = [letter.upper() for letter in LETTERS[: len(given)]]
     if names is not None:
@@ -307,7 +307,7 @@ def _aligned(runs: Sequence[Run], ids: Sequence[str], columns: Sequence[str]) ->
     return scores
 
 
-def _rows(parts: Sequence[Sequence[Mapping[str, Floats]]], kind: Test) -> list[list[Row]]:
+def paired_rows(parts: Sequence[Sequence[Mapping[str, Floats]]], kind: Test) -> list[list[Row]]:
     """The rows of each part of the queries, from the scores of all runs over it.
 
     The p-values are corrected by Holm's method over all parts, and over the metrics of one pair of runs, or over the

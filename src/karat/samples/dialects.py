@@ -62,7 +62,7 @@ DIALECTS = (
     ),
 )  # fmt: skip
 
-_MARKERS = {name: dialect for dialect in DIALECTS for name in sorted(dialect.markers)}
+_MARKERS = {name: dialect for dialect in DIALECTS for name in sorted(dialect.markers)} | {"stages": KARAT}
 
 SIDE_NAMES = {
     side: [theirs for d in DIALECTS for theirs, ours in d.fields.items() if ours in names]

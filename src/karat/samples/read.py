@@ -96,10 +96,21 @@ def samples_of(
     """Samples from rows, a frame or columns with results and gold; they may be a piece of the source."""
     before = before or Before(0, Header(), {})
     table = query_table(loaded, source, skip_bad_rows=skip_bad_rows, first=before.rows, header=before.header)
-    if not need_gold and "gold_ids" not in table.columns:
-        given = table.columns.get("gold", [None] * table.size)
-        table = table._replace(columns=table.columns | {"gold": [[] if gold is None else gold for gold in given]})
+    table = table if need_gold else _gold_or_none(table)
     return _samples(_without_bad_rows(table, before.ids) if skip_bad_rows else table)
+
+
+def _gold_or_none(table: QueryTable) -> QueryTable:
+    """The table with empty gold where there is none."""
+    if "gold_ids" in table.columns:
+        return table
+    given = table.columns.get("gold", [None] * table.size)
+    return table._replace(columns=table.columns | {"gold": [[] if gold is None else gold for gold in given]})
+
+
+def samples_of_table(table: QueryTable, *, need_gold: bool = True) -> Samples:
+    """Samples from a table of queries."""
+    return _samples(table if need_gold else _gold_or_none(table))
 
 
 def _samples(table: QueryTable) -> Samples:

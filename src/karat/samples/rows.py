@@ -88,12 +88,20 @@ class QueryTable(NamedTuple):
     where: Where
     skipped: int = 0
 
+    @property
+    def staged(self) -> bool:
+        """True if samples have several named rankings each, instead of one; else "stages" is a field like others."""
+        return any(isinstance(value, Mapping) for value in self.columns.get("stages", ()))
+
     def side(self, side: str, ids: Sequence[str]) -> Any:
         """Rankings or gold from the column of items, the column of ids, or both; rankings also from steps."""
         if side == "retrieved" and "steps" in self.columns:
             return steps_of(self.columns, ids, self.where)
         items, item_ids = self.columns.get(side), self.columns.get(f"{side}_ids")
         if items is None and item_ids is None:
+            if side == "retrieved" and self.staged:
+                hint = "karat.stages(samples)" if self.source == "samples" else f"karat stages {self.source}"
+                raise InputError(f'{self.source}: samples have "stages", not one ranking each', hint=hint)
             raise no_column(side, self.given, self.source)
         try:
             if item_ids is None:
@@ -146,7 +154,8 @@ class QueryTable(NamedTuple):
 
     def meta(self) -> dict[str, list[Any]]:
         """All other columns, by which results can be sliced; lists, records and other objects are written as text."""
-        meta = {name: column for name, column in self.columns.items() if name not in _KNOWN}
+        known = {*_KNOWN, "stages"} if self.staged else _KNOWN
+        meta = {name: column for name, column in self.columns.items() if name not in known}
         given = self.columns.get("meta", [])
         names = dict.fromkeys(name for row in given if isinstance(row, Mapping) for name in row)
         for name in names:
@@ -297,4 +306,8 @@ def _renamed(columns: dict[str, list[Any]], size: int, source: str, where: Where
         ours[name], names[name] = column, theirs
     header.complete(ours, names, size, source)
     renamed = {theirs: name for name, theirs in names.items() if theirs != name}
-    return QueryTable(ours, dialect, list(columns), renamed, size, source, where)
+    table = QueryTable(ours, dialect, list(columns), renamed, size, source, where)
+    if (own := names.get("retrieved") or names.get("retrieved_ids")) and table.staged:
+        hint = f'drop "stages" to evaluate "{own}", or drop "{own}" to compare the stages'
+        raise InputError(f'{source}: both "stages" and "{own}" are given', hint=hint)
+    return table

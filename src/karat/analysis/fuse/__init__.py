@@ -15,7 +15,7 @@ import numpy as np
 from karat._internal.arrays import Floats
 from karat._internal.output import write_text
 from karat._internal.result import Result
-from karat.analysis.compare import LETTERS, Comparison, compare, names_of
+from karat.analysis.compare import LETTERS, Comparison, compare, run_names
 from karat.analysis.fuse.fused_run import Evaluator
 from karat.analysis.fuse.legs import Aligned, LegLike, align, check_scores, read_legs, unscored_legs
 from karat.analysis.fuse.sweep import FOLDS, Sweep, sweep_of
@@ -172,7 +172,7 @@ def fuse(
     if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or depth < 1):
         raise BadArgument("depth must be a whole number from 1 on", got=depth, hint="depth=10")
     fuser = parse_fuser(method, weights, len(given))
-    labels = names_of(given, names)
+    labels = run_names(given, names)
     aligned = align(read_legs(given, labels), allow_mismatch=allow_mismatch)
     evaluator, notes = _evaluator(aligned, metrics, needed=sweep)
     found = None

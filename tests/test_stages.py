@@ -1,0 +1,620 @@
+"""Stages: values computed by hand, a plain slow twin, ideal rerankings by brute force, and bad input."""
+
+from __future__ import annotations
+
+import json
+from itertools import permutations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import karat
+from karat.cli import main
+from karat.hits.reranking import gold_numbers, ideal, pool
+from karat.hits.totals import Totals
+from karat.scale.memory import MemoryLimits
+
+
+def sample(number, gold, **stages):
+    return {"id": number, "query": f"{number}?", "gold": list(gold), "stages": {n: list(r) for n, r in stages.items()}}
+
+
+SAMPLES = [
+    sample("q1", "a", bm25="xya", dense="xza", reranked="axy"),
+    sample("q2", "b", bm25="xby", dense="xyz", reranked="bxz"),
+    sample("q3", "cd", bm25="cxy", dense="xyd", reranked="cdx"),
+    sample("q4", "e", bm25="exy", dense="xey", reranked="xye"),
+    sample("q5", "f", bm25="xyz", dense="yxw", reranked="yxz"),
+]
+"""The example of docs/stages.md."""
+
+
+@pytest.fixture
+def stages():
+    return karat.stages(SAMPLES, "recall@2 rr")
+
+
+def moves(found):
+    return [(move.query_id, move.gold, move.before, move.after) for move in found]
+
+
+def test_every_stage_is_an_ordinary_run(stages):
+    assert list(stages.runs) == ["bm25", "dense", "reranked"]
+    for name, run in stages.runs.items():
+        alone = karat.evaluate(
+            [row | {"retrieved": row["stages"][name], "stages": None} for row in SAMPLES], "recall@2 rr"
+        )
+        assert run.mean == alone.mean
+        assert run.table.equals(alone.table)
+        assert run.gold_hash == alone.gold_hash
+        assert run.items("q1") == alone.items("q1")
+    assert [run.mean["recall@2"] for run in stages.runs.values()] == [0.5, 0.2, 0.6]
+
+
+def test_ceilings_by_hand(stages):
+    assert {name: one.mean for name, one in stages.ceiling.items()} == {"bm25": 0.7, "dense": 0.5, "reranked": 0.8}
+    assert stages.ceiling["bm25"].queries == {"q1": 1, "q2": 1, "q3": 0.5, "q4": 1, "q5": 0}
+    assert stages.ceiling["bm25"][1:3] == (4, 6)
+    assert stages.candidates.legs == ("bm25", "dense")
+    assert stages.candidates.ceiling[:3] == (0.8, 5, 6)
+    assert stages.candidates.ceiling.missing == 1
+
+
+def test_ideals_by_hand(stages):
+    assert stages.ideal["bm25"].mean == {"recall@2": 0.7, "rr": 0.8}
+    assert stages.ideal["dense"].mean == {"recall@2": 0.5, "rr": 0.6}
+    assert stages.ideal["reranked"].mean == {"recall@2": 0.8, "rr": 0.8}
+    assert stages.candidates.ideal.mean == {"recall@2": 0.8, "rr": 0.8}
+
+
+def test_lifted_and_pushed_out_by_hand(stages):
+    assert stages.k == 2
+    assert moves(stages.lifted) == [
+        ("q1", "a", {"bm25": 3, "dense": 3}, 1),
+        ("q3", "d", {"bm25": None, "dense": 3}, 2),
+    ]
+    assert moves(stages.pushed_out) == [("q4", "e", {"bm25": 1, "dense": 2}, 3)]
+    assert stages.lifted[0].query == "q1?"
+    assert stages.conclusion == (
+        "reranked lifts 2 gold items into the top 2 and pushes 1 out; 17 % of the gold (1 of 6 items) is not among its "
+        "candidates."
+    )
+
+
+def test_the_cutoff_can_be_chosen():
+    found = karat.stages(SAMPLES, "recall@2", k=1)
+    assert [move.gold for move in found.lifted] == ["a", "b"]
+    assert [move.gold for move in found.pushed_out] == ["e"]
+    assert karat.stages(SAMPLES, "ndcg@10 recall@1,5,20").k == 5
+
+
+def test_consecutive_stages_are_compared_and_corrected_together():
+    rows = [
+        sample(f"q{i}", "a", bm25="xyza" if i % 3 else "axyz", dense="xayz" if i % 5 else "xyza", reranked="axyz")
+        for i in range(30)
+    ]
+    found = karat.stages(rows, "recall@2 rr")
+    pairs = [("bm25", "dense"), ("dense", "reranked")]
+    assert [(one.before, one.after, one.queries) for one in found.comparison] == [(*pair, 30) for pair in pairs]
+    raw = {}
+    for one, (before, after) in zip(found.comparison, pairs, strict=True):
+        alone = karat.compare(found.runs[before], found.runs[after])
+        for row, same in zip(one.rows, alone.rows, strict=True):
+            assert row[:5] == same[:5]
+            assert row[6:9] == same[6:9]
+            raw[before, row.metric] = karat.compare(found.runs[before], found.runs[after], metrics=row.metric).rows[0].p
+    corrected = [row.p for one in found.comparison for row in one.rows]
+    order = sorted(raw.values())
+    expected = dict(zip(order, np.maximum.accumulate([p * (4 - i) for i, p in enumerate(order)]), strict=True))
+    assert corrected == pytest.approx([min(expected[p], 1) for p in raw.values()])
+
+
+def test_two_stages():
+    found = karat.stages(SAMPLES, "recall@2", names=["bm25", "reranked"])
+    assert list(found.runs) == ["bm25", "reranked"]
+    assert found.candidates.legs == ("bm25",)
+    assert found.candidates.ideal.mean == found.ideal["bm25"].mean
+    assert [move.gold for move in found.lifted] == ["a", "d"]
+    assert (found.new_items.new, found.new_items.items, found.new_items.queries) == (2, 15, 2)
+    assert found.new_gold == 1
+    assert "2 of its 15 items (2 queries) are in no stage before it; 1 gold item is found by it alone." in str(found)
+
+
+def test_items_of_the_last_stage_alone_are_counted():
+    rows = [row | {"stages": row["stages"] | {"reranked": ["new", *row["stages"]["reranked"]]}} for row in SAMPLES]
+    found = karat.stages(rows, "recall@2")
+    assert (found.new_items.new, found.new_items.items, found.new_items.queries) == (5, 20, 5)
+    assert found.new_gold == 0
+    assert "reranked does more than rerank: 5 of its 20 items (5 queries) are in no stage before it." in found.remarks()
+    assert not any("does more" in line for line in karat.stages(SAMPLES, "recall@2").remarks())
+
+
+def test_texts_of_moved_gold_are_known():
+    texts = {"a": "Alpha text", "x": "Something", "y": "Else", "z": "Other"}
+
+    def records(ids):
+        return [{"id": one, "text": texts[one]} for one in ids]
+
+    rows = [{"gold": records("a"), "stages": {"bm25": records("xya"), "reranked": records("axy")}}]
+    found = karat.stages(rows, "recall@1")
+    (move,) = found.lifted
+    assert move.text == "Alpha text"
+    assert move.query_id == "1"
+    assert "Alpha text" in str(found)
+    (move,) = karat.stages(rows, "recall@1", judge="text").lifted
+    assert move.gold == "Alpha text"
+
+
+def test_a_stage_missing_for_some_queries_is_counted():
+    without = {name: ranking for name, ranking in SAMPLES[4]["stages"].items() if name != "dense"}
+    rows = [*SAMPLES[:3], SAMPLES[3] | {"stages": SAMPLES[3]["stages"] | {"dense": None}}]
+    found = karat.stages([*rows, SAMPLES[4] | {"stages": without}], "recall@2")
+    assert list(found.runs) == ["bm25", "dense", "reranked"]
+    assert [len(run) for run in found.runs.values()] == [5, 3, 5]
+    assert [change.queries for change in found.comparison] == [3, 3]
+    assert [note.kind for note in found.notes] == ["stage_missing", "stages_shared"]
+    assert "dense is missing for 2 of 5 queries (q4, q5)." in found.remarks()
+    assert any("over the 3 queries with every stage" in line for line in found.remarks())
+    assert found.pushed_out == []
+    assert found.candidates.ceiling[1:3] == (4, 4)
+    assert found.ceiling["bm25"][1:3] == (4, 6)
+    assert "queries" in str(found).splitlines()[2]
+
+
+def test_stages_are_ordered_as_in_the_queries():
+    rows = [
+        {"gold": ["a"], "stages": {"bm25": ["a"], "last": ["a"]}},
+        {"gold": ["a"], "stages": {"dense": ["a"], "last": ["a"]}},
+        {"gold": ["a"], "stages": {"bm25": ["a"], "dense": ["a"], "last": ["a"]}},
+    ]
+    assert list(karat.stages(rows, "rr").runs) == ["bm25", "dense", "last"]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "json", "parquet", "frame", "columns", "runs", "paths", "by name"])
+def test_every_source_gives_the_same_result(tmp_path, form):
+    usual = karat.stages(SAMPLES, "recall@2 rr")
+    source = tmp_path / f"stages.{form}"
+    if form == "jsonl":
+        source.write_text("\n".join(map(json.dumps, SAMPLES)))
+    elif form == "json":
+        source.write_text(json.dumps(SAMPLES))
+    elif form == "parquet":
+        pl.DataFrame(SAMPLES).write_parquet(source)
+    elif form == "frame":
+        source = pl.DataFrame(SAMPLES)
+    elif form == "columns":
+        source = {name: [row[name] for row in SAMPLES] for name in SAMPLES[0]}
+    else:
+        for name, run in usual.runs.items():
+            run.save(tmp_path / f"{name}.parquet")
+        source = {name: tmp_path / f"{name}.parquet" for name in usual.runs}
+        source = source if form == "by name" else list(source.values())
+        source = [karat.load(path) for path in source] if form == "runs" else source
+    names = list(usual.runs) if form == "runs" else None
+    found = karat.stages(source, names=names, metrics=None if form in ("runs", "paths", "by name") else "recall@2 rr")
+    assert found.to_dict() == usual.to_dict()
+
+
+def test_records_in_parquet(tmp_path):
+    """A frame has every field in every record, null where it was not given: such fields are not there."""
+    rows = [
+        {
+            "gold": ["a"],
+            "stages": {"one": [{"id": "x", "score": 2.0}, {"id": "a", "score": 1.0}], "two": [{"id": "a"}]},
+        },
+        {"gold": ["a"], "stages": {"one": None, "two": [{"id": "x"}, {"id": "a"}]}},
+    ]
+    record = pl.List(pl.Struct({"id": pl.String, "score": pl.Float64}))
+    schema = {"gold": pl.List(pl.String), "stages": pl.Struct({"one": record, "two": record})}
+    pl.DataFrame(rows, schema).write_parquet(tmp_path / "s.parquet")
+    found, same = karat.stages(tmp_path / "s.parquet", "rr"), karat.stages(rows, "rr")
+    assert found.to_dict() == same.to_dict()
+    assert [len(run) for run in found.runs.values()] == [1, 2]
+    assert [run.mean["rr"] for run in found.runs.values()] == [0.5, 0.75]
+
+
+def test_run_files_that_do_not_store_every_item(tmp_path):
+    rows = [sample(f"q{i}", "a", bm25="a", last="a") for i in range(5)]
+    for row in rows:
+        row["stages"] = {name: [f"{name}{i}" for i in range(150)] + ["a"] for name in row["stages"]}
+    found = karat.stages(rows, "recall@2")
+    assert found.new_items.new == 5 * 150
+    for name, run in found.runs.items():
+        run.save(tmp_path / f"{name}.parquet")
+    again = karat.stages([tmp_path / "bm25.parquet", tmp_path / "last.parquet"])
+    assert again.new_items is None
+    assert "it is not known if last has items of its own" in str(again)
+    assert again.ideal["bm25"].mean == found.ideal["bm25"].mean
+
+
+@pytest.mark.parametrize("form", [list, dict, "pairs", "records"])
+def test_items_have_every_form_of_retrieved(form):
+    forms = {
+        list: list,
+        dict: lambda ids: {one: -place for place, one in enumerate(ids)},
+        "pairs": lambda ids: [(one, -place) for place, one in enumerate(ids)],
+        "records": lambda ids: [{"id": one, "score": -place} for place, one in enumerate(ids)],
+    }
+    rows = [row | {"stages": {n: forms[form](ids) for n, ids in row["stages"].items()}} for row in SAMPLES]
+    found, same = karat.stages(rows, "recall@2 rr", judge="ids"), karat.stages(SAMPLES, "recall@2 rr", judge="ids")
+    assert found.to_dict() == same.to_dict()
+
+
+def test_queries_that_could_not_be_judged_are_left_out():
+    class Failing(karat.Ids):
+        name = "failing"
+
+        def __call__(self, samples, convention):
+            hits = super().__call__(samples, convention)
+            failed = {0: "no answer"} if "z" in samples.retrieved.columns["id"][0] else {}
+            return hits.replace(failed=failed)
+
+    found = karat.stages(SAMPLES, "recall@2", judge=Failing())
+    assert [run.judged for run in found.runs.values()] == [5, 4, 5]
+    assert [move.gold for move in found.lifted] == ["d"]
+    assert found.ceiling["dense"][1:3] == (2, 5)
+    assert np.isnan(found.ideal["dense"].scores["recall@2"][0])
+    assert found.candidates.ceiling[1:3] == (4, 5)
+    assert any(line.startswith("dense: 1 of 5 queries") for line in found.remarks())
+
+
+def test_measures_are_shown_beside_metrics():
+    found = karat.stages(SAMPLES, "recall@2 full_rank")
+    assert found.metrics == ["recall@2"]
+    assert found.ideal["bm25"].summary["full_rank"].median == 1
+    assert "full_rank (median)" in str(found)
+    assert found.to_dict()["stages"]["bm25"]["measures"]["full_rank"]["never"] == 2
+
+
+# A plain slow twin
+
+
+LETTERS = "abcdef"
+
+
+@st.composite
+def queries(draw):
+    """A query with graded gold, and three stages of different items each."""
+    gold = draw(st.dictionaries(st.sampled_from(LETTERS), st.sampled_from([0, 1, 2]), max_size=4))
+    items = st.lists(st.sampled_from(LETTERS), unique=True, max_size=4)
+    return {"gold": gold, "stages": {name: draw(items) for name in ("one", "two", "last")}}
+
+
+def rank(item, ranking):
+    return ranking.index(item) + 1 if item in ranking else None
+
+
+METRICS = "recall@1,2 precision@2 hit@1 ndcg@3 rr ap"
+
+
+def best(items, gold):
+    """The highest score of any order of the items, for each metric."""
+    orders = list(permutations(sorted(items)))
+    run = karat.evaluate(retrieved=list(map(list, orders)), gold=[gold] * len(orders), metrics=METRICS, judge="ids")
+    return {name: values.max() for name, values in run.scores.items()}
+
+
+@given(st.lists(queries(), min_size=1, max_size=3), st.integers(1, 3))
+@settings(max_examples=40, deadline=None)
+def test_stages_equal_their_twin(rows, k):
+    found = karat.stages(rows, METRICS, judge="ids", k=k)
+    lifted, pushed, missing, new = [], [], 0, 0
+    for number, row in enumerate(rows):
+        gold = [item for item, grade in row["gold"].items() if grade > 0]
+        one, two, last = row["stages"].values()
+        new += len({*last} - {*one, *two})
+        for item in gold:
+            before = {"one": rank(item, one), "two": rank(item, two)}
+            inside = any(place is not None and place <= k for place in before.values())
+            after = rank(item, last)
+            missing += item not in {*one, *two}
+            if after is not None and after <= k and not inside:
+                lifted.append((str(number + 1), item, before, after))
+            if inside and not (after is not None and after <= k):
+                pushed.append((str(number + 1), item, before, after))
+        for name, items in {**row["stages"], "": {*one, *two}}.items():
+            run = found.ideal[name] if name else found.candidates.ideal
+            ceiling = (found.ceiling[name] if name else found.candidates.ceiling).queries[str(number + 1)]
+            assert np.isnan(ceiling) if not gold else ceiling == pytest.approx(len({*gold} & {*items}) / len(gold))
+            ideal_scores = {metric: values[number] for metric, values in run.scores.items()}
+            assert ideal_scores == pytest.approx(best(items, row["gold"]), nan_ok=True)
+    assert moves(found.lifted) == lifted
+    assert moves(found.pushed_out) == pushed
+    assert found.candidates.ceiling.missing == missing
+    assert found.new_items.new == new
+
+
+def contains(gold, item):
+    return gold in item
+
+
+@given(st.lists(st.text("abc", min_size=1, max_size=3), max_size=4), st.sets(st.sampled_from("abc"), min_size=1))
+@settings(max_examples=60, deadline=None)
+def test_ideals_of_items_that_satisfy_several_gold_items(items, gold):
+    """The greedy order is no better than the best one, no worse than the given one, and finds all that can be found."""
+    row = {"gold": sorted(gold), "stages": {"one": items, "last": items[::-1]}}
+    found = karat.stages([row], "recall@1,2,3 recall hit@1 rr precision@2", judge=contains)
+    orders = list(map(list, permutations(items)))
+    every = karat.evaluate(retrieved=orders, gold=[sorted(gold)] * len(orders), judge=contains, metrics=found.metrics)
+    for name, run in found.ideal.items():
+        for metric in found.metrics:
+            score, own = run.mean[metric], found.runs[name].mean[metric]
+            assert score <= every.scores[metric].max() + 1e-9
+            if metric in ("recall@1", "recall", "hit@1", "rr"):
+                assert score == pytest.approx(every.scores[metric].max())
+                assert score >= own - 1e-9
+    assert found.candidates.ideal.mean["recall"] == found.ideal["one"].mean["recall"]
+
+
+def test_a_chunk_with_more_gold_comes_first():
+    row = {"gold": ["a", "b", "c"], "stages": {"one": ["a", "x", "bc", "b"], "last": ["x"]}}
+    found = karat.stages([row], "recall@1,2 precision@3", judge=contains)
+    assert found.ideal["one"].mean == {"recall@1": pytest.approx(2 / 3), "recall@2": 1.0, "precision@3": 1.0}
+
+
+def test_different_chunks_of_two_legs_for_the_same_gold_count_as_one():
+    row = {"gold": ["a"], "stages": {"one": ["a1", "x"], "two": ["a2", "a3"], "last": ["a2"]}}
+    found = karat.stages([row], "precision@1,2,3", judge=contains)
+    assert found.ideal["two"].mean == {"precision@1": 1.0, "precision@2": 1.0, "precision@3": pytest.approx(2 / 3)}
+    assert found.candidates.ideal.mean["precision@3"] == pytest.approx(2 / 3)
+
+
+def test_parts_of_a_gold_item_come_first_together():
+    text = "The gold quote is spread over chunks."
+    gold = [{"doc": "d", "start": 0, "end": len(text), "text": text}]
+
+    def chunk(start, end):
+        return {"doc": "d", "start": start, "end": end, "text": text[start:end]}
+
+    other = {"doc": "e", "start": 0, "end": 5, "text": "Other"}
+    ranking = [other, chunk(0, 18), other | {"start": 5, "end": 10, "text": " text"}, chunk(18, len(text))]
+    found = karat.stages(
+        [{"gold": gold, "stages": {"one": ranking, "last": ranking[:2]}}], "recall@1,2,4", judge="spans"
+    )
+    assert found.runs["one"].mean == {"recall@1": 0.0, "recall@2": 0.0, "recall@4": 1.0}
+    assert found.ideal["one"].mean == {"recall@1": 0.0, "recall@2": 1.0, "recall@4": 1.0}
+    assert found.ideal["last"].mean["recall@4"] == 0.0
+    (move,) = karat.stages(
+        [{"gold": gold, "stages": {"one": ranking, "last": ranking[1:]}}], "recall@3", judge="spans"
+    ).lifted
+    assert move.before == {"one": 4}
+    assert move.after == 3
+
+
+def test_a_gold_item_is_found_at_the_last_of_its_parts():
+    """The second chunk has a gold item of its own and comes first; the first one then completes the other."""
+    text = "The gold quote is spread over chunks."
+    whole, end = {"doc": "d", "start": 0, "end": len(text)}, {"doc": "d", "start": 18, "end": len(text), "grade": 2}
+    ranking = [{"doc": "d", "start": 0, "end": 18}, {"doc": "d", "start": 18, "end": len(text)}]
+    row = {"gold": [whole, end], "stages": {"one": ranking, "last": ranking}}
+    found = karat.stages([row], "recall@1,2", judge="spans")
+    assert found.runs["one"].mean == {"recall@1": 0.0, "recall@2": 1.0}
+    assert found.ideal["one"].mean == {"recall@1": 0.5, "recall@2": 1.0}
+    assert [item.rank for item in found.ideal["one"].gold("1")] == [2, 1]
+
+
+def test_token_budgets_and_characters():
+    def record(text):
+        return {"id": text[0], "text": text}
+
+    ranking = [record("x one two three"), record("a one"), record("b")]
+    row = {"gold": [record("a one"), record("b")], "stages": {"one": ranking, "last": ranking}}
+    found = karat.evaluate([{"gold": row["gold"], "retrieved": ranking}], "recall@3t", judge="ids")
+    assert found.mean["recall@3t"] == 0.0
+    plan = karat.stages([row], "recall@3t recall@1", judge="ids")
+    assert plan.ideal["one"].mean == {"recall@3t": 1.0, "recall@1": 0.5}
+    assert plan.candidates.ideal.mean["recall@3t"] == 1.0
+    spans = [{"gold": [{"doc": "d", "start": 0, "end": 3}], "stages": {}}]
+    spans[0]["stages"] = {name: [{"doc": "d", "start": 1, "end": 5}] for name in ("one", "last")}
+    covered = karat.stages(spans, "span_recall@1 recall@1", judge="spans")
+    assert np.isnan(covered.ideal["one"].mean["span_recall@1"])
+    assert covered.runs["one"].mean["span_recall@1"] == pytest.approx(2 / 3)
+
+
+def test_copies_come_last():
+    row = {"gold": ["a", "b"], "stages": {"one": ["a", "a", "x", "b"], "last": ["a"]}}
+    found = karat.stages([row], "recall@2 precision@2,4", judge="ids")
+    assert found.ideal["one"].mean == {"recall@2": 1.0, "precision@2": 1.0, "precision@4": 0.5}
+    assert [(hit.gold, hit.rank) for hit in found.ideal["one"].hits("1")] == [("a", 1), ("b", 2), ("a", 4)]
+
+
+def test_totals_move_with_their_ranks():
+    row = {"retrieved": ["x", "y", "b", "a"], "gold": {"a": 2, "b": 1}}
+    hits = karat.evaluate([row], "recall@2", judge="ids").all_hits
+    hits = hits.replace(totals=Totals(hits.depth).with_amounts("tokens", np.array([1.0, 2.0, 3.0, 4.0])))
+    moved = ideal(hits)
+    assert moved.rank.tolist() == [1, 2]
+    assert moved.grade.tolist() == [2.0, 1.0]
+    assert moved.totals.at_rank["tokens"].tolist() == [4.0, 7.0, 8.0, 10.0]
+    both = pool([hits, hits])
+    assert both.depth.tolist() == [6]
+    assert both.totals.at_rank["tokens"].tolist()[:3] == [4.0, 7.0, 8.0]
+    assert pool([hits, hits], np.array([4])).depth.tolist() == [4]
+
+
+def test_gold_in_another_order_is_the_same_gold(tmp_path):
+    one = karat.evaluate(retrieved={"q": ["x", "a"]}, gold={"q": ["a", "b"]}, metrics="recall@1")
+    two = karat.evaluate(retrieved={"q": ["a", "b"]}, gold={"q": ["b", "a"]}, metrics="recall@1")
+    assert gold_numbers(one.all_hits.gold_items, two.all_hits.gold_items).tolist() == [1, 0]
+    found = karat.stages({"one": one, "two": two})
+    assert moves(found.lifted) == [("q", "a", {"one": 2}, 1)]
+    assert found.candidates.ideal.mean["recall@1"] == 0.5
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "message"),
+    [
+        ([{"gold": ["a"], "retrieved": ["a"]}], {}, 'samples: no column "stages"'),
+        ([{"gold": ["a"], "stages": {"one": ["a"]}}], {}, "one stage is nothing to compare with"),
+        ([{"gold": ["a"], "stages": {"one": ["a"], "two": None}}], {}, 'no query has a ranking of stage "two"'),
+        ([*SAMPLES, {"id": "q6", "gold": ["a"]}], {}, "samples, sample 6: the query has no stage"),
+        ([*SAMPLES, {"id": "q6", "gold": ["a"], "stages": ["a"]}], {}, 'samples, sample 6: field "stages": expected'),
+        ([{"gold": ["a"], "stages": {"one": ["a"], "two": [1.5]}}], {}, 'stage "two": samples, sample 1'),
+        ([{"gold": ["a"], "stages": {"one": ["a"], " ": ["a"]}}], {}, "the name of a stage is a text"),
+        ([{"stages": {"one": ["a"], "two": ["a"]}}], {}, 'no column "gold"'),
+        (SAMPLES, {"names": ["bm25", "rerankd"]}, 'no stage "rerankd". Did you mean reranked?'),
+        (SAMPLES, {"names": ["bm25", "bm25"]}, "a stage is named twice"),
+        (SAMPLES, {"names": "bm25"}, "one stage is nothing to compare with"),
+        (SAMPLES, {"k": 0}, "k is a whole number from 1"),
+        (SAMPLES, {"judge": "relevance(gpt-4o-mini)", "metrics": "rr"}, "would have different gold"),
+        (SAMPLES, {"metrics": "full_rank"}, "a run needs at least one metric"),
+    ],
+)  # fmt: skip
+def test_bad_samples(rows, options, message):
+    with pytest.raises(karat.KaratError) as error:
+        karat.stages(rows, **({"metrics": "recall@2"} | options))
+    assert message in str(error.value)
+
+
+def test_stages_and_retrieved_exclude_each_other():
+    rows = [row | {"retrieved": ["a"]} for row in SAMPLES]
+    for call in (karat.stages, karat.evaluate):
+        with pytest.raises(karat.InputError, match='both "stages" and "retrieved" are given') as error:
+            call(rows, "rr")
+        assert error.value.hint == 'drop "stages" to evaluate "retrieved", or drop "retrieved" to compare the stages'
+
+
+def test_a_field_called_stages_is_only_a_field():
+    rows = [{"retrieved": ["a"], "gold": ["a"], "stages": 3}]
+    assert karat.evaluate(rows, "rr").meta == {"stages": [3]}
+
+
+def test_evaluate_refers_to_stages(tmp_path, capsys):
+    with pytest.raises(karat.InputError, match='samples have "stages", not one ranking each') as error:
+        karat.evaluate(SAMPLES, "rr")
+    assert error.value.hint == "karat.stages(samples)"
+    path = tmp_path / "s.jsonl"
+    path.write_text("\n".join(map(json.dumps, SAMPLES)))
+    for memory in ("1GiB", MemoryLimits(1, fewest_rows=2, item_bytes=0)):
+        with pytest.raises(karat.InputError) as error:
+            karat.evaluate(path, "rr", memory=memory)
+        assert error.value.hint == f"karat stages {path}"
+    assert main(["eval", str(path), "rr"]) == 2
+    assert f"try  karat stages {path}" in capsys.readouterr().err
+
+
+def test_contradicting_orders():
+    rows = [SAMPLES[0], SAMPLES[1] | {"stages": dict(reversed(SAMPLES[1]["stages"].items()))}]
+    with pytest.raises(karat.InputError, match='"bm25" is before "dense" in samples, sample 1, and after it'):
+        karat.stages(rows, "rr")
+    assert list(karat.stages(rows, "rr", names=["bm25", "dense", "reranked"]).runs) == ["bm25", "dense", "reranked"]
+
+
+def test_stages_of_different_kinds():
+    rows = [{"gold": [{"id": "a", "text": "A text"}], "stages": {"one": [{"id": "a"}], "two": [{"text": "A text"}]}}]
+    with pytest.raises(karat.InputError, match="items of different kinds"):
+        karat.stages(rows, "rr")
+
+
+def evaluated(ranking, gold="a", **options):
+    return karat.evaluate(retrieved={"q": list(ranking)}, gold={"q": list(gold)}, **({"metrics": "rr"} | options))
+
+
+@pytest.mark.parametrize(
+    ("runs", "options", "message"),
+    [
+        ([evaluated("a")], {}, "one run is one stage"),
+        (evaluated("a"), {}, "one run is one stage"),
+        ([evaluated("a"), evaluated("a", "b")], {}, "their gold differs"),
+        ([evaluated("a"), evaluated("a", convention="llamaindex")], {}, "their conventions differ"),
+        ([evaluated("a"), evaluated("a", metrics="ap")], {}, "the stages have no metric to compare"),
+        ([evaluated("a"), evaluated("a")], {"judge": "ids"}, "runs are judged already: judge cannot be changed"),
+        ([evaluated("a"), evaluated("a")], {"order": "score"}, "order cannot be changed"),
+        ([evaluated("a"), evaluated("a")], {"names": ["one"]}, "expected 2 different names"),
+        ([evaluated("a"), evaluated("a")], {"metrics": "recall@5"}, 'no metric in every stage "recall@5"'),
+        ({"one": evaluated("a"), "two": evaluated("a")}, {"names": ["one", "to"]}, 'no stage "to". Did you mean two?'),
+        (["none.parquet", "other.parquet"], {}, "no run file none.parquet"),
+    ],
+)  # fmt: skip
+def test_bad_runs(runs, options, message):
+    with pytest.raises(karat.KaratError) as error:
+        karat.stages(runs, **options)
+    assert message in str(error.value)
+    assert "allow" not in str(error.value)
+
+
+def test_runs_without_a_common_query():
+    one, two = (karat.evaluate(retrieved={q: ["a"]}, gold={q: ["a"]}, metrics="rr") for q in ("q1", "x7"))
+    with pytest.raises(karat.BadArgument, match="one and two share no query"):
+        karat.stages({"one": one, "two": two})
+
+
+# The command
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "stages.jsonl").write_text("\n".join(map(json.dumps, SAMPLES)))
+    return "stages.jsonl"
+
+
+def shown(capsys, *arguments, code=0):
+    assert main(list(arguments)) == code
+    out, err = capsys.readouterr()
+    return err if code else out
+
+
+def test_the_command_shows_what_python_shows(file, capsys, stages):
+    assert shown(capsys, "stages", file, "recall@2", "rr").strip() == str(stages).strip()
+    assert shown(capsys, "stages", file, "--metrics", "recall@2", "rr").strip() == str(stages).strip()
+    found = json.loads(shown(capsys, "stages", file, "recall@2 rr", "--format", "json"))
+    assert found["conclusion"] == stages.conclusion
+    assert found["lifted"][1] == {
+        "query_id": "q3", "query": "q3?", "gold": "d", "text": None, "grade": 1.0, "before": {"bm25": None, "dense": 3},
+        "after": 2,
+    }  # fmt: skip
+    assert shown(capsys, "stages", file, "recall@2 rr", "--format", "markdown").strip() == stages.to_markdown()
+    table = pl.read_csv(shown(capsys, "stages", file, "recall@2 rr", "--format", "csv").encode())
+    assert table["stage"].to_list() == ["bm25", "bm25", "dense", "dense", "reranked", "reranked"]
+    assert table["ideal"].to_list() == [0.7, 0.8, 0.5, 0.6, 0.8, 0.8]
+    assert table["difference"].to_list()[:3] == [None, None, pytest.approx(-0.3)]
+
+
+def test_options_of_the_command(file, capsys):
+    assert "Lifted into the top 1 by reranked: 2 gold items" in shown(capsys, "stages", file, "recall@2", "-k", "1")
+    one = shown(capsys, "stages", file, "recall@2", "-n", "1")
+    assert "and 1 more query" in one
+    assert "q3  q3?" not in one
+    assert "bm25 → reranked" in shown(capsys, "stages", file, "recall@2", "--names", "bm25", "reranked")
+    assert "ranx" in shown(capsys, "stages", file, "recall@2", "--convention", "ranx")
+
+
+def test_run_files(file, capsys, stages):
+    for name, run in stages.runs.items():
+        run.save(f"{name}.parquet")
+    paths = [f"{name}.parquet" for name in stages.runs]
+    assert shown(capsys, "stages", *paths).strip() == str(stages).strip()
+    assert "recall@2" not in shown(capsys, "stages", *paths, "rr")
+    assert "one, two → three" in shown(capsys, "stages", *paths, "--names", "one", "two", "three")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("stages stages.jsonl recal@2", 'no metric "recal"'),
+        ("stages stages.jsonl none.parquet", "not a run file"),
+        ("stages none.jsonl", "none.jsonl"),
+        ("stages none.parquet other.parquet", "no run file none.parquet"),
+        ("stages stages.jsonl --judge relevance(gpt-4o-mini)", "does not estimate its cost"),
+        ("stages stages.jsonl -k x", "invalid int value"),
+    ],
+)
+def test_mistakes(file, capsys, line, message):
+    assert message in " ".join(shown(capsys, *line.split(), code=2).split())
+
+
+def test_hostile_names_are_shown_but_do_nothing():
+    name = "<b>|x`\x1b[31m@someone::error::"
+    rows = [{"gold": ["a"], "stages": {name: ["x", "a"], f"{name}2": ["a"]}}]
+    found = karat.stages(rows, "recall@1")
+    assert "\x1b" not in str(found)
+    assert "<b>" not in found._repr_html_()
+    assert "\x1b" not in found.to_markdown()
+    assert found.lifted[0].before == {name: 2}
