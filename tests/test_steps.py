@@ -431,6 +431,7 @@ def test_excluded_items_cited_items_and_sets():
     rows = [{"steps": [["a", "x"], ["x", "b"]], "gold": ["a", "b"], "exclude": ["x"], "cited": ["b", "q"]}]
     run = karat.evaluate(rows, "recall@2 set_em set_f1 citation_precision citation_recall")
     assert list(run.mean.values()) == [1.0, 1.0, 1.0, 0.5, 0.5]
+    assert list(run.steps.rows[0].alone) == ["recall@2"], "what needs more than hits has no score of a step alone"
     assert [item.id for item in run.items("1").retrieved] == ["a", "b"]
     union = karat.evaluate(rows, "recall set_f1", merge="union", convention="browsecomp-plus")
     assert union.mean["recall"] == 1.0

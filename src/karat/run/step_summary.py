@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats, is_relevant, mean_defined
+from karat.errors import BadArgument
 from karat.hits import Hits
 from karat.hits.trajectory import Trajectory, found_at, of_step
 from karat.metrics import METRICS
@@ -136,17 +137,20 @@ def _row(run: Run, hits: Hits, steps: Trajectory, number: int, judged: Bools) ->
 
 
 def _alone(run: Run, hits: Hits, number: int) -> dict[str, float]:
-    """The means of the metrics over one step; without those that read tokens or steps."""
+    """The means of the metrics over one step; without those that need more than its hits, such as tokens or texts."""
     own = of_step(hits, number)
     if own is None:
         return {}
     failed = np.isin(np.arange(own[0].queries), list(own[0].failed))
     means = {}
     for metric in run.metrics:
-        if metric.name not in METRICS or metric.has_budget or metric.definition.of_steps:
+        if metric.name not in METRICS or metric.definition.of_steps:
             continue
-        for name, values in metric.scores(own[0], run.convention).items():
-            means[name] = mean_defined(np.where(failed, np.nan, values))
+        try:
+            scores = metric.scores(own[0], run.convention)
+        except BadArgument:
+            continue
+        means |= {name: mean_defined(np.where(failed, np.nan, values)) for name, values in scores.items()}
     return means
 
 
