@@ -388,3 +388,32 @@ def test_citations_sets_and_exclusions(spark):
     nothing = table.drop("cited")
     with pytest.raises(InputError, match='no sample has "cited"'):
         evaluate(nothing, metrics)
+
+
+@pytest.mark.parametrize("merge", ["concat", "rrf(60)"])
+def test_steps(spark, merge):
+    rows = [
+        {
+            "id": f"q{i}",
+            "steps": [{"retrieved": ["a", "x", f"y{i % 3}"]}, {"retrieved": ["x", f"b{i % 2}"]}],
+            "gold": [{"id": "a", "hop": 1}, {"id": "b1", "hop": 2}],
+        }
+        for i in range(12)
+    ]
+    metrics = "recall@2 recall full_rank steps_to_all repeated recall_after(step=1)"
+    memory = karat.evaluate(rows, metrics, merge=merge)
+    found = evaluate(spark.createDataFrame(pl.DataFrame(rows).to_arrow()).repartition(3), metrics, merge=merge)
+    run = karat.merge([found.run], order=memory.ids)
+    assert run.table.equals(memory.table)
+    assert str(run.steps) == str(memory.steps)
+    assert run.hops == memory.hops
+    long = [
+        {"query_id": row["id"], "step": number, "doc_id": item, "rank": rank}
+        for row in rows
+        for number, step in enumerate(row["steps"], 1)
+        for rank, item in enumerate(step["retrieved"], 1)
+    ]
+    gold = [{"query_id": row["id"], "doc_id": item["id"], "grade": 1} for row in rows for item in row["gold"]]
+    tables = [spark.createDataFrame(pl.DataFrame(side).to_arrow()) for side in (long, gold)]
+    found = evaluate(tables[0], metrics, gold=tables[1], merge=merge)
+    assert karat.merge([found.run], order=memory.ids).table.equals(memory.table)

@@ -46,10 +46,11 @@ def rows(found: StepSummary, run: Run) -> list[list[str]]:
 
 def remarks(run: Run) -> list[str]:
     """Sentences on what the cutoff of the merged ranking hides, and on the hops that were lost."""
-    return [*_hidden(run), *lost_hops(run, shown_cutoff(run))]
+    return [*hidden(run), *lost_hops(run, shown_cutoff(run))]
 
 
-def _hidden(run: Run) -> list[str]:
+def hidden(run: Run) -> list[str]:
+    """A sentence on the gold that the cutoff of the merged ranking hides."""
     found = run.steps
     if found is None:
         return []

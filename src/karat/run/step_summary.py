@@ -142,7 +142,7 @@ def _alone(run: Run, hits: Hits, number: int) -> dict[str, float]:
     if own is None:
         return {}
     failed = np.isin(np.arange(own[0].queries), list(own[0].failed))
-    means = {}
+    means: dict[str, float] = {}
     for metric in run.metrics:
         if metric.name not in METRICS or metric.definition.of_steps:
             continue

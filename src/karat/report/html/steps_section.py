@@ -25,7 +25,7 @@ def steps(run: Run) -> Element | None:
         h("h2", "Steps"),
         h("figure", _drawing(found)),
         table("Each step alone, and the merged ranking", step_table.header(found, run), rows),
-        *(h("p.note", remark) for remark in step_table.remarks(run)),
+        *(h("p.note", remark) for remark in step_table.hidden(run)),
         _hops(run),
         id="steps",
     )
@@ -46,9 +46,9 @@ def _drawing(found: StepSummary) -> Element:
         value = row.recall_after if row.recall_after == row.recall_after else 0.0
         middle = round(_LEFT + (place + 0.5) * width, 1)
         title = f"after step {row.step}: recall {number(value)}, {number(value - before)} more than before"
-        size = round(max(y(before) - y(value), 0.0), 1)
-        left, wide = round(middle - min(width, 80) / 4, 1), round(min(width, 80) / 2, 1)
-        bars.append(h("rect.band", h("title", title), x=left, y=y(value), width=wide, height=size))
+        left, right_end = (round(middle + side * min(width, 80) / 4, 1) for side in (-1, 1))
+        corners = f"{left},{y(value)} {right_end},{y(value)} {right_end},{y(before)} {left},{y(before)}"
+        bars.append(h("polygon.recall", h("title", title), points=corners))
         if len(shown) <= 20 or place % (len(shown) // 10) == 0:
             bars.append(h("text", str(row.step), x=middle, y=_HEIGHT - _FOOT + 17, text_anchor="middle"))
         line.append(f"{middle},{y(value)}")
