@@ -26,6 +26,7 @@ CASES = (
     "lists-W3",
     "fresh-W1",
     "tiny",
+    "steps",
     "fuzzy-ragas",
     "quotes-contains",
     "quotes-spans",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from math import isfinite
 from typing import Any
 
@@ -62,14 +63,15 @@ def _searches(value: Any, where: Where, row: int) -> list[Mapping[str, Any]]:
 def _facts(steps: Sequence[Any], place: Where) -> list[list[Any]]:
     """The columns of facts; refuses a step without results, and facts of the wrong type."""
     for row, step in enumerate(steps):
-        if not isinstance(step, Mapping):
+        if type(step) is not dict and not isinstance(step, Mapping):
             raise InputError(f"{place(row)}: a step is a dict, not a {type(step).__name__}", got=step, hint=_HINT)
         if step.get("retrieved") is None:
             close = next((f'; "{name}" looks like it' for name in step if nearest(str(name), ["retrieved"])), "")
             raise InputError(f'{place(row)}: no "retrieved"{close}', got=list(step), hint=_HINT)
-    columns = [[step.get(name) for step in steps] for name in _FACTS]
+    used, nothing = set(chain.from_iterable(steps)), [None] * len(steps)
+    columns = [[step.get(name) for step in steps] if name in used else nothing for name in _FACTS]
     for name, column in zip(_FACTS, columns, strict=True):
-        for row, value in enumerate(column):
+        for row, value in enumerate(column if name in used else ()):
             if value is not None:
                 _check_fact(name, value, place, row)
     return columns

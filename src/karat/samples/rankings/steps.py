@@ -13,9 +13,9 @@ from karat._internal.grammar import parse_call, write_call
 from karat.conventions import Convention
 from karat.errors import BadArgument, InputError, unknown
 from karat.samples.columns import Field, Found, Keys, Rankings
-from karat.samples.keys import as_text
 from karat.samples.notes import Note
 from karat.samples.rankings.lists import Lists
+from karat.samples.rankings.places import FoundInSteps, Places, as_strings, find_in_steps, repeated_items
 
 _K = 60.0
 _RANGE: tuple[Field, ...] = ("doc", "start", "end")
@@ -127,18 +127,6 @@ class About(NamedTuple):
         return About(*([column[row] for row in some] for column in self))
 
 
-class Places(NamedTuple):
-    """The places of some items of the merged rankings in the steps: one row for each."""
-
-    query: Ints
-    merged: Ints
-    """The rank in the merged ranking."""
-    step: Ints
-    """The number of the step within its query, from 0."""
-    rank: Ints
-    """The rank in the step."""
-
-
 class _Merged(NamedTuple):
     lists: Lists
     keys: list[list[Any]]
@@ -159,6 +147,7 @@ class Steps:
         self.about = about
         self.merge = merge
         self._known: dict[tuple[object, ...], _Merged] = {}
+        self._found: dict[tuple[object, ...], FoundInSteps] = {}
 
     @property
     def all_fields(self) -> frozenset[Field]:
@@ -217,37 +206,47 @@ class Steps:
         return self._merged(c).lists.each(field, c)
 
     def find(self, field: Field, keys: Keys, c: Convention) -> Found:
-        """Look the gold keys up in the merged rankings."""
-        return self._merged(c).lists.find(field, keys, c)
+        """Look the gold keys up in the merged rankings; one step after the other needs no merged ranking for that."""
+        if MERGES[self.merge.name] is not _concat or field != self._identity or not len(self.start) - 1:
+            return self._merged(c).lists.find(field, keys, c)
+        found = find_in_steps(self.own, self.start, field, keys, c)
+        self._found[_order_of(c)] = found
+        return Found(found.query, found.rank, found.gold, found.depth)
 
     def repeated(self, c: Convention) -> Ints:
         """The number of items of each step that an earlier step of its query returned."""
-        return self._merged(c).repeated
+        known = self._found.get(_order_of(c))
+        return self._merged(c).repeated if known is None else known.repeated
 
     def depth(self, c: Convention) -> Ints:
         """The number of items that each step returned."""
+        known = self._found.get(_order_of(c))
+        if known is not None:
+            return known.step_depth
         steps = self._merged(c).steps
         return np.fromiter(map(len, steps), np.int64, len(steps))
 
     def places(self, query: Ints, rank: Ints, c: Convention) -> Places:
         """The places in the steps of the items at these ranks of the merged rankings."""
+        if (known := self._found.get(_order_of(c))) is not None:
+            return known.places
         merged, bounds = self._merged(c), self.start.tolist()
         wanted: dict[int, dict[Any, int]] = {}
         for row, place in zip(query.tolist(), rank.tolist(), strict=True):
             wanted.setdefault(row, {})[merged.keys[row][place - 1]] = place
         numbers = range(int(self.depth(c).max(initial=0)))
         found: list[tuple[int, int, int, int]] = []
-        for row, known in wanted.items():
+        for row, known_keys in wanted.items():
             for step, keys in enumerate(merged.steps[bounds[row] : bounds[row + 1]]):
-                here = list(compress(numbers, map(known.__contains__, keys)))
+                here = list(compress(numbers, map(known_keys.__contains__, keys)))
                 if len(here) > 1:
                     here = list({keys[at]: at for at in reversed(here)}.values())  # the first of several copies
-                found += [(row, known[keys[at]], step, at + 1) for at in here]
+                found += [(row, known_keys[keys[at]], step, at + 1) for at in here]
         columns = np.array(found, np.int64).reshape(-1, 4).T
         return Places(*columns)
 
     def _merged(self, c: Convention) -> _Merged:
-        key = (c.order, c.ties, c.scores)
+        key = _order_of(c)
         if key not in self._known:
             self._known[key] = self._merge(c)
         return self._known[key]
@@ -260,18 +259,23 @@ class Steps:
         for begin, end in pairwise(self.start.tolist()):
             given = steps[begin:end]
             keys.append(order(Searched(given, None if scores is None else scores[begin:end]), self.merge.k))
-            repeated += [0] * len(given) if sum(map(len, given)) == len(keys[-1]) else _repeated(given)
+            repeated += [0] * len(given) if sum(map(len, given)) == len(keys[-1]) else repeated_items(given)
         columns: dict[Field, list[Sequence[Any]]] = {}
         for field in self.any_fields:
             columns[field] = keys if self.plain else self._pick(field, steps, keys, c)  # type: ignore[assignment]
         lists = Lists(columns, self.ids, plain=self.plain, complete=self.all_fields)
         return _Merged(lists, keys, steps, np.array(repeated, np.int64))
 
+    @property
+    def _identity(self) -> Field | None:
+        """The field by which items are the same, if it is one."""
+        fields: tuple[Field, ...] = ("id", "text")
+        return next((field for field in fields if field in self.all_fields), None)
+
     def _identities(self, c: Convention) -> Iterator[Sequence[Any]]:
         """The identities of the items of each step: the id, else the text, else the range of a document."""
-        for field in ("id", "text"):
-            if field in self.all_fields:
-                return map(_as_strings, self.own.each(field, c))
+        if self._identity is not None:
+            return map(as_strings, self.own.each(self._identity, c))
         parts = [self.own.each(field, c) for field in _RANGE]
         return (list(zip(*own, strict=True)) for own in zip(*parts, strict=True))
 
@@ -297,22 +301,9 @@ class Steps:
         return picked
 
 
-def _repeated(steps: Sequence[Sequence[Any]]) -> Iterator[int]:
-    """The number of different items of each step that an earlier one returned."""
-    seen: set[Any] = set()
-    for keys in steps:
-        before, different = len(seen), set(keys)
-        seen |= different
-        yield len(different) - (len(seen) - before)
-
-
-def _as_strings(items: Sequence[Any]) -> Sequence[str]:
-    """Ids or texts as strings: 1 and "1" are the same."""
-    try:
-        "".join(items)
-    except TypeError:
-        return list(map(as_text, items))
-    return items
+def _order_of(c: Convention) -> tuple[object, ...]:
+    """The choices of a convention that decide the order within a step."""
+    return (c.order, c.ties, c.scores)
 
 
 def _take_steps(start: Ints, rows: Sequence[int | None]) -> tuple[Ints, Ints]:
