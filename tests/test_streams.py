@@ -112,7 +112,7 @@ def test_the_demo_writes_its_files_before_it_prints(folder):
     assert shell("demo -o shown | true").returncode == 0
     done = shell("demo -o full > /dev/full")
     assert (done.returncode, done.stderr) == (2, f"karat: {FULL}\n")
-    assert len(list(Path("shown").iterdir())) == len(list(Path("full").iterdir())) == 4
+    assert len(list(Path("shown").iterdir())) == len(list(Path("full").iterdir())) == 5
 
 
 def test_standard_input_that_is_closed(folder):

@@ -79,9 +79,9 @@ class Plan:
                 f'{", ".join(names)} needs the complete gold, but "{judging.name}" only grades what was retrieved',
                 hint='precision, ndcg, rr, hit, err or rbp, or judge="claims(…)" with answers',
             )
-        budget = any(metric.has_budget or metric.definition.reads_tokens for metric in wanted)
+        budget = any(metric.has_budget or (metric.unit and metric.definition.reads_tokens) for metric in wanted)
         chosen = find_convention(convention, **({} if order is None else {"order": order}))
-        merging = Merge.of(merge)
+        merging = CONCAT if merge == CONCAT.name else Merge.of(merge)
         if not merging.ordered and (names := [str(m) for m in wanted if m.ks or not m.definition.of_sets]):
             problem = f'{", ".join(names)} needs an order, but merge="{merging}" makes a set'
             raise BadArgument(problem, hint='recall, precision, f1, set_em without k, or merge="concat"')
@@ -92,7 +92,9 @@ class Plan:
         judge, reason = fit(self.judge, samples)
         if judge is self.judge:
             return self
-        return replace(self, judge=judge, judge_reason=reason)
+        return Plan(
+            self.metrics, judge, self.convention, self.at, self.tokens, reason, self.stored, self.limits, self.merge
+        )
 
     def evaluate(self, samples: Samples) -> Run:
         """Judge and measure samples: all of them, or a part."""

@@ -27,6 +27,7 @@ from karat._internal.display import (
     wrap,
 )
 from karat._internal.result import Result
+from karat.cli.demo import screen
 from karat.compat import futureagi, ragas
 from karat.pytest_plugin.assertable_run import AssertableRun
 from support import example
@@ -66,12 +67,14 @@ def results(tmp_path_factory):
         "fusion": karat.fuse(before, run, names=("a-rather-long-name", "another-long-name")),
         "sweep": karat.fuse(before, run, sweep=True),
         "rosetta": karat.rosetta(example.help_centre(), judge="contains"),
+        "stages": karat.stages({"a-rather-long-name": before, "another-long-name": run}),
+        "steps": karat.evaluate(screen.two_hops("bm25"), "recall@5 full_rank steps_to_all"),
     }
 
 
 NAMES = (
     "run", "slices", "comparison", "matrix", "gate", "diagnosis", "one query", "lint", "calibration", "fusion",
-    "sweep", "rosetta",
+    "sweep", "rosetta", "stages", "steps",
 )  # fmt: skip
 
 

@@ -74,7 +74,7 @@ class Metric:
         """The registered metric."""
         return find_metric(self.name)
 
-    @property
+    @cached_property
     def unit(self) -> str:
         """The unit of a measure; empty for a metric, also for one that is not registered here."""
         return MEASURES[self.name].unit if self.name in MEASURES else ""

@@ -218,6 +218,8 @@ def measure(unit: str, *, symbol: str, **facts: bool) -> Callable[[Callable[...,
 
 def find_metric(name: str) -> Definition:
     """The metric or measure of this name or alias."""
+    if name in METRICS:
+        return METRICS[name]
     for spelling in (name, name.lower()):
         known = _ALIASES.get(spelling, spelling)
         for registered in (METRICS, MEASURES):
