@@ -67,7 +67,7 @@ def metrics() -> str:
     for name, d in {**METRICS, **MEASURES}.items():
         settings = ", ".join(f"`{s}`" + ("" if v is None else f" ({v:g})") for s, v in d.settings.items())
         cutoff = "@k" if d.cutoff else ""
-        meaning = f"{d.help} In {d.unit}, not a score." if d.unit else d.help
+        meaning = f"{d.help} Unit: {d.unit}." if d.unit else d.help
         rows.append(
             f"| `{name}{cutoff}` | {d.symbol} | {meaning} | {settings} | {', '.join(f'`{a}`' for a in d.aliases)} |"
         )

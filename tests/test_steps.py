@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import karat
+from karat.conventions import STANDARD
 from karat.metrics import MEASURES
 from karat.metrics import METRICS as METRICS_OF_KARAT
+from karat.samples import Keys, read_samples
 from karat.samples.rankings.steps import MERGES, Merge
 from karat.scale.memory import MemoryLimits
 
@@ -78,7 +80,7 @@ def trajectory(steps, gold):
     seen, found, new, repeated = set(), set(), [], 0
     after = []
     for step in steps:
-        repeated += len(set(step) & seen)
+        repeated += sum(item in seen for item in step)
         fresh = (set(step) & set(gold)) - found
         new.append(len(fresh))
         found |= fresh
@@ -312,7 +314,7 @@ def test_recall_per_tokens():
     assert run.measured["recall_per_1000_tokens"].tolist() == [1.0]
     texts = [{"steps": [["one two three"], ["four", "one two three"]], "gold": ["four"]}]
     run = karat.evaluate(texts, "recall recall_per_1000_tokens", judge="text")
-    assert run.measured["recall_per_1000_tokens"].tolist() == [250.0]
+    assert run.measured["recall_per_1000_tokens"].tolist() == [pytest.approx(1000 / 7)], "each text that was returned"
 
 
 def test_notes_on_empty_steps_and_hops():
@@ -435,3 +437,108 @@ def test_excluded_items_cited_items_and_sets():
     assert [item.id for item in run.items("1").retrieved] == ["a", "b"]
     union = karat.evaluate(rows, "recall set_f1", merge="union", convention="browsecomp-plus")
     assert union.mean["recall"] == 1.0
+
+
+def test_places_are_those_of_the_judge_that_found_the_items():
+    """Another lookup before, such as that of a check, leaves no places behind."""
+    rows = [{"steps": [["a", "b"], ["c", "a"]], "gold": ["c"]}]
+    data = read_samples(rows)
+    data.retrieved.find("id", Keys(["a"], np.array([0, 1])), STANDARD)
+    run = karat.evaluate(data, "recall full_rank steps_to_all", judge="text")
+    assert run.measured["steps_to_all"].tolist() == [2]
+    assert run.measured["full_rank"].tolist() == [3]
+
+
+def test_copies_are_removed_by_merging_under_every_convention():
+    rows = [{"steps": [["x", "x", "g"], ["y"]], "gold": ["g"]}]
+    for duplicates in ("once", "remove", "last"):
+        run = karat.evaluate(rows, "rr steps_to_all", convention=f"standard(duplicates={duplicates})")
+        assert run.mean["rr"] == 0.5, duplicates
+        assert run.measured["steps_to_all"].tolist() == [1]
+
+
+CHUNKS = [{"id": f"{doc}#{n}", "doc": doc} for doc, n in (("e", 1), ("e", 2), ("f", 1), ("d", 1), ("d", 2))]
+
+
+@pytest.mark.parametrize("how", ["concat", "interleave", "rrf(60)"])
+def test_documents(how):
+    """Chunks of the same document in several steps; the measures of the trajectory do not depend on the merge."""
+    e1, e2, f1, d1, d2 = CHUNKS
+    gold = [{"id": "d", "doc": "d"}]
+    metrics = "recall@1 rr recall_after(step=1) steps_to_all"
+    for convention in ("standard", "standard(duplicates=remove)"):
+        late = karat.evaluate(
+            [{"steps": [[e1, e2, f1], [d1]], "gold": gold}], metrics, at="doc", merge=how, convention=convention
+        )
+        assert late.scores["recall_after(step=1)"].tolist() == [0]
+        assert late.measured["steps_to_all"].tolist() == [2]
+        both = karat.evaluate(
+            [{"steps": [[e1, f1, d1], [d2]], "gold": gold}], metrics, at="doc", merge=how, convention=convention
+        )
+        assert both.scores["recall_after(step=1)"].tolist() == [1]
+        assert both.measured["steps_to_all"].tolist() == [1]
+        assert [row.alone["recall@1"] for row in both.steps.rows] == [0, 1]
+
+
+def test_parts_that_do_not_belong_together_are_not_merged():
+    rows = [{"id": f"q{i}", "steps": [["a"], ["b"]], "gold": ["b"]} for i in range(2)]
+    one = karat.evaluate(rows[:1], "recall")
+    with pytest.raises(karat.KaratError, match="steps merged by: concat / interleave"):
+        karat.merge([one, karat.evaluate(rows[1:], "recall", merge="interleave")])
+    with pytest.raises(karat.KaratError, match="steps merged by: concat / none"):
+        karat.merge([one, karat.evaluate([{"id": "q1", "retrieved": ["b"], "gold": ["b"]}], "recall")])
+
+
+def test_gold_given_twice_is_one_item_with_and_without_steps():
+    rows = [{"steps": [], "gold": ["a", "a"]}, {"steps": [["b"]], "gold": ["b"]}]
+    plain = [{"retrieved": [], "gold": ["a", "a"]}, {"retrieved": ["b"], "gold": ["b"]}]
+    assert karat.evaluate(rows, "recall").gold_hash == karat.evaluate(plain, "recall").gold_hash
+
+
+def test_copies_of_repeated_items_count():
+    run = karat.evaluate([{"steps": [["a", "a"], ["a", "a"]], "gold": ["a"]}], "recall repeated")
+    assert run.measured["repeated"].tolist() == [0.5]
+    for how in ("interleave", "rrf"):
+        again = karat.evaluate([{"steps": [["a", "a"], ["a", "a"]], "gold": ["a"]}], "recall repeated", merge=how)
+        assert again.measured["repeated"].tolist() == [0.5]
+
+
+def test_at_step_drops_the_item_of_the_sample_and_keeps_what_is_cited():
+    rows = [{"id": "a", "steps": [["a", "g"]], "gold": ["g"], "cited": ["g"]}]
+    run = karat.evaluate(rows, "rr citation_recall", at="step", convention="standard(own_id=drop)")
+    assert run.mean == {"rr": 1.0, "citation_recall": 1.0}
+    with pytest.raises(karat.KaratError, match="score takes one ranking"):
+        karat.score("recall", ["a"], ["a"], at="step")
+
+
+def test_tokens_of_parts():
+    """A part without a returned item needs no tokens."""
+    rows = [
+        {"id": "q1", "steps": [{"retrieved": ["a"], "tokens": 500}], "gold": ["a"]},
+        {"id": "q2", "steps": [{"retrieved": []}], "gold": ["b"]},
+        {"id": "q3", "steps": [], "gold": ["b"]},
+    ]
+    whole = karat.evaluate(rows, "recall recall_per_1000_tokens")
+    parts = karat.merge([karat.evaluate([row], "recall recall_per_1000_tokens", judge="ids") for row in rows])
+    np.testing.assert_array_equal(whole.measured["recall_per_1000_tokens"], [2, nan, nan])
+    np.testing.assert_array_equal(parts.measured["recall_per_1000_tokens"], [2, nan, nan])
+    with pytest.raises(karat.KaratError, match="needs the tokens"):
+        karat.evaluate([{"steps": [["a"]], "gold": ["a"]}], "recall recall_per_1000_tokens", judge="ids")
+
+
+def test_documents_without_ids_large_hops_and_empty_scores():
+    docs = [{"steps": [[{"doc": "d"}], [{"doc": "e"}]], "gold": [{"doc": "e"}]}]
+    assert karat.evaluate(docs, "rr", at="doc").mean["rr"] == 0.5
+    with pytest.raises(karat.KaratError, match='"hop" of a gold record'):
+        karat.evaluate([{"steps": [["a"]], "gold": [{"id": "a", "hop": 2**40}]}], "recall")
+    assert karat.evaluate([{"steps": [[], []], "gold": ["a"]}], "recall", merge="max").mean["recall"] == 0
+    assert Merge.of(str(Merge.of("rrf(60.1234567)"))) == Merge.of("rrf(60.1234567)")
+
+
+def test_rules_on_measures_with_settings():
+    run = karat.evaluate(TWO_HOPS, "recall new_gold(step=2) steps")
+    assert karat.gate(run, "new_gold(step=2) mean >= 0.5", "new_gold( step = 2 ) median <= 1").passed
+    with pytest.raises(karat.KaratError, match="new_gold"):
+        karat.gate(run, "new_gold(step=5) mean >= 1")
+    with pytest.raises(karat.KaratError, match="is a measure"):
+        karat.gate(run, "new_gold(step=2) >= 1")

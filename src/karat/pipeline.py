@@ -109,7 +109,7 @@ def evaluate(
             return large
     need_gold = plan.judge.needs_gold
     data = read_samples(samples, retrieved=retrieved, gold=gold, skip_bad_rows=skip_bad_rows, need_gold=need_gold)
-    data = each_step(data) if at == "step" else data
+    data = each_step(plan.seen(data)) if at == "step" else data
     plan = plan.with_judge_for(data)
     plan.check_samples(data)
     if jobs == 1:
@@ -149,6 +149,8 @@ def score(
         >>> karat.score("recall@5", ["a", "b"], ["a", "c"])
         0.5
     """
+    if at not in ("item", "doc"):
+        raise BadArgument('score takes one ranking: at is "item" or "doc"', got=at)
     if not isinstance(metric, str | Metric):
         raise BadArgument("the metric comes first", got=metric, hint='karat.score("recall@5", retrieved, gold)')
     columns = [column for one in parse_all(metric) for column in one.columns]

@@ -48,7 +48,7 @@ class Plan:
     convention: Convention
     at: str = "item"
     tokens: Counter | None = None
-    """Counts the tokens of a text; None if no metric has a token budget."""
+    """Counts the tokens of a text; None if no metric needs tokens."""
     judge_reason: str = ""
     """The reason for the judge, if karat chose it."""
     stored: int | None = None
@@ -89,6 +89,9 @@ class Plan:
 
     def with_judge_for(self, samples: Samples) -> Plan:
         """The same plan; judge "auto" is replaced by the one that fits the samples, and custom judges are fitted."""
+        if isinstance(samples.retrieved, Steps) and self.convention.duplicates != "once":
+            # Merging removes copies; what a judge removes besides could not be found in the steps again.
+            return replace(self, convention=replace(self.convention, duplicates="once")).with_judge_for(samples)
         judge, reason = fit(self.judge, samples)
         if judge is self.judge:
             return self
@@ -99,7 +102,8 @@ class Plan:
     def evaluate(self, samples: Samples) -> Run:
         """Judge and measure samples: all of them, or a part."""
         samples = self._merged(samples)
-        judgements = Judgements(samples, self.judge, tokens=self.tokens, sizes=needed_sizes(self.metrics))
+        budget, sizes = any(metric.has_budget for metric in self.metrics), needed_sizes(self.metrics)
+        judgements = Judgements(samples, self.judge, tokens=self.tokens, budget=budget, sizes=sizes)
         hits = judgements.hits(self.convention)
         scores = {n: column for m in self.metrics for n, column in judgements.scores(m, self.convention).items()}
         if isinstance(samples.retrieved, Lists) and samples.retrieved.scores is not None:
@@ -125,6 +129,10 @@ class Plan:
         if not isinstance(samples.retrieved, Steps) or samples.retrieved.merge == self.merge:
             return samples
         return replace(samples, retrieved=samples.retrieved.merged_by(self.merge))
+
+    def seen(self, samples: Samples) -> Samples:
+        """The samples as the convention sees them: some ignore a retrieved item whose id is that of the query."""
+        return _seen(samples, self.convention)
 
     def _first(self, scores: Mapping[str, Floats]) -> Measured | None:
         """The first metric that needs nothing but hits, at its first cutoff; no measure."""
@@ -221,12 +229,20 @@ class Judgements:
     """The hits of samples under one convention or several; the judge is asked again only if the rankings differ."""
 
     def __init__(
-        self, samples: Samples, judge: Judge, *, tokens: Counter | None = None, sizes: tuple[str, ...] = ()
+        self,
+        samples: Samples,
+        judge: Judge,
+        *,
+        tokens: Counter | None = None,
+        budget: bool = True,
+        sizes: tuple[str, ...] = (),
     ) -> None:
+        """Without a `budget`, `tokens` counts only the tokens of steps."""
         self.samples = samples
         self.judge = judge
         judge.start()
-        self._tokens = tokens
+        self._tokens = tokens if budget else None
+        self._step_tokens = tokens
         self._sizes = sizes
         self._known: dict[tuple[object, ...], Hits] = {}
         self._latest: tuple[Convention, Hits] | None = None
@@ -247,8 +263,7 @@ class Judgements:
         if not isinstance(judge, Ids | Exact):
             _check(hits, judge, samples)
         totals = hits.totals
-        given = isinstance(samples.retrieved, Steps) and samples.retrieved.about.has_tokens
-        if self._tokens is not None and not (given and _lacks_texts(samples, hits, judge)):
+        if self._tokens is not None:
             totals = totals.with_amounts("tokens", _token_counts(samples, hits, judge, self._tokens, c))
         if c.precision_over == "different":
             totals = totals.with_amounts("different", first_occurrences(samples, hits, judge, c))
@@ -261,7 +276,9 @@ class Judgements:
             totals, notes = totals.with_sizes(sizes), (*notes, *about)
         if totals is not hits.totals or notes:
             hits = hits.replace(totals=totals, notes=(*hits.notes, *notes))
-        return with_facts(hits, samples, c, makes_gold=judge.makes_gold)
+        known = self._step_tokens is not None and not _lacks_texts(samples, hits, judge)
+        counter = self._step_tokens if known else None
+        return with_facts(hits, samples, c, makes_gold=judge.makes_gold, counter=counter)
 
     def scores(self, metric: Metric, c: Convention) -> dict[str, Floats]:
         """A metric at each of its cutoffs, one number per query."""

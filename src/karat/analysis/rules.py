@@ -104,11 +104,13 @@ def _read(text: str, metrics: Collection[str], measures: Collection[str]) -> lis
 def _read_bound(text: str, measures: Collection[str]) -> Bound | None:
     """A rule about a measure; None if the text names none."""
     found = _BOUND.fullmatch(text.strip())
-    if found is None or found["measure"] not in measures:
-        if found is not None and found["measure"] in MEASURES:
-            known = f"one of: {', '.join(measures)}" if measures else f"karat eval … {found['measure']}"
-            raise unknown("measure in this run", found["measure"], measures, known)
-        if (named := re.split(r"[\s<>≤≥=]", text.strip(), maxsplit=1)[0]) in measures:
+    measure = "" if found is None else _spelled(found["measure"])
+    if found is None or measure not in measures:
+        if measure.partition("(")[0] in MEASURES:
+            known = f"one of: {', '.join(measures)}" if measures else f"karat eval … {measure}"
+            raise unknown("measure in this run", measure, measures, known)
+        named = re.split(r"\s|[<>≤≥]|=(?![^()]*\))", text.strip(), maxsplit=1)[0]
+        if _spelled(named).partition("(")[0] in MEASURES:
             problem = f"{named} is a measure: a rule limits its {', '.join(STATISTICS[:-1])}, or the share of never"
             raise BadArgument(problem, got=text, hint=f'"{named} median <= 5", "{named} never <= 0.1"')
         return None
@@ -116,7 +118,15 @@ def _read_bound(text: str, measures: Collection[str]) -> Bound | None:
     if value is None or value < 0 or (found["statistic"] == "never" and value > 1):
         expected = "a share from 0 to 1" if found["statistic"] == "never" else "a number from 0 on"
         raise BadArgument(f"the {found['statistic']} of a measure must be compared with {expected}", got=text)
-    return Bound(found["measure"], found["statistic"], sign, value)
+    return Bound(measure, found["statistic"], sign, value)
+
+
+def _spelled(text: str) -> str:
+    """The name of a measure as runs have it; other texts as they are."""
+    try:
+        return str(parse(text))
+    except KaratError:
+        return text
 
 
 def read_tolerance(given: str | float) -> float:

@@ -8,6 +8,7 @@ from itertools import chain
 import numpy as np
 
 from karat._internal.arrays import Ints, bool_column, starts, take_ragged
+from karat.errors import BadArgument
 from karat.hits.hits import Gold, Hits
 from karat.hits.totals import concat_totals
 from karat.hits.trajectory import concat_steps
@@ -53,6 +54,8 @@ def take(hits: Hits, rows: Ints) -> Hits:
 
 def concat(parts: Sequence[Hits]) -> Hits:
     """The hits of all parts, one part after the other."""
+    if any(part.steps is not None for part in parts) and any(part.steps is None and len(part) for part in parts):
+        raise BadArgument("some runs have steps and others have none: they cannot be merged")
     queries = starts(np.array([part.queries for part in parts], np.int64)).tolist()
     gold = starts(np.array([len(part.gold_items.grade) for part in parts], np.int64)).tolist()
     each = [part.gold_items for part in parts]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints, group_number, starts, take_ragged
+from karat.hits.views import seen_before
 
 if TYPE_CHECKING:
     from karat.hits.hits import Hits
@@ -26,7 +27,7 @@ class Trajectory:
     depth: Ints
     """The number of items that each step returned."""
     repeated: Ints
-    """The number of different items of each step that an earlier step of its query returned."""
+    """The number of items of each step that an earlier step of its query returned."""
     name: Sequence[str | None]
     asked: Sequence[str | None]
     """The query of each step."""
@@ -125,7 +126,7 @@ def no_steps(queries: int, merge: str) -> Trajectory:
 def found_at(hits: Hits, of: Trajectory) -> Floats:
     """For each gold item, the first step that found it, from 0; infinite if none did."""
     found = np.full(len(hits.gold_items.grade), np.inf)
-    whole: Bools = ~hits.repeated if hits.part is None else ~hits.repeated & ~hits.part
+    whole: Bools = np.ones(len(hits), bool) if hits.part is None else ~hits.part
     np.minimum.at(found, hits.gold[whole], of.first(hits)[whole].astype(float))
     return found
 
@@ -147,16 +148,20 @@ def of_step(hits: Hits, number: int) -> tuple[Hits, Ints] | None:
     spot = np.searchsorted(place[order], own)
     known = np.flatnonzero(spot < len(order))
     known = known[place[order][spot[known]] == own[known]]
+    rank = at[order][spot[known]]
+    by_gold = np.lexsort((rank, hits.gold[known]))
+    repeated = hits.repeated[known]
+    repeated[by_gold[~seen_before(hits.gold[known][by_gold])]] = False  # the first in this step
     depth = np.zeros(hits.queries, np.int64)
     depth[rows] = of.depth[of.start[rows] + number]
     whole = Hits(
         hits.query[known],
-        at[order][spot[known]],
+        rank,
         hits.gold[known],
         depth=depth,
         gold_items=hits.gold_items,
         grade=hits.grade[known],
-        repeated=hits.repeated[known],
+        repeated=repeated,
         failed=hits.failed,
     )
     return take(whole, rows), rows

@@ -12,24 +12,28 @@ from karat._internal.display import valid_texts
 from karat.conventions import Convention
 from karat.hits import Hits
 from karat.hits.trajectory import Trajectory
+from karat.judges.tokens import Counter, count
 from karat.samples import GoldItems, Samples
-from karat.samples.keys import short_id
+from karat.samples.keys import as_text, short_id
 from karat.samples.notes import EXAMPLES, Note
 from karat.samples.rankings.steps import Steps
 
 
-def with_facts(hits: Hits, samples: Samples, c: Convention, *, makes_gold: bool) -> Hits:
-    """The hits with the steps and the hops of their samples, as far as these have any."""
+def with_facts(
+    hits: Hits, samples: Samples, c: Convention, *, makes_gold: bool, counter: Counter | None = None
+) -> Hits:
+    """The hits with the steps and the hops of their samples, as far as these have any; `counter` counts tokens."""
     if isinstance(samples.retrieved, Steps):
-        steps = _trajectory(samples.retrieved, hits, c)
+        steps = _trajectory(samples.retrieved, hits, c, counter)
         hits = hits.replace(steps=steps, notes=(*hits.notes, *_step_notes(steps, samples.ids)))
-    if "hop" in samples.gold.columns and not makes_gold:
+    known = len(samples.gold.grade) == len(hits.gold_items.grade if (unit := hits.gold_items.unit) is None else unit)
+    if "hop" in samples.gold.columns and not makes_gold and known:
         hop, notes = _hops(samples.gold, hits, samples.ids)
         hits = hits.replace(gold_items=hits.gold_items._replace(hop=hop), notes=(*hits.notes, *notes))
     return hits
 
 
-def _trajectory(given: Steps, hits: Hits, c: Convention) -> Trajectory:
+def _trajectory(given: Steps, hits: Hits, c: Convention, counter: Counter | None) -> Trajectory:
     places = given.places(hits.query, hits.rank, c)
     return Trajectory(
         merge=str(given.merge),
@@ -39,12 +43,23 @@ def _trajectory(given: Steps, hits: Hits, c: Convention) -> Trajectory:
         name=valid_texts(list(given.about.name)),
         asked=valid_texts(list(given.about.query)),
         latency=_numbers(given.about.latency),
-        tokens=_numbers(given.about.tokens),
+        tokens=_tokens(given, c, counter),
         query=places.query,
         merged=places.merged,
         step=places.step,
         rank=places.rank,
     )
+
+
+def _tokens(given: Steps, c: Convention, counter: Counter | None) -> Floats:
+    """The tokens that each step returned: as it says, else those of its texts; NaN if neither is known."""
+    tokens = _numbers(given.about.tokens)
+    unknown = np.isnan(tokens)
+    if counter is not None and unknown.any():
+        texts = list(given.own.each("text", c))
+        for step in unknown.nonzero()[0].tolist():
+            tokens[step] = sum(count(counter, as_text(text)) for text in texts[step])
+    return tokens
 
 
 def _numbers(column: Sequence[float | None]) -> Floats:

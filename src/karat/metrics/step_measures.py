@@ -8,12 +8,14 @@ from karat._internal.arrays import Floats, is_relevant
 from karat.conventions import Convention
 from karat.errors import BadArgument, InputError
 from karat.hits import Cutoffs, Hits
-from karat.hits.trajectory import Trajectory, found_at
+from karat.hits.trajectory import Trajectory, found_at, no_steps
 from karat.metrics.registry import measure, metric
 from karat.metrics.sets import share
 
 
 def _steps(hits: Hits) -> Trajectory:
+    if hits.steps is None and not hits.depth.any():
+        return no_steps(hits.queries, "")
     if hits.steps is None:
         hint = '"steps": [{"query": …, "retrieved": […]}, …] in place of "retrieved"'
         raise InputError("this metric needs samples with steps", hint=hint)
@@ -82,7 +84,7 @@ def new_gold(hits: Hits, k: Cutoffs, c: Convention, *, step: float | None = None
     return np.where(_steps(hits).count > number, brought, np.nan)
 
 
-@measure("of the items", symbol="again", needs_gold=False, of_sets=True, of_steps=True)
+@measure("share of items", symbol="again", needs_gold=False, of_sets=True, of_steps=True)
 def repeated(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """Share of the items returned that an earlier step had returned."""
     of = _steps(hits)
@@ -96,9 +98,9 @@ def repeated(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
 def recall_per_1000_tokens(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """Share of the gold items that the steps returned, divided by the tokens that they returned, in thousands."""
     of = _steps(hits)
+    if np.isnan(of.tokens).any() and of.depth[np.isnan(of.tokens)].any():
+        hint = '"tokens" in each step, or texts of the items'
+        raise InputError("recall_per_1000_tokens needs the tokens that each step returned", hint=hint)
     tokens = of.of_query(np.nan_to_num(of.tokens))
-    if np.isnan(of.tokens).any():
-        counted = hits.totals.at("tokens", np.full((1, 1), np.inf))[0]
-        tokens = np.where(of.of_query(np.isnan(of.tokens)) > 0, counted, tokens)
     recall = share(_found_within(hits, np.inf), hits.gold_count())
     return np.where(tokens > 0, recall / np.maximum(tokens, 1e-9) * 1000, np.nan)

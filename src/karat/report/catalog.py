@@ -25,7 +25,7 @@ _MEASURES = "Measures have a unit. A run shows the median, the 90th percentile, 
 def metric_list() -> str:
     """Every metric with its settings and a description."""
     rows = [(_call(d), _meaning(d)) for d in METRICS.values()]
-    units = [(_call(d), f"{_meaning(d)} In {d.unit}.") for d in MEASURES.values()]
+    units = [(_call(d), f"{_meaning(d)} Unit: {d.unit}.") for d in MEASURES.values()]
     parts = [definitions(rows), paragraph(f"{_CUTOFF} {_REL}", default=WIDTH), bold("Measures"), definitions(units)]
     return "\n\n".join([*parts, paragraph(_MEASURES, default=WIDTH)])
 
@@ -40,7 +40,7 @@ def one_metric(name: str) -> str:
         facts.append(_REL)
     facts.append(f"A query without relevant gold {'is undefined and not in the mean' if d.needs_gold else 'counts'}.")
     if d.unit:
-        facts[-1:] = [f"It is a number of {d.unit}, not a score. {_MEASURES}", "Without relevant gold it is undefined."]
+        facts[-1:] = [f"Its unit is {d.unit}: it is not a score. {_MEASURES}", "Without relevant gold it is undefined."]
     if d.needs_all_gold:
         facts.append("It needs the complete gold, so a judge that only grades what was retrieved cannot give it.")
     if "cited" in d.sizes:

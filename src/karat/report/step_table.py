@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from karat._internal.display import number, percent, plural
+from karat.metrics import METRICS
 from karat.report.notes import sentence
 from karat.run import Run
 from karat.run.step_summary import StepSummary, hops_of_run, shown_cutoff
@@ -20,11 +21,8 @@ def header(found: StepSummary, run: Run) -> list[str]:
 
 def _metrics(run: Run) -> list[str]:
     """The headline metrics that are shown for each step alone, at most two."""
-    return [name for name in (metric.headline[0] for metric in run.metrics) if _usual(name)][:2]
-
-
-def _usual(name: str) -> bool:
-    return not name.startswith("recall_")
+    usual = [m for m in run.metrics if m.name in METRICS and not m.definition.of_steps]
+    return [metric.headline[0] for metric in usual][:2]
 
 
 def _latency(found: StepSummary) -> list[str]:

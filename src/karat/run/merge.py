@@ -82,6 +82,7 @@ def merge_parts(parts: Sequence[Run]) -> Run:
         scores={name: np.concatenate([part.columns[name] for part in parts]) for name in first.columns},
         provenance=replace(
             first.provenance,
+            merge=next((p.merge for p in each if p.merge), ""),
             notes=_merge_notes([p.notes for p in each], parts),
             missing=sum(p.missing for p in each),
             extra=sum(p.extra for p in each),
@@ -230,6 +231,7 @@ def _asked(run: Run) -> dict[str, str]:
         "convention": run.convention.name,
         **choices,
         "tokens counted by": p.tokens,
+        "steps merged by": p.merge,
         "totals": ", ".join(sorted([*run.all_hits.totals.at_rank, *run.all_hits.totals.sizes])),
     }
 

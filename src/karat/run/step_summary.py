@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from karat.run.run import Run
 
 
+_ALONE = 10
+"""The number of steps that are scored alone: as many as are shown."""
+
+
 class StepRow(NamedTuple):
     """One step of all queries that have it."""
 
@@ -76,7 +80,8 @@ def steps_of_run(run: Run) -> StepSummary | None:
     judged = np.ones(hits.queries, bool)
     judged[list(hits.failed)] = False
     k = shown_cutoff(run)
-    rows = [_row(run, hits, hits.steps, number, judged) for number in range(int(hits.steps.count.max(initial=0)))]
+    found, steps = found_at(hits, hits.steps), range(int(hits.steps.count.max(initial=0)))
+    rows = [_row(run, hits, hits.steps, number, judged, found) for number in steps]
     relevant = is_relevant(hits.gold_items.grade) & judged[hits.gold_query]
     hidden = 0 if k is None else int((_in_some_step(hits, hits.steps, k) & ~_within(hits, k) & relevant).sum())
     return StepSummary(hits.steps.merge, k, rows, hidden, int(relevant.sum()))
@@ -113,11 +118,10 @@ def shown_cutoff(run: Run) -> int | None:
     return next((k for k in ks if isinstance(k, int)), None)
 
 
-def _row(run: Run, hits: Hits, steps: Trajectory, number: int, judged: Bools) -> StepRow:
+def _row(run: Run, hits: Hits, steps: Trajectory, number: int, judged: Bools, found: Floats) -> StepRow:
     has = (steps.count > number) & judged
-    at = (steps.start[:-1] + number)[steps.count > number]
+    at = (steps.start[:-1] + number)[has]
     names = {steps.name[i] for i in at.tolist()}
-    found = found_at(hits, steps)
     relevant = is_relevant(hits.gold_items.grade) & judged[hits.gold_query]
     gold = hits.gold_count()
     so_far = _counts(hits, relevant & (found <= number)) / np.where(gold > 0, gold, np.nan)
@@ -128,7 +132,7 @@ def _row(run: Run, hits: Hits, steps: Trajectory, number: int, judged: Bools) ->
         number + 1,
         names.pop() if len(names) == 1 else None,
         int(has.sum()),
-        _alone(run, hits, number),
+        _alone(run, hits, number) if number < _ALONE else {},
         mean_defined(np.where(judged, so_far, np.nan)),
         mean_defined(np.where(has, new, np.nan)),
         float(steps.repeated[at].sum() / returned) if returned else 0.0,

@@ -195,7 +195,7 @@ def _check(item: Record, where: Where, row: int, side: str) -> None:
             expected = "a string" if name == "text" else "a string or a whole number"
             problem = f'the "{name}" of a {side} record is {type(item[name]).__name__}; expected {expected}'
             raise InputError(f"{where(row)}: {problem}", got=item[name])
-    if "hop" in item and not (_is_offset(item["hop"]) and item["hop"]):
+    if "hop" in item and not (_is_offset(item["hop"]) and 1 <= item["hop"] < 2**31):
         problem = f'the "hop" of a {side} record is not a whole number from 1 on'
         raise InputError(f"{where(row)}: {problem}", got=item["hop"])
     if "start" not in item and "end" not in item:

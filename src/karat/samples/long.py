@@ -53,10 +53,10 @@ def _read_steps(frame: pl.DataFrame, step: str, source: str, first: int) -> Side
         raise InputError(
             f'{source}: column "{step}" is empty in row {first + int(number.is_null().arg_max() or 0) + 1}'
         )
-    names = ids_of(number)
     rank = number.cast(pl.Float64, strict=False)
-    rank = pl.Series(range(len(frame))) if rank.null_count() else rank
-    pairs = pl.DataFrame({"query": ids, "step": names, "rank": rank})
+    numbers = not rank.null_count()
+    rank = rank if numbers else pl.Series(range(len(frame)))
+    pairs = pl.DataFrame({"query": ids, "step": ids_of(number), "rank": rank})
     key = pairs["query"].str.len_chars().cast(pl.String) + ":" + pairs["query"] + pairs["step"]
     side = read_long(frame.drop(step).with_columns(key.alias(str(query))), "retrieved", source, first)
     order = pairs.with_columns(key=key).unique("key", keep="first", maintain_order=True)
@@ -66,7 +66,8 @@ def _read_steps(frame: pl.DataFrame, step: str, source: str, first: int) -> Side
     place = {name: row for row, name in enumerate(side.ids or ())}
     own = side.data.take([place[name] for name in order["key"].to_list()])
     nothing = [None] * len(order)
-    about = About(order["step"].to_list(), nothing, nothing, nothing)
+    names = nothing if numbers else order["step"].to_list()
+    about = About(names, nothing, nothing, nothing)
     size = np.bincount(order["row"].to_numpy(), minlength=len(queries))
     return side._replace(ids=queries.to_list(), data=Steps(own, starts(size), queries.to_list(), about))
 

@@ -115,6 +115,7 @@ def each_step(samples: Samples) -> Samples:
         query=own if any(text is not None for text in own) else None,
         answer=repeated(samples.answer),
         response=repeated(samples.response),
+        cited=repeated(samples.cited),
         meta=meta,
         reading=replace(samples.reading, notes=(*samples.reading.notes, *notes)),
     )

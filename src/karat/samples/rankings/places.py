@@ -36,8 +36,14 @@ class FoundInSteps(NamedTuple):
     """The number of different items of each query."""
     step_depth: Ints
     repeated: Ints
-    """The number of different items of each step that an earlier step of its query returned."""
+    """The number of items of each step that an earlier step of its query returned."""
     places: Places
+    rounded: int
+
+    def has(self, query: Ints, rank: Ints) -> bool:
+        """True if all items at these ranks are among those found; another judge may have found others."""
+        size = int(max(rank.max(initial=0), self.rank.max(initial=0))) + 1
+        return bool(np.isin(query * size + rank, self.query * size + self.rank).all())
 
 
 def find_in_steps(own: Rankings, start: Ints, field: Field, keys: Keys, c: Convention) -> FoundInSteps:
@@ -45,6 +51,7 @@ def find_in_steps(own: Rankings, start: Ints, field: Field, keys: Keys, c: Conve
 
     Only items that were found need a rank: the number of different items down to them. So no ranking is merged.
     """
+    keys.check()
     of_step = group_number(start)
     taken, begin = take_ragged(keys.start, of_step)
     each = Keys([keys.key[i] for i in taken.tolist()], begin, numbers=keys.numbers, distinct=keys.distinct)
@@ -61,7 +68,14 @@ def find_in_steps(own: Rankings, start: Ints, field: Field, keys: Keys, c: Conve
     places = Places(query, merged[gold[once]], step[once] - start[query], at[once])
     step_depth = np.fromiter(map(len, items), np.int64, len(items))
     return FoundInSteps(
-        of_step[step[first]], counted.rank, gold[first], counted.depth, step_depth, counted.repeated, places
+        of_step[step[first]],
+        counted.rank,
+        gold[first],
+        counted.depth,
+        step_depth,
+        counted.repeated,
+        places,
+        found.rounded,
     )
 
 
@@ -89,7 +103,7 @@ def _count(items: Sequence[Sequence[Any]], start: Ints, step: Sequence[int], at:
                 down = at[done] if as_listed else len(set(here[: at[done]]) - before)
                 rank.append(size + down)
                 done += 1
-            repeated.append(again)
+            repeated.append(again if not again or len(own) == len(here) else _among(before, here))
             size += len(own) - again
             if number + 1 < end:
                 before = before | own if before else own
@@ -98,12 +112,16 @@ def _count(items: Sequence[Sequence[Any]], start: Ints, step: Sequence[int], at:
 
 
 def repeated_items(steps: Sequence[Sequence[Any]]) -> Iterator[int]:
-    """The number of different items of each step that an earlier one returned."""
+    """The number of items of each step that an earlier one returned."""
     seen: set[Any] = set()
     for keys in steps:
-        before, different = len(seen), set(keys)
-        seen |= different
-        yield len(different) - (len(seen) - before)
+        yield _among(seen, keys)
+        seen |= set(keys)
+
+
+def _among(seen: set[Any], items: Sequence[Any]) -> int:
+    """The number of items that were seen; each copy counts."""
+    return sum(map(seen.__contains__, items))
 
 
 def as_strings(items: Sequence[Any]) -> Sequence[str]:

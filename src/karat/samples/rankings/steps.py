@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Ints, starts, take_ragged
-from karat._internal.grammar import parse_call, write_call
+from karat._internal.grammar import parse_call, write
 from karat.conventions import Convention
 from karat.errors import BadArgument, InputError, unknown
 from karat.samples.columns import Field, Found, Keys, Rankings
@@ -41,7 +41,7 @@ class Merge(NamedTuple):
     """The constant of reciprocal rank fusion."""
 
     def __str__(self) -> str:
-        return write_call(self.name) + (f"({self.k:g})" if self.name == "rrf" else "")
+        return f"rrf({write(self.k)})" if self.name == "rrf" else self.name
 
     @property
     def ordered(self) -> bool:
@@ -88,7 +88,7 @@ def _rrf(steps: Searched, k: float) -> list[Any]:
 
 def _max(steps: Searched, k: float) -> list[Any]:
     best: dict[Any, float] = {}
-    for keys, scores in zip(steps.keys, steps.scores or (), strict=True):
+    for keys, scores in zip(steps.keys, steps.scores or (), strict=False):
         for key, score in zip(keys, scores, strict=True):
             best[key] = max(best.get(key, score), score)
     return sorted(best, key=best.__getitem__, reverse=True)
@@ -211,7 +211,7 @@ class Steps:
             return self._merged(c).lists.find(field, keys, c)
         found = find_in_steps(self.own, self.start, field, keys, c)
         self._found[_order_of(c)] = found
-        return Found(found.query, found.rank, found.gold, found.depth)
+        return Found(found.query, found.rank, found.gold, found.depth, found.rounded)
 
     def repeated(self, c: Convention) -> Ints:
         """The number of items of each step that an earlier step of its query returned."""
@@ -228,7 +228,7 @@ class Steps:
 
     def places(self, query: Ints, rank: Ints, c: Convention) -> Places:
         """The places in the steps of the items at these ranks of the merged rankings."""
-        if (known := self._found.get(_order_of(c))) is not None:
+        if (known := self._found.get(_order_of(c))) is not None and known.has(query, rank):
             return known.places
         merged, bounds = self._merged(c), self.start.tolist()
         wanted: dict[int, dict[Any, int]] = {}
@@ -276,11 +276,14 @@ class Steps:
         """The identities of the items of each step: the id, else the text, else the range of a document."""
         if self._identity is not None:
             return map(as_strings, self.own.each(self._identity, c))
-        parts = [self.own.each(field, c) for field in _RANGE]
+        fields = [field for field in _RANGE if field in self.all_fields]
+        if not fields:
+            raise InputError('steps can be merged if every item has an "id", a "text" or a "doc"')
+        parts = [self.own.each(field, c) for field in fields]
         return (list(zip(*own, strict=True)) for own in zip(*parts, strict=True))
 
     def _scores(self, c: Convention) -> list[Sequence[float]] | None:
-        if self.merge.name != "max":
+        if self.merge.name != "max" or not self.own.form:
             return None
         scores = self.own.sorted_scores(c)
         if scores is None:

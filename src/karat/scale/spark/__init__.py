@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from karat.conventions import Convention
-from karat.errors import InputError, Unavailable, first_line
+from karat.errors import BadArgument, InputError, Unavailable, first_line
 from karat.judges import JudgeLike
 from karat.judges.tokens import Counter, words
 from karat.metrics import DEFAULT, Metric
@@ -87,6 +87,8 @@ def evaluate(
 
     plan = Plan.of(metrics, judge, convention, at=at, tokens=tokens, order=order, merge=merge)
     plan.check_scores()
+    if at not in ("item", "doc"):
+        raise BadArgument('on Spark, at is "item" or "doc"', got=at, hint='karat.evaluate(…, at="step")')
     with spark_errors():
         prepared = prepare(data, gold)
         queries = count_queries(prepared)
