@@ -393,6 +393,8 @@ def test_a_pipe_is_written_to_directly(folder):
 
 ENDED = """
 import os, pathlib, signal, sys
+if signal.getsignal(signal.{0}) is signal.SIG_IGN:  # as under nohup
+    signal.signal(signal.{0}, signal.SIG_DFL)
 pathlib.Path.replace = lambda self, target: os.kill(os.getpid(), signal.{0})
 """
 BY_COMMAND = "from karat.cli import main; sys.exit(main(['eval', 'samples.jsonl', '-o', 'run.parquet']))"
