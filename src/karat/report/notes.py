@@ -10,6 +10,7 @@ import numpy as np
 from karat._internal.display import cut_name, plural, sanitize
 from karat.metrics import METRICS
 from karat.report.fusion_notes import FUSION_SENTENCES
+from karat.report.step_table import STEP_SENTENCES
 from karat.run import Run
 from karat.samples.id_differences import IdDifference
 from karat.samples.notes import FREE_TEXT, Note
@@ -122,7 +123,9 @@ def listed(ids: Sequence[str]) -> str:
     return shown if len(ids) <= _IDS_SHOWN else f"{shown} and {len(ids) - _IDS_SHOWN:,} more"
 
 
-SENTENCES: dict[str, Sentence] = {FREE_TEXT: lambda note, _: str(note.details["text"]), **FUSION_SENTENCES}
+SENTENCES: dict[str, Sentence] = {
+    FREE_TEXT: lambda note, _: str(note.details["text"]), **FUSION_SENTENCES, **STEP_SENTENCES,
+}  # fmt: skip
 
 
 def sentence(kind: str) -> Callable[[Sentence], Sentence]:

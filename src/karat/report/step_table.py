@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from karat._internal.display import number, percent, plural
 from karat.metrics import METRICS
-from karat.report.notes import sentence
 from karat.run import Run
 from karat.run.step_summary import StepSummary, hops_of_run, shown_cutoff
 from karat.samples.notes import Note
@@ -84,23 +84,32 @@ def data(run: Run) -> dict[str, Any]:
     return values
 
 
-@sentence("empty_steps")
+def _few(note: Note) -> str:
+    """The first queries of a note in brackets, if it has any."""
+    return f" ({', '.join(note.examples)})" if note.examples else ""
+
+
 def _empty_steps(note: Note, run: Run) -> str:
     return f"{note.count:,} of {plural(note.of, 'step', 'steps')} returned nothing."
 
 
-@sentence("no_steps")
 def _no_steps(note: Note, run: Run) -> str:
-    few = f" ({', '.join(note.examples)})" if note.examples else ""
-    return f"{plural(note.count, 'query has', 'queries have')} no step{few}: nothing was retrieved."
+    return f"{plural(note.count, 'query has', 'queries have')} no step{_few(note)}: nothing was retrieved."
 
 
-@sentence("no_hop")
 def _no_hop(note: Note, run: Run) -> str:
     return f"{note.count:,} of {plural(note.of, 'gold item has', 'gold items have')} no hop; the others have one."
 
 
-@sentence("hop_gap")
 def _hop_gap(note: Note, run: Run) -> str:
-    few = f" ({', '.join(note.examples)})" if note.examples else ""
-    return f"{plural(note.count, 'query has', 'queries have')} gold of a hop without gold of the hop before it{few}."
+    queries = plural(note.count, "query has", "queries have")
+    return f"{queries} gold of a hop without gold of the hop before it{_few(note)}."
+
+
+STEP_SENTENCES: dict[str, Callable[[Note, Run], str]] = {
+    "empty_steps": _empty_steps,
+    "no_steps": _no_steps,
+    "no_hop": _no_hop,
+    "hop_gap": _hop_gap,
+}
+"""The sentences for the notes on steps and hops."""

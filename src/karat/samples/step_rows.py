@@ -19,7 +19,6 @@ from karat.samples.notes import Note
 from karat.samples.rankings.steps import About, Steps
 
 _FACTS = ("name", "query", "latency", "tokens")
-_FIELDS = ("retrieved", *_FACTS)
 _HINT = '"steps": [{"query": …, "retrieved": […]}, …]'
 
 

@@ -116,11 +116,6 @@ class About(NamedTuple):
     latency: Sequence[float | None]
     tokens: Sequence[float | None]
 
-    @property
-    def has_tokens(self) -> bool:
-        """True if every step says how many tokens it returned."""
-        return len(self.tokens) > 0 and None not in self.tokens
-
     def take(self, rows: Ints) -> About:
         """The facts on some steps."""
         some = rows.tolist()
