@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from karat.analysis.calibrate import Calibration as Calibration
     from karat.analysis.calibrate import calibrate as calibrate
+    from karat.analysis.checks import Check as Check
     from karat.analysis.compare import Comparison as Comparison
     from karat.analysis.compare import compare as compare
     from karat.analysis.diagnose import Diagnosis as Diagnosis
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from karat.analysis.lint import lint as lint
     from karat.analysis.rosetta import Rosetta as Rosetta
     from karat.analysis.rosetta import rosetta as rosetta
-    from karat.analysis.rules import Check as Check
     from karat.analysis.stages import Stages as Stages
     from karat.analysis.stages import stages as stages
     from karat.conventions import STANDARD as STANDARD
@@ -80,7 +80,7 @@ _HOMES = {
     "UnknownName": "errors",
     "evaluate": "pipeline",
     "score": "pipeline",
-    "Check": "analysis.rules",
+    "Check": "analysis.checks",
     "Fusion": "analysis.fuse",
     "fuse": "analysis.fuse",
     "Gate": "analysis.gate",

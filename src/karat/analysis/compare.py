@@ -5,90 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from math import nan
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from karat._internal.arrays import Bools, Floats, mean_defined
+from karat._internal.arrays import Bools, Floats
 from karat._internal.display import sanitize
 from karat._internal.result import Result
 from karat.analysis.changes import QueryChange, check_comparable, few_groups, largest_changes, query_change, rows_of
 from karat.analysis.measures import MeasureRow, compare_measures
+from karat.analysis.pairs import Pair, Row, paired_rows
 from karat.errors import BadArgument, KaratError, unknown
 from karat.metrics import Metric, parse_all
 from karat.run import Run
 from karat.run.file import as_run
 from karat.samples.notes import Note
-from karat.stats import ALPHA, Paired, Test, detectable, holm, paired_tests
-from karat.stats.paired import check_test, min_queries
+from karat.stats import Test
+from karat.stats.paired import check_test
 
 if TYPE_CHECKING:
     import polars as pl
 
 LETTERS = "abcdefghijklmnoprstuvwxyz"
 """The names of runs in a matrix; without q, which has no superscript in terminals."""
-
-
-class Pair(NamedTuple):
-    """Two runs in one metric: the second minus the first."""
-
-    first: int
-    second: int
-    difference: float
-    low: float
-    high: float
-    p: float
-    """Corrected by Holm's method: over the metrics of two runs, or over the pairs of more runs in one metric."""
-    won: int
-    tied: int
-    lost: int
-    detectable: float
-    """The minimum detectable difference at 80 % power of a pair that is undecided.
-
-    NaN if too few queries changed, and for the bounded test.
-    """
-
-    def numbers(self) -> dict[str, float]:
-        """The fields by name, without the runs."""
-        return {name: value for name, value in self._asdict().items() if name not in {"first", "second"}}
-
-    @property
-    def winner(self) -> int | None:
-        """The run that is significantly better."""
-        return None if not self.p < ALPHA else self.second if self.difference > 0 else self.first
-
-
-class Row(NamedTuple):
-    """One metric: the means of all runs, and the second run compared with the first; `pairs` has all pairs."""
-
-    metric: str
-    means: tuple[float, ...]
-    difference: float
-    low: float
-    high: float
-    p: float
-    won: int
-    tied: int
-    lost: int
-    n: int
-    """The number of queries for which all runs are defined."""
-    detectable: float
-    pairs: tuple[Pair, ...]
-
-    @property
-    def verdict(self) -> str:
-        """The second run compared with the first: better, worse, same, or cannot tell."""
-        if not self.won and not self.lost and self.n:
-            return "same"
-        return {None: "cannot tell", 0: "worse", 1: "better"}[self.pairs[0].winner]
-
-    def beaten(self, run: int) -> list[int]:
-        """The runs that this one is significantly better than."""
-        return sorted(pair.first + pair.second - run for pair in self.pairs if pair.winner == run)
 
 
 @dataclass(repr=False, eq=False)
@@ -305,48 +247,3 @@ def _aligned(runs: Sequence[Run], ids: Sequence[str], columns: Sequence[str]) ->
         for each in scores:
             each[name][undefined] = nan
     return scores
-
-
-def paired_rows(parts: Sequence[Sequence[Mapping[str, Floats]]], kind: Test) -> list[list[Row]]:
-    """The rows of each part of the queries, from the scores of all runs over it.
-
-    The p-values are corrected by Holm's method over all parts, and over the metrics of one pair of runs, or over the
-    pairs in each metric.
-    """
-    pairs, metrics = list(combinations(range(len(parts[0])), 2)), list(parts[0][0])
-    tests = {
-        (part, pair, metric): test
-        for part, scores in enumerate(parts)
-        for pair in pairs
-        for metric, test in paired_tests(scores[pair[0]], scores[pair[1]], test=kind).items()
-    }
-    for family in [metrics] if len(pairs) == 1 else [[metric] for metric in metrics]:
-        keys = [key for key in tests if key[2] in family]
-        for key, p in zip(keys, holm([tests[key].p for key in keys]), strict=True):
-            tests[key] = tests[key]._replace(p=p)
-    return [
-        [
-            _row(metric, [one[metric] for one in scores], {pair: tests[part, pair, metric] for pair in pairs}, kind)
-            for metric in metrics
-        ]
-        for part, scores in enumerate(parts)
-    ]
-
-
-def _row(metric: str, values: Sequence[Floats], tests: Mapping[tuple[int, int], Paired], kind: Test) -> Row:
-    pairs = [Pair(i, j, *test[:7], _detectable(values[j] - values[i], test, kind)) for (i, j), test in tests.items()]
-    first = pairs[0]
-    means = tuple(mean_defined(column) for column in values)
-    return Row(metric, means, *first[2:9], tests[0, 1].n, first.detectable, tuple(pairs))
-
-
-def _detectable(differences: Floats, test: Paired, kind: Test) -> float:
-    """The minimum detectable difference of a test without a significant result; NaN if the queries are too few.
-
-    The formula is that of sign flips: a bounded test detects less, and has none.
-    """
-    few = test.n < min_queries(2, ALPHA)  # two-sided: twice the tests of a one-sided one
-    if kind == "bounded" or test.p < ALPHA or few:
-        return nan
-    least = detectable(float(np.nanstd(differences, ddof=1)), test.n)
-    return least if 0 < least <= 1 else nan

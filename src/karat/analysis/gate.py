@@ -17,25 +17,19 @@ from karat._internal.arrays import Floats
 from karat._internal.display import cut_name, plural, sanitize
 from karat._internal.result import Result
 from karat.analysis.changes import QueryChange, check_comparable, few_groups, query_change, rows_of
-from karat.analysis.rules import (
-    SLACK,
+from karat.analysis.checks import (
     Baseline,
-    Bound,
     Check,
     DropLimits,
-    Limit,
-    NoDrop,
     Part,
-    Rule,
     Verdict,
     check_bound,
     check_drops,
     check_judged,
     check_limit,
     check_must_pass,
-    read_rules,
-    read_tolerance,
 )
+from karat.analysis.rules import SLACK, Bound, Limit, NoDrop, Rule, read_rules, read_tolerance
 from karat.errors import BadArgument, InputError
 from karat.run import Run
 from karat.run.file import as_run

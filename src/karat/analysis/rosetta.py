@@ -18,7 +18,8 @@ from karat.errors import BadArgument
 from karat.judges import JudgeLike
 from karat.metrics import METRICS, Metric
 from karat.pipeline import sides_have_names
-from karat.plan import Judgements, Plan, needed_sizes
+from karat.plan import Plan, needed_sizes
+from karat.plan.judgements import Judgements
 from karat.samples import read_samples
 
 EXAMPLE: dict[str, list[list[str]]] = {"retrieved": [["A", "A", "X"]], "gold": [["A", "B", "C"]]}

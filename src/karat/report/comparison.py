@@ -23,7 +23,8 @@ from karat._internal.display import (
 )
 from karat._internal.writers import html_table, plain, to_csv
 from karat.analysis.changes import Move, QueryChange
-from karat.analysis.compare import LETTERS, Comparison, Row
+from karat.analysis.compare import LETTERS, Comparison
+from karat.analysis.pairs import Row
 from karat.report import measures
 from karat.report.forms import Latex, Markdown, code, escape, latex_table, table
 from karat.report.remarks import comparison_remarks as remarks

@@ -22,8 +22,8 @@ from karat._internal.display import (
 )
 from karat._internal.writers import html_table, plain
 from karat.analysis.changes import QueryChange
+from karat.analysis.checks import TOO_FEW, Check, Verdict
 from karat.analysis.gate import Gate
-from karat.analysis.rules import TOO_FEW, Check, Verdict
 from karat.errors import KaratError
 from karat.report.forms import Markdown, bullets, code, details, escape, table
 from karat.report.remarks import gate_remarks as remarks

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from karat._internal.display import number, sanitize
+from karat.analysis.checks import Check
 from karat.analysis.gate import Gate, read_ids
-from karat.analysis.rules import Check
 from karat.errors import SIGNS, KaratError
 from karat.report.gate import subject, summary
 from karat.report.remarks import no_baseline

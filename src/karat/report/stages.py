@@ -23,7 +23,7 @@ from karat._internal.display import (
     text_table,
 )
 from karat._internal.writers import html_table, html_text, plain, to_csv
-from karat.analysis.compare import Row
+from karat.analysis.pairs import Row
 from karat.analysis.stages import StageChange, StageMove, Stages
 from karat.report import measures
 from karat.report.forms import bullets, code, escape, table

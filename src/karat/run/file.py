@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from karat._internal.arrays import Ints, group_number, row_number, starts
-from karat._internal.display import valid_utf8
 from karat._internal.output import atomic_path, check_outputs, is_special
 from karat._internal.panics import panics_as_errors
 from karat._internal.parquet import MAGIC, Damaged, add_checksum, check_checksum, check_parquet
@@ -47,6 +46,7 @@ from karat.run.check import (
     ranks,
     scores,
 )  # fmt: skip
+from karat.run.frame import field_series, text_series
 from karat.run.metadata import KEY, ItemsAbout, Metadata, read_metadata, write_metadata
 from karat.run.run import Run
 from karat.run.step_columns import read_steps, step_columns
@@ -187,7 +187,7 @@ def _frame(run: Run) -> pl.DataFrame:
 
     hits, rows = run.all_hits, len(run)
     within = hits.gold - hits.gold_items.start[hits.query]
-    why = pl.repeat(hits.why, len(hits), eager=True) if isinstance(hits.why, str) else _texts(hits.why)
+    why = pl.repeat(hits.why, len(hits), eager=True) if isinstance(hits.why, str) else text_series(hits.why)
     found = pl.DataFrame(
         {
             "rank": hits.rank,
@@ -198,14 +198,14 @@ def _frame(run: Run) -> pl.DataFrame:
             "why": why,
         }
     )
-    more: dict[str, Any] = {} if hits.gold_items.detail is None else {"detail": _texts(hits.gold_items.detail)}
+    more: dict[str, Any] = {} if hits.gold_items.detail is None else {"detail": text_series(hits.gold_items.detail)}
     more |= {} if hits.gold_items.hop is None else {"hop": hits.gold_items.hop}
-    gold = pl.DataFrame({"item": _texts(hits.gold_items.label), "grade": hits.gold_items.grade, **more})
-    columns: dict[str, Any] = {"query_id": run.ids} | ({} if run.query is None else {"query": _texts(run.query)})
+    gold = pl.DataFrame({"item": text_series(hits.gold_items.label), "grade": hits.gold_items.grade, **more})
+    columns: dict[str, Any] = {"query_id": run.ids} | ({} if run.query is None else {"query": text_series(run.query)})
     columns |= {name: pl.Series(values, nan_to_null=True) for name, values in run.columns.items()}
     columns["depth"] = hits.depth
     if hits.failed:
-        columns["failed"] = _texts([hits.failed.get(row) for row in range(rows)])
+        columns["failed"] = text_series([hits.failed.get(row) for row in range(rows)])
     columns["gold"] = nest(gold, hits.gold_items.start)
     columns["hits"] = nest(found, starts(np.bincount(hits.query, minlength=rows)))
     for name, sizes in hits.totals.sizes.items():
@@ -219,31 +219,6 @@ def _frame(run: Run) -> pl.DataFrame:
     for name, values in run.meta.items():
         columns[META + name] = field_series(values)
     return pl.DataFrame(columns)
-
-
-def field_series(values: Any) -> pl.Series:
-    """A field of the samples as a column; values of several or complex types are written as text."""
-    import polars as pl
-
-    try:
-        column = pl.Series(values, strict=True)
-        if not column.dtype.is_nested() and column.dtype != pl.Object:
-            return column
-    except (TypeError, ValueError, OverflowError, UnicodeError, pl.exceptions.PolarsError):
-        pass
-    return _texts(values)
-
-
-def _texts(values: Sequence[Any]) -> pl.Series:
-    """Texts as a column, whatever they are; most are strings, which need no conversion."""
-    import polars as pl
-
-    try:
-        return pl.Series(list(values), dtype=pl.String, strict=True)
-    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):  # other types, or lone surrogates
-        pass
-    safe = valid_utf8(["" if value is None else str(value) for value in values])
-    return pl.Series([None if v is None else text for v, text in zip(values, safe, strict=True)], dtype=pl.String)
 
 
 def _run(frame: pl.DataFrame, metadata: Metadata, texts: Texts, file: str) -> Run:
@@ -331,7 +306,7 @@ def _text_column(name: str, column: list[Any]) -> pl.Series:
     """A column of ids or texts; the texts, which repeat from query to query, are stored once each."""
     import polars as pl
 
-    series = _texts(strings(name, column)).alias(name)
+    series = text_series(strings(name, column)).alias(name)
     return series.cast(pl.Categorical) if name == "text" else series
 
 

@@ -18,6 +18,7 @@ from karat.errors import BadArgument, KaratError, unknown
 from karat.hits import Hits
 from karat.hits.combine import take
 from karat.metrics import METRICS, Metric, parse
+from karat.run.frame import frame_of, pandas_of
 from karat.run.provenance import Provenance, gold_digest
 from karat.run.slices import Slices, group_rows
 from karat.run.step_summary import HopRow, StepSummary, hops_of_run, shown_cutoff, steps_of_run
@@ -185,7 +186,7 @@ class Run(Result):
     @cached_property
     def table(self) -> pl.DataFrame:
         """One row per query, in input order: its id, then each metric and measure under its name; null if undefined."""
-        return self._frame({})
+        return frame_of(self)
 
     def to_polars(self, *, fields: bool = False) -> pl.DataFrame:
         """The table of per-query scores as a Polars DataFrame.
@@ -194,20 +195,11 @@ class Run(Result):
             fields: also the text of each query, if given, and the fields of the samples, before the scores. A field
                 that has the name of another column is called `meta.<field>`.
         """
-        return self._frame(_fields(self)) if fields else self.table
-
-    def _frame(self, fields: Mapping[str, pl.Series]) -> pl.DataFrame:
-        import polars as pl
-
-        scores = {name: pl.Series(values, nan_to_null=True) for name, values in self.columns.items()}
-        return pl.DataFrame({"query_id": self.ids, **fields, **scores})
+        return frame_of(self, fields=True) if fields else self.table
 
     def to_pandas(self, *, fields: bool = False) -> pd.DataFrame:
         """The table of per-query scores as a pandas DataFrame, with `fields=True` as in `to_polars`."""
-        import pandas as pd
-
-        more = {name: column.to_list() for name, column in _fields(self).items()} if fields else {}
-        return pd.DataFrame({"query_id": list(self.ids), **more, **self.columns})
+        return pandas_of(self, fields=fields)
 
     def interval(self, level: float = 0.95) -> dict[str, Interval]:
         """The confidence interval of each mean; NaN for fewer than five queries.
@@ -350,19 +342,6 @@ class Run(Result):
     def remarks(self) -> list[str]:
         """Sentences that a reader of the means should know: what is excluded, and how the data was read."""
         return list(self._render("remarks"))
-
-
-def _fields(run: Run) -> dict[str, pl.Series]:
-    """The query texts and the fields of the samples, under names that no other column has."""
-    from karat.run.file import field_series
-
-    columns = {} if run.query is None else {"query": field_series(run.query)}
-    for field, values in run.meta.items():
-        name = field
-        while name in {"query_id", "query", *run.columns, *columns} or (name != field and name in run.meta):
-            name = f"meta.{name}"
-        columns[name] = field_series(values)
-    return columns
 
 
 def _take_items(run: Run, rows: Ints) -> StoredItems | None:

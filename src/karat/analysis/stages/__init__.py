@@ -14,8 +14,9 @@ from karat._internal.arrays import Bools, Floats, mean_defined
 from karat._internal.display import sanitize
 from karat._internal.result import Result
 from karat.analysis.changes import rows_of
-from karat.analysis.compare import Row, compare, paired_rows
+from karat.analysis.compare import compare
 from karat.analysis.diagnose.miss import default_cutoff
+from karat.analysis.pairs import Row, paired_rows
 from karat.analysis.stages.stage_runs import (
     Identities,
     evaluate_stages,

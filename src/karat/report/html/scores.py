@@ -9,7 +9,8 @@ import numpy as np
 
 from karat._internal.arrays import Floats
 from karat._internal.display import number, percent, plural, signed
-from karat.analysis.compare import Comparison, Row
+from karat.analysis.compare import Comparison
+from karat.analysis.pairs import Row
 from karat.metrics import METRICS
 from karat.report import measures
 from karat.report.html.markup import Child, Element, data, h

@@ -1,0 +1,227 @@
+"""Checks of a gate: each compares a run with a rule, and has a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from karat._internal.arrays import Floats, Ints, mean_defined
+from karat._internal.display import number, p_equals, percent, plural, signed, span
+from karat.analysis.rules import SLACK, Bound, Limit, NoDrop, digits
+from karat.errors import BadArgument
+from karat.judges.protocol import share_of_one
+from karat.run import Run
+from karat.stats import difference_intervals
+from karat.stats.paired import maxt_p_values, min_queries
+
+TOO_FEW = "too few queries to detect a drop"
+
+
+Verdict = Literal["passed", "failed", "undecided"]
+"""The result of a check. Undecided: it could not have failed, whatever the scores (too few queries, no baseline)."""
+
+
+class Check(NamedTuple):
+    """One check and its result."""
+
+    rule: str
+    slice: str | None
+    """The value of the field, for a check of a slice."""
+    verdict: Verdict
+    text: str
+    """The measured values."""
+    metric: str | None = None
+    query: str | None = None
+    """The id, for a check of a must-pass query."""
+    figures: Mapping[str, float] = {}
+    by: str | None = None
+    """The field, for a check of a slice."""
+
+    @property
+    def passed(self) -> bool:
+        """True if the check was decided and holds."""
+        return self.verdict == "passed"
+
+    @property
+    def failed(self) -> bool:
+        """True if the check was decided and does not hold."""
+        return self.verdict == "failed"
+
+
+def _verdict(*, passed: bool) -> Verdict:
+    return "passed" if passed else "failed"
+
+
+class Part(NamedTuple):
+    """A slice of the run: the field, its value, and the rows; all rows without a field."""
+
+    by: str | None
+    name: str | None
+    rows: Sequence[int]
+
+
+class Baseline(NamedTuple):
+    """The run to compare with, and the rows of its queries in the order of the checked run."""
+
+    name: str
+    source: str
+    """The file name, or where the data of the run is from."""
+    run: Run
+    rows: Ints
+
+    def scores(self, metric: str) -> Floats:
+        """One score per query, in the order of the checked run."""
+        return self.run.scores[metric][self.rows]
+
+    def changes(self, run: Run, metric: str) -> Floats:
+        """The change of each query; rounding errors are no change."""
+        change = run.scores[metric] - self.scores(metric)
+        return np.where(np.abs(change) <= SLACK, 0.0, change)
+
+
+class DropLimits(NamedTuple):
+    """The significance level and the largest drops allowed."""
+
+    alpha: float
+    tolerance: float | None
+    slice_tolerance: float | None
+
+
+def check_judged(run: Run, least: float) -> list[Check]:
+    """Fail a run with too many failed judgements: the failed queries may be the bad ones; no check if none failed."""
+    share = share_of_one("min_judged", least)
+    if not run.failures:
+        return []
+    passed = run.enough_judged(share)
+    text = f"{run.judged:,} of {plural(len(run), 'query was', 'queries were')} judged"
+    text += "" if passed else ": the rules were not checked"
+    rule = f"judged >= {digits(share)}" if share else "judged > 0"
+    return [Check(rule, None, _verdict(passed=passed), text, figures={"judged": run.judged, "queries": len(run)})]
+
+
+def check_limit(run: Run, rule: Limit) -> Check:
+    """Compare a mean, or the lower end of its interval, with a number."""
+    mean, (low, high) = run.mean[rule.metric], run.interval()[rule.metric]
+    between = f"[{_distinct(low, rule.value, 2)}, {high:.2f}]" if rule.lower else span(low, high)
+    queries = _defined(run.scores[rule.metric])
+    figures = {"mean": mean, "low": low, "high": high, "queries": queries}
+    text = f"{_distinct(mean, rule.value)} {between}".rstrip()
+    if rule.lower and low != low:  # the rule asks for evidence, and there is none
+        few = f"{plural(queries, 'query is', 'queries are')} too few for an interval"
+        return Check(str(rule), None, "failed", f"{number(mean)}: {few}", rule.metric, figures=figures)
+    verdict = _verdict(passed=rule.holds(low if rule.lower else mean))
+    return Check(str(rule), None, verdict, text, rule.metric, figures=figures)
+
+
+def check_bound(run: Run, rule: Bound) -> Check:
+    """Compare a statistic of a measure with a number."""
+    of = run.summary[rule.metric]
+    share = of.never / of.defined
+    value = share if rule.statistic == "never" else getattr(of, rule.statistic)
+    figures = {"median": of.median, "p90": of.p90, "mean": of.mean, "never": share, "queries": of.defined}
+    finite = {name: number for name, number in figures.items() if abs(number) < np.inf}
+    text = percent(share) if rule.statistic == "never" else "never" if np.isinf(value) else f"{value:,.4g}"
+    if of.never:
+        text += f": never reached in {of.never:,} of {plural(of.defined, 'query', 'queries')}"
+    passed = value == value and Limit(rule.metric, False, rule.sign, rule.value).holds(value)
+    return Check(str(rule), None, _verdict(passed=passed), text.removeprefix("nan: "), rule.metric, figures=finite)
+
+
+def _distinct(value: float, limit: float, places: int = 3) -> str:
+    """A value with as many decimal places as distinguish it from the limit."""
+    while places < 9 and f"{value:.{places}f}" == f"{limit:.{places}f}" and abs(value - limit) > SLACK:
+        places += 1
+    return f"{value:.{places}f}"
+
+
+def check_drops(
+    run: Run, baseline: Baseline, rules: Sequence[NoDrop], slices: Sequence[Part], limits: DropLimits
+) -> dict[NoDrop, list[Check]]:
+    """Check each rule for all queries and for each slice; the p-values are corrected over all of these."""
+    parts = [Part(None, None, range(len(run))), *slices]
+    columns = []
+    for rule in rules:
+        change = baseline.changes(run, rule.metric)
+        for part in parts:
+            columns.append(np.full(len(run), np.nan))
+            columns[-1][part.rows] = change[part.rows]
+    ps = maxt_p_values(np.column_stack(columns))
+    ends = difference_intervals({str(i): column for i, column in enumerate(columns)})
+    checks: dict[NoDrop, list[Check]] = {}
+    for i, column in enumerate(columns):
+        rule, part = rules[i // len(parts)], parts[i % len(parts)]
+        both = np.where(np.isnan(column), np.nan, 0.0)
+        drop = _Drop(
+            mean_defined(baseline.scores(rule.metric) + both), mean_defined(run.scores[rule.metric] + both),
+            mean_defined(column), *ends[str(i)], float(ps[i]), _defined(column),
+        )  # fmt: skip
+        checks.setdefault(rule, []).append(_check_drop(rule, part, drop, len(columns), baseline.name, limits))
+    return checks
+
+
+class _Drop(NamedTuple):
+    """The change of one mean, over the queries with a score in both runs."""
+
+    before: float
+    after: float
+    difference: float
+    low: float
+    high: float
+    p: float
+    queries: int
+
+
+def _check_drop(rule: NoDrop, part: Part, drop: _Drop, checks: int, baseline: str, limits: DropLimits) -> Check:
+    """Fail a drop that is significant, or larger than the tolerance."""
+    whole = part.by is None
+    rule_text = str(rule if whole else rule._replace(tolerance=None))  # a rule's tolerance is not for slices
+    given = limits.tolerance if rule.tolerance is None else rule.tolerance
+    tolerance = given if whole else limits.slice_tolerance
+    figures = drop._asdict()
+    made = Check(rule_text, part.name, "passed", _change(drop, baseline), rule.metric, figures=figures, by=part.by)
+    if drop.queries == 0:
+        if whole:
+            raise BadArgument(f"{rule}: no query has a score in both the run and the baseline")
+        return made._replace(verdict="undecided", text="undefined for all of its queries", figures={})
+    if -drop.difference > SLACK and drop.p <= limits.alpha:
+        return made._replace(verdict="failed")
+    if tolerance is not None and -drop.difference > tolerance + SLACK:
+        return made._replace(verdict="failed", text=f"{made.text}: more than the {tolerance:g} allowed")
+    if tolerance is None and drop.queries < min_queries(checks, limits.alpha):
+        return made._replace(verdict="undecided", text=f"{made.text}: {TOO_FEW}")
+    if tolerance is None and drop.high < 0:
+        return made._replace(text=f"{made.text}: not significant; a tolerance would decide")
+    return made
+
+
+def _change(drop: _Drop, baseline: str) -> str:
+    if drop.difference >= -SLACK:
+        return f"{signed(drop.difference)} against {baseline}"
+    between = f" {span(drop.low, drop.high, sign='+')}".rstrip()
+    few = plural(drop.queries, "query", "queries")
+    few += ", too few for an interval" if drop.low != drop.low else ""
+    how = f"({signed(drop.difference)}{between}, {p_equals(drop.p)}, {few})"
+    return f"{number(drop.before)} → {number(drop.after)}  {how}"
+
+
+def check_must_pass(run: Run, baseline: Baseline | None, metrics: Iterable[str], ids: Iterable[str]) -> list[Check]:
+    """Check that these queries are not below the baseline, or at 1 without one, in every metric with a rule."""
+    checks = []
+    for query in dict.fromkeys(ids):
+        row, failed = run.row(query), []
+        for metric in dict.fromkeys(metrics):
+            score = float(run.scores[metric][row])
+            expected = 1.0 if baseline is None else min(1.0, float(baseline.scores(metric)[row]))
+            if score != score or expected != expected:
+                raise BadArgument(f'{metric} is undefined for the must-pass query "{query}"')
+            if score < expected - SLACK:
+                was = "expected 1" if baseline is None else f"was {number(expected)}"
+                failed.append(f"{metric} {number(score)}, {was}")
+        checks.append(Check("must-pass", None, _verdict(passed=not failed), "; ".join(failed), query=query))
+    return checks
+
+
+def _defined(values: Floats) -> int:
+    return int(np.count_nonzero(~np.isnan(values)))
