@@ -12,12 +12,12 @@ from hypothesis import settings
 settings.register_profile("karat", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("karat")
 
-NOT_MEASURED = {"compat", "fuzz", "laws", "llm", "oracles", "report", "scale"}
-"""Folders whose tests do not count for the coverage: it makes them slow, and the core has tests of its own."""
+# The coverage of this process is measured, not that of the processes which tests start.
+MEASURED = os.environ.pop("SLIPCOVER_ENABLED", "") if "PYTEST_XDIST_WORKER" in os.environ else ""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Pause the measurement of the coverage in those folders."""
-    for item in items:
-        if item.path.parent.name in NOT_MEASURED:
-            item.add_marker("no_cover")
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish() -> None:
+    """Let the coverage be written."""
+    if MEASURED:
+        os.environ["SLIPCOVER_ENABLED"] = MEASURED

@@ -37,6 +37,14 @@ def test_twice(karat):
 )
 
 
+@pytest.fixture(autouse=True, scope="module")
+def loaded(tmp_path_factory):
+    """Load what karat loads on demand: pytester unloads what only its runs have loaded, and NumPy loads only once."""
+    path = tmp_path_factory.mktemp("loaded") / "run.parquet"
+    karat.evaluate([{"retrieved": ["g"], "gold": ["g"]}], "recall@5").save(path)
+    assert karat.gate(path, "recall@5 >= 1", "recall@5 no-drop 0.1", baseline=path).passed
+
+
 @pytest.fixture
 def tests(pytester):
     def write(code):
