@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
-import sys
 import unicodedata
-from pathlib import Path
 
 import pandas as pd
 import polars as pl
@@ -15,9 +12,9 @@ import pytest
 
 import karat
 from karat.analysis.calibrate.labels import read_labels
+from support.forked import run_karat
 from support.markdown import outside_code
 
-KARAT = str(Path(sys.executable).with_name("karat"))
 HOSTILE = "<script>alert(1)</script> \x1b[31mred \u202eevil \0 | `x` [a](http://b) @user"
 SAMPLES = [
     {"id": f"q{i}", "retrieved": ["a", "b"] if i % 3 else ["x", "y"], "gold": ["a", "b"] if i % 2 else ["a", "c"]}
@@ -173,7 +170,7 @@ def test_kinds():
 
 
 def call(*arguments, code=0, given=None):
-    done = subprocess.run([KARAT, "calibrate", *map(str, arguments)], capture_output=True, check=False, input=given)
+    done = run_karat("calibrate", *arguments, input=given)
     assert done.returncode == code, done.stderr
     assert b"Traceback" not in done.stderr
     return (done.stderr if code == 2 else done.stdout).decode("utf-8")

@@ -17,6 +17,7 @@ import pytest
 import karat
 from karat._internal.model_settings import ModelSettings
 from karat.cli import all_commands
+from support.forked import run_karat
 
 KARAT = str(Path(sys.executable).with_name("karat"))
 ROWS = [
@@ -26,7 +27,7 @@ ROWS = [
 
 
 def run(*arguments, code=0, **kwargs):
-    done = subprocess.run([KARAT, *map(str, arguments)], capture_output=True, text=True, check=False, **kwargs)
+    done = run_karat(*arguments, text=True, **kwargs)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
     return done.stdout if code == 0 else done.stderr

@@ -5,24 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 import karat
 from karat.stats import holm, paired_test
 from support.compared import METRICS, rows, run
+from support.forked import run_karat
 from support.markdown import outside_code
 
-KARAT = str(Path(sys.executable).with_name("karat"))
 EVIL = "\x1b[31m\u202e\x00$\\input{x}_%&#|<script>`[a](http://b)`"
 ACTIVE = {"\x1b", "\u202e", "\x00", "\x07"}
 
 
 def command(*arguments, code=0):
-    done = subprocess.run([KARAT, "compare", *map(str, arguments)], capture_output=True, text=True, check=False)
+    done = run_karat("compare", *arguments, text=True)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
     return done.stdout if code == 0 else done.stderr

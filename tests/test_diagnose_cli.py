@@ -16,6 +16,7 @@ import pytest
 
 import karat
 from karat.judges import find_judge
+from support.forked import run_karat
 from support.markdown import outside_code
 
 KARAT = str(Path(sys.executable).with_name("karat"))
@@ -34,12 +35,7 @@ HOSTILE = "<script>alert(1)</script> \x1b[31mred\x1b[0m \u202eevil\u2066 \0 \ud8
 
 
 def call(*arguments, code=0, env=None):
-    done = subprocess.run(
-        [KARAT, *map(str, arguments)],
-        capture_output=True,
-        check=False,
-        env={**os.environ, "COLUMNS": "100", **(env or {})},
-    )
+    done = run_karat(*arguments, env={**os.environ, "COLUMNS": "100", **(env or {})})
     assert done.returncode == code, done.stderr
     assert b"Traceback" not in done.stderr
     return (done.stdout if code == 0 else done.stderr).decode("utf-8")

@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -15,14 +12,14 @@ import pytest
 import karat
 from karat.report.forms import code, escape
 from karat.report.gate import undecided_junit, undecided_markdown
+from support.forked import run_karat
 from support.markdown import outside_code
 
-KARAT = str(Path(sys.executable).with_name("karat"))
 EVIL = "\x1b[31m<script>alert(1)</script>|`x`\u202e\x00 @admin [a](http://b.c) www.evil.com _it_ #1"
 
 
 def run(*arguments, code=0, **kwargs):
-    done = subprocess.run([KARAT, *map(str, arguments)], capture_output=True, text=True, check=False, **kwargs)
+    done = run_karat(*arguments, text=True, **kwargs)
     assert done.returncode == code, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     return done.stderr if code == 2 else done.stdout
@@ -115,8 +112,7 @@ def test_could_not_decide(files, arguments, said):
 
 
 def test_nothing_to_decide(files):
-    given = [KARAT, "gate", files / "same.parquet", "recall@5 no-drop"]
-    done = subprocess.run(given, capture_output=True, text=True, check=False)
+    done = run_karat("gate", files / "same.parquet", "recall@5 no-drop", text=True)
     assert done.returncode == 2
     assert "0 passed, 1 undecided, 0 failed of 1 check · exit 2" in done.stdout
     assert "--baseline main.parquet" in done.stdout

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 import karat
 from karat.report.github import SUMMARY_BYTES, find_places, step_summary, workflow_command
+from support.forked import run_karat
 
-KARAT = str(Path(sys.executable).with_name("karat"))
 EVIL = "50%\n::error::pwned,line=1:##[add-mask]x"
 
 
@@ -31,9 +28,7 @@ def gate(folder, *arguments, github=True):
     env = {name: value for name, value in os.environ.items() if name not in names}
     given = ("true", folder / "summary.md", folder / "output.txt", folder)
     env |= dict(zip(names, map(str, given), strict=True)) if github else {}
-    done = subprocess.run(
-        [KARAT, "gate", "run.parquet", *arguments], capture_output=True, text=True, check=False, cwd=folder, env=env
-    )
+    done = run_karat("gate", "run.parquet", *arguments, text=True, cwd=folder, env=env)
     assert "Traceback" not in done.stderr
     return done
 

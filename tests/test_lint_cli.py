@@ -5,23 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import json
-import subprocess
-import sys
 import unicodedata
-from pathlib import Path
 
 import pytest
 
 import karat
+from support.forked import run_karat
 from support.markdown import outside_code
 
-KARAT = str(Path(sys.executable).with_name("karat"))
 SOUND = [{"id": "a", "query": "Where?", "gold": ["x"]}, {"id": "b", "query": "When?", "gold": ["y"]}]
 HOSTILE = "<script>alert(1)</script> \x1b[31mred \u202eevil \0 \ud800 | `x` [a](http://b)"
 
 
 def call(*arguments, code=0, given=None):
-    done = subprocess.run([KARAT, "lint", *map(str, arguments)], capture_output=True, check=False, input=given)
+    done = run_karat("lint", *arguments, input=given)
     assert done.returncode == code, done.stderr
     assert b"Traceback" not in done.stderr
     return (done.stderr if code == 2 else done.stdout).decode("utf-8")

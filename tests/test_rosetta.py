@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from dataclasses import fields
 from math import isnan, nan
@@ -17,11 +16,11 @@ import karat
 from karat.conventions import CONVENTIONS, STANDARD, Convention, questions
 from karat.conventions.explain import GENERAL, WORDS, differing, sentence
 from karat.report import catalog
+from support.forked import run_karat
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
 from choice_examples import EXAMPLES, same
 
-KARAT = str(Path(sys.executable).with_name("karat"))
 GOLD = ["A", "B", "C"]
 _ = None
 FIELD = {
@@ -310,7 +309,7 @@ def test_undefined_edges():
 
 
 def run(*arguments, code=0):
-    done = subprocess.run([KARAT, *map(str, arguments)], capture_output=True, text=True, check=False)
+    done = run_karat(*arguments, text=True)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
     return done.stdout if code == 0 else done.stderr

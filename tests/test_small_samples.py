@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 import karat
+from support.forked import run_karat
 
 FEW = "oo few for an interval"
 ROWS = [
@@ -18,8 +17,9 @@ ROWS = [
 
 
 def command(*arguments):
-    call = [sys.executable, "-m", "karat", *map(str, arguments)]
-    return subprocess.run(call, capture_output=True, text=True, check=True).stdout
+    done = run_karat(*arguments, text=True)
+    assert done.returncode == 0
+    return done.stdout
 
 
 def made(count, *, worse=False):

@@ -5,17 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 import karat
+from support.forked import run_karat
 from support.scripted import script
 from support.server import Act, Server
 
-KARAT = str(Path(sys.executable).with_name("karat"))
 RAIN, MUSEUM = "rain fell in Leeds all day", "the museum is closed on Mondays"
 ROWS = [
     {"id": "q1", "query": "What happened?", "retrieved": [RAIN, MUSEUM], "answer": f"{RAIN}. it snowed."},
@@ -33,7 +30,7 @@ def samples(tmp_path):
 
 def run(*arguments, tmp_path, code=0):
     env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "OPENAI_API_KEY": KEY}
-    done = subprocess.run([KARAT, *map(str, arguments)], capture_output=True, text=True, check=False, env=env)
+    done = run_karat(*arguments, text=True, env=env)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
     assert KEY not in done.stdout + done.stderr
