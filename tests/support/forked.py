@@ -33,10 +33,8 @@ def run_karat(*arguments, text=False, input=None, env=None, cwd=None):  # noqa: 
         code = int(_server(os.getpid()).recv(64))
         stdout.seek(0)
         stderr.seek(0)
-        out, err = stdout.read(), stderr.read()
-    if text:
-        out, err = out.decode(), err.decode()
-    return subprocess.CompletedProcess(["karat", *request["arguments"]], code, out, err)
+        written = [stream.read() for stream in (stdout, stderr)]
+    return subprocess.CompletedProcess(["karat"], code, *([one.decode() for one in written] if text else written))
 
 
 @cache
@@ -82,7 +80,7 @@ def _become_karat(request, streams):
     sys.path[:] = [folder for folder in sys.path if folder not in {"", request["cwd"]}]
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding=request["env"].get("PYTHONIOENCODING", "utf-8"))
-    code = 70
+    code: object = 1
     try:
         from karat.cli import main
 
@@ -91,11 +89,10 @@ def _become_karat(request, streams):
         code = end.code
     except BaseException:  # noqa: BLE001  # printed as the interpreter does
         sys.excepthook(*sys.exc_info())
-        code = 1
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(0 if code is None else code)
+        os._exit(code if isinstance(code, int) else 0)
 
 
 if __name__ == "__main__":
