@@ -76,9 +76,12 @@ def rbo(common: CommonRanks, p: float) -> Floats:
         rate = within / short
         total += rate * (sums[long] - sums[short]) - within * (shares[long] - shares[short])
         found = (1 - p) / p * total + ((all_common - within) / long + rate) * p ** long.astype(float)
+    found = np.clip(found, 0.0, 1.0)
+    same = np.bincount(common.query[common.first == common.second], minlength=len(long))
+    found[same == short] = 1.0  # one ranking is the beginning of the other: no rounding
     found[short == 0] = 0.0
     found[common.empty] = nan
-    return np.clip(found, 0.0, 1.0)
+    return found
 
 
 def check_persistence(p: object) -> None:

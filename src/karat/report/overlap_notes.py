@@ -1,0 +1,85 @@
+"""Notes on two rankings compared without gold, as sentences: how queries and items were paired, and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from karat._internal.display import cut_name, plural
+from karat.samples.notes import Note
+
+_ITEMS = {"id": "id", "text": "text", "doc": "document", "place": "range of the document"}
+
+
+def _queries(note: Note) -> str:
+    return f"{note.count:,} of {plural(note.of, 'query', 'queries')}"
+
+
+def _paired_by(note: Note) -> str:
+    if note.details["by"] == "text":
+        return "Queries were paired by their texts, because no query ids are shared."
+    return "Queries were paired by their position: the first of both, the second of both, …."
+
+
+def _only_in(note: Note) -> str:
+    d, verb = note.details, "is" if note.count == 1 else "are"
+    return f"{_queries(note)} of {d['name']} {verb} not in {d['other']}: left out."
+
+
+def _query_texts(note: Note) -> str:
+    have = "has" if note.count == 1 else "have"
+    return f"{_queries(note)} {have} another text in each, such as {cut_name(note.examples[0], 40)}."
+
+
+def _copies(note: Note) -> str:
+    copies = plural(note.count, "item is a copy of one", "items are copies of ones")
+    return f"{note.details['name']}: {copies} ranked higher (the same {_ITEMS[note.details['by']]}), and left out."
+
+
+def _unstored(note: Note) -> str:
+    d = note.details
+    items = plural(note.count, "retrieved item is", "retrieved items are")
+    return f"{d['name']}: {items} not in the run file, which stores {d['places']} ranks of each query: left out."
+
+
+def _excluded(note: Note) -> str:
+    items = plural(note.count, "retrieved item was", "retrieved items were")
+    return f"{note.details['name']}: {items} left out, because the query excludes them."
+
+
+def _both_empty(note: Note) -> str:
+    have, are = ("has", "is") if note.count == 1 else ("have", "are")
+    return f"{_queries(note)} {have} no item in both rankings, and {are} undefined."
+
+
+def _one_empty(note: Note) -> str:
+    have, count = ("has", "counts") if note.count == 1 else ("have", "count")
+    return f"{_queries(note)} {have} no item in {note.details['name']} alone, and {count} as 0."
+
+
+def _few_common(note: Note) -> str:
+    have = "has" if note.count == 1 else "have"
+    return f"{_queries(note)} {have} fewer than two common items, and no tau."
+
+
+def _nothing_common(note: Note) -> str:
+    return "No item is in both rankings of any query: are these ids, or texts, of the same collection?"
+
+
+def _same_source(note: Note) -> str:
+    return "Both are the same file."
+
+
+OVERLAP_SENTENCES: dict[str, Callable[[Note], str]] = {
+    "overlap_both_empty": _both_empty,
+    "overlap_copies": _copies,
+    "overlap_excluded": _excluded,
+    "overlap_few_common": _few_common,
+    "overlap_nothing_common": _nothing_common,
+    "overlap_one_empty": _one_empty,
+    "overlap_only_in": _only_in,
+    "overlap_paired_by": _paired_by,
+    "overlap_query_texts": _query_texts,
+    "overlap_same_source": _same_source,
+    "overlap_unstored": _unstored,
+}
+"""The sentence for each kind of note."""
