@@ -33,7 +33,7 @@ _ALLOW_MISMATCH = argument(
 @command(
     "compare",
     "compare two or more runs, query by query; or two rankings without gold",
-    argument("first", metavar="RUN", help="a run file, written by karat eval -o; or results without gold: samples, TREC"),
+    argument("first", metavar="RUN", help="a run file, written by karat eval -o; or results without gold"),
     argument("others", metavar="RUN", nargs="+", help="the run files, or results, to compare with it"),
     argument("--metrics", nargs="+", default=(), help="metrics that all runs have (default: all of them)"),
     argument(

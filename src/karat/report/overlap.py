@@ -48,8 +48,9 @@ def terminal(overlap: Overlap, queries: int = _QUERIES, query: str | None = None
     lines.append(text_table([[*map(bold, _SIMILARITY)], *_similarity(overlap)], right=(1, 3)))
     if overlap.scores:
         header, *rows = _drift(overlap, _NAME)
-        lines += ["", text_table([[*map(bold, header)], *rows], right=(1, 2, 3, 5, 6)), ""]
-    lines += map(paragraph, remarks(overlap))
+        lines += ["", text_table([[*map(bold, header)], *rows], right=(1, 2, 3, 5, 6))]
+    if notes := remarks(overlap):
+        lines += ["", *map(paragraph, notes)]
     changed = overlap.changed(queries)
     lines += ["", heading("Changed most")] if changed else []
     for one in changed:
@@ -111,7 +112,7 @@ def data(overlap: Overlap, queries: int = _LISTED, query: str | None = None) -> 
         "summary": _summary(overlap),
         "rows": [row._asdict() for row in overlap.rows],
         "same_order": overlap.same,
-        "items": {"both": int(overlap.common.count(overlap.k).sum()), "only_first": first, "only_second": second},
+        "items": {"both": int(overlap.common.total(overlap.k).sum()), "only_first": first, "only_second": second},
         "scores": [one._asdict() for one in overlap.scores],
         "remarks": remarks(overlap),
         "changed": [_change_data(one) for one in overlap.changed(queries)],
@@ -144,14 +145,16 @@ def _summary(overlap: Overlap) -> list[str]:
     if not size:
         return ["No query has a retrieved item."]
     queries = plural(size, "query", "queries")
+    if not overlap.differs.any():
+        return [f"All rankings are the same ({queries})."]
     have = "has" if other == 1 else "have"
     same = overlap.same - int(overlap.common.empty.sum())
+    top_k = f"{same:,} ({percent(same / size)}) {'has' if same == 1 else 'have'} the same top {overlap.k:,}"
     lines = [
-        f"{other:,} of {queries} ({percent(other / size)}) {have} another top result; {same:,} "
-        f"({percent(same / size)}) {'has' if same == 1 else 'have'} the same top {overlap.k:,} in the same order."
+        f"{other:,} of {queries} ({percent(other / size)}) {have} another top result; {top_k} in the same order.",
     ]
     ours, theirs = overlap.only
-    both = int(overlap.common.count(overlap.k).sum())
+    both = int(overlap.common.total(overlap.k).sum())
     items = f"{plural(both, 'item is', 'items are')} in both"
     lines.append(f"Within the top {overlap.k:,}, {items}, {ours:,} only in {first}, {theirs:,} only in {second}.")
     return [sanitize(line) for line in lines]

@@ -237,7 +237,7 @@ def query_table(
     if is_frame(value):
         frame = as_polars(value)
         if is_long(frame.columns):
-            hint = "gold=…, or --gold FILE"
+            hint = "gold=…, or --gold FILE, or karat compare A B without gold"
             raise InputError(f"{source} has one row per item, but no gold", hint=hint)
         value = {name: [_without_nulls(cell) for cell in frame[name].to_list()] for name in frame.columns}
     if isinstance(value, Mapping) and dialect_of(value) is None:

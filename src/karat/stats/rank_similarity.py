@@ -34,9 +34,10 @@ class CommonRanks(NamedTuple):
     @property
     def empty(self) -> Bools:
         """The queries for which both rankings are empty: they have no similarity."""
-        return (self.first_size == 0) & (self.second_size == 0)
+        empty: Bools = (self.first_size == 0) & (self.second_size == 0)
+        return empty
 
-    def count(self, depth: int | Ints | None = None) -> Ints:
+    def total(self, depth: int | Ints | None = None) -> Ints:
         """The number of common items of each query, at all depths or within one."""
         if depth is None:
             return np.bincount(self.query, minlength=len(self.first_size))
@@ -47,10 +48,11 @@ class CommonRanks(NamedTuple):
 
 def jaccard(common: CommonRanks, k: int) -> Floats:
     """The common items of both top k over the items of either; NaN if both rankings are empty."""
-    both = common.count(k).astype(float)
+    both = common.total(k).astype(float)
     either = np.minimum(common.first_size, k) + np.minimum(common.second_size, k) - both
     with np.errstate(invalid="ignore"):
-        return both / either
+        share: Floats = both / either
+    return share
 
 
 def rbo(common: CommonRanks, p: float) -> Floats:
@@ -58,20 +60,21 @@ def rbo(common: CommonRanks, p: float) -> Floats:
 
     It is RBO_ext of Webber, Moffat and Zobel (2010), equation 32, for rankings of any two lengths. With the shorter
     length s, the longer length l and the number X_d of common items within depth d, it is
-    (1 - p) / p · (Σ_{d=1..l} X_d / d · p^d + Σ_{d=s+1..l} X_s (d - s) / (s d) · p^d) + ((X_l - X_s) / l + X_s / s) · p^l.
+    (1 - p) / p · (Σ_{d=1..l} X_d / d · p^d + Σ_{d=s+1..l} X_s (d - s) / (s d) · p^d)
+    + ((X_l - X_s) / l + X_s / s) · p^l.
     """
     check_persistence(p)
     short = np.minimum(common.first_size, common.second_size)
     long = np.maximum(common.first_size, common.second_size)
     depth = np.arange(1, int(long.max(initial=0)) + 1)
-    power = p**depth.astype(float)
+    power = p ** depth.astype(float)
     sums = np.concatenate(([0.0], np.cumsum(power)))  # Σ p^d
     shares = np.concatenate(([0.0], np.cumsum(power / depth)))  # Σ p^d / d
     # An item that is common from depth m on is counted in X_m, …, X_l.
     begin = np.maximum(common.first, common.second)
     seen = shares[long[common.query]] - shares[begin - 1]
     total = np.bincount(common.query, weights=seen, minlength=len(long))
-    within, all_common = common.count(short), common.count()
+    within, all_common = common.total(short), common.total()
     with np.errstate(invalid="ignore", divide="ignore"):
         rate = within / short
         total += rate * (sums[long] - sums[short]) - within * (shares[long] - shares[short])
@@ -95,7 +98,7 @@ def tau(common: CommonRanks) -> Floats:
 
     No two items have the same rank, so tau-a and tau-b are the same.
     """
-    size = common.count()
+    size = common.total()
     start = starts(size)
     pairs = size * (size - 1) / 2
     swapped = np.zeros(len(size))
@@ -135,7 +138,8 @@ def same_order(common: CommonRanks, k: int) -> Bools:
     kept = (common.first == common.second) & (common.first <= k)
     count = np.bincount(common.query[kept], minlength=len(common.first_size))
     a, b = np.minimum(common.first_size, k), np.minimum(common.second_size, k)
-    return (count == a) & (count == b)
+    same: Bools = (count == a) & (count == b)
+    return same
 
 
 def ks_distance(a: Floats, b: Floats) -> float:

@@ -6,13 +6,12 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from karat._internal.arrays import Floats, mean_defined
+from karat._internal.arrays import Bools, Floats, mean_defined
 from karat._internal.result import Result
 from karat.analysis.compare import run_names
 from karat.analysis.overlap.paired_lists import Listed, PairedLists
@@ -121,7 +120,7 @@ class Overlap(Result):
     @cached_property
     def only(self) -> tuple[int, int]:
         """The numbers of items that only one of the two top k has, over all queries."""
-        both = int(self.common.count(self.k).sum())
+        both = int(self.common.total(self.k).sum())
         sizes = self.common.first_size, self.common.second_size
         first, second = (int(np.minimum(size, self.k).sum()) - both for size in sizes)
         return first, second
@@ -131,6 +130,12 @@ class Overlap(Result):
         """The number of queries with the same top k in the same order."""
         return int(same_order(self.common, self.k).sum())
 
+    @cached_property
+    def differs(self) -> Bools:
+        """The queries whose rankings are not the same, at any depth."""
+        c = self.common
+        return ~same_order(c, int(max(c.first_size.max(initial=0), c.second_size.max(initial=0))))
+
     def changed(self, limit: int = _SHOWN) -> list[RankingChange]:
         """The queries whose rankings changed most: those with the lowest rank-biased overlap.
 
@@ -139,12 +144,9 @@ class Overlap(Result):
         """
         if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
             raise BadArgument("limit is a number of queries", got=limit, hint="10")
-        c = self.common
-        longest = int(max(c.first_size.max(initial=0), c.second_size.max(initial=0)))
-        differs = ~same_order(c, longest)
         similar = self.values[_rbo_name(self.p)].round(9)  # so that rounding does not decide the order
         order = np.lexsort((self.values[f"jaccard@{self.k}"].round(9), similar))
-        return [self._change(row) for row in order[differs[order]][:limit].tolist()]
+        return [self._change(row) for row in order[self.differs[order]][:limit].tolist()]
 
     def change(self, query_id: str) -> RankingChange:
         """The change of one query, given its id or its text."""
@@ -178,7 +180,7 @@ class Overlap(Result):
                 "query_id": self.ids,
                 "query": pl.Series(self.query, dtype=pl.String),
                 **self.values,
-                "common": self.common.count(self.k),
+                "common": self.common.total(self.k),
                 "first_retrieved": self.common.first_size,
                 "second_retrieved": self.common.second_size,
             }
@@ -193,9 +195,9 @@ def _moves(before: Sequence[Listed], after: Sequence[Listed], k: int) -> list[It
     for key in near:
         (old, left), (new, right) = ours.get(key, (None, None)), theirs.get(key, (None, None))
         shown = [one.item for one in (right, left) if one is not None]
-        fields = (next((value for item in shown if (value := item[i]) is not None), None) for i in range(3))
-        scores = (None if one is None else one.score for one in (left, right))
-        moves.append(ItemMove(old, new, *fields, *scores))
+        name, text, doc = (next((item[i] for item in shown if item[i] is not None), None) for i in range(3))
+        score, other = (None if one is None else one.score for one in (left, right))
+        moves.append(ItemMove(old, new, name, text, doc, score, other))
     return sorted(moves, key=lambda move: (move.before or 0) + 0.5 if move.after is None else move.after)
 
 
@@ -284,7 +286,7 @@ def _empty(common: CommonRanks, names: Sequence[str]) -> list[Note]:
     ):
         if alone := int(((own == 0) & (other > 0)).sum()):
             notes.append(Note("overlap_one_empty", alone, size, details={"name": name}))
-    few = int(((common.count() < 2) & ~common.empty).sum())
+    few = int(((common.total() < 2) & ~common.empty).sum())
     if few:
         notes.append(Note("overlap_few_common", few, size))
     if not len(common.query) and (common.first_size.any() and common.second_size.any()):

@@ -135,7 +135,7 @@ def _pair_queries(a: RankedLists, b: RankedLists) -> _Pairing:
     if a.ids is not None and b.ids is not None and (rows := _shared(a.ids, b.ids)):
         return _paired(a, b, rows, "id")
     texts = _unique(a.query), _unique(b.query)
-    if texts[0] is not None and texts[1] is not None and (rows := _shared(*texts)):
+    if texts[0] is not None and texts[1] is not None and (rows := _shared(texts[0], texts[1])):
         return _paired(a, b, rows, "text")
     if len(a) == len(b) and all(one.ids in (None, numbered(len(one))) for one in (a, b)) and None in texts:
         return _paired(a, b, list(zip(range(len(a)), range(len(a)), strict=True)), "position")
@@ -143,7 +143,7 @@ def _pair_queries(a: RankedLists, b: RankedLists) -> _Pairing:
 
 
 def _shared(ours: Sequence[str], theirs: Sequence[str]) -> list[tuple[int, int]]:
-    at = dict(zip(theirs, count()))  # noqa: B905
+    at = dict(zip(theirs, count()))
     return [(row, at[name]) for row, name in enumerate(ours) if name in at]
 
 
@@ -206,7 +206,7 @@ def _common(ours: Sequence[list[str]], theirs: Sequence[list[str]]) -> CommonRan
         if left == right:
             second += range(1, len(left) + 1)
             continue
-        rank = dict(zip(right, count(1)))  # noqa: B905
+        rank = dict(zip(right, count(1)))
         second += [rank.get(key, 0) for key in left]
     found = np.array(second, np.int64)
     kept = np.flatnonzero(found)

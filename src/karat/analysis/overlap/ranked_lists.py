@@ -49,10 +49,12 @@ class RankedLists(Protocol):
     query: Sequence[str | None] | None
     """The texts of the queries."""
     notes: tuple[Note, ...]
-    like_texts: bool
-    """True if the items are bare strings that look like texts."""
 
     def __len__(self) -> int: ...
+
+    @property
+    def like_texts(self) -> bool:
+        """True if the items are bare strings that look like texts."""
 
     @property
     def ways(self) -> frozenset[str]:
@@ -103,7 +105,8 @@ class _ResultLists:
     """Results without gold: a TREC run, a file of samples, or dicts and lists by query."""
 
     def __init__(self, side: Side, name: str) -> None:
-        self.name, self.ids, self.query = name, side.ids, side.texts.get("query")
+        self.name, self.ids = name, side.ids
+        self.query: Sequence[str | None] | None = side.texts.get("query")
         self._rankings = side.data
         self.notes: tuple[Note, ...] = ()
         excluded = side.id_lists.get("exclude")
@@ -177,7 +180,8 @@ class _RunLists:
         if stored is None:
             hint = "karat eval again, with this version"
             raise BadArgument(f"{name} stores no items: it cannot be compared without gold", hint=hint)
-        self.name, self.ids, self.query = name, list(run.ids), run.query
+        self.name, self.query = name, run.query
+        self.ids: list[str] | None = list(run.ids)
         self._stored, self._bounds = stored, list(pairwise(stored.start.tolist()))
         kept = sum(end - begin for begin, end in self._bounds)
         unstored = max(int(run.all_hits.depth.sum()) - kept, 0)

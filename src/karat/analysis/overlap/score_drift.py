@@ -46,7 +46,7 @@ def score_drift(paired: PairedLists) -> list[ScoreDrift]:
     top = _drift(TOP, ours[begin[0][both]], theirs[begin[1][both]])
     left = ours[begin[0][common.query] + common.first - 1]
     right = theirs[begin[1][common.query] + common.second - 1]
-    number = common.count()
+    number = common.total()
     some = number > 0
     with np.errstate(invalid="ignore", over="ignore"):
         sums = (np.bincount(common.query, weights=own, minlength=len(number)) for own in (left, right))
