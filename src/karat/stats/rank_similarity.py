@@ -73,7 +73,7 @@ def rbo(common: CommonRanks, p: float) -> Floats:
     # An item that is common from depth m on is counted in X_m, …, X_l.
     begin = np.maximum(common.first, common.second)
     seen = shares[long[common.query]] - shares[begin - 1]
-    total = np.bincount(common.query, weights=seen, minlength=len(long))
+    total = np.bincount(common.query, weights=seen, minlength=len(long)).astype(float)  # of nothing, it is of integers
     within, all_common = common.total(short), common.total()
     with np.errstate(invalid="ignore", divide="ignore"):
         rate = within / short
