@@ -38,22 +38,23 @@ def _copies(note: Note) -> str:
 def _unstored(note: Note) -> str:
     d = note.details
     items = plural(note.count, "retrieved item is", "retrieved items are")
-    return f"{d['name']}: {items} not in the run file, which stores {d['places']} ranks of each query: left out."
+    ranks = f"which stores {d['places']} ranks of each query: only these are compared"
+    return f"{d['name']}: {items} not in the run file, {ranks}."
 
 
 def _excluded(note: Note) -> str:
-    items = plural(note.count, "retrieved item was", "retrieved items were")
-    return f"{note.details['name']}: {items} left out, because the query excludes them."
+    items = plural(note.count, "retrieved item is", "retrieved items are")
+    return f"{note.details['name']}: {items} excluded by the query."
 
 
 def _both_empty(note: Note) -> str:
-    have, are = ("has", "is") if note.count == 1 else ("have", "are")
-    return f"{_queries(note)} {have} no item in both rankings, and {are} undefined."
+    have, are = ("has", "it is") if note.count == 1 else ("have", "they are")
+    return f"{_queries(note)} {have} two empty rankings: {are} undefined."
 
 
 def _one_empty(note: Note) -> str:
-    have, count = ("has", "counts") if note.count == 1 else ("have", "count")
-    return f"{_queries(note)} {have} no item in {note.details['name']} alone, and {count} as 0."
+    have = "has" if note.count == 1 else "have"
+    return f"{_queries(note)} {have} an empty ranking in {note.details['name']} alone: the overlap is 0."
 
 
 def _few_common(note: Note) -> str:
@@ -66,7 +67,7 @@ def _nothing_common(note: Note) -> str:
 
 
 def _same_source(note: Note) -> str:
-    return "Both are the same file."
+    return "Both are the same results."
 
 
 OVERLAP_SENTENCES: dict[str, Callable[[Note], str]] = {

@@ -84,6 +84,7 @@ class Overlap(Result):
     k: int
     p: float
     depth: int | None
+    """The number of items of each ranking that are used; None for all of them."""
     ids: list[str]
     """The queries in both."""
     query: list[str | None]
@@ -252,7 +253,7 @@ def overlap(
         names=labels,
         k=k,
         p=p,
-        depth=depth,
+        depth=paired.depth,
         ids=paired.ids,
         query=paired.query,
         compared=paired.by,

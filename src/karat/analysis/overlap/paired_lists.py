@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Floats, Ints, starts
+from karat._internal.display import plural
 from karat.analysis.overlap.ranked_lists import BY, RankedLists, ShownItem, row_names
 from karat.errors import BadArgument
 from karat.samples.keys import numbered, short_id
@@ -40,7 +41,10 @@ class PairedLists:
         names = row_names(a)
         self.ids = [names[row] for row in self.rows[0]]
         self.query = _texts(a, b, self.rows)
-        self._sides = [_Lists(one, self.by, own, depth) for one, own in zip((a, b), self.rows, strict=True)]
+        limits = [limit for limit in (depth, a.stored, b.stored) if limit is not None]
+        self.depth = min(limits, default=None)
+        """The number of items of each ranking that are used: a run file may store less than was retrieved."""
+        self._sides = [_Lists(one, self.by, own, self.depth) for one, own in zip((a, b), self.rows, strict=True)]
         self.common = _common(*(side.keys for side in self._sides))
         self.notes = (*a.notes, *b.notes, *pairing.notes, *(note for side in self._sides for note in side.copies()))
 
@@ -110,7 +114,7 @@ def _common_way(a: RankedLists, b: RankedLists, at: str) -> str:
             return "doc"
         lacks = a.name if "doc" not in a.ways else b.name
         raise BadArgument(f'at="doc" compares documents, but not every item of {lacks} has a "doc"', hint='at="item"')
-    order = ("text", "id", "place") if a.like_texts or b.like_texts else BY
+    order = ("text", "id", "place", "doc") if a.like_texts or b.like_texts else BY
     for by in order:
         if by in both:
             return by
@@ -177,7 +181,8 @@ def _nothing_shared(a: RankedLists, b: RankedLists, texts: tuple[Any, Any]) -> B
         problem = f"{with_ids.name} has query ids, {other.name} has none: the queries cannot be paired"
         return BadArgument(problem, hint='"id" in both, or a different "query" text for each')
     if a.ids is None and None in texts:
-        problem = f"{a.name} has {len(a):,} queries, {b.name} has {len(b):,}, without ids: they cannot be paired"
+        sizes = " and ".join(f"{one.name} has {plural(len(one), 'query', 'queries')}" for one in (a, b))
+        problem = f"{sizes}, without ids: they cannot be paired"
         return BadArgument(problem, hint='"id" in both, or a different "query" text for each')
     from karat.samples.id_differences import find_difference
 

@@ -9,6 +9,8 @@ from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
 from karat._internal.display import valid_utf8
 from karat._internal.parquet import MAGIC
 from karat.conventions import STANDARD
@@ -24,7 +26,7 @@ from karat.samples.read import read_side
 
 ResultsLike = Run | str | os.PathLike[str] | Mapping[Any, Any] | Sequence[Any]
 """A run, the path of a run file or of results, or results by query."""
-BY = ("id", "text", "place")
+BY = ("id", "text", "place", "doc")
 """The ways to recognise an item, the best first; a place is a range of a document."""
 FOLDS = ("unicode", "space")
 """The differences of texts that are ignored."""
@@ -49,6 +51,8 @@ class RankedLists(Protocol):
     query: Sequence[str | None] | None
     """The texts of the queries."""
     notes: tuple[Note, ...]
+    stored: int | None
+    """The number of ranks that the source has, if it does not have all that were retrieved."""
 
     def __len__(self) -> int: ...
 
@@ -58,7 +62,7 @@ class RankedLists(Protocol):
 
     @property
     def ways(self) -> frozenset[str]:
-        """The ways in which every item can be recognised: some of `BY`, and "doc"."""
+        """The ways in which every item can be recognised: some of `BY`."""
 
     def keys(self, by: str) -> list[list[str]]:
         """The key of each item of each query: equal keys are the same item."""
@@ -109,6 +113,7 @@ class _ResultLists:
         self.query: Sequence[str | None] | None = side.texts.get("query")
         self._rankings = side.data
         self.notes: tuple[Note, ...] = ()
+        self.stored: int | None = None
         excluded = side.id_lists.get("exclude")
         if excluded is not None:
             self._rankings, removed = self._rankings.without([set(own or ()) for own in excluded])
@@ -132,7 +137,7 @@ class _ResultLists:
     def ways(self) -> frozenset[str]:
         fields = self._rankings.all_fields
         if not self._rankings.form:  # no item at all
-            return frozenset((*BY, "doc"))
+            return frozenset(BY)
         return frozenset((*(fields & {"id", "text", "doc"}), *(["place"] if fields.issuperset(_RANGE) else [])))
 
     def keys(self, by: str) -> list[list[str]]:
@@ -183,8 +188,10 @@ class _RunLists:
         self.name, self.query = name, run.query
         self.ids: list[str] | None = list(run.ids)
         self._stored, self._bounds = stored, list(pairwise(stored.start.tolist()))
-        kept = sum(end - begin for begin, end in self._bounds)
-        unstored = max(int(run.all_hits.depth.sum()) - kept, 0)
+        kept = np.diff(stored.start)
+        cut = kept >= stored.extent.places  # a ranking with fewer items is stored whole, without copies
+        unstored = int(np.maximum(run.all_hits.depth - kept, 0)[cut].sum())
+        self.stored: int | None = stored.extent.places if unstored else None
         details = {"name": name, "places": stored.extent.places}
         self.notes: tuple[Note, ...] = (Note("overlap_unstored", unstored, details=details),) if unstored else ()
 
@@ -198,7 +205,7 @@ class _RunLists:
     @cached_property
     def ways(self) -> frozenset[str]:
         if not any(end > begin for begin, end in self._bounds):
-            return frozenset((*BY, "doc"))
+            return frozenset(BY)
         ways = [field for field in ("id", "text", "doc") if self._complete(field)]
         return frozenset((*ways, *(["place"] if self._complete(*_RANGE) else [])))
 

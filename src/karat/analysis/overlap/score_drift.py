@@ -51,7 +51,7 @@ def score_drift(paired: PairedLists) -> list[ScoreDrift]:
     with np.errstate(invalid="ignore", over="ignore"):
         sums = (np.bincount(common.query, weights=own, minlength=len(number)) for own in (left, right))
         means = [own[some] / number[some] for own in sums]
-    return [top, _drift(COMMON, *means)]
+    return [one for one in (top, _drift(COMMON, *means)) if one.n]
 
 
 def _drift(name: str, before: Floats, after: Floats) -> ScoreDrift:
