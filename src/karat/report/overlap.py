@@ -34,7 +34,7 @@ _QUERIES, _LISTED = 3, 10
 """The number of changed queries that are shown; in JSON."""
 _RANKS = 5
 """The number of ranks of each that are shown of a changed query; all k of a query that is asked for."""
-_MARGIN, _NARROW = "  ", 20
+_NARROW = 20
 _SIMILARITY = ["", "mean", "95 % interval", "queries"]
 _SIGNS = {"new": "good", "gone": "bad", "up": "plain", "down": "plain", "kept": "plain"}
 _COMPARED = {"id": "id", "text": "text", "doc": "document", "place": "range of the document"}
@@ -68,7 +68,9 @@ def markdown(overlap: Overlap, queries: int = _QUERIES, query: str | None = None
         header, *rows = _drift(overlap)
         parts.append(table([header[0], *map(code, header[1:3]), *header[3:]], rows, (1, 2, 3, 5, 6)))
     parts += map(escape, remarks(overlap))
-    for one in overlap.changed(queries):
+    changed = overlap.changed(queries)
+    parts += [Markdown("### Changed most")] if changed else []
+    for one in changed:
         parts += _opened_markdown(overlap, one)
     return "\n\n".join(parts)
 
@@ -192,18 +194,17 @@ def _opened(overlap: Overlap, one: RankingChange, ranks: int) -> list[str]:
     """A query with its items for the terminal, one line each, cut at a word."""
     name = bold(cut_name(one.query_id, _ID))
     text = "" if not one.query or one.query == one.query_id else f'  "{sanitize(one.query)}"'
-    lines = [paragraph(name + text, "    ", "  ", default=_WIDE)]
-    lines.append(paragraph(" · ".join(_about(overlap, one)), "    ", default=_WIDE))
+    lines = [paragraph(name + text, default=_WIDE), paragraph(" · ".join(_about(overlap, one)), default=_WIDE)]
     shown = [move for move in one.items if min(move.before or ranks + 1, move.after or ranks + 1) <= ranks]
     if shown:
-        lines += _item_lines(overlap, shown, min(terminal_width(), _WIDE))
+        lines.append(_item_table(overlap, shown, min(terminal_width(), _WIDE)))
     if rest := len(one.items) - len(shown):
         more = plural(rest, "more item", "more items")
-        lines.append(f"    … {more} within the top {overlap.k:,}")
+        lines.append(paragraph(f"… {more} within the top {overlap.k:,}", default=_WIDE))
     return lines
 
 
-def _item_lines(overlap: Overlap, shown: Sequence[ItemMove], width: int) -> list[str]:
+def _item_table(overlap: Overlap, shown: Sequence[ItemMove], width: int) -> str:
     """The items as a table that is no wider than this: texts are cut at a word."""
     header = [*(cut_name(name, _NAME) for name in overlap.names), "", "", ""]
     rows = [
@@ -211,19 +212,18 @@ def _item_lines(overlap: Overlap, shown: Sequence[ItemMove], width: int) -> list
         for move in shown
     ]
     used = [max(map(columns, column)) for column in zip(header, *rows, strict=True)]
-    room = max(width - len(_MARGIN) - sum(2 + own for own in used if own), _NARROW)
+    room = max(width - sum(2 + own for own in used if own) - 2, _NARROW)
     for row, move in zip(rows, shown, strict=True):
         row[2] = style(row[2], _SIGNS[move.mark])
-        row[4] = "" if move.text is None else _cut(sanitize(move.text), room - 2)
-    lines = text_table([[*map(bold, header)], *rows], right=(0, 1)).splitlines()
-    return [f"{_MARGIN}{line}" for line in lines]
+        row[4] = "" if move.text is None else _cut(sanitize(move.text), room)
+    return text_table([[*map(bold, header)], *rows], right=(0, 1))
 
 
 def _opened_markdown(overlap: Overlap, one: RankingChange) -> list[str]:
     text = "" if not one.query or one.query == one.query_id else f": {escape(one.query)}"
     header = _item_header(overlap)
     rows = [[before, after, mark, _cut(item, _WIDE)] for before, after, mark, item in _items(one)]
-    head = Markdown(f"**{code(one.query_id)}**{text}")
+    head = Markdown(f"{code(one.query_id)}{text}")
     about = escape(" · ".join(_about(overlap, one)))
     return [head, about, table([*map(code, header[:2]), *header[2:]], rows, (0, 1))]
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Floats, Ints, starts
-from karat._internal.display import plural
+from karat._internal.display import plural, valid_texts
 from karat.analysis.overlap.ranked_lists import BY, RankedLists, ShownItem, row_names
 from karat.errors import BadArgument
 from karat.samples.keys import numbered, short_id
@@ -200,7 +200,7 @@ def _texts(a: RankedLists, b: RankedLists, rows: tuple[list[int], list[int]]) ->
     for one, own in ((b, rows[1]), (a, rows[0])):
         if one.query is not None:
             found = [one.query[row] or text for row, text in zip(own, found, strict=True)]
-    return found
+    return valid_texts(found)
 
 
 def _common(ours: Sequence[list[str]], theirs: Sequence[list[str]]) -> CommonRanks:
