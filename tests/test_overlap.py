@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import isnan
 
 import numpy as np
+import polars as pl
 import pytest
 
 import karat
@@ -93,6 +94,26 @@ def test_depth_and_exclude():
     found = karat.overlap(rows, {"q": ["a"]}, names=["a", "b"])
     assert found.mean["jaccard@10"] == 1
     assert "a: 1 retrieved item is excluded by the query." in found.remarks()
+
+
+def test_what_was_read_is_noted():
+    """Distances rise down the list, a column has another name, and a table is ranked by a column."""
+    a = [{"question": "one?", "contexts": ["x y", "z"]}]
+    b = [{"query": "one?", "retrieved": [{"text": "x y", "score": 0.1}, {"text": "z", "score": 0.2}]}]
+    notes = karat.overlap(a, b, names=["a", "b"]).remarks()
+    assert "b: 1 list has scores that contradict its order: the order is kept." in notes
+    assert any(line.startswith("retrieved: columns read as ") for line in notes)
+    table = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["x", "y"], "rank": [2, 1]})
+    found = karat.overlap(table, {"q": ["y", "x"]})
+    assert found.mean["rbo(p=0.9)"] == 1
+    assert "retrieved: one row per item, ranked by ranks in rank." in found.remarks()
+
+
+def test_gold_is_not_used_and_noted():
+    rows = [{**row, "gold": ["Call support."]} for row in A]
+    found = karat.overlap(rows, A, names=["a", "b"])
+    assert found.remarks()[0].startswith("a has gold, which is not used here: karat eval")
+    assert not any(line.startswith("b has gold") for line in found.remarks())
 
 
 def test_empty_rankings():

@@ -24,8 +24,9 @@ from karat._internal.display import (
 from karat._internal.writers import html_table, plain, to_csv
 from karat.analysis.overlap import OTHER_TOP, ItemMove, Overlap, RankingChange, ScoreDrift
 from karat.report.forms import Markdown, code, escape, table
-from karat.report.notes import too_few
+from karat.report.notes import SENTENCES, too_few
 from karat.report.overlap_notes import OVERLAP_SENTENCES
+from karat.samples.notes import Note
 
 _NAME, _ID = 20, 32
 _WIDE = 100
@@ -128,8 +129,14 @@ def _change_data(one: RankingChange) -> dict[str, Any]:
 
 def remarks(overlap: Overlap) -> list[str]:
     """One sentence per note, and the measures without an interval."""
-    lines = [OVERLAP_SENTENCES[note.kind](note) for note in overlap.notes]
+    lines = [_sentence(note) for note in overlap.notes]
     return [sanitize(line) for line in (*lines, *too_few({row.name: row.n for row in overlap.rows}))]
+
+
+def _sentence(note: Note) -> str:
+    """The sentence of a note; those on the reading of a file are the same for runs, and do not look at the run."""
+    own = OVERLAP_SENTENCES.get(note.kind)
+    return SENTENCES[note.kind](note, None) if own is None else own(note)  # type: ignore[arg-type]
 
 
 def _caption(overlap: Overlap) -> str:
@@ -207,8 +214,9 @@ def _opened(overlap: Overlap, one: RankingChange, ranks: int) -> list[str]:
 def _item_table(overlap: Overlap, shown: Sequence[ItemMove], width: int) -> str:
     """The items as a table that is no wider than this: texts are cut at a word."""
     header = [*(cut_name(name, _NAME) for name in overlap.names), "", "", ""]
+    ids = _ID if all(move.text is None for move in shown) else min(_ID, width // 4)
     rows = [
-        [_rank(move.before), _rank(move.after), "" if move.mark == "kept" else move.mark, _name(move, _ID), ""]
+        [_rank(move.before), _rank(move.after), "" if move.mark == "kept" else move.mark, _name(move, ids), ""]
         for move in shown
     ]
     used = [max(map(columns, column)) for column in zip(header, *rows, strict=True)]

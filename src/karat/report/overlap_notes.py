@@ -47,6 +47,12 @@ def _excluded(note: Note) -> str:
     return f"{note.details['name']}: {items} excluded by the query."
 
 
+def _order_kept(note: Note) -> str:
+    lists = plural(note.count, "list has", "lists have")
+    their = "its" if note.count == 1 else "their"
+    return f"{note.details['name']}: {lists} scores that contradict {their} order: the order is kept."
+
+
 def _both_empty(note: Note) -> str:
     have, are = ("has", "it is") if note.count == 1 else ("have", "they are")
     return f"{_queries(note)} {have} two empty rankings: {are} undefined."
@@ -66,6 +72,10 @@ def _nothing_common(note: Note) -> str:
     return "No item is in both rankings of any query: are these ids, or texts, of the same collection?"
 
 
+def _gold(note: Note) -> str:
+    return f"{note.details['name']} has gold, which is not used here: karat eval scores it, and saves a run to compare."
+
+
 def _same_source(note: Note) -> str:
     return "Both are the same results."
 
@@ -75,9 +85,11 @@ OVERLAP_SENTENCES: dict[str, Callable[[Note], str]] = {
     "overlap_copies": _copies,
     "overlap_excluded": _excluded,
     "overlap_few_common": _few_common,
+    "overlap_gold": _gold,
     "overlap_nothing_common": _nothing_common,
     "overlap_one_empty": _one_empty,
     "overlap_only_in": _only_in,
+    "overlap_order_kept": _order_kept,
     "overlap_paired_by": _paired_by,
     "overlap_query_texts": _query_texts,
     "overlap_same_source": _same_source,

@@ -127,7 +127,8 @@ class QueryTable(NamedTuple):
         ids = self.ids()
         data = self.side(side, ids)
         given = ids if "id" in self.columns else None
-        return Side(given, data, self.source, self.notes(), self.texts(), self.meta(), self.id_lists())
+        has_gold = not self.columns.keys().isdisjoint(("gold", "gold_ids"))
+        return Side(given, data, self.source, self.notes(), self.texts(), self.meta(), self.id_lists(), has_gold)
 
     def ids(self) -> list[str]:
         """The query ids, or row numbers if there are none; refuses duplicates."""

@@ -22,6 +22,7 @@ from karat.samples import Field
 from karat.samples.columns import Side
 from karat.samples.keys import as_ids, as_text, numbered
 from karat.samples.notes import Note
+from karat.samples.rankings.lists import Lists
 from karat.samples.read import read_side
 
 ResultsLike = Run | str | os.PathLike[str] | Mapping[Any, Any] | Sequence[Any]
@@ -30,6 +31,8 @@ BY = ("id", "text", "place", "doc")
 """The ways to recognise an item, the best first; a place is a range of a document."""
 FOLDS = ("unicode", "space")
 """The differences of texts that are ignored."""
+_READING = ("columns_renamed", "ranked_by", "similar_column", "unknown_field", "no_steps")
+"""The notes on the reading of a file that concern its rankings."""
 _CHECKED = 50
 """The number of bare strings that are checked for white space, as the judge `auto` does."""
 
@@ -112,12 +115,17 @@ class _ResultLists:
         self.name, self.ids = name, side.ids
         self.query: Sequence[str | None] | None = side.texts.get("query")
         self._rankings = side.data
-        self.notes: tuple[Note, ...] = ()
         self.stored: int | None = None
+        notes = [note for note in side.all_notes if note.kind in _READING and note.details.get("meant") != "gold"]
         excluded = side.id_lists.get("exclude")
         if excluded is not None:
             self._rankings, removed = self._rankings.without([set(own or ()) for own in excluded])
-            self.notes = (Note("overlap_excluded", removed, details={"name": name}),) if removed else ()
+            notes += [Note("overlap_excluded", removed, details={"name": name})] if removed else []
+        if isinstance(self._rankings, Lists) and (lists := len(self._rankings.contradicted)):
+            notes.append(Note("overlap_order_kept", lists, len(self._rankings), details={"name": name}))
+        if side.has_gold:
+            notes.append(Note("overlap_gold", details={"name": name}))
+        self.notes: tuple[Note, ...] = tuple(notes)
 
     def __len__(self) -> int:
         return len(self._rankings)
