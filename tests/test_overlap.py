@@ -42,8 +42,9 @@ def test_nothing_but_queries_and_texts(files):
         ([{"id": "u7", "query": "one", "retrieved": ["x"]}], [{"query": "one", "retrieved": ["x"]}], ["u7"]),
         ([{"id": "u7", "query": "one", "retrieved": ["x"]}], [{"id": "v9", "query": "one", "retrieved": []}], ["u7"]),
         ([{"query": "one", "retrieved": ["x"]}] * 2, [{"query": "one", "retrieved": ["x"]}] * 2, ["1", "2"]),
+        ({"one": ["x"]}, [{"query": "two", "retrieved": ["x"]}, {"query": "one", "retrieved": ["x"]}], ["one"]),
     ],
-    ids=["by id", "by position", "ids on one side", "other ids, same texts", "texts that repeat"],
+    ids=["by id", "by position", "ids on one side", "other ids, same texts", "texts that repeat", "texts as ids"],
 )
 def test_queries_are_paired(a, b, ids):
     assert karat.overlap(a, b).ids == ids
@@ -281,6 +282,7 @@ ONE = {"q": ["a"]}
         (ONE, ONE, {"names": ["x", "x"]}, "expected 2 different names"),
         (ONE, 5, {}, "expected a run, the path of a file, or results by query"),
         (ONE, "nothing.jsonl", {}, "no file nothing.jsonl"),
+        (ONE, [{"doc": "d"}, []], {}, "retrieved, row 2: a list among dicts, one per item"),
     ],
 )
 def test_bad_input(a, b, settings, problem):

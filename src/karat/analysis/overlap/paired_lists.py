@@ -138,7 +138,7 @@ def _pair_queries(a: RankedLists, b: RankedLists) -> _Pairing:
             raise BadArgument(f"{one.name} has no queries to compare")
     if a.ids is not None and b.ids is not None and (rows := _shared(a.ids, b.ids)):
         return _paired(a, b, rows, "id")
-    texts = _unique(a.query), _unique(b.query)
+    texts = _unique(a), _unique(b)
     if texts[0] is not None and texts[1] is not None and (rows := _shared(texts[0], texts[1])):
         return _paired(a, b, rows, "text")
     if len(a) == len(b) and all(one.ids in (None, numbered(len(one))) for one in (a, b)) and None in texts:
@@ -151,8 +151,9 @@ def _shared(ours: Sequence[str], theirs: Sequence[str]) -> list[tuple[int, int]]
     return [(row, at[name]) for row, name in enumerate(ours) if name in at]
 
 
-def _unique(texts: Sequence[str | None] | None) -> list[str] | None:
-    """The texts of all queries, if every query has one and no two have the same."""
+def _unique(lists: RankedLists) -> list[str] | None:
+    """The texts of all queries, if every query has one and no two have the same; without texts, ids may be texts."""
+    texts = lists.ids if lists.query is None else lists.query
     if texts is None or None in texts or len(set(texts)) < len(texts):
         return None
     return [str(text) for text in texts]
