@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from math import isnan
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
 import karat
+from karat.report.overlap_notes import OVERLAP_SENTENCES
 from support.unlabelled import A, B, written
 
 
@@ -294,3 +297,9 @@ def test_nothing_in_common_is_noted():
     assert any("of the same collection?" in line for line in karat.overlap(ONE, {"q": ["b"]}).remarks())
     with pytest.raises(karat.BadArgument, match="limit is a number of queries"):
         karat.overlap(ONE, ONE).changed(-1)
+
+
+def test_every_kind_of_note_has_a_sentence():
+    folder = Path(karat.__file__).parent / "analysis" / "overlap"
+    text = "".join(path.read_text("utf-8") for path in folder.glob("*.py"))
+    assert {*re.findall(r'\bNote\(\s*"(\w+)"', text)} == OVERLAP_SENTENCES.keys()
