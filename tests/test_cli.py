@@ -243,7 +243,7 @@ def test_options_are_named_as_in_python():
     """Each option of a verb is a parameter of the function, except what only a command line has."""
     own = {
         "all", "by", "format", "output", "import", "color", "gold", "junit", "markdown", "yes", "engine", "master",
-        "min_judged", "price", "force",
+        "min_judged", "price", "force", "no_gold", "queries", "query",
     }  # fmt: skip
     verbs = {"eval": karat.evaluate, "rosetta": karat.rosetta, "merge": karat.merge}
     verbs |= {name: getattr(karat, name) for name in ("compare", "gate", "diagnose", "calibrate", "lint", "stages")}
@@ -253,4 +253,8 @@ def test_options_are_named_as_in_python():
             option = names[0] if len(names[0]) > 2 else names[-1]
             word = option.removeprefix("--").replace("-", "_")
             if option.startswith("--") and word not in own | settings:
-                assert {word, names[-1].removeprefix("--")} & {*signature(verb).parameters}, f"karat {name} {option}"
+                known = {
+                    *signature(verb).parameters,
+                    *(signature(karat.overlap).parameters if name == "compare" else ()),
+                }
+                assert {word, names[-1].removeprefix("--")} & known, f"karat {name} {option}"

@@ -224,7 +224,7 @@ def test_refusals_of_the_command(files, tmp_path):
     assert "Compared over the 40 queries in every run: main has 60, other has 40." in allowed
     assert "no run file" in command(files[0], tmp_path / "none.parquet", code=2)
     (tmp_path / "samples.jsonl").write_text("{}")
-    assert "is not a run file" in command(files[0], tmp_path / "samples.jsonl", code=2)
+    assert 'no column "retrieved"' in command(files[0], tmp_path / "samples.jsonl", code=2)  # compared without gold
     assert "RUN" in command(files[0], code=2)
 
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from karat.analysis.gate import gate as gate
     from karat.analysis.lint import Lint as Lint
     from karat.analysis.lint import lint as lint
+    from karat.analysis.overlap import Overlap as Overlap
+    from karat.analysis.overlap import overlap as overlap
     from karat.analysis.rosetta import Rosetta as Rosetta
     from karat.analysis.rosetta import rosetta as rosetta
     from karat.analysis.stages import Stages as Stages
@@ -104,6 +106,8 @@ _HOMES = {
     "Note": "samples.notes",
     "metric": "metrics",
     "parse": "metrics",
+    "overlap": "analysis.overlap",
+    "Overlap": "analysis.overlap",
     "rosetta": "analysis.rosetta",
     "Rosetta": "analysis.rosetta",
     "Run": "run",

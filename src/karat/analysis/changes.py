@@ -17,13 +17,16 @@ from karat.hits.combine import ALTERNATIVES
 from karat.run import Run
 from karat.run.slices import Groups, group_rows
 
+_ALLOW = "allow_mismatch=True, or --allow-mismatch"
 _NAMES = ("the first run", "the second run")
 _CHOICES_SHOWN = 3
 _SHOWN = 40
 _MAX_SLICES = 500
 
 
-def check_comparable(a: Run, b: Run, *, allow_mismatch: bool = False, names: tuple[str, str] = _NAMES) -> list[str]:
+def check_comparable(
+    a: Run, b: Run, *, allow_mismatch: bool = False, names: tuple[str, str] = _NAMES, hint: str = _ALLOW
+) -> list[str]:
     """Refuse runs of different queries, gold, judges or conventions; with `allow_mismatch` return the differences.
 
     Runs that share no query are always refused.
@@ -39,7 +42,7 @@ def check_comparable(a: Run, b: Run, *, allow_mismatch: bool = False, names: tup
     if differences and not allow_mismatch:
         raise BadArgument(
             f"{names[0]} and {names[1]} cannot be compared: {'; '.join(differences)}",
-            hint="allow_mismatch=True, or --allow-mismatch",
+            hint=hint,
         )
     return differences
 

@@ -18,7 +18,7 @@ from karat._internal.result import Result
 from karat.analysis.changes import QueryChange, check_comparable, few_groups, largest_changes, query_change, rows_of
 from karat.analysis.measures import MeasureRow, compare_measures
 from karat.analysis.pairs import Pair, Row, paired_rows
-from karat.errors import BadArgument, KaratError, unknown
+from karat.errors import BadArgument, KaratError, RunFileError, unknown
 from karat.metrics import Metric, parse_all
 from karat.run import Run
 from karat.run.file import as_run
@@ -29,6 +29,7 @@ from karat.stats.paired import check_test
 if TYPE_CHECKING:
     import polars as pl
 
+_HINT = "allow_mismatch=True, or --allow-mismatch, or --no-gold for the rankings alone"
 LETTERS = "abcdefghijklmnoprstuvwxyz"
 """The names of runs in a matrix; without q, which has no superscript in terminals."""
 
@@ -176,11 +177,11 @@ def compare(
     if len(given) > len(LETTERS):
         raise BadArgument(f"compare takes at most {len(LETTERS)} runs", got=len(given))
     labels = run_names(given, names)
-    runs = [as_run(one) for one in given]
+    runs = [_run(one) for one in given]
     notes = []
     for run, name in zip(runs[1:], labels[1:], strict=True):
         pair = (labels[0], name)
-        if differences := check_comparable(runs[0], run, allow_mismatch=allow_mismatch, names=pair):
+        if differences := check_comparable(runs[0], run, allow_mismatch=allow_mismatch, names=pair, hint=_HINT):
             notes.append(Note("mismatch", details={"runs": pair, "differences": differences}))
     columns, not_shared = _columns(runs, labels, metrics)
     others = [set(run.ids) for run in runs[1:]]
@@ -197,6 +198,16 @@ def compare(
     for each in fields:  # an unknown field is an error now, not when the comparison is shown
         few_groups(comparison.meta, each)
     return comparison
+
+
+def _run(given: Run | str | PathLike[str]) -> Run:
+    """The run; the error for a file that is not a run names the comparison without gold, too."""
+    try:
+        return as_run(given)
+    except RunFileError as error:
+        if error.hint is None:
+            raise
+        raise RunFileError(error.problem, hint=f"{error.hint}, or karat.overlap(a, b) without gold") from None
 
 
 def run_names(given: Sequence[object], names: Sequence[str] | None) -> list[str]:

@@ -10,6 +10,7 @@ from karat._internal.display import has_color
 from karat._internal.output import is_special
 from karat.cli import RUN, argument, command, emit, format_argument, on_github, program, say
 from karat.cli.gate_files import GateFiles, refused_arguments
+from karat.cli.overlap import NO_GOLD_ARGUMENTS, compares_rankings, print_overlap
 
 if TYPE_CHECKING:
     from karat.analysis.gate import Gate
@@ -31,9 +32,9 @@ _ALLOW_MISMATCH = argument(
 
 @command(
     "compare",
-    "compare two or more runs, query by query",
-    argument("first", metavar="RUN", help="the run file to compare with, written by karat eval -o"),
-    argument("others", metavar="RUN", nargs="+", help="the run files to compare with it"),
+    "compare two or more runs, query by query; or two rankings without gold",
+    argument("first", metavar="RUN", help="a run file, written by karat eval -o; or results without gold"),
+    argument("others", metavar="RUN", nargs="+", help="the run files, or results, to compare with it"),
     argument("--metrics", nargs="+", default=(), help="metrics that all runs have (default: all of them)"),
     argument(
         "--by", metavar="FIELD", action="append", default=[],
@@ -44,19 +45,24 @@ _ALLOW_MISMATCH = argument(
         "--test", choices=("sign-flip", "bounded"), default="sign-flip",
         help="sign-flip assumes that gains and losses are alike, bounded assumes nothing (default: %(default)s)",
     ),
+    *NO_GOLD_ARGUMENTS,
     format_argument("json", "csv", "markdown", "latex"),
     examples=[
         ("karat compare main.parquet branch.parquet", "is branch better than main?"),
         ("karat compare main.parquet branch.parquet --metrics recall@5 ndcg@10", "only these metrics"),
         ("karat compare main.parquet branch.parquet run.parquet", "several runs, every pair"),
+        ("karat compare main.parquet branch.parquet --no-gold", "what changed in the rankings?"),
     ],
 )  # fmt: skip
 def _compare(options: Namespace) -> None:
+    if compares_rankings(options):
+        return print_overlap(options)
     from karat.analysis.compare import compare
 
     settings = {"metrics": " ".join(options.metrics) or None, "by": options.by, "test": options.test}
     found = compare(options.first, *options.others, **settings, allow_mismatch=options.allow_mismatch)
     emit(found, options.format)
+    return None
 
 
 @command(

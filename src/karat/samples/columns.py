@@ -313,6 +313,8 @@ class Side(NamedTuple):
     meta: Mapping[str, list[Any]] = {}
     id_lists: Mapping[str, list[list[str] | None]] = {}
     """The ids that each answer cites, and those that are excluded from each ranking, as far as given."""
+    has_gold: bool = False
+    """True if the table has gold, too."""
 
     @property
     def all_notes(self) -> tuple[Note, ...]:

@@ -158,5 +158,6 @@ def no_column(expected: str, columns: Sequence[str], place: str) -> InputError:
     ]
     taken = {name for d in DIALECTS for name in d.fields}  # a known name is not a typo
     close = next((name for name in columns if name not in taken for k in known if nearest(name, [k])), None)
-    hint = f'rename "{close}" to "{expected}"' if close else f'a column "{expected}"'
+    without = ", or karat compare A B without gold" if expected == "gold" else ""
+    hint = f'rename "{close}" to "{expected}"' if close else f'a column "{expected}"{without}'
     return InputError(f'{place}: no column "{expected}"', got=list(columns), hint=hint)

@@ -70,6 +70,8 @@ def of_rows(rows: Sequence[Mapping[str, Any]], source: str, place: Callable[[int
     import polars as pl
 
     for number, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise InputError(f"{place(number)}: a {type(row).__name__} among dicts, one per item", got=row)
         for name, value in row.items():
             if value.__class__ in _NESTED and _is_deep(value):  # Polars takes exponential time
                 raise InputError(f'{place(number)}: field "{name}" is nested too deeply')

@@ -127,7 +127,8 @@ class QueryTable(NamedTuple):
         ids = self.ids()
         data = self.side(side, ids)
         given = ids if "id" in self.columns else None
-        return Side(given, data, self.source, self.notes(), self.texts(), self.meta(), self.id_lists())
+        has_gold = not self.columns.keys().isdisjoint(("gold", "gold_ids"))
+        return Side(given, data, self.source, self.notes(), self.texts(), self.meta(), self.id_lists(), has_gold)
 
     def ids(self) -> list[str]:
         """The query ids, or row numbers if there are none; refuses duplicates."""
@@ -237,7 +238,7 @@ def query_table(
     if is_frame(value):
         frame = as_polars(value)
         if is_long(frame.columns):
-            hint = "gold=…, or --gold FILE"
+            hint = "gold=…, or --gold FILE, or karat compare A B without gold"
             raise InputError(f"{source} has one row per item, but no gold", hint=hint)
         value = {name: [_without_nulls(cell) for cell in frame[name].to_list()] for name in frame.columns}
     if isinstance(value, Mapping) and dialect_of(value) is None:
