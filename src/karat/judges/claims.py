@@ -21,6 +21,7 @@ from karat.judges.model_judge import LEXICAL, ModelJudge, agreement_note
 from karat.judges.protocol import judge, share_of_one
 from karat.judges.support import Support, build_hits, read_rankings, support_rows, used_shares
 from karat.judges.tokens import sentences
+from karat.judges.trajectories import with_aspects
 from karat.llm import Failure, Steps
 from karat.samples import Samples
 from karat.samples.notes import Note
@@ -84,8 +85,10 @@ class Claims(ModelJudge):
         rows = list(support_rows(rankings, supports, gold))
         used = list(used_shares(rankings, supports)) if source == "response" else None
         hits = build_hits(rows, rankings, gold, notes=notes, failed=failed, used=used)
-        units = samples.gold.units(labels) if source == "gold" else None
-        return hits if units is None else unite(hits, units)
+        if source != "gold":
+            return hits
+        units = samples.gold.units(labels)
+        return with_aspects(hits if units is None else unite(hits, units), samples)
 
     def _source(self, samples: Samples) -> str:
         """The field with the claims; `auto` prefers the answer to the gold, which may be passages."""

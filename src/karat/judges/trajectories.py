@@ -1,4 +1,4 @@
-"""Facts on judged samples that are not judged: the steps that returned the hits, and the hops of the gold."""
+"""Facts on judged samples that are not judged: the steps that returned the hits, the hops and aspects of the gold."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from math import nan
 import numpy as np
 
 from karat._internal.arrays import Floats, Ints
-from karat._internal.display import valid_texts
+from karat._internal.display import valid_texts, valid_utf8
 from karat.conventions import Convention
 from karat.hits import Hits
+from karat.hits.aspects import Aspects
 from karat.hits.trajectory import Trajectory
 from karat.judges.tokens import Counter, count
 from karat.samples import GoldItems, Samples
@@ -22,7 +23,7 @@ from karat.samples.rankings.steps import Steps
 def with_facts(
     hits: Hits, samples: Samples, c: Convention, *, makes_gold: bool, counter: Counter | None = None
 ) -> Hits:
-    """The hits with the steps and the hops of their samples, as far as these have any; `counter` counts tokens."""
+    """The hits with the steps, hops and aspects of their samples, as far as they have any; `counter` counts tokens."""
     if isinstance(samples.retrieved, Steps):
         steps = _trajectory(samples.retrieved, hits, c, counter)
         hits = hits.replace(steps=steps, notes=(*hits.notes, *_step_notes(steps, samples.ids)))
@@ -30,7 +31,23 @@ def with_facts(
     if "hop" in samples.gold.columns and not makes_gold and known:
         hop, notes = _hops(samples.gold, hits, samples.ids)
         hits = hits.replace(gold_items=hits.gold_items._replace(hop=hop), notes=(*hits.notes, *notes))
-    return hits
+    return with_aspects(hits, samples) if known and not makes_gold else hits
+
+
+def with_aspects(hits: Hits, samples: Samples) -> Hits:
+    """The hits with the aspects of the gold, if it has any; alternatives serve the aspects of all of them.
+
+    A gold item that is not relevant serves none.
+    """
+    gold = hits.gold_items
+    if "aspects" not in samples.gold.columns:
+        return hits
+    unit = range(len(gold.grade)) if gold.unit is None else gold.unit.tolist()
+    own: list[dict[str, None]] = [{} for _ in gold.grade]
+    for item, names, grade in zip(unit, samples.gold.columns["aspects"], samples.gold.grade.tolist(), strict=True):
+        own[item].update(dict.fromkeys(names) if names and grade > 0 else {})
+    aspects = Aspects.of([valid_utf8(list(each)) for each in own])
+    return hits if aspects is None else hits.replace(gold_items=gold._replace(aspects=aspects))
 
 
 def _trajectory(given: Steps, hits: Hits, c: Convention, counter: Counter | None) -> Trajectory:
