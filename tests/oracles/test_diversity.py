@@ -86,7 +86,9 @@ def test_standard_differs_only_where_ndeval_exceeds_one(seed, tmp_path):
     qrels, run = random_data(seed)
     file = qrels_file(tmp_path, qrels)
     order = "standard(ties=id_ascending, scores=double)"
-    mine, ndeval = (karat.evaluate(retrieved=run, gold=file, metrics=NAMES, convention=c) for c in (order, "ir-measures"))
+    mine, ndeval = (
+        karat.evaluate(retrieved=run, gold=file, metrics=NAMES, convention=c) for c in (order, "ir-measures")
+    )
     count = {query: len({s for q, s, _, rel in qrels if q == query and rel > 0}) or nan for query in mine.ids}
     for name in NAMES:
         wanted = np.minimum(ndeval.scores[name], 1.0) if name.startswith("alpha") else ndeval.scores[name]
@@ -103,9 +105,12 @@ def test_a_ranking_can_exceed_the_greedy_ideal(tmp_path):
     run = {"q": {"x": 3.0, "y": 2.0, "z": 1.0}}
     file = qrels_file(tmp_path, qrels)
     wanted = of_ir_measures(qrels, run, ["alpha_nDCG@2"])[("q", "alpha_nDCG@2")]
-    assert wanted == pytest.approx((4 + 4 / np.log2(3)) / (4 + 3 / np.log2(3)), abs=1e-6) and wanted > 1.1
-    run_of = {c: karat.evaluate(retrieved=run, gold=file, metrics="alpha_ndcg@2", convention=c) for c in
-              ("ir-measures", "standard")}
+    assert wanted == pytest.approx((4 + 4 / np.log2(3)) / (4 + 3 / np.log2(3)), abs=1e-6)
+    assert wanted > 1.1
+    run_of = {
+        c: karat.evaluate(retrieved=run, gold=file, metrics="alpha_ndcg@2", convention=c)
+        for c in ("ir-measures", "standard")
+    }
     assert run_of["ir-measures"].mean["alpha_ndcg@2"] == pytest.approx(wanted, abs=1e-6)
     assert run_of["standard"].mean["alpha_ndcg@2"] == 1.0
     run_of["ir-measures"].save(tmp_path / "run.parquet")

@@ -44,7 +44,7 @@ IR_MEASURES = replace(
     duplicates="last",
     missing="zero",
     aspect_scores="ndeval",
-    exceptions=dict.fromkeys(("rr@k", *_DIVERSITY), {"ties": "id_ascending", "scores": "double"}),
+    exceptions={name: {"ties": "id_ascending", "scores": "double"} for name in ("rr@k", *_DIVERSITY)},
     metrics=(*_TREC, *_DIVERSITY),
 )
 

@@ -78,7 +78,7 @@ class Facets(NamedTuple):
     """For each gold item, the offset of its facets; an irrelevant item has none."""
     of_item: Ints
     """The facets of all items."""
-    count: Floats
+    per_query: Floats
     """The number of facets of each query."""
 
 
@@ -130,7 +130,7 @@ def found_items(hits: Hits, facets: Facets, c: Convention) -> Served:
         return Served(View(none, none, np.zeros(0), none), none, none)
     items = apart(View(hits.query[rows], hits.rank[rows], hits.grade[rows], hits.rank[rows]))
     at, facet = _spread(facets, hits.gold[rows])
-    view = View(*(column[at] for column in items))
+    view = View(items.query[at], items.rank[at], items.grade[at], items.place[at])
     return Served(view, facet, _number_in(facet))
 
 
@@ -142,7 +142,9 @@ def precision_sums(hits: Hits, facets: Facets, c: Convention) -> Floats:
         return np.zeros(len(facets.query))
     rank = hits.rank[rows][at]
     view = apart(View(facet, rank, np.ones(len(facet)), rank))
-    return np.bincount(view.query, (number_in_query(view.query) + 1.0) / view.place, len(facets.query))
+    precision = (number_in_query(view.query) + 1.0) / view.place
+    sums: Floats = np.bincount(view.query, precision, len(facets.query)).astype(float)
+    return sums
 
 
 def best_places(hits: Hits, facets: Facets, alpha: float, deepest: float) -> Served:

@@ -50,18 +50,23 @@ class Claims(ModelJudge):
         of: Of = "auto",
         split: Split = "model",
         threshold: float = THRESHOLD,
+        partial: bool = False,
         **settings: Any,
     ) -> None:
         for setting, value, allowed in (("of", of, get_args(Of)), ("split", split, get_args(Split))):
             if value not in allowed:
                 raise unknown(f"choice for {setting}", str(value), allowed, f"{setting}: one of {', '.join(allowed)}")
-        self.of, self.split = of, split
+        self.of, self.split, self.partial = of, split, partial
         self.threshold = share_of_one("threshold", threshold)
         lexical = model == LEXICAL
+        if partial not in (True, False) or (partial and lexical):
+            problem = "claims(lexical) knows no partial support" if lexical else "partial must be true or false"
+            raise BadArgument(problem, got=partial, hint="claims(gpt-4o-mini, of=gold, partial=true)")
         named: dict[str, Any] = {"of": of} if of != "auto" else {}
         named |= {"split": split} if split != "model" and not lexical else {}
         named |= {"threshold": threshold} if threshold != THRESHOLD and lexical else {}
-        own = {"of": of, "split": split, "threshold": self.threshold}
+        asked = {"partial": True} if partial else {}
+        named, own = named | asked, {"of": of, "split": split, "threshold": self.threshold, **asked}
         super().__init__(model, settings, own=own, named=named)
         if lexical and self.settings != {"model": LEXICAL, **own}:
             raise BadArgument("claims(lexical) calls no model: it has no repeats and no address", got=self.name)
@@ -122,10 +127,11 @@ class Claims(ModelJudge):
         given: Sequence[Any] = _gold_texts(samples) if source == "gold" else self._texts(samples, source)
 
         def steps(row: int) -> Steps[Attribution]:
+            task = Task(queries[row], (), passages[row], self.partial)
             if extracted and given[row].strip():
-                return attribution(self, queries[row], given[row], passages[row])
+                return attribution(self, given[row], task)
             claims = given[row] if source == "gold" else _distinct(given[row])
-            return attribution_of(self, Task(queries[row], claims, passages[row]))
+            return attribution_of(self, task._replace(claims=claims))
 
         found, refused, notes = self.run(samples.ids, map(steps, range(len(samples))))
         failed = {row: one.supports.cause for row, one in enumerate(found) if isinstance(one.supports, Failure)}

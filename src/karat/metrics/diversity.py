@@ -25,7 +25,7 @@ def _undefined(hits: Hits, k: Cutoffs) -> Floats:
 
 def _defined(values: Floats, facets: Facets) -> Floats:
     """The scores; undefined for a query whose relevant gold has no aspects."""
-    return np.where(facets.count > 0, values, nan)
+    return np.where(facets.per_query > 0, values, nan)
 
 
 def _checked(name: str, value: float, *, below_one: bool = False) -> float:
@@ -46,7 +46,7 @@ def _most(c: Convention, hits: Hits) -> Floats | float:
     if c.aspect_scores == "bounded":
         return 1.0
     facets = facets_of(hits)
-    return np.maximum(hits.gold_count(), 1.0) if facets is None else np.maximum(hits.gold_count(), facets.count)
+    return np.maximum(hits.gold_count(), 1.0) if facets is None else np.maximum(hits.gold_count(), facets.per_query)
 
 
 @metric(symbol="S-R", aliases=("strecall", "strec", "s_recall"), needs_all_gold=True, of_sets=True, of_aspects=True)
@@ -56,12 +56,12 @@ def st_recall(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
         return _undefined(hits, k)
     rows = served(hits, facets, c)
     new = (rows.before == 0).astype(float)
-    return _defined(share(hits.total(rows.view, new, rows.view.rank, k), facets.count), facets)
+    return _defined(share(hits.total(rows.view, new, rows.view.rank, k), facets.per_query), facets)
 
 
 @metric(symbol="α-nDCG", aliases=("alpha-ndcg",), needs_all_gold=True, highest=_most, of_aspects=True)
 def alpha_ndcg(hits: Hits, k: Cutoffs, c: Convention, *, alpha: float = 0.5) -> Floats:
-    """nDCG in which an aspect gains less each time it is served again, divided by that of a greedy ideal ranking."""
+    """NDCG in which an aspect gains less each time it is served again, divided by that of a greedy ideal ranking."""
     if (facets := facets_of(hits)) is None:
         return _undefined(hits, k)
     alpha = _checked("alpha", alpha)
@@ -82,7 +82,7 @@ def err_ia(hits: Hits, k: Cutoffs, c: Convention, *, alpha: float = 0.5) -> Floa
     alpha = _checked("alpha", alpha)
     rows = served(hits, facets, c)
     gained = hits.total(rows.view, _gains(rows, alpha) / rows.view.rank, rows.view.rank, k)
-    ideal = _best_err(k, alpha) * facets.count
+    ideal = _best_err(k, alpha) * facets.per_query
     if c.aspect_scores == "ndeval":  # which does not divide at rank 1
         ideal = np.where(k == 1, 1.0, ideal)
     return _defined(gained / np.where(ideal > 0, ideal, 1.0), facets)
@@ -108,7 +108,7 @@ def nrbp(hits: Hits, k: Cutoffs, c: Convention, *, alpha: float = 0.5, beta: flo
     rows = served(hits, facets, c)
     weight = _gains(rows, alpha) * np.power(beta, rows.view.rank - 1)
     sums = hits.total(rows.view, weight, rows.view.rank, k)
-    return _defined((1 - (1 - alpha) * beta) * share(sums, facets.count), facets)
+    return _defined((1 - (1 - alpha) * beta) * share(sums, facets.per_query), facets)
 
 
 @metric(symbol="P-IA", aliases=("p-ia",), needs_all_gold=True, of_sets=True, of_aspects=True)
@@ -118,7 +118,7 @@ def p_ia(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
         return _undefined(hits, k)
     rows = served(hits, facets, c)
     there = hits.total(rows.view, np.ones(len(rows.facet)), rows.view.rank, k)
-    return _defined(share(share(there, slots(hits, k, c)), facets.count), facets)
+    return _defined(share(share(there, slots(hits, k, c)), facets.per_query), facets)
 
 
 @metric(symbol="AP-IA", aliases=("map_ia", "map-ia", "ap-ia"), cutoff=False, needs_all_gold=True, of_aspects=True)
@@ -128,4 +128,5 @@ def ap_ia(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
         return _undefined(hits, k)
     gold = np.bincount(facets.of_item, minlength=len(facets.query))
     each = precision_sums(hits, facets, c) / np.maximum(gold, 1)
-    return _defined(share(np.bincount(facets.query, each, hits.queries), facets.count)[None], facets)
+    sums: Floats = np.bincount(facets.query, each, hits.queries).astype(float)
+    return _defined(share(sums, facets.per_query), facets)

@@ -87,7 +87,7 @@ def _check_type(name: str, dtype: pl.DataType, expected: Expected) -> None:
     for field, own in types.items():
         known: Mapping[str, Expected] = {**expected, **_GOLD} if name in _QUERY else _ITEM
         if field in known:
-            _check_type(f"{name}.{field}", own, known[field])
+            _check_type(f"{name}.{field}", own, known[field])  # type: ignore[arg-type]
 
 
 class Texts:

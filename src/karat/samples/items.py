@@ -193,7 +193,7 @@ def aspect_names(value: Any, place: Callable[[], str]) -> tuple[str, ...]:
         return (value,) if value.strip() else ()
     names = (value,) if is_id(value) and not isinstance(value, str) else as_list(value, lambda _: place(), 0, "aspects")
     if wrong := [name for name in names if not is_id(name)]:
-        problem = f'{place()}: an aspect of a gold record is {type(wrong[0]).__name__}; expected a string'
+        problem = f"{place()}: an aspect of a gold record is {type(wrong[0]).__name__}; expected a string"
         raise InputError(problem, got=value, hint='["price", "safety"]')
     return tuple(dict.fromkeys(as_id(name) for name in names))
 
