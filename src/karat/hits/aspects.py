@@ -111,7 +111,7 @@ def facets_of(hits: Hits) -> Facets | None:
 
 def served(hits: Hits, facets: Facets, c: Convention) -> Served:
     """The facets that each rank serves, each once, whichever gold item is there."""
-    rows = hits.matches(c)
+    rows = _rows(hits, c)
     at, facet = _spread(facets, hits.gold[rows])
     rank = hits.rank[rows][at]
     _, first = np.unique(facet * (int(rank.max(initial=0)) + 1) + rank, return_index=True)
@@ -171,9 +171,15 @@ def best_places(hits: Hits, facets: Facets, alpha: float, deepest: float) -> Ser
     return Served(view, served_there, _number_in(served_there))
 
 
+def _rows(hits: Hits, c: Convention) -> Ints:
+    """The rows that find a gold item by themselves, without copies."""
+    rows = hits.matches(c)
+    return rows[~hits.repeated[rows]]
+
+
 def _first_rows(hits: Hits, c: Convention) -> Ints:
     """The rows that find a gold item first."""
-    rows = hits.matches(c)
+    rows = _rows(hits, c)
     again: Bools = seen_before(hits.gold[rows])
     return rows[~again]
 

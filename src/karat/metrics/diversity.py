@@ -81,11 +81,15 @@ def err_ia(hits: Hits, k: Cutoffs, c: Convention, *, alpha: float = 0.5) -> Floa
         return _undefined(hits, k)
     alpha = _checked("alpha", alpha)
     rows = served(hits, facets, c)
-    gained = hits.total(rows.view, _gains(rows, alpha) / rows.view.rank, rows.view.rank, k)
-    ideal = _best_err(k, alpha) * facets.per_query
-    if c.aspect_scores == "ndeval":  # which does not divide at rank 1
-        ideal = np.where(k == 1, 1.0, ideal)
-    return _defined(gained / np.where(ideal > 0, ideal, 1.0), facets)
+    best, gains = np.broadcast_to(_best_err(k, alpha), (len(k), hits.queries)), _gains(rows, alpha) / rows.view.rank
+    scores = []
+    for cutoffs, ideal in zip(np.broadcast_to(k, best.shape), best, strict=True):
+        top = rows.view.rank <= cutoffs[rows.view.query]
+        each = np.bincount(rows.facet[top], gains[top], len(facets.query)) / np.where(ideal > 0, ideal, 1)[facets.query]
+        scores.append(np.bincount(facets.query, each, hits.queries))
+    # ndeval does not divide at rank 1.
+    whole = np.where((k == 1) & (c.aspect_scores == "ndeval"), 1.0, facets.per_query)
+    return _defined(share(np.array(scores), whole), facets)
 
 
 def _best_err(k: Cutoffs, alpha: float) -> Floats:

@@ -35,9 +35,9 @@ def _parts(hits: Hits) -> Ints:
 
 
 def _first(hits: Hits, rows: Ints) -> Floats:
-    """The first rank of each gold item among these rows; infinite if it has none."""
-    rank = np.full(len(hits.gold_items.grade), np.inf)
-    np.minimum.at(rank, hits.gold[rows], hits.rank[rows].astype(float))
+    """The first rank of each gold item among these rows; NaN if it has none."""
+    rank = np.full(len(hits.gold_items.grade), np.nan)
+    np.fmin.at(rank, hits.gold[rows], hits.rank[rows].astype(float))
     return rank
 
 

@@ -29,6 +29,7 @@ from karat.analysis.diagnose.miss import Miss, default_cutoff
 from karat.report.advice import sentences
 from karat.report.forms import bullets, code, escape, table
 from karat.report.marks import known_overlap, stored_text
+from karat.report.aspect_table import lost_aspects
 from karat.report.step_table import lost_hops
 from karat.run.stored_items import GoldItem, GoldText, Hit, Range, Retrieved
 
@@ -142,9 +143,10 @@ def advice(found: Diagnosis) -> list[str]:
 
 
 def notes(found: Diagnosis) -> list[str]:
-    """The hops that were lost, and the checks that were not possible, one sentence each."""
-    hops = lost_hops(found.run, found.k) if found.query_id is None else []
-    return [*hops, *sentences(found.limits)]
+    """The hops and aspects that were lost, and the checks that were not possible, one sentence each."""
+    whole = found.query_id is None
+    lost = [*lost_hops(found.run, found.k), *lost_aspects(found.run, found.k)] if whole else []
+    return [*lost, *sentences(found.limits)]
 
 
 def _heading(found: Diagnosis) -> str:

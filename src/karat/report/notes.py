@@ -9,6 +9,7 @@ import numpy as np
 
 from karat._internal.display import cut_name, plural, sanitize
 from karat.metrics import METRICS
+from karat.report.aspect_table import ASPECT_SENTENCES
 from karat.report.fusion_notes import FUSION_SENTENCES
 from karat.report.step_table import STEP_SENTENCES
 from karat.run import Run
@@ -124,7 +125,7 @@ def listed(ids: Sequence[str]) -> str:
 
 
 SENTENCES: dict[str, Sentence] = {
-    FREE_TEXT: lambda note, _: str(note.details["text"]), **FUSION_SENTENCES, **STEP_SENTENCES,
+    FREE_TEXT: lambda note, _: str(note.details["text"]), **FUSION_SENTENCES, **STEP_SENTENCES, **ASPECT_SENTENCES,
 }  # fmt: skip
 
 

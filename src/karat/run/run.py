@@ -21,6 +21,7 @@ from karat.metrics import METRICS, Metric, parse
 from karat.run.frame import frame_of, pandas_of
 from karat.run.provenance import Provenance, gold_digest
 from karat.run.slices import Slices, group_rows
+from karat.run.aspect_summary import AspectSummary, aspect_cutoff, aspects_of_run
 from karat.run.step_summary import HopRow, StepSummary, hops_of_run, shown_cutoff, steps_of_run
 from karat.run.stored_items import GoldItem, Hit, Items, StoredItems
 from karat.stats import Interval, Summary, intervals, summarize
@@ -111,6 +112,11 @@ class Run(Result):
     def hops(self) -> list[HopRow]:
         """The hops of the gold with what was found of each; empty if the gold has no hops."""
         return hops_of_run(self, shown_cutoff(self))
+
+    @cached_property
+    def aspects(self) -> AspectSummary | None:
+        """The aspects of the gold with what was found of each; None if it has none."""
+        return None if self._hits.gold_items.aspects is None else aspects_of_run(self, aspect_cutoff(self))
 
     @property
     def name(self) -> str:
