@@ -62,10 +62,10 @@ def first_ranks(q):
     return first
 
 
-def places(q, rows):
-    """The place of each gold item: its rank, below the item before it."""
+def places(rows, order):
+    """The place of each gold item: its rank, below the item before it; items at the same rank in this order."""
     place, found = 0, []
-    for gold, rank in sorted(rows.items(), key=lambda pair: (pair[1], -q.grades[pair[0]], pair[0])):
+    for gold, rank in sorted(rows.items(), key=lambda pair: (pair[1], order.index(pair[0]))):
         place = max(rank, place + 1)
         found.append((gold, place))
     return found
@@ -75,7 +75,7 @@ def ap_ia(q, k):
     each = []
     for name in facets(q):
         wanted = [g for g in range(len(q.grades)) if q.relevant(g, None) and name in q.aspects_of(g)]
-        found = places(q, {gold: rank for gold, rank in first_ranks(q).items() if gold in wanted})
+        found = places({gold: rank for gold, rank in first_ranks(q).items() if gold in wanted}, wanted)
         each.append(sum(number / place for number, (_, place) in enumerate(found, 1)) / len(wanted))
     return sum(each) / len(each) if each else nan
 
@@ -102,7 +102,7 @@ def alpha_ndcg(q, k, alpha=0.5):
     if not ideal:
         return nan
     found = {gold: rank for gold, rank in first_ranks(q).items() if q.aspects_of(gold)}
-    score = dcg(places(q, found)) / dcg(ideal)
+    score = dcg(places(found, [gold for gold, _ in ideal])) / dcg(ideal)
     return min(score, 1.0) if q.c.aspect_scores == "bounded" else score
 
 

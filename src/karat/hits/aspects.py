@@ -120,15 +120,18 @@ def served(hits: Hits, facets: Facets, c: Convention) -> Served:
     return Served(view, facet[first], _number_in(facet[first]))
 
 
-def found_items(hits: Hits, facets: Facets, c: Convention) -> Served:
-    """The facets of each gold item that was found, at its place: items that share a rank get different places."""
+def found_items(hits: Hits, facets: Facets, c: Convention, best: Ints) -> Served:
+    """The facets of each gold item that was found, at its place.
+
+    Items that share a rank get different places, in the order of their places in the ideal ranking, `best`.
+    """
     rows = _first_rows(hits, c)
-    rows = rows[np.lexsort((-hits.grade[rows], hits.rank[rows], hits.query[rows]))]
     rows = rows[np.diff(facets.start)[hits.gold[rows]] > 0]
+    rows = rows[np.lexsort((best[hits.gold[rows]], hits.rank[rows], hits.query[rows]))]
     if not len(rows):
         none = np.zeros(0, np.int64)
         return Served(View(none, none, np.zeros(0), none), none, none)
-    items = apart(View(hits.query[rows], hits.rank[rows], hits.grade[rows], hits.rank[rows]))
+    items = apart(View(hits.query[rows], hits.rank[rows], np.ones(len(rows)), hits.rank[rows]))
     at, facet = _spread(facets, hits.gold[rows])
     view = View(items.query[at], items.rank[at], items.grade[at], items.place[at])
     return Served(view, facet, _number_in(facet))
@@ -147,8 +150,20 @@ def precision_sums(hits: Hits, facets: Facets, c: Convention) -> Floats:
     return sums
 
 
-def best_places(hits: Hits, facets: Facets, alpha: float, deepest: float) -> Served:
-    """The ideal ranking, chosen greedily: at each place the item with the largest gain, then the last by label."""
+class Ideal(NamedTuple):
+    """The ideal ranking, and the place of each gold item in it; 0 if it is deeper than asked for."""
+
+    rows: Served
+    place: Ints
+
+
+def ideal_ranking(hits: Hits, facets: Facets, alpha: float, deepest: float) -> Ideal:
+    """The ideal ranking, chosen greedily: at each place the item with the largest gain, then the last by label.
+
+    It is complete if items share ranks, since it orders them.
+    """
+    deepest = deepest if hits.one_to_one else np.inf
+    place_of = np.zeros(len(hits.gold_items.grade), np.int64)
     item = np.flatnonzero(np.diff(facets.start))
     query, label = hits.gold_query[item], _label_order(hits.gold_items.label, item)
     gain = np.ones(len(facets.query))
@@ -165,10 +180,11 @@ def best_places(hits: Hits, facets: Facets, alpha: float, deepest: float) -> Ser
         own, facet = _spread(facets, item[chosen])
         parts.append((query[chosen][own], np.full(len(own), place), facet))
         gain[facet] *= 1 - alpha
+        place_of[item[chosen]] = place
         item, query, label = item[~chosen], query[~chosen], label[~chosen]
     of_query, places, served_there = (np.concatenate(column) for column in zip(*parts, strict=True))
     view = View(of_query, places, np.ones(len(places)), places)
-    return Served(view, served_there, _number_in(served_there))
+    return Ideal(Served(view, served_there, _number_in(served_there)), place_of)
 
 
 def _rows(hits: Hits, c: Convention) -> Ints:

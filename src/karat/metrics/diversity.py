@@ -10,7 +10,7 @@ from karat._internal.arrays import Floats
 from karat.conventions import Convention
 from karat.errors import BadArgument
 from karat.hits import Cutoffs, Hits
-from karat.hits.aspects import Facets, Served, best_places, facets_of, found_items, precision_sums, served
+from karat.hits.aspects import Facets, Served, facets_of, found_items, ideal_ranking, precision_sums, served
 from karat.metrics.registry import metric
 from karat.metrics.sets import share, slots
 
@@ -65,10 +65,11 @@ def alpha_ndcg(hits: Hits, k: Cutoffs, c: Convention, *, alpha: float = 0.5) -> 
     if (facets := facets_of(hits)) is None:
         return _undefined(hits, k)
     alpha = _checked("alpha", alpha)
-    rows, best = found_items(hits, facets, c), best_places(hits, facets, alpha, float(k.max(initial=0)))
+    best = ideal_ranking(hits, facets, alpha, float(k.max(initial=0)))
+    rows = found_items(hits, facets, c, best.place)
     gained, ideal = (
         hits.total(own.view, _gains(own, alpha) / np.log2(own.view.place + 1.0), own.view.place, k)
-        for own in (rows, best)
+        for own in (rows, best.rows)
     )
     scores = gained / np.where(ideal > 0, ideal, 1.0)
     return _defined(np.minimum(scores, 1.0) if c.aspect_scores == "bounded" else scores, facets)

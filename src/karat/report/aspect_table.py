@@ -58,7 +58,9 @@ def lost_aspects(run: Run, k: int) -> list[str]:
         name, query = (cut_name(text, _LENGTH) for text in found.missed)
         example = f', such as "{name}" of {query}'
     of = plural(whole, "aspect", "aspects")
-    return [f"Aspects: of {of} of queries {top:,} in the top {k}, {below:,} below it, {missed:,} not retrieved{example}."]
+    return [
+        f"Aspects: of {of} of queries {top:,} in the top {k}, {below:,} below it, {missed:,} not retrieved{example}."
+    ]
 
 
 def data(run: Run) -> dict[str, Any]:

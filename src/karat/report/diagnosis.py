@@ -27,9 +27,9 @@ from karat._internal.writers import html_table, plain, to_csv
 from karat.analysis.diagnose import Diagnosis
 from karat.analysis.diagnose.miss import Miss, default_cutoff
 from karat.report.advice import sentences
+from karat.report.aspect_table import lost_aspects
 from karat.report.forms import bullets, code, escape, table
 from karat.report.marks import known_overlap, stored_text
-from karat.report.aspect_table import lost_aspects
 from karat.report.step_table import lost_hops
 from karat.run.stored_items import GoldItem, GoldText, Hit, Range, Retrieved
 

@@ -18,10 +18,10 @@ from karat.errors import BadArgument, KaratError, unknown
 from karat.hits import Hits
 from karat.hits.combine import take
 from karat.metrics import METRICS, Metric, parse
+from karat.run.aspect_summary import AspectSummary, aspect_cutoff, aspects_of_run
 from karat.run.frame import frame_of, pandas_of
 from karat.run.provenance import Provenance, gold_digest
 from karat.run.slices import Slices, group_rows
-from karat.run.aspect_summary import AspectSummary, aspect_cutoff, aspects_of_run
 from karat.run.step_summary import HopRow, StepSummary, hops_of_run, shown_cutoff, steps_of_run
 from karat.run.stored_items import GoldItem, Hit, Items, StoredItems
 from karat.stats import Interval, Summary, intervals, summarize
