@@ -117,7 +117,7 @@ def nugget_vital(q, k):
 
 
 def nugget_all_strict(q, k):
-    """No case has partial support; tests/test_nuggets.py has."""
+    """No case has partial support; tests/judges/test_nuggets.py has."""
     return nugget_all(q, k)
 
 
