@@ -124,9 +124,8 @@ def listed(ids: Sequence[str]) -> str:
     return shown if len(ids) <= _IDS_SHOWN else f"{shown} and {len(ids) - _IDS_SHOWN:,} more"
 
 
-SENTENCES: dict[str, Sentence] = {
-    FREE_TEXT: lambda note, _: str(note.details["text"]), **FUSION_SENTENCES, **STEP_SENTENCES, **ASPECT_SENTENCES,
-}  # fmt: skip
+SENTENCES: dict[str, Sentence] = {**FUSION_SENTENCES, **STEP_SENTENCES, **ASPECT_SENTENCES}
+SENTENCES[FREE_TEXT] = lambda note, _: str(note.details["text"])
 
 
 def sentence(kind: str) -> Callable[[Sentence], Sentence]:

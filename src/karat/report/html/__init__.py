@@ -13,12 +13,11 @@ from karat._internal.display import cut_name, plural
 from karat.analysis.compare import Comparison
 from karat.analysis.diagnose import Diagnosis
 from karat.errors import BadArgument
-from karat.report.html.aspects_section import aspects
 from karat.report.html.curves import curves
 from karat.report.html.markup import Element, block, data, h, write
 from karat.report.html.queries import Queries
 from karat.report.html.scores import means, slices
-from karat.report.html.sections import against, misses
+from karat.report.html.sections import against, aspects, misses
 from karat.report.html.steps_section import steps
 from karat.run import Run
 
