@@ -42,12 +42,17 @@ def with_aspects(hits: Hits, samples: Samples) -> Hits:
     gold = hits.gold_items
     if "aspects" not in samples.gold.columns:
         return hits
-    unit = range(len(gold.grade)) if gold.unit is None else gold.unit.tolist()
-    own: list[dict[str, None]] = [{} for _ in gold.grade]
-    for item, names, grade in zip(unit, samples.gold.columns["aspects"], samples.gold.grade.tolist(), strict=True):
-        own[item].update(dict.fromkeys(names) if names and grade > 0 else {})
-    aspects = Aspects.of([valid_utf8(list(each)) for each in own])
-    return hits if aspects is None else hits.replace(gold_items=gold._replace(aspects=aspects))
+    given = zip(samples.gold.columns["aspects"], samples.gold.grade.tolist(), strict=True)
+    each = [names if names and grade > 0 else () for names, grade in given]
+    if gold.unit is not None:
+        united: list[dict[str, None]] = [{} for _ in gold.grade]
+        for item, names in zip(gold.unit.tolist(), each, strict=True):
+            united[item].update(dict.fromkeys(names))
+        each = [tuple(names) for names in united]
+    if (aspects := Aspects.of(each)) is None:
+        return hits
+    aspects = aspects._replace(name=valid_utf8(aspects.name))
+    return hits.replace(gold_items=gold._replace(aspects=aspects))
 
 
 def _trajectory(given: Steps, hits: Hits, c: Convention, counter: Counter | None) -> Trajectory:

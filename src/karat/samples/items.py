@@ -191,7 +191,11 @@ def aspect_names(value: Any, place: Callable[[], str]) -> tuple[str, ...]:
     """The names of the aspects of a gold item: one name, a list of names, or such a list as JSON."""
     if isinstance(value, str) and not value.lstrip().startswith("["):
         return (value,) if value.strip() else ()
-    names = (value,) if is_id(value) and not isinstance(value, str) else as_list(value, lambda _: place(), 0, "aspects")
+    if not isinstance(value, str | list) and is_id(value):
+        return (as_id(value),)
+    names = value if isinstance(value, list) else as_list(value, lambda _: place(), 0, "aspects")
+    if {*map(type, names)} <= {str}:  # as almost always
+        return tuple(dict.fromkeys(names))
     if wrong := [name for name in names if not is_id(name)]:
         problem = f"{place()}: an aspect of a gold record is {type(wrong[0]).__name__}; expected a string"
         raise InputError(problem, got=value, hint='["price", "safety"]')
