@@ -274,3 +274,20 @@ def test_no_gold_with_aspects_in_one_query_is_undefined_there():
     run = karat.evaluate([{"retrieved": ["A"], "gold": GOLD}, {"retrieved": ["A"], "gold": ["A"]}], METRICS)
     assert all(isnan(values[1]) for values in run.scores.values())
     assert run.undefined == dict.fromkeys(run.scores, 1)
+
+
+def test_fusion_and_stages():
+    """An ideal reranking of stages is ideal for recall, not for aspects: it is undefined for them."""
+    rows = [{"id": f"q{n}", "gold": GOLD} for n in range(6)]
+    legs = [
+        karat.evaluate([{**row, "retrieved": own} for row in rows], "st_recall@2 recall@2")
+        for own in (RETRIEVED, ["C", "A"])
+    ]
+    fused = karat.fuse(*legs, method="rrf")
+    assert fused.run.mean == karat.evaluate([{**rows[0], "retrieved": ["C", "A"]}], "st_recall@2 recall@2").mean
+    staged = karat.stages(
+        [{**row, "stages": {"a": RETRIEVED, "b": ["C", "A"]}} for row in rows], "st_recall@2 recall@2"
+    )
+    assert staged.runs["b"].mean["st_recall@2"] == 1
+    assert isnan(staged.ideal["b"].mean["st_recall@2"])
+    assert staged.ideal["b"].mean["recall@2"] == 2 / 3

@@ -47,9 +47,11 @@ def of_ir_measures(qrels, run, measures):
     """The scores of each query."""
     given = [ir_measures.Qrel(query, doc, rel, subtopic) for query, subtopic, doc, rel in qrels]
     ranked = [ir_measures.ScoredDoc(query, doc, score) for query, docs in run.items() for doc, score in docs.items()]
-    # One by one: of several with different settings it scores only the first, for it reads the run once.
+    # It reads the run once, so that of several settings it scores only the first: each is asked for alone.
     each = [ir_measures.parse_measure(name) for name in measures]
-    found = [one for measure in each for one in ir_measures.iter_calc([measure], given, ranked)]
+    alone = [[measure] for measure in each if "(" in str(measure)]
+    together = [measure for measure in each if "(" not in str(measure)]
+    found = [one for some in [together, *alone] for one in ir_measures.iter_calc(some, given, ranked)]
     return {(one.query_id, str(one.measure)): one.value for one in found}
 
 
@@ -65,7 +67,7 @@ def qrels_file(folder, qrels):
     return file
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_equals_ndeval(seed, tmp_path):
     qrels, run = random_data(seed)
     mine = karat.evaluate(
