@@ -201,7 +201,13 @@ def test_large_files(tmp_path, monkeypatch):
     rows = several()
     file = saved(tmp_path / "rows.jsonl", rows)
     large = karat.evaluate(file, METRICS, judge="ids")
+    plain = saved(tmp_path / "plain.jsonl", [{**row, "gold": ["A"]} for row in rows])
+    with pytest.raises(InputError, match="no gold item has any"):
+        karat.evaluate(plain, METRICS, judge="ids")
+    results = [{"id": row["id"], "retrieved": row["retrieved"]} for row in rows]
+    apart = karat.evaluate(saved(tmp_path / "results.jsonl", results), METRICS, judge="ids", gold=rows)
     monkeypatch.undo()
+    assert apart.scores["ap_ia"].tolist() == pytest.approx(large.scores["ap_ia"].tolist(), nan_ok=True)
     same(large, karat.evaluate(rows, METRICS, judge="ids"))
 
 
@@ -262,6 +268,17 @@ def test_reports(tmp_path):
     )
     run.report(tmp_path / "page.html")
     assert '<section id="aspects">' in (tmp_path / "page.html").read_text("utf-8")
+
+
+def test_claims_of_an_answer_have_no_aspects():
+    row = {
+        "retrieved": [{"text": "It is blue."}],
+        "answer": "It is blue.",
+        "gold": [{"text": "x", "aspects": "colour"}],
+    }
+    run = karat.evaluate([row], "st_recall@1 recall@1", judge="claims(lexical)")
+    assert run.undefined == {"st_recall@1": 1, "recall@1": 0}
+    assert "The gold that was judged has no aspects: st_recall is undefined." in " ".join(str(run).split())
 
 
 def test_names_of_ir_measures():

@@ -31,7 +31,9 @@ def with_facts(
     if "hop" in samples.gold.columns and not makes_gold and known:
         hop, notes = _hops(samples.gold, hits, samples.ids)
         hits = hits.replace(gold_items=hits.gold_items._replace(hop=hop), notes=(*hits.notes, *notes))
-    return with_aspects(hits, samples) if known and not makes_gold else hits
+    if "aspects" in samples.gold.columns and not makes_gold and known:
+        hits = with_aspects(hits, samples)
+    return hits
 
 
 def with_aspects(hits: Hits, samples: Samples) -> Hits:

@@ -239,7 +239,7 @@ def needed_sizes(metrics: Iterable[Metric]) -> tuple[str, ...]:
 
 def aspect_metrics(metrics: Iterable[Metric]) -> list[str]:
     """The names of the metrics that need gold with aspects."""
-    return [metric.name for metric in metrics if metric.definition.of_aspects]
+    return [metric.name for metric in metrics if metric.of_aspects]
 
 
 def no_aspects(names: Iterable[str]) -> InputError:

@@ -32,7 +32,8 @@ def remarks(run: Run) -> list[str]:
     """Sentences on the aspects that are found least, and on queries without aspects."""
     found = run.aspects
     if found is None:
-        return []
+        names = ", ".join(metric.name for metric in run.metrics if metric.of_aspects)
+        return [f"The gold that was judged has no aspects: {names} is undefined."] if names else []
     lines = []
     least = [row for row in found.rows if row.found < row.queries][:_NAMED]
     if least and found.repeated:

@@ -8,7 +8,6 @@ import numpy as np
 
 from karat._internal.arrays import Bools, Floats
 from karat.hits.aspects import Facets, facets_of, served
-from karat.metrics import METRICS
 from karat.run.step_summary import shown_cutoff
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ class AspectSummary(NamedTuple):
 
 def aspect_cutoff(run: Run) -> int | None:
     """The cutoff at which aspects are counted: that of a metric of aspects, or else of recall."""
-    own = [metric.headline[1] for metric in run.metrics if metric.name in METRICS and metric.definition.of_aspects]
+    own = [metric.headline[1] for metric in run.metrics if metric.of_aspects]
     return next((k for k in own if isinstance(k, int)), shown_cutoff(run))
 
 

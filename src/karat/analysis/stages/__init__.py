@@ -336,7 +336,7 @@ def _ideal_run(run: Run, hits: Hits) -> Run:
     scores = {}
     for metric in run.requested:
         try:
-            known = metric.unit or (metric.name in METRICS and not METRICS[metric.name].of_aspects)
+            known = metric.unit or (metric.name in METRICS and not metric.of_aspects)
             own = metric.scores(hits, run.convention) if known else {}
         except KaratError:
             own = {}
