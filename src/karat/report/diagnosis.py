@@ -55,7 +55,8 @@ def terminal(found: Diagnosis, *, bold: bool = False, program: str = "karat", sh
         lines.append(f"  {cause} · {count:,} of {len(found.misses):,}")
         lines += [text_table([_cells(miss) for miss in some])] if some else []
         lines += [f"    … {count - len(some):,} more"] if count > len(some) > 0 else []
-    lines += _section("Advice", advice(found)) + _section(_UNKNOWN, notes(found))
+    lines += _section("Advice", advice(found)) + _section("Hops and aspects", _lost(found))
+    lines += _section(_UNKNOWN, sentences(found.limits))
     more = shown is not None and any(count > shown for count in found.causes.values())
     return "\n".join([*lines, *_next(found, program, more=more)])
 
@@ -144,9 +145,13 @@ def advice(found: Diagnosis) -> list[str]:
 
 def notes(found: Diagnosis) -> list[str]:
     """The hops and aspects that were lost, and the checks that were not possible, one sentence each."""
-    whole = found.query_id is None
-    lost = [*lost_hops(found.run, found.k), *lost_aspects(found.run, found.k)] if whole else []
-    return [*lost, *sentences(found.limits)]
+    return [*_lost(found), *sentences(found.limits)]
+
+
+def _lost(found: Diagnosis) -> list[str]:
+    if found.query_id is not None:
+        return []
+    return [*lost_hops(found.run, found.k), *lost_aspects(found.run, found.k)]
 
 
 def _heading(found: Diagnosis) -> str:
