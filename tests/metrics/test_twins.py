@@ -19,8 +19,8 @@ SETTINGS = {
     "f": [{"beta": 2.0}, {"beta": 0.5, "rel": 2.0}],
     "rbp": [{"p": 0.5}, {"p": 0.95, "rel": 2.0}],
     "err": [{"max_grade": 1.0}, {"max_grade": 3.0}],
-    "alpha_ndcg": [{"alpha": 0.25}, {"alpha": 1.0}, {"alpha": 0.0}],
-    "err_ia": [{"alpha": 0.25}, {"alpha": 1.0}],
+    "alpha_ndcg": [{"alpha": 1.0}],
+    "err_ia": [{"alpha": 0.25}],
     "nrbp": [{"alpha": 0.25, "beta": 0.75}],
 }
 CHOICES = [(name, {}) for name in TWINS] + [
@@ -70,11 +70,9 @@ CHOICES = [(name, {}) for name in TWINS] + [
     ("citation_precision", {"nothing_cited": nan}),
     ("alpha_ndcg", {"aspect_scores": "ndeval", "per_rank": ("ap", "ndcg")}),
     ("err_ia", {"aspect_scores": "ndeval", "empty_gold": 0.0}),
-    ("st_recall", {"above_zero": True, "none_found": nan}),
     ("p_ia", {"precision_over": "returned", "per_rank": ("ap",)}),
     ("ap_ia", {"per_rank": ("ap",), "empty_retrieved": nan}),
-    ("nugget_vital", {"empty_gold": 0.0}),
-    ("nugget_all_strict", {"per_rank": ("recall", "ap"), "above_zero": True}),
+    ("nugget_vital", {"empty_gold": 0.0, "per_rank": ("recall", "ap"), "above_zero": True}),
     ("citation_recall", {"nothing_cited": 1.0, "empty_gold": 0.0}),
 ]
 CUTOFFS = [1, 2, 3, 5, 20]
