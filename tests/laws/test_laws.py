@@ -19,7 +19,7 @@ from support.strategies import cases, hits_of
 from support.twins import Case
 
 USUAL = {name: d for name, d in METRICS.items() if not (d.of_steps or name.endswith("_strict"))}
-"""Metrics of one ranking; tests/test_steps.py has the laws of those of several steps. The strict forms of nuggets differ
+"""Metrics of one ranking; tests/test_steps.py has the laws of those of several steps. Strict forms of nuggets differ
 from the others only in partial support, which no case has."""
 NAMES = [f"{name}@1,2,3,5,20" if d.cutoff else name for name, d in USUAL.items()]
 NAMES += [name for name, d in USUAL.items() if d.cutoff]
