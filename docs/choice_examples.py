@@ -52,6 +52,9 @@ EXAMPLES = {
     "ideal, short": Example("ndcg@2", [["A"]], [["A", "B", "C"]], ("k", "returned", "all", "retrieved")),
     "unretrieved": Example("ndcg@5", [["A"]], [["A", "B"]], ("absent", "last")),
     "rbp_of": Example("rbp", [["A"]], [{"A": 3}], ("rank", "grade")),
+    "aspect_scores": Example(
+        "err_ia@1", [["A"]], [[{"id": "A", "aspects": ["x", "y"]}, {"id": "B", "aspects": "z"}]], ("bounded", "ndeval")
+    ),
     "duplicates": Example("ap", [["A", "X", "A", "B"]], [["A", "B"]], ("once", "remove", "last")),
     "per_rank": Example("precision@5", [["A", "A", "X"]], [["A", "B", "C"]], ((), ("precision",))),
     "clamped": Example("ndcg@2", [["A", "A"]], [["A"]], (False, True), {"per_rank": ("ndcg",)}),
@@ -80,6 +83,7 @@ CONCERNS = {
     "ap_counts": {"ap"},
     "nothing_cited": {"citation_precision", "citation_recall"},
     "rbp_of": {"rbp"},
+    "aspect_scores": {"alpha_ndcg", "err_ia"},
     "gain": {"ndcg"},
     "discount": {"ndcg"},
     "ideal": {"ndcg"},

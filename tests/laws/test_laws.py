@@ -18,15 +18,16 @@ from karat.metrics import METRICS, parse
 from support.strategies import cases, hits_of
 from support.twins import Case
 
-USUAL = {name: d for name, d in METRICS.items() if not d.of_steps}
-"""Metrics of one ranking; tests/test_steps.py has the laws of those of several steps."""
+USUAL = {name: d for name, d in METRICS.items() if not (d.of_steps or name.endswith("_strict"))}
+"""Metrics of one ranking; tests/test_steps.py has the laws of those of several steps. Strict forms of nuggets differ
+from the others only in partial support, which no case has."""
 NAMES = [f"{name}@1,2,3,5,20" if d.cutoff else name for name, d in USUAL.items()]
 NAMES += [name for name, d in USUAL.items() if d.cutoff]
 NAMES += ["f(beta=2)@3", "rbp(p=0.5)@3", "precision(rel=2)@3", "err(max_grade=1)@3"]
 WHOLE = [name for name, d in USUAL.items() if d.cutoff]
 ONE_BY_ONE = {"rr_each", "ap_each"}
 """Only one gold item can be at rank 1."""
-BELOW_ONE = {"err", "rbp"}
+BELOW_ONE = {"err", "rbp", "nrbp"}
 """Metrics below 1 even for the best ranking: the reader model has no certain stop."""
 many = st.lists(cases(), min_size=1, max_size=5)
 few = settings(max_examples=40, deadline=None)
@@ -59,6 +60,9 @@ def test_perfect_is_one(name, grades):
     case = Case(list(range(size)), {i: {i} for i in range(size)}, grades, cited=list(range(size)))
     metric = f"{name}@{size}" if METRICS[name].cutoff else name
     (value,) = scores(metric, [case]).values()
+    if name.startswith("nugget_vital") and max(grades) < 2:
+        assert np.isnan(value[0]), "there is no vital nugget"
+        return
     assert value[0] < 1 if name in BELOW_ONE or (name in ONE_BY_ONE and size > 1) else value[0] == 1.0
 
 
@@ -105,11 +109,13 @@ def test_score_does_not_depend_on_other_cutoffs(name, queries):
 @few
 @given(queries=many, k=st.integers(1, 6))
 def test_score_does_not_depend_on_items_below_k(name, queries, k):
-    cut = [Case(q.ranking[:k], q.satisfies, q.grades) for q in queries]
+    cut = [Case(q.ranking[:k], q.satisfies, q.grades, aspects=q.aspects) for q in queries]
     same(scores(f"{name}@{k}", queries), scores(f"{name}@{k}", cut))
 
 
-@pytest.mark.parametrize("name", ["recall", "hit", "recall_all", "rr", "ap", "err", "rbp"])
+@pytest.mark.parametrize(
+    "name", ["recall", "hit", "recall_all", "rr", "ap", "err", "rbp", "st_recall", "nugget_all", "nugget_vital"]
+)
 @few
 @given(queries=many)
 def test_monotone_in_k(name, queries):
@@ -152,7 +158,9 @@ def test_no_gold_is_undefined_and_nothing_retrieved_is_zero(name):
         run = karat.evaluate(rows, cut)
     else:
         judge = "spans" if name.startswith("span_") else "auto"
-        run = karat.evaluate(retrieved=[["a", "b"], [], []], gold=[[], ["a"], []], metrics=cut, judge=judge)
+        item = {"id": "a", "text": "a", "grade": 2, "aspects": "price"}
+        gold = [[], [item if METRICS[name].of_aspects or name.startswith("nugget_") else "a"], []]
+        run = karat.evaluate(retrieved=[["a", "b"], [], []], gold=gold, metrics=cut, judge=judge)
     (values,) = run.scores.values()
     if name == "judged":
         assert values[0] == 0

@@ -19,6 +19,9 @@ SETTINGS = {
     "f": [{"beta": 2.0}, {"beta": 0.5, "rel": 2.0}],
     "rbp": [{"p": 0.5}, {"p": 0.95, "rel": 2.0}],
     "err": [{"max_grade": 1.0}, {"max_grade": 3.0}],
+    "alpha_ndcg": [{"alpha": 1.0}],
+    "err_ia": [{"alpha": 0.25}],
+    "nrbp": [{"alpha": 0.25, "beta": 0.75}],
 }
 CHOICES = [(name, {}) for name in TWINS] + [
     ("precision", {"precision_over": "returned"}),
@@ -65,6 +68,11 @@ CHOICES = [(name, {}) for name in TWINS] + [
     ("set_em", {"empty_gold": 0.0, "both_empty": 1.0}),
     ("set_f1", {"recall_over": "retrieved", "empty_retrieved": nan}),
     ("citation_precision", {"nothing_cited": nan}),
+    ("alpha_ndcg", {"aspect_scores": "ndeval", "per_rank": ("ap", "ndcg")}),
+    ("err_ia", {"aspect_scores": "ndeval", "empty_gold": 0.0}),
+    ("p_ia", {"precision_over": "returned", "per_rank": ("ap",)}),
+    ("ap_ia", {"per_rank": ("ap",), "empty_retrieved": nan}),
+    ("nugget_vital", {"empty_gold": 0.0, "per_rank": ("recall", "ap"), "above_zero": True}),
     ("citation_recall", {"nothing_cited": 1.0, "empty_gold": 0.0}),
 ]
 CUTOFFS = [1, 2, 3, 5, 20]

@@ -417,3 +417,34 @@ def test_steps(spark, merge):
     tables = [spark.createDataFrame(pl.DataFrame(side).to_arrow()) for side in (long, gold)]
     found = evaluate(tables[0], metrics, gold=tables[1], merge=merge)
     assert karat.merge([found.run], order=memory.ids).table.equals(memory.table)
+
+
+def test_aspects(spark):
+    """Nested and long tables; a part of the queries without aspects refuses nothing, all of them do."""
+    names = [["price", "range"], ["price"], [], ["safety"]]
+    rows = [
+        {
+            "id": f"q{i}",
+            "retrieved": ["a", "x", "b", "c"][: i % 4 + 1],
+            "gold": [{"id": item, "aspects": names[(i + n) % 4]} for n, item in enumerate("abc"[: i % 3 + 1])],
+        }
+        for i in range(12)
+    ]
+    metrics = "st_recall@1,3 alpha_ndcg@3 err_ia@3 nrbp p_ia@3 ap_ia recall@3"
+    memory = karat.evaluate(rows, metrics)
+    found = evaluate(spark.createDataFrame(pl.DataFrame(rows).to_arrow()).repartition(4), metrics)
+    same = karat.merge([found.run], order=memory.ids)
+    assert same.table.equals(memory.table)
+    assert same.aspects == memory.aspects
+    run = [{"query_id": r["id"], "doc_id": d, "rank": n} for r in rows for n, d in enumerate(r["retrieved"])]
+    gold = [
+        {"query_id": row["id"], "doc_id": item["id"], "subtopic": name, "rel": 1}
+        for row in rows
+        for item in row["gold"]
+        for name in item["aspects"] or [None]
+    ]
+    tables = [spark.createDataFrame(pl.DataFrame(side).to_arrow()) for side in (run, gold)]
+    found = evaluate(tables[0], metrics, gold=tables[1])
+    assert karat.merge([found.run], order=memory.ids).table.equals(memory.table)
+    with pytest.raises(InputError, match="needs the aspects of the gold, but no gold item has any"):
+        evaluate(tables[0], metrics, gold=tables[1].drop("subtopic"))

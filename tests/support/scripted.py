@@ -29,7 +29,7 @@ def words(text):
 
 
 def answer(messages, schema):
-    """Sentences are claims; a passage supports a claim if it has all of its words, two if they have them together."""
+    """Sentences are claims; a passage supports a claim if it has all of its words, and a part of it if it has half."""
     parts = framed(messages[-1]["content"])
     passages = [text for label, text in parts.items() if label.startswith("passage ")]
     kind = kind_of(schema)
@@ -40,6 +40,7 @@ def answer(messages, schema):
         shares = [len(wanted & words(text)) / len(wanted) for text in passages]
         grades = [3 if share == 1 else 2 if share >= 0.5 else 1 if share else 0 for share in shares]
         return {"passages": [{"passage": n, "grade": g, "reason": f"grade {g}"} for n, g in enumerate(grades, 1)]}
+    partial = kind == "attribute" and "parts" in schema["properties"]["claims"]["items"]["properties"]
     reported = []
     for number, claim in enumerate((text for label, text in parts.items() if label.startswith("claim ")), 1):
         found = [n for n, text in enumerate(passages, 1) if words(claim) <= words(text)]
@@ -52,6 +53,12 @@ def answer(messages, schema):
                 "reason": f"because {found}",
             }
         )
+        if partial:
+            parts_of = [
+                n for n, text in enumerate(passages, 1) if 2 * len(words(claim) & words(text)) >= len(words(claim))
+            ]
+            parts_of = [n for n in parts_of if n not in found]
+            reported[-1] |= {"verdict": 2 if found else int(bool(parts_of)), "parts": parts_of}
     return {"claims": reported}
 
 

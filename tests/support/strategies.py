@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 
 from karat.conventions import STANDARD
 from karat.hits import Gold, Hits
+from karat.hits.aspects import Aspects
 from karat.hits.totals import Totals
 from support.twins import Case
 
+ASPECTS = ["", "a", "b", "ab", "abc", "cd"]
 GRADES = st.sampled_from([-1.0, 0.0, 1.0, 1.0, 2.0, 3.0])
 
 
@@ -28,7 +30,8 @@ def cases(draw, c=STANDARD, most=6, *, one_to_one=False):
     if draw(st.booleans()):
         scores = sorted(draw(st.lists(st.integers(-2, 3), min_size=len(ranking), max_size=len(ranking))), reverse=True)
     cited = draw(st.none() | st.lists(st.integers(0, most), max_size=4))
-    return Case(ranking, satisfies, grades, c, scores, cited)
+    aspects = [set(draw(st.sampled_from(ASPECTS))) for _ in grades]
+    return Case(ranking, satisfies, grades, c, scores, cited, aspects)
 
 
 def hits_of(queries):
@@ -63,7 +66,12 @@ def hits_of(queries):
         columns[:, 1],
         columns[:, 2],
         depth=np.array([len(q.ranking) for q in queries], np.int64),
-        gold_items=Gold([str(i) for i in range(len(grades))], np.array(start, np.int64), grades),
+        gold_items=Gold(
+            [str(i) for q in queries for i in range(len(q.grades))],
+            np.array(start, np.int64),
+            grades,
+            aspects=Aspects.of(sorted(q.aspects_of(i)) for q in queries for i in range(len(q.grades))),
+        ),
         repeated=columns[:, 3].astype(bool),
         totals=totals,
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from math import inf, log2, nan
 
 from karat.conventions import STANDARD, Convention
+from support.aspect_twins import ASPECT_TWINS, NUGGET_TWINS
 
 
 @dataclass
@@ -19,6 +20,11 @@ class Case:
     scores: list[float] | None = None
     cited: list[int] | None = None
     """The numbers of the gold items that the answer cites; others are not gold."""
+    aspects: list[set[str]] | None = None
+    """The aspects of each gold item; None: every item serves the same two."""
+
+    def aspects_of(self, gold):
+        return {"a", "b"} if self.aspects is None else self.aspects[gold]
 
     def relevant(self, gold, rel):
         return self.grades[gold] > 0 if rel is None else self.grades[gold] >= rel
@@ -300,7 +306,7 @@ TWINS = {
         recall, hit, recall_all, recall_capped, precision, f, f1, r_precision, judged,
         set_em, set_f1, citation_precision, citation_recall,
         rr, ap, ndcg, err, rbp, bpref, rr_each, ap_each, span_recall, span_precision, span_iou, span_f1,
-        context_recall, context_precision, chunk_attribution, chunk_utilization,
+        context_recall, context_precision, chunk_attribution, chunk_utilization, *ASPECT_TWINS, *NUGGET_TWINS,
     )
 }  # fmt: skip
 NEEDS_NO_GOLD = {"judged"}

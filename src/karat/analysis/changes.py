@@ -91,7 +91,8 @@ def _data(a: Run, b: Run, names: tuple[str, str]) -> list[str]:
     """Differences of queries and gold."""
     if a.gold_hash == b.gold_hash:
         return []
-    details = a.all_hits.gold_items.detail is not None and b.all_hits.gold_items.detail is not None
+    details = all(run.all_hits.gold_items.detail is not None for run in (a, b))
+    details |= any(run.all_hits.gold_items.aspects is not None for run in (a, b))
     ours, theirs = _gold(a, details=details), _gold(b, details=details)
     counts = (len(ours.keys() - theirs.keys()), names[0]), (len(theirs.keys() - ours.keys()), names[1])
     only = [f"{plural(count, 'query', 'queries')} only in {name}" for count, name in counts if count]
@@ -155,7 +156,7 @@ def _gold(run: Run, *, details: bool) -> dict[str, Counter[_Item]]:
     """The gold items of each query, in any order; details are compared only if both runs have them."""
     gold = run.all_hits.gold_items
     bounds, grades = gold.start.tolist(), gold.grade.tolist()
-    detail = (gold.detail if details else None) or [""] * len(grades)
+    detail = gold.full_detail() if details else [""] * len(grades)
     return {
         query: Counter(_Item(gold.label[i], grades[i], detail[i]) for i in range(bounds[row], bounds[row + 1]))
         for row, query in enumerate(run.ids)

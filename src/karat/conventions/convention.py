@@ -73,6 +73,11 @@ class Convention:
         "absent", "In nDCG, are gold items that were not retrieved ignored, or ranked last, all tied?"
     )
     rbp_of: Literal["rank", "grade"] = _choice("rank", "Does a relevant item weigh 1 in RBP, or its grade?")
+    aspect_scores: Literal["bounded", "ndeval"] = _choice(
+        "bounded",
+        "Are alpha_ndcg and err_ia at most 1, or as in ndeval, which does not divide err_ia@1 and whose greedy ideal "
+        "a ranking can exceed?",
+    )
     duplicates: Literal["once", "remove", "last"] = _choice(
         "once",
         "Does a copy of an item keep its rank and count nothing, is it removed before scoring, or is the earlier "

@@ -51,6 +51,10 @@ WORDS: dict[str, dict[Any, str]] = {
         "rank": "a relevant item weighs 1 in RBP",
         "grade": "a relevant item weighs its grade in RBP, which can exceed 1",
     },
+    "aspect_scores": {
+        "bounded": "alpha_ndcg and err_ia are at most 1",
+        "ndeval": "err_ia@1 is not divided by the number of aspects, and alpha_ndcg can exceed 1",
+    },
     "duplicates": {
         "once": "a copy keeps its rank and counts nothing",
         "remove": "copies are removed before ranks are counted",

@@ -12,6 +12,7 @@ from math import nan
 from karat.conventions.convention import COUNTED, STANDARD, Convention
 
 _TREC = ("recall", "precision", "hit", "rr", "ap", "ndcg", "r_precision", "bpref")
+_DIVERSITY = ("st_recall", "alpha_ndcg", "err_ia", "nrbp", "p_ia", "ap_ia")
 
 TREC_EVAL = Convention(
     name="trec_eval",
@@ -42,7 +43,9 @@ IR_MEASURES = replace(
     about="ir-measures with its default providers; the last score of a duplicate counts",
     duplicates="last",
     missing="zero",
-    exceptions={"rr@k": {"ties": "id_ascending", "scores": "double"}},
+    aspect_scores="ndeval",
+    exceptions={name: {"ties": "id_ascending", "scores": "double"} for name in ("rr@k", *_DIVERSITY)},
+    metrics=(*_TREC, *_DIVERSITY),
 )
 
 _BEIR_OWN = {"ties": "given", "scores": "double", "nothing_judged": None, "missing": "zero"}

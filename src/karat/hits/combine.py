@@ -9,6 +9,7 @@ import numpy as np
 
 from karat._internal.arrays import Ints, bool_column, starts, take_ragged
 from karat.errors import BadArgument
+from karat.hits.aspects import concat_aspects
 from karat.hits.hits import Gold, Hits
 from karat.hits.totals import concat_totals
 from karat.hits.trajectory import concat_steps
@@ -40,6 +41,7 @@ def take(hits: Hits, rows: Ints) -> Hits:
             unit=_take_units(hits, rows, new_gold),
             detail=None if detail is None else [detail[i] for i in kept_gold.tolist()],
             hop=None if hits.gold_items.hop is None else hits.gold_items.hop[kept_gold],
+            aspects=None if hits.gold_items.aspects is None else hits.gold_items.aspects.take(kept_gold),
         ),
         grade=hits.grade[keep],
         repeated=hits.repeated[keep],
@@ -73,6 +75,7 @@ def concat(parts: Sequence[Hits]) -> Hits:
             unit=_concat_units(each, gold),
             detail=_concat_details(each),
             hop=_concat_hops(each),
+            aspects=concat_aspects([own.aspects for own in each], [len(own.grade) for own in each]),
         ),
         grade=np.concatenate([part.grade for part in parts]),
         repeated=np.concatenate([part.repeated for part in parts]),

@@ -18,6 +18,7 @@ from karat._internal.arrays import Bools, Floats, Ints, frozen, is_relevant
 from karat._internal.display import valid_utf8
 from karat.conventions import Convention
 from karat.errors import BadArgument
+from karat.hits.aspects import Aspects
 from karat.hits.totals import Totals
 from karat.hits.trajectory import Trajectory
 from karat.hits.views import View, apart, best_of_rank, best_ranking, seen_before, shares_rank
@@ -42,6 +43,16 @@ class Gold(NamedTuple):
     Empty where label and grade say all; None if they do for every item, or if it is not known."""
     hop: Ints | None = None
     """The hop of each item, from 1; 0 if it has none. None if no item has one."""
+    aspects: Aspects | None = None
+    """The aspects that each item serves; None if no item has one."""
+
+    def full_detail(self) -> Sequence[str]:
+        """The detail of each item, with its aspects in the order of their names."""
+        detail = self.detail or [""] * len(self.grade)
+        if self.aspects is None:
+            return detail
+        pairs = zip(detail, self.aspects.each(), strict=True)
+        return [f"{own} aspects {', '.join(sorted(names))}".strip() if names else own for own, names in pairs]
 
 
 _SHORT = 1000

@@ -43,6 +43,8 @@ class Task(NamedTuple):
     query: str | None
     claims: Sequence[str]
     passages: Sequence[str]
+    partial: bool = False
+    """True if passages that support a part of a claim are asked for, too."""
 
 
 def max_tokens(text: str) -> int:
@@ -104,23 +106,24 @@ def _units(text: str, most: int) -> Iterator[str]:
 
 
 class Attribution(NamedTuple):
-    """The claims of a query, the support of each by majority vote, and for each the 0s and 1s of all repeats."""
+    """The claims of a query, the support of each by majority vote, and for each the votes of all repeats."""
 
     claims: Sequence[str]
     supports: list[Support] | Failure
-    votes: list[list[int]]
+    votes: list[list[float]]
+    """1 for support, 0.5 for partial support, 0 for none."""
 
 
-def attribution(judge: ModelJudge, query: str | None, text: str, passages: Sequence[str]) -> Steps[Attribution]:
-    """Extract the claims of a text, then attribute them."""
+def attribution(judge: ModelJudge, text: str, task: Task) -> Steps[Attribution]:
+    """Extract the claims of a text, then attribute them; the claims of the task are not used."""
 
     def upcoming() -> list[Request]:
-        return _requests(judge, Task(query, sentences(text), passages))[1]
+        return _requests(judge, task._replace(claims=sentences(text)))[1]
 
-    (answer,) = yield Step([extract(query, text)], upcoming)
+    (answer,) = yield Step([extract(task.query, text)], upcoming)
     if isinstance(answer, Failure):
         return Attribution([], Failure(f"its claims are not known: {answer.cause}"), [])
-    return (yield from attribution_of(judge, Task(query, answer.value, passages)))
+    return (yield from attribution_of(judge, task._replace(claims=answer.value)))
 
 
 def attribution_of(judge: ModelJudge, task: Task) -> Steps[Attribution]:
@@ -131,7 +134,7 @@ def attribution_of(judge: ModelJudge, task: Task) -> Steps[Attribution]:
     each = majority(rounds)
     if isinstance(each, Failure):
         return Attribution(task.claims, each, [])
-    votes = [[int(bool(support.places)) for support in one] for one in each]
+    votes = [[1.0 if support.places else 0.5 if support.partly else 0.0 for support in one] for one in each]
     return Attribution(task.claims, [vote(one) for one in each], votes)
 
 
@@ -139,7 +142,8 @@ def _requests(judge: ModelJudge, task: Task) -> tuple[list[Call], list[Request]]
     """The calls for a query, and their requests, repeat by repeat."""
     calls = calls_for(task.claims, task.passages, judge.calls.per_call) if task.claims else []
     parts = [([task.claims[n] for n in call.claims], [piece.text for piece in call.pieces]) for call in calls]
-    return calls, [attribute(task.query, *part, repeat) for repeat in range(judge.calls.repeats) for part in parts]
+    repeats = range(judge.calls.repeats)
+    return calls, [attribute(task.query, *part, n, partial=task.partial) for n in repeats for part in parts]
 
 
 def _united(task: Task, calls: Sequence[Call], answers: Sequence[Answer | Failure]) -> list[Support] | Failure:

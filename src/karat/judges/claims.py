@@ -21,6 +21,7 @@ from karat.judges.model_judge import LEXICAL, ModelJudge, agreement_note
 from karat.judges.protocol import judge, share_of_one
 from karat.judges.support import Support, build_hits, read_rankings, support_rows, used_shares
 from karat.judges.tokens import sentences
+from karat.judges.trajectories import with_aspects
 from karat.llm import Failure, Steps
 from karat.samples import Samples
 from karat.samples.notes import Note
@@ -49,18 +50,23 @@ class Claims(ModelJudge):
         of: Of = "auto",
         split: Split = "model",
         threshold: float = THRESHOLD,
+        partial: bool = False,
         **settings: Any,
     ) -> None:
         for setting, value, allowed in (("of", of, get_args(Of)), ("split", split, get_args(Split))):
             if value not in allowed:
                 raise unknown(f"choice for {setting}", str(value), allowed, f"{setting}: one of {', '.join(allowed)}")
-        self.of, self.split = of, split
+        self.of, self.split, self.partial = of, split, partial
         self.threshold = share_of_one("threshold", threshold)
         lexical = model == LEXICAL
+        if partial not in (True, False) or (partial and lexical):
+            problem = "claims(lexical) knows no partial support" if lexical else "partial must be true or false"
+            raise BadArgument(problem, got=partial, hint="claims(gpt-4o-mini, of=gold, partial=true)")
         named: dict[str, Any] = {"of": of} if of != "auto" else {}
         named |= {"split": split} if split != "model" and not lexical else {}
         named |= {"threshold": threshold} if threshold != THRESHOLD and lexical else {}
-        own = {"of": of, "split": split, "threshold": self.threshold}
+        asked = {"partial": True} if partial else {}
+        named, own = named | asked, {"of": of, "split": split, "threshold": self.threshold, **asked}
         super().__init__(model, settings, own=own, named=named)
         if lexical and self.settings != {"model": LEXICAL, **own}:
             raise BadArgument("claims(lexical) calls no model: it has no repeats and no address", got=self.name)
@@ -84,8 +90,10 @@ class Claims(ModelJudge):
         rows = list(support_rows(rankings, supports, gold))
         used = list(used_shares(rankings, supports)) if source == "response" else None
         hits = build_hits(rows, rankings, gold, notes=notes, failed=failed, used=used)
-        units = samples.gold.units(labels) if source == "gold" else None
-        return hits if units is None else unite(hits, units)
+        if source != "gold":
+            return hits
+        units = samples.gold.units(labels)
+        return with_aspects(hits if units is None else unite(hits, units), samples)
 
     def _source(self, samples: Samples) -> str:
         """The field with the claims; `auto` prefers the answer to the gold, which may be passages."""
@@ -119,10 +127,11 @@ class Claims(ModelJudge):
         given: Sequence[Any] = _gold_texts(samples) if source == "gold" else self._texts(samples, source)
 
         def steps(row: int) -> Steps[Attribution]:
+            task = Task(queries[row], (), passages[row], self.partial)
             if extracted and given[row].strip():
-                return attribution(self, queries[row], given[row], passages[row])
+                return attribution(self, given[row], task)
             claims = given[row] if source == "gold" else _distinct(given[row])
-            return attribution_of(self, Task(queries[row], claims, passages[row]))
+            return attribution_of(self, task._replace(claims=claims))
 
         found, refused, notes = self.run(samples.ids, map(steps, range(len(samples))))
         failed = {row: one.supports.cause for row, one in enumerate(found) if isinstance(one.supports, Failure)}

@@ -74,6 +74,32 @@ ATTRIBUTE = Prompt(
     _object(claims=_list(_object(claim=_WHOLE, verdict=_TRUTH, passages=_list(_WHOLE), together=_TRUTH, reason=_TEXT))),
 )
 
+ATTRIBUTE_PARTS = Prompt(
+    "claims-attribute-parts-1",
+    "You check which passages support which claims, wholly or in part. For each claim, by its number, find the "
+    "passages that state it, or from which it follows without any knowledge from elsewhere. That a claim is true, "
+    "likely or close to what a passage is about is not enough: names, numbers, dates, conditions and negations must "
+    "be the same. A passage that states only a part of the claim, and nothing against the rest, supports it in part.\n"
+    "Answer for every claim exactly once:\n"
+    "verdict: 2 if it is wholly supported, 1 if only a part of it is supported, else 0.\n"
+    "passages: the numbers of all passages that support the whole claim; none unless the verdict is 2.\n"
+    "together: 0 if each of these passages supports the whole claim by itself, 1 if they do so only taken together.\n"
+    "parts: the numbers of all other passages that support a part of the claim; none if the verdict is 0.\n"
+    "reason: one short sentence.",
+    _object(
+        claims=_list(
+            _object(
+                claim=_WHOLE,
+                verdict={"type": "integer", "enum": [0, 1, 2]},
+                passages=_list(_WHOLE),
+                together=_TRUTH,
+                parts=_list(_WHOLE),
+                reason=_TEXT,
+            )
+        )
+    ),
+)
+
 GRADE = Prompt(
     "relevance-grade-1",
     "You grade how relevant passages are to what is wanted. Grade each passage, by its number, exactly once:\n"
@@ -99,11 +125,14 @@ def extract(query: str | None, answer: str) -> Request:
     return EXTRACT.ask([*asked, ("answer", answer)], _claims)
 
 
-def attribute(query: str | None, claims: Sequence[str], passages: Sequence[str], repeat: int = 0) -> Request:
-    """Request the passages that support each claim."""
+def attribute(
+    query: str | None, claims: Sequence[str], passages: Sequence[str], repeat: int = 0, *, partial: bool = False
+) -> Request:
+    """Request the passages that support each claim; with `partial` also those that support a part of it."""
     asked = [("question", query)] if query else []
     parts = [*asked, *_numbered("claim", claims), *_numbered("passage", passages)]
-    return ATTRIBUTE.ask(parts, lambda answer: _supports(answer, len(claims), len(passages)), repeat)
+    prompt = ATTRIBUTE_PARTS if partial else ATTRIBUTE
+    return prompt.ask(parts, lambda answer: _supports(answer, len(claims), len(passages)), repeat)
 
 
 def grade(wanted: Sequence[tuple[str, str]], passages: Sequence[str], repeat: int = 0) -> Request:
@@ -126,15 +155,17 @@ def _supports(answer: dict[str, Any], claims: int, passages: int) -> list[Suppor
     """The support of each claim, in order."""
     each: list[Support] = []
     for one in _in_order(answer["claims"], "claim", claims):
-        number, found = one["claim"], one["passages"]
-        if wrong := [n for n in found if not 1 <= n <= passages]:
+        number, found, parts = one["claim"], one["passages"], one.get("parts", [])
+        if wrong := [n for n in [*found, *parts] if not 1 <= n <= passages]:
             raise BadAnswer(f"claim {number} names passage {wrong[0]}; there are {passages}")
-        if bool(one["verdict"]) != bool(found):
-            raise BadAnswer(f"claim {number} has the verdict {one['verdict']}, but {len(found)} passages")
-        places = frozenset(n - 1 for n in found)
+        full = 2 if "parts" in one else 1
+        if one["verdict"] != (full if found else int(bool(parts))):
+            named = f"{len(found)} passages" + (f" and {len(parts)} with a part" if "parts" in one else "")
+            raise BadAnswer(f"claim {number} has the verdict {one['verdict']}, but {named}")
+        places, partly = (frozenset(n - 1 for n in own) for own in (found, parts))
         joint = bool(one["together"]) and len(places) > 1
-        why = short(one["reason"])
-        each.append(Support(frozenset(), (places,), why) if joint else Support(places, (), why))
+        alone, together = (frozenset[int](), (places,)) if joint else (places, ())
+        each.append(Support(alone, together, short(one["reason"]), partly - places))
     return each
 
 

@@ -36,10 +36,12 @@ class Support(NamedTuple):
     together: tuple[frozenset[int], ...] = ()
     """Sets of passages that suffice only together."""
     why: str = ""
+    partly: frozenset[int] = frozenset()
+    """Passages that support only a part of the claim, if the judge says so."""
 
     @property
     def places(self) -> frozenset[int]:
-        """Every passage that contributes."""
+        """Every passage that contributes to full support."""
         return self.alone.union(*self.together)
 
     def moved(self, to: Sequence[int]) -> Support:
@@ -47,7 +49,8 @@ class Support(NamedTuple):
         alone = {to[place] for place in self.alone}
         sets = [frozenset(to[place] for place in together) for together in self.together]
         alone |= {place for together in sets if len(together) == 1 for place in together}
-        return Support(frozenset(alone), tuple(together for together in sets if len(together) > 1), self.why)
+        partly = frozenset(to[place] for place in self.partly)
+        return Support(frozenset(alone), tuple(together for together in sets if len(together) > 1), self.why, partly)
 
 
 NONE = Support()
@@ -55,27 +58,38 @@ NONE = Support()
 
 def unite(found: Iterable[Support]) -> Support:
     """The support of one claim by several groups of passages."""
-    some = [support for support in found if support.places]
+    some = [support for support in found if support.places or support.partly]
     if not some:
         return NONE
     sets = tuple(dict.fromkeys(together for support in some for together in support.together))
     why = short(" · ".join(dict.fromkeys(support.why for support in some if support.why)))
-    return Support(frozenset().union(*(support.alone for support in some)), sets, why)
+    alone, partly = (frozenset().union(*each) for each in zip(*((s.alone, s.partly) for s in some), strict=True))
+    return Support(alone, sets, why, partly)
 
 
 def vote(votes: Sequence[Support]) -> Support:
-    """The majority of several judgements of one claim; a tie means no support."""
+    """The majority of several judgements of one claim; a tie means no support, or only partial support."""
     if len(votes) == 1:
         return votes[0]
     yes = [support for support in votes if support.places]
     if 2 * len(yes) <= len(votes):
-        return NONE
+        return _partial(votes)
     count = Counter(place for support in yes for place in support.places)
     most = max(count.values())
     least = most if 2 * most <= len(votes) else len(votes) / 2 + 0.5
     chosen = frozenset(place for place, times in count.items() if times >= least)
     joint = 2 * sum(not support.alone for support in yes) > len(yes) and len(chosen) > 1
     return Support(frozenset(), (chosen,), yes[0].why) if joint else Support(chosen, (), yes[0].why)
+
+
+def _partial(votes: Sequence[Support]) -> Support:
+    """Partial support if more than half of the judgements say at least that, by the passages that most of them name."""
+    some = [support for support in votes if support.places or support.partly]
+    if 2 * len(some) <= len(votes):
+        return NONE
+    count = Counter(place for support in some for place in support.places | support.partly)
+    least = min(max(count.values()), len(votes) / 2 + 0.5)
+    return Support(why=some[0].why, partly=frozenset(place for place, times in count.items() if times >= least))
 
 
 class Ranking(NamedTuple):
@@ -181,7 +195,7 @@ def support_rows(rankings: Sequence[Ranking], supports: Sequence[Sequence[Suppor
             moved = support.moved(ranking.context)
             last = {max(together, key=lambda place: ranking.ranks[place][0]) for together in moved.together}
             whole = moved.alone | last
-            for place in sorted(moved.places):
+            for place in sorted(moved.places | moved.partly):
                 for copy, rank in enumerate(ranking.ranks[place]):
                     yield HitRow(query, rank, start[query] + number, copy > 0, place not in whole, support.why)
 

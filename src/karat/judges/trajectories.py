@@ -1,4 +1,4 @@
-"""Facts on judged samples that are not judged: the steps that returned the hits, and the hops of the gold."""
+"""Facts on judged samples that are not judged: the steps that returned the hits, the hops and aspects of the gold."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from math import nan
 import numpy as np
 
 from karat._internal.arrays import Floats, Ints
-from karat._internal.display import valid_texts
+from karat._internal.display import valid_texts, valid_utf8
 from karat.conventions import Convention
 from karat.hits import Hits
+from karat.hits.aspects import Aspects
 from karat.hits.trajectory import Trajectory
 from karat.judges.tokens import Counter, count
 from karat.samples import GoldItems, Samples
@@ -22,7 +23,7 @@ from karat.samples.rankings.steps import Steps
 def with_facts(
     hits: Hits, samples: Samples, c: Convention, *, makes_gold: bool, counter: Counter | None = None
 ) -> Hits:
-    """The hits with the steps and the hops of their samples, as far as these have any; `counter` counts tokens."""
+    """The hits with the steps, hops and aspects of their samples, as far as they have any; `counter` counts tokens."""
     if isinstance(samples.retrieved, Steps):
         steps = _trajectory(samples.retrieved, hits, c, counter)
         hits = hits.replace(steps=steps, notes=(*hits.notes, *_step_notes(steps, samples.ids)))
@@ -30,7 +31,30 @@ def with_facts(
     if "hop" in samples.gold.columns and not makes_gold and known:
         hop, notes = _hops(samples.gold, hits, samples.ids)
         hits = hits.replace(gold_items=hits.gold_items._replace(hop=hop), notes=(*hits.notes, *notes))
+    if "aspects" in samples.gold.columns and not makes_gold and known:
+        hits = with_aspects(hits, samples)
     return hits
+
+
+def with_aspects(hits: Hits, samples: Samples) -> Hits:
+    """The hits with the aspects of the gold, if it has any; alternatives serve the aspects of all of them.
+
+    A gold item that is not relevant serves none.
+    """
+    gold = hits.gold_items
+    if "aspects" not in samples.gold.columns:
+        return hits
+    given = zip(samples.gold.columns["aspects"], samples.gold.grade.tolist(), strict=True)
+    each = [names if names and grade > 0 else () for names, grade in given]
+    if gold.unit is not None:
+        united: list[dict[str, None]] = [{} for _ in gold.grade]
+        for item, names in zip(gold.unit.tolist(), each, strict=True):
+            united[item].update(dict.fromkeys(names))
+        each = [tuple(names) for names in united]
+    if (aspects := Aspects.of(each)) is None:
+        return hits
+    aspects = aspects._replace(name=valid_utf8(aspects.name))
+    return hits.replace(gold_items=gold._replace(aspects=aspects))
 
 
 def _trajectory(given: Steps, hits: Hits, c: Convention, counter: Counter | None) -> Trajectory:

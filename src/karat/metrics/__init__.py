@@ -12,5 +12,7 @@ __all__ = [
     "DEFAULT", "MEASURES", "METRICS", "Budget", "Definition", "Metric", "find_metric", "metric", "parse", "parse_all",
 ]  # fmt: skip
 
-for _module in iter_modules(__path__):
-    import_module(f"{__name__}.{_module.name}")
+_FIRST = ("sets", "ranks")
+"""The metrics that are listed first."""
+for _module in (*_FIRST, *(_each.name for _each in iter_modules(__path__))):
+    import_module(f"{__name__}.{_module}")

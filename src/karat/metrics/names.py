@@ -125,6 +125,11 @@ class Metric:
         return self.definition.sizes
 
     @cached_property
+    def of_aspects(self) -> bool:
+        """True if the metric needs gold with aspects; False for one that is not registered here."""
+        return self.name in METRICS and METRICS[self.name].of_aspects
+
+    @cached_property
     def _ranks(self) -> Cutoffs:
         cutoffs = np.array([[inf if k is None else k] for _, k in self.columns], float)
         cutoffs.setflags(write=False)  # all formulas share this array

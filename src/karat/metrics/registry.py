@@ -56,6 +56,8 @@ class Definition:
     """True if the metric ignores the order of the ranking."""
     of_steps: bool = False
     """True if the metric needs samples with steps."""
+    of_aspects: bool = False
+    """True if the metric needs gold with aspects."""
     reads_tokens: bool = False
     """True if the metric needs the number of tokens read."""
     unit: str = ""
@@ -117,6 +119,7 @@ def metric(
     highest: Highest = ...,
     of_sets: bool = False,
     of_steps: bool = False,
+    of_aspects: bool = False,
     sizes: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]: ...
 def metric(
@@ -132,6 +135,7 @@ def metric(
     highest: Highest = always_one,
     of_sets: bool = False,
     of_steps: bool = False,
+    of_aspects: bool = False,
     sizes: tuple[str, ...] = (),
 ) -> Callable[..., Floats] | Callable[[Callable[..., Floats]], Callable[..., Floats]]:
     """Register a function as a metric.
@@ -155,6 +159,7 @@ def metric(
             scores of custom metrics may be any finite number.
         of_sets: True if the metric ignores the order of the ranking, so that it is defined for a set.
         of_steps: True if the metric needs samples with steps, which it reads from `hits.steps`.
+        of_aspects: True if the metric needs gold with aspects, which it reads from `hits.gold_items.aspects`.
         sizes: numbers per query that the metric reads from `hits.totals.sizes`: "different" (different items
             retrieved) or "cited" (items that the answer cites). They are counted only if a metric needs them.
 
@@ -185,6 +190,7 @@ def metric(
             aliases=aliases,
             of_sets=of_sets,
             of_steps=of_steps,
+            of_aspects=of_aspects,
             settings=dict(getattr(formula, "__kwdefaults__", None) or {}),
             sizes=sizes,
         )

@@ -18,7 +18,7 @@ from karat import __version__
 from karat._internal.arrays import Floats
 from karat._internal.display import valid_texts, valid_utf8
 from karat.conventions import Convention, find_convention
-from karat.errors import BadArgument, UnknownName
+from karat.errors import BadArgument, InputError, UnknownName
 from karat.hits import Hits
 from karat.judges import Auto, Ids, Judge, find_judge, fit
 from karat.judges.auto import nothing_matched
@@ -198,11 +198,15 @@ class Plan:
         """Refuse samples that lack what a metric needs, before anything is judged."""
         if "cited" in needed_sizes(self.metrics):
             check_cited(samples)
+        if (names := aspect_metrics(self.metrics)) and not any(samples.gold.columns.get("aspects", ())):
+            raise no_aspects(names)
 
     def check_run(self, run: Run) -> Run:
         """The run; refuses one whose samples, which were not all in memory, lack what a metric needs."""
         if "cited" in needed_sizes(self.metrics) and np.isnan(run.all_hits.totals.sizes["cited"]).all():
             raise nothing_cited()
+        if (names := aspect_metrics(self.metrics)) and run.all_hits.gold_items.aspects is None:
+            raise no_aspects(names)
         return run
 
     def check_parallel(self) -> None:
@@ -231,6 +235,17 @@ def given_items(items: StoredItems | None) -> StoredItems | None:
 def needed_sizes(metrics: Iterable[Metric]) -> tuple[str, ...]:
     """The numbers per query that metrics need besides hits."""
     return tuple(dict.fromkeys([name for metric in metrics for name in metric.sizes]))
+
+
+def aspect_metrics(metrics: Iterable[Metric]) -> list[str]:
+    """The names of the metrics that need gold with aspects."""
+    return [metric.name for metric in metrics if metric.of_aspects]
+
+
+def no_aspects(names: Iterable[str]) -> InputError:
+    """The error for metrics of aspects if no gold item has one."""
+    hint = '"gold": [{"id": …, "aspects": ["price", "safety"]}, …], or qrels with a subtopic in the second column'
+    return InputError(f"{', '.join(names)} needs the aspects of the gold, but no gold item has any", hint=hint)
 
 
 def _parse_metrics(metrics: Any, samples: Any) -> tuple[Metric, ...]:

@@ -27,6 +27,7 @@ from karat._internal.writers import html_table, plain, to_csv
 from karat.analysis.diagnose import Diagnosis
 from karat.analysis.diagnose.miss import Miss, default_cutoff
 from karat.report.advice import sentences
+from karat.report.aspect_table import lost_aspects
 from karat.report.forms import bullets, code, escape, table
 from karat.report.marks import known_overlap, stored_text
 from karat.report.step_table import lost_hops
@@ -54,7 +55,8 @@ def terminal(found: Diagnosis, *, bold: bool = False, program: str = "karat", sh
         lines.append(f"  {cause} · {count:,} of {len(found.misses):,}")
         lines += [text_table([_cells(miss) for miss in some])] if some else []
         lines += [f"    … {count - len(some):,} more"] if count > len(some) > 0 else []
-    lines += _section("Advice", advice(found)) + _section(_UNKNOWN, notes(found))
+    lines += _section("Advice", advice(found)) + _section("Hops and aspects", _lost(found))
+    lines += _section(_UNKNOWN, sentences(found.limits))
     more = shown is not None and any(count > shown for count in found.causes.values())
     return "\n".join([*lines, *_next(found, program, more=more)])
 
@@ -142,9 +144,14 @@ def advice(found: Diagnosis) -> list[str]:
 
 
 def notes(found: Diagnosis) -> list[str]:
-    """The hops that were lost, and the checks that were not possible, one sentence each."""
-    hops = lost_hops(found.run, found.k) if found.query_id is None else []
-    return [*hops, *sentences(found.limits)]
+    """The hops and aspects that were lost, and the checks that were not possible, one sentence each."""
+    return [*_lost(found), *sentences(found.limits)]
+
+
+def _lost(found: Diagnosis) -> list[str]:
+    if found.query_id is not None:
+        return []
+    return [*lost_hops(found.run, found.k), *lost_aspects(found.run, found.k)]
 
 
 def _heading(found: Diagnosis) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from karat._internal.display import cut_name, plural, sanitize
 from karat.metrics import METRICS
+from karat.report.aspect_table import ASPECT_SENTENCES
 from karat.report.fusion_notes import FUSION_SENTENCES
 from karat.report.step_table import STEP_SENTENCES
 from karat.run import Run
@@ -123,9 +124,8 @@ def listed(ids: Sequence[str]) -> str:
     return shown if len(ids) <= _IDS_SHOWN else f"{shown} and {len(ids) - _IDS_SHOWN:,} more"
 
 
-SENTENCES: dict[str, Sentence] = {
-    FREE_TEXT: lambda note, _: str(note.details["text"]), **FUSION_SENTENCES, **STEP_SENTENCES,
-}  # fmt: skip
+SENTENCES: dict[str, Sentence] = {**FUSION_SENTENCES, **STEP_SENTENCES, **ASPECT_SENTENCES}
+SENTENCES[FREE_TEXT] = lambda note, _: str(note.details["text"])
 
 
 def sentence(kind: str) -> Callable[[Sentence], Sentence]:

@@ -11,7 +11,7 @@ import numpy as np
 from karat._internal.display import bold, heading, number, paragraph, plural, sanitize, span, text_table
 from karat._internal.writers import html_table, to_csv
 from karat.metrics import Metric
-from karat.report import measures, step_table
+from karat.report import aspect_table, measures, step_table
 from karat.report import slices as by_slice
 from karat.report.forms import code, escape, table
 from karat.report.notes import remarks
@@ -57,7 +57,7 @@ def markdown(run: Run, by: Sequence[str] = ()) -> str:
         table(("metric", "mean", "95 % interval"), rows, right=(1,)),
         *([table(measures.HEADER, _as_code(measures.rows(run)), right=measures.NUMBERS)] if run.measures else []),
         *_steps_markdown(run),
-        *map(escape, (*remarks(run), *measures.remarks(run), *step_table.remarks(run))),
+        *map(escape, (*remarks(run), *_more_remarks(run))),
     ]
     return "\n\n".join([*parts, *(by_slice.markdown(run.by(fields)) for fields in by)])
 
@@ -99,7 +99,7 @@ def data(run: Run, by: Sequence[str] = ()) -> dict[str, Any]:
         "gold_size": run.gold_size,
         "provenance": run.provenance.to_dict(),
     }
-    values |= ({"measures": measures.data(run)} if run.measures else {}) | step_table.data(run)
+    values |= ({"measures": measures.data(run)} if run.measures else {}) | step_table.data(run) | aspect_table.data(run)
     return values | {"by": {fields: by_slice.data(run.by(fields)) for fields in by}} if by else values
 
 
@@ -155,4 +155,9 @@ def footnotes(run: Run) -> list[str]:
     defined = {len(run) - count for count in run.undefined.values()}
     over = plural(max(defined), "query", "queries") if len(defined) == 1 else "the queries that are defined"
     first = [f"95 % intervals over {over} (Gaffke's bound)."] if max(defined) >= MIN_QUERIES else []
-    return [paragraph(line) for line in (*first, *remarks(run), *measures.remarks(run), *step_table.remarks(run))]
+    return [paragraph(line) for line in (*first, *remarks(run), *_more_remarks(run))]
+
+
+def _more_remarks(run: Run) -> list[str]:
+    """The remarks on measures, steps and aspects."""
+    return [*measures.remarks(run), *step_table.remarks(run), *aspect_table.remarks(run)]

@@ -6,6 +6,7 @@ Nothing is allocated by a number in the file: what is read is as large as the co
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -35,6 +36,8 @@ _QUERY: dict[str, Expected] = {
         "rank": "Int64", "gold": "Int64", "grade": "Float64", "repeated": "Boolean", "part": "Boolean", "why": "String",
     },
 }  # fmt: skip
+_GOLD: dict[str, Expected] = {"detail": "String", "hop": "Int64", "aspects": ["String"]}
+"""Fields that gold items may have."""
 _TEXTS: dict[str, Expected] = {"query": "String", "failed": "String"}
 _ITEM = {
     "id": "String", "text": "Categorical String", "doc": "String", "start": "Int64", "end": "Int64",
@@ -82,7 +85,7 @@ def _check_type(name: str, dtype: pl.DataType, expected: Expected) -> None:
     if missing := [field for field in expected if field not in types]:
         raise Damaged(f'column "{name}" has no field "{missing[0]}"')
     for field, own in types.items():
-        known = {**expected, "detail": "String", "hop": "Int64"} if name in _QUERY else _ITEM
+        known: Mapping[str, Expected] = {**expected, **_GOLD} if name in _QUERY else _ITEM
         if field in known:
             _check_type(f"{name}.{field}", own, known[field])  # type: ignore[arg-type]
 

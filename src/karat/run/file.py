@@ -24,6 +24,7 @@ from karat._internal.panics import panics_as_errors
 from karat._internal.parquet import MAGIC, Damaged, add_checksum, check_checksum, check_parquet
 from karat.errors import BadArgument, KaratError, RunFileError, first_line
 from karat.hits import Gold, Hits
+from karat.hits.aspects import Aspects
 from karat.hits.totals import Totals
 from karat.run.check import (
     ALONG,
@@ -200,6 +201,8 @@ def _frame(run: Run) -> pl.DataFrame:
     )
     more: dict[str, Any] = {} if hits.gold_items.detail is None else {"detail": text_series(hits.gold_items.detail)}
     more |= {} if hits.gold_items.hop is None else {"hop": hits.gold_items.hop}
+    if (aspects := hits.gold_items.aspects) is not None:
+        more["aspects"] = pl.Series(aspects.each(), dtype=pl.List(pl.String))
     gold = pl.DataFrame({"item": text_series(hits.gold_items.label), "grade": hits.gold_items.grade, **more})
     columns: dict[str, Any] = {"query_id": run.ids} | ({} if run.query is None else {"query": text_series(run.query)})
     columns |= {name: pl.Series(values, nan_to_null=True) for name, values in run.columns.items()}
@@ -242,12 +245,16 @@ def _run(frame: pl.DataFrame, metadata: Metadata, texts: Texts, file: str) -> Ru
 
 def _hits(frame: pl.DataFrame, texts: Texts, *, incomplete: bool) -> Hits:
     gold, start = flat_lists(frame, "gold")
-    flat, begin = flat_lists(frame, "hits")
-    query, depth = group_number(begin), depths(frame)
+    flat, of_query = flat_lists(frame, "hits")
+    query, depth = group_number(of_query), depths(frame)
     why, detail = texts.read(flat["why"]), texts.read(gold["detail"]) if "detail" in gold.columns else None
     gold_items = Gold(texts.read(gold["item"]), start, grades(gold["grade"], "gold"), incomplete, detail=detail)
     if "hop" in gold.columns:
         gold_items = gold_items._replace(hop=ranks(gold["hop"]))
+    if "aspects" in gold.columns:
+        names, begin = flat_lists(gold, "aspects")
+        texts.count(names["aspects"])
+        gold_items = gold_items._replace(aspects=Aspects.of_flat(names["aspects"].to_list(), begin))
     hits = Hits(
         query,
         ranks(flat["rank"]),

@@ -64,7 +64,7 @@ def gold_digest(ids: Sequence[str], gold: Gold, texts: Sequence[str | None] | No
     each = []
     bounds = gold.start.tolist()
     grades = gold.grade.tolist()
-    details = gold.detail or [""] * len(grades)
+    details = gold.full_detail()
     for row, query in enumerate(ids):
         items = range(bounds[row], bounds[row + 1])
         more = [details[i] and f"@{details[i]}" for i in items]

@@ -18,6 +18,7 @@ from karat.errors import BadArgument, KaratError, unknown
 from karat.hits import Hits
 from karat.hits.combine import take
 from karat.metrics import METRICS, Metric, parse
+from karat.run.aspect_summary import AspectSummary, aspect_cutoff, aspects_of_run
 from karat.run.frame import frame_of, pandas_of
 from karat.run.provenance import Provenance, gold_digest
 from karat.run.slices import Slices, group_rows
@@ -111,6 +112,11 @@ class Run(Result):
     def hops(self) -> list[HopRow]:
         """The hops of the gold with what was found of each; empty if the gold has no hops."""
         return hops_of_run(self, shown_cutoff(self))
+
+    @cached_property
+    def aspects(self) -> AspectSummary | None:
+        """The aspects of the gold with what was found of each; None if it has none."""
+        return None if self._hits.gold_items.aspects is None else aspects_of_run(self, aspect_cutoff(self))
 
     @property
     def name(self) -> str:

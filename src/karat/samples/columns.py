@@ -18,8 +18,9 @@ from karat.errors import InputError, shorten
 from karat.samples.keys import KeyTypes, as_id, as_number, key_types, short_id
 from karat.samples.notes import Note
 
-Field = Literal["id", "text", "doc", "start", "end", "group", "hop"]
-"""The fields of an item: id, text, document and character range; gold items may belong to a group and to a hop."""
+Field = Literal["id", "text", "doc", "start", "end", "group", "hop", "aspects"]
+"""The fields of an item: id, text, document and character range; gold items may belong to a group and to a hop, and
+serve aspects."""
 
 
 STRINGS, RECORDS, SCORES = "strings", "records without scores", "items with scores"

@@ -78,6 +78,8 @@ LONG = {
     "rank": ("rank", "position"),
     "step": ("step",),
     "grade": ("grade", "relevance", "rel", "label", "judgement", "judgment", "rating", "gain"),
+    "aspect": ("aspects", "aspect", "subtopics", "subtopic", "subtopic_id"),
+    "iteration": ("iteration",),
 }  # fmt: skip
 """Roles of the columns of long tables (one row per item), each with its known names, the preferred one first."""
 

@@ -257,7 +257,7 @@ def _concat(source: Source, parts: list[Any]) -> Any:
 
     if all(isinstance(part, pl.DataFrame) for part in parts):
         with read_errors(source):
-            return pl.concat(parts)
+            return pl.concat(parts, how="diagonal")  # only some qrels have subtopics
     if not all(isinstance(part, Rows) for part in parts):
         raise InputError(f"{source.name}: several JSON files; expected one, or JSONL files")
     return Rows(

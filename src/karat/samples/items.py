@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from math import isfinite
 from numbers import Integral
@@ -17,6 +17,7 @@ from karat.samples.dialects import LONG, probably_meant
 from karat.samples.keys import (
     Where,
     are_usual,
+    as_id,
     as_number,
     check_items,
     have_short_strings,
@@ -31,6 +32,7 @@ from karat.samples.rankings.lists import Lists
 SYNONYMS = {
     "page_content": "text", "content": "text", "chunk_id": "id", "doc_id": "doc", "document_id": "doc",
     "start_index": "start", "end_index": "end", "start_char": "start", "end_char": "end",
+    "aspect": "aspects", "subtopic": "aspects", "subtopics": "aspects",
 }  # fmt: skip
 """Names of record fields in other tools, and karat's names for them."""
 _FIELDS: tuple[Field, ...] = get_args(Field)
@@ -178,9 +180,26 @@ def _record(item: Any, where: Where, row: int, side: str) -> Record:
         whole = isinstance(value, Integral) or (isinstance(value, float) and value.is_integer())
         if whole and not isinstance(value, bool):
             named[name] = int(value)  # type: ignore[arg-type]
+    if "aspects" in named and side == "gold":
+        named["aspects"] = aspect_names(named["aspects"], lambda: where(row))
     if "start" in named and "end" not in named and isinstance(named.get("text"), str) and _is_offset(named["start"]):
         named["end"] = named["start"] + len(named["text"])
     return named
+
+
+def aspect_names(value: Any, place: Callable[[], str]) -> tuple[str, ...]:
+    """The names of the aspects of a gold item: one name, a list of names, or such a list as JSON."""
+    if isinstance(value, str) and not value.lstrip().startswith("["):
+        return (value,) if value.strip() else ()
+    if not isinstance(value, str | list) and is_id(value):
+        return (as_id(value),)
+    names = value if isinstance(value, list) else as_list(value, lambda _: place(), 0, "aspects")
+    if {*map(type, names)} <= {str}:  # as almost always
+        return tuple(dict.fromkeys(names))
+    if wrong := [name for name in names if not is_id(name)]:
+        problem = f"{place()}: an aspect of a gold record is {type(wrong[0]).__name__}; expected a string"
+        raise InputError(problem, got=value, hint='["price", "safety"]')
+    return tuple(dict.fromkeys(as_id(name) for name in names))
 
 
 def _is_missing(name: str, value: Any) -> bool:

@@ -10,10 +10,11 @@ import numpy as np
 from karat._internal.arrays import Floats, Ints, starts
 from karat._internal.threads import in_parallel
 from karat.errors import InputError
-from karat.samples.columns import Field, GoldItems, Side
+from karat.samples.aspect_rows import AspectColumn, GoldRows, aspect_column
+from karat.samples.columns import Side
 from karat.samples.dialects import LONG, long_column, long_columns, misnamed, no_column
 from karat.samples.items import SYNONYMS, gold_of, rankings_of
-from karat.samples.keys import by_id, key_types
+from karat.samples.keys import by_id
 from karat.samples.notes import Note
 from karat.samples.rankings.steps import About, Steps
 from karat.samples.rankings.table import Table
@@ -130,10 +131,21 @@ class LongTable(NamedTuple):
         if grouped.order is not None:
             item, grade = item.gather(grouped.order), grade[grouped.order]
         keys = item.to_list()
-        columns: dict[Field, list[Any]] = {"id": keys, "text": keys}
-        items = GoldItems(columns, grade, starts(grouped.size), plain=True, types=key_types(keys))
         note = Note("graded_by", details={"source": self.source, "column": name})
-        return Side(grouped.ids, items, self.source, (note,))
+        rows = GoldRows(keys, grade, starts(grouped.size))
+        if (aspects := self._aspects(grouped)) is not None:
+            rows, more = rows.with_aspects(aspects.names), Note("aspects_read", details=aspects.read)
+            return Side(grouped.ids, rows.items(), self.source, (note, more))
+        return Side(grouped.ids, rows.items(), self.source, (note,))
+
+    def _aspects(self, grouped: _Groups) -> AspectColumn | None:
+        """The aspects of each row; None if there is no such column, or it only counts iterations."""
+        name = self.name("aspect") or self.name("iteration")
+        if name is None:
+            return None
+        column = self.frame[name] if grouped.order is None else self.frame[name].gather(grouped.order)
+        read = {"source": self.source, "column": name}
+        return aspect_column(column, starts(grouped.size), read, sure=self.name("aspect") is not None)
 
     def records(self, side: str) -> Side:
         """Items as records with a text, a range or a group; best first, or with scores."""

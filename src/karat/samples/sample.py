@@ -11,7 +11,7 @@ class Sample(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One query of a test set, with what was retrieved and what should have been.
 
     An item of `retrieved` or `gold` is a string, or a dict with any of the fields
-    `id, text, doc, start, end, score, grade, group, hop`. A dict of items gives scores or grades.
+    `id, text, doc, start, end, score, grade, group, hop, aspects`. A dict of items gives scores or grades.
 
     Args:
         gold: the relevant items, or a dict of grades.

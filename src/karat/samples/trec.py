@@ -1,4 +1,4 @@
-"""TREC files: results (`query Q0 doc rank score tag`) and qrels (`query 0 doc grade`)."""
+"""TREC files: results (`query Q0 doc rank score tag`) and qrels (`query 0 doc grade`, `query subtopic doc grade`)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 _RUN = r"^\s*(?P<query_id>\S+)\s+\S+\s+(?P<doc_id>\S+)\s+\S+\s+(?P<score>\S+)(?:\s+\S.*)?$"
-_QRELS = r"^\s*(?P<query_id>\S+)\s+\S+\s+(?P<doc_id>\S+)\s+(?P<grade>\S+)\s*$"
+_QRELS = r"^\s*(?P<query_id>\S+)\s+(?P<iteration>\S+)\s+(?P<doc_id>\S+)\s+(?P<grade>\S+)\s*$"
 _RUN_FIELDS = ("query_id", "Q0", "doc_id", "place", "score", "tag")
-_QRELS_FIELDS = ("query_id", "0", "doc_id", "grade")
+_QRELS_FIELDS = ("query_id", "iteration", "doc_id", "grade")
 
 
 def looks_like_trec(line: str) -> bool:
@@ -72,9 +72,15 @@ def checked(frame: pl.DataFrame, begin: str, *, sure: bool = False) -> pl.DataFr
     other = pl.col("query_id", "doc_id").str.contains(_other(begin), literal=True).any()
     if not sure and any(frame.select(other).row(0)):
         raise Irregular
-    table = frame.select("query_id", "doc_id", number)
     # As in trec_eval the rank is ignored, but the column marks the table as results.
-    return table if number == "grade" else table.with_columns(rank=pl.lit(0))
+    return _qrels(frame) if number == "grade" else frame.select("query_id", "doc_id", number, rank=pl.lit(0))
+
+
+def _qrels(frame: pl.DataFrame) -> pl.DataFrame:
+    """Qrels with their second column only if its values differ, as in those of TREC's diversity tasks."""
+    second = frame["iteration"]
+    one = not len(second) or bool((second == second[0]).all())
+    return frame.select("query_id", "doc_id", "grade", *([] if one else ["iteration"]))
 
 
 def _separator(line: str) -> str:
@@ -118,8 +124,9 @@ def parse_lines(path: str, lines: pl.Series, first: int = 1, *, run: bool | None
     if not bad.is_empty():
         line, text = bad["number"][0], bad["line"][0]
         raise InputError(f'{path}, line {line}: expected "{expected}"', got=text)
-    read = read.select("query_id", "doc_id", pl.col("value").alias(number))
-    return read.with_columns(rank=pl.lit(0)) if run else read
+    if run:
+        return read.select("query_id", "doc_id", pl.col("value").alias(number), rank=pl.lit(0))
+    return _qrels(read.with_columns(pl.col("value").alias(number)))
 
 
 def _is_run(path: str, line: str) -> bool:

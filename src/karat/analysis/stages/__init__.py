@@ -328,12 +328,16 @@ def _ceiling(ids: Sequence[str], hits: Hits) -> Ceiling:
 
 
 def _ideal_run(run: Run, hits: Hits) -> Run:
-    """The run with other hits; a metric that cannot be computed from them is undefined."""
+    """The run with other hits; a metric that cannot be computed from them is undefined.
+
+    So are the metrics of aspects, for which another order is ideal.
+    """
     failed = np.isin(np.arange(hits.queries), list(hits.failed))
     scores = {}
     for metric in run.requested:
         try:
-            own = metric.scores(hits, run.convention) if metric.name in METRICS or metric.unit else {}
+            known = metric.unit or (metric.name in METRICS and not metric.of_aspects)
+            own = metric.scores(hits, run.convention) if known else {}
         except KaratError:
             own = {}
         for name in metric.names:

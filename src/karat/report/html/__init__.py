@@ -17,7 +17,7 @@ from karat.report.html.curves import curves
 from karat.report.html.markup import Element, block, data, h, write
 from karat.report.html.queries import Queries
 from karat.report.html.scores import means, slices
-from karat.report.html.sections import against, misses
+from karat.report.html.sections import against, aspects, misses
 from karat.report.html.steps_section import steps
 from karat.run import Run
 
@@ -57,6 +57,7 @@ def page(run: Run, diagnosis: Diagnosis, comparison: Comparison | None = None) -
         means(run, comparison),
         against(comparison, queries.place) if comparison is not None else None,
         steps(run),
+        aspects(run),
         curves(run, baseline),
         slices(run, comparison),
         misses(diagnosis, queries.place),

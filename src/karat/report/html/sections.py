@@ -1,4 +1,4 @@
-"""Two sections: the run compared with its baseline, and the gold that it missed."""
+"""Sections: the run compared with its baseline, the gold that it missed, and the aspects found least."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from karat._internal.display import number, p_value, percent, plural
 from karat.analysis.changes import QueryChange
 from karat.analysis.compare import Comparison
 from karat.analysis.diagnose import Diagnosis
-from karat.report import measures
+from karat.report import aspect_table, measures
 from karat.report.diagnosis import nothing_missed
 from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.scores import difference, table
+from karat.run import Run
 
 _QUERY = 120
 _SHOWN = 25
@@ -123,3 +124,20 @@ def _table(found: Diagnosis, place: Mapping[str, int]) -> Element:
     caption = "Missed gold items, worst queries first"
     more = h("p.note", f"{rest:,} more are listed with their queries below.") if rest else None
     return h("div", table(caption, ["query", "", "gold item", "why"], rows, text=range(4)), more)
+
+
+def aspects(run: Run) -> Element | None:
+    """The section; None if the gold has no aspects, or each of them belongs to one query."""
+    found = run.aspects
+    if found is None or not found.repeated:
+        return None
+    rows = [[data(cell) for cell in cells] for cells in aspect_table.rows(found)]
+    more = len(found.rows) - len(rows)
+    note = f"{plural(more, 'aspect that is found more often is', 'aspects that are found more often are')} not shown."
+    return h(
+        "section",
+        h("h2", "Aspects"),
+        table("Aspects of the gold, those found least first", aspect_table.header(found), rows),
+        *([h("p.note", note)] if more else []),
+        id="aspects",
+    )

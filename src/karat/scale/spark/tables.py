@@ -181,7 +181,7 @@ def _needed(table: DataFrame, side: str) -> list[str]:
         return list(table.columns)
     places = (long_column(table.columns, role) for role in _PLACES[side])
     named = [long_column(table.columns, "item"), next((name for name in places if name is not None), None)]
-    named += [long_column(table.columns, "step")] if side == "retrieved" else []
+    named += [long_column(table.columns, "step" if side == "retrieved" else "aspect")]
     return [name for name in named if name is not None]
 
 
