@@ -73,6 +73,13 @@ class Convention:
         "absent", "In nDCG, are gold items that were not retrieved ignored, or ranked last, all tied?"
     )
     rbp_of: Literal["rank", "grade"] = _choice("rank", "Does a relevant item weigh 1 in RBP, or its grade?")
+    unjudged: Literal["irrelevant", "removed"] = _choice(
+        "irrelevant",
+        "Is a retrieved item without a judgement irrelevant, or is it removed before ranks are counted?",
+    )
+    pooled: Literal["unjudged", "judged"] = _choice(
+        "unjudged", "In judged@k, is an item with a grade below 0 (pooled, not judged) unjudged or judged?"
+    )
     duplicates: Literal["once", "remove", "last"] = _choice(
         "once",
         "Does a copy of an item keep its rank and count nothing, is it removed before scoring, or is the earlier "

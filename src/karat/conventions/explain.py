@@ -51,6 +51,14 @@ WORDS: dict[str, dict[Any, str]] = {
         "rank": "a relevant item weighs 1 in RBP",
         "grade": "a relevant item weighs its grade in RBP, which can exceed 1",
     },
+    "unjudged": {
+        "irrelevant": "a retrieved item without a judgement is irrelevant",
+        "removed": "retrieved items without a judgement are removed before ranks are counted",
+    },
+    "pooled": {
+        "unjudged": "an item with a grade below 0 is unjudged",
+        "judged": "an item with a grade below 0 is judged in judged@k",
+    },
     "duplicates": {
         "once": "a copy keeps its rank and counts nothing",
         "remove": "copies are removed before ranks are counted",

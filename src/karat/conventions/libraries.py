@@ -40,6 +40,7 @@ IR_MEASURES = replace(
     TREC_EVAL,
     name="ir-measures",
     about="ir-measures with its default providers; the last score of a duplicate counts",
+    pooled="judged",
     duplicates="last",
     missing="zero",
     exceptions={"rr@k": {"ties": "id_ascending", "scores": "double"}},
