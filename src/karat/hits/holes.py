@@ -110,7 +110,9 @@ class Labels(NamedTuple):
 def labelled(hits: Hits, holes: Holes, labels: Labels, top: float) -> Hits:
     """The hits with holes labelled, one query for each row of labels; `top` is the grade of relevant items."""
     row = labels.query
-    old, hit_start = take_ragged(np.searchsorted(hits.query, np.arange(hits.queries + 1)), row)
+    kept = _without_pooled(hits, holes)
+    old, hit_start = take_ragged(np.searchsorted(hits.query[kept], np.arange(hits.queries + 1)), row)
+    old = kept[old]
     given, gold_start = take_ragged(hits.gold_items.start, row)
     hole, hole_start = take_ragged(holes.start, row)
     own, new = np.diff(gold_start), np.diff(hole_start)
@@ -138,6 +140,15 @@ def labelled(hits: Hits, holes: Holes, labels: Labels, top: float) -> Hits:
         part=None if hits.part is None else np.concatenate([part[old], nothing]),
         totals=_with_text(hits.totals.take(row), query[relevant], holes.rank[hole][relevant]),
     )
+
+
+def _without_pooled(hits: Hits, holes: Holes) -> Ints:
+    """The rows of hits that a label does not replace: those of holes are pooled, not judged."""
+    size = int(hits.rank.max(initial=0)) + 1
+    hole = group_number(holes.start) * size + np.minimum(holes.rank, size - 1)
+    pooled = (hits.grade < 0).nonzero()[0]
+    replaced = pooled[np.isin(hits.query[pooled] * size + hits.rank[pooled], hole[holes.rank < size])]
+    return np.delete(np.arange(len(hits)), replaced)
 
 
 def _with_text(totals: Totals, query: Ints, rank: Ints) -> Totals:
