@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from karat._internal.arrays import Bools, Floats, Ints, row_number, starts
+from karat._internal.arrays import Bools, Floats, Ints, mean_defined, row_number, starts
 from karat.conventions import Convention
 from karat.errors import BadArgument
 from karat.hits import Hits
@@ -75,6 +75,43 @@ def count_unjudged(hits: Hits, within: Floats | float) -> Unjudged:
     judged = _judged_queries(hits)
     of = int(np.minimum(hits.depth, within)[judged].sum())
     return Unjudged(int(find_holes(hits, within).count[judged].sum()), of)
+
+
+class JudgedAt(NamedTuple):
+    """The share of judged items within the cutoff of the headline metric, and what that means for it."""
+
+    name: str
+    """Such as judged@10."""
+    share: float
+    unjudged: Unjudged
+    metric: str
+    """The headline metric, at this cutoff."""
+    bounds: Interval | None
+    """The bounds of its mean over the queries that were judged; None if they would take long."""
+
+
+def judged_at(
+    hits: Hits, metrics: Sequence[Metric], convention: Convention, scores: Mapping[str, Floats]
+) -> JudgedAt | None:
+    """The share of judged items at the first metric; None if there is none, or if the gold does not tell."""
+    first = next((metric for metric in metrics if metric.name != "judged"), None)
+    if first is None or not knows_irrelevant(hits):
+        return None
+    name, k = first.headline
+    metric = replace(first, ks=() if k is None else (k,))
+    share, label = judged_share(hits, metric, convention), f"judged@{k}" if k is not None else "judged"
+    count = count_unjudged(hits, np.broadcast_to(metric.cutoffs(hits)[0], hits.queries))
+    if not count.count:
+        return JudgedAt(label, share, count, name, None)
+    ends = query_bounds(hits, [metric], convention, {name: scores[name]}, QUICK)[name]
+    return JudgedAt(label, share, count, name, ends.of_mean() if ends.exact else None)
+
+
+def judged_share(hits: Hits, metric: Metric, c: Convention) -> float:
+    """The mean judged@k at the first cutoff of a metric, over the queries that were judged."""
+    judged = Metric("judged", metric.ks[:1])
+    values = judged.scores(hits, c)[judged.names[0]]
+    return mean_defined(np.where(_judged_queries(hits), values, np.nan))
 
 
 def query_bounds(

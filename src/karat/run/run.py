@@ -18,7 +18,15 @@ from karat.errors import BadArgument, KaratError, unknown
 from karat.hits import Hits
 from karat.hits.combine import take
 from karat.metrics import METRICS, Metric, parse
-from karat.run.bounds import QueryBounds, count_unjudged, knows_irrelevant, nothing_unjudged, query_bounds
+from karat.run.bounds import (
+    JudgedAt,
+    QueryBounds,
+    count_unjudged,
+    judged_at,
+    knows_irrelevant,
+    nothing_unjudged,
+    query_bounds,
+)
 from karat.run.frame import frame_of, pandas_of
 from karat.run.provenance import Provenance, gold_digest
 from karat.run.slices import Slices, group_rows
@@ -169,6 +177,13 @@ class Run(Result):
         if self._bounds is None:
             self._bounds = query_bounds(self._hits, self.metrics, self.convention, self.scores)
         return dict(self._bounds)
+
+    @cached_property
+    def judged_items(self) -> JudgedAt | None:
+        """The share of judged items within the cutoff of the first metric, if the gold has grades of 0 or less."""
+        if self.provenance.compares == "claim":
+            return None
+        return judged_at(self._hits, self.metrics, self.convention, self.scores)
 
     @cached_property
     def has_unjudged(self) -> bool:
