@@ -11,7 +11,7 @@ from math import nan
 
 from karat.conventions.convention import COUNTED, STANDARD, Convention
 
-_TREC = ("recall", "precision", "hit", "rr", "ap", "ndcg", "r_precision", "bpref")
+_TREC = ("recall", "precision", "hit", "rr", "ap", "ndcg", "r_precision", "bpref", "infap")
 
 TREC_EVAL = Convention(
     name="trec_eval",
@@ -44,6 +44,7 @@ IR_MEASURES = replace(
     duplicates="last",
     missing="zero",
     exceptions={"rr@k": {"ties": "id_ascending", "scores": "double"}},
+    metrics=(*_TREC, "judged"),
 )
 
 _BEIR_OWN = {"ties": "given", "scores": "double", "nothing_judged": None, "missing": "zero"}

@@ -49,12 +49,20 @@ def unjudged(run: Run) -> list[str]:
     if found is None or not found.unjudged.count:
         return []
     count, of = found.unjudged
-    where = "retrieved" if "@" not in found.metric else f"in the top {found.metric.partition('@')[2]}"
+    where = _where(found.metric)
     items = f"{count:,} of the {plural(of, 'item', 'items')} {where} {'is' if count == 1 else 'are'} unjudged"
     if found.bounds is None:
         return [f"{items}: --bounds has the bounds of the means."]
     low, high = found.bounds
     return [f"{items}: if judged, {found.metric} would be between {low:.3f} and {high:.3f}."]
+
+
+def _where(metric: str) -> str:
+    """The part of the rankings that a metric reads."""
+    k = metric.partition("@")[2]
+    if not k:
+        return "retrieved"
+    return f"within {k[:-1]} tokens" if k.endswith("t") else f"in the top {k}"
 
 
 def judged_comment(run: Run) -> dict[str, str]:

@@ -239,4 +239,5 @@ def nothing_unjudged(hits: Hits) -> BadArgument:
     if hits.gold_items.incomplete:
         problem, hint = "the judge graded every retrieved item: there is nothing to bound", "karat.calibrate(…)"
         return BadArgument(problem, hint=hint)
-    return BadArgument("every retrieved item has a judgement: there is nothing to bound", hint="run.mean")
+    problem = "every retrieved item has a judgement: there is nothing to bound"
+    return BadArgument(problem, hint="run.mean, or karat eval without --bounds")
