@@ -23,6 +23,7 @@ HOLES = [
     {"id": "q2", "retrieved": ["x", "d", "y"], "gold": {"d": 1, "e": 0}},
 ]
 """Unjudged: x in both, y."""
+CLAIMS = [{"retrieved": ["a"], "answer": "a"}]
 LABELLED = [name for name, d in METRICS.items() if not (d.of_steps or "cited" in d.sizes or name.startswith("chunk_"))]
 
 
@@ -75,9 +76,7 @@ def test_only_relevant_gold_is_warned_of():
 
 def test_what_cannot_be_removed_is_refused():
     with pytest.raises(karat.BadArgument, match="judges every retrieved item"):
-        karat.evaluate(
-            [{"retrieved": ["a"], "answer": "a"}], "hit@1", judge="claims(lexical)", convention="standard(unjudged=removed)"
-        )
+        karat.evaluate(CLAIMS, "hit@1", judge="claims(lexical)", convention="standard(unjudged=removed)")
     rows = [{"retrieved": [{"text": "a b c"}], "gold": [{"text": "a b"}]}]
     with pytest.raises(karat.BadArgument, match="count text, not items"):
         karat.evaluate(rows, "span_recall", judge="spans", convention="standard(unjudged=removed)")

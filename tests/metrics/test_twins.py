@@ -40,7 +40,10 @@ CHOICES = [(name, {}) for name in TWINS] + [
     ("ndcg", {"empty_retrieved": nan, "empty_gold": 0.0, "nothing_judged": nan}),
     ("recall", {"empty_gold": 0.0, "both_empty": 1.0}),
     ("rr", {"none_found": nan}),
-    *((name, {"unjudged": "removed"}) for name in ("recall", "precision", "ndcg", "ap", "rr", "bpref", "infap", "set_em")),
+    *(
+        (name, {"unjudged": "removed"})
+        for name in ("recall", "precision", "ndcg", "ap", "rr", "bpref", "infap", "set_em")
+    ),
     ("ndcg", {"unjudged": "removed", "ties": "averaged"}),
     ("precision", {"unjudged": "removed", "precision_over": "different", "above_zero": True}),
     ("judged", {"unjudged": "removed"}),

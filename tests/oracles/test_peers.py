@@ -78,7 +78,7 @@ ALL = {
         suites=BOTH, changes=(without_copies, bearable_for_pytrec_eval),
     ),
     "ir-measures": Peer(
-        "recall@ precision@ hit@ ap@ ndcg@ rr@ judged@ rr ap ndcg r_precision bpref infap recall precision f1",
+        "recall@ precision@ hit@ ap@ ndcg@ rr@ rr ap ndcg r_precision bpref infap recall precision f1",
         suites=BOTH, changes=(without_gold_of_only_negative_grades,),
     ),
     "ranx": Peer(

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Floats, Ints, row_number, starts
+from karat.conventions import Convention
 from karat.hits import Hits
 from karat.hits.combine import take
 from karat.hits.holes import Holes, Labels
@@ -96,7 +97,7 @@ def _of_metric(a: _Side, b: _Side, metric: Metric, name: str, effort: float) -> 
         return None
     excluded = np.isnan(scores[0]) != np.isnan(scores[1])  # failed in one run
     holes = [holes_within(side.hits, metric) for side in sides]
-    first, second = (np.where(excluded, 0, own.count) for own in holes)
+    first, second = (np.where(excluded, 0, own.sizes) for own in holes)
     shared = _shared(a, b, holes)
     pool = first + second - shared
     best_b, worst_b = _labels(second, first - shared, pool)
@@ -104,11 +105,10 @@ def _of_metric(a: _Side, b: _Side, metric: Metric, name: str, effort: float) -> 
     cost = sum(label_cost(side.hits, own, best_b) for side, own in zip(sides, holes, strict=True))
     if 2 * cost > effort:
         return None
-    values = [
-        _scores(side.hits, own, labels, metric, name, a.run)
-        for side, own, labels in ((b, holes[1], best_b), (a, holes[0], worst_a), (b, holes[1], worst_b), (a, holes[0], best_a))
-    ]  # fmt: skip
-    high, low = values[0] - values[1], values[2] - values[3]
+    high, low = (
+        _scores(b.hits, holes[1], of_b, metric, name, c) - _scores(a.hits, holes[0], of_a, metric, name, c)
+        for of_b, of_a in ((best_b, worst_a), (worst_b, best_a))
+    )
     now = scores[1] - scores[0]
     ends = QueryBounds(now.copy(), now.copy(), np.zeros(len(now), bool), exact=False)
     np.fmax.at(ends.high, best_b.query, high)
@@ -132,10 +132,10 @@ def _labels(own: Ints, others: Ints, pool: Ints) -> tuple[Labels, Labels]:
     return best, worst
 
 
-def _scores(hits: Hits, holes: Holes, labels: Labels, metric: Metric, name: str, run: Run) -> Floats:
+def _scores(hits: Hits, holes: Holes, labels: Labels, metric: Metric, name: str, c: Convention) -> Floats:
     """The scores of a metric for each row of labels."""
     values = np.full(len(labels.query), np.nan)
-    for rows, own in scored(hits, holes, labels, {name: metric}, run.convention):
+    for rows, own in scored(hits, holes, labels, {name: metric}, c):
         values[rows] = own[name]
     return values
 
@@ -169,4 +169,3 @@ def _each(stored: StoredItems, column: Sequence[str | None], rows: Ints, holes: 
 
 def _field(run: Run) -> str:
     return {"id": "id", "doc": "doc"}.get(run.provenance.compares, "text")
-

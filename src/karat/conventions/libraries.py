@@ -44,7 +44,6 @@ IR_MEASURES = replace(
     duplicates="last",
     missing="zero",
     exceptions={"rr@k": {"ties": "id_ascending", "scores": "double"}},
-    metrics=(*_TREC, "judged"),
 )
 
 _BEIR_OWN = {"ties": "given", "scores": "double", "nothing_judged": None, "missing": "zero"}

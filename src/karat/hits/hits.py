@@ -256,7 +256,8 @@ class Hits:
             from karat.hits.holes import condense
 
             self.__dict__["_condensed"] = condense(self)
-        return self.__dict__["_condensed"]
+            return self.condensed
+        return self._condensed
 
     def copies(self, c: Convention) -> View:
         """Per rank: the relevant ranks with a copy of an item ranked higher."""

@@ -73,7 +73,7 @@ class Holes(NamedTuple):
     rank: Ints
 
     @property
-    def count(self) -> Ints:
+    def sizes(self) -> Ints:
         """The number of unjudged items of each query."""
         return np.diff(self.start)
 

@@ -179,7 +179,8 @@ _SENTENCES: dict[str, Callable[[Note], str]] = {
     ),
     "unjudged_items": lambda note: (
         f"{note.count:,} of the {plural(note.of, 'item', 'items')} in the top {note.details['k']} "
-        f"{'is' if note.count == 1 else 'are'} unjudged and may be relevant: judge them before you change the retriever."
+        f"{'is' if note.count == 1 else 'are'} unjudged and may be relevant: judge them before you change the "
+        "retriever."
     ),
     "judged": lambda note: (
         f"{note.count:,} of {plural(note.of, 'query was', 'queries were')} judged: the misses of the others are "

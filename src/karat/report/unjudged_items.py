@@ -41,12 +41,10 @@ def failed(run: Run) -> list[str]:
 def unjudged(run: Run) -> list[str]:
     """The number of unjudged items within the cutoff of the headline metric, and its bounds."""
     if run.convention.unjudged == "removed" and not knows_irrelevant(run.all_hits):
-        return [
-            "Warning: the gold has no judged irrelevant items (grade 0), so removing unjudged items leaves only "
-            "relevant ones in the rankings: every item that was found is at the top."
-        ]
+        problem = "Warning: the gold has no judged irrelevant items (grade 0), so removing unjudged items leaves only"
+        return [f"{problem} relevant ones in the rankings: every item that was found is at the top."]
     found = run.judged_items
-    if found is None or not found.unjudged.count:
+    if found is None or not found.unjudged.items:
         return []
     count, of = found.unjudged
     where = _where(found.metric)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -61,7 +62,7 @@ def _highest_mean(values: Floats, optional: Bools, failed: int, best: float) -> 
 class Unjudged(NamedTuple):
     """The number of unjudged items among those retrieved within a cutoff, over all queries that were judged."""
 
-    count: int
+    items: int
     of: int
 
 
@@ -74,7 +75,7 @@ def count_unjudged(hits: Hits, within: Floats | float) -> Unjudged:
     """The number of unjudged items within a cutoff."""
     judged = _judged_queries(hits)
     of = int(np.minimum(hits.depth, within)[judged].sum())
-    return Unjudged(int(find_holes(hits, within).count[judged].sum()), of)
+    return Unjudged(int(find_holes(hits, within).sizes[judged].sum()), of)
 
 
 class JudgedAt(NamedTuple):
@@ -101,7 +102,7 @@ def judged_at(
     metric = replace(first, ks=() if k is None else (k,))
     share, label = judged_share(hits, metric, convention), f"judged@{k}" if k is not None else "judged"
     count = count_unjudged(hits, np.broadcast_to(metric.cutoffs(hits)[0], hits.queries))
-    if not count.count:
+    if not count.items:
         return JudgedAt(label, share, count, name, None)
     ends = query_bounds(hits, [metric], convention, {name: scores[name]}, QUICK)[name]
     return JudgedAt(label, share, count, name, ends.of_mean() if ends.exact else None)
@@ -130,7 +131,7 @@ def query_bounds(
     for own in groups.values():
         holes = holes_within(hits, own[0][1])
         known = {name: metric for name, metric in own if can_label(metric, name, hits, convention, scores[name])}
-        labels = _every_label(holes.count)
+        labels = _every_label(holes.sizes)
         cost = label_cost(hits, holes, labels)
         ends = {}
         if cost * max(len(known), 1) <= effort:
@@ -180,7 +181,7 @@ def _every_label(count: Ints) -> Labels:
 
 def label_cost(hits: Hits, holes: Holes, labels: Labels) -> int:
     """The number of rows to score."""
-    size = np.bincount(hits.query, minlength=hits.queries) + np.diff(hits.gold_items.start) + holes.count
+    size = np.bincount(hits.query, minlength=hits.queries) + np.diff(hits.gold_items.start) + holes.sizes
     size = size + len(hits.totals.at_rank) * hits.depth
     return int(size[labels.query].sum())
 
@@ -190,11 +191,11 @@ def scored(
 ) -> Iterator[tuple[slice, dict[str, Floats]]]:
     """The scores of the labelled rankings, some rows of the labels at a time."""
     top = max(float(hits.gold_items.grade.max(initial=0.0)), 1.0)
-    size = np.bincount(hits.query, minlength=hits.queries) + np.diff(hits.gold_items.start) + holes.count
+    size = np.bincount(hits.query, minlength=hits.queries) + np.diff(hits.gold_items.start) + holes.sizes
     size = size + len(hits.totals.at_rank) * hits.depth
     batch = np.cumsum(size[labels.query]) // _BATCH
     edges = [0, *(np.flatnonzero(np.diff(batch)) + 1).tolist(), len(labels.query)]
-    for first, last in zip(edges, edges[1:], strict=False):
+    for first, last in pairwise(edges):
         if first < last:
             rows = slice(first, last)
             own = labelled(hits, holes, labels.part(rows), top)
@@ -223,7 +224,7 @@ def _extremes(
 def _limits(metric: Metric, c: Convention, hits: Hits, holes: Holes) -> QueryBounds:
     """The limits of the metric, for the queries with unjudged items."""
     low, high = metric.limits(c, hits)
-    some = holes.count > 0
+    some = holes.sizes > 0
     lowest, highest = (np.where(some, np.broadcast_to(end, hits.queries), np.nan) for end in (low, high))
     optional = some & (hits.gold_count(metric.settings.get("rel")) == 0)
     return QueryBounds(lowest, highest, optional, exact=not some.any())

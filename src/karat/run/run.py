@@ -188,7 +188,7 @@ class Run(Result):
     @cached_property
     def has_unjudged(self) -> bool:
         """True if an item without a judgement was retrieved; models judge every item that they see."""
-        return self.provenance.compares != "claim" and count_unjudged(self._hits, np.inf).count > 0
+        return self.provenance.compares != "claim" and count_unjudged(self._hits, np.inf).items > 0
 
     @cached_property
     def undefined(self) -> dict[str, int]:

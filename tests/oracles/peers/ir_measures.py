@@ -3,10 +3,10 @@
 from functools import cache, partial
 
 import ir_measures
-from ir_measures import AP, RR, Bpref, Judged, P, Qrel, R, Rprec, ScoredDoc, SetF, SetP, SetR, Success, infAP, nDCG
+from ir_measures import AP, RR, Bpref, P, Qrel, R, Rprec, ScoredDoc, SetF, SetP, SetR, Success, infAP, nDCG
 
 PACKAGE = "ir-measures"
-AT_K = {"recall": R, "precision": P, "hit": Success, "ap": AP, "ndcg": nDCG, "rr": RR, "judged": Judged}
+AT_K = {"recall": R, "precision": P, "hit": Success, "ap": AP, "ndcg": nDCG, "rr": RR}
 WHOLE = {
     "rr": RR,
     "ap": AP,
