@@ -52,7 +52,7 @@ EXAMPLES = {
     "ideal, short": Example("ndcg@2", [["A"]], [["A", "B", "C"]], ("k", "returned", "all", "retrieved")),
     "unretrieved": Example("ndcg@5", [["A"]], [["A", "B"]], ("absent", "last")),
     "rbp_of": Example("rbp", [["A"]], [{"A": 3}], ("rank", "grade")),
-    "unjudged": Example("precision@2", [["X", "A", "B"]], [{"A": 1, "B": 0}], ("irrelevant", "removed")),
+    "unjudged": Example("rr", [["X", "A", "B"]], [{"A": 1, "B": 0}], ("irrelevant", "removed")),
     "pooled": Example("judged@2", [["A", "B"]], [{"A": 1, "B": -1}], ("unjudged", "judged")),
     "duplicates": Example("ap", [["A", "X", "A", "B"]], [["A", "B"]], ("once", "remove", "last")),
     "per_rank": Example("precision@5", [["A", "A", "X"]], [["A", "B", "C"]], ((), ("precision",))),

@@ -32,7 +32,7 @@ def terminal(run: Run, by: Sequence[str] = (), *, bounds: bool = False) -> str:
 
 
 def _bounds(run: Run) -> list[str]:
-    """The table of the bounds of each mean, and what they are of."""
+    """The table of the bounds of each mean, and a note on their meaning."""
     header = [bold(name) for name in ("", *unjudged_items.HEADER[1:])]
     lines = text_table([header, *unjudged_items.rows(run)], right=(1, 2, 3))
     return ["", lines, "", paragraph(unjudged_items.bounds_note(run))]

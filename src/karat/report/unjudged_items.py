@@ -82,7 +82,7 @@ def _asked(run: Run) -> dict[str, Any]:
 
 
 def bounds_note(run: Run) -> str:
-    """What the bounds are of, and which of them are only the limits of a metric."""
+    """The meaning of the bounds, and the metrics for which they are only the limits."""
     ends = run.query_bounds(unjudged=True if run.has_unjudged else None)
     wide = [name for name, own in ends.items() if not own.exact]
     known = knows_irrelevant(run.all_hits)
