@@ -1,20 +1,22 @@
 """Unjudged items in a comparison: how the runs differ in them, and the bounds of the difference of each metric.
 
 Both runs have one gold. So an item that only one run retrieved makes, if it is relevant, the gold of the other run
-larger too; and an item that both retrieved has one label. For each number of relevant items, one run is best if all
-that it can have are its topmost, and the other worst if it has no more than it must, at its lowest ranks. The bounds
-hold for all labels. They are a little wider than needed where runs share unjudged items at different ranks.
+larger too; and an item that both retrieved has one label. Where the runs have few unjudged items of a query, every
+choice of labels is tried. Otherwise, for each number of relevant items, one run is best if all that it can have are its
+topmost, and the other worst if it has no more than it must, at its lowest ranks. No labels exceed these bounds, but
+they may be too wide where the runs share unjudged items.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
 
-from karat._internal.arrays import Floats, Ints, row_number, starts
+from karat._internal.arrays import Bools, Floats, Ints, row_number, starts
 from karat.conventions import Convention
 from karat.hits import Hits
 from karat.hits.combine import take
@@ -31,10 +33,13 @@ from karat.run.bounds import (
     label_cost,
     scored,
 )
-from karat.run.stored_items import StoredItems
 from karat.samples.notes import Note
 from karat.stats import Interval
 
+_FEW = 8
+"""The size of a pool of unjudged items up to which every choice of labels is tried."""
+_FIELDS = {"id": "id", "doc": "doc"}
+"""The field of items that a judge compares, if it is not the text."""
 _NOTABLE = 0.001
 """A difference in judged@k that is worth a remark."""
 
@@ -90,31 +95,96 @@ def difference_bounds(
 
 
 def _of_metric(a: _Side, b: _Side, metric: Metric, name: str, effort: float) -> QueryBounds | None:
-    c = a.run.convention
-    sides = (a, b)
+    c, sides = a.run.convention, (a, b)
     scores = [side.run.scores[name][side.rows] for side in sides]
     if not all(can_label(metric, name, s.hits, c, own) for s, own in zip(sides, scores, strict=True)):
         return None
-    excluded = np.isnan(scores[0]) != np.isnan(scores[1])  # failed in one run
     holes = [holes_within(side.hits, metric) for side in sides]
-    first, second = (np.where(excluded, 0, own.sizes) for own in holes)
-    shared = _shared(a, b, holes)
-    pool = first + second - shared
-    best_b, worst_b = _labels(second, first - shared, pool)
-    best_a, worst_a = _labels(first, second - shared, pool)
-    cost = sum(label_cost(side.hits, own, best_b) for side, own in zip(sides, holes, strict=True))
-    if 2 * cost > effort:
+    first, second = (own.sizes for own in holes)
+    pool = _pool(a, b, holes)
+    size = np.where(np.isnan(scores[0]) == np.isnan(scores[1]), first + second - pool.shared, 0)  # or it failed in one
+    every = _every_pair(first, second, pool, np.where(pool.distinct & (size <= _FEW), size, 0), holes[0])
+    if _cost(sides, holes, every[0][0]) > effort / 4:
+        every = []
+    rest = size if not every else np.where(pool.distinct & (size <= _FEW), 0, size)
+    best_b, worst_b = _labels(second, first - pool.shared, rest)
+    best_a, worst_a = _labels(first, second - pool.shared, rest)
+    if _cost(sides, holes, best_b) > effort / 4:
         return None
-    high, low = (
-        _scores(b.hits, holes[1], of_b, metric, name, c) - _scores(a.hits, holes[0], of_a, metric, name, c)
-        for of_b, of_a in ((best_b, worst_a), (worst_b, best_a))
-    )
     now = scores[1] - scores[0]
-    ends = QueryBounds(now.copy(), now.copy(), np.zeros(len(now), bool), exact=False)
-    np.fmax.at(ends.high, best_b.query, high)
-    np.fmin.at(ends.low, best_b.query, low)
-    ends.optional[best_b.query[np.isnan(high) | np.isnan(low)]] = True
+    ends = QueryBounds(now.copy(), now.copy(), np.zeros(len(now), bool), exact=not rest.any())
+    for of_a, of_b in (*every, (worst_a, best_b), (best_a, worst_b)):
+        values = _scores(b.hits, holes[1], of_b, metric, name, c) - _scores(a.hits, holes[0], of_a, metric, name, c)
+        np.fmax.at(ends.high, of_b.query, values)
+        np.fmin.at(ends.low, of_b.query, values)
+        ends.optional[of_b.query[np.isnan(values)]] = True
     return ends
+
+
+def _cost(sides: Sequence[_Side], holes: Sequence[Holes], labels: Labels) -> int:
+    return sum(label_cost(side.hits, own, labels) for side, own in zip(sides, holes, strict=True))
+
+
+class _Pool(NamedTuple):
+    """The unjudged items that either run retrieved: those of the second run, then the others of the first."""
+
+    number: Ints
+    """The number in the pool of each hole of the first run, from 0, one query after the other."""
+    shared: Ints
+    """The number of items that both runs retrieved; 0 where the items are not stored."""
+    distinct: Bools
+    """Flags of the queries for which neither run retrieved an unjudged item twice."""
+
+
+def _pool(a: _Side, b: _Side, holes: Sequence[Holes]) -> _Pool:
+    names = [_unjudged_items(side, own) for side, own in zip((a, b), holes, strict=True)]
+    size = len(a.rows)
+    number: list[int] = []
+    shared, distinct = np.zeros(size, np.int64), np.ones(size, bool)
+    for row, (ours, theirs) in enumerate(zip(*names, strict=True)):
+        known = {name: place for place, name in enumerate(theirs)}
+        behind = count(len(theirs))
+        number += [known[name] if name in known else next(behind) for name in ours]
+        shared[row] = len(known.keys() & set(ours))
+        distinct[row] = len(known) == len(theirs) and len(set(ours)) == len(ours)
+    return _Pool(np.array(number, np.int64), shared, distinct)
+
+
+def _unjudged_items(side: _Side, holes: Holes) -> Iterator[list[object]]:
+    """The unjudged items of each query, as the judge compares them; where they are not stored, each is another."""
+    stored, field = side.run.stored_items, _FIELDS.get(side.run.provenance.compares, "text")
+    column = () if stored is None else stored.retrieved.get(field, ())
+    bounds = holes.start.tolist()
+    for number, row in enumerate(side.rows.tolist()):
+        ranks = holes.rank[bounds[number] : bounds[number + 1]].tolist()
+        start, end = (0, 0) if stored is None or not column else stored.start[row : row + 2].tolist()
+        items = (column[start + rank - 1] if start + rank <= end else None for rank in ranks)
+        yield [object() if item is None else item for item in items]
+
+
+def _every_pair(first: Ints, second: Ints, pool: _Pool, size: Ints, holes: Holes) -> list[tuple[Labels, Labels]]:
+    """Every choice of labels for pools of this size, for the first and for the second run."""
+    labels = np.where(size > 0, 1 << size, 0)
+    query, bits = np.repeat(np.arange(len(size)), labels), row_number(starts(labels))
+    number = np.append(pool.number, 0)
+    own = np.zeros_like(bits)
+    for hole in range(_FEW):
+        place = number[np.minimum(holes.start[query] + hole, len(number) - 1)]
+        own |= np.where(hole < first[query], (bits >> place & 1) << hole, 0)
+    theirs = bits & ((1 << second[query]) - 1)
+    relevant, nothing = _ones(bits), np.zeros_like(bits)
+    sides = ((own, first), (theirs, second))
+    of_a, of_b = (
+        Labels(query, nothing, nothing, (size - count)[query], relevant - _ones(chosen), chosen)
+        for chosen, count in sides
+    )
+    return [(of_a, of_b)]
+
+
+def _ones(bits: Ints) -> Ints:
+    """The number of bits that are set, of the lowest ones."""
+    ones: Ints = np.sum([bits >> place & 1 for place in range(_FEW)], axis=0)
+    return ones
 
 
 def _labels(own: Ints, others: Ints, pool: Ints) -> tuple[Labels, Labels]:
@@ -124,11 +194,11 @@ def _labels(own: Ints, others: Ints, pool: Ints) -> tuple[Labels, Labels]:
     """
     size = np.where(pool > 0, pool + 1, 0)
     query, relevant = np.repeat(np.arange(len(pool)), size), row_number(starts(size))
-    unretrieved = others[query]
+    unretrieved, nothing = others[query], np.zeros(len(query), np.int64)
     most = np.minimum(relevant, own[query])
     least = np.maximum(relevant - unretrieved, 0)
-    best = Labels(query, np.zeros_like(most), most, unretrieved, relevant - most)
-    worst = Labels(query, own[query] - least, own[query], unretrieved, relevant - least)
+    best = Labels(query, nothing, most, unretrieved, relevant - most, nothing)
+    worst = Labels(query, own[query] - least, own[query], unretrieved, relevant - least, nothing)
     return best, worst
 
 
@@ -138,34 +208,3 @@ def _scores(hits: Hits, holes: Holes, labels: Labels, metric: Metric, name: str,
     for rows, own in scored(hits, holes, labels, {name: metric}, c):
         values[rows] = own[name]
     return values
-
-
-def _shared(a: _Side, b: _Side, holes: Sequence[Holes]) -> Ints:
-    """The number of unjudged items that both runs retrieved; 0 where the items are not stored."""
-    size = len(a.rows)
-    items = [_unjudged_items(side, own) for side, own in zip((a, b), holes, strict=True)]
-    if items[0] is None or items[1] is None:
-        return np.zeros(size, np.int64)
-    pairs = zip(items[0], items[1], strict=True)
-    return np.fromiter((len(ours & theirs) for ours, theirs in pairs), np.int64, size)
-
-
-def _unjudged_items(side: _Side, holes: Holes) -> list[frozenset[str]] | None:
-    """The stored unjudged items of each query, as the judge compares them; None if none are stored."""
-    stored, field = side.run.stored_items, _field(side.run)
-    if stored is None or field not in stored.retrieved:
-        return None
-    return list(_each(stored, stored.retrieved[field], side.rows, holes))
-
-
-def _each(stored: StoredItems, column: Sequence[str | None], rows: Ints, holes: Holes) -> Iterator[frozenset[str]]:
-    bounds = holes.start.tolist()
-    for number, row in enumerate(rows.tolist()):
-        start, end = int(stored.start[row]), int(stored.start[row + 1])
-        ranks = holes.rank[bounds[number] : bounds[number + 1]].tolist()
-        items = (column[start + rank - 1] for rank in ranks if start + rank <= end)
-        yield frozenset(item for item in items if item is not None)
-
-
-def _field(run: Run) -> str:
-    return {"id": "id", "doc": "doc"}.get(run.provenance.compares, "text")

@@ -14,6 +14,7 @@ from karat._internal.arrays import Bools, Floats, Ints, bool_column, group_numbe
 from karat.hits.hits import Gold, Hits
 from karat.hits.totals import Totals
 
+_MOST_BITS = 62
 _VALUES = frozenset(["score"])
 """Columns of totals that are values at each rank, not sums."""
 
@@ -101,6 +102,8 @@ class Labels(NamedTuple):
     """The number of other items that are judged, none of them retrieved, …"""
     relevant: Ints
     """… and how many of them are relevant."""
+    bits: Ints
+    """Other relevant holes: those of the numbers that are set in it."""
 
     def part(self, rows: slice) -> Labels:
         """Some of the rows."""
@@ -120,6 +123,7 @@ def labelled(hits: Hits, holes: Holes, labels: Labels, top: float) -> Hits:
     query, copy = group_number(hole_start), group_number(hit_start)
     number = row_number(hole_start)
     relevant = (number >= labels.first[query]) & (number < labels.last[query])
+    relevant |= (labels.bits[query] >> np.minimum(number, _MOST_BITS)) & 1 > 0
     grade = np.zeros(int(start[-1]))
     grade[np.repeat(start[:-1] - gold_start[:-1], own) + np.arange(len(given))] = hits.gold_items.grade[given]
     at = start[query] + own[query] + number

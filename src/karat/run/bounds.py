@@ -176,7 +176,7 @@ def _every_label(count: Ints) -> Labels:
     relevant = np.where(topmost, number, number - holes)
     first = np.where(topmost, 0, holes - relevant)
     nothing = np.zeros(len(query), np.int64)
-    return Labels(query, first, first + relevant, nothing, nothing)
+    return Labels(query, first, first + relevant, nothing, nothing, nothing)
 
 
 def label_cost(hits: Hits, holes: Holes, labels: Labels) -> int:
