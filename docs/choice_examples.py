@@ -55,6 +55,8 @@ EXAMPLES = {
     "aspect_scores": Example(
         "err_ia@1", [["A"]], [[{"id": "A", "aspects": ["x", "y"]}, {"id": "B", "aspects": "z"}]], ("bounded", "ndeval")
     ),
+    "unjudged": Example("rr", [["X", "A", "B"]], [{"A": 1, "B": 0}], ("irrelevant", "removed")),
+    "pooled": Example("judged@2", [["A", "B"]], [{"A": 1, "B": -1}], ("unjudged", "judged")),
     "duplicates": Example("ap", [["A", "X", "A", "B"]], [["A", "B"]], ("once", "remove", "last")),
     "per_rank": Example("precision@5", [["A", "A", "X"]], [["A", "B", "C"]], ((), ("precision",))),
     "clamped": Example("ndcg@2", [["A", "A"]], [["A"]], (False, True), {"per_rank": ("ndcg",)}),

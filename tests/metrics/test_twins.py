@@ -43,6 +43,14 @@ CHOICES = [(name, {}) for name in TWINS] + [
     ("ndcg", {"empty_retrieved": nan, "empty_gold": 0.0, "nothing_judged": nan}),
     ("recall", {"empty_gold": 0.0, "both_empty": 1.0}),
     ("rr", {"none_found": nan}),
+    *(
+        (name, {"unjudged": "removed"})
+        for name in ("recall", "precision", "ndcg", "ap", "rr", "bpref", "infap", "set_em")
+    ),
+    ("ndcg", {"unjudged": "removed", "ties": "averaged"}),
+    ("precision", {"unjudged": "removed", "precision_over": "different", "above_zero": True}),
+    ("judged", {"unjudged": "removed"}),
+    ("judged", {"pooled": "judged"}),
     ("recall", {"none_found": nan, "per_rank": ("recall",)}),
     ("precision", {"precision_over": "different"}),
     ("recall", {"recall_over": "retrieved"}),

@@ -29,12 +29,12 @@ def data(seed, queries=40, depth=30):
     return {q: {d: float(s) for d, s in r.items()} for q, r in run.items()}, gold
 
 
-def compare(measure, ours, tolerance, seed):
+def compare(measure, ours, tolerance, seed, convention="standard"):
     run, gold = data(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         theirs = {m.query_id: m.value for m in ir_measures.iter_calc([measure], gold, run)}
-    result = karat.evaluate(retrieved=run, gold=gold, metrics=ours)
+    result = karat.evaluate(retrieved=run, gold=gold, metrics=ours, convention=convention)
     assert set(theirs) == set(result.ids)
     for query, value in zip(result.ids, result.scores[ours], strict=True):
         assert value == pytest.approx(theirs[query], abs=tolerance), query
@@ -66,4 +66,5 @@ def test_rbp(p, rel):
 @pytest.mark.parametrize("k", [1, 5, 20, 100])
 @pytest.mark.parametrize("seed", range(2))
 def test_judged(k, seed):
-    compare(ir_measures.Judged @ k, f"judged@{k}", 1e-9, seed)
+    """It counts grades below 0 as judged, against its own judged_only."""
+    compare(ir_measures.Judged @ k, f"judged@{k}", 1e-9, seed, convention="standard(pooled=judged)")

@@ -74,11 +74,11 @@ def tied_unless_ndcg(case, metric):
 BOTH = ("ranked", "scored")
 ALL = {
     "trec_eval": Peer(
-        "recall@ precision@ hit@ ap@ ndcg@ recall_capped@ rr ap ndcg r_precision bpref recall precision f1",
+        "recall@ precision@ hit@ ap@ ndcg@ recall_capped@ rr ap ndcg r_precision bpref infap recall precision f1",
         suites=BOTH, changes=(without_copies, bearable_for_pytrec_eval),
     ),
     "ir-measures": Peer(
-        "recall@ precision@ hit@ ap@ ndcg@ rr@ rr ap ndcg r_precision bpref recall precision f1",
+        "recall@ precision@ hit@ ap@ ndcg@ rr@ rr ap ndcg r_precision bpref infap recall precision f1",
         suites=BOTH, changes=(without_gold_of_only_negative_grades,),
     ),
     "ranx": Peer(

@@ -56,6 +56,7 @@ def test_any_number_of_jobs_and_any_batch_give_the_same_bytes(jobs, size, of_siz
         {"judge": "spans"},
         {"judge": "ids"},
         {"judge": "exact", "convention": "trec_eval"},
+        {"judge": "exact", "convention": "trec_eval(unjudged=removed)"},
     ],
     ids=str,
 )

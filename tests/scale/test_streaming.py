@@ -114,7 +114,7 @@ FEW = pl.col("query_id").is_in([f"q{number}" for number in range(12)])
 
 
 @pytest.mark.parametrize("frame", [RUN.filter(FEW), SCATTERED.filter(FEW)], ids=["together", "scattered"])
-@pytest.mark.parametrize("convention", CONVENTIONS)
+@pytest.mark.parametrize("convention", [*CONVENTIONS, "trec_eval(unjudged=removed)"])
 def test_every_convention(tmp_path, tiny, convention, frame):
     metrics = "recall@3 precision@3 hit@3 ndcg@5 rr ap"
     if convention in ("sklearn", "torchmetrics"):

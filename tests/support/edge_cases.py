@@ -108,7 +108,7 @@ EDGES = [
     ),
     Edge(
         "grades of 0 and below",
-        "Not relevant. Grade 0 is judged irrelevant, which bpref uses; negative grades are ignored by bpref; no gain.",
+        "Not relevant. Grade 0 is judged irrelevant, which bpref uses; below 0 is pooled and not judged; no gain.",
         {"q": ["Z", "N", "A"]},
         {"q": {"A": 1, "Z": 0, "N": -1}},
         {
@@ -117,7 +117,7 @@ EDGES = [
             "rr": 1 / 3,
             "ndcg@3": DISCOUNT[2],
             "bpref": 0.0,
-            "judged@3": 1.0,
+            "judged@3": 2 / 3,
         },
     ),
     Edge(

@@ -172,7 +172,7 @@ def citation_recall(q, k):
 def judged(q, k):
     if not q.ranking:
         return nan
-    top = [rank for rank in q.ranks(-inf) if rank <= k]
+    top = [rank for rank in q.ranks(0.0 if q.c.pooled == "unjudged" else -inf) if rank <= k]
     return len(top) / min(k, len(q.ranking))
 
 
@@ -264,6 +264,21 @@ def bpref(q, k, rel=None):
     return total / size
 
 
+def infap(q, k, rel=None):
+    good, bad, pooled, total = 0, 0, 0, 0.0
+    for _, place, grade in q.items(-inf):
+        if grade > 0 if rel is None else grade >= rel:
+            above = place - 1
+            in_pool = (good + bad + pooled) / above if above else 0.0
+            total += 1 / place + above / place * in_pool * (good + 1e-5) / (good + bad + 2e-5)
+            good += 1
+        elif grade >= 0:
+            bad += 1
+        else:
+            pooled += 1
+    return total / q.size(rel)
+
+
 def span_recall(q, k):
     return len(q.read(k) & q.gold_text()) / len(q.gold_text())
 
@@ -305,16 +320,26 @@ TWINS = {
     for twin in (
         recall, hit, recall_all, recall_capped, precision, f, f1, r_precision, judged,
         set_em, set_f1, citation_precision, citation_recall,
-        rr, ap, ndcg, err, rbp, bpref, rr_each, ap_each, span_recall, span_precision, span_iou, span_f1,
+        rr, ap, ndcg, err, rbp, bpref, infap, rr_each, ap_each, span_recall, span_precision, span_iou, span_f1,
         context_recall, context_precision, chunk_attribution, chunk_utilization, *ASPECT_TWINS, *NUGGET_TWINS,
     )
 }  # fmt: skip
 NEEDS_NO_GOLD = {"judged"}
 
 
+def condensed(q):
+    """The query without the retrieved items that have no judgement."""
+    kept = [n for n, item in enumerate(q.ranking) if any(q.grades[gold] >= 0 for gold in q.satisfies.get(item, ()))]
+    scores = None if q.scores is None else [q.scores[n] for n in kept]
+    satisfies = {item: {gold for gold in own if q.grades[gold] >= 0} for item, own in q.satisfies.items()}
+    return replace(q, ranking=[q.ranking[n] for n in kept], satisfies=satisfies, scores=scores)
+
+
 def twin_score(metric, k, q, **settings):
     """The expected score; undefined if the metric needs gold and there is none."""
     rel = settings.get("rel")
+    if q.c.unjudged == "removed" and metric != "judged":
+        q = condensed(q)
     if metric not in NEEDS_NO_GOLD:
         if q.size(rel) == 0:
             if not q.ranking and q.c.both_empty is not None:

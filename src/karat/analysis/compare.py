@@ -18,12 +18,14 @@ from karat._internal.result import Result
 from karat.analysis.changes import QueryChange, check_comparable, few_groups, largest_changes, query_change, rows_of
 from karat.analysis.measures import MeasureRow, compare_measures
 from karat.analysis.pairs import Pair, Row, paired_rows
+from karat.analysis.unjudged import difference_bounds, judged_notes
 from karat.errors import BadArgument, KaratError, RunFileError, unknown
 from karat.metrics import Metric, parse_all
 from karat.run import Run
+from karat.run.bounds import EFFORT
 from karat.run.file import as_run
 from karat.samples.notes import Note
-from karat.stats import Test
+from karat.stats import Interval, Test
 from karat.stats.paired import check_test
 
 if TYPE_CHECKING:
@@ -59,6 +61,15 @@ class Comparison(Result):
     def rows(self) -> list[Row]:
         """One row per metric."""
         return paired_rows([self.scores], self.test)[0]
+
+    @cached_property
+    def bounds(self) -> dict[str, Interval]:
+        """The bounds of the difference of each metric, of the first two runs, whatever the unjudged items are."""
+        return self.bounds_of(self.scores[0])
+
+    def bounds_of(self, metrics: Iterable[str], effort: float = EFFORT) -> dict[str, Interval]:
+        """The same for some metrics; those that would take more than this effort are left out."""
+        return difference_bounds(self.runs, [rows_of(run, self.ids) for run in self.runs], metrics, effort)
 
     def by(self, *fields: str) -> dict[str, list[Row]]:
         """The rows of each slice by the values of a field, or of several crossed; p is corrected over all slices.
@@ -194,6 +205,8 @@ def compare(
     fields = (by,) if isinstance(by, str) else tuple(by)
     scores = _aligned(runs, ids, columns)
     measures = () if metrics is not None else compare_measures(runs, [rows_of(run, ids) for run in runs])
+    shown = next((name for name in _headlines(runs[0]) if name in columns), columns[0])
+    notes += judged_notes(runs, labels, [rows_of(run, ids) for run in runs], shown)
     comparison = Comparison(labels, runs, ids, scores, (*notes, *not_shared), fields, check_test(test), measures)
     for each in fields:  # an unknown field is an error now, not when the comparison is shown
         few_groups(comparison.meta, each)
@@ -208,6 +221,10 @@ def _run(given: Run | str | PathLike[str]) -> Run:
         if error.hint is None:
             raise
         raise RunFileError(error.problem, hint=f"{error.hint}, or karat.overlap(a, b) without gold") from None
+
+
+def _headlines(run: Run) -> Iterable[str]:
+    return (metric.headline[0] for metric in run.metrics if metric.name != "judged")
 
 
 def run_names(given: Sequence[object], names: Sequence[str] | None) -> list[str]:

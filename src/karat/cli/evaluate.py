@@ -34,6 +34,10 @@ _BY = argument(
     "--by", metavar="FIELD", action="append", default=[],
     help='also show the means for each value of a field; may be repeated; "a,b" crosses two fields',
 )  # fmt: skip
+_BOUNDS = argument(
+    "--bounds", action="store_true",
+    help="also show the bounds of each mean, whatever the unjudged items are; csv: those of each query",
+)  # fmt: skip
 _EXIT_CODES = """\
 exit code: 0 evaluated, 2 bad input or settings, 3 too few queries were judged, 130 interrupted by Ctrl-C
 """
@@ -85,6 +89,7 @@ def _model_argument(one: Field[Any]) -> Argument:
         help="score: sort lists by their scores (default: as listed, except with conventions that sort)",
     ),
     _BY,
+    _BOUNDS,
     argument("-o", "--output", metavar="RUN", help="save the run as a Parquet file"),
     _FORMAT,
     argument(
@@ -156,6 +161,7 @@ def _eval(options: Namespace) -> int:
     RUN,
     argument("--metrics", nargs="+", default=(), help="metrics that the run has (default: all of them)"),
     _BY,
+    _BOUNDS,
     _FORMAT,
     examples=[
         ("karat show run.parquet", "the table of karat eval"),
@@ -173,7 +179,7 @@ def _show(options: Namespace) -> None:
         names = chosen_metrics(" ".join(options.metrics), list(run.scores), "metric in this run")
         scores = {name: run.scores[name] for name in names}
         run = run.replace(scores=scores, metrics=tuple(map(parse_stored, names)))
-    emit(run, options.format, by=options.by)
+    emit(run, options.format, by=options.by, bounds=options.bounds)
 
 
 @command(
@@ -210,7 +216,7 @@ def _emit_and_save(run: Run, options: Namespace, *, partial: bool = False) -> Ru
         problem = error
     form = getattr(options, "format", "table")
     try:
-        emit(run, form, by=getattr(options, "by", []))
+        emit(run, form, by=getattr(options, "by", []), bounds=getattr(options, "bounds", False))
         if target and problem is None and form == "table":
             put()
             say(f"Saved to {target}")

@@ -78,6 +78,13 @@ class Convention:
         "Are alpha_ndcg and err_ia at most 1, or as in ndeval, which does not divide err_ia@1 and whose greedy ideal "
         "a ranking can exceed?",
     )
+    unjudged: Literal["irrelevant", "removed"] = _choice(
+        "irrelevant",
+        "Is a retrieved item without a judgement irrelevant, or is it removed before ranks are counted?",
+    )
+    pooled: Literal["unjudged", "judged"] = _choice(
+        "unjudged", "In judged@k, is an item with a grade below 0 (pooled, not judged) unjudged or judged?"
+    )
     duplicates: Literal["once", "remove", "last"] = _choice(
         "once",
         "Does a copy of an item keep its rank and count nothing, is it removed before scoring, or is the earlier "

@@ -55,6 +55,14 @@ WORDS: dict[str, dict[Any, str]] = {
         "bounded": "alpha_ndcg and err_ia are at most 1",
         "ndeval": "err_ia@1 is not divided by the number of aspects, and alpha_ndcg can exceed 1",
     },
+    "unjudged": {
+        "irrelevant": "a retrieved item without a judgement is irrelevant",
+        "removed": "retrieved items without a judgement are removed before ranks are counted",
+    },
+    "pooled": {
+        "unjudged": "an item with a grade below 0 is unjudged",
+        "judged": "an item with a grade below 0 is judged in judged@k",
+    },
     "duplicates": {
         "once": "a copy keeps its rank and counts nothing",
         "remove": "copies are removed before ranks are counted",

@@ -11,7 +11,7 @@ from math import nan
 
 from karat.conventions.convention import COUNTED, STANDARD, Convention
 
-_TREC = ("recall", "precision", "hit", "rr", "ap", "ndcg", "r_precision", "bpref")
+_TREC = ("recall", "precision", "hit", "rr", "ap", "ndcg", "r_precision", "bpref", "infap")
 _DIVERSITY = ("st_recall", "alpha_ndcg", "err_ia", "nrbp", "p_ia", "ap_ia")
 
 TREC_EVAL = Convention(
@@ -41,6 +41,7 @@ IR_MEASURES = replace(
     TREC_EVAL,
     name="ir-measures",
     about="ir-measures with its default providers; the last score of a duplicate counts",
+    pooled="judged",
     duplicates="last",
     missing="zero",
     aspect_scores="ndeval",

@@ -93,6 +93,7 @@ class Hits:
     _views: dict[tuple[object, ...], _Views]
     _columns: dict[tuple[object, ...], tuple[object, Floats]]
     _without: dict[float | None, Bools | None]
+    _condensed: Hits | None
 
     def __init__(
         self,
@@ -163,6 +164,7 @@ class Hits:
             _views={},
             _columns={},
             _without={},
+            _condensed=None,
         )
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
@@ -182,7 +184,7 @@ class Hits:
         given |= {"notes": notes and tuple(notes), "failed": failed and dict(failed)}
         changed = copy(self)
         changed.__dict__.update({name: value for name, value in given.items() if value is not None})
-        changed.__dict__.update(_views={}, _columns={}, _without={})
+        changed.__dict__.update(_views={}, _columns={}, _without={}, _condensed=None)
         return changed
 
     def __len__(self) -> int:
@@ -256,7 +258,17 @@ class Hits:
 
     def judged(self, c: Convention) -> View:
         """Per rank: the ranks with a judged item, relevant or not."""
-        return self._view(c, -np.inf).ranks
+        return self._view(c, 0.0 if c.pooled == "unjudged" else -np.inf).ranks
+
+    @property
+    def condensed(self) -> Hits:
+        """The same without the retrieved items that have no judgement: those below each move up."""
+        if self._condensed is None:
+            from karat.hits.holes import condense
+
+            self.__dict__["_condensed"] = condense(self)
+            return self.condensed
+        return self._condensed
 
     def copies(self, c: Convention) -> View:
         """Per rank: the relevant ranks with a copy of an item ranked higher."""

@@ -145,6 +145,8 @@ class Metric:
         """One number per query at each cutoff; queries without gold get the value of the convention."""
         c = c.of(self.name, cut=bool(self.ks)) if c.exceptions else c
         definition = self._renamed(c)
+        if c.unjudged == "removed":
+            hits = definition.rankings(hits)
         values = self._values(definition, hits, c)
         if definition.unit:
             undefined = hits.without_gold(self.settings.get("rel")) if definition.needs_gold else None
@@ -192,9 +194,11 @@ class Metric:
     def weights(self, hits: Hits, c: Convention) -> dict[str, Floats]:
         """The weight of each query in the pooled score at each cutoff; empty if the metric cannot be pooled."""
         c = c.of(self.name, cut=bool(self.ks)) if c.exceptions else c
-        pool = self._renamed(c).pool
-        if pool is None:
+        definition = self._renamed(c)
+        if (pool := definition.pool) is None:
             return {}
+        if c.unjudged == "removed":
+            hits = definition.rankings(hits)
         rel = {name: value for name, value in self.settings.items() if name == "rel"}
         values = np.broadcast_to(pool(hits, self.cutoffs(hits), c, **rel), (len(self.columns), hits.queries))
         return dict(zip(self.names, values, strict=True))

@@ -16,6 +16,8 @@ from karat.hits.views import View, best_ranking, number_in_query
 from karat.metrics.registry import measure, metric
 from karat.metrics.sets import gold_items, reachable, share, with_copies
 
+_TINY = 1e-5
+"""The smoothing of infAP, as in trec_eval."""
 _TABLE = 2**20
 """The places of which the discounts are looked up in a table; a run file may claim any rank."""
 
@@ -244,6 +246,17 @@ def bpref(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) ->
     above = np.minimum(number_in_query(view.query) - _earlier(good, view.query), size[view.query])
     penalty = above / np.maximum(worse, 1.0)[view.query]
     return share(hits.total(view, np.where(good, 1.0 - penalty, 0.0), view.rank, k), size)
+
+
+@metric(symbol="infAP", aliases=("infAP", "inferred_ap"), cutoff=False, needs_all_gold=True)
+def infap(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
+    """Average precision inferred from a sampled pool, in which a grade below 0 is pooled but not judged."""
+    view = hits.items(c, -inf, of="infap")
+    good, bad = is_relevant(view.grade, rel), view.grade >= 0
+    pooled = number_in_query(view.query)
+    relevant, known = _earlier(good, view.query), _earlier(bad, view.query)
+    above = pooled * (relevant + _TINY) / (known + 2 * _TINY)
+    return share(hits.total(view, np.where(good, (1.0 + above) / view.place, 0.0), view.place, k), hits.gold_count(rel))
 
 
 def _earlier(good: Bools, query: Ints) -> Ints:

@@ -66,11 +66,17 @@ class Definition:
     """False for most measures: fewer ranks and steps are better."""
     sizes: tuple[str, ...] = ()
     """The numbers per query that the metric needs besides hits: "different" or "cited", see `judges/sizes.py`."""
+    of_judgements: bool = False
+    """True if the metric counts judgements, so that a convention cannot remove what is unjudged."""
 
     @property
     def built_in(self) -> bool:
         """True if the metric is karat's own."""
         return self.formula.__module__.startswith("karat.")
+
+    def rankings(self, hits: Hits) -> Hits:
+        """The hits that the metric reads if the convention removes unjudged items from the rankings."""
+        return hits if self.of_judgements or self.of_steps else hits.condensed
 
     @property
     def help(self) -> str:
@@ -121,6 +127,7 @@ def metric(
     of_steps: bool = False,
     of_aspects: bool = False,
     sizes: tuple[str, ...] = (),
+    of_judgements: bool = False,
 ) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]: ...
 def metric(
     formula: Callable[..., Floats] | None = None,
@@ -137,6 +144,7 @@ def metric(
     of_steps: bool = False,
     of_aspects: bool = False,
     sizes: tuple[str, ...] = (),
+    of_judgements: bool = False,
 ) -> Callable[..., Floats] | Callable[[Callable[..., Floats]], Callable[..., Floats]]:
     """Register a function as a metric.
 
@@ -162,6 +170,8 @@ def metric(
         of_aspects: True if the metric needs gold with aspects, which it reads from `hits.gold_items.aspects`.
         sizes: numbers per query that the metric reads from `hits.totals.sizes`: "different" (different items
             retrieved) or "cited" (items that the answer cites). They are counted only if a metric needs them.
+        of_judgements: True if the metric counts judgements, as judged@k does: it then reads the whole ranking even if
+            the convention removes unjudged items.
 
     Returns:
         The function, unchanged.
@@ -193,6 +203,7 @@ def metric(
             of_aspects=of_aspects,
             settings=dict(getattr(formula, "__kwdefaults__", None) or {}),
             sizes=sizes,
+            of_judgements=of_judgements,
         )
         register_all({name: definition})
         return formula

@@ -163,7 +163,7 @@ def citation_recall(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     return _cited_share(size_of(hits, "cited_gold"), hits.gold_count(), size_of(hits, "cited"), c)
 
 
-@metric(symbol="J", needs_gold=False, pool=lambda hits, k, c: hits.returned(k), of_sets=True)
+@metric(symbol="J", needs_gold=False, pool=lambda hits, k, c: hits.returned(k), of_sets=True, of_judgements=True)
 def judged(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """Share of the items retrieved within k that have a judgement, relevant or not."""
     part = share(hits.count(hits.judged(c), k), hits.returned(k))

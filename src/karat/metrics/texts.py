@@ -17,6 +17,9 @@ def gold_size(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """The size of the gold, in characters or tokens."""
     if "gold" not in hits.totals.sizes:
         raise BadArgument("span metrics need a judge that compares ranges of text", hint='judge="spans"')
+    if c.unjudged == "removed":
+        problem = "span metrics count text, not items: unjudged items cannot be removed from it"
+        raise BadArgument(problem, got="unjudged=removed", hint="recall, precision or ndcg, or unjudged=irrelevant")
     return hits.totals.sizes["gold"]
 
 

@@ -79,6 +79,7 @@ class Plan:
             )
         budget = any(metric.has_budget or (metric.unit and metric.definition.reads_tokens) for metric in wanted)
         chosen = find_convention(convention, **({} if order is None else {"order": order}))
+        _check_unjudged(judging, chosen)
         merging = CONCAT if merge == CONCAT.name else Merge.of(merge)
         if not merging.ordered and (names := [str(m) for m in wanted if m.ks or not m.definition.of_sets]):
             problem = f'{", ".join(names)} needs an order, but merge="{merging}" makes a set'
@@ -91,6 +92,7 @@ class Plan:
             # Merging removes copies; what a judge removes besides could not be found in the steps again.
             return replace(self, convention=replace(self.convention, duplicates="once")).with_judge_for(samples)
         judge, reason = fit(self.judge, samples)
+        _check_unjudged(judge, self.convention)
         if judge is self.judge:
             return self
         return Plan(
@@ -265,6 +267,13 @@ def _parse_metrics(metrics: Any, samples: Any) -> tuple[Metric, ...]:
             raise
         problem = "the second argument is the metrics, not the gold"
         raise BadArgument(problem, got=metrics, hint="retrieved=…, gold=…") from None
+
+
+def _check_unjudged(judge: Judge, c: Convention) -> None:
+    """Refuse to remove unjudged items for a judge that judges every item."""
+    if c.unjudged == "removed" and judge.makes_gold:
+        problem = f'"{judge.name}" judges every retrieved item: none is unjudged, so none can be removed'
+        raise BadArgument(problem, got="unjudged=removed", hint=f"convention={c.name.partition('(')[0]}")
 
 
 def _is_file(text: str) -> bool:

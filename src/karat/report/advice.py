@@ -177,6 +177,11 @@ _SENTENCES: dict[str, Callable[[Note], str]] = {
     "beyond_depth": lambda note: (
         f"At most {plural(note.count, 'item was', 'items were')} retrieved for a query, fewer than k = {note.of:,}."
     ),
+    "unjudged_items": lambda note: (
+        f"{note.count:,} of the {plural(note.of, 'item', 'items')} in the top {note.details['k']} "
+        f"{'is' if note.count == 1 else 'are'} unjudged and may be relevant: judge them before you change the "
+        "retriever."
+    ),
     "judged": lambda note: (
         f"{note.count:,} of {plural(note.of, 'query was', 'queries were')} judged: the misses of the others are "
         "unknown."

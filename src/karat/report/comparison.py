@@ -29,6 +29,7 @@ from karat.report import measures
 from karat.report.forms import Latex, Markdown, code, escape, latex_table, table
 from karat.report.remarks import comparison_remarks as remarks
 from karat.report.slices import few_queries
+from karat.run.bounds import QUICK
 
 _SUPERSCRIPT = dict(zip(LETTERS, "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", strict=True))
 _NAME, _SHORT, _QUERY, _LABEL, _GOLD = 32, 16, 40, 30, 3
@@ -192,7 +193,10 @@ def data(comparison: Comparison) -> dict[str, Any]:
         fields: {name: [_row_data(comparison, row) for row in rows] for name, rows in slices.items()}
         for fields, slices in comparison.slices.items()
     }
-    more = {"measures": measures.compared_data(comparison)} if comparison.measures else {}
+    more: dict[str, Any] = {"measures": measures.compared_data(comparison)} if comparison.measures else {}
+    if len(comparison.names) == 2 and any(note.kind == "judged_differs" for note in comparison.notes):
+        bounds = comparison.bounds_of(comparison.scores[0], QUICK)
+        more["bounds"] = {name: list(ends) for name, ends in bounds.items()}
     return dict(plain(values | more | ({"by": by} if by else {})))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -12,12 +11,13 @@ from karat.metrics import METRICS
 from karat.report.aspect_table import ASPECT_SENTENCES
 from karat.report.fusion_notes import FUSION_SENTENCES
 from karat.report.step_table import STEP_SENTENCES
+from karat.report.unjudged_items import failed, unjudged
 from karat.run import Run
 from karat.samples.id_differences import IdDifference
 from karat.samples.notes import FREE_TEXT, Note
 from karat.stats import MIN_QUERIES
 
-_CAUSES_SHOWN, _IDS_SHOWN = 3, 5
+_IDS_SHOWN = 5
 _ROUNDING = 1e-9
 Sentence = Callable[[Note, Run], str]
 """Writes a note about a run as a sentence; "" if there is nothing to say."""
@@ -26,7 +26,7 @@ Sentence = Callable[[Note, Run], str]
 def remarks(run: Run, *, ids: bool = False) -> list[str]:
     """One line for each thing that a reader of the means should know; with `ids` also which queries have no score."""
     p = run.provenance
-    lines = [*_failed(run), *too_few({name: len(run) - count for name, count in run.undefined.items()})]
+    lines = [*failed(run), *unjudged(run), *too_few({name: len(run) - count for name, count in run.undefined.items()})]
     lines += [*_undefined(run, ids=ids), *_copies(run), *_above_one(run), *_beyond_depth(run)]
     if p.missing:
         how = "scored 0" if run.convention.missing == "zero" else "left out"
@@ -51,24 +51,6 @@ def too_few(defined: Mapping[str, int]) -> list[str]:
         few = plural(count, "query is", "queries are")
         lines.append(f"{few} too few for an interval{which}: it takes at least {MIN_QUERIES}.")
     return lines
-
-
-def _failed(run: Run) -> list[str]:
-    """The number of queries that could not be judged, why, and the bounds of the means."""
-    failed = run.failures
-    if not failed:
-        return []
-    causes = Counter(failed.values()).most_common()
-    why = "; ".join(f"{cause} ({count:,})" for cause, count in causes[:_CAUSES_SHOWN])
-    more = f"; {len(causes) - _CAUSES_SHOWN} other causes" if len(causes) > _CAUSES_SHOWN else ""
-    if not run.judged:
-        return [f"0 of {plural(len(run), 'query was', 'queries were')} judged: {why}{more}."]
-    ends = [(name, f"between {low:.3f} and {high:.3f}") for name, (low, high) in run.bounds().items()]
-    bounds = ", ".join([f"{ends[0][0]} would be {ends[0][1]}", *(f"{name} {text}" for name, text in ends[1:])])
-    return [
-        f"{len(failed):,} of {plural(len(run), 'query', 'queries')} could not be judged and are excluded: {why}{more}.",
-        f"If they all scored 0 or 1, {bounds}.",
-    ]
 
 
 def _copies(run: Run) -> list[str]:

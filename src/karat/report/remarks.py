@@ -11,6 +11,7 @@ from karat._internal.display import plural, sanitize
 from karat.analysis.rules import NoDrop
 from karat.report.notes import listed, too_few
 from karat.report.notes import remarks as run_remarks
+from karat.report.unjudged_items import differs
 from karat.samples.notes import Note
 from karat.stats import ALPHA
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 def comparison_remarks(comparison: Comparison) -> list[str]:
     """The differences of the runs, and the queries that were excluded."""
-    lines = [_comparison_note(note) for note in comparison.notes]
+    lines = [_comparison_note(note, comparison) for note in comparison.notes]
     rows = comparison.rows
     lines += too_few({row.metric: row.n for row in rows})
     unsure = [row.metric for row in rows if row.p < ALPHA and row.low <= 0 <= row.high]
@@ -46,8 +47,10 @@ def comparison_remarks(comparison: Comparison) -> list[str]:
     return [sanitize(line) for line in lines]
 
 
-def _comparison_note(note: Note) -> str:
+def _comparison_note(note: Note, comparison: Comparison) -> str:
     d = note.details
+    if note.kind == "judged_differs":
+        return differs(note, comparison)
     if note.kind == "mismatch":
         first, second = d["runs"]
         return f"{first} and {second} were compared in spite of differences: {'; '.join(d['differences'])}."

@@ -11,7 +11,7 @@ import numpy as np
 from karat._internal.display import bold, heading, number, paragraph, plural, sanitize, span, text_table
 from karat._internal.writers import html_table, to_csv
 from karat.metrics import Metric
-from karat.report import aspect_table, measures, step_table
+from karat.report import aspect_table, measures, step_table, unjudged_items
 from karat.report import slices as by_slice
 from karat.report.forms import code, escape, table
 from karat.report.notes import remarks
@@ -22,13 +22,20 @@ _NOTABLE = 0.95
 """A highest possible precision below this is worth a remark."""
 
 
-def terminal(run: Run, by: Sequence[str] = ()) -> str:
+def terminal(run: Run, by: Sequence[str] = (), *, bounds: bool = False) -> str:
     """The heading, the means with their intervals, and the footnotes; then the slices by each field."""
     ends, comments = run.interval(), metric_comments(run)
     rows = [[name, f"{number(mean)}  {span(*ends[name])}", comments.get(name, "")] for name, mean in run.mean.items()]
-    more = [*_measures(run), *_steps(run)]
+    more = [*(_bounds(run) if bounds else ()), *_measures(run), *_steps(run)]
     lines = [heading(_heading(run)), "", text_table(rows, gap="   "), *more, *[""] * bool(more), *footnotes(run)]
     return "\n".join([*lines, *(f"\n{by_slice.terminal(run.by(fields))}" for fields in by)])
+
+
+def _bounds(run: Run) -> list[str]:
+    """The table of the bounds of each mean, and a note on their meaning."""
+    header = [bold(name) for name in ("", *unjudged_items.HEADER[1:])]
+    lines = text_table([header, *unjudged_items.rows(run)], right=(1, 2, 3))
+    return ["", lines, "", paragraph(unjudged_items.bounds_note(run))]
 
 
 def _measures(run: Run) -> list[str]:
@@ -47,14 +54,16 @@ def _steps(run: Run) -> list[str]:
     return ["", text_table([[*map(bold, header)], *rows], right=range(1, len(header)))]
 
 
-def markdown(run: Run, by: Sequence[str] = ()) -> str:
+def markdown(run: Run, by: Sequence[str] = (), *, bounds: bool = False) -> str:
     """The means with their intervals, the remarks, and the slices by each field."""
     p, ends = run.provenance, run.interval()
     about = f"{plural(len(run), 'query', 'queries')} · judge: {p.judge} · convention: {run.convention.name}"
+    about = " · ".join([about, *unjudged_items.judged_comment(run).values()])
     rows = [[code(name), number(value), span(*ends[name])] for name, value in run.mean.items()]
     parts = [
         f"{code(run.name, 80)} · {escape(about)}",
         table(("metric", "mean", "95 % interval"), rows, right=(1,)),
+        *(_bounds_markdown(run) if bounds else ()),
         *([table(measures.HEADER, _as_code(measures.rows(run)), right=measures.NUMBERS)] if run.measures else []),
         *_steps_markdown(run),
         *map(escape, (*remarks(run), *_more_remarks(run))),
@@ -66,13 +75,17 @@ def html(run: Run) -> str:
     """The means as an HTML table, for notebooks."""
     ends = run.interval()
     rows = [[name, number(value), span(*ends[name])] for name, value in run.mean.items()]
-    shown = html_table(("metric", "mean", "95 % interval"), rows, " · ".join([_heading(run), *remarks(run)]))
+    shown = html_table(("metric", "mean", "95 % interval"), rows, _caption(run))
     if run.measures:
         shown += html_table(measures.HEADER, measures.rows(run), " · ".join(["measures", *measures.remarks(run)]))
     if (found := run.steps) is not None:
         about = " · ".join(["steps", *step_table.remarks(run)])
         shown += html_table(step_table.header(found, run), step_table.rows(found, run), about)
     return shown
+
+
+def _caption(run: Run) -> str:
+    return " · ".join([_heading(run), *unjudged_items.judged_comment(run).values(), *remarks(run)])
 
 
 def _steps_markdown(run: Run) -> list[str]:
@@ -82,18 +95,23 @@ def _steps_markdown(run: Run) -> list[str]:
     return [table(header, step_table.rows(found, run), right=range(1, len(header)))]
 
 
+def _bounds_markdown(run: Run) -> list[str]:
+    rows = _as_code(unjudged_items.rows(run))
+    return [table(unjudged_items.HEADER, rows, right=(1, 2, 3)), escape(unjudged_items.bounds_note(run))]
+
+
 def _as_code(rows: list[list[str]]) -> list[list[str]]:
     return [[code(first), *others] for first, *others in rows]
 
 
-def data(run: Run, by: Sequence[str] = ()) -> dict[str, Any]:
+def data(run: Run, by: Sequence[str] = (), *, bounds: bool = False) -> dict[str, Any]:
     """Everything that is shown of a run, as plain values."""
     values = {
         "mean": run.mean,
         "interval": {name: list(ends) for name, ends in run.interval().items()},
         "undefined": run.undefined,
         "failures": run.failures,
-        "bounds": {name: list(ends) for name, ends in run.bounds().items()} if run.failures else {},
+        **unjudged_items.data(run, asked=bounds),
         "pooled": run.pooled,
         "queries": len(run),
         "gold_size": run.gold_size,
@@ -103,11 +121,12 @@ def data(run: Run, by: Sequence[str] = ()) -> dict[str, Any]:
     return values | {"by": {fields: by_slice.data(run.by(fields)) for fields in by}} if by else values
 
 
-def csv(run: Run, by: Sequence[str] = ()) -> str:
+def csv(run: Run, by: Sequence[str] = (), *, bounds: bool = False) -> str:
     """One row per query, or per slice."""
     import polars as pl
 
-    tables = pl.concat([run.by(fields).table for fields in by] or [run.table], how="diagonal")
+    whole = unjudged_items.with_bounds(run) if bounds else run.table
+    tables = pl.concat([run.by(fields).table for fields in by] or [whole], how="diagonal")
     return to_csv(tables.select(pl.col(pl.String), pl.exclude(pl.String)))
 
 
@@ -136,6 +155,8 @@ def metric_comments(run: Run) -> dict[str, str]:
     for metric in run.metrics:
         if metric.name == "precision":
             comments |= _highest_precision(run, metric)
+    for name, text in unjudged_items.judged_comment(run).items():
+        comments[name] = f"{comments[name]}, {text}" if name in comments else text
     return comments
 
 

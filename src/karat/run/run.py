@@ -19,6 +19,15 @@ from karat.hits import Hits
 from karat.hits.combine import take
 from karat.metrics import METRICS, Metric, parse
 from karat.run.aspect_summary import AspectSummary, aspect_cutoff, aspects_of_run
+from karat.run.bounds import (
+    JudgedAt,
+    QueryBounds,
+    count_unjudged,
+    judged_at,
+    knows_irrelevant,
+    nothing_unjudged,
+    query_bounds,
+)
 from karat.run.frame import frame_of, pandas_of
 from karat.run.provenance import Provenance, gold_digest
 from karat.run.slices import Slices, group_rows
@@ -77,6 +86,7 @@ class Run(Result):
         self._hits = hits
         self._items = items
         self._intervals: dict[float, dict[str, Interval]] = {}
+        self._bounds: dict[str, QueryBounds] | None = None
 
     def _set_measures_apart(self) -> None:
         """Keep measures, which have a unit, out of the scores, which are from 0 to 1."""
@@ -147,14 +157,44 @@ class Run(Result):
         """True if at least this share of the queries was judged; False if none was."""
         return not self._hits.failed or (self.judged > 0 and self.judged >= share * len(self) - 1e-9)
 
-    def bounds(self) -> dict[str, Interval]:
-        """The bounds of each mean: if every query that could not be judged scored 0, and if it scored 1."""
-        failed, ends = len(self._hits.failed), {}
-        for name, values in self.scores.items():
-            defined = values[~np.isnan(values)]
-            count, total = len(defined) + failed, float(defined.sum())
-            ends[name] = Interval(total / count, (total + failed) / count) if count else Interval(np.nan, np.nan)
-        return ends
+    def bounds(self, *, unjudged: bool | None = None) -> dict[str, Interval]:
+        """The bounds of each mean, whatever the judgements are that are missing.
+
+        Args:
+            unjudged: True if each retrieved item without a judgement may be irrelevant or relevant, with the best
+                grade of the gold; items below the cutoff of a metric stay as they are. False if these items are
+                irrelevant. Default: True if the gold has grades of 0 or less, which tell irrelevant from unjudged.
+
+        Returns:
+            The lower and upper bound by metric name. Queries that could not be judged score 0 or 1.
+        """
+        failed = len(self._hits.failed)
+        return {name: ends.of_mean(failed) for name, ends in self.query_bounds(unjudged=unjudged).items()}
+
+    def query_bounds(self, *, unjudged: bool | None = None) -> dict[str, QueryBounds]:
+        """The bounds of the scores of each query, as in `bounds`, by metric name: `low` and `high`."""
+        if unjudged and not self.has_unjudged:
+            raise nothing_unjudged(self._hits)
+        if unjudged is None:
+            unjudged = knows_irrelevant(self._hits)
+        if not (unjudged and self.has_unjudged):
+            defined = np.zeros(len(self), bool)
+            return {name: QueryBounds(own, own, defined, exact=True) for name, own in self.scores.items()}
+        if self._bounds is None:
+            self._bounds = query_bounds(self._hits, self.metrics, self.convention, self.scores)
+        return dict(self._bounds)
+
+    @cached_property
+    def judged_items(self) -> JudgedAt | None:
+        """The share of judged items within the cutoff of the first metric, if the gold has grades of 0 or less."""
+        if self.provenance.compares == "claim":
+            return None
+        return judged_at(self._hits, self.metrics, self.convention, self.scores)
+
+    @cached_property
+    def has_unjudged(self) -> bool:
+        """True if an item without a judgement was retrieved; models judge every item that they see."""
+        return self.provenance.compares != "claim" and count_unjudged(self._hits, np.inf).items > 0
 
     @cached_property
     def undefined(self) -> dict[str, int]:

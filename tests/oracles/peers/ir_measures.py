@@ -3,7 +3,7 @@
 from functools import cache, partial
 
 import ir_measures
-from ir_measures import AP, RR, Bpref, P, Qrel, R, Rprec, ScoredDoc, SetF, SetP, SetR, Success, nDCG
+from ir_measures import AP, RR, Bpref, P, Qrel, R, Rprec, ScoredDoc, SetF, SetP, SetR, Success, infAP, nDCG
 
 PACKAGE = "ir-measures"
 AT_K = {"recall": R, "precision": P, "hit": Success, "ap": AP, "ndcg": nDCG, "rr": RR}
@@ -13,6 +13,7 @@ WHOLE = {
     "ndcg": nDCG,
     "r_precision": Rprec,
     "bpref": Bpref,
+    "infap": infAP,
     "recall": SetR,
     "precision": SetP,
     "f1": SetF,

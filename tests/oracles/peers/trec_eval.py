@@ -19,6 +19,7 @@ WHOLE = {
     "ndcg": "ndcg",
     "r_precision": "Rprec",
     "bpref": "bpref",
+    "infap": "infAP",
     "recall": "set_recall",
     "precision": "set_P",
     "f1": "set_F",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from os import PathLike
 
+import numpy as np
+
 from karat._internal.arrays import Ints
 from karat._internal.result import Result
 from karat.analysis.changes import check_comparable
@@ -13,6 +15,7 @@ from karat.analysis.diagnose.causes import Causes
 from karat.analysis.diagnose.miss import CAUSES, Cause, Finding, Miss, Missed, default_cutoff
 from karat.errors import BadArgument
 from karat.run import Run
+from karat.run.bounds import count_unjudged, knows_irrelevant
 from karat.run.file import as_run
 from karat.samples.notes import Note
 
@@ -95,6 +98,7 @@ def diagnose(
         advice_notes=() if row is not None else advise(run, missed, findings, causes, second),
         limits=(
             *(_unjudged(run) if row is None else ()),
+            *_holes(run, cutoff, row),
             *((*_limits(run), *_beyond_depth(run, cutoff)) if len(numbers) else ()),
         ),
     )
@@ -129,6 +133,16 @@ def _misses(run: Run, missed: Missed, numbers: Ints, findings: dict[int, Finding
 
 def _unjudged(run: Run) -> tuple[Note, ...]:
     return (Note("judged", run.judged, len(run)),) if run.judged < len(run) else ()
+
+
+def _holes(run: Run, k: int, row: int | None) -> tuple[Note, ...]:
+    """The retrieved items without a judgement, if the gold tells them from irrelevant ones."""
+    hits = run.all_hits
+    if run.provenance.compares == "claim" or not knows_irrelevant(hits):
+        return ()
+    within = np.full(len(run), float(k)) if row is None else np.where(np.arange(len(run)) == row, k, 0.0)
+    count, of = count_unjudged(hits, within)
+    return (Note("unjudged_items", count, of, details={"k": k}),) if count else ()
 
 
 def _beyond_depth(run: Run, k: int) -> tuple[Note, ...]:

@@ -15,6 +15,7 @@ from karat.metrics import METRICS
 from karat.report import measures
 from karat.report.html.markup import Child, Element, data, h
 from karat.report.slices import few_queries
+from karat.report.unjudged_items import judged_comment
 from karat.run import Run
 from karat.run.slices import Slices
 from karat.stats import intervals
@@ -130,6 +131,7 @@ def _tile(run: Run, name: str, gained: float | None) -> Element:
         "article.tile",
         h("h3", name),
         h("p", h("span.big", number(run.mean[name])), " ", h("span.sure", sure)),
+        *(h("p.sure", text) for shown, text in judged_comment(run).items() if shown == name),
         None if gained is None else h("p.sure", f"{signed(gained)} from the baseline"),
         histogram(run.scores[name], name),
         h("p.sure", _extremes(run.scores[name])),

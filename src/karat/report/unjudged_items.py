@@ -1,0 +1,127 @@
+"""Unjudged items in words: their number, the bounds of the means, and how runs differ in them; and failed queries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from karat._internal.display import number, plural, signed
+from karat.run import Run
+from karat.run.bounds import QUICK, knows_irrelevant
+from karat.samples.notes import Note
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from karat.analysis.compare import Comparison
+
+_CAUSES_SHOWN = 3
+HEADER = ("metric", "mean", "lowest", "highest")
+
+
+def failed(run: Run) -> list[str]:
+    """The number of queries that could not be judged, why, and the bounds of the means."""
+    failures = run.failures
+    if not failures:
+        return []
+    causes = Counter(failures.values()).most_common()
+    why = "; ".join(f"{cause} ({count:,})" for cause, count in causes[:_CAUSES_SHOWN])
+    more = f"; {len(causes) - _CAUSES_SHOWN} other causes" if len(causes) > _CAUSES_SHOWN else ""
+    if not run.judged:
+        return [f"0 of {plural(len(run), 'query was', 'queries were')} judged: {why}{more}."]
+    queries = plural(len(run), "query", "queries")
+    ends = [(name, f"between {low:.3f} and {high:.3f}") for name, (low, high) in run.bounds(unjudged=False).items()]
+    bounds = ", ".join([f"{ends[0][0]} would be {ends[0][1]}", *(f"{name} {text}" for name, text in ends[1:])])
+    return [
+        f"{len(failures):,} of {queries} could not be judged and are excluded: {why}{more}.",
+        f"If they all scored 0 or 1, {bounds}.",
+    ]
+
+
+def unjudged(run: Run) -> list[str]:
+    """The number of unjudged items within the cutoff of the headline metric, and its bounds."""
+    if run.convention.unjudged == "removed" and not knows_irrelevant(run.all_hits):
+        problem = "Warning: the gold has no judged irrelevant items (grade 0), so removing unjudged items leaves only"
+        return [f"{problem} relevant ones in the rankings: every item that was found is at the top."]
+    found = run.judged_items
+    if found is None or not found.unjudged.items:
+        return []
+    count, of = found.unjudged
+    where = _where(found.metric)
+    items = f"{count:,} of the {plural(of, 'item', 'items')} {where} {'is' if count == 1 else 'are'} unjudged"
+    if found.bounds is None:
+        return [f"{items}: --bounds has the bounds of the means."]
+    low, high = found.bounds
+    return [f"{items}: if judged, {found.metric} would be between {low:.3f} and {high:.3f}."]
+
+
+def _where(metric: str) -> str:
+    """The part of the rankings that a metric reads."""
+    k = metric.partition("@")[2]
+    if not k:
+        return "retrieved"
+    return f"within {k[:-1]} tokens" if k.endswith("t") else f"in the top {k}"
+
+
+def judged_comment(run: Run) -> dict[str, str]:
+    """The share of judged items, next to the headline metric, unless the run has it as a metric."""
+    found = run.judged_items
+    if found is None or found.name in run.scores or found.share != found.share:
+        return {}
+    return {found.metric: f"{found.name} {found.share:.3f}"}
+
+
+def rows(run: Run) -> list[list[str]]:
+    """The bounds of each mean, whatever the missing judgements are."""
+    return [[name, number(run.mean[name]), number(low), number(high)] for name, (low, high) in _asked(run).items()]
+
+
+def _asked(run: Run) -> dict[str, Any]:
+    """The bounds on request; what was not judged may be relevant, also if the gold has no irrelevant items."""
+    return dict(run.bounds(unjudged=True if run.has_unjudged or not run.failures else None))
+
+
+def bounds_note(run: Run) -> str:
+    """The meaning of the bounds, and the metrics for which they are only the limits."""
+    ends = run.query_bounds(unjudged=True if run.has_unjudged else None)
+    wide = [name for name, own in ends.items() if not own.exact]
+    known = knows_irrelevant(run.all_hits)
+    text = "Bounds: each unjudged item in the top k is irrelevant, or relevant with the best grade of the gold."
+    text += "" if known else " The gold has no irrelevant items (grade 0): whatever is not gold counts as unjudged."
+    return text + (f" {', '.join(wide)}: too deep, or not decided by labels; from 0 to 1 if unjudged." if wide else "")
+
+
+def with_bounds(run: Run) -> pl.DataFrame:
+    """The table of scores with the bounds of each query: two more columns for each metric."""
+    import polars as pl
+
+    ends = run.query_bounds(unjudged=True)
+    more = {f"{name} {end}": getattr(own, end) for name, own in ends.items() for end in ("low", "high")}
+    return run.table.with_columns(pl.Series(name, values).fill_nan(None) for name, values in more.items())
+
+
+def data(run: Run, *, asked: bool) -> dict[str, Any]:
+    """The share of judged items and the bounds, as plain values."""
+    found, bounds = run.judged_items, {}
+    if asked:
+        bounds = _asked(run)
+    elif run.failures:
+        bounds = run.bounds(unjudged=False)
+    elif found is not None and found.bounds is not None:
+        bounds = {found.metric: found.bounds}
+    share = {} if found is None else {"judged": {found.name: found.share, "unjudged": list(found.unjudged)}}
+    return {"bounds": {name: list(ends) for name, ends in bounds.items()}, **share}
+
+
+def differs(note: Note, comparison: Comparison) -> str:
+    """The shares of judged items of the runs, and the bounds of the difference of two."""
+    d = note.details
+    shares = ", ".join(f"{share:.3f} in {name}" for name, share in d["shares"].items())
+    text = f"{d['judged']} differs: {shares}. Unjudged items count as irrelevant, which favours the run with fewer."
+    if comparison.runs[0].convention.unjudged == "removed":
+        text = f"{d['judged']} differs: {shares}. Unjudged items were removed."
+    ends = comparison.bounds_of([d["metric"]], QUICK) if len(comparison.names) == 2 else {}
+    if not ends:
+        return text
+    low, high = ends[d["metric"]]
+    return f"{text} If judged, the difference in {d['metric']} would be between {signed(low)} and {signed(high)}."
