@@ -7,7 +7,7 @@ from itertools import chain
 
 import numpy as np
 
-from karat._internal.arrays import Ints, bool_column, starts, take_ragged
+from karat._internal.arrays import Bools, Ints, bool_column, starts, take_ragged
 from karat.errors import BadArgument
 from karat.hits.hits import Gold, Hits
 from karat.hits.totals import concat_totals
@@ -40,6 +40,7 @@ def take(hits: Hits, rows: Ints) -> Hits:
             unit=_take_units(hits, rows, new_gold),
             detail=None if detail is None else [detail[i] for i in kept_gold.tolist()],
             hop=None if hits.gold_items.hop is None else hits.gold_items.hop[kept_gold],
+            unanswerable=_take_flags(hits.gold_items.unanswerable, rows),
         ),
         grade=hits.grade[keep],
         repeated=hits.repeated[keep],
@@ -73,6 +74,7 @@ def concat(parts: Sequence[Hits]) -> Hits:
             unit=_concat_units(each, gold),
             detail=_concat_details(each),
             hop=_concat_hops(each),
+            unanswerable=_concat_flags(each),
         ),
         grade=np.concatenate([part.grade for part in parts]),
         repeated=np.concatenate([part.repeated for part in parts]),
@@ -116,6 +118,19 @@ def _concat_hops(each: Sequence[Gold]) -> Ints | None:
     return np.concatenate([np.zeros(len(gold.grade), np.int64) if gold.hop is None else gold.hop for gold in each])
 
 
+def _take_flags(flags: Bools | None, rows: Ints) -> Bools | None:
+    """The flags of some queries; None if none of them has one."""
+    taken = None if flags is None else flags[rows]
+    return taken if taken is not None and taken.any() else None
+
+
+def _concat_flags(each: Sequence[Gold]) -> Bools | None:
+    """The queries without an answer in all parts."""
+    if all(gold.unanswerable is None for gold in each):
+        return None
+    return np.concatenate([bool_column(gold.unanswerable, len(gold.start) - 1) for gold in each])
+
+
 def _reasons(parts: Sequence[Hits]) -> str | list[str]:
     """One reason for all hits, or one for each."""
     different = {part.why for part in parts if isinstance(part.why, str)}
@@ -157,6 +172,7 @@ def unite(hits: Hits, unit: Ints) -> Hits:
             hits.gold_items.incomplete,
             unit,
             _merged_details(hits.gold_items, unit, count),
+            unanswerable=hits.gold_items.unanswerable,
         ),
         grade=hits.grade[keep],
         repeated=hits.repeated[keep],

@@ -42,6 +42,8 @@ class Gold(NamedTuple):
     Empty where label and grade say all; None if they do for every item, or if it is not known."""
     hop: Ints | None = None
     """The hop of each item, from 1; 0 if it has none. None if no item has one."""
+    unanswerable: Bools | None = None
+    """Flags of the queries that are known to have no answer; None if there are none."""
 
 
 _SHORT = 1000

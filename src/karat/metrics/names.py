@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from karat._internal.arrays import Floats
+from karat._internal.arrays import Bools, Floats, bool_column
 from karat._internal.grammar import parse_call, write
 from karat.conventions import Convention
 from karat.errors import BadArgument, KaratError, nearest
@@ -143,12 +143,25 @@ class Metric:
         values = self._values(definition, hits, c)
         if definition.unit:
             undefined = hits.without_gold(self.settings.get("rel")) if definition.needs_gold else None
-            return {self.base: values[0] if undefined is None else np.where(undefined, np.nan, values[0])}
-        if definition.needs_gold:
+            values = values if undefined is None else np.where(undefined, np.nan, values)
+        elif definition.needs_gold:
             values = _edge_cases(values, hits, c, self.settings.get("rel"))
-        if c.clamped:
+        if c.clamped and not definition.unit:
             values = np.minimum(values, 1.0)
+        if (about := _concerned(definition, hits)) is not None:
+            values = np.where(about, values, np.nan)
         return dict(zip(self.names, values, strict=True))
+
+    def concerns(self, hits: Hits) -> Bools | None:
+        """Flags of the queries that the metric is about: with an answer, or without one; None if it is about all."""
+        known = self.name in METRICS or self.name in MEASURES
+        return _concerned(self.definition, hits) if known else None
+
+    @property
+    def more_is_better(self) -> bool:
+        """False if a lower number is better; True for a metric that is not registered here."""
+        known = METRICS.get(self.name) or MEASURES.get(self.name)
+        return known is None or known.more_is_better
 
     def limits(self, c: Convention, hits: Hits) -> tuple[float, Floats | float]:
         """The lowest score and the highest score of each query; custom metrics have no limits, measures no highest."""
@@ -193,6 +206,14 @@ class Metric:
         rel = {name: value for name, value in self.settings.items() if name == "rel"}
         values = np.broadcast_to(pool(hits, self.cutoffs(hits), c, **rel), (len(self.columns), hits.queries))
         return dict(zip(self.names, values, strict=True))
+
+
+def _concerned(definition: Definition, hits: Hits) -> Bools | None:
+    """Flags of the queries that a metric is about; None if it is about all of them."""
+    without_answer = hits.gold_items.unanswerable
+    if definition.of_unanswerable:
+        return bool_column(without_answer, hits.queries)
+    return None if without_answer is None or not definition.needs_gold else ~without_answer
 
 
 def _edge_cases(values: Floats, hits: Hits, c: Convention, rel: float | None) -> Floats:

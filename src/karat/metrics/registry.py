@@ -16,7 +16,7 @@ T = TypeVar("T")
 _RESERVED = frozenset(
     (
         "query_id", "query", "depth", "failed", "gold", "gold_items", "hits", "queries", "retrieved", "trajectory",
-        "places",
+        "places", "unanswerable",
     )
 )  # fmt: skip
 """Names of other columns in run files and tables."""
@@ -61,7 +61,9 @@ class Definition:
     unit: str = ""
     """The unit of a measure, such as "ranks"; empty for a metric, whose scores are from 0 to 1."""
     more_is_better: bool = True
-    """False for most measures: fewer ranks and steps are better."""
+    """False if a lower number is better, as for false_alarm and for most measures."""
+    of_unanswerable: bool = False
+    """True if the metric is about the queries without an answer, and undefined for the others."""
     sizes: tuple[str, ...] = ()
     """The numbers per query that the metric needs besides hits: "different" or "cited", see `judges/sizes.py`."""
 
@@ -117,6 +119,8 @@ def metric(
     highest: Highest = ...,
     of_sets: bool = False,
     of_steps: bool = False,
+    more_is_better: bool = True,
+    of_unanswerable: bool = False,
     sizes: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]: ...
 def metric(
@@ -132,6 +136,8 @@ def metric(
     highest: Highest = always_one,
     of_sets: bool = False,
     of_steps: bool = False,
+    more_is_better: bool = True,
+    of_unanswerable: bool = False,
     sizes: tuple[str, ...] = (),
 ) -> Callable[..., Floats] | Callable[[Callable[..., Floats]], Callable[..., Floats]]:
     """Register a function as a metric.
@@ -155,6 +161,9 @@ def metric(
             scores of custom metrics may be any finite number.
         of_sets: True if the metric ignores the order of the ranking, so that it is defined for a set.
         of_steps: True if the metric needs samples with steps, which it reads from `hits.steps`.
+        more_is_better: False if a lower score is better: comparisons and gates then say so.
+        of_unanswerable: True if the metric is about the queries marked `"answerable": false`. It is then undefined for
+            all others, as other metrics that need gold are for these; combine it with `needs_gold=False`.
         sizes: numbers per query that the metric reads from `hits.totals.sizes`: "different" (different items
             retrieved) or "cited" (items that the answer cites). They are counted only if a metric needs them.
 
@@ -185,6 +194,8 @@ def metric(
             aliases=aliases,
             of_sets=of_sets,
             of_steps=of_steps,
+            more_is_better=more_is_better,
+            of_unanswerable=of_unanswerable,
             settings=dict(getattr(formula, "__kwdefaults__", None) or {}),
             sizes=sizes,
         )

@@ -18,7 +18,7 @@ from karat import __version__
 from karat._internal.arrays import Floats
 from karat._internal.display import valid_texts, valid_utf8
 from karat.conventions import Convention, find_convention
-from karat.errors import BadArgument, UnknownName
+from karat.errors import BadArgument, InputError, UnknownName
 from karat.hits import Hits
 from karat.judges import Auto, Ids, Judge, find_judge, fit
 from karat.judges.auto import nothing_matched
@@ -32,6 +32,7 @@ from karat.run import Run
 from karat.run.provenance import Provenance
 from karat.run.stored_items import LIMITS, StorageLimits, StoredItems, stored_ranks
 from karat.samples import GoldItems, Reading, Samples
+from karat.samples.answerable import ANSWERABLE, unanswerable
 from karat.samples.notes import Note
 from karat.samples.rankings.lists import Lists
 from karat.samples.rankings.steps import CONCAT, Merge, Steps
@@ -55,6 +56,8 @@ class Plan:
     """The part of the items that a run stores."""
     merge: Merge = CONCAT
     """The way in which the steps of a query are made one ranking."""
+    raw_scores: bool = False
+    """True to store the retrieval scores, also for a part of the queries that has no mark `answerable`."""
 
     @classmethod
     def of(
@@ -91,17 +94,21 @@ class Plan:
             # Merging removes copies; what a judge removes besides could not be found in the steps again.
             return replace(self, convention=replace(self.convention, duplicates="once")).with_judge_for(samples)
         judge, reason = fit(self.judge, samples)
-        if judge is self.judge:
+        raw_scores = self.raw_scores or ANSWERABLE in samples.meta
+        if judge is self.judge and raw_scores == self.raw_scores:
             return self
         return Plan(
-            self.metrics, judge, self.convention, self.at, self.tokens, reason, self.stored, self.limits, self.merge
-        )
+            self.metrics, judge, self.convention, self.at, self.tokens, reason, self.stored, self.limits, self.merge,
+            raw_scores,
+        )  # fmt: skip
 
     def evaluate(self, samples: Samples) -> Run:
         """Judge and measure samples: all of them, or a part."""
         samples = self._merged(samples)
         budget, sizes = any(metric.has_budget for metric in self.metrics), needed_sizes(self.metrics)
-        judgements = Judgements(samples, self.judge, tokens=self.tokens, budget=budget, sizes=sizes)
+        judgements = Judgements(
+            samples, self.judge, tokens=self.tokens, budget=budget, sizes=sizes, raw_scores=self.raw_scores
+        )
         hits = judgements.hits(self.convention)
         scores = {n: column for m in self.metrics for n, column in judgements.scores(m, self.convention).items()}
         if isinstance(samples.retrieved, Lists) and samples.retrieved.scores is not None:
@@ -134,7 +141,7 @@ class Plan:
 
     def _first(self, scores: Mapping[str, Floats]) -> Measured | None:
         """The first metric that needs nothing but hits, at its first cutoff; no measure."""
-        others = (m for m in self.metrics if not (m.has_budget or m.unit or m.sizes))
+        others = (m for m in self.metrics if not (m.has_budget or m.unit or m.sizes or m.definition.of_unanswerable))
         metric = next(others, None)
         if metric is None:
             return None
@@ -198,11 +205,20 @@ class Plan:
         """Refuse samples that lack what a metric needs, before anything is judged."""
         if "cited" in needed_sizes(self.metrics):
             check_cited(samples)
+        if any(metric.definition.of_unanswerable for metric in self.metrics) and unanswerable(samples) is None:
+            raise self._nothing_unanswerable()
+
+    def _nothing_unanswerable(self) -> InputError:
+        names = ", ".join(str(metric) for metric in self.metrics if metric.definition.of_unanswerable)
+        problem = f"{names} is about queries without an answer, and no sample is marked as such"
+        return InputError(problem, hint=f'"{ANSWERABLE}": false in the samples that nothing should be retrieved for')
 
     def check_run(self, run: Run) -> Run:
         """The run; refuses one whose samples, which were not all in memory, lack what a metric needs."""
         if "cited" in needed_sizes(self.metrics) and np.isnan(run.all_hits.totals.sizes["cited"]).all():
             raise nothing_cited()
+        if run.all_hits.gold_items.unanswerable is None and any(m.definition.of_unanswerable for m in self.metrics):
+            raise self._nothing_unanswerable()
         return run
 
     def check_parallel(self) -> None:

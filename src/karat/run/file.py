@@ -2,9 +2,10 @@
 
 One row per query: `query_id`, `query` if given, each metric under its name, then what the scores were computed
 from: `depth`, `gold` (items and grades), `hits` (rank, gold item, grade, reason), `along.<name>` and `size.<name>` if
-texts were measured (cumulative quantities at each rank, and what they are compared with), `trajectory` and
-`places` if rankings were merged from steps, the stored items (`retrieved`, `gold_items`), and each field of the samples
-as `meta.<field>`.
+texts were measured (cumulative quantities at each rank, and what they are compared with; `along.raw_score` are the
+retrieval scores, if samples are marked as `answerable` or not), `unanswerable` if there are such queries, `trajectory`
+and `places` if rankings were merged from steps, the stored items (`retrieved`, `gold_items`), and each field of the
+samples as `meta.<field>`.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from karat.run.check import (
     META,
     RETRIEVED,
     SIZE,
+    UNANSWERABLE,
     Texts,
     at_ranks,
     check_gold_items,
@@ -45,6 +47,7 @@ from karat.run.check import (
     query_ids,
     ranks,
     scores,
+    unanswerable_queries,
 )  # fmt: skip
 from karat.run.frame import field_series, text_series
 from karat.run.metadata import KEY, ItemsAbout, Metadata, read_metadata, write_metadata
@@ -206,6 +209,8 @@ def _frame(run: Run) -> pl.DataFrame:
     columns["depth"] = hits.depth
     if hits.failed:
         columns["failed"] = text_series([hits.failed.get(row) for row in range(rows)])
+    if hits.gold_items.unanswerable is not None:
+        columns[UNANSWERABLE] = hits.gold_items.unanswerable
     columns["gold"] = nest(gold, hits.gold_items.start)
     columns["hits"] = nest(found, starts(np.bincount(hits.query, minlength=rows)))
     for name, sizes in hits.totals.sizes.items():
@@ -248,6 +253,7 @@ def _hits(frame: pl.DataFrame, texts: Texts, *, incomplete: bool) -> Hits:
     gold_items = Gold(texts.read(gold["item"]), start, grades(gold["grade"], "gold"), incomplete, detail=detail)
     if "hop" in gold.columns:
         gold_items = gold_items._replace(hop=ranks(gold["hop"]))
+    gold_items = gold_items._replace(unanswerable=unanswerable_queries(frame, gold_items))
     hits = Hits(
         query,
         ranks(flat["rank"]),

@@ -10,6 +10,7 @@ import numpy as np
 
 from karat._internal.display import valid_utf8
 from karat.errors import InputError, nearest, shorten
+from karat.samples.answerable import ANSWERABLE, marks_of, with_empty_gold
 from karat.samples.columns import Side, check_ids
 from karat.samples.dialects import Dialect, dialect_of, is_long, no_column, probably_meant
 from karat.samples.files import Rows
@@ -97,7 +98,10 @@ class QueryTable(NamedTuple):
         """Rankings or gold from the column of items, the column of ids, or both; rankings also from steps."""
         if side == "retrieved" and "steps" in self.columns:
             return steps_of(self.columns, ids, self.where)
-        items, item_ids = self.columns.get(side), self.columns.get(f"{side}_ids")
+        columns = self.columns
+        if side == "gold" and ANSWERABLE in columns:
+            columns = with_empty_gold(columns, self.size, self.where)
+        items, item_ids = columns.get(side), columns.get(f"{side}_ids")
         if items is None and item_ids is None:
             if side == "retrieved" and self.staged:
                 hint = "karat.stages(samples)" if self.source == "samples" else f"karat stages {self.source}"
@@ -160,6 +164,8 @@ class QueryTable(NamedTuple):
         names = dict.fromkeys(name for row in given if isinstance(row, Mapping) for name in row)
         for name in names:
             meta[str(name)] = [row.get(name) if isinstance(row, Mapping) else None for row in given]
+        if ANSWERABLE in meta:
+            meta[ANSWERABLE] = marks_of(meta[ANSWERABLE], self.where)
         columns = zip(valid_utf8(list(meta)), meta.values(), strict=True)
         return {name: self._plain(name, column, str, bool, int, float) for name, column in columns}
 
