@@ -9,7 +9,6 @@ import numpy as np
 
 from karat._internal.arrays import Floats, Ints, starts, take_ragged
 
-
 RAW_SCORE = "raw_score"
 """The retrieval score at each rank as it was given; it is not summed."""
 _OPTIONAL = {RAW_SCORE}

@@ -24,6 +24,7 @@ DEFAULT = "recall@1,3,5,10 precision@5 ndcg@10 rr"
 # Names are separated by white space, semicolons, or commas that are not between two cutoffs.
 _SEPARATOR = re.compile(r"[\s;]+|,(?!\s*\d)(?![^()]*\))")
 _SPACE_INSIDE = re.compile(r"(?<=[,(=@])\s+(?=[\w.+-]+)|\s+(?=[@)=])|\s+(?=,\s*\d)|(?<=\d,)\s+(?=\d)")
+_NAME = re.compile(r"\w+")
 _MAX = 10**12
 _USUAL = 5
 _AT = re.compile(r"(?P<name>.+?)_(?:at_|cut_)?(?P<k>\d+t?)")
@@ -157,12 +158,6 @@ class Metric:
         known = self.name in METRICS or self.name in MEASURES
         return _concerned(self.definition, hits) if known else None
 
-    @property
-    def more_is_better(self) -> bool:
-        """False if a lower number is better; True for a metric that is not registered here."""
-        known = METRICS.get(self.name) or MEASURES.get(self.name)
-        return known is None or known.more_is_better
-
     def limits(self, c: Convention, hits: Hits) -> tuple[float, Floats | float]:
         """The lowest score and the highest score of each query; custom metrics have no limits, measures no highest."""
         if self.unit:
@@ -206,6 +201,13 @@ class Metric:
         rel = {name: value for name, value in self.settings.items() if name == "rel"}
         values = np.broadcast_to(pool(hits, self.cutoffs(hits), c, **rel), (len(self.columns), hits.queries))
         return dict(zip(self.names, values, strict=True))
+
+
+def sign_of(column: str) -> float:
+    """-1 for a metric of which less is better, such as `false_alarm@5`, else 1: times a difference, it is a gain."""
+    found = _NAME.match(column)
+    known = METRICS.get(found[0]) or MEASURES.get(found[0]) if found else None
+    return 1.0 if known is None or known.more_is_better else -1.0
 
 
 def _concerned(definition: Definition, hits: Hits) -> Bools | None:

@@ -9,8 +9,10 @@ import numpy as np
 
 from karat._internal.display import cut_name, plural, sanitize
 from karat.metrics import METRICS
+from karat.metrics.names import sign_of
 from karat.report.fusion_notes import FUSION_SENTENCES
 from karat.report.step_table import STEP_SENTENCES
+from karat.report.thresholds import no_answer
 from karat.run import Run
 from karat.samples.id_differences import IdDifference
 from karat.samples.notes import FREE_TEXT, Note
@@ -25,7 +27,7 @@ Sentence = Callable[[Note, Run], str]
 def remarks(run: Run, *, ids: bool = False) -> list[str]:
     """One line for each thing that a reader of the means should know; with `ids` also which queries have no score."""
     p = run.provenance
-    lines = [*_failed(run), *too_few({name: len(run) - count for name, count in run.undefined.items()})]
+    lines = [*_failed(run), *too_few(run.defined), *no_answer(run)]
     lines += [*_undefined(run, ids=ids), *_copies(run), *_above_one(run), *_beyond_depth(run)]
     if p.missing:
         how = "scored 0" if run.convention.missing == "zero" else "left out"
@@ -83,7 +85,8 @@ def _copies(run: Run) -> list[str]:
 def _beyond_depth(run: Run) -> list[str]:
     """Metrics with a cutoff that no ranking reaches."""
     deepest = int(run.all_hits.depth.max(initial=0))
-    names = [name for metric in run.metrics for name, k in metric.columns if isinstance(k, int) and k > deepest > 0]
+    columns = [column for metric in run.metrics for column in metric.columns if sign_of(column[0]) > 0]
+    names = [name for name, k in columns if isinstance(k, int) and k > deepest > 0]
     items = plural(deepest, "item was", "items were")
     return [f"At most {items} retrieved for a query, fewer than the cutoff of {', '.join(names)}."] if names else []
 
@@ -103,15 +106,16 @@ def _above_one(run: Run) -> list[str]:
 def _undefined(run: Run, *, ids: bool) -> list[str]:
     lines = []
     judged = ~np.isin(np.arange(len(run)), list(run.all_hits.failed))
-    without_gold = (run.all_hits.gold_count() == 0) & judged
+    without_gold = (run.all_hits.gold_count() == 0) & judged & ~run.unanswerable
     same_rows: dict[bytes, list[str]] = {}
     for name, values in run.scores.items():
-        same_rows.setdefault((np.isnan(values) & judged).tobytes(), []).append(name)
+        same_rows.setdefault((np.isnan(values) & judged & run.about(name)).tobytes(), []).append(name)
     for rows, names in sorted(same_rows.items(), key=lambda pair: sum(pair[0])):
         if count := sum(rows):
             own = [run.ids[row] for row in np.flatnonzero(np.frombuffer(rows, bool)).tolist()]
             who = f" ({listed(own)})" if ids else ""
-            which = "" if len(same_rows) == 1 else f" for {', '.join(names)}"
+            alike = [name for name in run.scores if (run.about(name) == run.about(names[0])).all()]
+            which = "" if len(names) == len(alike) else f" for {', '.join(names)}"
             why = "no relevant gold, " if rows == without_gold.tobytes() else ""
             lines.append(f"{plural(count, 'query is', 'queries are')} undefined{which}: {why}not in the mean{who}.")
     return lines
@@ -123,9 +127,7 @@ def listed(ids: Sequence[str]) -> str:
     return shown if len(ids) <= _IDS_SHOWN else f"{shown} and {len(ids) - _IDS_SHOWN:,} more"
 
 
-SENTENCES: dict[str, Sentence] = {
-    FREE_TEXT: lambda note, _: str(note.details["text"]), **FUSION_SENTENCES, **STEP_SENTENCES,
-}  # fmt: skip
+SENTENCES: dict[str, Sentence] = {FREE_TEXT: lambda n, _: str(n.details["text"]), **FUSION_SENTENCES, **STEP_SENTENCES}
 
 
 def sentence(kind: str) -> Callable[[Sentence], Sentence]:

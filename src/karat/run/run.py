@@ -170,11 +170,6 @@ class Run(Result):
         concerned = metric.concerns(self._hits)
         return np.ones(len(self), bool) if concerned is None else concerned
 
-    @cached_property
-    def signs(self) -> dict[str, float]:
-        """1 for each metric of which more is better, -1 for the others: times a difference, it is a gain or a loss."""
-        return {name: 1.0 if metric.more_is_better else -1.0 for metric in self.metrics for name in metric.names}
-
     @property
     def unanswerable(self) -> Bools:
         """Flags of the queries without an answer, marked `"answerable": false` in the samples."""

@@ -14,6 +14,7 @@ from karat._internal.arrays import Bools, Floats, Ints, is_relevant, mean_define
 from karat._internal.result import Result
 from karat.errors import BadArgument
 from karat.hits.totals import RAW_SCORE
+from karat.metrics.names import sign_of
 from karat.run.step_summary import shown_cutoff
 from karat.stats import Interval, intervals
 from karat.stats.discrimination import auroc, auroc_interval, confidences, nauc, top_scores
@@ -105,7 +106,9 @@ class Thresholds(Result):
             raise BadArgument("a threshold is a number", got=threshold, hint="0.7")
         whole = mean_defined(self._recalls(-inf))
         recall = mean_defined(self._recalls(threshold))
-        return ThresholdPoint(threshold, mean_defined(self._alarms(threshold)), recall, recall / whole if whole else nan)
+        return ThresholdPoint(
+            threshold, mean_defined(self._alarms(threshold)), recall, recall / whole if whole else nan
+        )
 
     @cached_property
     def points(self) -> list[ThresholdPoint]:
@@ -126,7 +129,7 @@ class Thresholds(Result):
         while low < high:
             middle = (low + high) // 2
             low, high = (low, middle) if self.at(float(values[middle])).kept >= share - 1e-12 else (middle + 1, high)
-        return self.at(float(values[low]) if low < len(values) else -inf)
+        return self.at(_short(values, low) if low < len(values) else -inf)
 
     def _alarms(self, threshold: float) -> Floats:
         """1 for each query without an answer for which anything is returned."""
@@ -146,7 +149,7 @@ class Thresholds(Result):
     def _best(self, alarms: Bools, queries: Bools) -> float:
         """The threshold with the largest recall kept minus false alarms on some queries; -inf if none is better.
 
-        It is in the middle between the lowest score that it keeps and the highest one that it does not.
+        It is between the lowest score that it keeps and the highest one that it does not.
         """
         values = self._candidates(alarms, queries)
         weight = 1 / np.maximum(np.bincount(self.gold_row, minlength=self.answerable), 1)
@@ -162,7 +165,7 @@ class Thresholds(Result):
         if not len(values) or gain.max() <= without:
             return -inf
         last = int(np.flatnonzero(gain == gain.max())[-1])
-        return float(values[last]) if last + 1 == len(values) else _between(values[last + 1], values[last])
+        return _short(values, last)
 
     @cached_property
     def choice(self) -> ThresholdChoice | None:
@@ -195,13 +198,13 @@ class Thresholds(Result):
         return number
 
 
-def _between(low: float, high: float) -> float:
-    """The middle of two numbers, with as few digits as leave it above the lower and not above the higher one."""
+def _short(values: Floats, place: int) -> float:
+    """A threshold that keeps the value at this place and not the next lower one: near their middle, with few digits."""
+    high = float(values[place])
+    low = float(values[place + 1]) if place + 1 < len(values) else high - max(abs(high) / 100, 1e-6)
     middle = low + (high - low) / 2
-    for digits in range(2, 17):
-        if low < (short := float(f"{middle:.{digits}g}")) <= high:
-            return short
-    return float(high)
+    shorter = (float(f"{middle:.{digits}g}") for digits in range(2, 17))
+    return next((short for short in shorter if low < short <= high), high)
 
 
 def thresholds_of(run: Run, k: int | None) -> Thresholds:
@@ -266,10 +269,13 @@ def naucs_of(run: Run) -> dict[str, dict[str, float]]:
     """MTEB's nAUC of each metric, by the confidences max, std and diff1."""
     scores = raw_scores(run)
     if scores is None:
-        raise BadArgument("nAUC needs the retrieval scores of whole rankings", hint='"score" in each record of retrieved')
+        raise BadArgument(
+            "nAUC needs the retrieval scores of whole rankings", hint='"score" in each record of retrieved'
+        )
     by = confidences(scores, starts(run.all_hits.depth))
     found = {}
-    for name, values in run.scores.items():
+    columns = {name: run.scores[name] for metric in run.metrics for name in metric.names if sign_of(name) > 0}
+    for name, values in columns.items():
         defined = ~np.isnan(values)
         found[name] = {own: nauc(confidence[defined], values[defined]) for own, confidence in by.items()}
     return found

@@ -25,7 +25,13 @@ def marks_of(column: Sequence[Any], where: Where) -> list[bool | None]:
     """The marks of a column; in CSV files they are texts such as "false"."""
     marks: list[bool | None] = []
     for row, value in enumerate(column):
-        key = value.strip().lower() if isinstance(value, str) else value.item() if isinstance(value, np.generic) else value
+        key = (
+            value.strip().lower()
+            if isinstance(value, str)
+            else value.item()
+            if isinstance(value, np.generic)
+            else value
+        )
         if isinstance(key, float) and key != key:
             key = None
         try:
@@ -43,9 +49,7 @@ def with_empty_gold(columns: Mapping[str, list[Any]], size: int, where: Where) -
     filled = {}
     for name in there:
         given = columns.get(name, [None] * size)
-        filled[name] = [
-            [] if mark is False and _is_empty(own) else own for mark, own in zip(marks, given, strict=True)
-        ]
+        filled[name] = [[] if mark is False and _is_empty(own) else own for mark, own in zip(marks, given, strict=True)]
     return {**columns, **filled}
 
 

@@ -11,6 +11,7 @@ from karat.analysis.changes import check_comparable
 from karat.analysis.diagnose.advice import advise
 from karat.analysis.diagnose.causes import Causes
 from karat.analysis.diagnose.miss import CAUSES, Cause, Finding, Miss, Missed, default_cutoff
+from karat.analysis.diagnose.threshold_advice import threshold_advice, threshold_limits
 from karat.errors import BadArgument
 from karat.run import Run
 from karat.run.file import as_run
@@ -92,9 +93,11 @@ def diagnose(
         query_id=None if row is None else run.ids[row],
         recall=missed.recall(missed.found, row),
         gold_items=int(gold.sum()),
-        advice_notes=() if row is not None else advise(run, missed, findings, causes, second),
+        advice_notes=()
+        if row is not None
+        else (*advise(run, missed, findings, causes, second), *threshold_advice(run, cutoff)),
         limits=(
-            *(_unjudged(run) if row is None else ()),
+            *((*_unjudged(run), *threshold_limits(run, cutoff)) if row is None else ()),
             *((*_limits(run), *_beyond_depth(run, cutoff)) if len(numbers) else ()),
         ),
     )

@@ -19,6 +19,7 @@ from karat.report.html.queries import Queries
 from karat.report.html.scores import means, slices
 from karat.report.html.sections import against, misses
 from karat.report.html.steps_section import steps
+from karat.report.html.threshold_curve import threshold_curve
 from karat.run import Run
 
 
@@ -58,6 +59,7 @@ def page(run: Run, diagnosis: Diagnosis, comparison: Comparison | None = None) -
         against(comparison, queries.place) if comparison is not None else None,
         steps(run),
         curves(run, baseline),
+        threshold_curve(run),
         slices(run, comparison),
         misses(diagnosis, queries.place),
         every,
