@@ -18,7 +18,7 @@ from karat import __version__
 from karat._internal.arrays import Floats
 from karat._internal.display import valid_texts, valid_utf8
 from karat.conventions import Convention, find_convention
-from karat.errors import BadArgument, InputError, UnknownName
+from karat.errors import BadArgument, UnknownName
 from karat.hits import Hits
 from karat.judges import Auto, Ids, Judge, find_judge, fit
 from karat.judges.auto import nothing_matched
@@ -32,7 +32,7 @@ from karat.run import Run
 from karat.run.provenance import Provenance
 from karat.run.stored_items import LIMITS, StorageLimits, StoredItems, stored_ranks
 from karat.samples import GoldItems, Reading, Samples
-from karat.samples.answerable import ANSWERABLE, unanswerable
+from karat.samples.answerable import ANSWERABLE
 from karat.samples.notes import Note
 from karat.samples.rankings.lists import Lists
 from karat.samples.rankings.steps import CONCAT, Merge, Steps
@@ -205,20 +205,11 @@ class Plan:
         """Refuse samples that lack what a metric needs, before anything is judged."""
         if "cited" in needed_sizes(self.metrics):
             check_cited(samples)
-        if any(metric.definition.of_unanswerable for metric in self.metrics) and unanswerable(samples) is None:
-            raise self._nothing_unanswerable()
-
-    def _nothing_unanswerable(self) -> InputError:
-        names = ", ".join(str(metric) for metric in self.metrics if metric.definition.of_unanswerable)
-        problem = f"{names} is about queries without an answer, and no sample is marked as such"
-        return InputError(problem, hint=f'"{ANSWERABLE}": false in the samples that nothing should be retrieved for')
 
     def check_run(self, run: Run) -> Run:
         """The run; refuses one whose samples, which were not all in memory, lack what a metric needs."""
         if "cited" in needed_sizes(self.metrics) and np.isnan(run.all_hits.totals.sizes["cited"]).all():
             raise nothing_cited()
-        if run.all_hits.gold_items.unanswerable is None and any(m.definition.of_unanswerable for m in self.metrics):
-            raise self._nothing_unanswerable()
         return run
 
     def check_parallel(self) -> None:

@@ -9,7 +9,6 @@ import numpy as np
 
 from karat._internal.display import cut_name, plural, sanitize
 from karat.metrics import METRICS
-from karat.metrics.names import sign_of
 from karat.report.fusion_notes import FUSION_SENTENCES
 from karat.report.step_table import STEP_SENTENCES
 from karat.report.thresholds import no_answer
@@ -85,7 +84,7 @@ def _copies(run: Run) -> list[str]:
 def _beyond_depth(run: Run) -> list[str]:
     """Metrics with a cutoff that no ranking reaches."""
     deepest = int(run.all_hits.depth.max(initial=0))
-    columns = [column for metric in run.metrics for column in metric.columns if sign_of(column[0]) > 0]
+    columns = [column for metric in run.metrics for column in metric.columns if metric.name != "false_alarm"]
     names = [name for name, k in columns if isinstance(k, int) and k > deepest > 0]
     items = plural(deepest, "item was", "items were")
     return [f"At most {items} retrieved for a query, fewer than the cutoff of {', '.join(names)}."] if names else []
@@ -114,8 +113,7 @@ def _undefined(run: Run, *, ids: bool) -> list[str]:
         if count := sum(rows):
             own = [run.ids[row] for row in np.flatnonzero(np.frombuffer(rows, bool)).tolist()]
             who = f" ({listed(own)})" if ids else ""
-            alike = [name for name in run.scores if (run.about(name) == run.about(names[0])).all()]
-            which = "" if len(names) == len(alike) else f" for {', '.join(names)}"
+            which = "" if len(names) == len(run.alike(names[0])) else f" for {', '.join(names)}"
             why = "no relevant gold, " if rows == without_gold.tobytes() else ""
             lines.append(f"{plural(count, 'query is', 'queries are')} undefined{which}: {why}not in the mean{who}.")
     return lines

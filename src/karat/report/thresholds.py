@@ -131,7 +131,9 @@ def no_answer(run: Run) -> list[str]:
     without = run.unanswerable
     count = int(without.sum())
     if not count:
-        return []
+        about = [name for name in run.scores if not run.about(name).any()]
+        none = f'No query is marked "answerable": false, and {", ".join(about)} is about such queries: undefined.'
+        return [none] if about else []
     have = f"{count:,} of {plural(len(run), 'query has', 'queries have')} no answer"
     it = "it is" if count == 1 else "they are"
     names = [name for name in run.scores if run.about(name)[without].all()]
@@ -146,9 +148,9 @@ def _recommended(note: Note) -> str:
     d = note.details
     after, before, k = d["after"], d["before"], d["k"]
     text = (
-        f"A score threshold of {score_text(d['threshold'])} would lower the false alarms on the {note.count:,} queries without an "
-        f"answer from {number(before[0])} to {number(after[0])}, and recall@{k} of the {note.of:,} others from "
-        f"{number(before[1])} to {number(after[1])}."
+        f"A score threshold of {score_text(d['threshold'])} would lower the false alarms on the {note.count:,} queries "
+        f"without an answer from {number(before[0])} to {number(after[0])}, and recall@{k} of the {note.of:,} others "
+        f"from {number(before[1])} to {number(after[1])}."
     )
     if d["held_out"] is None:
         return f"{text} With so few queries it cannot be tested on others than it was chosen on."
@@ -168,8 +170,8 @@ def _with_ends(value: float, ends: list[float]) -> str:
 def _no_threshold(note: Note) -> str:
     d = note.details
     return (
-        f"No score threshold helps: none lowers the false alarms on the {note.count:,} queries without an answer by more "
-        f"than it costs of the recall (AUROC of the top score {d['auroc']:.3f} {span(*d['interval'])}".rstrip()
+        f"No score threshold helps: none lowers the false alarms on the {note.count:,} queries without an answer by "
+        f"more than it costs of the recall (AUROC of the top score {d['auroc']:.3f} {span(*d['interval'])}".rstrip()
         + ")."
     )
 
@@ -178,8 +180,8 @@ THRESHOLD_ADVICE: dict[str, Callable[[Note], str]] = {
     "answer_threshold": _recommended,
     "no_answer_threshold": _no_threshold,
     "no_answer_scores": lambda note: (
-        f"{plural(note.count, 'query has', 'queries have')} no answer, but the run has no retrieval scores: no threshold "
-        "was tried."
+        f"{plural(note.count, 'query has', 'queries have')} no answer, but the run has no retrieval scores: "
+        "no threshold was tried."
     ),
 }
 """Sentences of the diagnosis on queries without an answer."""

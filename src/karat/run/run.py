@@ -170,6 +170,10 @@ class Run(Result):
         concerned = metric.concerns(self._hits)
         return np.ones(len(self), bool) if concerned is None else concerned
 
+    def alike(self, name: str) -> list[str]:
+        """The metrics that are about the same queries as this one."""
+        return [other for other in self.scores if (self.about(other) == self.about(name)).all()]
+
     @property
     def unanswerable(self) -> Bools:
         """Flags of the queries without an answer, marked `"answerable": false` in the samples."""
@@ -241,8 +245,8 @@ class Run(Result):
             k: the cutoff; default: that of the run's recall that is nearest to 5, as in the report, or 10.
 
         Returns:
-            A `Thresholds`: `points` (the curve), `at(0.7)`, `keeping(0.95)`, `auroc` with `auroc_interval`, and `choice`
-            (the recommended threshold, with its effect on held-out queries). The run needs retrieval scores.
+            A `Thresholds`: `points` (the curve), `at(0.7)`, `keeping(0.95)`, `auroc` with `auroc_interval`, and
+            `choice` (the recommended threshold, with its effect on held-out queries). It needs retrieval scores.
         """
         return thresholds_of(self, k)
 

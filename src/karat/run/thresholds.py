@@ -1,4 +1,4 @@
-"""Score thresholds: the false alarms on queries without an answer that a threshold prevents, and the recall it costs."""
+"""Score thresholds: the false alarms on queries without an answer that one prevents, and the recall that it costs."""
 
 from __future__ import annotations
 

@@ -25,15 +25,8 @@ def marks_of(column: Sequence[Any], where: Where) -> list[bool | None]:
     """The marks of a column; in CSV files they are texts such as "false"."""
     marks: list[bool | None] = []
     for row, value in enumerate(column):
-        key = (
-            value.strip().lower()
-            if isinstance(value, str)
-            else value.item()
-            if isinstance(value, np.generic)
-            else value
-        )
-        if isinstance(key, float) and key != key:
-            key = None
+        key = value.item() if isinstance(value, np.generic) else value
+        key = key.strip().lower() if isinstance(key, str) else None if key != key else key
         try:
             marks.append(_MARKS[key])
         except (KeyError, TypeError):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf, nan, sqrt
 from statistics import NormalDist
 
 import numpy as np
 
-from karat._internal.arrays import Floats
+from karat._internal.arrays import Floats, Ints
 from karat.stats.interval import MIN_QUERIES, Interval
 
 RATES = np.linspace(0, 1, 11)[:-1]
@@ -33,7 +34,7 @@ def auroc_interval(area: float, positives: int, negatives: int, level: float = 0
     The distance is in standard errors at the assumed area, not at the measured one (Newcombe 2006, method 5), so the
     interval has a width even if the area is 1. NaN if a group has fewer than `MIN_QUERIES`.
     """
-    if not area == area or min(positives, negatives) < MIN_QUERIES:
+    if area != area or min(positives, negatives) < MIN_QUERIES:
         return Interval(nan, nan)
     z = NormalDist().inv_cdf((1 + level) / 2)
 
@@ -50,11 +51,11 @@ def _standard_error(area: float, positives: int, negatives: int) -> float:
     return sqrt(area * (1 - area) * correction / (positives * negatives))
 
 
-def _end(inside: float, outside: float, too_far: object) -> float:
+def _end(inside: float, outside: float, too_far: Callable[[float], bool]) -> float:
     """The end of an interval between a value inside it and the end of the range, by halving."""
     for _ in range(_HALVINGS):
         middle = (inside + outside) / 2
-        inside, outside = (inside, middle) if too_far(middle) else (middle, outside)  # type: ignore[operator]
+        inside, outside = (inside, middle) if too_far(middle) else (middle, outside)
     return inside
 
 
@@ -80,10 +81,10 @@ def _curve(confidence: Floats, scores: Floats) -> Floats:
     return np.array([scores[order[first:]].mean() for first in left_out])
 
 
-def confidences(scores: Floats, start: Floats) -> dict[str, Floats]:
+def confidences(scores: Floats, start: Ints) -> dict[str, Floats]:
     """The confidences of MTEB for each ranking: its highest score, their standard deviation, and top 1 minus top 2."""
     found = np.zeros((3, len(start) - 1))
-    for row, own in enumerate(np.split(scores, start[1:-1].astype(np.int64))):
+    for row, own in enumerate(np.split(scores, start[1:-1])):
         if len(own):
             best = np.sort(own)[::-1][:2]
             with np.errstate(invalid="ignore"):  # of infinite scores
@@ -91,8 +92,8 @@ def confidences(scores: Floats, start: Floats) -> dict[str, Floats]:
     return dict(zip(("max", "std", "diff1"), found, strict=True))
 
 
-def top_scores(scores: Floats, depth: Floats) -> Floats:
+def top_scores(scores: Floats, depth: Ints) -> Floats:
     """The highest of the scores of each query; minus infinity if it has none."""
     best = np.full(len(depth), -inf)
-    np.maximum.at(best, np.repeat(np.arange(len(depth)), depth.astype(np.int64)), scores)
+    np.maximum.at(best, np.repeat(np.arange(len(depth)), depth), scores)
     return best

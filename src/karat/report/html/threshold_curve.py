@@ -23,7 +23,7 @@ def threshold_curve(run: Run) -> Element | None:
         return None
     without = plural(found.unanswerable, "query has", "queries have")
     about = (
-        f"{without} no answer: whatever is retrieved for {'it' if found.unanswerable == 1 else 'them'} is a false alarm. "
+        f"{without} no answer: whatever is retrieved for such a query is a false alarm. "
         "Each point is a threshold: only items with at least this score are returned."
     )
     rows = thresholds.rows_of(found)
