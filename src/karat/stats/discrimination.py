@@ -63,7 +63,8 @@ def nauc(confidence: Floats, scores: Floats) -> float:
     """The normalised area under the abstention curve, as MTEB defines it.
 
     The curve is the mean score of the queries left if the least confident ones are left out. 1 is the curve of an
-    oracle, which leaves out the lowest scores first; 0 is a flat curve. NaN if both are the same.
+    oracle, which leaves out the lowest scores first; 0 is a flat curve. NaN if both are the same. Of equally confident
+    queries a random one is left out: mteb 2.26 takes the expected score, earlier releases the order of the input.
     """
     if not len(scores):
         return nan
@@ -75,10 +76,11 @@ def nauc(confidence: Floats, scores: Floats) -> float:
 
 
 def _curve(confidence: Floats, scores: Floats) -> Floats:
-    """The mean score of the queries left at each rate."""
-    order = np.argsort(confidence, kind="stable")
-    left_out = [min(round(rate * len(order)), len(order) - 1) for rate in RATES.tolist()]
-    return np.array([scores[order[first:]].mean() for first in left_out])
+    """The mean score of the queries left at each rate; equals in confidence count with their mean, in any order."""
+    _, group, size = np.unique(confidence, return_inverse=True, return_counts=True)
+    expected = (np.bincount(group, scores) / size)[np.sort(group)]
+    left_out = [min(round(rate * len(expected)), len(expected) - 1) for rate in RATES.tolist()]
+    return np.array([expected[first:].mean() for first in left_out])
 
 
 def confidences(scores: Floats, start: Ints) -> dict[str, Floats]:
