@@ -49,7 +49,7 @@ def _steps(run: Run) -> list[str]:
 
 def _thresholds(run: Run) -> list[str]:
     """The table of score thresholds, if some queries have no answer."""
-    if (found := thresholds.of_run(run)) is None:
+    if (found := thresholds.of_metrics(run)) is None:
         return []
     rows = [[*map(bold, thresholds.header(found))], *thresholds.rows_of(found)]
     return ["", text_table(rows, right=thresholds.NUMBERS)]
@@ -57,7 +57,7 @@ def _thresholds(run: Run) -> list[str]:
 
 def markdown(run: Run, by: Sequence[str] = ()) -> str:
     """The means with their intervals, the remarks, and the slices by each field."""
-    p, ends, found = run.provenance, run.interval(), thresholds.of_run(run)
+    p, ends, found = run.provenance, run.interval(), thresholds.of_metrics(run)
     about = f"{plural(len(run), 'query', 'queries')} · judge: {p.judge} · convention: {run.convention.name}"
     rows = [[code(name), number(value), span(*ends[name])] for name, value in run.mean.items()]
     parts = [
@@ -81,13 +81,13 @@ def html(run: Run) -> str:
     if (found := run.steps) is not None:
         about = " · ".join(["steps", *step_table.remarks(run)])
         shown += html_table(step_table.header(found, run), step_table.rows(found, run), about)
-    if (scored := thresholds.of_run(run)) is not None:
+    if (scored := thresholds.of_metrics(run)) is not None:
         shown += thresholds.html(scored)
     return shown
 
 
 def _threshold_remarks(run: Run) -> list[str]:
-    return [] if (found := thresholds.of_run(run)) is None else thresholds.remarks(found)
+    return [] if (found := thresholds.of_metrics(run)) is None else thresholds.remarks(found)
 
 
 def _steps_markdown(run: Run) -> list[str]:

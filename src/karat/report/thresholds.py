@@ -8,6 +8,7 @@ from typing import Any
 from karat._internal.display import bold, heading, number, paragraph, percent, plural, span, text_table
 from karat._internal.writers import html_table, plain, to_csv
 from karat.errors import BadArgument
+from karat.metrics.names import sign_of
 from karat.report.forms import escape, table
 from karat.run import Run
 from karat.run.thresholds import KEPT, ThresholdPoint, Thresholds
@@ -84,6 +85,12 @@ def of_run(run: Run) -> Thresholds | None:
         return None
 
 
+def of_metrics(run: Run) -> Thresholds | None:
+    """The thresholds of a run that has a metric of queries without an answer; None for others, as in `of_run`."""
+    asked = any(sign_of(name) < 0 and run.about(name).any() for name in run.scores)
+    return of_run(run) if asked else None
+
+
 def header(found: Thresholds) -> list[str]:
     """The header of the table."""
     return ["score threshold", "score", "false alarms", f"recall@{found.k}", "recall kept"]
@@ -92,7 +99,9 @@ def header(found: Thresholds) -> list[str]:
 def rows_of(found: Thresholds) -> list[list[str]]:
     """No threshold, those that keep some share of the recall, and the recommended one."""
     points = {"none": found.at(float("-inf"))}
-    points |= {f"keeps {percent(share)} of the recall": found.keeping(share) for share in KEPT}
+    for share in KEPT:
+        if (point := found.keeping(share)) not in points.values():
+            points[f"keeps {percent(share)} of the recall"] = point
     if found.choice is not None:
         points["recommended"] = found.choice.after
     return [
