@@ -119,10 +119,7 @@ def remarks(found: Thresholds) -> list[str]:
     """The AUROC, and the queries that are not in the table."""
     ends = span(*found.auroc_interval)
     few = "" if ends else f"; fewer than {MIN_QUERIES} queries of a kind are too few for an interval"
-    lines = [
-        f"AUROC of the top score: {found.auroc:.3f} {ends}".rstrip()
-        + f" ({found.answerable:,} queries with an answer, {found.unanswerable:,} without{few})."
-    ]
+    lines = [f"AUROC of the top score: {found.auroc:.3f} {ends}".rstrip() + f" ({_queries(found)}{few})."]
     if found.unknown:
         lines.append(
             f"The scores of {plural(found.unknown, 'query', 'queries')} are not known: left out of thresholds."
@@ -131,8 +128,11 @@ def remarks(found: Thresholds) -> list[str]:
 
 
 def _heading(found: Thresholds) -> str:
-    queries = f"{found.answerable:,} queries with an answer, {found.unanswerable:,} without"
-    return f"score thresholds · top {found.k} · {queries}"
+    return f"score thresholds · top {found.k} · {_queries(found)}"
+
+
+def _queries(found: Thresholds) -> str:
+    return f"{plural(found.answerable, 'query', 'queries')} with an answer, {found.unanswerable:,} without"
 
 
 def no_answer(run: Run) -> list[str]:
@@ -143,7 +143,7 @@ def no_answer(run: Run) -> list[str]:
         about = [name for name in run.scores if not run.about(name).any()]
         none = f'No query is marked "answerable": false, and {", ".join(about)} is about such queries: undefined.'
         return [none] if about else []
-    have = f"{count:,} of {plural(len(run), 'query has', 'queries have')} no answer"
+    have = f"{count:,} of {plural(len(run), 'query', 'queries')} {'has' if count == 1 else 'have'} no answer"
     it = "it is" if count == 1 else "they are"
     names = [name for name in run.scores if run.about(name)[without].all()]
     if not names:
@@ -157,9 +157,9 @@ def _recommended(note: Note) -> str:
     d = note.details
     after, before, k = d["after"], d["before"], d["k"]
     text = (
-        f"A score threshold of {score_text(d['threshold'])} would lower the false alarms on the {note.count:,} queries "
-        f"without an answer from {number(before[0])} to {number(after[0])}, and recall@{k} of the {note.of:,} others "
-        f"from {number(before[1])} to {number(after[1])}."
+        f"A score threshold of {score_text(d['threshold'])} would lower the false alarms on {_those(note.count)} "
+        f"without an answer from {number(before[0])} to {number(after[0])}, and recall@{k} of {_those(note.of)} with "
+        f"one from {number(before[1])} to {number(after[1])}."
     )
     if d["held_out"] is None:
         return f"{text} With so few queries it cannot be tested on others than it was chosen on."
@@ -172,6 +172,10 @@ def _recommended(note: Note) -> str:
     )
 
 
+def _those(count: int) -> str:
+    return "the query" if count == 1 else f"the {count:,} queries"
+
+
 def _with_ends(value: float, ends: list[float]) -> str:
     return f"{number(value)} {span(ends[0], ends[1])}".rstrip()
 
@@ -179,7 +183,7 @@ def _with_ends(value: float, ends: list[float]) -> str:
 def _no_threshold(note: Note) -> str:
     d = note.details
     return (
-        f"No score threshold helps: none lowers the false alarms on the {note.count:,} queries without an answer by "
+        f"No score threshold helps: none lowers the false alarms on {_those(note.count)} without an answer by "
         f"more than it costs of the recall (AUROC of the top score {d['auroc']:.3f} {span(*d['interval'])}".rstrip()
         + ")."
     )

@@ -1,4 +1,4 @@
-"""How well a number tells two groups apart: AUROC with its interval, and MTEB's nAUC of a confidence."""
+"""Discrimination of two groups by a number: AUROC with its interval, and MTEB's nAUC of a confidence."""
 
 from __future__ import annotations
 

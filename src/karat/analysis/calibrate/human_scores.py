@@ -199,7 +199,7 @@ def _any_grades(a: _LabelledQueries) -> Iterator[Hits]:
 def _graded(a: _LabelledQueries, grade: Floats) -> Hits:
     """The same matches with other grades of the gold."""
     hits, gold = a.hits, a.hits.gold_items
-    gold = Gold(gold.label, gold.start, grade, gold.incomplete)
+    gold = Gold(gold.label, gold.start, grade, gold.incomplete, unanswerable=gold.unanswerable)
     return Hits(
         hits.query, hits.rank, hits.gold, depth=hits.depth, gold_items=gold, repeated=hits.repeated, totals=hits.totals
     )

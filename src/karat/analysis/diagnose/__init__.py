@@ -8,10 +8,9 @@ from os import PathLike
 from karat._internal.arrays import Ints
 from karat._internal.result import Result
 from karat.analysis.changes import check_comparable
-from karat.analysis.diagnose.advice import advise
+from karat.analysis.diagnose.advice import advise, threshold_advice, threshold_limits
 from karat.analysis.diagnose.causes import Causes
 from karat.analysis.diagnose.miss import CAUSES, Cause, Finding, Miss, Missed, default_cutoff
-from karat.analysis.diagnose.threshold_advice import threshold_advice, threshold_limits
 from karat.errors import BadArgument
 from karat.run import Run
 from karat.run.file import as_run
