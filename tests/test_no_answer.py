@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from karat.errors import BadArgument, InputError
 from karat.metrics.names import sign_of
 from karat.scale.memory import MemoryLimits
 
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {"id": "a", "query": "one", "retrieved": [{"id": "x", "score": 0.9}, {"id": "y", "score": 0.3}], "gold": ["x"]},
     {"id": "b", "query": "two", "retrieved": [{"id": "z", "score": 0.6}, {"id": "x", "score": 0.5}], "gold": ["x"]},
     {"id": "n", "query": "none", "retrieved": [{"id": "y", "score": 0.7}], "answerable": False},

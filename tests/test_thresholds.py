@@ -202,7 +202,7 @@ def test_reports_show_the_curve(tmp_path):
     assert found["points"][0].keys() == {"threshold", "false_alarm", "recall", "kept"}
     assert found["choice"]["held_out"]["loss_interval"][0] >= 0
     assert str(run.thresholds()).startswith("score thresholds · top 5 · 30 queries with an answer, 30 without")
-    assert run.thresholds().to_markdown().count("\n| ") == 5
+    assert run.thresholds().to_markdown().count("\n| ") == 7
     plain = karat.evaluate(samples(separable()[:5]), "recall@5")
     plain.report(tmp_path / "plain.html")
     assert 'id="thresholds"' not in (tmp_path / "plain.html").read_text()

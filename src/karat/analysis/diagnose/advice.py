@@ -325,8 +325,8 @@ def threshold_advice(run: Run, k: int) -> tuple[Note, ...]:
     if choice.false_alarm == choice.false_alarm:
         held_out = [[choice.false_alarm, *choice.false_alarm_interval], [choice.loss, *choice.loss_interval]]
     details = {
-        "k": k, "threshold": choice.threshold, "before": _alarm_and_recall(choice.before), "after": _alarm_and_recall(choice.after),
-        "held_out": held_out,
+        "k": k, "threshold": choice.threshold, "held_out": held_out,
+        "before": _alarm_and_recall(choice.before), "after": _alarm_and_recall(choice.after),
     }  # fmt: skip
     return (Note("answer_threshold", found.unanswerable, found.answerable, details=details),)
 
