@@ -196,6 +196,7 @@ def test_reports_show_the_curve(tmp_path):
     page = (tmp_path / "run.html").read_text()
     assert 'id="thresholds"' in page
     assert "Recall kept against false alarms. AUROC of the top score 0." in page
+    assert "Chosen on a part of the queries and used on the rest, it leaves" in page
     assert "AUROC of the top score: 0." in str(run)
     assert "recommended" in run.to_markdown()
     found = run.to_dict()["thresholds"]

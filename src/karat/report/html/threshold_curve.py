@@ -5,7 +5,9 @@ from __future__ import annotations
 from math import inf
 
 from karat._internal.display import number, plural
+from karat.analysis.diagnose.advice import threshold_advice
 from karat.report import thresholds
+from karat.report.advice import sentences
 from karat.report.html.markup import Element, h
 from karat.report.html.scores import table
 from karat.run import Run
@@ -39,6 +41,7 @@ def threshold_curve(run: Run) -> Element | None:
         h("figure", _drawing(found)),
         table("A few thresholds", thresholds.header(found), rows),
         *(h("p.note", remark) for remark in thresholds.remarks(found)),
+        *(h("p.note", advice) for advice in sentences(threshold_advice(run, found.k))),
         h("details.numbers", h("summary", "Numbers"), table("The points of the curve", header, points)),
         id="thresholds",
     )
