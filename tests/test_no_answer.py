@@ -134,9 +134,11 @@ def test_a_run_file_and_merged_parts_are_the_same_run(tmp_path):
         karat.compare(run, karat.evaluate([*ROWS[:3], {**ROWS[3], "answerable": True, "gold": ["q"]}], METRICS))
 
 
-def test_batches_of_a_large_file(tmp_path):
-    """The marks begin after the first batches: all scores are stored nevertheless."""
+@pytest.mark.parametrize("first", ["with", "without"])
+def test_batches_of_a_large_file(tmp_path, first):
+    """The marks begin after the first batches, or the gold does: all scores are stored nevertheless."""
     rows = [{**ROWS[i % 2], "id": f"q{i}"} for i in range(60)] + [{**ROWS[2], "id": f"n{i}"} for i in range(20)]
+    rows = rows if first == "with" else rows[::-1]
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     small, whole = (

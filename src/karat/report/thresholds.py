@@ -149,7 +149,7 @@ def no_answer(run: Run) -> list[str]:
     if not names:
         return [f"{have}: {it} in no mean. false_alarm@5 is about such queries."]
     only = "" if len(names) == len(run.scores) else " only"
-    alone = [] if count < len(run) else ["No query has an answer: metrics that need gold are undefined."]
+    alone = ["No query has an answer: metrics that need gold are undefined."] if only and count == len(run) else []
     return [f"{have}: {it} in {', '.join(names)}{only}.", *alone]
 
 

@@ -42,6 +42,7 @@ class Header:
         self._names: dict[str, None] = {}
         self._theirs: dict[str, str] = {}
         self._fixed: dict[str, None] = {}
+        self._unanswerable = True
         self.closed = False
         """True if samples were read: another fixed column would have been missing in them."""
 
@@ -68,11 +69,17 @@ class Header:
             if self._theirs.setdefault(name, own) != own:
                 raise InputError(f'{source}: two columns are read as "{name}"', got=[self._theirs[name], own])
         here = [name for name in self._FIXED if name in ours]
-        if self.closed and (late := next((name for name in here if name not in self._fixed), None)):
+        late = next((name for name in here if name not in self._fixed and not self._may_come_late(name)), None)
+        if self.closed and late:
             raise InputError(f'{source}: the first samples have no "{late}", others have one', hint=f'"{late}" in each')
         self._fixed |= dict.fromkeys(here)
+        self._unanswerable = self._unanswerable and ANSWERABLE in ours
         for name in self._fixed:
             ours.setdefault(name, [None] * size)
+
+    def _may_come_late(self, name: str) -> bool:
+        """True for gold, if all samples so far were queries without an answer, whose gold may be missing."""
+        return name in ("gold", "gold_ids") and self._unanswerable
 
 
 class QueryTable(NamedTuple):
