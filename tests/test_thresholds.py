@@ -199,6 +199,8 @@ def test_reports_show_the_curve(tmp_path):
     assert "Chosen on a part of the queries and used on the rest, it leaves" in page
     assert "AUROC of the top score: 0." in str(run)
     assert "recommended" in run.to_markdown()
+    assert "nAUC, as in MTEB" in page
+    assert isnan(run.to_dict()["nauc"]["recall@5"]["max"])  # all gold is found: there is nothing to tell apart
     found = run.to_dict()["thresholds"]
     assert found["points"][0].keys() == {"threshold", "false_alarm", "recall", "kept"}
     assert found["choice"]["held_out"]["loss_interval"][0] >= 0

@@ -115,7 +115,8 @@ def data(run: Run, by: Sequence[str] = ()) -> dict[str, Any]:
         "provenance": run.provenance.to_dict(),
     }
     values |= ({"measures": measures.data(run)} if run.measures else {}) | step_table.data(run)
-    values |= {} if (found := thresholds.of_run(run)) is None else {"thresholds": thresholds.data(found)}
+    if (found := thresholds.of_run(run)) is not None:
+        values |= {"thresholds": thresholds.data(found), "nauc": run.nauc()}
     return values | {"by": {fields: by_slice.data(run.by(fields)) for fields in by}} if by else values
 
 

@@ -15,6 +15,7 @@ from karat.run.thresholds import ThresholdPoint, Thresholds
 
 _WIDTH, _HEIGHT = 640, 260
 _LEFT, _RIGHT, _TOP, _FOOT = 40, 84, 12, 40
+_CONFIDENCES = ("top score", "standard deviation", "top 1 − top 2")
 _GRID = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
@@ -42,9 +43,15 @@ def threshold_curve(run: Run) -> Element | None:
         table("A few thresholds", thresholds.header(found), rows),
         *(h("p.note", remark) for remark in thresholds.remarks(found)),
         *(h("p.note", advice) for advice in sentences(threshold_advice(run, found.k))),
+        table("nAUC, as in MTEB: how well a confidence tells good results", ["metric", *_CONFIDENCES], _naucs(run)),
         h("details.numbers", h("summary", "Numbers"), table("The points of the curve", header, points)),
         id="thresholds",
     )
+
+
+def _naucs(run: Run) -> list[list[str]]:
+    """One row per metric: 1 is as good as an oracle, 0 is no help."""
+    return [[name, *map(number, by.values())] for name, by in run.nauc().items()]
 
 
 def _drawing(found: Thresholds) -> Element:
