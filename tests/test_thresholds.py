@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from itertools import product
 from math import inf, isnan, nan
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 import karat
 from karat.errors import BadArgument
+from karat.run.thresholds import Thresholds
 from karat.stats.discrimination import auroc, auroc_interval, confidences, nauc
 
 SCORES = st.sampled_from([0.1, 0.2, 0.3, 0.5, 0.8])
@@ -153,6 +155,25 @@ def test_held_out_figures_are_worse_than_those_of_the_choice():
     assert np.mean(chosen) > 0.1
     assert np.mean(held_out) < np.mean(chosen) - 0.1
     assert abs(np.mean(held_out)) < 0.15
+
+
+def test_the_intervals_of_a_chosen_threshold_cover():
+    """Normal scores, of which the truth at every threshold is known; little separation makes the choice vary most."""
+    normal, random, inside, count = NormalDist(), np.random.default_rng(7), [0, 0], 0
+    for _ in range(150):
+        tops, alarm = random.normal(0.5, 1, 60), random.normal(0, 1, 40)
+        found = Thresholds(
+            k=5, ids=[f"{i:03}" for i in range(100)], alarm=alarm, alarm_rows=np.arange(60, 100), tops=tops, score=tops,
+            gold_row=np.arange(60), answerable_rows=np.arange(60), unknown=0,
+        )  # fmt: skip
+        if (choice := found.choice) is not None:
+            truth = 1 - normal.cdf(choice.threshold), normal.cdf(choice.threshold - 0.5)
+            ends = choice.false_alarm_interval, choice.loss_interval
+            count += 1
+            for i in range(2):
+                inside[i] += ends[i].low <= truth[i] <= ends[i].high
+    assert count > 100
+    assert min(inside) >= 0.95 * count
 
 
 def test_the_order_of_the_queries_does_not_matter():

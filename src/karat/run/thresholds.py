@@ -16,8 +16,8 @@ from karat.errors import BadArgument
 from karat.hits.totals import RAW_SCORE
 from karat.metrics.names import sign_of
 from karat.run.step_summary import shown_cutoff
-from karat.stats import Interval, intervals
-from karat.stats.discrimination import auroc, auroc_interval, confidences, nauc, top_scores
+from karat.stats import Interval
+from karat.stats.discrimination import auroc, auroc_interval, confidences, nauc, share_interval, top_scores
 
 if TYPE_CHECKING:
     from karat.run.run import Run
@@ -172,7 +172,7 @@ class Thresholds(Result):
         """The best threshold with its effect on held-out queries; None if none is better than no threshold.
 
         Each tenth of the queries gets the threshold that is the best one on the others, so the figures are of queries
-        that had no part in the choice.
+        that had no part in the choice. The intervals hold for any threshold that is chosen from the data.
         """
         every, all_queries = np.ones(len(self.alarm), bool), np.ones(self.answerable, bool)
         best = self._best(every, all_queries)
@@ -186,9 +186,15 @@ class Thresholds(Result):
                 chosen = self._best(of_alarm != fold, of_query != fold)
                 alarms[of_alarm == fold] = self._alarms(chosen)[of_alarm == fold]
                 losses[of_query == fold] = (self._recalls(-inf) - self._recalls(chosen))[of_query == fold]
-        ends = intervals({"alarm": alarms, "loss": losses})
+        before, after = self.at(-inf), self.at(best)
         return ThresholdChoice(
-            best, self.at(-inf), self.at(best), mean_defined(alarms), ends["alarm"], mean_defined(losses), ends["loss"]
+            best,
+            before,
+            after,
+            mean_defined(alarms),
+            share_interval(after.false_alarm, len(self.alarm)),
+            mean_defined(losses),
+            share_interval(before.recall - after.recall, self.answerable),
         )
 
     def _folds(self, rows: Ints, folds: int) -> Ints:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf, nan, sqrt
+from math import inf, log, nan, sqrt
 from statistics import NormalDist
 
 import numpy as np
@@ -57,6 +57,18 @@ def _end(inside: float, outside: float, too_far: Callable[[float], bool]) -> flo
         middle = (inside + outside) / 2
         inside, outside = (inside, middle) if too_far(middle) else (middle, outside)
     return inside
+
+
+def share_interval(share: float, size: int, level: float = 0.95) -> Interval:
+    """The interval of the share of a population beyond a threshold, whatever threshold was chosen from the sample.
+
+    It is the band around the whole distribution function of Dvoretzky, Kiefer and Wolfowitz, with Massart's constant,
+    so a choice among all thresholds costs nothing. NaN for fewer than `MIN_QUERIES`.
+    """
+    if size < MIN_QUERIES:
+        return Interval(nan, nan)
+    width = sqrt(log(2 / (1 - level)) / (2 * size))
+    return Interval(max(share - width, 0.0), min(share + width, 1.0))
 
 
 def nauc(confidence: Floats, scores: Floats) -> float:
