@@ -47,7 +47,7 @@ def samples(tmp_path):
 
 def test_demo(tmp_path):
     out = run("demo", cwd=tmp_path)
-    assert "32 queries over 40 short documents" in out
+    assert "34 queries over 40 short documents" in out
     assert "recall@10" in out
     assert "Three misses of bm25 at 5" in out
     assert out.count("\n  q") == 3

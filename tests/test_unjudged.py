@@ -25,7 +25,11 @@ HOLES = [
 ]
 """Unjudged: x in both, y."""
 CLAIMS = [{"retrieved": ["a"], "answer": "a"}]
-LABELLED = [name for name, d in METRICS.items() if not (d.of_steps or "cited" in d.sizes or name.startswith("chunk_"))]
+LABELLED = [
+    name
+    for name, d in METRICS.items()
+    if not (d.of_steps or d.of_aspects or d.of_unanswerable or "cited" in d.sizes or name.startswith("chunk_"))
+]
 
 
 def test_removed_by_hand():

@@ -52,7 +52,7 @@ def test_bounded(name, queries):
         assert ((defined >= 0) & (defined <= 1)).all(), (column, values)
 
 
-@pytest.mark.parametrize("name", USUAL)
+@pytest.mark.parametrize("name", [name for name, d in USUAL.items() if not d.of_unanswerable])
 @pytest.mark.parametrize("grades", [[1.0], [1.0] * 5, [3.0, 2.0, 2.0, 1.0], [0.3, 0.2, 0.1]])
 def test_perfect_is_one(name, grades):
     """All gold items, best first, and nothing else score exactly 1 at k = their number."""
@@ -109,12 +109,13 @@ def test_score_does_not_depend_on_other_cutoffs(name, queries):
 @few
 @given(queries=many, k=st.integers(1, 6))
 def test_score_does_not_depend_on_items_below_k(name, queries, k):
-    cut = [Case(q.ranking[:k], q.satisfies, q.grades, aspects=q.aspects) for q in queries]
+    cut = [Case(q.ranking[:k], q.satisfies, q.grades, aspects=q.aspects, answerable=q.answerable) for q in queries]
     same(scores(f"{name}@{k}", queries), scores(f"{name}@{k}", cut))
 
 
 @pytest.mark.parametrize(
-    "name", ["recall", "hit", "recall_all", "rr", "ap", "err", "rbp", "st_recall", "nugget_all", "nugget_vital"]
+    "name",
+    ["recall", "hit", "recall_all", "rr", "ap", "err", "rbp", "st_recall", "nugget_all", "nugget_vital", "false_alarm"],
 )
 @few
 @given(queries=many)
@@ -145,7 +146,7 @@ def test_duplicates_never_help(name, q, data):
         assert np.isnan(before[column][0]) or after[column][0] <= before[column][0] + 1e-15, column
 
 
-@pytest.mark.parametrize("name", USUAL)
+@pytest.mark.parametrize("name", [name for name, d in USUAL.items() if not d.of_unanswerable])
 def test_no_gold_is_undefined_and_nothing_retrieved_is_zero(name):
     cut = f"{name}@3" if METRICS[name].cutoff else name
     if name.startswith("chunk_"):
@@ -212,3 +213,18 @@ def test_limits_hold_under_every_convention(queries, choices):
             with np.errstate(invalid="ignore"):
                 outside = (values < low - 1e-6) | (values > high + 1e-6)
             assert not outside.any(), (column, values, low, high)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@few
+@given(queries=many, choices=CHOICES)
+def test_a_query_without_an_answer_is_in_no_metric_that_needs_gold(name, queries, choices):
+    """Under no convention, whatever it says of empty gold; and one with an answer is in no false alarm."""
+    c, hits, metric = Convention(name="any", **choices), hits_of(queries), parse(name)
+    without = np.array([not q.answerable for q in queries])
+    for column, values in metric.scores(hits, c).items():
+        if metric.definition.of_unanswerable:
+            assert np.isnan(values[~without]).all(), column
+            assert not np.isnan(values[without]).any(), column
+        elif metric.definition.needs_gold:
+            assert np.isnan(values[without]).all(), column

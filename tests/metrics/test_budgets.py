@@ -52,7 +52,7 @@ def test_budget_equals_the_number_of_items_that_fit(ranking, gold, tokens):
             break
         fits += 1
     samples = [{"retrieved": [{"id": i, "text": TEXTS[i]} for i in ranking], "gold": dict.fromkeys(gold, 2)}] * 2
-    names = [f"{name}@{tokens}t" for name in NAMES if not name.startswith(("span_", "chunk_"))]
+    names = [f"{name}@{tokens}t" for name in NAMES if not name.startswith(("span_", "chunk_", "false_alarm"))]
     scores = karat.evaluate([*samples, samples[0] | {"gold": {"a": 2}}], names, judge="ids").scores
     for name, values in scores.items():
         base = name.partition("@")[0]

@@ -18,6 +18,7 @@ from support.twins import TWINS, Case, twin_score
 SETTINGS = {
     "f": [{"beta": 2.0}, {"beta": 0.5, "rel": 2.0}],
     "rbp": [{"p": 0.5}, {"p": 0.95, "rel": 2.0}],
+    "false_alarm": [{"threshold": 1.0}, {"threshold": -1.0}],
     "err": [{"max_grade": 1.0}, {"max_grade": 3.0}],
     "alpha_ndcg": [{"alpha": 1.0}],
     "err_ia": [{"alpha": 0.25}],

@@ -69,12 +69,14 @@ def results(tmp_path_factory):
         "rosetta": karat.rosetta(example.help_centre(), judge="contains"),
         "stages": karat.stages({"a-rather-long-name": before, "another-long-name": run}),
         "steps": karat.evaluate(screen.two_hops("bm25"), "recall@5 full_rank steps_to_all"),
+        "no answer": screen.runs()["bm25"],
+        "thresholds": screen.runs()["bm25"].thresholds(),
     }
 
 
 NAMES = (
     "run", "slices", "comparison", "matrix", "gate", "diagnosis", "one query", "lint", "calibration", "fusion",
-    "sweep", "rosetta", "stages", "steps",
+    "sweep", "rosetta", "stages", "steps", "no answer", "thresholds",
 )  # fmt: skip
 
 

@@ -448,3 +448,23 @@ def test_aspects(spark):
     assert karat.merge([found.run], order=memory.ids).table.equals(memory.table)
     with pytest.raises(InputError, match="needs the aspects of the gold, but no gold item has any"):
         evaluate(tables[0], metrics, gold=tables[1].drop("subtopic"))
+
+
+def test_queries_without_an_answer(spark, tmp_path):
+    """Also in parts in which every query has an answer, or none has: the run has the same thresholds."""
+    rows = [
+        {
+            "id": f"q{i:02}",
+            "retrieved": [{"id": "a", "score": 0.9 - i / 50}, {"id": "b", "score": 0.1}],
+            "gold": None if i % 6 == 5 else ["a" if i % 2 else "b"],
+            "answerable": False if i % 6 == 5 else None,
+        }
+        for i in range(24)
+    ]
+    frame = nested_table(rows)
+    metrics = "recall@1 false_alarm@1 false_alarm(threshold=0.6)@1"
+    memory = karat.evaluate(frame, metrics)
+    found = evaluate(spark.createDataFrame(frame.to_arrow()).repartition(8, "id"), metrics)
+    run = karat.merge([found.run], order=memory.ids)
+    check(found._replace(run=run), memory, tmp_path)
+    assert run.thresholds().points == memory.thresholds().points

@@ -34,7 +34,7 @@ def help_centre(retriever="bm25", depth=15):
     pages = chunks()
     texts = {d.id: d.text for d in pages}
     rows = []
-    for query in queries():
+    for query in (one for one in queries() if one.answerable):
         scores = RETRIEVERS[retriever](pages, query.query)
         best = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:depth]
         rows.append(

@@ -31,7 +31,8 @@ def cases(draw, c=STANDARD, most=6, *, one_to_one=False):
         scores = sorted(draw(st.lists(st.integers(-2, 3), min_size=len(ranking), max_size=len(ranking))), reverse=True)
     cited = draw(st.none() | st.lists(st.integers(0, most), max_size=4))
     aspects = [set(draw(st.sampled_from(ASPECTS))) for _ in grades]
-    return Case(ranking, satisfies, grades, c, scores, cited, aspects)
+    answerable = draw(st.sampled_from([True, True, False]))
+    return Case(ranking, satisfies, grades, c, scores, cited, aspects, answerable=answerable)
 
 
 def hits_of(queries):
@@ -59,6 +60,8 @@ def hits_of(queries):
     if any(q.scores is not None for q in queries):  # none: as many as there are ranks, falling to 1
         scores = [range(len(q.ranking), 0, -1) if q.scores is None else q.scores for q in queries]
         totals = totals.with_values("score", np.array([score for own in scores for score in own], float))
+    raw = np.array([score for q in queries for score in q.raw_scores()], float)
+    without = np.array([not q.answerable for q in queries])
     grades = np.array([grade for q in queries for grade in q.grades], float)
     columns = np.array(rows, np.int64).reshape(-1, 4)
     return Hits(
@@ -71,7 +74,8 @@ def hits_of(queries):
             np.array(start, np.int64),
             grades,
             aspects=Aspects.of(sorted(q.aspects_of(i)) for q in queries for i in range(len(q.grades))),
+            unanswerable=without if without.any() else None,
         ),
         repeated=columns[:, 3].astype(bool),
-        totals=totals,
+        totals=totals.with_values("raw_score", raw),
     )

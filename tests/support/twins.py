@@ -22,9 +22,14 @@ class Case:
     """The numbers of the gold items that the answer cites; others are not gold."""
     aspects: list[set[str]] | None = None
     """The aspects of each gold item; None: every item serves the same two."""
+    answerable: bool = True
 
     def aspects_of(self, gold):
         return {"a", "b"} if self.aspects is None else self.aspects[gold]
+
+    def raw_scores(self):
+        """The scores as given; if there are none, as many as there are ranks, falling to 1."""
+        return list(range(len(self.ranking), 0, -1)) if self.scores is None else self.scores
 
     def relevant(self, gold, rel):
         return self.grades[gold] > 0 if rel is None else self.grades[gold] >= rel
@@ -315,16 +320,21 @@ def chunk_utilization(q, k):
     return sum(q.used(rank) for rank in top) / len(top) if top else 0.0
 
 
+def false_alarm(q, k, threshold=None):
+    returned = [threshold is None or score >= threshold for score in q.raw_scores()]
+    return 1.0 if any(returned[: int(min(k, len(returned)))]) else 0.0
+
+
 TWINS = {
     twin.__name__: twin
     for twin in (
-        recall, hit, recall_all, recall_capped, precision, f, f1, r_precision, judged,
+        recall, hit, recall_all, recall_capped, precision, f, f1, r_precision, judged, false_alarm,
         set_em, set_f1, citation_precision, citation_recall,
         rr, ap, ndcg, err, rbp, bpref, infap, rr_each, ap_each, span_recall, span_precision, span_iou, span_f1,
         context_recall, context_precision, chunk_attribution, chunk_utilization, *ASPECT_TWINS, *NUGGET_TWINS,
     )
 }  # fmt: skip
-NEEDS_NO_GOLD = {"judged"}
+NEEDS_NO_GOLD = {"judged", "false_alarm"}
 
 
 def condensed(q):
@@ -338,7 +348,9 @@ def condensed(q):
 def twin_score(metric, k, q, **settings):
     """The expected score; undefined if the metric needs gold and there is none."""
     rel = settings.get("rel")
-    if q.c.unjudged == "removed" and metric != "judged":
+    if q.answerable if metric == "false_alarm" else not (q.answerable or metric in NEEDS_NO_GOLD):
+        return nan
+    if q.c.unjudged == "removed" and metric not in NEEDS_NO_GOLD:
         q = condensed(q)
     if metric not in NEEDS_NO_GOLD:
         if q.size(rel) == 0:

@@ -14,6 +14,7 @@ from karat._internal.arrays import Floats, Ints
 from karat._internal.display import cut_label, cut_name, plural, sanitize
 from karat.errors import BadArgument
 from karat.hits.combine import ALTERNATIVES
+from karat.metrics.names import sign_of
 from karat.run import Run
 from karat.run.slices import Groups, group_rows
 
@@ -198,6 +199,11 @@ class QueryChange(NamedTuple):
     """NaN without a baseline."""
     after: float
     gold: list[Move]
+
+    @property
+    def gain(self) -> float:
+        """The change of the score, negative if the query became worse."""
+        return sign_of(self.metric) * (self.after - self.before)
 
 
 def query_change(before: Run | None, after: Run, query_id: str, metric: str) -> QueryChange:

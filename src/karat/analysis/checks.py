@@ -12,6 +12,7 @@ from karat._internal.display import number, p_equals, percent, plural, signed, s
 from karat.analysis.rules import SLACK, Bound, Limit, NoDrop, digits
 from karat.errors import BadArgument
 from karat.judges.protocol import share_of_one
+from karat.metrics.names import sign_of
 from karat.run import Run
 from karat.stats import difference_intervals
 from karat.stats.paired import maxt_p_values, min_queries
@@ -76,8 +77,8 @@ class Baseline(NamedTuple):
         return self.run.scores[metric][self.rows]
 
     def changes(self, run: Run, metric: str) -> Floats:
-        """The change of each query; rounding errors are no change."""
-        change = run.scores[metric] - self.scores(metric)
+        """The gain of each query, negative if it became worse; rounding errors are no change."""
+        change = sign_of(metric) * (run.scores[metric] - self.scores(metric))
         return np.where(np.abs(change) <= SLACK, 0.0, change)
 
 
@@ -157,6 +158,8 @@ def check_drops(
             mean_defined(baseline.scores(rule.metric) + both), mean_defined(run.scores[rule.metric] + both),
             mean_defined(column), *ends[str(i)], float(ps[i]), _defined(column),
         )  # fmt: skip
+        if sign_of(rule.metric) < 0:
+            drop = drop._replace(difference=-drop.difference, low=-drop.high, high=-drop.low)
         checks.setdefault(rule, []).append(_check_drop(rule, part, drop, len(columns), baseline.name, limits))
     return checks
 
@@ -180,24 +183,28 @@ def _check_drop(rule: NoDrop, part: Part, drop: _Drop, checks: int, baseline: st
     given = limits.tolerance if rule.tolerance is None else rule.tolerance
     tolerance = given if whole else limits.slice_tolerance
     figures = drop._asdict()
-    made = Check(rule_text, part.name, "passed", _change(drop, baseline), rule.metric, figures=figures, by=part.by)
+    sign = sign_of(rule.metric)
+    loss = -sign * drop.difference
+    made = Check(
+        rule_text, part.name, "passed", _change(drop, baseline, loss), rule.metric, figures=figures, by=part.by
+    )
     if drop.queries == 0:
         if whole:
             raise BadArgument(f"{rule}: no query has a score in both the run and the baseline")
         return made._replace(verdict="undecided", text="undefined for all of its queries", figures={})
-    if -drop.difference > SLACK and drop.p <= limits.alpha:
+    if loss > SLACK and drop.p <= limits.alpha:
         return made._replace(verdict="failed")
-    if tolerance is not None and -drop.difference > tolerance + SLACK:
+    if tolerance is not None and loss > tolerance + SLACK:
         return made._replace(verdict="failed", text=f"{made.text}: more than the {tolerance:g} allowed")
     if tolerance is None and drop.queries < min_queries(checks, limits.alpha):
         return made._replace(verdict="undecided", text=f"{made.text}: {TOO_FEW}")
-    if tolerance is None and drop.high < 0:
+    if tolerance is None and (drop.high if sign > 0 else -drop.low) < 0:
         return made._replace(text=f"{made.text}: not significant; a tolerance would decide")
     return made
 
 
-def _change(drop: _Drop, baseline: str) -> str:
-    if drop.difference >= -SLACK:
+def _change(drop: _Drop, baseline: str, loss: float) -> str:
+    if loss <= SLACK:
         return f"{signed(drop.difference)} against {baseline}"
     between = f" {span(drop.low, drop.high, sign='+')}".rstrip()
     few = plural(drop.queries, "query", "queries")
@@ -207,17 +214,25 @@ def _change(drop: _Drop, baseline: str) -> str:
 
 
 def check_must_pass(run: Run, baseline: Baseline | None, metrics: Iterable[str], ids: Iterable[str]) -> list[Check]:
-    """Check that these queries are not below the baseline, or at 1 without one, in every metric with a rule."""
+    """Check that these queries are not worse than the baseline, or perfect without one, in every metric with a rule.
+
+    A query without an answer is checked in the metrics that are about such queries, the others in theirs.
+    """
     checks = []
     for query in dict.fromkeys(ids):
         row, failed = run.row(query), []
-        for metric in dict.fromkeys(metrics):
-            score = float(run.scores[metric][row])
-            expected = 1.0 if baseline is None else min(1.0, float(baseline.scores(metric)[row]))
+        about = [metric for metric in dict.fromkeys(metrics) if run.about(metric)[row]]
+        if not about:
+            kind = "a query without an answer" if run.unanswerable[row] else "a query with an answer"
+            raise BadArgument(f'no rule is about the must-pass query "{query}": it is {kind}')
+        for metric in about:
+            sign, score = sign_of(metric), float(run.scores[metric][row])
+            best = max(sign, 0.0)
+            expected = best if baseline is None else sign * min(sign * best, sign * float(baseline.scores(metric)[row]))
             if score != score or expected != expected:
                 raise BadArgument(f'{metric} is undefined for the must-pass query "{query}"')
-            if score < expected - SLACK:
-                was = "expected 1" if baseline is None else f"was {number(expected)}"
+            if sign * (expected - score) > SLACK:
+                was = f"expected {best:g}" if baseline is None else f"was {number(expected)}"
                 failed.append(f"{metric} {number(score)}, {was}")
         checks.append(Check("must-pass", None, _verdict(passed=not failed), "; ".join(failed), query=query))
     return checks

@@ -97,6 +97,10 @@ class Comparison(Result):
             meta |= {name: [values[row] for row in rows] for name, values in run.meta.items()}
         return meta
 
+    def concerned(self, metric: str) -> int:
+        """The number of queries that a metric is about: those with an answer, those without one, or all."""
+        return int(np.sum([run.about(metric)[rows_of(run, self.ids)] for run in self.runs], axis=0).astype(bool).sum())
+
     def winner(self, row: Row) -> str | None:
         """The name of the run that is significantly better, of the first two."""
         return {"better": self.names[1], "worse": self.names[0]}.get(row.verdict)

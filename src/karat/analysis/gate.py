@@ -31,6 +31,7 @@ from karat.analysis.checks import (
 )
 from karat.analysis.rules import SLACK, Bound, Limit, NoDrop, Rule, read_rules, read_tolerance
 from karat.errors import BadArgument, InputError
+from karat.metrics.names import sign_of
 from karat.run import Run
 from karat.run.file import as_run
 from karat.stats import ALPHA, detectable
@@ -98,11 +99,12 @@ class Gate(Result):
         return list(dict.fromkeys(rule.metric for rule in ordered))
 
     def worst(self, count: int = 10) -> list[QueryChange]:
-        """The queries that lost most against the baseline; without one, those with the lowest scores."""
+        """The queries that became worse most against the baseline; without one, those with the worst scores."""
         losses: dict[int, tuple[float, str]] = {}
         for metric in self.metrics if self.baseline else self.metrics[:1]:
-            expected = self.baseline.scores(metric) if self.baseline else 1.0
-            lost = expected - self.run.scores[metric]
+            best = max(sign_of(metric), 0.0)
+            expected = self.baseline.scores(metric) if self.baseline else best
+            lost = sign_of(metric) * (expected - self.run.scores[metric])
             for row in np.flatnonzero(lost > SLACK).tolist():
                 if row not in losses or lost[row] > losses[row][0] + SLACK:
                     losses[row] = float(lost[row]), metric

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Floats, mean_defined
+from karat.metrics.names import sign_of
 from karat.stats import ALPHA, Paired, Test, detectable, holm, paired_tests
 from karat.stats.paired import min_queries
 
@@ -32,15 +33,17 @@ class Pair(NamedTuple):
 
     NaN if too few queries changed, and for the bounded test.
     """
+    sign: float = 1.0
+    """-1 for a metric of which less is better: a query with a lower score is won."""
 
     def numbers(self) -> dict[str, float]:
         """The fields by name, without the runs."""
-        return {name: value for name, value in self._asdict().items() if name not in {"first", "second"}}
+        return {name: value for name, value in self._asdict().items() if name not in {"first", "second", "sign"}}
 
     @property
     def winner(self) -> int | None:
         """The run that is significantly better."""
-        return None if not self.p < ALPHA else self.second if self.difference > 0 else self.first
+        return None if not self.p < ALPHA else self.second if self.sign * self.difference > 0 else self.first
 
 
 class Row(NamedTuple):
@@ -99,7 +102,10 @@ def paired_rows(parts: Sequence[Sequence[Mapping[str, Floats]]], kind: Test) -> 
 
 
 def _row(metric: str, values: Sequence[Floats], tests: Mapping[tuple[int, int], Paired], kind: Test) -> Row:
-    pairs = [Pair(i, j, *test[:7], _detectable(values[j] - values[i], test, kind)) for (i, j), test in tests.items()]
+    sign, pairs = sign_of(metric), []
+    for (i, j), test in tests.items():
+        one = test if sign > 0 else test._replace(won=test.lost, lost=test.won)
+        pairs.append(Pair(i, j, *one[:7], _detectable(values[j] - values[i], test, kind), sign))
     first = pairs[0]
     means = tuple(mean_defined(column) for column in values)
     return Row(metric, means, *first[2:9], tests[0, 1].n, first.detectable, tuple(pairs))

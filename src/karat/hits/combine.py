@@ -7,7 +7,7 @@ from itertools import chain
 
 import numpy as np
 
-from karat._internal.arrays import Ints, bool_column, starts, take_ragged
+from karat._internal.arrays import Bools, Ints, bool_column, starts, take_ragged
 from karat.errors import BadArgument
 from karat.hits.aspects import concat_aspects
 from karat.hits.hits import Gold, Hits
@@ -42,6 +42,7 @@ def take(hits: Hits, rows: Ints) -> Hits:
             detail=None if detail is None else [detail[i] for i in kept_gold.tolist()],
             hop=None if hits.gold_items.hop is None else hits.gold_items.hop[kept_gold],
             aspects=None if hits.gold_items.aspects is None else hits.gold_items.aspects.take(kept_gold),
+            unanswerable=_take_flags(hits.gold_items.unanswerable, rows),
         ),
         grade=hits.grade[keep],
         repeated=hits.repeated[keep],
@@ -76,6 +77,7 @@ def concat(parts: Sequence[Hits]) -> Hits:
             detail=_concat_details(each),
             hop=_concat_hops(each),
             aspects=concat_aspects([own.aspects for own in each], [len(own.grade) for own in each]),
+            unanswerable=_concat_flags(each),
         ),
         grade=np.concatenate([part.grade for part in parts]),
         repeated=np.concatenate([part.repeated for part in parts]),
@@ -119,6 +121,19 @@ def _concat_hops(each: Sequence[Gold]) -> Ints | None:
     return np.concatenate([np.zeros(len(gold.grade), np.int64) if gold.hop is None else gold.hop for gold in each])
 
 
+def _take_flags(flags: Bools | None, rows: Ints) -> Bools | None:
+    """The flags of some queries; None if none of them has one."""
+    taken = None if flags is None else flags[rows]
+    return taken if taken is not None and taken.any() else None
+
+
+def _concat_flags(each: Sequence[Gold]) -> Bools | None:
+    """The queries without an answer in all parts."""
+    if all(gold.unanswerable is None for gold in each):
+        return None
+    return np.concatenate([bool_column(gold.unanswerable, len(gold.start) - 1) for gold in each])
+
+
 def _reasons(parts: Sequence[Hits]) -> str | list[str]:
     """One reason for all hits, or one for each."""
     different = {part.why for part in parts if isinstance(part.why, str)}
@@ -160,6 +175,7 @@ def unite(hits: Hits, unit: Ints) -> Hits:
             hits.gold_items.incomplete,
             unit,
             _merged_details(hits.gold_items, unit, count),
+            unanswerable=hits.gold_items.unanswerable,
         ),
         grade=hits.grade[keep],
         repeated=hits.repeated[keep],

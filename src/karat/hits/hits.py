@@ -45,6 +45,8 @@ class Gold(NamedTuple):
     """The hop of each item, from 1; 0 if it has none. None if no item has one."""
     aspects: Aspects | None = None
     """The aspects that each item serves; None if no item has one."""
+    unanswerable: Bools | None = None
+    """Flags of the queries that are known to have no answer; None if there are none."""
 
     def full_detail(self) -> Sequence[str]:
         """The detail of each item, with its aspects in the order of their names."""

@@ -9,6 +9,11 @@ import numpy as np
 
 from karat._internal.arrays import Floats, Ints, starts, take_ragged
 
+RAW_SCORE = "raw_score"
+"""The retrieval score at each rank as it was given; it is not summed."""
+_OPTIONAL = {RAW_SCORE}
+"""Quantities that a part of a run may lack; they are unknown there, NaN."""
+
 
 class Totals(NamedTuple):
     """Cumulative per-rank quantities by name, as flat arrays, one query after the other."""
@@ -30,6 +35,14 @@ class Totals(NamedTuple):
     def row(self, query: Ints, rank: Ints) -> Ints:
         """The flat row of a rank of a query."""
         return starts(self.depth)[query] + rank - 1
+
+    def first_rank(self, name: str, least: float) -> Floats:
+        """The first rank of each query with at least this value; infinite if there is none."""
+        rows = np.flatnonzero(self.at_rank[name] >= least)
+        query = np.repeat(np.arange(len(self.depth)), self.depth)[rows]
+        first = np.full(len(self.depth), np.inf)
+        np.minimum.at(first, query, rows - starts(self.depth)[query] + 1.0)
+        return first
 
     def ranks_within(self, name: str, budget: float) -> Floats:
         """The number of ranks of each query whose total stays within a budget."""
@@ -67,10 +80,12 @@ def concat_totals(parts: Sequence[Totals]) -> Totals:
     """The totals of all parts, one part after the other; a part without ranks, as of a failure, may lack them."""
 
     def concat(columns: Sequence[Mapping[str, Floats]], lengths: Sequence[int]) -> dict[str, Floats]:
-        names = dict.fromkeys(name for own in columns for name in own)
+        names = dict.fromkeys(name for own in columns for name in own).keys()
         full = []
         for own, size, part in zip(columns, lengths, parts, strict=True):
-            full.append(own if part.depth.any() else {**dict.fromkeys(names, np.zeros(size)), **own})
+            unknown = {name: np.full(size, np.nan) for name in names & _OPTIONAL}
+            rest = unknown if part.depth.any() else {**dict.fromkeys(names, np.zeros(size)), **unknown}
+            full.append({**rest, **own})
         return {name: np.concatenate([own[name] for own in full]) for name in names}
 
     depth = np.concatenate([part.depth for part in parts])

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from karat._internal.arrays import Floats
+from karat._internal.arrays import Bools, Floats, bool_column
 from karat._internal.grammar import parse_call, write
 from karat.conventions import Convention
 from karat.errors import BadArgument, KaratError, nearest
@@ -24,6 +24,7 @@ DEFAULT = "recall@1,3,5,10 precision@5 ndcg@10 rr"
 # Names are separated by white space, semicolons, or commas that are not between two cutoffs.
 _SEPARATOR = re.compile(r"[\s;]+|,(?!\s*\d)(?![^()]*\))")
 _SPACE_INSIDE = re.compile(r"(?<=[,(=@])\s+(?=[\w.+-]+)|\s+(?=[@)=])|\s+(?=,\s*\d)|(?<=\d,)\s+(?=\d)")
+_NAME = re.compile(r"\w+")
 _MAX = 10**12
 _USUAL = 5
 _AT = re.compile(r"(?P<name>.+?)_(?:at_|cut_)?(?P<k>\d+t?)")
@@ -150,12 +151,19 @@ class Metric:
         values = self._values(definition, hits, c)
         if definition.unit:
             undefined = hits.without_gold(self.settings.get("rel")) if definition.needs_gold else None
-            return {self.base: values[0] if undefined is None else np.where(undefined, np.nan, values[0])}
-        if definition.needs_gold:
+            values = values if undefined is None else np.where(undefined, np.nan, values)
+        elif definition.needs_gold:
             values = _edge_cases(values, hits, c, self.settings.get("rel"))
-        if c.clamped:
+        if c.clamped and not definition.unit:
             values = np.minimum(values, 1.0)
+        if (about := _concerned(definition, hits)) is not None:
+            values = np.where(about, values, np.nan)
         return dict(zip(self.names, values, strict=True))
+
+    def concerns(self, hits: Hits) -> Bools | None:
+        """Flags of the queries that the metric is about: with an answer, or without one; None if it is about all."""
+        known = self.name in METRICS or self.name in MEASURES
+        return _concerned(self.definition, hits) if known else None
 
     def limits(self, c: Convention, hits: Hits) -> tuple[float, Floats | float]:
         """The lowest score and the highest score of each query; custom metrics have no limits, measures no highest."""
@@ -202,6 +210,21 @@ class Metric:
         rel = {name: value for name, value in self.settings.items() if name == "rel"}
         values = np.broadcast_to(pool(hits, self.cutoffs(hits), c, **rel), (len(self.columns), hits.queries))
         return dict(zip(self.names, values, strict=True))
+
+
+def sign_of(column: str) -> float:
+    """-1 for a metric of which less is better, such as `false_alarm@5`, else 1: times a difference, it is a gain."""
+    found = _NAME.match(column)
+    known = METRICS.get(found[0]) or MEASURES.get(found[0]) if found else None
+    return 1.0 if known is None or known.more_is_better else -1.0
+
+
+def _concerned(definition: Definition, hits: Hits) -> Bools | None:
+    """Flags of the queries that a metric is about; None if it is about all of them."""
+    without_answer = hits.gold_items.unanswerable
+    if definition.of_unanswerable:
+        return bool_column(without_answer, hits.queries)
+    return None if without_answer is None or not definition.needs_gold else ~without_answer
 
 
 def _edge_cases(values: Floats, hits: Hits, c: Convention, rel: float | None) -> Floats:

@@ -16,7 +16,7 @@ T = TypeVar("T")
 _RESERVED = frozenset(
     (
         "query_id", "query", "depth", "failed", "gold", "gold_items", "hits", "queries", "retrieved", "trajectory",
-        "places",
+        "places", "unanswerable",
     )
 )  # fmt: skip
 """Names of other columns in run files and tables."""
@@ -63,7 +63,9 @@ class Definition:
     unit: str = ""
     """The unit of a measure, such as "ranks"; empty for a metric, whose scores are from 0 to 1."""
     more_is_better: bool = True
-    """False for most measures: fewer ranks and steps are better."""
+    """False if a lower number is better, as for false_alarm and for most measures."""
+    of_unanswerable: bool = False
+    """True if the metric is about the queries without an answer, and undefined for the others."""
     sizes: tuple[str, ...] = ()
     """The numbers per query that the metric needs besides hits: "different" or "cited", see `judges/sizes.py`."""
     of_judgements: bool = False
@@ -76,7 +78,7 @@ class Definition:
 
     def rankings(self, hits: Hits) -> Hits:
         """The hits that the metric reads if the convention removes unjudged items from the rankings."""
-        return hits if self.of_judgements or self.of_steps else hits.condensed
+        return hits if self.of_judgements or self.of_steps or self.of_unanswerable else hits.condensed
 
     @property
     def help(self) -> str:
@@ -126,6 +128,8 @@ def metric(
     of_sets: bool = False,
     of_steps: bool = False,
     of_aspects: bool = False,
+    more_is_better: bool = True,
+    of_unanswerable: bool = False,
     sizes: tuple[str, ...] = (),
     of_judgements: bool = False,
 ) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]: ...
@@ -143,6 +147,8 @@ def metric(
     of_sets: bool = False,
     of_steps: bool = False,
     of_aspects: bool = False,
+    more_is_better: bool = True,
+    of_unanswerable: bool = False,
     sizes: tuple[str, ...] = (),
     of_judgements: bool = False,
 ) -> Callable[..., Floats] | Callable[[Callable[..., Floats]], Callable[..., Floats]]:
@@ -168,6 +174,9 @@ def metric(
         of_sets: True if the metric ignores the order of the ranking, so that it is defined for a set.
         of_steps: True if the metric needs samples with steps, which it reads from `hits.steps`.
         of_aspects: True if the metric needs gold with aspects, which it reads from `hits.gold_items.aspects`.
+        more_is_better: False if a lower score is better: comparisons and gates then say so.
+        of_unanswerable: True if the metric is about the queries marked `"answerable": false`. It is then undefined for
+            all others, as other metrics that need gold are for these; combine it with `needs_gold=False`.
         sizes: numbers per query that the metric reads from `hits.totals.sizes`: "different" (different items
             retrieved) or "cited" (items that the answer cites). They are counted only if a metric needs them.
         of_judgements: True if the metric counts judgements, as judged@k does: it then reads the whole ranking even if
@@ -201,6 +210,8 @@ def metric(
             of_sets=of_sets,
             of_steps=of_steps,
             of_aspects=of_aspects,
+            more_is_better=more_is_better,
+            of_unanswerable=of_unanswerable,
             settings=dict(getattr(formula, "__kwdefaults__", None) or {}),
             sizes=sizes,
             of_judgements=of_judgements,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from karat._internal.arrays import Bools, Floats
+from karat._internal.arrays import Bools, Floats, bool_column
 from karat.conventions import Convention
-from karat.errors import BadArgument
+from karat.errors import BadArgument, InputError
 from karat.hits import Cutoffs, Hits
+from karat.hits.totals import RAW_SCORE
 from karat.metrics.registry import Highest, metric
 
 
@@ -161,6 +162,19 @@ def citation_precision(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
 def citation_recall(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """Share of the gold items that the answer cites."""
     return _cited_share(size_of(hits, "cited_gold"), hits.gold_count(), size_of(hits, "cited"), c)
+
+
+@metric(symbol="FA", needs_gold=False, of_sets=True, more_is_better=False, of_unanswerable=True)
+def false_alarm(hits: Hits, k: Cutoffs, c: Convention, *, threshold: float | None = None) -> Floats:
+    """1 if anything was retrieved within k (with at least the threshold as score) for a query without an answer."""
+    if threshold is None:
+        return (hits.returned(k) > 0).astype(float)
+    if RAW_SCORE in hits.totals.at_rank:
+        return (hits.totals.first_rank(RAW_SCORE, threshold) <= k).astype(float)
+    if hits.depth[bool_column(hits.gold_items.unanswerable, hits.queries)].any():
+        hint = '"score" in each record of retrieved, or false_alarm@5 without a threshold'
+        raise InputError(f"a threshold of {threshold:g} needs retrieval scores, and there are none", hint=hint)
+    return np.zeros((len(k), hits.queries))
 
 
 @metric(symbol="J", needs_gold=False, pool=lambda hits, k, c: hits.returned(k), of_sets=True, of_judgements=True)

@@ -32,6 +32,7 @@ from karat.run import Run
 from karat.run.provenance import Provenance
 from karat.run.stored_items import LIMITS, StorageLimits, StoredItems, stored_ranks
 from karat.samples import GoldItems, Reading, Samples
+from karat.samples.answerable import ANSWERABLE
 from karat.samples.notes import Note
 from karat.samples.rankings.lists import Lists
 from karat.samples.rankings.steps import CONCAT, Merge, Steps
@@ -55,6 +56,8 @@ class Plan:
     """The part of the items that a run stores."""
     merge: Merge = CONCAT
     """The way in which the steps of a query are made one ranking."""
+    raw_scores: bool = False
+    """True to store the retrieval scores, also for a part of the queries that has no mark `answerable`."""
 
     @classmethod
     def of(
@@ -93,17 +96,21 @@ class Plan:
             return replace(self, convention=replace(self.convention, duplicates="once")).with_judge_for(samples)
         judge, reason = fit(self.judge, samples)
         _check_unjudged(judge, self.convention)
-        if judge is self.judge:
+        raw_scores = self.raw_scores or ANSWERABLE in samples.meta
+        if judge is self.judge and raw_scores == self.raw_scores:
             return self
         return Plan(
-            self.metrics, judge, self.convention, self.at, self.tokens, reason, self.stored, self.limits, self.merge
-        )
+            self.metrics, judge, self.convention, self.at, self.tokens, reason, self.stored, self.limits, self.merge,
+            raw_scores,
+        )  # fmt: skip
 
     def evaluate(self, samples: Samples) -> Run:
         """Judge and measure samples: all of them, or a part."""
         samples = self._merged(samples)
         budget, sizes = any(metric.has_budget for metric in self.metrics), needed_sizes(self.metrics)
-        judgements = Judgements(samples, self.judge, tokens=self.tokens, budget=budget, sizes=sizes)
+        judgements = Judgements(
+            samples, self.judge, tokens=self.tokens, budget=budget, sizes=sizes, raw_scores=self.raw_scores
+        )
         hits = judgements.hits(self.convention)
         scores = {n: column for m in self.metrics for n, column in judgements.scores(m, self.convention).items()}
         if isinstance(samples.retrieved, Lists) and samples.retrieved.scores is not None:
@@ -136,7 +143,7 @@ class Plan:
 
     def _first(self, scores: Mapping[str, Floats]) -> Measured | None:
         """The first metric that needs nothing but hits, at its first cutoff; no measure."""
-        others = (m for m in self.metrics if not (m.has_budget or m.unit or m.sizes))
+        others = (m for m in self.metrics if not (m.has_budget or m.unit or m.sizes or m.definition.of_unanswerable))
         metric = next(others, None)
         if metric is None:
             return None

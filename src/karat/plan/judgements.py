@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
@@ -10,12 +11,14 @@ from karat._internal.arrays import Floats
 from karat.conventions import Convention
 from karat.errors import BadArgument, InputError
 from karat.hits import Hits
+from karat.hits.totals import RAW_SCORE
 from karat.judges import Exact, Ids, Judge
 from karat.judges.sizes import count_sizes, counted_items, first_occurrences
 from karat.judges.tokens import Counter, count
 from karat.judges.trajectories import with_facts
 from karat.metrics import Metric
 from karat.samples import Samples
+from karat.samples.answerable import ANSWERABLE, unanswerable
 from karat.samples.keys import as_text
 from karat.samples.notes import Note
 from karat.samples.rankings.lists import Lists
@@ -33,14 +36,16 @@ class Judgements:
         tokens: Counter | None = None,
         budget: bool = True,
         sizes: tuple[str, ...] = (),
+        raw_scores: bool = False,
     ) -> None:
-        """Without a `budget`, `tokens` counts only the tokens of steps."""
+        """Without a `budget`, `tokens` counts only the tokens of steps; `raw_scores` are stored with the hits."""
         self.samples = samples
         self.judge = judge
         judge.start()
         self._tokens = tokens if budget else None
         self._step_tokens = tokens
         self._sizes = sizes
+        self._raw_scores = raw_scores or ANSWERABLE in samples.meta
         self._known: dict[tuple[object, ...], Hits] = {}
         self._latest: tuple[Convention, Hits] | None = None
 
@@ -66,11 +71,16 @@ class Judgements:
             totals = totals.with_amounts("different", first_occurrences(samples, hits, judge, c))
         if _needs_scores(c) and (scores := _scores(samples, hits, c)) is not None:
             totals = totals.with_values("score", scores)
+        if self._raw_scores and (given := samples.retrieved.sorted_scores(c)) is not None:
+            own = given if c.duplicates == "once" else counted_items(samples, hits, judge, given, c)
+            totals = totals.with_values(RAW_SCORE, np.fromiter(chain.from_iterable(own), float))
         infinite = samples.retrieved.infinite
         notes = (Note("infinite_scores", infinite),) if infinite else ()
         if self._sizes:
             sizes, about = count_sizes(self._sizes, samples, hits, judge, c)
             totals, notes = totals.with_sizes(sizes), (*notes, *about)
+        if (without_answer := unanswerable(samples)) is not None:
+            hits = hits.replace(gold_items=hits.gold_items._replace(unanswerable=without_answer))
         if totals is not hits.totals or notes:
             hits = hits.replace(totals=totals, notes=(*hits.notes, *notes))
         known = self._step_tokens is not None and not _lacks_texts(samples, hits, judge)

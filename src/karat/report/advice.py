@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from karat._internal.display import plural
+from karat.report.thresholds import THRESHOLD_ADVICE
 from karat.samples.notes import Note
 
 _FOUND = {
@@ -166,6 +167,7 @@ _SENTENCES: dict[str, Callable[[Note], str]] = {
     "remedy": _remedy,
     "copies": _copies,
     "score_threshold": _threshold,
+    **THRESHOLD_ADVICE,
     "long_chunks": _long_chunks,
     "union": _union,
     "no_items": lambda note: (

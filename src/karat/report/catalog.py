@@ -39,6 +39,8 @@ def one_metric(name: str) -> str:
     if "rel" in d.settings:
         facts.append(_REL)
     facts.append(f"A query without relevant gold {'is undefined and not in the mean' if d.needs_gold else 'counts'}.")
+    if d.of_unanswerable:
+        facts[-1:] = ['It is about the queries marked "answerable": false, and about no other. Less is better.']
     if d.unit:
         facts[-1:] = [f"Its unit is {d.unit}: it is not a score. {_MEASURES}", "Without relevant gold it is undefined."]
     if d.needs_all_gold:

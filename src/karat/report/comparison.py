@@ -350,7 +350,7 @@ def _moved_cells(moved: QueryChange, width: int | None = None) -> list[str]:
     gold = [f"{cut_label(move.label, _LABEL)}: {_ranks(move)}" for move in moved.gold[:_GOLD]]
     more = [f"and {len(moved.gold) - _GOLD} more"] if len(moved.gold) > _GOLD else []
     return [
-        "▲" if moved.after > moved.before else "▼",
+        "▲" if moved.gain > 0 else "▼",
         cut_name(moved.query_id, width),
         sanitize(moved.query or "", cell_width(_QUERY)),
         f"{moved.before:.2f} → {moved.after:.2f}",

@@ -25,6 +25,7 @@ from karat.analysis.changes import QueryChange
 from karat.analysis.checks import TOO_FEW, Check, Verdict
 from karat.analysis.gate import Gate
 from karat.errors import KaratError
+from karat.metrics.names import sign_of
 from karat.report.forms import Markdown, bullets, code, details, escape, table
 from karat.report.remarks import gate_remarks as remarks
 
@@ -219,11 +220,16 @@ def _others(checks: Sequence[Check], by: str | None, *, some: bool) -> str:
 
 def _fell(check: Check) -> bool:
     """True if a slice is undecided, but its mean fell."""
-    return check.verdict == "undecided" and check.figures.get("difference", 0.0) < 0
+    return check.verdict == "undecided" and _gain(check) < 0
 
 
 def _severity(check: Check) -> tuple[bool, float]:
-    return not check.failed, check.figures.get("difference", 0.0)
+    return not check.failed, _gain(check)
+
+
+def _gain(check: Check) -> float:
+    """The change of the mean, negative if it became worse."""
+    return sign_of(check.metric or "") * check.figures.get("difference", 0.0)
 
 
 def _worst_details(gate: Gate) -> Markdown | None:
@@ -235,7 +241,7 @@ def _worst_details(gate: Gate) -> Markdown | None:
         rows.append([code(one.query_id, 60), query, code(one.metric), _scores(one), ranks])
     if not rows:
         return None
-    title = "The queries that lost most" if gate.baseline else "The queries with the lowest scores"
+    title = "The queries that lost most" if gate.baseline else "The queries with the worst scores"
     return details(title, table(("query", "", "metric", "score", "ranks of its gold"), rows))
 
 

@@ -11,6 +11,7 @@ from karat.metrics import METRICS
 from karat.report.aspect_table import ASPECT_SENTENCES
 from karat.report.fusion_notes import FUSION_SENTENCES
 from karat.report.step_table import STEP_SENTENCES
+from karat.report.thresholds import no_answer
 from karat.report.unjudged_items import failed, unjudged
 from karat.run import Run
 from karat.samples.id_differences import IdDifference
@@ -26,7 +27,7 @@ Sentence = Callable[[Note, Run], str]
 def remarks(run: Run, *, ids: bool = False) -> list[str]:
     """One line for each thing that a reader of the means should know; with `ids` also which queries have no score."""
     p = run.provenance
-    lines = [*failed(run), *unjudged(run), *too_few({name: len(run) - count for name, count in run.undefined.items()})]
+    lines = [*failed(run), *unjudged(run), *too_few(run.defined), *no_answer(run)]
     lines += [*_undefined(run, ids=ids), *_copies(run), *_above_one(run), *_beyond_depth(run)]
     if p.missing:
         how = "scored 0" if run.convention.missing == "zero" else "left out"
@@ -66,7 +67,8 @@ def _copies(run: Run) -> list[str]:
 def _beyond_depth(run: Run) -> list[str]:
     """Metrics with a cutoff that no ranking reaches."""
     deepest = int(run.all_hits.depth.max(initial=0))
-    names = [name for metric in run.metrics for name, k in metric.columns if isinstance(k, int) and k > deepest > 0]
+    columns = [column for metric in run.metrics for column in metric.columns if metric.name != "false_alarm"]
+    names = [name for name, k in columns if isinstance(k, int) and k > deepest > 0]
     items = plural(deepest, "item was", "items were")
     return [f"At most {items} retrieved for a query, fewer than the cutoff of {', '.join(names)}."] if names else []
 
@@ -86,15 +88,15 @@ def _above_one(run: Run) -> list[str]:
 def _undefined(run: Run, *, ids: bool) -> list[str]:
     lines = []
     judged = ~np.isin(np.arange(len(run)), list(run.all_hits.failed))
-    without_gold = (run.all_hits.gold_count() == 0) & judged
+    without_gold = (run.all_hits.gold_count() == 0) & judged & ~run.unanswerable
     same_rows: dict[bytes, list[str]] = {}
     for name, values in run.scores.items():
-        same_rows.setdefault((np.isnan(values) & judged).tobytes(), []).append(name)
+        same_rows.setdefault((np.isnan(values) & judged & run.about(name)).tobytes(), []).append(name)
     for rows, names in sorted(same_rows.items(), key=lambda pair: sum(pair[0])):
         if count := sum(rows):
             own = [run.ids[row] for row in np.flatnonzero(np.frombuffer(rows, bool)).tolist()]
             who = f" ({listed(own)})" if ids else ""
-            which = "" if len(same_rows) == 1 else f" for {', '.join(names)}"
+            which = "" if len(names) == len(run.alike(names[0])) else f" for {', '.join(names)}"
             why = "no relevant gold, " if rows == without_gold.tobytes() else ""
             lines.append(f"{plural(count, 'query is', 'queries are')} undefined{which}: {why}not in the mean{who}.")
     return lines

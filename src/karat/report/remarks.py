@@ -9,6 +9,7 @@ import numpy as np
 
 from karat._internal.display import plural, sanitize
 from karat.analysis.rules import NoDrop
+from karat.metrics.names import sign_of
 from karat.report.notes import listed, too_few
 from karat.report.notes import remarks as run_remarks
 from karat.report.unjudged_items import differs
@@ -38,8 +39,9 @@ def comparison_remarks(comparison: Comparison) -> list[str]:
         for name, run in zip(comparison.names, comparison.runs, strict=True)
         if run.judged < len(run)
     ]
-    for undefined in sorted({len(comparison) - row.n for row in rows} - {0}):
-        names = [row.metric for row in rows if len(comparison) - row.n == undefined]
+    counts = {row.metric: comparison.concerned(row.metric) - row.n for row in rows}
+    for undefined in sorted({*counts.values()} - {0}):
+        names = [name for name, count in counts.items() if count == undefined]
         which = "" if len(names) == len(rows) else f" for {', '.join(names)}"
         queries = plural(undefined, "query is", "queries are")
         verb = "was" if undefined == 1 else "were"
@@ -95,15 +97,16 @@ def _power(gate: Gate) -> list[str]:
         f"p: one-sided sign-flip test, corrected over {tests} (maxT); a drop with p <= {gate.limits.alpha:g} fails."
     ]
     for metric, queries, drop in power:
+        change = "drop" if sign_of(metric) > 0 else "rise"
         if drop == drop:
             able = plural(queries, "query", "queries")
             lines.append(
-                f"{able} can detect a drop of {drop:.3f} in {metric} (80 % power); smaller drops may be missed."
+                f"{able} can detect a {change} of {drop:.3f} in {metric} (80 % power); smaller {change}s may be missed."
             )
         elif gate.baseline is not None and not np.nan_to_num(gate.baseline.changes(gate.run, metric)).any():
             lines.append(f"{metric}: no query changed.")
         else:
-            lines.append(f"{plural(queries, 'query is', 'queries are')} too few to detect a drop in {metric}.")
+            lines.append(f"{plural(queries, 'query is', 'queries are')} too few to detect a {change} in {metric}.")
     return lines
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from karat._internal.display import bold, heading, number, paragraph, plural, sanitize, span, text_table
 from karat._internal.writers import html_table, to_csv
 from karat.metrics import Metric
-from karat.report import aspect_table, measures, step_table, unjudged_items
+from karat.report import aspect_table, measures, step_table, thresholds, unjudged_items
 from karat.report import slices as by_slice
 from karat.report.forms import code, escape, table
 from karat.report.notes import remarks
@@ -26,7 +26,7 @@ def terminal(run: Run, by: Sequence[str] = (), *, bounds: bool = False) -> str:
     """The heading, the means with their intervals, and the footnotes; then the slices by each field."""
     ends, comments = run.interval(), metric_comments(run)
     rows = [[name, f"{number(mean)}  {span(*ends[name])}", comments.get(name, "")] for name, mean in run.mean.items()]
-    more = [*(_bounds(run) if bounds else ()), *_measures(run), *_steps(run)]
+    more = [*(_bounds(run) if bounds else ()), *_measures(run), *_steps(run), *_thresholds(run)]
     lines = [heading(_heading(run)), "", text_table(rows, gap="   "), *more, *[""] * bool(more), *footnotes(run)]
     return "\n".join([*lines, *(f"\n{by_slice.terminal(run.by(fields))}" for fields in by)])
 
@@ -54,9 +54,17 @@ def _steps(run: Run) -> list[str]:
     return ["", text_table([[*map(bold, header)], *rows], right=range(1, len(header)))]
 
 
+def _thresholds(run: Run) -> list[str]:
+    """The table of score thresholds, if some queries have no answer."""
+    if (found := thresholds.of_metrics(run)) is None:
+        return []
+    rows = [[*map(bold, thresholds.header(found))], *thresholds.rows_of(found)]
+    return ["", text_table(rows, right=thresholds.NUMBERS)]
+
+
 def markdown(run: Run, by: Sequence[str] = (), *, bounds: bool = False) -> str:
     """The means with their intervals, the remarks, and the slices by each field."""
-    p, ends = run.provenance, run.interval()
+    p, ends, found = run.provenance, run.interval(), thresholds.of_metrics(run)
     about = f"{plural(len(run), 'query', 'queries')} · judge: {p.judge} · convention: {run.convention.name}"
     about = " · ".join([about, *unjudged_items.judged_comment(run).values()])
     rows = [[code(name), number(value), span(*ends[name])] for name, value in run.mean.items()]
@@ -66,6 +74,7 @@ def markdown(run: Run, by: Sequence[str] = (), *, bounds: bool = False) -> str:
         *(_bounds_markdown(run) if bounds else ()),
         *([table(measures.HEADER, _as_code(measures.rows(run)), right=measures.NUMBERS)] if run.measures else []),
         *_steps_markdown(run),
+        *([] if found is None else [table(thresholds.header(found), thresholds.rows_of(found), thresholds.NUMBERS)]),
         *map(escape, (*remarks(run), *_more_remarks(run))),
     ]
     return "\n\n".join([*parts, *(by_slice.markdown(run.by(fields)) for fields in by)])
@@ -81,11 +90,17 @@ def html(run: Run) -> str:
     if (found := run.steps) is not None:
         about = " · ".join(["steps", *step_table.remarks(run)])
         shown += html_table(step_table.header(found, run), step_table.rows(found, run), about)
+    if (scored := thresholds.of_metrics(run)) is not None:
+        shown += thresholds.html(scored)
     return shown
 
 
 def _caption(run: Run) -> str:
     return " · ".join([_heading(run), *unjudged_items.judged_comment(run).values(), *remarks(run)])
+
+
+def _threshold_remarks(run: Run) -> list[str]:
+    return [] if (found := thresholds.of_metrics(run)) is None else thresholds.remarks(found)
 
 
 def _steps_markdown(run: Run) -> list[str]:
@@ -118,6 +133,8 @@ def data(run: Run, by: Sequence[str] = (), *, bounds: bool = False) -> dict[str,
         "provenance": run.provenance.to_dict(),
     }
     values |= ({"measures": measures.data(run)} if run.measures else {}) | step_table.data(run) | aspect_table.data(run)
+    if (found := thresholds.of_run(run)) is not None:
+        values |= {"thresholds": thresholds.data(found), "nauc": run.nauc()}
     return values | {"by": {fields: by_slice.data(run.by(fields)) for fields in by}} if by else values
 
 
@@ -173,12 +190,12 @@ def _highest_precision(run: Run, metric: Metric) -> dict[str, str]:
 
 def footnotes(run: Run) -> list[str]:
     """The queries behind the intervals, then the remarks."""
-    defined = {len(run) - count for count in run.undefined.values()}
+    defined = {*run.defined.values()}
     over = plural(max(defined), "query", "queries") if len(defined) == 1 else "the queries that are defined"
     first = [f"95 % intervals over {over} (Gaffke's bound)."] if max(defined) >= MIN_QUERIES else []
     return [paragraph(line) for line in (*first, *remarks(run), *_more_remarks(run))]
 
 
 def _more_remarks(run: Run) -> list[str]:
-    """The remarks on measures, steps and aspects."""
-    return [*measures.remarks(run), *step_table.remarks(run), *aspect_table.remarks(run)]
+    """The remarks on measures, steps, aspects and thresholds."""
+    return [*measures.remarks(run), *step_table.remarks(run), *aspect_table.remarks(run), *_threshold_remarks(run)]

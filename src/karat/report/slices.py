@@ -49,7 +49,7 @@ def csv(slices: Slices) -> str:
 def remarks(slices: Slices) -> list[str]:
     """The number of slices without intervals."""
     runs = list(slices.values())
-    defined = {name: [len(run) - run.undefined[name] for run in runs] for name in runs[0].scores}
+    defined = {name: [run.defined[name] for run in runs] for name in runs[0].scores}
     return few_queries(defined, list(map(len, runs)))
 
 

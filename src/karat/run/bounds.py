@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from karat._internal.arrays import Bools, Floats, Ints, mean_defined, row_number, starts
+from karat._internal.arrays import Bools, Floats, Ints, bool_column, mean_defined, row_number, starts
 from karat.conventions import Convention
 from karat.errors import BadArgument
 from karat.hits import Hits
@@ -150,10 +150,13 @@ def holes_within(hits: Hits, metric: Metric) -> Holes:
 def can_label(metric: Metric, name: str, hits: Hits, c: Convention, scores: Floats) -> bool:
     """True if labels decide the metric, and its scores are those of the hits.
 
-    Steps and citations name items, not ranks: which of them are unjudged is not known. Some conventions order the
-    items differently for some metrics, so that their scores are of other rankings.
+    Steps and citations name items, not ranks: which of them are unjudged is not known. Nor are the aspects of an
+    unjudged item. Some conventions order the items differently for some metrics, so that their scores are of other
+    rankings.
     """
-    if metric.name not in METRICS or metric.definition.of_steps or "cited" in metric.sizes:
+    if metric.name not in METRICS or "cited" in metric.sizes:
+        return False
+    if metric.definition.of_steps or metric.definition.of_aspects:
         return False
     with np.errstate(invalid="ignore"):
         own = metric.scores(hits, c)[name]
@@ -162,7 +165,8 @@ def can_label(metric: Metric, name: str, hits: Hits, c: Convention, scores: Floa
 
 
 def _judged_queries(hits: Hits) -> Bools:
-    judged: Bools = np.ones(hits.queries, bool)
+    """Flags of the queries that were judged and may have an answer: without one, nothing is relevant."""
+    judged = ~bool_column(hits.gold_items.unanswerable, hits.queries)
     judged[list(hits.failed)] = False
     return judged
 

@@ -14,7 +14,8 @@ import numpy as np
 from karat._internal.arrays import Bools, Floats, Ints, starts
 from karat._internal.display import cut_name
 from karat._internal.parquet import Damaged, check_size
-from karat.hits import Hits
+from karat.hits import Gold, Hits
+from karat.hits.totals import RAW_SCORE
 from karat.run.metadata import Metadata
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 RETRIEVED, GOLD_ITEMS = "retrieved", "gold_items"
 META, ALONG, SIZE = "meta.", "along.", "size."
+UNANSWERABLE = "unanswerable"
 _DEEPEST = 2**31 - 1
 """The largest depth of a ranking."""
 _ROUNDING = 1e-6
@@ -55,7 +57,7 @@ def check_types(frame: pl.DataFrame, metadata: Metadata) -> None:
             needed[GOLD_ITEMS] = {name: _ITEM[name] for name in ("item", "grade")}
     if missing := [name for name in needed if name not in frame.columns]:
         raise Damaged(f'it has no column "{missing[0]}"')
-    known = {RETRIEVED: {}, GOLD_ITEMS: {}, **_TEXTS, **needed}
+    known = {RETRIEVED: {}, GOLD_ITEMS: {}, UNANSWERABLE: "Boolean", **_TEXTS, **needed}
     for name, dtype in frame.schema.items():
         if name.startswith(META):
             if dtype.is_nested():
@@ -161,10 +163,23 @@ def at_ranks(frame: pl.DataFrame, name: str, depth: Ints) -> Floats:
     size = np.diff(start)
     _refuse(frame, size != depth, f"the number of values in {name}", size, "the depth of the ranking")
     values: Floats = flat.to_series().to_numpy()
+    if name == f"{ALONG}{RAW_SCORE}":  # unknown in a part of a merged run
+        return values
     bad = np.isnan(values) if name == f"{ALONG}score" else ~np.isfinite(values)
     if bad.any():
         raise Damaged(f'column "{name}" has a value of {values[bad][0]}; expected a number')
     return values
+
+
+def unanswerable_queries(frame: pl.DataFrame, gold: Gold) -> Bools | None:
+    """Flags of the queries without an answer, which have no relevant gold unless a judge made it."""
+    if UNANSWERABLE not in frame.columns:
+        return None
+    _refuse_nulls(UNANSWERABLE, frame[UNANSWERABLE])
+    flags: Bools = frame[UNANSWERABLE].to_numpy()
+    if len(flags) != len(gold.start) - 1:
+        raise Damaged(f'column "{UNANSWERABLE}" has {len(flags)} values')
+    return flags if flags.any() else None
 
 
 def gold_sizes(frame: pl.DataFrame, name: str) -> Floats:

@@ -2,9 +2,10 @@
 
 One row per query: `query_id`, `query` if given, each metric under its name, then what the scores were computed
 from: `depth`, `gold` (items and grades), `hits` (rank, gold item, grade, reason), `along.<name>` and `size.<name>` if
-texts were measured (cumulative quantities at each rank, and what they are compared with), `trajectory` and
-`places` if rankings were merged from steps, the stored items (`retrieved`, `gold_items`), and each field of the samples
-as `meta.<field>`.
+texts were measured (cumulative quantities at each rank, and what they are compared with; `along.raw_score` are the
+retrieval scores, if samples are marked as `answerable` or not), `unanswerable` if there are such queries, `trajectory`
+and `places` if rankings were merged from steps, the stored items (`retrieved`, `gold_items`), and each field of the
+samples as `meta.<field>`.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from karat.run.check import (
     META,
     RETRIEVED,
     SIZE,
+    UNANSWERABLE,
     Texts,
     at_ranks,
     check_gold_items,
@@ -46,6 +48,7 @@ from karat.run.check import (
     query_ids,
     ranks,
     scores,
+    unanswerable_queries,
 )  # fmt: skip
 from karat.run.frame import field_series, text_series
 from karat.run.metadata import KEY, ItemsAbout, Metadata, read_metadata, write_metadata
@@ -209,6 +212,8 @@ def _frame(run: Run) -> pl.DataFrame:
     columns["depth"] = hits.depth
     if hits.failed:
         columns["failed"] = text_series([hits.failed.get(row) for row in range(rows)])
+    if hits.gold_items.unanswerable is not None:
+        columns[UNANSWERABLE] = hits.gold_items.unanswerable
     columns["gold"] = nest(gold, hits.gold_items.start)
     columns["hits"] = nest(found, starts(np.bincount(hits.query, minlength=rows)))
     for name, sizes in hits.totals.sizes.items():
@@ -255,6 +260,7 @@ def _hits(frame: pl.DataFrame, texts: Texts, *, incomplete: bool) -> Hits:
         names, begin = flat_lists(gold, "aspects")
         texts.count(names["aspects"])
         gold_items = gold_items._replace(aspects=Aspects.of_flat(names["aspects"].to_list(), begin))
+    gold_items = gold_items._replace(unanswerable=unanswerable_queries(frame, gold_items))
     hits = Hits(
         query,
         ranks(flat["rank"]),

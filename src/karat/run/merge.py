@@ -18,6 +18,7 @@ from karat._internal.arrays import Ints, starts
 from karat._internal.display import cut_name, sanitize
 from karat.errors import BadArgument, InputError
 from karat.hits.combine import concat
+from karat.hits.totals import RAW_SCORE
 from karat.run.file import load
 from karat.run.provenance import Provenance
 from karat.run.run import Run
@@ -232,7 +233,7 @@ def _asked(run: Run) -> dict[str, str]:
         **choices,
         "tokens counted by": p.tokens,
         "steps merged by": p.merge,
-        "totals": ", ".join(sorted([*run.all_hits.totals.at_rank, *run.all_hits.totals.sizes])),
+        "totals": ", ".join(sorted({*run.all_hits.totals.at_rank, *run.all_hits.totals.sizes} - {RAW_SCORE})),
     }
 
 

@@ -73,5 +73,6 @@ def gold_digest(ids: Sequence[str], gold: Gold, texts: Sequence[str | None] | No
         )
         text = None if texts is None else texts[row]
         asked = "" if text is None else f"?{len(text)}:{text}"
+        asked += "!" if gold.unanswerable is not None and gold.unanswerable[row] else ""
         each.append(blake2b(f"{len(query)}:{query}{asked}>{';'.join(parts)}".encode(), digest_size=16).digest())
     return blake2b(b"".join(sorted(each)), digest_size=16).hexdigest()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from karat._internal.arrays import Floats, Ints, mean_defined
+from karat._internal.arrays import Bools, Floats, Ints, bool_column, mean_defined
 from karat._internal.display import valid_utf8
 from karat._internal.result import Result
 from karat.conventions import Convention
@@ -33,6 +33,7 @@ from karat.run.provenance import Provenance, gold_digest
 from karat.run.slices import Slices, group_rows
 from karat.run.step_summary import HopRow, StepSummary, hops_of_run, shown_cutoff, steps_of_run
 from karat.run.stored_items import GoldItem, Hit, Items, StoredItems
+from karat.run.thresholds import Thresholds, naucs_of, thresholds_of
 from karat.stats import Interval, Summary, intervals, summarize
 
 if TYPE_CHECKING:
@@ -168,8 +169,9 @@ class Run(Result):
         Returns:
             The lower and upper bound by metric name. Queries that could not be judged score 0 or 1.
         """
-        failed = len(self._hits.failed)
-        return {name: ends.of_mean(failed) for name, ends in self.query_bounds(unjudged=unjudged).items()}
+        failed = [*self._hits.failed]
+        found = self.query_bounds(unjudged=unjudged).items()
+        return {name: ends.of_mean(int(self.about(name)[failed].sum())) for name, ends in found}
 
     def query_bounds(self, *, unjudged: bool | None = None) -> dict[str, QueryBounds]:
         """The bounds of the scores of each query, as in `bounds`, by metric name: `low` and `high`."""
@@ -198,8 +200,31 @@ class Run(Result):
 
     @cached_property
     def undefined(self) -> dict[str, int]:
-        """The number of queries for which each metric is undefined, and so not in its mean."""
-        return {name: int(np.isnan(values).sum()) for name, values in self.scores.items()}
+        """The number of queries for which each metric is undefined, and so not in its mean.
+
+        A query without an answer is not among them: it is not one that recall and its kin are about.
+        """
+        return {name: int((np.isnan(values) & self.about(name)).sum()) for name, values in self.scores.items()}
+
+    @cached_property
+    def defined(self) -> dict[str, int]:
+        """The number of queries in each mean."""
+        return {name: len(self) - int(np.isnan(values).sum()) for name, values in self.scores.items()}
+
+    def about(self, name: str) -> Bools:
+        """Flags of the queries that a metric is about: those with an answer, those without one, or all."""
+        metric = next(metric for metric in self.requested if name in metric.names)
+        concerned = metric.concerns(self._hits)
+        return np.ones(len(self), bool) if concerned is None else concerned
+
+    def alike(self, name: str) -> list[str]:
+        """The metrics that are about the same queries as this one."""
+        return [other for other in self.scores if (self.about(other) == self.about(name)).all()]
+
+    @property
+    def unanswerable(self) -> Bools:
+        """Flags of the queries without an answer, marked `"answerable": false` in the samples."""
+        return bool_column(self._hits.gold_items.unanswerable, len(self))
 
     @cached_property
     def pooled(self) -> dict[str, float]:
@@ -259,6 +284,27 @@ class Run(Result):
         if level not in self._intervals:
             self._intervals[level] = intervals(self.scores, level)
         return dict(self._intervals[level])
+
+    def thresholds(self, k: int | None = None) -> Thresholds:
+        """False alarms on the queries without an answer, and recall on the others, at each threshold of the scores.
+
+        Args:
+            k: the cutoff; default: that of the run's recall that is nearest to 5, as in the report, or 10.
+
+        Returns:
+            A `Thresholds`: `points` (the curve), `at(0.7)`, `keeping(0.95)`, `auroc` with `auroc_interval`, and
+            `choice` (the recommended threshold, with its effect on held-out queries). It needs retrieval scores.
+        """
+        return thresholds_of(self, k)
+
+    def nauc(self) -> dict[str, dict[str, float]]:
+        """MTEB's nAUC of each metric: how well the scores of a ranking tell if it is good.
+
+        Returns:
+            For each metric, by confidence: "max" (the highest score), "std" (the standard deviation of the scores) and
+            "diff1" (the highest score minus the second). 1 is as good as an oracle, 0 is no help; NaN if undefined.
+        """
+        return naucs_of(self)
 
     def hits(self, query_id: str | int) -> list[Hit]:
         """The matches of one query, best rank first."""

@@ -11,6 +11,7 @@ import numpy as np
 from karat._internal.display import valid_utf8
 from karat.conventions import STANDARD
 from karat.errors import BadArgument, InputError
+from karat.samples.answerable import joined_meta, unanswerable
 from karat.samples.columns import Reading, Samples, Side, check_ids, rows_of
 from karat.samples.dialects import SIDE_NAMES, is_long, lacks_items, no_item_column
 from karat.samples.files import Rows, read_files
@@ -140,6 +141,7 @@ def _without_bad_rows(table: QueryTable, before: Container[str]) -> QueryTable:
     for row in range(table.size):
         try:
             samples = _samples(table.take([row]))
+            unanswerable(samples)
             # Errors in single items show up only in the lookup.
             for field in samples.retrieved.all_fields & samples.gold.all_fields & {"id", "text"}:
                 samples.retrieved.find(field, samples.gold.keys(field).once(), STANDARD)
@@ -274,7 +276,7 @@ def _join(left: Side, right: Side) -> Samples:
         gold=right.data,
         **texts,
         cited=lists.get("cited"),
-        meta={**_take(left.meta, rows), **right.meta},
+        meta=joined_meta(_take(left.meta, rows), right.meta),
         missing=missing if absent else None,
         reading=reading,
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from karat._internal.display import valid_utf8
 from karat.errors import InputError, nearest, shorten
+from karat.samples.answerable import ANSWERABLE, marks_of, with_empty_gold
 from karat.samples.columns import Side, check_ids
 from karat.samples.dialects import Dialect, dialect_of, is_long, no_column, probably_meant
 from karat.samples.files import Rows
@@ -41,6 +42,7 @@ class Header:
         self._names: dict[str, None] = {}
         self._theirs: dict[str, str] = {}
         self._fixed: dict[str, None] = {}
+        self._unanswerable = True
         self.closed = False
         """True if samples were read: another fixed column would have been missing in them."""
 
@@ -67,11 +69,17 @@ class Header:
             if self._theirs.setdefault(name, own) != own:
                 raise InputError(f'{source}: two columns are read as "{name}"', got=[self._theirs[name], own])
         here = [name for name in self._FIXED if name in ours]
-        if self.closed and (late := next((name for name in here if name not in self._fixed), None)):
+        late = next((name for name in here if name not in self._fixed and not self._may_come_late(name)), None)
+        if self.closed and late:
             raise InputError(f'{source}: the first samples have no "{late}", others have one', hint=f'"{late}" in each')
         self._fixed |= dict.fromkeys(here)
+        self._unanswerable = self._unanswerable and ANSWERABLE in ours
         for name in self._fixed:
             ours.setdefault(name, [None] * size)
+
+    def _may_come_late(self, name: str) -> bool:
+        """True for gold, if all samples so far were queries without an answer, whose gold may be missing."""
+        return name in ("gold", "gold_ids") and self._unanswerable
 
 
 class QueryTable(NamedTuple):
@@ -97,7 +105,10 @@ class QueryTable(NamedTuple):
         """Rankings or gold from the column of items, the column of ids, or both; rankings also from steps."""
         if side == "retrieved" and "steps" in self.columns:
             return steps_of(self.columns, ids, self.where)
-        items, item_ids = self.columns.get(side), self.columns.get(f"{side}_ids")
+        columns = self.columns
+        if side == "gold" and ANSWERABLE in columns:
+            columns = with_empty_gold(columns, self.size, self.where)
+        items, item_ids = columns.get(side), columns.get(f"{side}_ids")
         if items is None and item_ids is None:
             if side == "retrieved" and self.staged:
                 hint = "karat.stages(samples)" if self.source == "samples" else f"karat stages {self.source}"
@@ -161,6 +172,8 @@ class QueryTable(NamedTuple):
         names = dict.fromkeys(name for row in given if isinstance(row, Mapping) for name in row)
         for name in names:
             meta[str(name)] = [row.get(name) if isinstance(row, Mapping) else None for row in given]
+        if ANSWERABLE in meta:
+            meta[ANSWERABLE] = marks_of(meta[ANSWERABLE], self.where)
         columns = zip(valid_utf8(list(meta)), meta.values(), strict=True)
         return {name: self._plain(name, column, str, bool, int, float) for name, column in columns}
 

@@ -24,6 +24,7 @@ class Sample(msgspec.Struct, kw_only=True, omit_defaults=True):
         response: the answer of the system.
         cited: the ids of the items that the response cites.
         exclude: the ids of items that are removed from the results before scoring.
+        answerable: False if the query has no answer, so that nothing should be retrieved; then `gold` may be None.
         meta: anything else, by which results can be sliced.
 
     Example:
@@ -32,7 +33,7 @@ class Sample(msgspec.Struct, kw_only=True, omit_defaults=True):
         0.5
     """
 
-    gold: list[Any] | dict[str, float]
+    gold: list[Any] | dict[str, float] | None = None
     retrieved: list[Any] | dict[str, float] | None = None
     steps: list[Any] | None = None
     stages: dict[str, Any] | None = None
@@ -42,4 +43,5 @@ class Sample(msgspec.Struct, kw_only=True, omit_defaults=True):
     response: str | None = None
     cited: list[Any] | None = None
     exclude: list[Any] | None = None
+    answerable: bool | None = None
     meta: dict[str, Any] = {}

@@ -11,6 +11,7 @@ import numpy as np
 
 from karat.errors import InputError
 from karat.samples import Reading, Samples
+from karat.samples.answerable import joined_meta
 from karat.samples.columns import Side, check_ids, rows_of
 from karat.samples.dialects import LONG, is_long, long_column
 from karat.samples.files import Rows
@@ -275,7 +276,7 @@ class Joined:
             lists = {name: [column[row] for row in rows] for name, column in left.id_lists.items()}
         texts |= {name: [column[row] for row in own] for name, column in gold.texts.items()}
         lists |= {name: [column[row] for row in own] for name, column in gold.id_lists.items()}
-        meta |= {name: [column[row] for row in own] for name, column in gold.meta.items()}
+        meta = joined_meta(meta, {name: [column[row] for row in own] for name, column in gold.meta.items()})
         wanted = gold.data.take(np.array(own, np.int64))
         if "exclude" in lists:
             rankings, about = without_excluded(rankings, wanted, lists["exclude"], by_id(ids))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 from karat._internal.output import clean_exit
 from karat.errors import InputError
 from karat.hits.combine import take
+from karat.hits.totals import RAW_SCORE
 from karat.judges import choose
 from karat.plan import Plan
 from karat.run import Run
@@ -91,11 +93,15 @@ def _evaluate(batches: Batches, plan: Plan, memory: int, jobs: int) -> tuple[Run
         used += sum(total.nbytes for total in part.all_hits.totals.at_rank.values())
         if used > memory:
             raise InputError(
-                "token budgets, the judge spans, and conventions that average over ties or count distinct items need "
-                "a number per retrieved item, and these do not fit into the memory allowed",
+                "token budgets, the judge spans, thresholds of scores (samples with answerable), and conventions that "
+                "average over ties or count distinct items need a number per retrieved item, and these do not fit into "
+                "the memory allowed",
                 got=f"judge {chosen.judge.name}, convention {chosen.convention.name}",
                 hint="more memory, other metrics, or parts of the data and karat merge",
             )
+    if not chosen.raw_scores and any(RAW_SCORE in part.all_hits.totals.at_rank for part in parts):
+        # A later batch was the first with a query that is marked as answerable or not.
+        return _evaluate(batches, replace(plan, raw_scores=True), memory, jobs)
     return chosen.with_hint(chosen.check_run(merge_parts(parts)), first), chosen
 
 

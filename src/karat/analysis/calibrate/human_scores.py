@@ -14,7 +14,7 @@ import numpy as np
 from karat._internal.arrays import Bools, Floats, Ints, is_relevant, row_number, starts
 from karat.analysis.calibrate.labels import Kind, Matched
 from karat.errors import BadArgument, InputError, KaratError
-from karat.hits import Gold, Hits
+from karat.hits import Hits
 from karat.hits.combine import take
 from karat.metrics import Metric
 from karat.run import Run
@@ -199,7 +199,7 @@ def _any_grades(a: _LabelledQueries) -> Iterator[Hits]:
 def _graded(a: _LabelledQueries, grade: Floats) -> Hits:
     """The same matches with other grades of the gold."""
     hits, gold = a.hits, a.hits.gold_items
-    gold = Gold(gold.label, gold.start, grade, gold.incomplete, aspects=gold.aspects)
+    gold = gold._replace(grade=grade, unit=None, detail=None, hop=None)
     return Hits(
         hits.query, hits.rank, hits.gold, depth=hits.depth, gold_items=gold, repeated=hits.repeated, totals=hits.totals
     )

@@ -10,7 +10,7 @@ import numpy as np
 from karat._internal.arrays import Ints
 from karat._internal.result import Result
 from karat.analysis.changes import check_comparable
-from karat.analysis.diagnose.advice import advise
+from karat.analysis.diagnose.advice import advise, threshold_advice, threshold_limits
 from karat.analysis.diagnose.causes import Causes
 from karat.analysis.diagnose.miss import CAUSES, Cause, Finding, Miss, Missed, default_cutoff
 from karat.errors import BadArgument
@@ -95,9 +95,11 @@ def diagnose(
         query_id=None if row is None else run.ids[row],
         recall=missed.recall(missed.found, row),
         gold_items=int(gold.sum()),
-        advice_notes=() if row is not None else advise(run, missed, findings, causes, second),
+        advice_notes=()
+        if row is not None
+        else (*advise(run, missed, findings, causes, second), *threshold_advice(run, cutoff)),
         limits=(
-            *(_unjudged(run) if row is None else ()),
+            *((*_unjudged(run), *threshold_limits(run, cutoff)) if row is None else ()),
             *_holes(run, cutoff, row),
             *((*_limits(run), *_beyond_depth(run, cutoff)) if len(numbers) else ()),
         ),

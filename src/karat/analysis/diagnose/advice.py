@@ -26,9 +26,11 @@ from karat.analysis.diagnose.trials import (
     with_neighbours,
     without_ranges,
 )
+from karat.errors import BadArgument
 from karat.judges import find_judge
 from karat.run import Run
 from karat.run.stored_items import StoredItems
+from karat.run.thresholds import ThresholdPoint
 from karat.samples.notes import Note
 
 _MAX_LOSS, _MIN_GAIN = 0.01, 0.02
@@ -302,3 +304,44 @@ def _union(run: Run, missed: Missed, other: Run) -> Note:
 def _gold_keys(run: Run) -> Iterator[tuple[str, str]]:
     rows = run.all_hits.gold_query.tolist()
     return ((run.ids[row], label) for row, label in zip(rows, run.all_hits.gold_items.label, strict=True))
+
+
+def threshold_advice(run: Run, k: int) -> tuple[Note, ...]:
+    """A score threshold if some queries have no answer, with its effect on held-out queries; or that none helps.
+
+    A threshold fits the queries that it was chosen on better than others.
+    """
+    if not run.unanswerable.any():
+        return ()
+    try:
+        found = run.thresholds(k)
+    except BadArgument:
+        return ()
+    choice = found.choice
+    if choice is None:
+        details = {"auroc": found.auroc, "interval": list(found.auroc_interval), "k": k}
+        return (Note("no_answer_threshold", found.unanswerable, found.answerable, details=details),)
+    held_out = None
+    if choice.false_alarm == choice.false_alarm:
+        held_out = [[choice.false_alarm, *choice.false_alarm_interval], [choice.loss, *choice.loss_interval]]
+    details = {
+        "k": k, "threshold": choice.threshold, "held_out": held_out,
+        "before": _alarm_and_recall(choice.before), "after": _alarm_and_recall(choice.after),
+    }  # fmt: skip
+    return (Note("answer_threshold", found.unanswerable, found.answerable, details=details),)
+
+
+def threshold_limits(run: Run, k: int) -> tuple[Note, ...]:
+    """A note if there are queries without an answer, but no scores to tell them by."""
+    count = int(run.unanswerable.sum())
+    if not count or count == len(run):
+        return ()
+    try:
+        run.thresholds(k)
+    except BadArgument:
+        return (Note("no_answer_scores", count, len(run)),)
+    return ()
+
+
+def _alarm_and_recall(point: ThresholdPoint) -> list[float]:
+    return [point.false_alarm, point.recall]

@@ -15,6 +15,7 @@ from karat.analysis.compare import chosen_metrics
 from karat.analysis.fuse.fused_run import Evaluator
 from karat.errors import BadArgument
 from karat.fusion import Candidates, Fuser, parse_fuser
+from karat.metrics.names import sign_of
 from karat.stats import SEED, Paired, paired_test
 
 FOLDS = 5
@@ -95,7 +96,10 @@ def weight_grid(legs: int) -> list[tuple[float, ...]]:
 def sweep_of(evaluator: Evaluator, names: Sequence[str], metric: str | None, depth: int | None, folds: int) -> Sweep:
     """Try every setting on all queries, and choose one in each fold by the queries of the others."""
     known = [name for one in evaluator.metrics for name in one.names]
-    name = known[0] if metric is None else chosen_metrics(metric, known, "metric in every leg")[0]
+    first = next((name for name in known if sign_of(name) > 0), known[0])
+    name = first if metric is None else chosen_metrics(metric, known, "metric in every leg")[0]
+    if sign_of(name) < 0:
+        raise BadArgument("a sweep looks for the highest mean, and of this metric less is better", got=name)
     chosen = next(one for one in evaluator.metrics if name in one.names)
     fusers = sweep_settings(evaluator.candidates)
     fused = np.array(

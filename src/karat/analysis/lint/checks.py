@@ -12,6 +12,7 @@ from karat.analysis.lint.test_set import EXAMPLES, GoldRow, Problem, TestSet, pr
 from karat.errors import nearest as nearest_name
 from karat.judges.fuzzy import similarities
 from karat.judges.text import ALL, folder
+from karat.samples.answerable import ANSWERABLE
 from karat.samples.dialects import SIDE_NAMES
 from karat.samples.notes import Tally
 
@@ -54,8 +55,9 @@ def check_fields(tests: TestSet) -> Iterator[Problem]:
 
 def _empty_gold(tests: TestSet) -> list[Problem]:
     tally = Tally(EXAMPLES)
-    for query, own in zip(tests.samples.ids, tests.by_query, strict=True):
-        if not any(gold.grade > 0 for gold in own):
+    marks = tests.samples.meta.get(ANSWERABLE, [None] * len(tests))
+    for query, own, mark in zip(tests.samples.ids, tests.by_query, marks, strict=True):
+        if mark is not False and not any(gold.grade > 0 for gold in own):
             tally.add(f"{cut_name(query, _SHOWN)}{': every grade is 0 or less' if own else ''}")
     if tally.count == len(tests):
         return problems(tally, "no gold", "No query has relevant gold: no metric is defined.", serious=True)

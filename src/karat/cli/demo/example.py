@@ -21,12 +21,13 @@ class Document(msgspec.Struct, frozen=True):
 
 
 class Query(msgspec.Struct, frozen=True):
-    """A question, and the relevant pages with their grades: 2 answers it, 1 adds to it."""
+    """A question, and the relevant pages with their grades: 2 answers it, 1 adds to it. Some have no answer."""
 
     id: str
     query: str
-    gold: dict[str, int]
     topic: str
+    gold: dict[str, int] = {}
+    answerable: bool = True
 
 
 @cache

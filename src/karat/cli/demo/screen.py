@@ -27,6 +27,7 @@ from karat.analysis.compare import compare
 from karat.analysis.diagnose import diagnose
 from karat.analysis.diagnose.miss import Miss
 from karat.cli.demo.example import RETRIEVERS, corpus, queries
+from karat.metrics import DEFAULT
 from karat.pipeline import evaluate
 from karat.report.run import footnotes, metric_comments
 from karat.report.slices import side_by_side
@@ -50,6 +51,7 @@ def samples(retriever: str) -> list[dict[str, Any]]:
             "retrieved": _best(retriever, query.query, _DEPTH),
             "gold": [{"id": page, "grade": grade, "text": _text(page)} for page, grade in query.gold.items()],
             "topic": query.topic,
+            **({} if query.answerable else {"answerable": False}),
         }
         for query in queries()
     ]
@@ -74,7 +76,7 @@ def _text(page: str) -> str:
 
 def runs() -> dict[str, Run]:
     """The run of each retriever."""
-    return {name: evaluate(samples(name)) for name in RETRIEVERS}
+    return {name: evaluate(samples(name), f"{DEFAULT} false_alarm@{_K}") for name in RETRIEVERS}
 
 
 def show(program: str = "karat", folder: Path = Path("karat-demo")) -> str:

@@ -19,6 +19,7 @@ from karat.report.html.queries import Queries
 from karat.report.html.scores import means, slices
 from karat.report.html.sections import against, aspects, misses
 from karat.report.html.steps_section import steps
+from karat.report.html.threshold_curve import threshold_curve
 from karat.run import Run
 
 
@@ -59,6 +60,7 @@ def page(run: Run, diagnosis: Diagnosis, comparison: Comparison | None = None) -
         steps(run),
         aspects(run),
         curves(run, baseline),
+        threshold_curve(run),
         slices(run, comparison),
         misses(diagnosis, queries.place),
         every,

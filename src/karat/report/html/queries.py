@@ -11,6 +11,7 @@ import numpy as np
 from karat._internal.arrays import Floats
 from karat._internal.display import number, plural, signed
 from karat._internal.writers import visible
+from karat.metrics.names import sign_of
 from karat.report.html.markup import Child, Element, Pool, data, h, pack
 from karat.report.html.scores import headline
 from karat.report.marks import gold_ranges, marked, stored_text
@@ -225,7 +226,8 @@ class Queries:
         change = None
         if self._changes is not None:
             difference = float(self._changes[row])
-            way = ".up" if difference > 0 else ".down" if difference < 0 else ""
+            gain = sign_of(self._names[0]) * difference
+            way = ".up" if gain > 0 else ".down" if gain < 0 else ""
             change = h(f"td.n{way}", signed(difference))
         return h(
             "tr",
@@ -253,7 +255,7 @@ class Queries:
 
 def worst_first(run: Run) -> list[int]:
     """The rows by the first headline metric, then by the others; undefined scores last."""
-    columns = [np.nan_to_num(run.scores[name], nan=2.0) for name in reversed(headline(run))]
+    columns = [np.nan_to_num(sign_of(name) * run.scores[name], nan=2.0) for name in reversed(headline(run))]
     return [int(row) for row in np.lexsort(columns)]
 
 

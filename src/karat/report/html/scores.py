@@ -12,6 +12,7 @@ from karat._internal.display import number, percent, plural, signed
 from karat.analysis.compare import Comparison
 from karat.analysis.pairs import Row
 from karat.metrics import METRICS
+from karat.metrics.names import sign_of
 from karat.report import measures
 from karat.report.html.markup import Child, Element, data, h
 from karat.report.slices import few_queries
@@ -207,7 +208,7 @@ def slices(run: Run, comparison: Comparison | None = None) -> Element | None:
     means = "A coloured difference is significant (p < 0.05, Holm correction over slices and metrics)."
     notes = [] if comparison is None else [means]
     runs, first = [part for by in parts.values() for part in by.values()], headline(run)[0]
-    notes += few_queries({first: [len(part) - part.undefined[first] for part in runs]}, list(map(len, runs)))
+    notes += few_queries({first: [part.defined[first] for part in runs]}, list(map(len, runs)))
     shown = h("div.pairs", *tables)
     return h("section", h("h2", "Slices"), *(h("p.note", line) for line in notes), shown, id="slices")
 
@@ -224,7 +225,7 @@ def _slice(run: Run, field: str, parts: Slices, comparison: Comparison | None) -
     first = names[0]
 
     def worst(value: str) -> tuple[bool, float]:
-        mean = parts[value].mean[first]
+        mean = sign_of(first) * parts[value].mean[first]
         return mean != mean, mean
 
     changes = _changes(comparison, field, first)

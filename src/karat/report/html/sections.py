@@ -68,7 +68,7 @@ def _moved(moved: list[QueryChange], place: Mapping[str, int]) -> Element:
     for one in moved:
         link = h("a", data(one.query_id, "bdi.id"), href=f"#row-{place[one.query_id]}")
         text = (one.query or "")[:_QUERY]
-        way = "span.move.up" if one.after > one.before else "span.move.down"
+        way = "span.move.up" if one.gain > 0 else "span.move.down"
         ranks = [
             h("div", h("b.move", f"{_rank(old)} → {_rank(new)} "), data(label[:_QUERY])) for label, old, new in one.gold
         ]

@@ -23,6 +23,7 @@ from karat.plan import Plan
 from karat.run import Run
 from karat.run.merge import merge_parts
 from karat.run.stored_items import stored_ranks
+from karat.samples.answerable import ANSWERABLE
 from karat.samples.notes import Note
 from karat.scale.spark.executor import FAILURE, PART, QUERY, ROW, Delivery, Work
 
@@ -93,6 +94,8 @@ def evaluate(
         prepared = prepare(data, gold)
         queries = count_queries(prepared)
         plan = replace(plan.with_judge_for(look(prepared)), stored=stored_ranks(plan.metrics, queries))
+        marked = any(ANSWERABLE in table.columns for table in (data, gold) if table is not None)
+        plan = replace(plan, raw_scores=marked)
         plan.check_parallel()
         columns = tuple(name for metric in plan.metrics for name in metric.names)
         share = min(max_queries / max(queries, 1), 1.0)
