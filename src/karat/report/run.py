@@ -143,7 +143,7 @@ def _highest_precision(run: Run, metric: Metric) -> dict[str, str]:
     """The highest possible precision, if queries have fewer gold items than k."""
     if run.convention.precision_over != "k" or not run.all_hits.one_to_one:
         return {}
-    gold = run.all_hits.gold_count(metric.settings.get("rel"))
+    gold = run.all_hits.gold_count(metric.rel)
     gold = gold[gold > 0]
     ranks = [(name, k) for name, k in metric.columns if isinstance(k, int) and len(gold)]
     best = {name: float(np.minimum(gold / k, 1).mean()) for name, k in ranks}
