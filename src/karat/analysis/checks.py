@@ -117,7 +117,7 @@ def check_limit(run: Run, rule: Limit) -> Check:
 
 def check_bound(run: Run, rule: Bound) -> Check:
     """Compare a statistic of a measure with a number."""
-    of = run.summary[rule.metric]
+    of = run.measure_summary[rule.metric]
     share = of.never / of.defined
     value = share if rule.statistic == "never" else getattr(of, rule.statistic)
     figures = {"median": of.median, "p90": of.p90, "mean": of.mean, "never": share, "queries": of.defined}

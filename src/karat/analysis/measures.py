@@ -10,7 +10,7 @@ import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints
 from karat.run import Run
-from karat.stats import ALPHA, Summary, holm, sign_test, summarize
+from karat.stats import ALPHA, MeasureSummary, holm, sign_test, summarize_measure
 
 STATISTICS = ("median", "p90", "mean", "never")
 """The figures that a rule can limit; `never` is a share of the queries."""
@@ -39,7 +39,7 @@ class MeasureRow(NamedTuple):
 
     measure: str
     unit: str
-    summaries: tuple[Summary, ...]
+    summaries: tuple[MeasureSummary, ...]
     pairs: tuple[MeasurePair, ...]
 
     @property
@@ -63,7 +63,7 @@ def compare_measures(runs: Sequence[Run], rows: Sequence[Ints]) -> list[MeasureR
         values = [own[defined] for own in values]
         sign = -1.0 if more[name] else 1.0
         pairs = tuple(_pair(i, j, sign * values[i], sign * values[j]) for i, j in combinations(range(len(runs)), 2))
-        found.append(MeasureRow(name, units[name], tuple(map(summarize, values)), pairs))
+        found.append(MeasureRow(name, units[name], tuple(map(summarize_measure, values)), pairs))
     corrected = iter(holm([pair.p for row in found for pair in row.pairs]))
     return [row._replace(pairs=tuple(pair._replace(p=next(corrected)) for pair in row.pairs)) for row in found]
 
