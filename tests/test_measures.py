@@ -184,7 +184,9 @@ def test_interval_of_the_median_covers_it():
     for size, least in ((6, 0.95), (25, 0.95), (1500, 0.93)):
         covered = [
             low <= 0.5 <= high
-            for low, high in (summarize_measure(random.random(size)).interval for _ in range(2000 if size < 100 else 400))
+            for low, high in (
+                summarize_measure(random.random(size)).interval for _ in range(2000 if size < 100 else 400)
+            )
         ]
         assert np.mean(covered) >= least - 0.015, size
         assert np.mean(covered) < 1

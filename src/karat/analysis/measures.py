@@ -1,4 +1,4 @@
-"""Measures in comparisons and gates: a sign test over the queries, and limits such as `full_rank p90 <= 20`."""
+"""Measures in comparisons: a sign test over the queries."""
 
 from __future__ import annotations
 
@@ -11,9 +11,6 @@ import numpy as np
 from karat._internal.arrays import Bools, Floats, Ints
 from karat.run import Run
 from karat.stats import ALPHA, MeasureSummary, holm, sign_test, summarize_measure
-
-STATISTICS = ("median", "p90", "mean", "never")
-"""The figures that a rule can limit; `never` is a share of the queries."""
 
 
 class MeasurePair(NamedTuple):

@@ -34,6 +34,10 @@ _BY = argument(
     "--by", metavar="FIELD", action="append", default=[],
     help='also show the means for each value of a field; may be repeated; "a,b" crosses two fields',
 )  # fmt: skip
+SUMMARY = argument(
+    "--summary", metavar="NAMES", action="append", default=[],
+    help='also show p10, median, gm or "worst(field)" of each metric; several with commas; may be repeated',
+)  # fmt: skip
 _EXIT_CODES = """\
 exit code: 0 evaluated, 2 bad input or settings, 3 too few queries were judged, 130 interrupted by Ctrl-C
 """
@@ -85,6 +89,7 @@ def _model_argument(one: Field[Any]) -> Argument:
         help="score: sort lists by their scores (default: as listed, except with conventions that sort)",
     ),
     _BY,
+    SUMMARY,
     argument("-o", "--output", metavar="RUN", help="save the run as a Parquet file"),
     _FORMAT,
     argument(
@@ -120,10 +125,12 @@ def _eval(options: Namespace) -> int:
     from karat.judges.protocol import share_of_one
     from karat.judges.tokens import words
     from karat.metrics import DEFAULT
+    from karat.run.summaries import read_statistics
 
     least = share_of_one("--min-judged", options.min_judged)
     for name in options.imports:
         load(name)
+    read_statistics(options.summary)
     judge = _judge(options)
     _check_output(options, _inputs(options, judge))
     run = _evaluate(
@@ -156,9 +163,11 @@ def _eval(options: Namespace) -> int:
     RUN,
     argument("--metrics", nargs="+", default=(), help="metrics that the run has (default: all of them)"),
     _BY,
+    SUMMARY,
     _FORMAT,
     examples=[
         ("karat show run.parquet", "the table of karat eval"),
+        ("karat show run.parquet --summary p10,median", "the worst tenth of the queries, and the middle"),
         ("karat show run.parquet --metrics recall@5", "only this metric"),
         ("karat show run.parquet --format csv", "the scores of every query"),
     ],
@@ -173,7 +182,7 @@ def _show(options: Namespace) -> None:
         names = chosen_metrics(" ".join(options.metrics), list(run.scores), "metric in this run")
         scores = {name: run.scores[name] for name in names}
         run = run.replace(scores=scores, metrics=tuple(map(parse_stored, names)))
-    emit(run, options.format, by=options.by)
+    emit(run, options.format, by=options.by, summary=options.summary)
 
 
 @command(
@@ -210,7 +219,7 @@ def _emit_and_save(run: Run, options: Namespace, *, partial: bool = False) -> Ru
         problem = error
     form = getattr(options, "format", "table")
     try:
-        emit(run, form, by=getattr(options, "by", []))
+        emit(run, form, by=getattr(options, "by", []), summary=getattr(options, "summary", []))
         if target and problem is None and form == "table":
             put()
             say(f"Saved to {target}")

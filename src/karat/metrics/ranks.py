@@ -235,7 +235,9 @@ def iprec(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) ->
     needed = np.floor(share + (0.5 if c.recall_level == "nearest" else 0.9))
     first = np.maximum(needed, 1.0).astype(np.int64) - 1  # a level of 0 takes the highest of all ranks
     reached = first < found
-    spans = np.stack([np.where(reached, end - found + first, len(view.query)), np.broadcast_to(end, first.shape)], axis=-1)
+    spans = np.stack(
+        [np.where(reached, end - found + first, len(view.query)), np.broadcast_to(end, first.shape)], axis=-1
+    )
     highest: Floats = np.maximum.reduceat(precision, spans.reshape(-1))[::2].reshape(first.shape)
     return np.where(reached, highest, 0.0)
 

@@ -25,7 +25,7 @@ from karat._internal.writers import html_table, plain, to_csv
 from karat.analysis.changes import Move, QueryChange
 from karat.analysis.compare import LETTERS, Comparison
 from karat.analysis.pairs import Row
-from karat.report import measures
+from karat.report import measures, summaries
 from karat.report.forms import Latex, Markdown, code, escape, latex_table, table
 from karat.report.remarks import comparison_remarks as remarks
 from karat.report.slices import few_queries
@@ -46,7 +46,7 @@ def _superscript(letters: str) -> str:
 def terminal(comparison: Comparison) -> str:
     """The table, what it cannot show, the slices, and the queries that moved most."""
     if len(comparison.names) > 2:
-        header = ["", "", *map(bold, _metrics(comparison))]
+        header = ["", sanitize(comparison.summary or ""), *map(bold, _metrics(comparison))]
         shown = text_table([header, *_matrix(comparison, _superscript, _NAME)], gap="   ")
     else:
         rows, header = _lines(comparison, _NAME), _header(comparison, _NAME)
@@ -184,6 +184,7 @@ def data(comparison: Comparison) -> dict[str, Any]:
         "names": comparison.names,
         "queries": len(comparison),
         "test": comparison.test,
+        **({} if comparison.summary is None else {"summary": comparison.summary}),
         "rows": [_row_data(comparison, row) for row in comparison.rows],
         "moved": comparison.moved(),
         "remarks": remarks(comparison),
@@ -199,9 +200,10 @@ def data(comparison: Comparison) -> dict[str, Any]:
 def _row_data(comparison: Comparison, row: Row) -> dict[str, Any]:
     names = comparison.names
     pairs = [{"first": names[pair.first], "second": names[pair.second], **pair.numbers()} for pair in row.pairs]
-    means = dict(zip(names, row.means, strict=True))
+    values = {"means" if comparison.summary is None else "values": dict(zip(names, row.means, strict=True))}
     found = {"verdict": row.verdict, "winner": comparison.winner(row)}
-    return {**row._asdict(), "means": means, **found, "pairs": pairs}
+    others = {name: value for name, value in row._asdict().items() if name not in {"metric", "means", "pairs"}}
+    return {"metric": row.metric, **values, **others, **found, "pairs": pairs}
 
 
 def _caption(comparison: Comparison) -> str:
@@ -217,7 +219,16 @@ def _header(comparison: Comparison, width: int | None = None) -> list[str]:
     a, b = (cut_name(name, width) for name in comparison.names)
     short = cut_name(b, None if width is None else _SHORT)
     p = "p (Holm)" if len(comparison.rows) > 1 else "p"
-    return ["", a, b, "difference", "95 % interval", "winner", p, f"{short} won / tied / lost"]
+    return [
+        sanitize(comparison.summary or ""),
+        a,
+        b,
+        "difference",
+        "95 % interval",
+        "winner",
+        p,
+        f"{short} won / tied / lost",
+    ]
 
 
 def _lines(comparison: Comparison, width: int | None = None) -> list[list[str]]:
@@ -298,7 +309,7 @@ def _footnotes(comparison: Comparison) -> list[str]:
             notes.append(f"p is corrected for {len(rows)} metrics (Holm){but}.")
         if comparison.test == "bounded":
             notes.append("Bounded test: p and the intervals assume nothing about the differences.")
-        else:
+        elif comparison.summary is None:
             notes += _detectable(rows)
     for fields, slices in comparison.slices.items():
         over = plural(len(slices), "slice", "slices")
@@ -310,7 +321,7 @@ def _footnotes(comparison: Comparison) -> list[str]:
         notes.append(f"By {fields}: the tests are corrected for {over} (Holm){but}.")
         defined = {row.metric: [found[i].n for found in slices.values()] for i, row in enumerate(rows)}
         notes += few_queries(defined, [max(row.n for row in found) for found in slices.values()])
-    return [*notes, *remarks(comparison)]
+    return [*notes, *summaries.compared_remarks(comparison), *remarks(comparison)]
 
 
 def _has_interval(rows: Sequence[Row]) -> bool:

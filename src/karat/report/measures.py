@@ -45,10 +45,10 @@ def data(run: Run) -> dict[str, Any]:
     return {
         name: {
             "unit": units[name],
-            "median": _finite(of.median),
-            "interval": [_finite(end) for end in of.interval],
-            "p90": _finite(of.p90),
-            "mean": _finite(of.mean),
+            "median": finite(of.median),
+            "interval": [finite(end) for end in of.interval],
+            "p90": finite(of.p90),
+            "mean": finite(of.mean),
             "never": of.never,
             "undefined": len(run) - of.defined,
         }
@@ -63,7 +63,8 @@ def remarks(run: Run) -> list[str]:
     return ["Never: the ranking does not reach it. Such a query counts as worse than any number."]
 
 
-def _finite(value: float) -> float | None:
+def finite(value: float) -> float | None:
+    """The value; None if it is infinite or undefined."""
     return value if abs(value) < float("inf") else None
 
 
@@ -101,8 +102,8 @@ def compared_data(comparison: Comparison) -> list[dict[str, Any]]:
         {
             "measure": row.measure,
             "unit": row.unit,
-            "medians": {name: _finite(of.median) for name, of in zip(names, row.summaries, strict=True)},
-            "p90": {name: _finite(of.p90) for name, of in zip(names, row.summaries, strict=True)},
+            "medians": {name: finite(of.median) for name, of in zip(names, row.summaries, strict=True)},
+            "p90": {name: finite(of.p90) for name, of in zip(names, row.summaries, strict=True)},
             "never": {name: of.never for name, of in zip(names, row.summaries, strict=True)},
             "queries": row.summaries[0].defined,
             "verdict": row.verdict,

@@ -11,7 +11,7 @@ import numpy as np
 from karat._internal.display import bold, heading, number, paragraph, plural, sanitize, span, text_table
 from karat._internal.writers import html_table, to_csv
 from karat.metrics import Metric
-from karat.report import measures, step_table
+from karat.report import measures, step_table, summaries
 from karat.report import slices as by_slice
 from karat.report.forms import code, escape, table
 from karat.report.notes import remarks
@@ -22,12 +22,13 @@ _NOTABLE = 0.95
 """A highest possible precision below this is worth a remark."""
 
 
-def terminal(run: Run, by: Sequence[str] = ()) -> str:
-    """The heading, the means with their intervals, and the footnotes; then the slices by each field."""
+def terminal(run: Run, by: Sequence[str] = (), summary: Sequence[str] = ()) -> str:
+    """The heading, the means with their intervals, other summaries, and the footnotes; then the slices by each field."""
     ends, comments = run.interval(), metric_comments(run)
     rows = [[name, f"{number(mean)}  {span(*ends[name])}", comments.get(name, "")] for name, mean in run.mean.items()]
-    more = [*_measures(run), *_steps(run)]
-    lines = [heading(_heading(run)), "", text_table(rows, gap="   "), *more, *[""] * bool(more), *footnotes(run)]
+    more = [*summaries.terminal(run, summary), *_measures(run), *_steps(run)]
+    notes = [*footnotes(run), *map(paragraph, summaries.remarks(run, summary))]
+    lines = [heading(_heading(run)), "", text_table(rows, gap="   "), *more, *[""] * bool(more), *notes]
     return "\n".join([*lines, *(f"\n{by_slice.terminal(run.by(fields))}" for fields in by)])
 
 
@@ -47,17 +48,21 @@ def _steps(run: Run) -> list[str]:
     return ["", text_table([[*map(bold, header)], *rows], right=range(1, len(header)))]
 
 
-def markdown(run: Run, by: Sequence[str] = ()) -> str:
-    """The means with their intervals, the remarks, and the slices by each field."""
+def markdown(run: Run, by: Sequence[str] = (), summary: Sequence[str] = ()) -> str:
+    """The means with their intervals, other summaries, the remarks, and the slices by each field."""
     p, ends = run.provenance, run.interval()
     about = f"{plural(len(run), 'query', 'queries')} · judge: {p.judge} · convention: {run.convention.name}"
     rows = [[code(name), number(value), span(*ends[name])] for name, value in run.mean.items()]
     parts = [
         f"{code(run.name, 80)} · {escape(about)}",
         table(("metric", "mean", "95 % interval"), rows, right=(1,)),
+        *summaries.markdown(run, summary),
         *([table(measures.HEADER, _as_code(measures.rows(run)), right=measures.NUMBERS)] if run.measures else []),
         *_steps_markdown(run),
-        *map(escape, (*remarks(run), *measures.remarks(run), *step_table.remarks(run))),
+        *map(
+            escape,
+            (*remarks(run), *measures.remarks(run), *step_table.remarks(run), *summaries.remarks(run, summary)),
+        ),
     ]
     return "\n\n".join([*parts, *(by_slice.markdown(run.by(fields)) for fields in by)])
 
@@ -86,7 +91,7 @@ def _as_code(rows: list[list[str]]) -> list[list[str]]:
     return [[code(first), *others] for first, *others in rows]
 
 
-def data(run: Run, by: Sequence[str] = ()) -> dict[str, Any]:
+def data(run: Run, by: Sequence[str] = (), summary: Sequence[str] = ()) -> dict[str, Any]:
     """Everything that is shown of a run, as plain values."""
     values = {
         "mean": run.mean,
@@ -99,14 +104,18 @@ def data(run: Run, by: Sequence[str] = ()) -> dict[str, Any]:
         "gold_size": run.gold_size,
         "provenance": run.provenance.to_dict(),
     }
+    values |= summaries.data(run, summary)
     values |= ({"measures": measures.data(run)} if run.measures else {}) | step_table.data(run)
     return values | {"by": {fields: by_slice.data(run.by(fields)) for fields in by}} if by else values
 
 
-def csv(run: Run, by: Sequence[str] = ()) -> str:
-    """One row per query, or per slice."""
+def csv(run: Run, by: Sequence[str] = (), summary: Sequence[str] = ()) -> str:
+    """One row per query, or per slice, or per metric and summary."""
     import polars as pl
 
+    summaries.check_forms(by, summary)
+    if summary:
+        return to_csv(summaries.frame(run, summary))
     tables = pl.concat([run.by(fields).table for fields in by] or [run.table], how="diagonal")
     return to_csv(tables.select(pl.col(pl.String), pl.exclude(pl.String)))
 

@@ -328,6 +328,7 @@ class Run(Result):
         baseline: Run | str | PathLike[str] | None = None,
         *,
         allow_mismatch: bool = False,
+        summary: str | Sequence[str] = (),
     ) -> None:
         """Write the run as one HTML page.
 
@@ -335,8 +336,9 @@ class Run(Result):
             path: the HTML file.
             baseline: a run, or the path of a run file, to compare with.
             allow_mismatch: compare even if the gold, the judge or the convention differ.
+            summary: also show summaries of each metric, as in `run.summary`, such as "p10,median".
         """
-        self._render("report", path=path, baseline=baseline, allow_mismatch=allow_mismatch)
+        self._render("report", path=path, baseline=baseline, allow_mismatch=allow_mismatch, summary=summary)
 
     @property
     def all_hits(self) -> Hits:
