@@ -60,9 +60,9 @@ class Comparison(Result):
     @cached_property
     def rows(self) -> list[Row]:
         """One row per metric."""
-        return paired_rows([self.scores], self.test, self._compared([range(len(self))]))[0]
+        return paired_rows([self.scores], self.test, self.compared([range(len(self))]))[0]
 
-    def _compared(self, parts: Iterable[Sequence[int]]) -> list[Compared]:
+    def compared(self, parts: Iterable[Sequence[int]]) -> list[Compared]:
         """The summary that is compared, for the rows of each part; empty for the mean."""
         if self.summary is None:
             return []
@@ -80,7 +80,7 @@ class Comparison(Result):
         scores = [
             [{name: values[rows] for name, values in one.items()} for one in self.scores] for rows in parts.values()
         ]
-        return dict(zip(parts, paired_rows(scores, self.test, self._compared(parts.values())), strict=True))
+        return dict(zip(parts, paired_rows(scores, self.test, self.compared(parts.values())), strict=True))
 
     @cached_property
     def slices(self) -> dict[str, dict[str, list[Row]]]:
@@ -212,7 +212,7 @@ def compare(
     shown = None if summary is None else str(read_statistic(summary))
     shown = None if shown == "mean" else shown
     comparison = Comparison(labels, runs, ids, scores, (*notes, *not_shared), fields, check_test(test), measures, shown)
-    comparison._compared([])  # an unknown field is an error now
+    comparison.compared([])
     for each in fields:  # an unknown field is an error now, not when the comparison is shown
         few_groups(comparison.meta, each)
     return comparison

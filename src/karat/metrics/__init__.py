@@ -9,7 +9,8 @@ from karat.metrics.names import DEFAULT, Budget, Level, Metric, parse, parse_all
 from karat.metrics.registry import MEASURES, METRICS, Definition, find_metric, metric
 
 __all__ = [
-    "DEFAULT", "MEASURES", "METRICS", "Budget", "Definition", "Level", "Metric", "find_metric", "metric", "parse", "parse_all",
+    "DEFAULT", "MEASURES", "METRICS", "Budget", "Definition", "Level", "Metric", "find_metric", "metric", "parse",
+    "parse_all",
 ]  # fmt: skip
 
 for _module in iter_modules(__path__):

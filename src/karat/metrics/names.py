@@ -1,4 +1,4 @@
-"""Metric names: `ndcg@10`, `precision(rel=2)@1,5`, `iprec@0.5`, the same in Python, on the command line and in files."""
+"""Metric names: `ndcg@10`, `f(beta=2)@1,5`, `iprec@0.5`, the same in Python, on the command line and in files."""
 
 from __future__ import annotations
 

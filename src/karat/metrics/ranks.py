@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from math import inf
+from typing import Literal
 
 import numpy as np
 
@@ -201,7 +202,11 @@ def _highest_ndcg(c: Convention, hits: Hits) -> Floats | float:
     return with_copies("ndcg")(c, hits)
 
 
-_GAINS = {"linear": "linear", "exp": "exponential", "binary": "binary"}
+_GAINS: dict[str, Literal["linear", "exponential", "binary"]] = {
+    "linear": "linear",
+    "exp": "exponential",
+    "binary": "binary",
+}
 _GAIN_WORDS = {"gain": tuple(_GAINS)}
 
 
@@ -224,9 +229,10 @@ _LEVELS = np.arange(11)[:, None] / 10
 
 @metric(symbol="iP", aliases=("iprec_at_recall", "11pt_avg"), needs_all_gold=True, at_recall=True)
 def iprec(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
-    """Interpolated precision: the highest at any rank with a recall of at least r; without r the mean over 0, 0.1, … 1."""
+    """Highest precision at any rank with a recall of at least r; without r, the mean over r = 0, 0.1, …, 1."""
     if np.isinf(k).any():
-        return iprec(hits, _LEVELS, c, rel=rel).mean(axis=0)
+        mean: Floats = iprec(hits, _LEVELS, c, rel=rel).mean(axis=0)
+        return mean
     view = hits.items(c, rel)
     precision = np.append((number_in_query(view.query) + 1.0) / view.place, 0.0)
     found = np.bincount(view.query, minlength=hits.queries)

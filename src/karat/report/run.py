@@ -23,7 +23,7 @@ _NOTABLE = 0.95
 
 
 def terminal(run: Run, by: Sequence[str] = (), summary: Sequence[str] = ()) -> str:
-    """The heading, the means with their intervals, other summaries, and the footnotes; then the slices by each field."""
+    """The heading, the means with their intervals, other summaries and the footnotes; then the slices by each field."""
     ends, comments = run.interval(), metric_comments(run)
     rows = [[name, f"{number(mean)}  {span(*ends[name])}", comments.get(name, "")] for name, mean in run.mean.items()]
     more = [*summaries.terminal(run, summary), *_measures(run), *_steps(run)]

@@ -1,9 +1,9 @@
 """Differences of summaries between two runs: quantiles by a paired bootstrap, the others by the tests of means.
 
 A resample draws as many queries as there are, with replacement, and takes both scores of each. The queries are sorted
-first, so that no digit depends on their order; the draws are seeded. The worst of each family is a mean over families. A
-geometric mean is tested on the log scale, where it is a mean: the interval is that of the ratio of the two runs, times
-the first one.
+first, so that no digit depends on their order; the draws are seeded. The worst of each family is a mean over families.
+A geometric mean is tested on the log scale, where it is a mean: the interval is that of the ratio of the two runs,
+times the first one.
 """
 
 from __future__ import annotations
