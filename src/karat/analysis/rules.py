@@ -139,6 +139,8 @@ def _check_measure(text: str, run: Run) -> None:
     named = re.split(r"\s|[<>≤≥]|=(?![^()]*\))", text.strip(), maxsplit=1)[0]
     if _is_measure(named):
         problem = f"{named} is a measure: a rule limits its median, p90, mean, or the share of never"
+        if parse(named).definition.more_is_better:
+            raise BadArgument(problem, got=text, hint=f'"{named} median >= 0.5", "{named} p10 >= 0.1"')
         raise BadArgument(problem, got=text, hint=f'"{named} median <= 5", "{named} never <= 0.1"')
 
 

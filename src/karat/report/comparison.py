@@ -301,7 +301,7 @@ def _footnotes(comparison: Comparison) -> list[str]:
     """The test of the runs, the facts that the table cannot show, and the remarks."""
     rows, notes = comparison.rows, []
     if len(comparison.names) > 2:
-        test = f"{comparison.test} test, p < 0.05, Holm correction over the {len(rows[0].pairs)} pairs of a metric"
+        test = f"{summaries.test_name(comparison)}, p < 0.05, Holm correction over the {len(rows[0].pairs)} pairs of a metric"
         notes.append(f"A raised letter: significantly better than that run ({test}).")
     else:
         if len(rows) > 1:

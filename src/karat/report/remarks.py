@@ -37,8 +37,9 @@ def comparison_remarks(comparison: Comparison) -> list[str]:
         for name, run in zip(comparison.names, comparison.runs, strict=True)
         if run.judged < len(run)
     ]
-    for undefined in sorted({len(comparison) - row.n for row in rows} - {0}):
-        names = [row.metric for row in rows if len(comparison) - row.n == undefined]
+    excluded = {row.metric: int(np.isnan(comparison.scores[0][row.metric]).sum()) for row in rows}
+    for undefined in sorted(set(excluded.values()) - {0}):
+        names = [name for name, count in excluded.items() if count == undefined]
         which = "" if len(names) == len(rows) else f" for {', '.join(names)}"
         queries = plural(undefined, "query is", "queries are")
         verb = "was" if undefined == 1 else "were"

@@ -124,6 +124,13 @@ def _too_few(statistic: Statistic, count: int) -> list[str]:
     return [f"{plural(count, *of)} too few for both ends of an interval of {statistic}: it takes at least {least}."]
 
 
+def test_name(comparison: Comparison) -> str:
+    """The name of the test of the differences."""
+    statistic = None if comparison.summary is None else read_statistic(comparison.summary)
+    bootstrap = statistic is not None and statistic.name == "quantile"
+    return "paired bootstrap" if bootstrap else f"{comparison.test} test"
+
+
 def compared_remarks(comparison: Comparison) -> list[str]:
     """The meaning of the summary that is compared, and its test."""
     if comparison.summary is None:

@@ -2,8 +2,8 @@
 
 A resample draws as many queries as there are, with replacement, and takes both scores of each. The queries are sorted
 first, so that no digit depends on their order; the draws are seeded. The worst of each family is a mean over families.
-A geometric mean is tested on the log scale, where it is a mean: the interval is that of the ratio of the two runs,
-times the first one.
+A geometric mean is tested on the log scale, where it is a mean: the interval of the ratio of the two runs becomes one
+of their difference, which is negated if the runs are exchanged.
 """
 
 from __future__ import annotations
@@ -67,9 +67,12 @@ def _paired_gm(a: Floats, b: Floats, test: Test) -> Paired:
     scale = -log(FLOOR)
     found = paired_test(*(np.log(np.maximum(values, FLOOR)) / scale for values in (a, b)), test=test)
     defined = ~np.isnan(a) & ~np.isnan(b)
-    before = geometric_mean(a[defined]) if found.n else nan
-    value, low, high = (before * (exp(scale * end) - 1) for end in found[:3])
-    return found._replace(difference=value, low=low, high=high)
+    if not found.n:
+        return found
+    before, after = (geometric_mean(values[defined]) for values in (a, b))
+    # A ratio is a difference given one of the two runs; the wider of both intervals does not depend on their order.
+    low, high = ((before * (exp(scale * end) - 1), after * (1 - exp(-scale * end))) for end in (found.low, found.high))
+    return found._replace(difference=after - before, low=max(min(low), -1.0), high=min(max(high), 1.0))
 
 
 def _resampled(a: Floats, b: Floats, share: float) -> Iterator[Floats]:

@@ -48,6 +48,7 @@ def read_statistic(text: str, by: str | None = None) -> Statistic:
     """Parse `p1` to `p99`, `median`, `gm`, `mean` or `worst(field)`; the field may be given as `by` instead."""
     if not isinstance(text, str):
         raise BadArgument("a summary is a name", got=text, hint=_HINT)
+    text = text.strip()
     try:
         call = parse_call(text)
     except KaratError:
