@@ -232,7 +232,8 @@ def iprec(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) ->
     """Highest precision at any rank with a recall of at least r; without r, the mean over r = 0, 0.1, …, 1."""
     if np.isinf(k).any():
         levels = iprec(hits, _LEVELS, c, rel=rel)[::-1]
-        return sum(levels[1:], levels[0]) / len(levels)  # one after the other, in the order of trec_eval
+        total: Floats = sum(levels[1:], levels[0])  # one after the other, in the order of trec_eval
+        return total / len(levels)
     view = hits.items(c, rel)
     precision = np.append((number_in_query(view.query) + 1.0) / view.place, 0.0)
     found = np.bincount(view.query, minlength=hits.queries)

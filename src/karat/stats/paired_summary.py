@@ -69,7 +69,7 @@ def _paired_gm(a: Floats, b: Floats, test: Test) -> Paired:
     defined = ~np.isnan(a) & ~np.isnan(b)
     if not found.n:
         return found
-    before, after = (geometric_mean(values[defined]) for values in (a, b))
+    before, after = (geometric_mean(np.sort(values[defined])) for values in (a, b))
     # A ratio is a difference given one of the two runs; the wider of both intervals does not depend on their order.
     low, high = ((before * (exp(scale * end) - 1), after * (1 - exp(-scale * end))) for end in (found.low, found.high))
     return found._replace(difference=after - before, low=max(min(low), -1.0), high=min(max(high), 1.0))
