@@ -103,7 +103,7 @@ def remarks(run: Run, wanted: Sequence[str]) -> list[str]:
 
 
 def meaning(statistic: Statistic, count: int) -> str:
-    """What a summary is; empty for the mean."""
+    """The definition of a summary; empty for the mean."""
     if statistic.name == "worst":
         over = plural(count, "family", "families")
         return f"{statistic}: the mean of the worst score in each family, over {over}."

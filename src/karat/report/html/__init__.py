@@ -19,9 +19,8 @@ from karat.report.html.markup import Element, block, data, h, write
 from karat.report.html.precision_recall import precision_recall
 from karat.report.html.queries import Queries
 from karat.report.html.scores import means, slices
-from karat.report.html.sections import against, misses
+from karat.report.html.sections import against, misses, summary_section
 from karat.report.html.steps_section import steps
-from karat.report.html.summary_section import summary_section
 from karat.run import Run
 
 
