@@ -309,7 +309,7 @@ def _summary_cover(population: Population, rows: Floats, name: str) -> str:
 
 
 def _summary_alarms(first: Floats, second: Floats, name: str) -> str:
-    """The share of pairs of runs without a difference that are called different; a dash if there are too few queries."""
+    """The share of pairs of equal runs that are called different; a dash if there are too few queries."""
     tests = [paired_summary(a, b, read_statistic(name)) for a, b in zip(first, second, strict=True)]
     return "–" if all(np.isnan(test.p) for test in tests) else _percent(float(np.mean([t.p < 0.05 for t in tests])))
 
