@@ -137,6 +137,11 @@ class Metric:
         return any(isinstance(k, Budget) for k in self.ks)
 
     @cached_property
+    def at_recall(self) -> bool:
+        """True if a cutoff is a recall level: the metric reads the whole ranking."""
+        return any(isinstance(k, Level) for k in self.ks)
+
+    @cached_property
     def sizes(self) -> tuple[str, ...]:
         """The numbers per query that the metric needs besides hits."""
         return self.definition.sizes
