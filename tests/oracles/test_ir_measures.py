@@ -78,19 +78,22 @@ def test_interpolated_precision(level):
 
 @pytest.mark.parametrize("gain", ["linear", "exp"])
 def test_dcg_is_that_of_ranx(gain):
-    """ranx does not export it; its compiled function is called as its ndcg calls it."""
-    from ranx.metrics.ndcg import _dcg
+    """ranx does not export it; its compiled functions are called as its ndcg and ndcg_burges call them."""
+    from ranx.metrics.ndcg import _dcg, _ndcg
 
     run, gold = data(4)
-    result = karat.evaluate(retrieved=run, gold=gold, metrics=f"rr dcg(gain={gain})@1,5,20")
+    result = karat.evaluate(retrieved=run, gold=gold, metrics=f"ndcg(gain={gain})@1,5,20 dcg(gain={gain})@1,5,20")
     number = {f"d{i}": i for i in range(60)}
     for query, own in run.items():
         ranked = sorted(own, key=own.get, reverse=True)
         theirs = np.array([[number[doc], own[doc]] for doc in ranked])
-        grades = np.array([[number[doc], max(grade, 0)] for doc, grade in gold[query].items()], float)
+        best = sorted(gold[query].items(), key=lambda pair: -pair[1])
+        grades = np.array([[number[doc], max(grade, 0)] for doc, grade in best], float)
         for k in (1, 5, 20):
             value = result.measured[f"dcg(gain={gain})@{k}"][result.row(query)]
             assert value == pytest.approx(_dcg(grades, theirs, k, 1, gain == "linear"), abs=1e-9)
+            value = result.scores[f"ndcg(gain={gain})@{k}"][result.row(query)]
+            assert value == pytest.approx(_ndcg(grades, theirs, k, 1, gain == "linear"), abs=1e-9)
 
 
 @pytest.mark.parametrize("k", [1, 5, 20, 100])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from karat._internal.arrays import Floats, Ints
+from karat._internal.arrays import Ints
 from karat.run.slices import group_rows
 from karat.stats import Statistic, Summary, read_statistic, summarize
 from karat.stats.summary import worst_of_each
@@ -58,9 +58,3 @@ def _parts(text: str) -> list[str]:
         else:
             parts[-1] += char
     return [part for part in parts if part]
-
-
-def family_count(values: Floats, family: Ints) -> tuple[int, int]:
-    """The number of families with a defined score, and the number of queries in the largest one."""
-    sizes = np.bincount(family[~np.isnan(values)])
-    return int(np.count_nonzero(sizes)), int(sizes.max(initial=0))
