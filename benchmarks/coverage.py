@@ -2,6 +2,7 @@
 
     python -m benchmarks.coverage            # print the tables
     python -m benchmarks.coverage --write    # and write them into docs/statistics.md
+    python -m benchmarks.coverage summaries --write    # only the table of this name
 
 The shapes are per-query scores of a real run: BM25 over 472 questions about five documents that were cut into chunks
 of 200 words, and the differences to chunks of 800 characters, and to other settings of BM25. Each table counts the
@@ -20,8 +21,10 @@ from typing import NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats
-from karat.stats import Interval, difference_intervals, intervals, paired_test
+from karat.stats import Interval, difference_intervals, intervals, paired_test, read_statistic, summarize
 from karat.stats.paired import sign_flip
+from karat.stats.paired_summary import paired_summary
+from karat.stats.summary import FLOOR
 
 PAGE = Path(__file__).parents[1] / "docs" / "statistics.md"
 SIZES = (5, 10, 20, 30, 100)
@@ -270,6 +273,47 @@ def lower_table() -> Iterator[list[str]]:
             yield [f"{n}", f"{share:g}", f"lower >= {limit:g}", *cells]
 
 
+def summary_table() -> Iterator[list[str]]:
+    yield ["scores", "n", *_SUMMARIES, *(f"{name}, differences" for name in _SUMMARIES)]
+    for name, counts in SCORES.items():
+        population = Population.of(counts)
+        for n in (20, 40, 100):
+            rows = population.samples(n, _SLOW_TIMES)
+            pairs = rows[:_SUMMARY_PAIRS], correlated(population, rows[:_SUMMARY_PAIRS])
+            cells = [*(_summary_cover(population, rows, one) for one in _SUMMARIES)]
+            yield [name, f"{n}", *cells, *(_summary_alarms(*pairs, one) for one in _SUMMARIES)]
+
+
+_SUMMARIES = ("p10", "median", "gm")
+_SUMMARY_PAIRS = 200
+
+
+def correlated(population: Population, rows: Floats) -> Floats:
+    """Scores of a second run that differs by chance alone: three in five queries score the same."""
+    rng = np.random.default_rng([_SEED, *rows.shape])
+    other = population.values[rng.choice(len(population.values), rows.shape, p=population.shares)]
+    return np.where(rng.random(rows.shape) < 0.6, rows, other)
+
+
+def _summary_cover(population: Population, rows: Floats, name: str) -> str:
+    """The share of the samples whose interval contains the true summary; an end that is lacking excludes nothing."""
+    statistic = read_statistic(name)
+    if name == "gm":
+        truth = float(np.exp(np.log(np.maximum(population.values, FLOOR)) @ population.shares))
+    else:
+        order = population.values.argsort()
+        below = np.cumsum(population.shares[order])
+        truth = float(population.values[order][np.searchsorted(below, statistic.share - _SLACK)])
+    ends = [summarize(row, statistic)[1:3] for row in rows]
+    return _percent(float(np.mean([not (low > truth + _SLACK or high < truth - _SLACK) for low, high in ends])))
+
+
+def _summary_alarms(first: Floats, second: Floats, name: str) -> str:
+    """The share of pairs of equal runs that are called different; a dash if there are too few queries."""
+    tests = [paired_summary(a, b, read_statistic(name)) for a, b in zip(first, second, strict=True)]
+    return "–" if all(np.isnan(test.p) for test in tests) else _percent(float(np.mean([t.p < 0.05 for t in tests])))
+
+
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
@@ -281,13 +325,14 @@ TABLES = {
     "differences": difference_table,
     "false alarms": test_table,
     "power": power_table,
+    "summaries": summary_table,
 }
 
 
-def main(*, write: bool) -> None:
+def main(names: list[str], *, write: bool) -> None:
     page = PAGE.read_text("utf-8") if write else ""
-    for name, rows in TABLES.items():
-        head, *body = rows()
+    for name in names or TABLES:
+        head, *body = TABLES[name]()
         lines = [head, ["---"] * len(head), *body]
         text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
         print(f"{name}\n\n{text}\n", flush=True)
@@ -298,4 +343,4 @@ def main(*, write: bool) -> None:
 
 
 if __name__ == "__main__":
-    main(write="--write" in sys.argv)
+    main([name for name in sys.argv[1:] if name != "--write"], write="--write" in sys.argv)

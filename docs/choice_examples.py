@@ -46,6 +46,7 @@ EXAMPLES = {
         "ap@3", [["X", "A", "Y", "B"]], [["A", "B", "C", "D"]], ("gold", "retrieved", "found", "reachable")
     ),
     "ap_counts": Example("ap@3", [["X", "A", "B"]], [["A", "B"]], ("so_far", "there")),
+    "recall_level": Example("iprec@0.4", [["A", "X", "Y", "B"]], [["A", "B", "C"]], ("up", "nearest")),
     "gain": Example("ndcg@2", [["B", "A"]], [{"A": 3, "B": 1}], ("linear", "exponential", "binary")),
     "discount": Example("ndcg@2", [["X", "A"]], [["A"]], ("log2", "log2_from_two")),
     "ideal": Example("ndcg@3", [["X", "A", "A"]], [["A"]], ("k", "grown"), {"per_rank": ("ndcg",)}),
@@ -86,6 +87,7 @@ CONCERNS = {
     "nothing_cited": {"citation_precision", "citation_recall"},
     "rbp_of": {"rbp"},
     "aspect_scores": {"alpha_ndcg", "err_ia"},
+    "recall_level": {"iprec"},
     "gain": {"ndcg"},
     "discount": {"ndcg"},
     "ideal": {"ndcg"},

@@ -66,7 +66,7 @@ def metrics() -> str:
     rows = ["| metric | symbol | definition | settings | aliases |", "|---|---|---|---|---|"]
     for name, d in {**METRICS, **MEASURES}.items():
         settings = ", ".join(f"`{s}`" + ("" if v is None else f" ({v:g})") for s, v in d.settings.items())
-        cutoff = "@k" if d.cutoff else ""
+        cutoff = "@r" if d.at_recall else "@k" if d.cutoff else ""
         meaning = f"{d.help} Unit: {d.unit}." if d.unit else d.help
         rows.append(
             f"| `{name}{cutoff}` | {d.symbol} | {meaning} | {settings} | {', '.join(f'`{a}`' for a in d.aliases)} |"

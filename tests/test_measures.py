@@ -17,7 +17,7 @@ from karat.conventions import STANDARD
 from karat.hits.combine import take
 from karat.metrics import MEASURES, METRICS, parse
 from karat.scale.memory import MemoryLimits
-from karat.stats import sign_test, summarize
+from karat.stats import sign_test, summarize_measure
 from karat.stats.summary import quantile
 from support.strategies import cases, hits_of
 
@@ -80,7 +80,7 @@ def test_measures_are_no_scores(run):
     assert [str(measure) for measure in run.measures] == ["full_rank", "first_rank"]
     np.testing.assert_array_equal(run.measured["full_rank"], [3, 2, inf, nan, 4])
     np.testing.assert_array_equal(run.measured["first_rank"], [1, 2, inf, nan, 4])
-    summary = run.summary["full_rank"]
+    summary = run.measure_summary["full_rank"]
     assert (summary.median, summary.never, summary.defined) == (3.5, 1, 4)
     assert isnan(summary.mean), "a mean over the queries that reach it would hide the one that does not"
     assert summary.p90 == inf
@@ -101,7 +101,7 @@ def test_a_query_that_could_not_be_judged_is_undefined():
 
     run = karat.evaluate(retrieved=[["a"], ["b"]], gold=[["a"], ["b"]], metrics="recall full_rank", judge=Broken())
     np.testing.assert_array_equal(run.measured["full_rank"], [1, nan])
-    assert run.summary["full_rank"].defined == 1
+    assert run.measure_summary["full_rank"].defined == 1
 
 
 def test_saved_merged_and_taken(run, tmp_path):
@@ -109,11 +109,11 @@ def test_saved_merged_and_taken(run, tmp_path):
     loaded = karat.load(tmp_path / "run.parquet")
     assert loaded.to_dict() == run.to_dict()
     assert loaded.table.equals(run.table)
-    assert str(loaded.summary) == str(run.summary)
+    assert str(loaded.measure_summary) == str(run.measure_summary)
     merged = karat.merge([run.take([0, 1]), run.take([2, 3, 4])])
     np.testing.assert_array_equal(merged.measured["full_rank"], run.measured["full_rank"])
-    assert run.take([0, 1]).summary["full_rank"].median == 2.5
-    assert str(run.replace(ids=run.ids).summary) == str(run.summary)
+    assert run.take([0, 1]).measure_summary["full_rank"].median == 2.5
+    assert str(run.replace(ids=run.ids).measure_summary) == str(run.measure_summary)
 
 
 def test_in_pieces_and_in_processes(tmp_path):
@@ -134,7 +134,7 @@ def test_a_run_file_with_another_value_is_refused_or_read(run, tmp_path, value):
         with pytest.raises(karat.KaratError, match="full_rank of query"):
             karat.load(tmp_path / "run.parquet")
     else:
-        assert karat.load(tmp_path / "run.parquet").summary["full_rank"].median == value
+        assert karat.load(tmp_path / "run.parquet").measure_summary["full_rank"].median == value
 
 
 def test_measures_alone_are_refused():
@@ -184,11 +184,13 @@ def test_interval_of_the_median_covers_it():
     for size, least in ((6, 0.95), (25, 0.95), (1500, 0.93)):
         covered = [
             low <= 0.5 <= high
-            for low, high in (summarize(random.random(size)).interval for _ in range(2000 if size < 100 else 400))
+            for low, high in (
+                summarize_measure(random.random(size)).interval for _ in range(2000 if size < 100 else 400)
+            )
         ]
         assert np.mean(covered) >= least - 0.015, size
         assert np.mean(covered) < 1
-    assert isnan(summarize(random.random(5)).interval.low)
+    assert isnan(summarize_measure(random.random(5)).interval.low)
 
 
 def test_sign_test_against_scipy():
@@ -248,8 +250,8 @@ def test_rules(rule, passed, text):
     first = first.replace(scores={**first.columns, "full_rank": np.array([3.0] * 9 + [inf])})
     if "p90" in rule:
         first = first.replace(scores={**first.columns, "full_rank": np.array([3.0] * 19 + [inf])[-10:]})
-        text = text if first.summary["full_rank"].p90 == 3 else "never: never reached in 1 of 10 queries"
-        passed = first.summary["full_rank"].p90 == 3
+        text = text if first.measure_summary["full_rank"].p90 == 3 else "never: never reached in 1 of 10 queries"
+        passed = first.measure_summary["full_rank"].p90 == 3
     (check,) = karat.gate(first, rule).checks
     assert (check.passed, check.text) == (passed, text)
     assert check.rule == rule

@@ -264,7 +264,7 @@ def test_queries_that_could_not_be_judged_are_left_out():
 def test_measures_are_shown_beside_metrics():
     found = karat.stages(SAMPLES, "recall@2 full_rank")
     assert found.metrics == ["recall@2"]
-    assert found.ideal["bm25"].summary["full_rank"].median == 1
+    assert found.ideal["bm25"].measure_summary["full_rank"].median == 1
     assert "full_rank (median)" in str(found)
     assert found.to_dict()["stages"]["bm25"]["measures"]["full_rank"]["never"] == 2
 

@@ -31,6 +31,8 @@ CJK = "検索結果の評価をどのように行えばよいですか"
 LONG = "a/very/long/identifier/without/any/space/that/no/terminal/can/show/on/one/line/at/all"
 MORE = [
     ["eval", "samples.jsonl", *METRICS.split(), "--by", "topic"], ["show", "branch.parquet", "--by", "topic"],
+    ["show", "branch.parquet", "--summary", "p10,median,gm,worst(topic)"],
+    ["compare", "main.parquet", "branch.parquet", "--summary", "worst(topic)"],
     ["compare", "main.parquet", "branch.parquet", "--by", "topic"], ["diagnose", "branch.parquet", f"{LONG}/1"],
     ["gate", "branch.parquet", "recall@5 no-drop", "recall@5 >= 0.99", "--baseline", "main.parquet", "--by", "topic"],
     ["gate", "main.parquet", "recall@5 no-drop", "--baseline", "branch.parquet", "--by", "topic"],

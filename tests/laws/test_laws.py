@@ -21,10 +21,10 @@ from support.twins import Case
 USUAL = {name: d for name, d in METRICS.items() if not (d.of_steps or name.endswith("_strict"))}
 """Metrics of one ranking; tests/test_steps.py has the laws of those of several steps. Strict forms of nuggets differ
 from the others only in partial support, which no case has."""
-NAMES = [f"{name}@1,2,3,5,20" if d.cutoff else name for name, d in USUAL.items()]
+NAMES = [f"{name}@{'0,0.3,1' if d.at_recall else '1,2,3,5,20'}" if d.cutoff else name for name, d in USUAL.items()]
 NAMES += [name for name, d in USUAL.items() if d.cutoff]
-NAMES += ["f(beta=2)@3", "rbp(p=0.5)@3", "precision(rel=2)@3", "err(max_grade=1)@3"]
-WHOLE = [name for name, d in USUAL.items() if d.cutoff]
+NAMES += ["f(beta=2)@3", "rbp(p=0.5)@3", "precision(rel=2)@3", "err(max_grade=1)@3", "ndcg(gain=exp)@3"]
+WHOLE = [name for name, d in USUAL.items() if d.cutoff and not d.at_recall]
 ONE_BY_ONE = {"rr_each", "ap_each", "infap"}
 """Only one gold item can be at rank 1; infAP smooths what it infers from the items above."""
 BELOW_ONE = {"err", "rbp", "nrbp"}
@@ -58,7 +58,7 @@ def test_perfect_is_one(name, grades):
     """All gold items, best first, and nothing else score exactly 1 at k = their number."""
     size = len(grades)
     case = Case(list(range(size)), {i: {i} for i in range(size)}, grades, cited=list(range(size)))
-    metric = f"{name}@{size}" if METRICS[name].cutoff else name
+    metric = f"{name}@{1 if METRICS[name].at_recall else size}" if METRICS[name].cutoff else name
     (value,) = scores(metric, [case]).values()
     if name.startswith("nugget_vital") and max(grades) < 2:
         assert np.isnan(value[0]), "there is no vital nugget"
@@ -148,7 +148,7 @@ def test_duplicates_never_help(name, q, data):
 
 @pytest.mark.parametrize("name", [name for name, d in USUAL.items() if not d.of_unanswerable])
 def test_no_gold_is_undefined_and_nothing_retrieved_is_zero(name):
-    cut = f"{name}@3" if METRICS[name].cutoff else name
+    cut = f"{name}@{1 if METRICS[name].at_recall else 3}" if METRICS[name].cutoff else name
     if name.startswith("chunk_"):
         rows = [{"retrieved": r, "response": a} for r, a in ((["a", "b"], ""), ([], "a"), ([], None))]
         run = karat.evaluate(rows, cut, judge="claims(lexical, of=response)")

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 import karat
 from karat.metrics import METRICS, Budget, parse, parse_all
 
-NAMES = [name for name, d in METRICS.items() if d.cutoff and not d.of_aspects]  # for those: tests/test_aspects.py
+NAMES = [name for name, d in METRICS.items() if d.cutoff and not (d.of_aspects or d.at_recall)]
+"""For metrics of aspects: tests/test_aspects.py."""
 
 
 @pytest.mark.parametrize("text", ["recall@500t", "recall@5,500t,10", "precision(rel=2)@1t", "ndcg@10t,20t"])

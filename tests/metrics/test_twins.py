@@ -23,12 +23,15 @@ SETTINGS = {
     "alpha_ndcg": [{"alpha": 1.0}],
     "err_ia": [{"alpha": 0.25}],
     "nrbp": [{"alpha": 0.25, "beta": 0.75}],
+    "ndcg": [{"gain": "exp"}, {"gain": "binary"}, {"gain": "linear"}],
 }
 CHOICES = [(name, {}) for name in TWINS] + [
     ("precision", {"precision_over": "returned"}),
     ("f", {"precision_over": "returned"}),
     ("ap", {"ap_over": "found"}),
     ("ndcg", {"gain": "exponential"}),
+    ("iprec", {"recall_level": "nearest"}),
+    ("iprec", {"above_zero": True, "empty_gold": 0.0}),
     ("ndcg", {"gain": "binary", "discount": "log2_from_two"}),
     ("ndcg", {"ideal": "all"}),
     ("ndcg", {"ideal": "returned"}),
@@ -85,6 +88,7 @@ CHOICES = [(name, {}) for name in TWINS] + [
     ("citation_recall", {"nothing_cited": 1.0, "empty_gold": 0.0}),
 ]
 CUTOFFS = [1, 2, 3, 5, 20]
+LEVELS = [0, 0.05, 0.25, 0.5, 0.75, 1]
 
 
 def variants(name):
@@ -109,7 +113,8 @@ def test_equals_its_twin(name, choice, data):
     for given_settings in variants(name):
         inside = ",".join(f"{key}={value}" for key, value in given_settings.items())
         base = f"{name}({inside})" if inside else name
-        metric = parse(f"{base}@{','.join(map(str, CUTOFFS))}" if METRICS[name].cutoff else base)
+        cutoffs = LEVELS if METRICS[name].at_recall else CUTOFFS
+        metric = parse(f"{base}@{','.join(map(str, cutoffs))}" if METRICS[name].cutoff else base)
         whole = parse(base)
         for (_, k), values in zip(
             [*metric.columns, *whole.columns],

@@ -6,6 +6,7 @@ import random
 import shutil
 import warnings
 
+import numpy as np
 import pytest
 
 import karat
@@ -61,6 +62,38 @@ def test_rbp(p, rel):
     result = karat.evaluate(retrieved=run, gold=gold, metrics=ours)
     for query, value in zip(result.ids, result.scores[ours], strict=True):
         assert value == pytest.approx(theirs[query], abs=1e-9), query
+
+
+@pytest.mark.skipif(shutil.which("perl") is None, reason="ir-measures computes it with a Perl program")
+@pytest.mark.parametrize("k", [1, 5, 20])
+def test_ndcg_with_exponential_gain(k):
+    """It prints five decimal places."""
+    compare(ir_measures.nDCG(dcg="exp-log2") @ k, f"ndcg(gain=exp)@{k}", 6e-6, 1)
+
+
+@pytest.mark.parametrize("level", [0.0, 0.1, 0.5, 1.0])
+def test_interpolated_precision(level):
+    compare(ir_measures.IPrec @ level, str(karat.parse(str(ir_measures.IPrec @ level))), 0, 2)
+
+
+@pytest.mark.parametrize("gain", ["linear", "exp"])
+def test_dcg_is_that_of_ranx(gain):
+    """ranx does not export it; its compiled functions are called as its ndcg and ndcg_burges call them."""
+    from ranx.metrics.ndcg import _dcg, _ndcg
+
+    run, gold = data(4)
+    result = karat.evaluate(retrieved=run, gold=gold, metrics=f"ndcg(gain={gain})@1,5,20 dcg(gain={gain})@1,5,20")
+    number = {f"d{i}": i for i in range(60)}
+    for query, own in run.items():
+        ranked = sorted(own, key=own.get, reverse=True)
+        theirs = np.array([[number[doc], own[doc]] for doc in ranked])
+        best = sorted(gold[query].items(), key=lambda pair: -pair[1])
+        grades = np.array([[number[doc], max(grade, 0)] for doc, grade in best], float)
+        for k in (1, 5, 20):
+            value = result.measured[f"dcg(gain={gain})@{k}"][result.row(query)]
+            assert value == pytest.approx(_dcg(grades, theirs, k, 1, gain == "linear"), abs=1e-9)
+            value = result.scores[f"ndcg(gain={gain})@{k}"][result.row(query)]
+            assert value == pytest.approx(_ndcg(grades, theirs, k, 1, gain == "linear"), abs=1e-9)
 
 
 @pytest.mark.parametrize("k", [1, 5, 20, 100])

@@ -77,6 +77,36 @@ def test_equals_pytrec_eval(seed, names, level):
     assert compare(run, gold, names, level) > 150
 
 
+@pytest.mark.parametrize("level", [1, 2])
+def test_interpolated_precision_to_the_last_digit(level):
+    """The names are the aliases of ours; trec_eval 9 rounds the number of gold items at a recall level up."""
+    checked = 0
+    for seed in range(6):
+        run, gold = random_results_and_gold(seed)
+        evaluator = pytrec_eval.RelevanceEvaluator(gold, {"iprec_at_recall", "11pt_avg"}, relevance_level=level)
+        theirs = evaluator.evaluate(_bearable(run, gold))
+        names = [*next(iter(theirs.values()))]
+        assert len(names) == 12
+        ours = {name: str(karat.parse(name)).replace("iprec", f"iprec(rel={level})") for name in names}
+        result = karat.evaluate(retrieved=run, gold=gold, metrics=[*ours.values()])
+        for query, scores in theirs.items():
+            for name, score in scores.items():
+                value = result.scores[ours[name]][result.row(query)]
+                assert value == score or (math.isnan(value) and score == 0), (query, name)
+                checked += value == score
+    assert checked > 1000
+
+
+def test_the_geometric_mean_is_gm_map():
+    run, gold = random_results_and_gold(3)
+    theirs = pytrec_eval.RelevanceEvaluator(gold, {"gm_map"}).evaluate(_bearable(run, gold))
+    logs = {query: scores["gm_map"] for query, scores in theirs.items()}
+    result = karat.evaluate(retrieved=run, gold=gold, metrics="ap")
+    rows = [row for row, query in enumerate(result.ids) if query in logs and not math.isnan(result.scores["ap"][row])]
+    expected = math.exp(sum(logs[result.ids[row]] for row in rows) / len(rows))
+    assert result.take(rows).summary("gm")["ap"].value == pytest.approx(expected, rel=1e-12)
+
+
 def test_equals_pytrec_eval_where_scores_differ_beyond_single_precision():
     run = {"q": {"a": 1.00000001, "b": 1.0, "c": 0.5}}
     gold = {"q": {"a": 1}}

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from math import inf, log2, nan
 
 from karat.conventions import STANDARD, Convention
+from karat.metrics import Level
 from support.aspect_twins import ASPECT_TWINS, NUGGET_TWINS
 
 
@@ -198,6 +199,15 @@ def ap(q, k, rel=None):
     return sum(number / place for number, place in rows) / over if over else 0.0
 
 
+def iprec(q, k, rel=None):
+    if k is inf:
+        return sum(iprec(q, Level(level / 10), rel) for level in range(11)) / 11
+    points = [(number, number / place) for number, (_, place, _) in enumerate(q.items(rel), 1)]
+    share = k.recall * q.size(rel)
+    needed = int(share + 0.9) if q.c.recall_level == "up" else int(share + 0.5)
+    return max((precision for number, precision in points if number >= needed), default=0.0)
+
+
 def rr_each(q, k, rel=None):
     return sum(1 / rank for rank, _, _ in q.items(rel) if rank <= k) / q.size(rel)
 
@@ -228,7 +238,17 @@ def dcg_of(q, k, found):
     return total
 
 
-def ndcg(q, k):
+def with_gain(q, gain):
+    names = {"exp": "exponential", "linear": "linear", "binary": "binary"}
+    return q if gain is None else replace(q, c=replace(q.c, gain=names[gain]))
+
+
+def dcg(q, k, gain=None):
+    return dcg_of(with_gain(q, gain), k, q.items(None, "ndcg"))
+
+
+def ndcg(q, k, gain=None):
+    q = with_gain(q, gain)
     found = q.items(None, "ndcg")
     dcg = dcg_of(q, k, found)
     best = sorted((grade for grade in q.grades if grade > 0), reverse=True)
@@ -330,7 +350,7 @@ TWINS = {
     for twin in (
         recall, hit, recall_all, recall_capped, precision, f, f1, r_precision, judged, false_alarm,
         set_em, set_f1, citation_precision, citation_recall,
-        rr, ap, ndcg, err, rbp, bpref, infap, rr_each, ap_each, span_recall, span_precision, span_iou, span_f1,
+        rr, ap, iprec, ndcg, err, rbp, bpref, infap, rr_each, ap_each, span_recall, span_precision, span_iou, span_f1,
         context_recall, context_precision, chunk_attribution, chunk_utilization, *ASPECT_TWINS, *NUGGET_TWINS,
     )
 }  # fmt: skip

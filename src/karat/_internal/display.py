@@ -156,13 +156,13 @@ def p_equals(p: float) -> str:
 
 
 def span(low: float, high: float, places: int = 2, sign: str = "") -> str:
-    """An interval in brackets, or nothing if it is undefined.
+    """An interval in brackets, or nothing if it is undefined; a dash for an end that is.
 
     `sign="+"` is for differences: it writes the sign of positive ends too, and no end near 0 as 0.00.
     """
     if sign and any(end and not round(end, places) for end in (low, high)):
         places = max(places, 3)
-    return "" if low != low else f"[{number(low, places, sign)}, {number(high, places, sign)}]"
+    return "" if low != low and high != high else f"[{number(low, places, sign)}, {number(high, places, sign)}]"
 
 
 def terminal_width(default: int = sys.maxsize, stream: TextIO | None = None) -> int:

@@ -9,12 +9,12 @@ import numpy as np
 
 from karat._internal.arrays import Floats, Ints, mean_defined
 from karat._internal.display import number, p_equals, percent, plural, signed, span
-from karat.analysis.rules import SLACK, Bound, Limit, NoDrop, digits
+from karat.analysis.rules import NEVER, SLACK, Limit, NoDrop, digits
 from karat.errors import BadArgument
 from karat.judges.protocol import share_of_one
 from karat.metrics.names import sign_of
 from karat.run import Run
-from karat.stats import difference_intervals
+from karat.stats import Summary, difference_intervals
 from karat.stats.paired import maxt_p_values, min_queries
 
 TOO_FEW = "too few queries to detect a drop"
@@ -103,30 +103,45 @@ def check_judged(run: Run, least: float) -> list[Check]:
 
 
 def check_limit(run: Run, rule: Limit) -> Check:
-    """Compare a mean, or the lower end of its interval, with a number."""
-    mean, (low, high) = run.mean[rule.metric], run.interval()[rule.metric]
-    between = f"[{_distinct(low, rule.value, 2)}, {high:.2f}]" if rule.lower else span(low, high)
-    queries = _defined(run.scores[rule.metric])
-    figures = {"mean": mean, "low": low, "high": high, "queries": queries}
-    text = f"{_distinct(mean, rule.value)} {between}".rstrip()
-    if rule.lower and low != low:  # the rule asks for evidence, and there is none
-        few = f"{plural(queries, 'query is', 'queries are')} too few for an interval"
-        return Check(str(rule), None, "failed", f"{number(mean)}: {few}", rule.metric, figures=figures)
-    verdict = _verdict(passed=rule.holds(low if rule.lower else mean))
-    return Check(str(rule), None, verdict, text, rule.metric, figures=figures)
+    """Compare a mean or another summary, or an end of its interval, with a number."""
+    if rule.measure:
+        return _check_measure(run, rule)
+    if rule.statistic == "mean":
+        found = Summary(run.mean[rule.metric], *run.interval()[rule.metric], _defined(run.scores[rule.metric]))
+    else:
+        found = run.summary(rule.statistic)[rule.metric]
+    value, low, high, count = found
+    figures = {"mean" if rule.statistic == "mean" else "value": value, "low": low, "high": high, "queries": count}
+    ends = {"lower": low, "upper": high}
+    limited = ends.get(rule.end, value)
+    shown = [_distinct(end, rule.value, 2) if name == rule.end else number(end, 2) for name, end in ends.items()]
+    between = f"[{', '.join(shown)}]" if low == low or high == high else ""
+    if limited != limited:  # the rule asks for evidence, and there is none
+        unit = ("family is", "families are") if rule.statistic.startswith("worst") else ("query is", "queries are")
+        few = f"{plural(count, *unit)} too few for {'the ' + rule.end + ' end of ' if between else ''}an interval"
+        return Check(str(rule), None, "failed", f"{number(value)}: {few}", rule.metric, figures=figures)
+    text = f"{_distinct(value, rule.value)} {between}".rstrip()
+    return Check(str(rule), None, _verdict(passed=rule.holds(limited)), text, rule.metric, figures=figures)
 
 
-def check_bound(run: Run, rule: Bound) -> Check:
-    """Compare a statistic of a measure with a number."""
-    of = run.summary[rule.metric]
+def _check_measure(run: Run, rule: Limit) -> Check:
+    """Compare a summary of a measure with a number."""
+    of = run.measure_summary[rule.metric]
     share = of.never / of.defined
-    value = share if rule.statistic == "never" else getattr(of, rule.statistic)
-    figures = {"median": of.median, "p90": of.p90, "mean": of.mean, "never": share, "queries": of.defined}
-    finite = {name: number for name, number in figures.items() if abs(number) < np.inf}
-    text = percent(share) if rule.statistic == "never" else "never" if np.isinf(value) else f"{value:,.4g}"
+    if rule.statistic == NEVER:
+        found = Summary(share, np.nan, np.nan, of.defined)
+    else:
+        found = run.summary(rule.statistic)[rule.metric]
+    value = {"lower": found.low, "upper": found.high}.get(rule.end, found.value)
+    figures = {"median": of.median, "p90": of.p90, "mean": of.mean, rule.statistic: found.value, "never": share}
+    figures |= {"low": found.low, "high": found.high} if rule.end else {}
+    finite = {name: number for name, number in (figures | {"queries": of.defined}).items() if abs(number) < np.inf}
+    text = percent(share) if rule.statistic == NEVER else "never" if np.isinf(value) else f"{value:,.4g}"
     if of.never:
         text += f": never reached in {of.never:,} of {plural(of.defined, 'query', 'queries')}"
-    passed = value == value and Limit(rule.metric, False, rule.sign, rule.value).holds(value)
+    elif value != value:
+        text = f"{plural(found.n, 'query is', 'queries are')} too few for an interval"
+    passed = value == value and rule.holds(value)
     return Check(str(rule), None, _verdict(passed=passed), text.removeprefix("nan: "), rule.metric, figures=finite)
 
 

@@ -17,15 +17,16 @@ from karat._internal.display import sanitize
 from karat._internal.result import Result
 from karat.analysis.changes import QueryChange, check_comparable, few_groups, largest_changes, query_change, rows_of
 from karat.analysis.measures import MeasureRow, compare_measures
-from karat.analysis.pairs import Pair, Row, paired_rows
+from karat.analysis.pairs import Compared, Pair, Row, paired_rows
 from karat.analysis.unjudged import difference_bounds, judged_notes
 from karat.errors import BadArgument, KaratError, RunFileError, unknown
 from karat.metrics import Metric, parse_all
 from karat.run import Run
 from karat.run.bounds import EFFORT
 from karat.run.file import as_run
+from karat.run.summaries import families
 from karat.samples.notes import Note
-from karat.stats import Interval, Test
+from karat.stats import Interval, Test, read_statistic
 from karat.stats.paired import check_test
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class Comparison(Result):
     test: Test = "sign-flip"
     measures: Sequence[MeasureRow] = ()
     """One row per measure that all runs have."""
+    summary: str | None = None
+    """The summary that is compared, such as "p10"; None for the mean."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -60,7 +63,15 @@ class Comparison(Result):
     @cached_property
     def rows(self) -> list[Row]:
         """One row per metric."""
-        return paired_rows([self.scores], self.test)[0]
+        return paired_rows([self.scores], self.test, self.compared([range(len(self))]))[0]
+
+    def compared(self, parts: Iterable[Sequence[int]]) -> list[Compared]:
+        """The summary that is compared, for the rows of each part; empty for the mean."""
+        if self.summary is None:
+            return []
+        statistic = read_statistic(self.summary)
+        whole = Compared(statistic, None if statistic.by is None else families(self.meta, statistic.by))
+        return [whole.take(rows) for rows in parts]
 
     @cached_property
     def bounds(self) -> dict[str, Interval]:
@@ -81,7 +92,7 @@ class Comparison(Result):
         scores = [
             [{name: values[rows] for name, values in one.items()} for one in self.scores] for rows in parts.values()
         ]
-        return dict(zip(parts, paired_rows(scores, self.test), strict=True))
+        return dict(zip(parts, paired_rows(scores, self.test, self.compared(parts.values())), strict=True))
 
     @cached_property
     def slices(self) -> dict[str, dict[str, list[Row]]]:
@@ -138,12 +149,14 @@ class Comparison(Result):
     def _cells(self, row: Row, pair: Pair) -> dict[str, Any]:
         """The values of one metric and pair, by column of the table."""
         names = [sanitize(name) for name in self.names]
+        value = "mean" if self.summary is None else "value"
         return {
             "metric": row.metric,
+            **({} if self.summary is None else {"summary": self.summary}),
             "first": names[pair.first],
             "second": names[pair.second],
-            "first_mean": row.means[pair.first],
-            "second_mean": row.means[pair.second],
+            f"first_{value}": row.means[pair.first],
+            f"second_{value}": row.means[pair.second],
             **pair.numbers(),
             "winner": None if pair.winner is None else names[pair.winner],
             "n": row.n,
@@ -163,6 +176,7 @@ def compare(
     by: str | Sequence[str] = (),
     allow_mismatch: bool = False,
     test: Test = "sign-flip",
+    summary: str | None = None,
 ) -> Comparison:
     """Compare runs query by query.
 
@@ -177,6 +191,8 @@ def compare(
             them. By default these are refused.
         test: "sign-flip", which assumes that gains and losses are alike, or "bounded", which holds for skewed
             differences too, such as many small gains and a few large losses, and detects less.
+        summary: compare this summary instead of the mean, as in `run.summary`: "p10", "median", "gm", "worst(family)".
+            Quantiles are compared by a seeded paired bootstrap over the queries, the worst over the families.
 
     Returns:
         A `Comparison`: `rows` (one per metric, with the difference, its 95 % interval, the p-value corrected by
@@ -209,9 +225,12 @@ def compare(
     fields = (by,) if isinstance(by, str) else tuple(by)
     scores = _aligned(runs, ids, columns)
     measures = () if metrics is not None else compare_measures(runs, [rows_of(run, ids) for run in runs])
-    shown = next((name for name in _headlines(runs[0]) if name in columns), columns[0])
-    notes += judged_notes(runs, labels, [rows_of(run, ids) for run in runs], shown)
-    comparison = Comparison(labels, runs, ids, scores, (*notes, *not_shared), fields, check_test(test), measures)
+    headline = next((name for name in _headlines(runs[0]) if name in columns), columns[0])
+    notes += judged_notes(runs, labels, [rows_of(run, ids) for run in runs], headline)
+    shown = None if summary is None else str(read_statistic(summary))
+    shown = None if shown == "mean" else shown
+    comparison = Comparison(labels, runs, ids, scores, (*notes, *not_shared), fields, check_test(test), measures, shown)
+    comparison.compared([])
     for each in fields:  # an unknown field is an error now, not when the comparison is shown
         few_groups(comparison.meta, each)
     return comparison

@@ -23,13 +23,12 @@ from karat.analysis.checks import (
     DropLimits,
     Part,
     Verdict,
-    check_bound,
     check_drops,
     check_judged,
     check_limit,
     check_must_pass,
 )
-from karat.analysis.rules import SLACK, Bound, Limit, NoDrop, Rule, read_rules, read_tolerance
+from karat.analysis.rules import SLACK, NoDrop, Rule, read_rules, read_tolerance
 from karat.errors import BadArgument, InputError
 from karat.metrics.names import sign_of
 from karat.run import Run
@@ -94,7 +93,7 @@ class Gate(Result):
     def metrics(self) -> list[str]:
         """The metrics with a rule, those first that failed one; no measures."""
         failed = {check.metric for check in self.checks if check.failed}
-        rules = [rule for rule in self.rules if not isinstance(rule, Bound)]
+        rules = [rule for rule in self.rules if rule.metric in self.run.scores]
         ordered = sorted(rules, key=lambda rule: rule.metric not in failed)
         return list(dict.fromkeys(rule.metric for rule in ordered))
 
@@ -164,6 +163,7 @@ def gate(
     Args:
         run: the run, or the path of its file.
         rules: such as "recall@5 >= 0.80" (the mean), "recall@5 lower >= 0.75" (the lower end of its 95 % interval),
+            "recall@5 p10 >= 0.3" (a summary other than the mean, as in `run.summary`; also with "lower" or "upper"),
             "ndcg@10 no-drop" (no significant drop below the baseline), "ndcg@10 no-drop 0.01" (nor one above 0.01).
         baseline: the run to compare with, or the path of its file; it must have the same queries, gold and settings.
             If there is no such file yet, the checks that need it are undecided.
@@ -235,7 +235,7 @@ def _check_rules(gate: Gate) -> list[Check]:
         if isinstance(rule, NoDrop):
             checks += drops[rule]
         else:
-            checks.append(check_limit(gate.run, rule) if isinstance(rule, Limit) else check_bound(gate.run, rule))
+            checks.append(check_limit(gate.run, rule))
     return checks
 
 

@@ -1,4 +1,4 @@
-"""Measures in comparisons and gates: a sign test over the queries, and limits such as `full_rank p90 <= 20`."""
+"""Measures in comparisons: a sign test over the queries."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints
 from karat.run import Run
-from karat.stats import ALPHA, Summary, holm, sign_test, summarize
-
-STATISTICS = ("median", "p90", "mean", "never")
-"""The figures that a rule can limit; `never` is a share of the queries."""
+from karat.stats import ALPHA, MeasureSummary, holm, sign_test, summarize_measure
 
 
 class MeasurePair(NamedTuple):
@@ -39,7 +36,7 @@ class MeasureRow(NamedTuple):
 
     measure: str
     unit: str
-    summaries: tuple[Summary, ...]
+    summaries: tuple[MeasureSummary, ...]
     pairs: tuple[MeasurePair, ...]
 
     @property
@@ -63,7 +60,7 @@ def compare_measures(runs: Sequence[Run], rows: Sequence[Ints]) -> list[MeasureR
         values = [own[defined] for own in values]
         sign = -1.0 if more[name] else 1.0
         pairs = tuple(_pair(i, j, sign * values[i], sign * values[j]) for i, j in combinations(range(len(runs)), 2))
-        found.append(MeasureRow(name, units[name], tuple(map(summarize, values)), pairs))
+        found.append(MeasureRow(name, units[name], tuple(map(summarize_measure, values)), pairs))
     corrected = iter(holm([pair.p for row in found for pair in row.pairs]))
     return [row._replace(pairs=tuple(pair._replace(p=next(corrected)) for pair in row.pairs)) for row in found]
 

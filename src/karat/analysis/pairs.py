@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from math import nan
 from typing import NamedTuple
 
 import numpy as np
 
-from karat._internal.arrays import Floats, mean_defined
+from karat._internal.arrays import Floats, Ints, mean_defined
 from karat.metrics.names import sign_of
-from karat.stats import ALPHA, Paired, Test, detectable, holm, paired_tests
+from karat.stats import ALPHA, Paired, Statistic, Test, detectable, holm, paired_tests, summarize
 from karat.stats.paired import min_queries
+from karat.stats.paired_summary import paired_summary
+from karat.stats.summary import worst_of_each
 
 
 class Pair(NamedTuple):
@@ -51,6 +53,7 @@ class Row(NamedTuple):
 
     metric: str
     means: tuple[float, ...]
+    """The means, or another summary if the comparison is of one."""
     difference: float
     low: float
     high: float
@@ -59,7 +62,7 @@ class Row(NamedTuple):
     tied: int
     lost: int
     n: int
-    """The number of queries for which all runs are defined."""
+    """The number of queries for which all runs are defined; of families if the worst of each is compared."""
     detectable: float
     pairs: tuple[Pair, ...]
 
@@ -75,8 +78,27 @@ class Row(NamedTuple):
         return sorted(pair.first + pair.second - run for pair in self.pairs if pair.winner == run)
 
 
-def paired_rows(parts: Sequence[Sequence[Mapping[str, Floats]]], kind: Test) -> list[list[Row]]:
-    """The rows of each part of the queries, from the scores of all runs over it.
+class Compared(NamedTuple):
+    """A summary other than the mean that is compared, and the family of each query if it is over families."""
+
+    statistic: Statistic
+    family: Ints | None = None
+
+    def of(self, values: Floats, metric: str) -> float:
+        """The summary of the scores of one run in a metric."""
+        lowest = sign_of(metric) > 0
+        values = values if self.family is None else worst_of_each(values, self.family, lowest=lowest)
+        return summarize(values, self.statistic).value
+
+    def take(self, rows: Sequence[int]) -> Compared:
+        """The same for some of the queries."""
+        return self if self.family is None else self._replace(family=self.family[list(rows)])
+
+
+def paired_rows(
+    parts: Sequence[Sequence[Mapping[str, Floats]]], kind: Test, compared: Sequence[Compared] = ()
+) -> list[list[Row]]:
+    """The rows of each part of the queries, from the scores of all runs over it; `compared` has one entry per part.
 
     The p-values are corrected by Holm's method over all parts, and over the metrics of one pair of runs, or over the
     pairs in each metric.
@@ -86,7 +108,7 @@ def paired_rows(parts: Sequence[Sequence[Mapping[str, Floats]]], kind: Test) -> 
         (part, pair, metric): test
         for part, scores in enumerate(parts)
         for pair in pairs
-        for metric, test in paired_tests(scores[pair[0]], scores[pair[1]], test=kind).items()
+        for metric, test in _tests(scores[pair[0]], scores[pair[1]], kind, compared[part] if compared else None)
     }
     for family in [metrics] if len(pairs) == 1 else [[metric] for metric in metrics]:
         keys = [key for key in tests if key[2] in family]
@@ -94,20 +116,45 @@ def paired_rows(parts: Sequence[Sequence[Mapping[str, Floats]]], kind: Test) -> 
             tests[key] = tests[key]._replace(p=p)
     return [
         [
-            _row(metric, [one[metric] for one in scores], {pair: tests[part, pair, metric] for pair in pairs}, kind)
+            _row(
+                metric,
+                [one[metric] for one in scores],
+                {pair: tests[part, pair, metric] for pair in pairs},
+                kind,
+                compared[part] if compared else None,
+            )
             for metric in metrics
         ]
         for part, scores in enumerate(parts)
     ]
 
 
-def _row(metric: str, values: Sequence[Floats], tests: Mapping[tuple[int, int], Paired], kind: Test) -> Row:
+def _tests(
+    a: Mapping[str, Floats], b: Mapping[str, Floats], kind: Test, compared: Compared | None
+) -> Iterable[tuple[str, Paired]]:
+    """The test of each metric of two runs."""
+    if compared is None:
+        return paired_tests(a, b, test=kind).items()
+    return (
+        (name, paired_summary(values, b[name], *compared, lowest=sign_of(name) > 0, test=kind))
+        for name, values in a.items()
+    )
+
+
+def _row(
+    metric: str,
+    values: Sequence[Floats],
+    tests: Mapping[tuple[int, int], Paired],
+    kind: Test,
+    compared: Compared | None,
+) -> Row:
     sign, pairs = sign_of(metric), []
     for (i, j), test in tests.items():
         one = test if sign > 0 else test._replace(won=test.lost, lost=test.won)
-        pairs.append(Pair(i, j, *one[:7], _detectable(values[j] - values[i], test, kind), sign))
+        least = nan if compared else _detectable(values[j] - values[i], test, kind)
+        pairs.append(Pair(i, j, *one[:7], least, sign))
     first = pairs[0]
-    means = tuple(mean_defined(column) for column in values)
+    means = tuple(mean_defined(column) if compared is None else compared.of(column, metric) for column in values)
     return Row(metric, means, *first[2:9], tests[0, 1].n, first.detectable, tuple(pairs))
 
 

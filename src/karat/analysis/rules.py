@@ -1,4 +1,4 @@
-"""Gate rules, such as `recall@5 >= 0.80`, `recall@5 lower >= 0.75`, `ndcg@10 no-drop 0.01`: parse and check them."""
+"""Gate rules, such as `recall@5 >= 0.80`, `recall@5 p10 lower >= 0.2`, `ndcg@10 no-drop 0.01`: parse and check them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ import re
 from collections.abc import Collection
 from typing import NamedTuple
 
-from karat.analysis.measures import STATISTICS
 from karat.errors import BadArgument, KaratError, unknown
 from karat.metrics import MEASURES, parse
 from karat.run import Run
+from karat.run.summaries import families
+from karat.stats import read_statistic
 
-_LIMIT = re.compile(r"(?P<metric>.+?)(?P<lower>\s+lower)?\s*(?P<sign>>=|<=|≥|≤|>|<)(?P<value>.*)", re.DOTALL)
-_NO_DROP = re.compile(r"(?P<metric>.+?)\s+no[-_ ]?drop(?:\s+(?P<tolerance>\S+))?", re.DOTALL)
-_BOUND = re.compile(
-    rf"(?P<measure>.+?)\s+(?P<statistic>{'|'.join(STATISTICS)})\s*(?P<sign>>=|<=|≥|≤|>|<)(?P<value>.*)", re.DOTALL
+NEVER = "never"
+"""The share of the queries that never reach a measure, as a rule limits it."""
+_LIMIT = re.compile(
+    r"(?P<metric>.+?)(?:\s+(?P<statistic>p\d+|median|gm|mean|worst\s*(?:\([^()]*\))?|never))?"
+    r"(?:\s+(?P<end>lower|upper))?\s*(?P<sign>>=|<=|≥|≤|>|<)(?P<value>.*)",
+    re.DOTALL | re.IGNORECASE,
 )
+_NO_DROP = re.compile(r"(?P<metric>.+?)\s+no[-_ ]?drop(?:\s+(?P<tolerance>\S+))?", re.DOTALL)
+_SUMMARY = re.compile(r"(?P<metric>.+?)\s+(?P<statistic>p\d+|median|gm|mean|worst\s*(?:\([^()]*\))?)", re.IGNORECASE)
 _NO_AT = re.compile(r"(?P<name>[A-Za-z][A-Za-z_-]*?)[\s_-]*(?P<k>\d+)")
 _SIGNS = {"≥": ">=", "≤": "<="}
 _HINT = '"recall@5 >= 0.80", "recall@5 lower >= 0.75", "recall@5 no-drop", "recall@5 no-drop 0.01"'
@@ -25,32 +30,26 @@ SLACK = 1e-9
 
 
 class Limit(NamedTuple):
-    """A rule that compares a mean, or the lower end of its interval, with a number."""
+    """A rule that compares a mean or another summary, or an end of its interval, with a number."""
 
     metric: str
-    lower: bool
+    statistic: str
+    """mean, or another summary such as p10; for a measure also never, a share of the queries."""
+    end: str
+    """lower or upper, for an end of the interval; else empty."""
     sign: str
     value: float
+    measure: bool = False
 
     def __str__(self) -> str:
-        return f"{self.metric}{' lower' if self.lower else ''} {self.sign} {digits(self.value)}"
+        named = [self.statistic] if self.measure or self.statistic != "mean" else []
+        value = f"{self.value:.10g}" if self.measure else digits(self.value)
+        return " ".join([self.metric, *named, *([self.end] if self.end else []), self.sign, value])
 
     def holds(self, value: float) -> bool:
         """True if a value is within the limit."""
         above = value - self.value if self.sign.startswith(">") else self.value - value
         return above >= -SLACK if self.sign.endswith("=") else above > SLACK
-
-
-class Bound(NamedTuple):
-    """A rule that compares the median of a measure, or another statistic of it, with a number."""
-
-    metric: str
-    statistic: str
-    sign: str
-    value: float
-
-    def __str__(self) -> str:
-        return f"{self.metric} {self.statistic} {self.sign} {self.value:.10g}"
 
 
 class NoDrop(NamedTuple):
@@ -63,53 +62,90 @@ class NoDrop(NamedTuple):
         return f"{self.metric} no-drop" + ("" if self.tolerance is None else f" {digits(self.tolerance)}")
 
 
-Rule = Limit | Bound | NoDrop
+Rule = Limit | NoDrop
 
 
 def read_rules(texts: Collection[str], run: Run) -> list[Rule]:
     """Parse rules about the metrics and measures of a run; `recall@1,5 no-drop` is two rules."""
     if not texts:
         raise BadArgument("expected at least one rule", hint=_HINT)
-    return list(dict.fromkeys(rule for text in texts for rule in _read(text, run.scores, run.measured)))
+    return list(dict.fromkeys(rule for text in texts for rule in _read(text, run)))
 
 
-def _read(text: str, metrics: Collection[str], measures: Collection[str]) -> list[Rule]:
+def _read(text: str, run: Run) -> list[Rule]:
     if not isinstance(text, str):
         raise BadArgument("a rule is a string", got=text, hint=_HINT)
     if "=>" in text or "=<" in text:
         raise BadArgument("expected >=, <=, > or <", got=text, hint=text.replace("=>", ">=").replace("=<", "<="))
-    if (bound := _read_bound(text, measures)) is not None:
-        return [bound]
     if found := _NO_DROP.fullmatch(text.strip()):
+        _check_drop(found["metric"], text, run)
         tolerance = None if found["tolerance"] is None else read_tolerance(found["tolerance"])
-        return [NoDrop(name, tolerance) for name in _names(found["metric"], metrics)]
+        return [NoDrop(name, tolerance) for name in _names(found["metric"], run.scores)]
     found = _LIMIT.fullmatch(text.strip())
     if found is None:
+        _check_measure(text, run)
         problem = 'expected "METRIC >= NUMBER" (or >, <=, <) or "METRIC no-drop", in quotes'
         raise BadArgument(problem, got=text, hint=_HINT)
-    sign = _SIGNS.get(found["sign"], found["sign"])
-    names = _names(found["metric"], metrics)
-    return [Limit(name, bool(found["lower"]), sign, _number(found["value"], text)) for name in names]
+    sign, end = _SIGNS.get(found["sign"], found["sign"]), (found["end"] or "").lower()
+    if _is_measure(found["metric"]):
+        return _of_measure(found["metric"], found["statistic"], end, sign, found["value"], text, run)
+    names = _names(found["metric"], run.scores)
+    statistic, value = _statistic(found["statistic"] or "mean", text, run), _number(found["value"], text)
+    return [Limit(name, statistic, end, sign, value) for name in names]
 
 
-def _read_bound(text: str, measures: Collection[str]) -> Bound | None:
-    """A rule about a measure; None if the text names none."""
-    found = _BOUND.fullmatch(text.strip())
-    measure = "" if found is None else _spelled(found["measure"])
-    if found is None or measure not in measures:
-        if measure.partition("(")[0] in MEASURES:
-            known = f"one of: {', '.join(measures)}" if measures else f"karat eval … {measure}"
-            raise unknown("measure in this run", measure, measures, known)
-        named = re.split(r"\s|[<>≤≥]|=(?![^()]*\))", text.strip(), maxsplit=1)[0]
-        if _spelled(named).partition("(")[0] in MEASURES:
-            problem = f"{named} is a measure: a rule limits its {', '.join(STATISTICS[:-1])}, or the share of never"
-            raise BadArgument(problem, got=text, hint=f'"{named} median <= 5", "{named} never <= 0.1"')
-        return None
-    value, sign = _float(found["value"]), _SIGNS.get(found["sign"], found["sign"])
-    if value is None or value < 0 or (found["statistic"] == "never" and value > 1):
-        expected = "a share from 0 to 1" if found["statistic"] == "never" else "a number from 0 on"
-        raise BadArgument(f"the {found['statistic']} of a measure must be compared with {expected}", got=text)
-    return Bound(measure, found["statistic"], sign, value)
+def _of_measure(named: str, statistic: str | None, end: str, sign: str, limit: str, text: str, run: Run) -> list[Rule]:
+    """The rules about a measure, one per cutoff."""
+    names = parse(named).names
+    for name in names:
+        if name not in run.measured:
+            known = f"one of: {', '.join(run.measured)}" if run.measured else f"karat eval … {name}"
+            raise unknown("measure in this run", name, run.measured, known)
+    if statistic is None:
+        _check_measure(text, run)
+    never = (statistic or "").lower() == NEVER
+    if never and end:
+        raise BadArgument("the share of never has no interval", got=text, hint=f'"{named} never <= 0.1"')
+    value = _float(limit)
+    if value is None or value < 0 or (never and value > 1):
+        expected = "a share from 0 to 1" if never else "a number from 0 on"
+        raise BadArgument(f"the {statistic} of a measure must be compared with {expected}", got=text)
+    chosen = NEVER if never else _statistic(statistic or "mean", text, run)
+    return [Limit(name, chosen, end, sign, value, measure=True) for name in names]
+
+
+def _statistic(text: str, rule: str, run: Run) -> str:
+    """The canonical spelling of a summary; its field must be one of the run."""
+    if text.lower() == NEVER:
+        hint = rule.replace(text, "p10")
+        raise BadArgument("never is for measures: a score is 0 if nothing is found", got=rule, hint=f'"{hint}"')
+    statistic = read_statistic(text)
+    if statistic.by is not None:
+        families(run.meta, statistic.by)
+    return str(statistic)
+
+
+def _check_drop(metric: str, text: str, run: Run) -> None:
+    """Refuse a no-drop rule about a summary or a measure."""
+    if found := _SUMMARY.fullmatch(metric):
+        shown = f"karat compare --summary {found['statistic']}"
+        problem = f"no-drop compares means; {shown} compares this summary"
+        raise BadArgument(problem, got=text, hint=f'"{found["metric"]} {found["statistic"]} >= 0.3"')
+    _check_measure(text, run)
+
+
+def _check_measure(text: str, run: Run) -> None:
+    """Refuse a rule about a measure that does not say which of its figures it limits."""
+    named = re.split(r"\s|[<>≤≥]|=(?![^()]*\))", text.strip(), maxsplit=1)[0]
+    if _is_measure(named):
+        problem = f"{named} is a measure: a rule limits its median, p90, mean, or the share of never"
+        if parse(named).definition.more_is_better:
+            raise BadArgument(problem, got=text, hint=f'"{named} median >= 0.5", "{named} p10 >= 0.1"')
+        raise BadArgument(problem, got=text, hint=f'"{named} median <= 5", "{named} never <= 0.1"')
+
+
+def _is_measure(text: str) -> bool:
+    return _spelled(text).partition("(")[0].partition("@")[0] in MEASURES
 
 
 def _spelled(text: str) -> str:

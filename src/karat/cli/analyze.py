@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from karat._internal.display import has_color
 from karat._internal.output import is_special
 from karat.cli import RUN, argument, command, emit, format_argument, on_github, program, say
+from karat.cli.evaluate import SUMMARY
 from karat.cli.gate_files import GateFiles, refused_arguments
 from karat.cli.overlap import NO_GOLD_ARGUMENTS, compares_rankings, print_overlap
 
@@ -20,6 +21,7 @@ _RULES = """\
 rules:
   "recall@5 >= 0.80"         the mean; also >, <=, <
   "recall@5 lower >= 0.75"   the lower end of its 95 % interval
+  "recall@5 p10 >= 0.3"      another summary: p1 to p99, median, gm, worst(field); also with lower or upper
   "recall@5 no-drop"         no significant drop against the baseline
   "recall@5 no-drop 0.01"    and no drop larger than 0.01
 
@@ -41,6 +43,7 @@ _ALLOW_MISMATCH = argument(
         help='also compare the slices by a field; may be repeated; "a,b" crosses two fields',
     ),
     _ALLOW_MISMATCH,
+    argument("--summary", metavar="NAME", help='compare p10, median, gm or "worst(field)" (default: the mean)'),
     argument(
         "--test", choices=("sign-flip", "bounded"), default="sign-flip",
         help="sign-flip assumes that gains and losses are alike, bounded assumes nothing (default: %(default)s)",
@@ -50,6 +53,7 @@ _ALLOW_MISMATCH = argument(
     examples=[
         ("karat compare main.parquet branch.parquet", "is branch better than main?"),
         ("karat compare main.parquet branch.parquet --metrics recall@5 ndcg@10", "only these metrics"),
+        ("karat compare main.parquet branch.parquet --summary p10", "the worst tenth of the queries"),
         ("karat compare main.parquet branch.parquet run.parquet", "several runs, every pair"),
         ("karat compare main.parquet branch.parquet --no-gold", "what changed in the rankings?"),
     ],
@@ -60,6 +64,7 @@ def _compare(options: Namespace) -> None:
     from karat.analysis.compare import compare
 
     settings = {"metrics": " ".join(options.metrics) or None, "by": options.by, "test": options.test}
+    settings["summary"] = options.summary
     found = compare(options.first, *options.others, **settings, allow_mismatch=options.allow_mismatch)
     emit(found, options.format)
     return None
@@ -217,6 +222,7 @@ def _lint(options: Namespace) -> int:
     RUN,
     argument("--baseline", metavar="RUN", help="the run file to compare with"),
     _ALLOW_MISMATCH,
+    SUMMARY,
     argument("-o", "--output", metavar="HTML", default="report.html", help="the page"),
     examples=[
         ("karat report run.parquet", "writes report.html"),
@@ -226,5 +232,6 @@ def _lint(options: Namespace) -> int:
 def _report(options: Namespace) -> None:
     from karat.run.file import load
 
-    load(options.run).report(options.output, baseline=options.baseline, allow_mismatch=options.allow_mismatch)
+    settings = {"allow_mismatch": options.allow_mismatch, "summary": options.summary}
+    load(options.run).report(options.output, baseline=options.baseline, **settings)
     say(f"Saved to {options.output}", error=is_special(options.output))

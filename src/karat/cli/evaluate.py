@@ -38,6 +38,10 @@ _BOUNDS = argument(
     "--bounds", action="store_true",
     help="also show the bounds of each mean, whatever the unjudged items are; csv: those of each query",
 )  # fmt: skip
+SUMMARY = argument(
+    "--summary", metavar="NAMES", action="append", default=[],
+    help='also show p10, median, gm or "worst(field)" of each metric; several with commas; may be repeated',
+)  # fmt: skip
 _EXIT_CODES = """\
 exit code: 0 evaluated, 2 bad input or settings, 3 too few queries were judged, 130 interrupted by Ctrl-C
 """
@@ -90,6 +94,7 @@ def _model_argument(one: Field[Any]) -> Argument:
     ),
     _BY,
     _BOUNDS,
+    SUMMARY,
     argument("-o", "--output", metavar="RUN", help="save the run as a Parquet file"),
     _FORMAT,
     argument(
@@ -125,10 +130,12 @@ def _eval(options: Namespace) -> int:
     from karat.judges.protocol import share_of_one
     from karat.judges.tokens import words
     from karat.metrics import DEFAULT
+    from karat.run.summaries import read_statistics
 
     least = share_of_one("--min-judged", options.min_judged)
     for name in options.imports:
         load(name)
+    read_statistics(options.summary)
     judge = _judge(options)
     _check_output(options, _inputs(options, judge))
     run = _evaluate(
@@ -162,9 +169,11 @@ def _eval(options: Namespace) -> int:
     argument("--metrics", nargs="+", default=(), help="metrics that the run has (default: all of them)"),
     _BY,
     _BOUNDS,
+    SUMMARY,
     _FORMAT,
     examples=[
         ("karat show run.parquet", "the table of karat eval"),
+        ("karat show run.parquet --summary p10,median", "the worst tenth of the queries, and the middle"),
         ("karat show run.parquet --metrics recall@5", "only this metric"),
         ("karat show run.parquet --format csv", "the scores of every query"),
     ],
@@ -179,7 +188,7 @@ def _show(options: Namespace) -> None:
         names = chosen_metrics(" ".join(options.metrics), list(run.scores), "metric in this run")
         scores = {name: run.scores[name] for name in names}
         run = run.replace(scores=scores, metrics=tuple(map(parse_stored, names)))
-    emit(run, options.format, by=options.by, bounds=options.bounds)
+    emit(run, options.format, by=options.by, bounds=options.bounds, summary=options.summary)
 
 
 @command(
@@ -216,7 +225,8 @@ def _emit_and_save(run: Run, options: Namespace, *, partial: bool = False) -> Ru
         problem = error
     form = getattr(options, "format", "table")
     try:
-        emit(run, form, by=getattr(options, "by", []), bounds=getattr(options, "bounds", False))
+        wanted = {name: getattr(options, name, []) for name in ("by", "summary")}
+        emit(run, form, **wanted, bounds=getattr(options, "bounds", False))
         if target and problem is None and form == "table":
             put()
             say(f"Saved to {target}")

@@ -58,6 +58,11 @@ class Convention:
         "Does average precision count, at the rank of each gold item, all gold items found so far, "
         "or only those found at that rank?",
     )
+    recall_level: Literal["up", "nearest"] = _choice(
+        "up",
+        "How many of R gold items make a recall of r in iprec@r: r·R rounded up, as in trec_eval 9, or to the nearest "
+        "whole number, as in trec_eval 10?",
+    )
     gain: Literal["linear", "exponential", "binary"] = _choice(
         "linear", "What is the gain of grade g in nDCG: g, 2^g - 1, or 1?"
     )

@@ -27,6 +27,10 @@ WORDS: dict[str, dict[Any, str]] = {
         "so_far": "average precision counts, at the rank of each gold item, all gold items found so far",
         "there": "average precision counts, at each rank, only the gold items found there: a mean of reciprocal ranks",
     },
+    "recall_level": {
+        "up": "a recall level of r takes r times the gold items in interpolated precision, rounded up",
+        "nearest": "a recall level of r takes r times the gold items in interpolated precision, rounded to the nearest",
+    },
     "gain": {
         "linear": "grade g has gain g in nDCG",
         "exponential": "grade g has gain 2^g - 1 in nDCG, not g",

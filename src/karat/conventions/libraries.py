@@ -22,7 +22,7 @@ TREC_EVAL = Convention(
     empty_gold=0.0,
     nothing_judged=nan,
     missing="drop",
-    metrics=_TREC,
+    metrics=(*_TREC, "iprec"),
 )
 
 RANX = Convention(

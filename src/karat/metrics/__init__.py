@@ -5,11 +5,12 @@ from __future__ import annotations
 from importlib import import_module
 from pkgutil import iter_modules
 
-from karat.metrics.names import DEFAULT, Budget, Metric, parse, parse_all
+from karat.metrics.names import DEFAULT, Budget, Level, Metric, parse, parse_all
 from karat.metrics.registry import MEASURES, METRICS, Definition, find_metric, metric
 
 __all__ = [
-    "DEFAULT", "MEASURES", "METRICS", "Budget", "Definition", "Metric", "find_metric", "metric", "parse", "parse_all",
+    "DEFAULT", "MEASURES", "METRICS", "Budget", "Definition", "Level", "Metric", "find_metric", "metric", "parse",
+    "parse_all",
 ]  # fmt: skip
 
 _FIRST = ("sets", "ranks")

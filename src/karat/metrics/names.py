@@ -1,4 +1,4 @@
-"""Metric names: `ndcg@10`, `precision(rel=2)@1,5`, the same in Python, on the command line and in files."""
+"""Metric names: `ndcg@10`, `f(beta=2)@1,5`, `iprec@0.5`, the same in Python, on the command line and in files."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats, bool_column
-from karat._internal.grammar import parse_call, write
+from karat._internal.grammar import Call, parse_call, write
 from karat.conventions import Convention
 from karat.errors import BadArgument, KaratError, nearest
 from karat.hits import Cutoffs, Hits
-from karat.metrics.registry import MEASURES, METRICS, Definition, cached, find_metric
+from karat.metrics.registry import MEASURES, METRICS, Definition, Setting, cached, find_metric, is_alias
 
 DEFAULT = "recall@1,3,5,10 precision@5 ndcg@10 rr"
 
@@ -27,7 +27,8 @@ _SPACE_INSIDE = re.compile(r"(?<=[,(=@])\s+(?=[\w.+-]+)|\s+(?=[@)=])|\s+(?=,\s*\
 _NAME = re.compile(r"\w+")
 _MAX = 10**12
 _USUAL = 5
-_AT = re.compile(r"(?P<name>.+?)_(?:at_|cut_)?(?P<k>\d+t?)")
+_LONG = {"exponential": "exp"}
+_AT = re.compile(r"(?P<name>.+?)_(?:at_|cut_)?(?P<k>\d+(?:\.\d+)?t?)")
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,17 @@ class Budget:
         return f"{self.tokens}t"
 
 
-Cutoff: TypeAlias = int | Budget
+@dataclass(frozen=True)
+class Level:
+    """A recall level from 0 to 1 as the cutoff of a metric such as `iprec@0.5`."""
+
+    recall: float
+
+    def __str__(self) -> str:
+        return write(float(self.recall))
+
+
+Cutoff: TypeAlias = int | Budget | Level
 
 
 @dataclass(frozen=True)
@@ -49,8 +60,8 @@ class Metric:
 
     Args:
         name: the name of a registered metric.
-        ks: cutoffs, in ranks or as token budgets; empty for no cutoff.
-        settings: settings of the metric, such as `{"beta": 2.0}`; None is the default.
+        ks: cutoffs, in ranks, as token budgets or as recall levels; empty for no cutoff.
+        settings: settings of the metric, such as `{"beta": 2.0}` or `{"gain": "exp"}`; None is the default.
 
     Example:
         >>> str(karat.Metric("f", (5, 10), {"beta": 2.0}))
@@ -59,7 +70,7 @@ class Metric:
 
     name: str
     ks: tuple[Cutoff, ...] = ()
-    settings: Mapping[str, float | None] = field(default_factory=dict)
+    settings: Mapping[str, Setting] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         given = {name: value for name, value in sorted(self.settings.items()) if value is not None}
@@ -79,6 +90,12 @@ class Metric:
     def unit(self) -> str:
         """The unit of a measure; empty for a metric, also for one that is not registered here."""
         return MEASURES[self.name].unit if self.name in MEASURES else ""
+
+    @property
+    def rel(self) -> float | None:
+        """The lowest relevant grade, if it is set."""
+        rel = self.settings.get("rel")
+        return rel if isinstance(rel, int | float) else None
 
     @property
     def base(self) -> str:
@@ -121,6 +138,11 @@ class Metric:
         return any(isinstance(k, Budget) for k in self.ks)
 
     @cached_property
+    def at_recall(self) -> bool:
+        """True if a cutoff is a recall level: the metric reads the whole ranking."""
+        return any(isinstance(k, Level) for k in self.ks)
+
+    @cached_property
     def sizes(self) -> tuple[str, ...]:
         """The numbers per query that the metric needs besides hits."""
         return self.definition.sizes
@@ -132,15 +154,21 @@ class Metric:
 
     @cached_property
     def _ranks(self) -> Cutoffs:
-        cutoffs = np.array([[inf if k is None else k] for _, k in self.columns], float)
+        levels = [k.recall if isinstance(k, Level) else k for _, k in self.columns]
+        cutoffs = np.array([[inf if k is None else k] for k in levels], float)
         cutoffs.setflags(write=False)  # all formulas share this array
         return cutoffs
 
     def cutoffs(self, hits: Hits) -> Cutoffs:
-        """The cutoffs in ranks; a token budget has a rank per query."""
+        """The cutoffs in ranks, or the recall levels; a token budget has a rank per query."""
         if not self.has_budget:
             return self._ranks
         return np.array([_reach(k, hits) for k in self.ks])
+
+    def reach(self, hits: Hits) -> Floats:
+        """The number of ranks of each query that the metric reads at its first cutoff; infinite if it reads all."""
+        ranks: Floats = np.broadcast_to(inf if self.at_recall else self.cutoffs(hits)[0], hits.queries)
+        return ranks
 
     def scores(self, hits: Hits, c: Convention) -> dict[str, Floats]:
         """One number per query at each cutoff; queries without gold get the value of the convention."""
@@ -150,10 +178,10 @@ class Metric:
             hits = definition.rankings(hits)
         values = self._values(definition, hits, c)
         if definition.unit:
-            undefined = hits.without_gold(self.settings.get("rel")) if definition.needs_gold else None
+            undefined = hits.without_gold(self.rel) if definition.needs_gold else None
             values = values if undefined is None else np.where(undefined, np.nan, values)
         elif definition.needs_gold:
-            values = _edge_cases(values, hits, c, self.settings.get("rel"))
+            values = _edge_cases(values, hits, c, self.rel)
         if c.clamped and not definition.unit:
             values = np.minimum(values, 1.0)
         if (about := _concerned(definition, hits)) is not None:
@@ -207,7 +235,7 @@ class Metric:
             return {}
         if c.unjudged == "removed":
             hits = definition.rankings(hits)
-        rel = {name: value for name, value in self.settings.items() if name == "rel"}
+        rel = {} if self.rel is None else {"rel": self.rel}
         values = np.broadcast_to(pool(hits, self.cutoffs(hits), c, **rel), (len(self.columns), hits.queries))
         return dict(zip(self.names, values, strict=True))
 
@@ -261,13 +289,13 @@ def parse(text: str) -> Metric:
     call_text, at, cutoffs = whole.partition("@")
     if (other := _AT.fullmatch(call_text)) and not at:
         call_text, at, cutoffs = other["name"], "@", other["k"]
-    call = parse_call(call_text)
+    call = Call(call_text, (), {}) if is_alias(call_text) else parse_call(call_text)
     definition = find_metric(call.name)
     if call.positional:
         first = next(iter(definition.settings), None)
         hint = f"{definition.name}({first}={write(call.positional[0])})" if first else definition.name
         raise BadArgument(f'a setting of "{whole}" has no name', hint=hint)
-    ks = _cutoffs(cutoffs, whole) if at else ()
+    ks = () if not at else _levels(cutoffs, whole) if definition.at_recall else _cutoffs(cutoffs, whole)
     if ks and not definition.cutoff:
         raise BadArgument(f"{definition.name} takes no cutoff", got=whole, hint=definition.name)
     return Metric(definition.name, ks, _settings(call.named, definition, whole))
@@ -277,8 +305,10 @@ def parse_stored(text: str) -> Metric:
     """Parse the text form of a metric that may not be registered here."""
     base, _, cutoffs = text.partition("@")
     call = parse_call(base)
-    settings = {name: value for name, value in call.named.items() if isinstance(value, int | float)}
-    return Metric(call.name, _cutoffs(cutoffs, text) if cutoffs else (), settings)
+    settings = {name: value for name, value in call.named.items() if isinstance(value, int | float | str)}
+    known = METRICS.get(call.name)
+    read = _levels if known is not None and known.at_recall else _cutoffs
+    return Metric(call.name, read(cutoffs, text) if cutoffs else (), settings)
 
 
 def parse_all(metrics: str | Metric | Iterable[str | Metric]) -> tuple[Metric, ...]:
@@ -313,6 +343,8 @@ def _parse_several(text: str) -> tuple[Metric, ...]:
 
 
 def _is_cutoff(k: object) -> bool:
+    if isinstance(k, Level):
+        return 0 <= k.recall <= 1
     number = k.tokens if isinstance(k, Budget) else k
     return type(number) is int and 1 <= number <= _MAX
 
@@ -320,7 +352,7 @@ def _is_cutoff(k: object) -> bool:
 def _reach(k: Cutoff, hits: Hits) -> Floats:
     """The number of ranks of each query within a cutoff."""
     if not isinstance(k, Budget):
-        return np.full(hits.queries, float(k))
+        return np.full(hits.queries, k.recall if isinstance(k, Level) else float(k))
     if "tokens" not in hits.totals.at_rank:
         raise BadArgument(f"@{k} is a token budget, but these hits have no token counts", hint="karat.evaluate(…)")
     return hits.totals.ranks_within("tokens", k.tokens)
@@ -342,15 +374,37 @@ def _cutoffs(text: str, whole: str) -> tuple[Cutoff, ...]:
     return tuple(dict.fromkeys(ks))
 
 
-def _settings(named: dict[str, object], definition: Definition, whole: str) -> dict[str, float | None]:
-    settings: dict[str, float | None] = {}
+def _levels(text: str, whole: str) -> tuple[Cutoff, ...]:
+    """The recall levels of a metric that takes these instead of ranks."""
+    ks: list[Cutoff] = []
+    for part in text.split(","):
+        if not re.fullmatch(r"[01]|[01]?\.\d{1,9}|[01]\.", part.strip()) or float(part) > 1:
+            hint = f"{whole.partition('@')[0]}@0.1,0.5,1"
+            raise BadArgument("the cutoff of this metric is a recall level from 0 to 1", got=whole, hint=hint)
+        ks.append(Level(float(part)))
+    return tuple(dict.fromkeys(ks))
+
+
+def _settings(named: dict[str, object], definition: Definition, whole: str) -> dict[str, Setting]:
+    settings: dict[str, Setting] = {}
     for name, value in named.items():
         if name not in definition.settings:
             close = nearest(name, definition.settings)
             takes = ", ".join(definition.settings) or "none"
             meant = f" Did you mean {close}?" if close else ""
             raise BadArgument(f'{definition.name} has no setting "{name}".{meant} It takes: {takes}')
+        if (words := definition.words.get(name)) is not None:
+            settings[name] = _word(str(value), words, f'"{name}" in "{whole}"')
+            continue
         if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _MAX:
             raise BadArgument(f'"{name}" in "{whole}" must be a number', got=value)
         settings[name] = float(value)
     return settings
+
+
+def _word(value: str, words: tuple[str, ...], what: str) -> str:
+    """A word that a setting takes; a longer form of it is accepted, such as exponential for exp."""
+    for word in words:
+        if value.lower() == word or (value.lower() in _LONG and _LONG[value.lower()] == word):
+            return word
+    raise BadArgument(f"{what} must be one of {', '.join(words)}", got=value, hint=nearest(value, words) or words[0])

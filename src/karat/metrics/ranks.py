@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from math import inf
+from typing import Literal
 
 import numpy as np
 
@@ -202,11 +204,51 @@ def _highest_ndcg(c: Convention, hits: Hits) -> Floats | float:
     return with_copies("ndcg")(c, hits)
 
 
-@metric(symbol="nDCG", aliases=("ndcg_at_k",), highest=_highest_ndcg)
-def ndcg(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
+_GAINS: dict[str, Literal["linear", "exponential", "binary"]] = {
+    "linear": "linear",
+    "exp": "exponential",
+    "binary": "binary",
+}
+_GAIN_WORDS = {"gain": tuple(_GAINS)}
+
+
+def _with_gain(c: Convention, gain: str | None) -> Convention:
+    """The convention with the gain that a metric sets; its own if none is set."""
+    return c if gain is None else replace(c, gain=_GAINS[gain])
+
+
+@metric(symbol="nDCG", aliases=("ndcg_at_k",), highest=_highest_ndcg, words=_GAIN_WORDS)
+def ndcg(hits: Hits, k: Cutoffs, c: Convention, *, gain: str | None = None) -> Floats:
     """Gain of the gold found, discounted by rank, divided by that of the ideal ranking."""
+    c = _with_gain(c, gain)
     best = ideal(hits, k, c)
     return gained(hits, k, c) / np.where(best > 0, best, 1.0)
+
+
+_LEVELS = np.arange(11)[:, None] / 10
+"""The recall levels over which `iprec` without a level is averaged."""
+
+
+@metric(symbol="iP", aliases=("iprec_at_recall", "11pt_avg"), needs_all_gold=True, at_recall=True)
+def iprec(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) -> Floats:
+    """Highest precision at any rank with a recall of at least r; without r, the mean over r = 0, 0.1, …, 1."""
+    if np.isinf(k).any():
+        levels = iprec(hits, _LEVELS, c, rel=rel)[::-1]
+        total: Floats = sum(levels[1:], levels[0])  # one after the other, in the order of trec_eval
+        return total / len(levels)
+    view = hits.items(c, rel)
+    precision = np.append((number_in_query(view.query) + 1.0) / view.place, 0.0)
+    found = np.bincount(view.query, minlength=hits.queries)
+    end = np.cumsum(found)
+    share = k * hits.gold_count(rel)
+    needed = np.floor(share + (0.5 if c.recall_level == "nearest" else 0.9))
+    first = np.maximum(needed, 1.0).astype(np.int64) - 1  # a level of 0 takes the highest of all ranks
+    reached = first < found
+    spans = np.stack(
+        [np.where(reached, end - found + first, len(view.query)), np.broadcast_to(end, first.shape)], axis=-1
+    )
+    highest: Floats = np.maximum.reduceat(precision, spans.reshape(-1))[::2].reshape(first.shape)
+    return np.where(reached, highest, 0.0)
 
 
 @metric(symbol="ERR")
@@ -294,6 +336,12 @@ def ap_each(hits: Hits, k: Cutoffs, c: Convention, *, rel: float | None = None) 
         each: Floats = np.bincount(gold[within], precision[within], size) / np.maximum(count, 1)
         means.append(np.bincount(hits.gold_query, each, hits.queries))
     return share(np.array(means, float), hits.gold_count(rel))
+
+
+@measure("gain", symbol="DCG", cutoff=True, more_is_better=True, words=_GAIN_WORDS)
+def dcg(hits: Hits, k: Cutoffs, c: Convention, *, gain: str | None = None) -> Floats:
+    """Gain of the gold found, discounted by rank, not divided by that of the ideal ranking."""
+    return gained(hits, k, _with_gain(c, gain))
 
 
 @measure("ranks", symbol="first")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias, TypeVar, overload
 
 from karat._internal.arrays import Floats
@@ -25,10 +26,12 @@ _RESERVED = frozenset(
 class Formula(Protocol):
     """The function of a metric; settings are keyword-only."""
 
-    def __call__(self, hits: Hits, k: Cutoffs, c: Convention, /, **settings: float | None) -> Floats:
+    def __call__(self, hits: Hits, k: Cutoffs, c: Convention, /, **settings: Any) -> Floats:
         """One number per query, in one row per cutoff."""
 
 
+Setting: TypeAlias = float | str | None
+"""The value of a setting: a number, or a word if the metric declares it; None is the default."""
 Highest: TypeAlias = Callable[[Convention, Hits], Floats | float]
 """The highest score of each query, or of all."""
 
@@ -51,7 +54,11 @@ class Definition:
     highest: Highest
     """The highest score that each query can have in karat's own metric."""
     aliases: tuple[str, ...] = ()
-    settings: Mapping[str, float | None] = field(default_factory=dict)
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The words that a setting takes, if it is not a number."""
+    at_recall: bool = False
+    """True if the cutoffs are recall levels from 0 to 1, as in `iprec@0.5`."""
     of_sets: bool = False
     """True if the metric ignores the order of the ranking."""
     of_steps: bool = False
@@ -132,6 +139,8 @@ def metric(
     of_unanswerable: bool = False,
     sizes: tuple[str, ...] = (),
     of_judgements: bool = False,
+    words: Mapping[str, tuple[str, ...]] = ...,
+    at_recall: bool = False,
 ) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]: ...
 def metric(
     formula: Callable[..., Floats] | None = None,
@@ -151,6 +160,8 @@ def metric(
     of_unanswerable: bool = False,
     sizes: tuple[str, ...] = (),
     of_judgements: bool = False,
+    words: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    at_recall: bool = False,
 ) -> Callable[..., Floats] | Callable[[Callable[..., Floats]], Callable[..., Floats]]:
     """Register a function as a metric.
 
@@ -181,6 +192,8 @@ def metric(
             retrieved) or "cited" (items that the answer cites). They are counted only if a metric needs them.
         of_judgements: True if the metric counts judgements, as judged@k does: it then reads the whole ranking even if
             the convention removes unjudged items.
+        words: settings that take a word instead of a number, with the words: `{"gain": ("linear", "exp")}`.
+        at_recall: True if the cutoffs are recall levels from 0 to 1, as in `iprec@0.5`.
 
     Returns:
         The function, unchanged.
@@ -215,6 +228,8 @@ def metric(
             settings=dict(getattr(formula, "__kwdefaults__", None) or {}),
             sizes=sizes,
             of_judgements=of_judgements,
+            words=dict(words),
+            at_recall=at_recall,
         )
         register_all({name: definition})
         return formula
@@ -222,21 +237,20 @@ def metric(
     return register if formula is None else register(formula)
 
 
-def measure(unit: str, *, symbol: str, **facts: bool) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]:
+def measure(unit: str, *, symbol: str, **facts: Any) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]:
     """Register one of karat's own functions as a measure; `facts` are other fields of its definition."""
 
     def register(formula: Callable[..., Floats]) -> Callable[..., Floats]:
-        known: dict[str, Any] = {"needs_gold": True, "needs_all_gold": False, "more_is_better": False, **facts}
+        known: dict[str, Any] = {"needs_gold": True, "needs_all_gold": False, "more_is_better": False, "cutoff": False}
         definition = Definition(
             name=formula.__name__,
             formula=formula,
             symbol=symbol,
-            cutoff=False,
             pool=None,
             highest=always_one,
             settings=dict(formula.__kwdefaults__ or {}),
             unit=unit,
-            **known,
+            **(known | facts),
         )
         register_all({definition.name: definition})
         return formula
@@ -254,6 +268,11 @@ def find_metric(name: str) -> Definition:
             if (own := spelling if spelling in registered else known) in registered:
                 return registered[own]
     raise unknown("metric", name, [*METRICS, *MEASURES, *_ALIASES], "karat metrics")
+
+
+def is_alias(name: str) -> bool:
+    """True if the text is another name of a metric, such as `11pt_avg`, which the grammar of names does not allow."""
+    return name in _ALIASES
 
 
 def _check(name: str, aliases: tuple[str, ...], formula: Callable[..., Floats]) -> None:

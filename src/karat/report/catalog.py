@@ -34,10 +34,13 @@ def one_metric(name: str) -> str:
     """One metric: its definition, its settings, where it is undefined, and the conventions that have it."""
     d = find_metric(name.partition("@")[0].partition("(")[0])
     facts = [_meaning(d)]
-    if d.cutoff:
+    if d.at_recall:
+        facts.append(f"@r: recall levels from 0 to 1, such as {d.name}@0.1,0.5,1.")
+    elif d.cutoff:
         facts.append(_CUTOFF.replace("recall", d.name))
     if "rel" in d.settings:
         facts.append(_REL)
+    facts += [f"{name}: {', '.join(words)}; without it as in the convention." for name, words in d.words.items()]
     facts.append(f"A query without relevant gold {'is undefined and not in the mean' if d.needs_gold else 'counts'}.")
     if d.of_unanswerable:
         facts[-1:] = ['It is about the queries marked "answerable": false, and about no other. Less is better.']
@@ -49,14 +52,15 @@ def one_metric(name: str) -> str:
         facts.append('It needs samples with "cited", the ids that the answer cites; without them a query is undefined.')
     own = [c.name for c in CONVENTIONS.values() if d.name in c.metrics]
     facts += [f"Conventions of other libraries that have it: {', '.join(own)}."] if own else []
-    usual = f"karat eval samples.jsonl {'recall@5 ' * bool(d.unit)}{d.name}{'@5' if d.cutoff else ''}"
+    at = "@0.5" if d.at_recall else "@5" if d.cutoff else ""
+    usual = f"karat eval samples.jsonl {'recall@5 ' * bool(d.unit)}{d.name}{at}"
     return _explanation(_call(d), facts, [(usual, "")])
 
 
 def _call(d: Definition) -> str:
     """The form in which a metric is written, with its settings."""
     settings = ", ".join(f"{s}={'' if v is None else v}" for s, v in d.settings.items())
-    return f"{d.name}({settings})"[: None if settings else -2] + ("@k" if d.cutoff else "")
+    return f"{d.name}({settings})"[: None if settings else -2] + ("@r" if d.at_recall else "@k" if d.cutoff else "")
 
 
 def _meaning(d: Definition) -> str:

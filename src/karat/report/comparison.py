@@ -25,7 +25,7 @@ from karat._internal.writers import html_table, plain, to_csv
 from karat.analysis.changes import Move, QueryChange
 from karat.analysis.compare import LETTERS, Comparison
 from karat.analysis.pairs import Row
-from karat.report import measures
+from karat.report import measures, summaries
 from karat.report.forms import Latex, Markdown, code, escape, latex_table, table
 from karat.report.remarks import comparison_remarks as remarks
 from karat.report.slices import few_queries
@@ -47,7 +47,7 @@ def _superscript(letters: str) -> str:
 def terminal(comparison: Comparison) -> str:
     """The table, what it cannot show, the slices, and the queries that moved most."""
     if len(comparison.names) > 2:
-        header = ["", "", *map(bold, _metrics(comparison))]
+        header = ["", bold(_corner(comparison)), *map(bold, _metrics(comparison))]
         shown = text_table([header, *_matrix(comparison, _superscript, _NAME)], gap="   ")
     else:
         rows, header = _lines(comparison, _NAME), _header(comparison, _NAME)
@@ -89,7 +89,9 @@ def html(comparison: Comparison) -> str:
     """The table as HTML, for notebooks."""
     caption = " · ".join([_caption(comparison), *_footnotes(comparison)])
     if len(comparison.names) > 2:
-        shown = html_table(["", "run", *_metrics(comparison)], _matrix(comparison, _superscript), caption)
+        shown = html_table(
+            ["", _corner(comparison, "run"), *_metrics(comparison)], _matrix(comparison, _superscript), caption
+        )
     else:
         shown = html_table(_header(comparison), _lines(comparison), caption)
     if comparison.measures:
@@ -103,7 +105,7 @@ def markdown(comparison: Comparison) -> str:
     """The table and the queries that moved most, for a pull request."""
     notes = map(escape, _footnotes(comparison))
     if len(comparison.names) > 2:
-        header = ["", "run", *map(code, _metrics(comparison))]
+        header = ["", _corner(comparison, "run"), *map(code, _metrics(comparison))]
         matrix = _matrix(comparison, "<sup>{}</sup>".format)
         rows = [[letter, code(name), *map(Markdown, cells)] for letter, name, *cells in matrix]
         shown = table(header, rows, range(2, len(header)))
@@ -111,7 +113,7 @@ def markdown(comparison: Comparison) -> str:
         return "\n\n".join(parts)
     _, a, b, *header = _header(comparison)
     rows = [[code(metric), *cells] for metric, *cells in _lines(comparison)]
-    shown = table(["metric", code(a), code(b), *header], rows, right=_NUMBERS)
+    shown = table([_corner(comparison, "metric"), code(a), code(b), *header], rows, right=_NUMBERS)
     parts = [shown, *_measures_table(comparison), *notes, *_slice_tables(comparison)]
     if moved := _moved(comparison):
         lines = [[mark, code(query), *cells] for mark, query, *cells in map(_moved_cells, moved)]
@@ -159,10 +161,10 @@ def latex(comparison: Comparison) -> str:
     two, raised = len(comparison.names) == 2, "$^{{{}}}$".format
     if two:
         rows = [[metric, *_math(cells)] for metric, *cells in _lines(comparison)]
-        tables = [latex_table(["metric", *_header(comparison)[1:]], rows)]
+        tables = [latex_table([_corner(comparison, "metric"), *_header(comparison)[1:]], rows)]
     else:
         rows = [[letter, name, *map(Latex, cells)] for letter, name, *cells in _matrix(comparison, raised)]
-        tables = [latex_table(["", "run", *_metrics(comparison)], rows, left=2)]
+        tables = [latex_table(["", _corner(comparison, "run"), *_metrics(comparison)], rows, left=2)]
     if comparison.measures:
         tables.append(latex_table(measures.compared_header(comparison), measures.compared_rows(comparison)))
     for fields, slices in comparison.slices.items():
@@ -185,6 +187,7 @@ def data(comparison: Comparison) -> dict[str, Any]:
         "names": comparison.names,
         "queries": len(comparison),
         "test": comparison.test,
+        **({} if comparison.summary is None else {"summary": comparison.summary}),
         "rows": [_row_data(comparison, row) for row in comparison.rows],
         "moved": comparison.moved(),
         "remarks": remarks(comparison),
@@ -203,9 +206,10 @@ def data(comparison: Comparison) -> dict[str, Any]:
 def _row_data(comparison: Comparison, row: Row) -> dict[str, Any]:
     names = comparison.names
     pairs = [{"first": names[pair.first], "second": names[pair.second], **pair.numbers()} for pair in row.pairs]
-    means = dict(zip(names, row.means, strict=True))
+    values = {"means" if comparison.summary is None else "values": dict(zip(names, row.means, strict=True))}
     found = {"verdict": row.verdict, "winner": comparison.winner(row)}
-    return {**row._asdict(), "means": means, **found, "pairs": pairs}
+    others = {name: value for name, value in row._asdict().items() if name not in {"metric", "means", "pairs"}}
+    return {"metric": row.metric, **values, **others, **found, "pairs": pairs}
 
 
 def _caption(comparison: Comparison) -> str:
@@ -217,11 +221,17 @@ def _caption(comparison: Comparison) -> str:
     )
 
 
+def _corner(comparison: Comparison, default: str = "") -> str:
+    """The header of the names in the first column: the summary that is compared, if it is not the mean."""
+    return default if comparison.summary is None else sanitize(comparison.summary)
+
+
 def _header(comparison: Comparison, width: int | None = None) -> list[str]:
     a, b = (cut_name(name, width) for name in comparison.names)
     short = cut_name(b, None if width is None else _SHORT)
     p = "p (Holm)" if len(comparison.rows) > 1 else "p"
-    return ["", a, b, "difference", "95 % interval", "winner", p, f"{short} won / tied / lost"]
+    names = [_corner(comparison), a, b]
+    return [*names, "difference", "95 % interval", "winner", p, f"{short} won / tied / lost"]
 
 
 def _lines(comparison: Comparison, width: int | None = None) -> list[list[str]]:
@@ -294,7 +304,8 @@ def _footnotes(comparison: Comparison) -> list[str]:
     """The test of the runs, the facts that the table cannot show, and the remarks."""
     rows, notes = comparison.rows, []
     if len(comparison.names) > 2:
-        test = f"{comparison.test} test, p < 0.05, Holm correction over the {len(rows[0].pairs)} pairs of a metric"
+        pairs = f"Holm correction over the {len(rows[0].pairs)} pairs of a metric"
+        test = f"{summaries.test_name(comparison)}, p < 0.05, {pairs}"
         notes.append(f"A raised letter: significantly better than that run ({test}).")
     else:
         if len(rows) > 1:
@@ -302,7 +313,7 @@ def _footnotes(comparison: Comparison) -> list[str]:
             notes.append(f"p is corrected for {len(rows)} metrics (Holm){but}.")
         if comparison.test == "bounded":
             notes.append("Bounded test: p and the intervals assume nothing about the differences.")
-        else:
+        elif comparison.summary is None:
             notes += _detectable(rows)
     for fields, slices in comparison.slices.items():
         over = plural(len(slices), "slice", "slices")
@@ -314,7 +325,7 @@ def _footnotes(comparison: Comparison) -> list[str]:
         notes.append(f"By {fields}: the tests are corrected for {over} (Holm){but}.")
         defined = {row.metric: [found[i].n for found in slices.values()] for i, row in enumerate(rows)}
         notes += few_queries(defined, [max(row.n for row in found) for found in slices.values()])
-    return [*notes, *remarks(comparison)]
+    return [*notes, *summaries.compared_remarks(comparison), *remarks(comparison)]
 
 
 def _has_interval(rows: Sequence[Row]) -> bool:

@@ -9,7 +9,7 @@ from karat._internal.display import cut_name, p_value
 from karat.analysis.compare import Comparison
 from karat.analysis.measures import MeasureRow
 from karat.run import Run
-from karat.stats import Summary
+from karat.stats import MeasureSummary
 
 NEVER = "never"
 HEADER = ("measure", "median", "95 % interval", "p90", NEVER, "unit")
@@ -30,10 +30,10 @@ def amount(value: float) -> str:
 def rows(run: Run) -> list[list[str]]:
     """One row per measure, with the columns of `HEADER`."""
     units = {name: metric.unit for metric in run.measures for name in metric.names}
-    return [[name, *_cells(summary), units[name]] for name, summary in run.summary.items()]
+    return [[name, *_cells(summary), units[name]] for name, summary in run.measure_summary.items()]
 
 
-def _cells(of: Summary) -> list[str]:
+def _cells(of: MeasureSummary) -> list[str]:
     low, high = of.interval
     between = "" if low != low else f"[{amount(low)}, {amount(high)}]"
     return [amount(of.median), between, amount(of.p90), f"{of.never:,} of {of.defined:,}" if of.never else "0"]
@@ -45,25 +45,26 @@ def data(run: Run) -> dict[str, Any]:
     return {
         name: {
             "unit": units[name],
-            "median": _finite(of.median),
-            "interval": [_finite(end) for end in of.interval],
-            "p90": _finite(of.p90),
-            "mean": _finite(of.mean),
+            "median": finite(of.median),
+            "interval": [finite(end) for end in of.interval],
+            "p90": finite(of.p90),
+            "mean": finite(of.mean),
             "never": of.never,
             "undefined": len(run) - of.defined,
         }
-        for name, of in run.summary.items()
+        for name, of in run.measure_summary.items()
     }
 
 
 def remarks(run: Run) -> list[str]:
     """The meaning of "never", if the table has it."""
-    if not any(of.never for of in run.summary.values()):
+    if not any(of.never for of in run.measure_summary.values()):
         return []
     return ["Never: the ranking does not reach it. Such a query counts as worse than any number."]
 
 
-def _finite(value: float) -> float | None:
+def finite(value: float) -> float | None:
+    """The value; None if it is infinite or undefined."""
     return value if abs(value) < float("inf") else None
 
 
@@ -82,7 +83,7 @@ def compared_rows(comparison: Comparison, width: int | None = None) -> list[list
     ]
 
 
-def _median(of: Summary) -> str:
+def _median(of: MeasureSummary) -> str:
     return amount(of.median) + (f" ({of.never:,} never)" if of.never else "")
 
 
@@ -101,8 +102,8 @@ def compared_data(comparison: Comparison) -> list[dict[str, Any]]:
         {
             "measure": row.measure,
             "unit": row.unit,
-            "medians": {name: _finite(of.median) for name, of in zip(names, row.summaries, strict=True)},
-            "p90": {name: _finite(of.p90) for name, of in zip(names, row.summaries, strict=True)},
+            "medians": {name: finite(of.median) for name, of in zip(names, row.summaries, strict=True)},
+            "p90": {name: finite(of.p90) for name, of in zip(names, row.summaries, strict=True)},
             "never": {name: of.never for name, of in zip(names, row.summaries, strict=True)},
             "queries": row.summaries[0].defined,
             "verdict": row.verdict,

@@ -11,7 +11,7 @@ import numpy as np
 from karat._internal.display import bold, heading, number, paragraph, plural, sanitize, span, text_table
 from karat._internal.writers import html_table, to_csv
 from karat.metrics import Metric
-from karat.report import aspect_table, measures, step_table, thresholds, unjudged_items
+from karat.report import aspect_table, measures, step_table, summaries, thresholds, unjudged_items
 from karat.report import slices as by_slice
 from karat.report.forms import code, escape, table
 from karat.report.notes import remarks
@@ -22,12 +22,14 @@ _NOTABLE = 0.95
 """A highest possible precision below this is worth a remark."""
 
 
-def terminal(run: Run, by: Sequence[str] = (), *, bounds: bool = False) -> str:
-    """The heading, the means with their intervals, and the footnotes; then the slices by each field."""
+def terminal(run: Run, by: Sequence[str] = (), summary: Sequence[str] = (), *, bounds: bool = False) -> str:
+    """The heading, the means with their intervals, other summaries and the footnotes; then the slices by each field."""
     ends, comments = run.interval(), metric_comments(run)
     rows = [[name, f"{number(mean)}  {span(*ends[name])}", comments.get(name, "")] for name, mean in run.mean.items()]
-    more = [*(_bounds(run) if bounds else ()), *_measures(run), *_steps(run), *_thresholds(run)]
-    lines = [heading(_heading(run)), "", text_table(rows, gap="   "), *more, *[""] * bool(more), *footnotes(run)]
+    shown = [*(_bounds(run) if bounds else ()), *summaries.terminal(run, summary)]
+    more = [*shown, *_measures(run), *_steps(run), *_thresholds(run)]
+    notes = [*footnotes(run), *map(paragraph, summaries.remarks(run, summary))]
+    lines = [heading(_heading(run)), "", text_table(rows, gap="   "), *more, *[""] * bool(more), *notes]
     return "\n".join([*lines, *(f"\n{by_slice.terminal(run.by(fields))}" for fields in by)])
 
 
@@ -62,8 +64,8 @@ def _thresholds(run: Run) -> list[str]:
     return ["", text_table(rows, right=thresholds.NUMBERS)]
 
 
-def markdown(run: Run, by: Sequence[str] = (), *, bounds: bool = False) -> str:
-    """The means with their intervals, the remarks, and the slices by each field."""
+def markdown(run: Run, by: Sequence[str] = (), summary: Sequence[str] = (), *, bounds: bool = False) -> str:
+    """The means with their intervals, other summaries, the remarks, and the slices by each field."""
     p, ends, found = run.provenance, run.interval(), thresholds.of_metrics(run)
     about = f"{plural(len(run), 'query', 'queries')} · judge: {p.judge} · convention: {run.convention.name}"
     about = " · ".join([about, *unjudged_items.judged_comment(run).values()])
@@ -72,10 +74,11 @@ def markdown(run: Run, by: Sequence[str] = (), *, bounds: bool = False) -> str:
         f"{code(run.name, 80)} · {escape(about)}",
         table(("metric", "mean", "95 % interval"), rows, right=(1,)),
         *(_bounds_markdown(run) if bounds else ()),
+        *summaries.markdown(run, summary),
         *([table(measures.HEADER, _as_code(measures.rows(run)), right=measures.NUMBERS)] if run.measures else []),
         *_steps_markdown(run),
         *([] if found is None else [table(thresholds.header(found), thresholds.rows_of(found), thresholds.NUMBERS)]),
-        *map(escape, (*remarks(run), *_more_remarks(run))),
+        *map(escape, (*remarks(run), *_more_remarks(run), *summaries.remarks(run, summary))),
     ]
     return "\n\n".join([*parts, *(by_slice.markdown(run.by(fields)) for fields in by)])
 
@@ -119,7 +122,7 @@ def _as_code(rows: list[list[str]]) -> list[list[str]]:
     return [[code(first), *others] for first, *others in rows]
 
 
-def data(run: Run, by: Sequence[str] = (), *, bounds: bool = False) -> dict[str, Any]:
+def data(run: Run, by: Sequence[str] = (), summary: Sequence[str] = (), *, bounds: bool = False) -> dict[str, Any]:
     """Everything that is shown of a run, as plain values."""
     values = {
         "mean": run.mean,
@@ -132,16 +135,20 @@ def data(run: Run, by: Sequence[str] = (), *, bounds: bool = False) -> dict[str,
         "gold_size": run.gold_size,
         "provenance": run.provenance.to_dict(),
     }
+    values |= summaries.data(run, summary)
     values |= ({"measures": measures.data(run)} if run.measures else {}) | step_table.data(run) | aspect_table.data(run)
     if (found := thresholds.of_run(run)) is not None:
         values |= {"thresholds": thresholds.data(found), "nauc": run.nauc()}
     return values | {"by": {fields: by_slice.data(run.by(fields)) for fields in by}} if by else values
 
 
-def csv(run: Run, by: Sequence[str] = (), *, bounds: bool = False) -> str:
-    """One row per query, or per slice."""
+def csv(run: Run, by: Sequence[str] = (), summary: Sequence[str] = (), *, bounds: bool = False) -> str:
+    """One row per query, or per slice, or per metric and summary."""
     import polars as pl
 
+    summaries.check_forms(by, summary)
+    if summary:
+        return to_csv(summaries.frame(run, summary))
     whole = unjudged_items.with_bounds(run) if bounds else run.table
     tables = pl.concat([run.by(fields).table for fields in by] or [whole], how="diagonal")
     return to_csv(tables.select(pl.col(pl.String), pl.exclude(pl.String)))
@@ -181,7 +188,7 @@ def _highest_precision(run: Run, metric: Metric) -> dict[str, str]:
     """The highest possible precision, if queries have fewer gold items than k."""
     if run.convention.precision_over != "k" or not run.all_hits.one_to_one:
         return {}
-    gold = run.all_hits.gold_count(metric.settings.get("rel"))
+    gold = run.all_hits.gold_count(metric.rel)
     gold = gold[gold > 0]
     ranks = [(name, k) for name, k in metric.columns if isinstance(k, int) and len(gold)]
     best = {name: float(np.minimum(gold / k, 1).mean()) for name, k in ranks}

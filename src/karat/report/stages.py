@@ -245,7 +245,7 @@ def _measures(stages: Stages) -> list[str]:
 
 
 def _medians(run: Run) -> list[str]:
-    return [measures.amount(summary.median) for summary in run.summary.values()]
+    return [measures.amount(summary.median) for summary in run.measure_summary.values()]
 
 
 def _change(row: Row) -> list[str]:

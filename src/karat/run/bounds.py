@@ -100,8 +100,8 @@ def judged_at(
         return None
     name, k = first.headline
     metric = replace(first, ks=() if k is None else (k,))
-    share, label = judged_share(hits, metric, convention), f"judged@{k}" if k is not None else "judged"
-    count = count_unjudged(hits, np.broadcast_to(metric.cutoffs(hits)[0], hits.queries))
+    share, label = judged_share(hits, metric, convention), str(_judged_of(metric))
+    count = count_unjudged(hits, metric.reach(hits))
     if not count.items:
         return JudgedAt(label, share, count, name, None)
     ends = query_bounds(hits, [metric], convention, {name: scores[name]}, QUICK)[name]
@@ -110,9 +110,14 @@ def judged_at(
 
 def judged_share(hits: Hits, metric: Metric, c: Convention) -> float:
     """The mean judged@k at the first cutoff of a metric, over the queries that were judged."""
-    judged = Metric("judged", metric.ks[:1])
+    judged = _judged_of(metric)
     values = judged.scores(hits, c)[judged.names[0]]
     return mean_defined(np.where(_judged_queries(hits), values, np.nan))
+
+
+def _judged_of(metric: Metric) -> Metric:
+    """The metric judged at the first cutoff of another one; a recall level is none of its cutoffs."""
+    return Metric("judged", () if metric.at_recall else metric.ks[:1])
 
 
 def query_bounds(
@@ -143,8 +148,7 @@ def query_bounds(
 
 def holes_within(hits: Hits, metric: Metric) -> Holes:
     """The unjudged items of the judged queries within the cutoff of a metric."""
-    within = np.broadcast_to(metric.cutoffs(hits)[0], hits.queries)
-    return find_holes(hits, np.where(_judged_queries(hits), within, 0.0))
+    return find_holes(hits, np.where(_judged_queries(hits), metric.reach(hits), 0.0))
 
 
 def can_label(metric: Metric, name: str, hits: Hits, c: Convention, scores: Floats) -> bool:
@@ -230,7 +234,7 @@ def _limits(metric: Metric, c: Convention, hits: Hits, holes: Holes) -> QueryBou
     low, high = metric.limits(c, hits)
     some = holes.sizes > 0
     lowest, highest = (np.where(some, np.broadcast_to(end, hits.queries), np.nan) for end in (low, high))
-    optional = some & (hits.gold_count(metric.settings.get("rel")) == 0)
+    optional = some & (hits.gold_count(metric.rel) == 0)
     return QueryBounds(lowest, highest, optional, exact=not some.any())
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -33,18 +33,21 @@ from karat.run.provenance import Provenance, gold_digest
 from karat.run.slices import Slices, group_rows
 from karat.run.step_summary import HopRow, StepSummary, hops_of_run, shown_cutoff, steps_of_run
 from karat.run.stored_items import GoldItem, Hit, Items, StoredItems
+from karat.run.summaries import summary_of_run
 from karat.run.thresholds import Thresholds, naucs_of, thresholds_of
-from karat.stats import Interval, Summary, intervals, summarize
+from karat.stats import Interval, MeasureSummary, Summary, intervals, read_statistic, summarize_measure
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
+T = TypeVar("T")
 
-class Means(dict[str, float]):
-    """Means by metric name; aliases such as "mrr" work too."""
 
-    def __missing__(self, name: str) -> float:
+class ByMetric(dict[str, T]):
+    """Values by metric name; aliases such as "mrr" work too."""
+
+    def __missing__(self, name: str) -> T:
         try:
             canonical = str(parse(name))
         except KaratError:
@@ -110,9 +113,27 @@ class Run(Result):
         return {**self.scores, **self.measured}
 
     @cached_property
-    def summary(self) -> dict[str, Summary]:
+    def measure_summary(self) -> dict[str, MeasureSummary]:
         """The median of each measure with its interval, the 90th percentile, and the queries that never reach it."""
-        return {name: summarize(values) for name, values in self.measured.items()}
+        return {name: summarize_measure(values) for name, values in self.measured.items()}
+
+    def summary(self, statistic: str, by: str | None = None, *, level: float = 0.95) -> dict[str, Summary]:
+        """A summary of each metric and measure other than the mean, with its interval.
+
+        Args:
+            statistic: "p10", the score that a tenth of the queries are at or below, or any of "p1" to "p99"; "median";
+                "gm", the geometric mean, in which a score below 0.00001 counts as that; "worst", the mean over the
+                families of the worst score in each; "mean".
+            by: for "worst", the field of the samples with the family of each query; "worst(family)" has it in place. A
+                query without a family is one of its own.
+            level: the confidence level of the interval, between 0 and 1.
+
+        Returns:
+            By metric name the value, the ends `low` and `high` of its interval, and the number `n` of queries, or of
+            families. An end is NaN if there are too few of them: p10 has both from 36 queries on.
+        """
+        chosen = read_statistic(statistic, by)
+        return ByMetric({name: summary_of_run(self, chosen, name, level) for name in self.columns})
 
     @cached_property
     def steps(self) -> StepSummary | None:
@@ -137,7 +158,7 @@ class Run(Result):
     @cached_property
     def mean(self) -> dict[str, float]:
         """The mean of each metric over the queries for which it is defined."""
-        means = Means({name: mean_defined(values) for name, values in self.scores.items()})
+        means = ByMetric({name: mean_defined(values) for name, values in self.scores.items()})
         for metric in self.metrics:
             places = self.convention.of(metric.name, cut=bool(metric.ks)).rounding
             if places is not None:
@@ -399,6 +420,7 @@ class Run(Result):
         baseline: Run | str | PathLike[str] | None = None,
         *,
         allow_mismatch: bool = False,
+        summary: str | Sequence[str] = (),
     ) -> None:
         """Write the run as one HTML page.
 
@@ -406,8 +428,9 @@ class Run(Result):
             path: the HTML file.
             baseline: a run, or the path of a run file, to compare with.
             allow_mismatch: compare even if the gold, the judge or the convention differ.
+            summary: also show summaries of each metric, as in `run.summary`, such as "p10,median".
         """
-        self._render("report", path=path, baseline=baseline, allow_mismatch=allow_mismatch)
+        self._render("report", path=path, baseline=baseline, allow_mismatch=allow_mismatch, summary=summary)
 
     @property
     def all_hits(self) -> Hits:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from karat.stats.interval import MIN_QUERIES, Interval, difference_intervals, intervals
 from karat.stats.paired import ALPHA, POWER, SEED, Paired, Test, detectable, holm, needed, paired_test, paired_tests
-from karat.stats.summary import Summary, sign_test, summarize
+from karat.stats.summary import (
+    MeasureSummary,
+    Statistic,
+    Summary,
+    read_statistic,
+    sign_test,
+    summarize,
+    summarize_measure,
+)
 
 __all__ = [
     "ALPHA",
@@ -12,7 +20,9 @@ __all__ = [
     "POWER",
     "SEED",
     "Interval",
+    "MeasureSummary",
     "Paired",
+    "Statistic",
     "Summary",
     "Test",
     "detectable",
@@ -22,6 +32,8 @@ __all__ = [
     "needed",
     "paired_test",
     "paired_tests",
+    "read_statistic",
     "sign_test",
     "summarize",
+    "summarize_measure",
 ]

@@ -38,8 +38,8 @@ def intervals(scores: Mapping[str, Floats], level: float = 0.95) -> dict[str, In
 
     Scores are between 0 and 1. If some are not, the smallest and the largest take the place of 0 and 1.
     """
-    _check_level(level)
-    return {name: _mean_interval(values[~np.isnan(values)], level) for name, values in scores.items()}
+    check_level(level)
+    return {name: mean_interval(values[~np.isnan(values)], level) for name, values in scores.items()}
 
 
 def difference_intervals(
@@ -50,7 +50,7 @@ def difference_intervals(
     The assumed loss and gain are as large as the largest difference; but 1 as long as fewer than three queries lost,
     or gained. With `bounded` they are always 1, which holds for any differences and is wider if all of them are small.
     """
-    _check_level(level)
+    check_level(level)
     return {
         name: _difference_interval(values[~np.isnan(values)], level, bounded=bounded)
         for name, values in differences.items()
@@ -66,12 +66,14 @@ def bounded_p(differences: Floats) -> float:
     return min(1.0, 2 * min(below, above))
 
 
-def _check_level(level: float) -> None:
+def check_level(level: float) -> None:
+    """Refuse a confidence level that is not between 0 and 1."""
     if not isinstance(level, int | float) or not 0 < level < 1:
         raise BadArgument("a confidence level must be between 0 and 1", got=level, hint="0.95")
 
 
-def _mean_interval(values: Floats, level: float) -> Interval:
+def mean_interval(values: Floats, level: float) -> Interval:
+    """The interval of the mean of scores that are all defined."""
     return bounded_interval(values, float(values.min(initial=0.0)), float(values.max(initial=1.0)), level)
 
 

@@ -130,7 +130,7 @@ def check_test(test: Test) -> Test:
 def paired_test(a: ArrayLike, b: ArrayLike, *, test: Test = "sign-flip", seed: int = SEED) -> Paired:
     """Compare two scores of each query; NaN is undefined."""
     bounded = check_test(test) == "bounded"
-    difference = _differences(np.asarray(a, float), np.asarray(b, float))
+    difference = paired_differences(np.asarray(a, float), np.asarray(b, float))
     defined = difference[~np.isnan(difference)]
     if not len(defined):
         return Paired(nan, nan, nan, nan, 0, 0, 0, 0)
@@ -157,7 +157,8 @@ def holm(ps: Sequence[float]) -> list[float]:
     return [float(p) for p in corrected]
 
 
-def _differences(a: Floats, b: Floats) -> Floats:
+def paired_differences(a: Floats, b: Floats) -> Floats:
+    """The second minus the first score of each query."""
     if a.shape != b.shape or a.ndim != 1:
         raise BadArgument("expected two scores for each query", got=f"shapes {a.shape} and {b.shape}")
     difference = b - a

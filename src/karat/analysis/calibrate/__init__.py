@@ -131,7 +131,7 @@ def _judgements(run: Run, matched: Matched, name: str | None) -> _Labelled:
             chosen, human = one, scores
         if not scores.missing:
             break
-    judge = judge_answers(run.all_hits, matched, parse_stored(chosen).settings.get("rel"))
+    judge = judge_answers(run.all_hits, matched, parse_stored(chosen).rel)
     partial = len(np.unique(matched.row)) - len(human.rows)
     notes = [human.missing] if human.missing else [Note("partially_labelled", partial)] if partial else []
     return _Labelled(chosen, judge, np.ones(len(judge), bool), human.rows, human.scores, notes)

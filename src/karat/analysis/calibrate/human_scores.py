@@ -47,8 +47,8 @@ def human_scores(run: Run, metric: Metric, matched: Matched) -> HumanScores:
 
 def _human_scores(run: Run, metric: Metric, matched: Matched) -> HumanScores:
     name, hits = str(metric), run.all_hits
-    top = np.minimum(hits.depth, np.broadcast_to(metric.cutoffs(hits)[0], hits.queries)).astype(np.int64)
-    rel = metric.settings.get("rel")
+    top = np.minimum(hits.depth, metric.reach(hits)).astype(np.int64)
+    rel = metric.rel
     rows = _fully_labelled(hits, matched, top, rel)
     rows = rows[~np.isnan(run.scores[name][rows])]
     if not len(rows):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from base64 import b64encode
+from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -15,9 +16,10 @@ from karat.analysis.diagnose import Diagnosis
 from karat.errors import BadArgument
 from karat.report.html.curves import curves
 from karat.report.html.markup import Element, block, data, h, write
+from karat.report.html.precision_recall import precision_recall
 from karat.report.html.queries import Queries
 from karat.report.html.scores import means, slices
-from karat.report.html.sections import against, aspects, misses
+from karat.report.html.sections import against, aspects, misses, summary_section
 from karat.report.html.steps_section import steps
 from karat.report.html.threshold_curve import threshold_curve
 from karat.run import Run
@@ -29,6 +31,7 @@ def report(
     *,
     baseline: Run | str | os.PathLike[str] | None = None,
     allow_mismatch: bool = False,
+    summary: str | Sequence[str] = (),
 ) -> None:
     """Write the page.
 
@@ -45,11 +48,13 @@ def report(
     if baseline is not None:
         name = "baseline" if isinstance(baseline, Run) else Path(baseline).stem
         comparison = compare(baseline, run, names=(name, "this run"), allow_mismatch=allow_mismatch)
-    write_text(path, page(run, diagnose(run), comparison))
+    write_text(path, page(run, diagnose(run), comparison, summary))
 
 
-def page(run: Run, diagnosis: Diagnosis, comparison: Comparison | None = None) -> str:
-    """The page of a run, with what it missed and, if there is a baseline, the comparison."""
+def page(
+    run: Run, diagnosis: Diagnosis, comparison: Comparison | None = None, summary: str | Sequence[str] = ()
+) -> str:
+    """The page of a run, with what it missed, the requested summaries and, if there is a baseline, the comparison."""
     causes = {(miss.query_id, miss.item): miss.text for miss in diagnosis.misses}
     baseline = None if comparison is None else comparison.runs[0]
     queries = Queries(run, causes, baseline)
@@ -57,9 +62,11 @@ def page(run: Run, diagnosis: Diagnosis, comparison: Comparison | None = None) -
     sections = [
         means(run, comparison),
         against(comparison, queries.place) if comparison is not None else None,
+        summary_section(run, summary, comparison),
         steps(run),
         aspects(run),
         curves(run, baseline),
+        precision_recall(run, baseline),
         threshold_curve(run),
         slices(run, comparison),
         misses(diagnosis, queries.place),

@@ -1,0 +1,56 @@
+"""Summaries of a run: a quantile, the geometric mean or the worst of each family, for each metric and measure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from karat._internal.arrays import Ints
+from karat.metrics.names import sign_of
+from karat.run.slices import group_rows
+from karat.stats import Statistic, Summary, read_statistic, summarize
+from karat.stats.summary import worst_of_each
+
+if TYPE_CHECKING:
+    from karat.run.run import Run
+
+
+def summary_of_run(run: Run, statistic: Statistic, name: str, level: float = 0.95) -> Summary:
+    """The summary of one metric or measure of a run."""
+    score = name in run.scores
+    values = run.scores[name] if score else run.measured[name]
+    if statistic.by is not None:
+        values = worst_of_each(values, families(run.meta, statistic.by), lowest=sign_of(name) > 0)
+    return summarize(values, statistic, level, score=score)
+
+
+def families(meta: Mapping[str, Sequence[Any]], field: str) -> Ints:
+    """The number of the family of each query, from 0; a query without one is a family of its own."""
+    groups = group_rows(meta, field)
+    number = np.zeros(sum(map(len, groups.rows.values())), np.int64)
+    for family, rows in enumerate(groups.rows.values()):
+        number[rows] = family
+    alone = np.all([[value is None for value in meta[name]] for name in groups.fields], axis=0)
+    number[alone] = len(groups.rows) + np.arange(int(alone.sum()))
+    different: Ints = np.unique(number, return_inverse=True)[1]
+    return different
+
+
+def read_statistics(texts: str | Sequence[str]) -> list[Statistic]:
+    """Parse summaries, from a list or from one text with commas or spaces between them."""
+    given = [texts] if isinstance(texts, str) else list(texts)
+    return list(dict.fromkeys(read_statistic(part) for text in given for part in _parts(text)))
+
+
+def _parts(text: str) -> list[str]:
+    """The parts of a text between commas and spaces outside parentheses."""
+    parts, depth = [""], 0
+    for char in text:
+        depth += (char == "(") - (char == ")")
+        if depth <= 0 and (char == "," or char.isspace()):
+            parts.append("")
+        else:
+            parts[-1] += char
+    return [part for part in parts if part]

@@ -1,0 +1,105 @@
+"""Differences of summaries between two runs: quantiles by a paired bootstrap, the others by the tests of means.
+
+A resample draws as many queries as there are, with replacement, and takes both scores of each. The queries are sorted
+first, so that no digit depends on their order; the draws are seeded. The worst of each family is a mean over families.
+A geometric mean is tested on the log scale, where it is a mean: the interval of the ratio of the two runs becomes one
+of their difference, which is negated if the runs are exchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import exp, floor, log, nan
+
+import numpy as np
+
+from karat._internal.arrays import Floats, Ints
+from karat.stats.interval import MIN_QUERIES
+from karat.stats.paired import SEED, Paired, Test, paired_differences, paired_test
+from karat.stats.summary import FLOOR, Statistic, geometric_mean, least_queries, quantile, worst_of_each
+
+RESAMPLES = 4_000
+"""The number of bootstrap resamples."""
+_AT_ONCE = 4_000_000
+_EQUAL = 1e-12
+_LEVEL = 0.95
+
+
+def least_for_difference(statistic: Statistic) -> int:
+    """The number of queries, or families, below which the difference of a summary has no interval."""
+    return least_queries(statistic.share) if statistic.name == "quantile" else MIN_QUERIES
+
+
+def paired_summary(
+    a: Floats,
+    b: Floats,
+    statistic: Statistic,
+    family: Ints | None = None,
+    *,
+    lowest: bool = True,
+    test: Test = "sign-flip",
+) -> Paired:
+    """Compare a summary of two scores of each query; NaN is undefined.
+
+    `family` numbers the families from 0, for the worst of each, which is the lowest or else the highest score.
+    """
+    if statistic.name == "worst" and family is not None:
+        both = np.isnan(a) | np.isnan(b)
+        a, b = (worst_of_each(np.where(both, nan, values), family, lowest=lowest) for values in (a, b))
+    if statistic.name in {"mean", "worst"}:
+        return paired_test(a, b, test=test)
+    if statistic.name == "gm":
+        return _paired_gm(a, b, test)
+    differences = paired_differences(a, b)
+    defined = ~np.isnan(differences)
+    order = np.lexsort((b[defined], a[defined]))
+    a, b = a[defined][order], b[defined][order]
+    won, lost = int((differences > 0).sum()), int((differences < 0).sum())
+    counts = (won, len(a) - won - lost, lost, len(a))
+    if not len(a):
+        return Paired(nan, nan, nan, nan, *counts)
+    value = quantile(np.sort(b), statistic.share) - quantile(np.sort(a), statistic.share)
+    if len(a) < least_for_difference(statistic):
+        return Paired(value, nan, nan, nan, *counts)
+    drawn = np.sort(np.concatenate(list(_resampled(a, b, statistic.share))))
+    low, high = (quantile(drawn, share) for share in ((1 - _LEVEL) / 2, (1 + _LEVEL) / 2))
+    up, down = (int((side <= _EQUAL).sum()) for side in (drawn, -drawn))
+    p = min(1.0, 2 * (min(up, down) + 1) / (RESAMPLES + 1))
+    return Paired(value, min(low, value), max(high, value), p, *counts)
+
+
+def _paired_gm(a: Floats, b: Floats, test: Test) -> Paired:
+    """The difference of the geometric means, tested on the log scale from -1 to 1."""
+    scale = -log(FLOOR)
+    found = paired_test(*(np.log(np.maximum(values, FLOOR)) / scale for values in (a, b)), test=test)
+    defined = ~np.isnan(a) & ~np.isnan(b)
+    if not found.n:
+        return found
+    before, after = (geometric_mean(np.sort(values[defined])) for values in (a, b))
+    # A ratio is a difference given one of the two runs; the wider of both intervals does not depend on their order.
+    low, high = ((before * (exp(scale * end) - 1), after * (1 - exp(-scale * end))) for end in (found.low, found.high))
+    return found._replace(difference=after - before, low=max(min(low), -1.0), high=min(max(high), 1.0))
+
+
+def _resampled(a: Floats, b: Floats, share: float) -> Iterator[Floats]:
+    """The difference of the quantiles in each resample, a block at a time."""
+    rng, size = np.random.default_rng(SEED), len(a)
+    step = max(1, _AT_ONCE // size)
+    orders = [(np.argsort(values, kind="stable"), np.sort(values)) for values in (a, b)]
+    for first in range(0, RESAMPLES, step):
+        rows = min(step, RESAMPLES - first)
+        picks = rng.integers(0, size, (rows, size)) + size * np.arange(rows)[:, None]
+        times = np.bincount(picks.ravel(), minlength=rows * size).reshape(rows, size)
+        before, after = (_quantiles(times[:, order], ordered, share) for order, ordered in orders)
+        yield after - before
+
+
+def _quantiles(times: Ints, ordered: Floats, share: float) -> Floats:
+    """The quantile of each resample, given how often it has each of the sorted values."""
+    size = len(ordered)
+    upto = np.cumsum(times, axis=1)
+    place = (size - 1) * share
+    below = (upto > floor(place)).argmax(axis=1)
+    above = (upto > min(floor(place) + 1, size - 1)).argmax(axis=1)
+    found: Floats = ordered[below] + (ordered[above] - ordered[below]) * (place - floor(place))
+    return found
