@@ -5,7 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from pkgutil import iter_modules
 
-from karat.metrics.names import DEFAULT, Budget, Level, Metric, parse, parse_all
+from karat.metrics.cutoffs import Budget, Level
+from karat.metrics.names import DEFAULT, Metric, parse, parse_all
 from karat.metrics.registry import MEASURES, METRICS, Definition, find_metric, metric
 
 __all__ = [

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from karat._internal.grammar import Call, parse_call, write
 from karat.conventions import Convention
 from karat.errors import BadArgument, KaratError, nearest
 from karat.hits import Cutoffs, Hits
+from karat.metrics.cutoffs import LARGEST, Budget, Cutoff, Level, is_cutoff, ranks_within, read_cutoffs, read_levels
 from karat.metrics.registry import MEASURES, METRICS, Definition, Setting, cached, find_metric, is_alias
 
 DEFAULT = "recall@1,3,5,10 precision@5 ndcg@10 rr"
@@ -25,33 +26,9 @@ DEFAULT = "recall@1,3,5,10 precision@5 ndcg@10 rr"
 _SEPARATOR = re.compile(r"[\s;]+|,(?!\s*\d)(?![^()]*\))")
 _SPACE_INSIDE = re.compile(r"(?<=[,(=@])\s+(?=[\w.+-]+)|\s+(?=[@)=])|\s+(?=,\s*\d)|(?<=\d,)\s+(?=\d)")
 _NAME = re.compile(r"\w+")
-_MAX = 10**12
 _USUAL = 5
 _LONG = {"exponential": "exp"}
 _AT = re.compile(r"(?P<name>.+?)_(?:at_|cut_)?(?P<k>\d+(?:\.\d+)?t?)")
-
-
-@dataclass(frozen=True)
-class Budget:
-    """A token budget as a cutoff, written `500t`: the longest prefix of the ranking that fits."""
-
-    tokens: int
-
-    def __str__(self) -> str:
-        return f"{self.tokens}t"
-
-
-@dataclass(frozen=True)
-class Level:
-    """A recall level from 0 to 1 as the cutoff of a metric such as `iprec@0.5`."""
-
-    recall: float
-
-    def __str__(self) -> str:
-        return write(float(self.recall))
-
-
-Cutoff: TypeAlias = int | Budget | Level
 
 
 @dataclass(frozen=True)
@@ -75,7 +52,7 @@ class Metric:
     def __post_init__(self) -> None:
         given = {name: value for name, value in sorted(self.settings.items()) if value is not None}
         object.__setattr__(self, "settings", MappingProxyType(given))
-        if not isinstance(self.ks, tuple) or not all(map(_is_cutoff, self.ks)):
+        if not isinstance(self.ks, tuple) or not all(map(is_cutoff, self.ks)):
             raise BadArgument("cutoffs must be whole numbers from 1 on", got=self.ks, hint="(1, 5, 10)")
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -163,7 +140,7 @@ class Metric:
         """The cutoffs in ranks, or the recall levels; a token budget has a rank per query."""
         if not self.has_budget:
             return self._ranks
-        return np.array([_reach(k, hits) for k in self.ks])
+        return np.array([ranks_within(k, hits) for k in self.ks])
 
     def reach(self, hits: Hits) -> Floats:
         """The number of ranks of each query that the metric reads at its first cutoff; infinite if it reads all."""
@@ -295,7 +272,7 @@ def parse(text: str) -> Metric:
         first = next(iter(definition.settings), None)
         hint = f"{definition.name}({first}={write(call.positional[0])})" if first else definition.name
         raise BadArgument(f'a setting of "{whole}" has no name', hint=hint)
-    ks = () if not at else _levels(cutoffs, whole) if definition.at_recall else _cutoffs(cutoffs, whole)
+    ks = () if not at else read_levels(cutoffs, whole) if definition.at_recall else read_cutoffs(cutoffs, whole)
     if ks and not definition.cutoff:
         raise BadArgument(f"{definition.name} takes no cutoff", got=whole, hint=definition.name)
     return Metric(definition.name, ks, _settings(call.named, definition, whole))
@@ -307,7 +284,7 @@ def parse_stored(text: str) -> Metric:
     call = parse_call(base)
     settings = {name: value for name, value in call.named.items() if isinstance(value, int | float | str)}
     known = METRICS.get(call.name)
-    read = _levels if known is not None and known.at_recall else _cutoffs
+    read = read_levels if known is not None and known.at_recall else read_cutoffs
     return Metric(call.name, read(cutoffs, text) if cutoffs else (), settings)
 
 
@@ -342,49 +319,6 @@ def _parse_several(text: str) -> tuple[Metric, ...]:
     return read
 
 
-def _is_cutoff(k: object) -> bool:
-    if isinstance(k, Level):
-        return 0 <= k.recall <= 1
-    number = k.tokens if isinstance(k, Budget) else k
-    return type(number) is int and 1 <= number <= _MAX
-
-
-def _reach(k: Cutoff, hits: Hits) -> Floats:
-    """The number of ranks of each query within a cutoff."""
-    if not isinstance(k, Budget):
-        return np.full(hits.queries, k.recall if isinstance(k, Level) else float(k))
-    if "tokens" not in hits.totals.at_rank:
-        raise BadArgument(f"@{k} is a token budget, but these hits have no token counts", hint="karat.evaluate(…)")
-    return hits.totals.ranks_within("tokens", k.tokens)
-
-
-def _cutoffs(text: str, whole: str) -> tuple[Cutoff, ...]:
-    hint = f"{whole.partition('@')[0]}@1,5,10"
-    ks: list[Cutoff] = []
-    for part in text.split(","):
-        digits = part.strip().removesuffix("t")
-        if not (digits.isascii() and digits.removeprefix("-").isdecimal()):
-            problem = "a cutoff is a whole number, or a token budget such as 500t"
-            budget = re.fullmatch(r"(\d+)\s*(?:T|tok|tokens?)", part.strip())
-            base = whole.partition("@")[0]
-            raise BadArgument(problem, got=whole, hint=f"{base}@{budget[1]}t" if budget else hint)
-        if len(digits) > len(str(_MAX)) or not 1 <= int(digits) <= _MAX:
-            raise BadArgument("a cutoff is at least 1 and at most 10^12", got=whole, hint=hint)
-        ks.append(Budget(int(digits)) if part.strip().endswith("t") else int(digits))
-    return tuple(dict.fromkeys(ks))
-
-
-def _levels(text: str, whole: str) -> tuple[Cutoff, ...]:
-    """The recall levels of a metric that takes these instead of ranks."""
-    ks: list[Cutoff] = []
-    for part in text.split(","):
-        if not re.fullmatch(r"[01]|[01]?\.\d{1,9}|[01]\.", part.strip()) or float(part) > 1:
-            hint = f"{whole.partition('@')[0]}@0.1,0.5,1"
-            raise BadArgument("the cutoff of this metric is a recall level from 0 to 1", got=whole, hint=hint)
-        ks.append(Level(float(part)))
-    return tuple(dict.fromkeys(ks))
-
-
 def _settings(named: dict[str, object], definition: Definition, whole: str) -> dict[str, Setting]:
     settings: dict[str, Setting] = {}
     for name, value in named.items():
@@ -396,7 +330,7 @@ def _settings(named: dict[str, object], definition: Definition, whole: str) -> d
         if (words := definition.words.get(name)) is not None:
             settings[name] = _word(str(value), words, f'"{name}" in "{whole}"')
             continue
-        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _MAX:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < LARGEST:
             raise BadArgument(f'"{name}" in "{whole}" must be a number', got=value)
         settings[name] = float(value)
     return settings

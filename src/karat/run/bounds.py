@@ -21,7 +21,7 @@ from karat.errors import BadArgument
 from karat.hits import Hits
 from karat.hits.holes import Holes, Labels, find_holes, labelled
 from karat.metrics import METRICS, Metric
-from karat.metrics.names import Cutoff
+from karat.metrics.cutoffs import Cutoff
 from karat.stats import Interval
 
 EFFORT = 100_000_000

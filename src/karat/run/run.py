@@ -6,58 +6,33 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from karat._internal.arrays import Bools, Floats, Ints, bool_column, mean_defined
+from karat._internal.arrays import Floats, Ints
 from karat._internal.display import valid_utf8
 from karat._internal.result import Result
 from karat.conventions import Convention
-from karat.errors import BadArgument, KaratError, unknown
+from karat.errors import BadArgument, unknown
 from karat.hits import Hits
 from karat.hits.combine import take
-from karat.metrics import METRICS, Metric, parse
+from karat.metrics import Metric
 from karat.run.aspect_summary import AspectSummary, aspect_cutoff, aspects_of_run
-from karat.run.bounds import (
-    JudgedAt,
-    QueryBounds,
-    count_unjudged,
-    judged_at,
-    knows_irrelevant,
-    nothing_unjudged,
-    query_bounds,
-)
 from karat.run.frame import frame_of, pandas_of
 from karat.run.provenance import Provenance, gold_digest
+from karat.run.scored import Scored
 from karat.run.slices import Slices, group_rows
 from karat.run.step_summary import HopRow, StepSummary, hops_of_run, shown_cutoff, steps_of_run
 from karat.run.stored_items import GoldItem, Hit, Items, StoredItems
-from karat.run.summaries import summary_of_run
 from karat.run.thresholds import Thresholds, naucs_of, thresholds_of
-from karat.stats import Interval, MeasureSummary, Summary, intervals, read_statistic, summarize_measure
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-T = TypeVar("T")
 
-
-class ByMetric(dict[str, T]):
-    """Values by metric name; aliases such as "mrr" work too."""
-
-    def __missing__(self, name: str) -> T:
-        try:
-            canonical = str(parse(name))
-        except KaratError:
-            canonical = name
-        if canonical in self:
-            return self[canonical]
-        raise unknown("metric in this run", name, self, "one of: " + ", ".join(self))
-
-
-class Run(Result):
+class Run(Scored, Result):
     """The result of an evaluation, as `karat.evaluate` returns it and `karat.load` loads it."""
 
     def __init__(
@@ -74,66 +49,11 @@ class Run(Result):
         items: Callable[[], StoredItems | None] | None = None,
         file: str | None = None,
     ) -> None:
-        self.ids = ids
-        self.metrics = metrics
-        self.measures: tuple[Metric, ...] = ()
-        self.convention = convention
-        self.scores = scores
-        self.measured: Mapping[str, Floats] = {}
-        """A number per query for each measure: NaN if undefined, infinite if never reached."""
-        if any(metric.unit for metric in metrics):
-            self._set_measures_apart()
-        self.provenance = provenance
+        fields = dict(sorted((meta or {}).items()))  # the first row with a field may be in any part
+        super().__init__(ids, hits, metrics, convention, scores, provenance, fields)
         self.query = query
-        self.meta = dict(sorted((meta or {}).items()))  # the first row with a field may be in any part
         self.file = file
-        self._hits = hits
         self._items = items
-        self._intervals: dict[float, dict[str, Interval]] = {}
-        self._bounds: dict[str, QueryBounds] | None = None
-
-    def _set_measures_apart(self) -> None:
-        """Keep measures, which have a unit, out of the scores, which are from 0 to 1."""
-        self.measures = tuple(metric for metric in self.metrics if metric.unit)
-        self.metrics = tuple(metric for metric in self.metrics if not metric.unit)
-        self.measured = {name: self.scores[name] for metric in self.measures for name in metric.names}
-        self.scores = {name: values for name, values in self.scores.items() if name not in self.measured}
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    @property
-    def requested(self) -> tuple[Metric, ...]:
-        """The metrics and the measures."""
-        return (*self.metrics, *self.measures)
-
-    @property
-    def columns(self) -> dict[str, Floats]:
-        """A number per query for each metric and each measure."""
-        return {**self.scores, **self.measured}
-
-    @cached_property
-    def measure_summary(self) -> dict[str, MeasureSummary]:
-        """The median of each measure with its interval, the 90th percentile, and the queries that never reach it."""
-        return {name: summarize_measure(values) for name, values in self.measured.items()}
-
-    def summary(self, statistic: str, by: str | None = None, *, level: float = 0.95) -> dict[str, Summary]:
-        """A summary of each metric and measure other than the mean, with its interval.
-
-        Args:
-            statistic: "p10", the score that a tenth of the queries are at or below, or any of "p1" to "p99"; "median";
-                "gm", the geometric mean, in which a score below 0.00001 counts as that; "worst", the mean over the
-                families of the worst score in each; "mean".
-            by: for "worst", the field of the samples with the family of each query; "worst(family)" has it in place. A
-                query without a family is one of its own.
-            level: the confidence level of the interval, between 0 and 1.
-
-        Returns:
-            By metric name the value, the ends `low` and `high` of its interval, and the number `n` of queries, or of
-            families. An end is NaN if there are too few of them: p10 has both from 36 queries on.
-        """
-        chosen = read_statistic(statistic, by)
-        return ByMetric({name: summary_of_run(self, chosen, name, level) for name in self.columns})
 
     @cached_property
     def steps(self) -> StepSummary | None:
@@ -150,125 +70,31 @@ class Run(Result):
         """The aspects of the gold with what was found of each; None if it has none."""
         return None if self._hits.gold_items.aspects is None else aspects_of_run(self, aspect_cutoff(self))
 
+    def thresholds(self, k: int | None = None) -> Thresholds:
+        """False alarms on the queries without an answer, and recall on the others, at each threshold of the scores.
+
+        Args:
+            k: the cutoff; default: that of the run's recall that is nearest to 5, as in the report, or 10.
+
+        Returns:
+            A `Thresholds`: `points` (the curve), `at(0.7)`, `keeping(0.95)`, `auroc` with `auroc_interval`, and
+            `choice` (the recommended threshold, with its effect on held-out queries). It needs retrieval scores.
+        """
+        return thresholds_of(self, k)
+
+    def nauc(self) -> dict[str, dict[str, float]]:
+        """MTEB's nAUC of each metric: how well the scores of a ranking tell if it is good.
+
+        Returns:
+            For each metric, by confidence: "max" (the highest score), "std" (the standard deviation of the scores) and
+            "diff1" (the highest score minus the second). 1 is as good as an oracle, 0 is no help; NaN if undefined.
+        """
+        return naucs_of(self)
+
     @property
     def name(self) -> str:
         """The name of the run in headings: the run file that it was loaded from, or the source of its samples."""
         return self.provenance.source if self.file is None else PurePath(self.file).name
-
-    @cached_property
-    def mean(self) -> dict[str, float]:
-        """The mean of each metric over the queries for which it is defined."""
-        means = ByMetric({name: mean_defined(values) for name, values in self.scores.items()})
-        for metric in self.metrics:
-            places = self.convention.of(metric.name, cut=bool(metric.ks)).rounding
-            if places is not None:
-                means.update({name: round(means[name], places) for name in metric.names})
-        return means
-
-    @property
-    def failures(self) -> dict[str, str]:
-        """The queries that could not be judged, with the reason. They are excluded from the means, not scored 0."""
-        return {self.ids[row]: why for row, why in self._hits.failed.items()}
-
-    @property
-    def judged(self) -> int:
-        """The number of queries that could be judged."""
-        return len(self) - len(self._hits.failed)
-
-    def enough_judged(self, share: float) -> bool:
-        """True if at least this share of the queries was judged; False if none was."""
-        return not self._hits.failed or (self.judged > 0 and self.judged >= share * len(self) - 1e-9)
-
-    def bounds(self, *, unjudged: bool | None = None) -> dict[str, Interval]:
-        """The bounds of each mean, whatever the judgements are that are missing.
-
-        Args:
-            unjudged: True if each retrieved item without a judgement may be irrelevant or relevant, with the best
-                grade of the gold; items below the cutoff of a metric stay as they are. False if these items are
-                irrelevant. Default: True if the gold has grades of 0 or less, which tell irrelevant from unjudged.
-
-        Returns:
-            The lower and upper bound by metric name. Queries that could not be judged score 0 or 1.
-        """
-        failed = [*self._hits.failed]
-        found = self.query_bounds(unjudged=unjudged).items()
-        return {name: ends.of_mean(int(self.about(name)[failed].sum())) for name, ends in found}
-
-    def query_bounds(self, *, unjudged: bool | None = None) -> dict[str, QueryBounds]:
-        """The bounds of the scores of each query, as in `bounds`, by metric name: `low` and `high`."""
-        if unjudged and not self.has_unjudged:
-            raise nothing_unjudged(self._hits)
-        if unjudged is None:
-            unjudged = knows_irrelevant(self._hits)
-        if not (unjudged and self.has_unjudged):
-            defined = np.zeros(len(self), bool)
-            return {name: QueryBounds(own, own, defined, exact=True) for name, own in self.scores.items()}
-        if self._bounds is None:
-            self._bounds = query_bounds(self._hits, self.metrics, self.convention, self.scores)
-        return dict(self._bounds)
-
-    @cached_property
-    def judged_items(self) -> JudgedAt | None:
-        """The share of judged items within the cutoff of the first metric, if the gold has grades of 0 or less."""
-        if self.provenance.compares == "claim":
-            return None
-        return judged_at(self._hits, self.metrics, self.convention, self.scores)
-
-    @cached_property
-    def has_unjudged(self) -> bool:
-        """True if an item without a judgement was retrieved; models judge every item that they see."""
-        return self.provenance.compares != "claim" and count_unjudged(self._hits, np.inf).items > 0
-
-    @cached_property
-    def undefined(self) -> dict[str, int]:
-        """The number of queries for which each metric is undefined, and so not in its mean.
-
-        A query without an answer is not among them: it is not one that recall and its kin are about.
-        """
-        return {name: int((np.isnan(values) & self.about(name)).sum()) for name, values in self.scores.items()}
-
-    @cached_property
-    def defined(self) -> dict[str, int]:
-        """The number of queries in each mean."""
-        return {name: len(self) - int(np.isnan(values).sum()) for name, values in self.scores.items()}
-
-    def about(self, name: str) -> Bools:
-        """Flags of the queries that a metric is about: those with an answer, those without one, or all."""
-        metric = next(metric for metric in self.requested if name in metric.names)
-        concerned = metric.concerns(self._hits)
-        return np.ones(len(self), bool) if concerned is None else concerned
-
-    def alike(self, name: str) -> list[str]:
-        """The metrics that are about the same queries as this one."""
-        return [other for other in self.scores if (self.about(other) == self.about(name)).all()]
-
-    @property
-    def unanswerable(self) -> Bools:
-        """Flags of the queries without an answer, marked `"answerable": false` in the samples."""
-        return bool_column(self._hits.gold_items.unanswerable, len(self))
-
-    @cached_property
-    def pooled(self) -> dict[str, float]:
-        """Micro averages: every gold item (or rank) has the same weight, whichever query it belongs to.
-
-        Only metrics that are a ratio of counts have one.
-        """
-        found: dict[str, float] = {}
-        for metric in self.metrics:
-            if metric.name not in METRICS:
-                continue
-            for name, weights in metric.weights(self._hits, self.convention).items():
-                defined = ~np.isnan(self.scores[name])
-                total = float(weights[defined].sum())
-                top = float(np.dot(self.scores[name][defined], weights[defined]))
-                found[name] = top / total if total else float("nan")
-        return found
-
-    @property
-    def gold_size(self) -> float:
-        """The mean number of relevant gold items per query, over the queries that have any."""
-        counts = self._hits.gold_count()
-        return mean_defined(np.where(counts > 0, counts, np.nan))
 
     @property
     def gold_hash(self) -> str:
@@ -292,40 +118,6 @@ class Run(Result):
     def to_pandas(self, *, fields: bool = False) -> pd.DataFrame:
         """The table of per-query scores as a pandas DataFrame, with `fields=True` as in `to_polars`."""
         return pandas_of(self, fields=fields)
-
-    def interval(self, level: float = 0.95) -> dict[str, Interval]:
-        """The confidence interval of each mean; NaN for fewer than five queries.
-
-        Args:
-            level: the confidence level, between 0 and 1.
-
-        Returns:
-            The lower and upper end by metric name, such as `run.interval()["recall@5"]`.
-        """
-        if level not in self._intervals:
-            self._intervals[level] = intervals(self.scores, level)
-        return dict(self._intervals[level])
-
-    def thresholds(self, k: int | None = None) -> Thresholds:
-        """False alarms on the queries without an answer, and recall on the others, at each threshold of the scores.
-
-        Args:
-            k: the cutoff; default: that of the run's recall that is nearest to 5, as in the report, or 10.
-
-        Returns:
-            A `Thresholds`: `points` (the curve), `at(0.7)`, `keeping(0.95)`, `auroc` with `auroc_interval`, and
-            `choice` (the recommended threshold, with its effect on held-out queries). It needs retrieval scores.
-        """
-        return thresholds_of(self, k)
-
-    def nauc(self) -> dict[str, dict[str, float]]:
-        """MTEB's nAUC of each metric: how well the scores of a ranking tell if it is good.
-
-        Returns:
-            For each metric, by confidence: "max" (the highest score), "std" (the standard deviation of the scores) and
-            "diff1" (the highest score minus the second). 1 is as good as an oracle, 0 is no help; NaN if undefined.
-        """
-        return naucs_of(self)
 
     def hits(self, query_id: str | int) -> list[Hit]:
         """The matches of one query, best rank first."""

@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from karat._internal.arrays import Ints
+from karat.errors import KaratError, unknown
+from karat.metrics import parse
 from karat.metrics.names import sign_of
 from karat.run.slices import group_rows
 from karat.stats import Statistic, Summary, read_statistic, summarize
 from karat.stats.summary import worst_of_each
 
 if TYPE_CHECKING:
-    from karat.run.run import Run
+    from karat.run.scored import Scored
 
 
-def summary_of_run(run: Run, statistic: Statistic, name: str, level: float = 0.95) -> Summary:
+T = TypeVar("T")
+
+
+class ByMetric(dict[str, T]):
+    """Values by metric name; aliases such as "mrr" work too."""
+
+    def __missing__(self, name: str) -> T:
+        try:
+            canonical = str(parse(name))
+        except KaratError:
+            canonical = name
+        if canonical in self:
+            return self[canonical]
+        raise unknown("metric in this run", name, self, "one of: " + ", ".join(self))
+
+
+def summary_of_run(run: Scored, statistic: Statistic, name: str, level: float = 0.95) -> Summary:
     """The summary of one metric or measure of a run."""
     score = name in run.scores
     values = run.scores[name] if score else run.measured[name]

@@ -1,0 +1,226 @@
+"""The scores of a run: one number per query for each metric and measure, with every summary of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from karat._internal.arrays import Bools, Floats, bool_column, mean_defined
+from karat.conventions import Convention
+from karat.hits import Hits
+from karat.metrics import METRICS, Metric
+from karat.run.bounds import (
+    JudgedAt,
+    QueryBounds,
+    count_unjudged,
+    judged_at,
+    knows_irrelevant,
+    nothing_unjudged,
+    query_bounds,
+)
+from karat.run.provenance import Provenance
+from karat.run.summaries import ByMetric, summary_of_run
+from karat.stats import Interval, MeasureSummary, Summary, intervals, read_statistic, summarize_measure
+
+
+class Scored:
+    """Queries with their scores: the part of a run that needs no texts and no files."""
+
+    def __init__(
+        self,
+        ids: Sequence[str],
+        hits: Hits,
+        metrics: tuple[Metric, ...],
+        convention: Convention,
+        scores: Mapping[str, Floats],
+        provenance: Provenance,
+        meta: Mapping[str, Sequence[Any]],
+    ) -> None:
+        self.ids = ids
+        self.metrics = metrics
+        self.measures: tuple[Metric, ...] = ()
+        self.convention = convention
+        self.scores = scores
+        self.measured: Mapping[str, Floats] = {}
+        """A number per query for each measure: NaN if undefined, infinite if never reached."""
+        if any(metric.unit for metric in metrics):
+            self._set_measures_apart()
+        self.provenance = provenance
+        self.meta = meta
+        self._hits = hits
+        self._intervals: dict[float, dict[str, Interval]] = {}
+        self._bounds: dict[str, QueryBounds] | None = None
+
+    def _set_measures_apart(self) -> None:
+        """Keep measures, which have a unit, out of the scores, which are from 0 to 1."""
+        self.measures = tuple(metric for metric in self.metrics if metric.unit)
+        self.metrics = tuple(metric for metric in self.metrics if not metric.unit)
+        self.measured = {name: self.scores[name] for metric in self.measures for name in metric.names}
+        self.scores = {name: values for name, values in self.scores.items() if name not in self.measured}
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def requested(self) -> tuple[Metric, ...]:
+        """The metrics and the measures."""
+        return (*self.metrics, *self.measures)
+
+    @property
+    def columns(self) -> dict[str, Floats]:
+        """A number per query for each metric and each measure."""
+        return {**self.scores, **self.measured}
+
+    @cached_property
+    def measure_summary(self) -> dict[str, MeasureSummary]:
+        """The median of each measure with its interval, the 90th percentile, and the queries that never reach it."""
+        return {name: summarize_measure(values) for name, values in self.measured.items()}
+
+    def summary(self, statistic: str, by: str | None = None, *, level: float = 0.95) -> dict[str, Summary]:
+        """A summary of each metric and measure other than the mean, with its interval.
+
+        Args:
+            statistic: "p10", the score that a tenth of the queries are at or below, or any of "p1" to "p99"; "median";
+                "gm", the geometric mean, in which a score below 0.00001 counts as that; "worst", the mean over the
+                families of the worst score in each; "mean".
+            by: for "worst", the field of the samples with the family of each query; "worst(family)" has it in place. A
+                query without a family is one of its own.
+            level: the confidence level of the interval, between 0 and 1.
+
+        Returns:
+            By metric name the value, the ends `low` and `high` of its interval, and the number `n` of queries, or of
+            families. An end is NaN if there are too few of them: p10 has both from 36 queries on.
+        """
+        chosen = read_statistic(statistic, by)
+        return ByMetric({name: summary_of_run(self, chosen, name, level) for name in self.columns})
+
+    @cached_property
+    def mean(self) -> dict[str, float]:
+        """The mean of each metric over the queries for which it is defined."""
+        means = ByMetric({name: mean_defined(values) for name, values in self.scores.items()})
+        for metric in self.metrics:
+            places = self.convention.of(metric.name, cut=bool(metric.ks)).rounding
+            if places is not None:
+                means.update({name: round(means[name], places) for name in metric.names})
+        return means
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """The queries that could not be judged, with the reason. They are excluded from the means, not scored 0."""
+        return {self.ids[row]: why for row, why in self._hits.failed.items()}
+
+    @property
+    def judged(self) -> int:
+        """The number of queries that could be judged."""
+        return len(self) - len(self._hits.failed)
+
+    def enough_judged(self, share: float) -> bool:
+        """True if at least this share of the queries was judged; False if none was."""
+        return not self._hits.failed or (self.judged > 0 and self.judged >= share * len(self) - 1e-9)
+
+    def bounds(self, *, unjudged: bool | None = None) -> dict[str, Interval]:
+        """The bounds of each mean, whatever the judgements are that are missing.
+
+        Args:
+            unjudged: True if each retrieved item without a judgement may be irrelevant or relevant, with the best
+                grade of the gold; items below the cutoff of a metric stay as they are. False if these items are
+                irrelevant. Default: True if the gold has grades of 0 or less, which tell irrelevant from unjudged.
+
+        Returns:
+            The lower and upper bound by metric name. Queries that could not be judged score 0 or 1.
+        """
+        failed = [*self._hits.failed]
+        found = self.query_bounds(unjudged=unjudged).items()
+        return {name: ends.of_mean(int(self.about(name)[failed].sum())) for name, ends in found}
+
+    def query_bounds(self, *, unjudged: bool | None = None) -> dict[str, QueryBounds]:
+        """The bounds of the scores of each query, as in `bounds`, by metric name: `low` and `high`."""
+        if unjudged and not self.has_unjudged:
+            raise nothing_unjudged(self._hits)
+        if unjudged is None:
+            unjudged = knows_irrelevant(self._hits)
+        if not (unjudged and self.has_unjudged):
+            defined = np.zeros(len(self), bool)
+            return {name: QueryBounds(own, own, defined, exact=True) for name, own in self.scores.items()}
+        if self._bounds is None:
+            self._bounds = query_bounds(self._hits, self.metrics, self.convention, self.scores)
+        return dict(self._bounds)
+
+    @cached_property
+    def judged_items(self) -> JudgedAt | None:
+        """The share of judged items within the cutoff of the first metric, if the gold has grades of 0 or less."""
+        if self.provenance.compares == "claim":
+            return None
+        return judged_at(self._hits, self.metrics, self.convention, self.scores)
+
+    @cached_property
+    def has_unjudged(self) -> bool:
+        """True if an item without a judgement was retrieved; models judge every item that they see."""
+        return self.provenance.compares != "claim" and count_unjudged(self._hits, np.inf).items > 0
+
+    @cached_property
+    def undefined(self) -> dict[str, int]:
+        """The number of queries for which each metric is undefined, and so not in its mean.
+
+        A query without an answer is not among them: it is not one that recall and its kin are about.
+        """
+        return {name: int((np.isnan(values) & self.about(name)).sum()) for name, values in self.scores.items()}
+
+    @cached_property
+    def defined(self) -> dict[str, int]:
+        """The number of queries in each mean."""
+        return {name: len(self) - int(np.isnan(values).sum()) for name, values in self.scores.items()}
+
+    def about(self, name: str) -> Bools:
+        """Flags of the queries that a metric is about: those with an answer, those without one, or all."""
+        metric = next(metric for metric in self.requested if name in metric.names)
+        concerned = metric.concerns(self._hits)
+        return np.ones(len(self), bool) if concerned is None else concerned
+
+    def alike(self, name: str) -> list[str]:
+        """The metrics that are about the same queries as this one."""
+        return [other for other in self.scores if (self.about(other) == self.about(name)).all()]
+
+    @property
+    def unanswerable(self) -> Bools:
+        """Flags of the queries without an answer, marked `"answerable": false` in the samples."""
+        return bool_column(self._hits.gold_items.unanswerable, len(self))
+
+    @cached_property
+    def pooled(self) -> dict[str, float]:
+        """Micro averages: every gold item (or rank) has the same weight, whichever query it belongs to.
+
+        Only metrics that are a ratio of counts have one.
+        """
+        found: dict[str, float] = {}
+        for metric in self.metrics:
+            if metric.name not in METRICS:
+                continue
+            for name, weights in metric.weights(self._hits, self.convention).items():
+                defined = ~np.isnan(self.scores[name])
+                total = float(weights[defined].sum())
+                top = float(np.dot(self.scores[name][defined], weights[defined]))
+                found[name] = top / total if total else float("nan")
+        return found
+
+    @property
+    def gold_size(self) -> float:
+        """The mean number of relevant gold items per query, over the queries that have any."""
+        counts = self._hits.gold_count()
+        return mean_defined(np.where(counts > 0, counts, np.nan))
+
+    def interval(self, level: float = 0.95) -> dict[str, Interval]:
+        """The confidence interval of each mean; NaN for fewer than five queries.
+
+        Args:
+            level: the confidence level, between 0 and 1.
+
+        Returns:
+            The lower and upper end by metric name, such as `run.interval()["recall@5"]`.
+        """
+        if level not in self._intervals:
+            self._intervals[level] = intervals(self.scores, level)
+        return dict(self._intervals[level])
