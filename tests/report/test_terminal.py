@@ -69,6 +69,7 @@ def results(tmp_path_factory):
         "rosetta": karat.rosetta(example.help_centre(), judge="contains"),
         "stages": karat.stages({"a-rather-long-name": before, "another-long-name": run}),
         "steps": karat.evaluate(screen.two_hops("bm25"), "recall@5 full_rank steps_to_all"),
+        "overlap": karat.overlap(before, run, names=("a-rather-long-name", "another-long-name")),
         "no answer": screen.runs()["bm25"],
         "thresholds": screen.runs()["bm25"].thresholds(),
     }
@@ -76,7 +77,7 @@ def results(tmp_path_factory):
 
 NAMES = (
     "run", "slices", "comparison", "matrix", "gate", "diagnosis", "one query", "lint", "calibration", "fusion",
-    "sweep", "rosetta", "stages", "steps", "no answer", "thresholds",
+    "sweep", "rosetta", "stages", "steps", "overlap", "no answer", "thresholds",
 )  # fmt: skip
 
 

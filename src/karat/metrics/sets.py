@@ -170,7 +170,8 @@ def false_alarm(hits: Hits, k: Cutoffs, c: Convention, *, threshold: float | Non
     if threshold is None:
         return (hits.returned(k) > 0).astype(float)
     if RAW_SCORE in hits.totals.at_rank:
-        return (hits.totals.first_rank(RAW_SCORE, threshold) <= k).astype(float)
+        first = hits.totals.first_rank(RAW_SCORE, threshold)
+        return ((first <= k) & (first < np.inf)).astype(float)
     if hits.depth[bool_column(hits.gold_items.unanswerable, hits.queries)].any():
         hint = '"score" in each record of retrieved, or false_alarm@5 without a threshold'
         raise InputError(f"a threshold of {threshold:g} needs retrieval scores, and there are none", hint=hint)

@@ -75,6 +75,6 @@ def unanswerable(samples: Samples) -> Bools | None:
         others = f", and {more:,} more queries have both" if more else ""
         raise InputError(
             f'query "{query}" is marked as unanswerable, but it has relevant gold{others}',
-            hint=f'"{ANSWERABLE}": true, or no gold; gold judged irrelevant, with grade 0, may stay',
+            hint=f'"{ANSWERABLE}": true, "gold": [], or grade 0',
         )
     return flags
