@@ -175,6 +175,8 @@ def check_drops(
         )  # fmt: skip
         if sign_of(rule.metric) < 0:
             drop = drop._replace(difference=-drop.difference, low=-drop.high, high=-drop.low)
+        if part.by is not None and not run.about(rule.metric)[part.rows].any():
+            continue  # such as recall in a slice of queries without an answer
         checks.setdefault(rule, []).append(_check_drop(rule, part, drop, len(columns), baseline.name, limits))
     return checks
 

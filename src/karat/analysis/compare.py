@@ -22,7 +22,7 @@ from karat.analysis.unjudged import difference_bounds, judged_notes
 from karat.errors import BadArgument, KaratError, RunFileError, unknown
 from karat.metrics import Metric, parse_all
 from karat.run import Run
-from karat.run.bounds import EFFORT
+from karat.run.bounds import EFFORT, has_judgements
 from karat.run.file import as_run
 from karat.run.summaries import families
 from karat.samples.notes import Note
@@ -247,7 +247,7 @@ def _run(given: Run | str | PathLike[str]) -> Run:
 
 
 def _headlines(run: Run) -> Iterable[str]:
-    return (metric.headline[0] for metric in run.metrics if metric.name != "judged")
+    return (metric.headline[0] for metric in filter(has_judgements, run.metrics))
 
 
 def run_names(given: Sequence[object], names: Sequence[str] | None) -> list[str]:

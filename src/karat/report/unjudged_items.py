@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from karat._internal.display import number, plural, signed
 from karat.run import Run
-from karat.run.bounds import QUICK, knows_irrelevant
+from karat.run.bounds import QUICK, best_grade, knows_irrelevant
 from karat.samples.notes import Note
 
 if TYPE_CHECKING:
@@ -47,17 +47,20 @@ def unjudged(run: Run) -> list[str]:
     if found is None or not found.unjudged.items:
         return []
     count, of = found.unjudged
-    where = _where(found.metric)
+    where = _where(found.name)
     items = f"{count:,} of the {plural(of, 'item', 'items')} {where} {'is' if count == 1 else 'are'} unjudged"
     if found.bounds is None:
         return [f"{items}: --bounds has the bounds of the means."]
     low, high = found.bounds
-    return [f"{items}: if judged, {found.metric} would be between {low:.3f} and {high:.3f}."]
+    grades = run.all_hits.gold_items.grade
+    graded = len(set(grades[grades > 0].tolist())) > 1
+    labels = f"if each is irrelevant or of grade {best_grade(run.all_hits):g}" if graded else "if judged"
+    return [f"{items}: {labels}, {found.metric} would be between {low:.3f} and {high:.3f}."]
 
 
-def _where(metric: str) -> str:
-    """The part of the rankings that a metric reads."""
-    k = metric.partition("@")[2]
+def _where(judged: str) -> str:
+    """The part of the rankings that a metric such as judged@5 reads."""
+    k = judged.partition("@")[2]
     if not k:
         return "retrieved"
     return f"within {k[:-1]} tokens" if k.endswith("t") else f"in the top {k}"
