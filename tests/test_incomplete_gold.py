@@ -121,7 +121,7 @@ def test_thresholds_that_keep_recall_are_not_dominated():
     curve = karat.evaluate([*alarms, *found], "recall@1").thresholds()
     for share in (1, 0.8, 0.2):
         assert curve.keeping(share)[1:] == (0.5, 1.0, 1.0)
-    for share in (95, -0.1, float("nan"), "x", None, True):
+    for bad in (95, -0.1, float("nan"), "x", None, True):
         with pytest.raises(BadArgument, match="a share of the recall is a number from 0 to 1"):
-            curve.keeping(share)
+            curve.keeping(bad)
     assert np.isfinite(curve.keeping(0).threshold)
