@@ -67,14 +67,14 @@ _ALLOW_MISMATCH = argument(
 def _compare(options: Namespace) -> None:
     if compares_rankings(options):
         return print_overlap(options)
+    if options.bounds and options.format in {"csv", "latex"}:
+        problem = "the bounds of the differences have no CSV or LaTeX table"
+        raise BadArgument(problem, got=f"--bounds --format {options.format}", hint="--format json")
     from karat.analysis.compare import compare
 
     settings = {"metrics": " ".join(options.metrics) or None, "by": options.by, "test": options.test}
     settings["summary"] = options.summary
     found = compare(options.first, *options.others, **settings, allow_mismatch=options.allow_mismatch)
-    if options.bounds and options.format in {"csv", "latex"}:
-        problem = f"the bounds of the differences are not in {options.format}"
-        raise BadArgument(problem, got=f"--bounds --format {options.format}", hint="--format json")
     emit(found, options.format, **({"bounds": True} if options.bounds else {}))
     return None
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from karat._internal.arrays import mean_defined
 from karat._internal.display import number, plural, signed
+from karat.analysis.rules import SLACK
 from karat.errors import BadArgument
 from karat.metrics.names import sign_of
 from karat.run import Run
@@ -140,12 +141,14 @@ def _conclusion(comparison: Comparison, metric: str, bounds: Mapping[str, Interv
     """The better of two runs whatever the unjudged items are, if there is one."""
     low, high = sorted(sign_of(metric) * end for end in bounds[metric])
     second = comparison.names[1]
-    if low > 0 or high < 0:
+    if low != low:
+        return "undefined"
+    if low > SLACK or high < -SLACK:
         return f"{second} stays {'better' if low > 0 else 'worse'}"
-    if low == high:
+    if high - low <= SLACK:
         return "the runs stay equal"
-    if low == 0 or high == 0:
-        return f"{second} is not {'worse' if low == 0 else 'better'}"
+    if low >= -SLACK or high <= SLACK:
+        return f"{second} is not {'worse' if low >= -SLACK else 'better'}"
     return "either run may be better"
 
 
@@ -153,9 +156,9 @@ def difference_rows(comparison: Comparison) -> list[list[str]]:
     """The bounds of the difference of each mean, and the better run whatever the unjudged items are."""
     bounds = _asked_difference(comparison)
     before, after = comparison.scores[:2]
+    now = {name: mean_defined(after[name] - before[name]) for name in bounds}
     return [
-        [name, signed(mean_defined(after[name] - before[name])), signed(low), signed(high)]
-        + [_conclusion(comparison, name, bounds)]
+        [name, *map(signed, (now[name], low, high)), _conclusion(comparison, name, bounds)]
         for name, (low, high) in bounds.items()
     ]
 
