@@ -209,7 +209,7 @@ def test_gate_calls_a_rise_a_rise():
     gate = karat.gate(one, "false_alarm@5 no-drop", baseline=one, by="topic")
     assert gate.checks[0].text.endswith(": too few queries to detect a rise")
     assert "1 slice by topic: too few queries to detect a rise" in str(gate)
-    with pytest.raises(BadArgument, match=r"more is better in recall@5: a rise is no loss.*recall@5 no-rise") as caught:
+    with pytest.raises(BadArgument, match="more is better in recall@5: a rise is no loss") as caught:
         karat.gate(base, "recall@5 no-rise", baseline=base)
     assert caught.value.hint == '"recall@5 no-drop"'
 

@@ -316,7 +316,7 @@ def test_compare(files):
     assert few.rows[0].verdict == "cannot tell"
     assert "20 queries are too few for a comparison of p10: it takes at least 36." in str(few)
     assert "at least 5" not in str(karat.compare(main_run.take(range(4)), branch.take(range(4)), summary="p10"))
-    with pytest.raises(karat.KaratError, match="compare takes one summary.*p10,median"):
+    with pytest.raises(karat.KaratError, match="compare takes one summary"):
         karat.compare(main_run, branch, summary="p10,median")
     with pytest.raises(karat.KaratError, match="no field"):
         karat.compare(main_run, branch, summary="worst(other)")

@@ -16,6 +16,7 @@ from karat.cli import main
 from karat.conventions import STANDARD
 from karat.metrics import METRICS, parse
 from karat.report import unjudged_items
+from karat.run import bounds
 from karat.run.bounds import QueryBounds, query_bounds
 from support.strategies import hits_of
 from support.twins import Case, twin_score
@@ -371,6 +372,12 @@ def test_screens_show_the_judged_share_and_the_bounds(files, capsys, tmp_path):
     assert "judge them before you change the retriever" in " ".join(capsys.readouterr().out.split())
     karat.load(run).report(tmp_path / "run.html")
     assert "judged@2 0.500" in (tmp_path / "run.html").read_text()
+
+
+def test_bounds_that_would_take_long_are_left_to_the_command_that_has_them(monkeypatch):
+    monkeypatch.setattr(bounds, "QUICK", 0)
+    said = karat.gate(karat.evaluate(HOLES, "precision@2"), "precision@2 >= 0").remarks()
+    assert "2 of the 4 items in the top 2 are unjudged: karat show RUN --bounds shows the bounds of the means." in said
 
 
 def test_bounds_asked_in_vain_on_the_command_line(files, capsys):
