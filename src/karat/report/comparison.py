@@ -61,7 +61,7 @@ def terminal(comparison: Comparison, *, bounds: bool = False) -> str:
     if bounds:
         rows = [[*map(bold, ("", *unjudged_items.DIFFERENCE_HEADER[1:]))], *unjudged_items.difference_rows(comparison)]
         note = paragraph(unjudged_items.difference_note(comparison))
-        shown += f"\n\n{text_table(rows, right=_BOUNDS)}\n\n{note}"
+        shown = f"{shown.rstrip()}\n\n{text_table(rows, right=_BOUNDS)}\n\n{note}"
     lines = [heading(_caption(comparison)), "", shown, *map(paragraph, _footnotes(comparison))]
     for fields, slices in comparison.slices.items():
         lines += _slice_blocks(comparison, fields, slices)

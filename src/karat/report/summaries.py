@@ -148,11 +148,12 @@ def compared_remarks(comparison: Comparison) -> list[str]:
     if comparison.summary is None:
         return []
     statistic, counts = read_statistic(comparison.summary), {row.metric: row.n for row in comparison.rows}
-    lines = [meaning(statistic, max(counts.values())), *_less_is_better(statistic, counts)]
+    lines = [meaning(statistic, max(counts.values()))]
     if statistic.name == "quantile":
         lines.append(f"Its differences: paired bootstrap over the queries, {RESAMPLES:,} resamples.")
     elif statistic.name == "worst":
         lines.append("Its differences are tested over the families, which are won, tied or lost.")
     else:
         lines.append("Its differences are tested on the log scale.")
+    lines += _less_is_better(statistic, counts)
     return [*lines, *_too_few(statistic, counts, f"a comparison of {statistic}")]
