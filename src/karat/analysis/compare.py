@@ -24,7 +24,7 @@ from karat.metrics import Metric, parse_all
 from karat.run import Run
 from karat.run.bounds import EFFORT, has_judgements
 from karat.run.file import as_run
-from karat.run.summaries import families
+from karat.run.summaries import families, read_one
 from karat.samples.notes import Note
 from karat.stats import Interval, Test, read_statistic
 from karat.stats.paired import check_test
@@ -227,7 +227,7 @@ def compare(
     measures = () if metrics is not None else compare_measures(runs, [rows_of(run, ids) for run in runs])
     headline = next((name for name in _headlines(runs[0]) if name in columns), columns[0])
     notes += judged_notes(runs, labels, [rows_of(run, ids) for run in runs], headline)
-    shown = None if summary is None else str(read_statistic(summary))
+    shown = None if summary is None else str(read_one(summary))
     shown = None if shown == "mean" else shown
     comparison = Comparison(labels, runs, ids, scores, (*notes, *not_shared), fields, check_test(test), measures, shown)
     comparison.compared([])

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from karat._internal.arrays import mean_defined
 from karat._internal.display import number, plural, signed
+from karat.analysis.rules import SLACK
+from karat.errors import BadArgument
+from karat.metrics.names import sign_of
 from karat.run import Run
-from karat.run.bounds import QUICK, best_grade, knows_irrelevant
+from karat.run.bounds import QUICK, best_grade, knows_irrelevant, nothing_unjudged
 from karat.samples.notes import Note
+from karat.stats import Interval
 
 if TYPE_CHECKING:
     import polars as pl
@@ -16,6 +22,8 @@ if TYPE_CHECKING:
     from karat.analysis.compare import Comparison
 
 _CAUSES_SHOWN = 3
+_NO_IRRELEVANT = "The gold has no irrelevant items (grade 0): whatever is not gold counts as unjudged."
+DIFFERENCE_HEADER = ("metric", "difference", "lowest", "highest", "whatever the labels")
 HEADER = ("metric", "mean", "lowest", "highest")
 
 
@@ -50,7 +58,7 @@ def unjudged(run: Run) -> list[str]:
     where = _where(found.name)
     items = f"{count:,} of the {plural(of, 'item', 'items')} {where} {'is' if count == 1 else 'are'} unjudged"
     if found.bounds is None:
-        return [f"{items}: --bounds has the bounds of the means."]
+        return [f"{items}: karat show RUN --bounds shows the bounds of the means."]
     low, high = found.bounds
     grades = run.all_hits.gold_items.grade
     graded = len(set(grades[grades > 0].tolist())) > 1
@@ -90,7 +98,7 @@ def bounds_note(run: Run) -> str:
     wide = [name for name, own in ends.items() if not own.exact]
     known = knows_irrelevant(run.all_hits)
     text = "Bounds: each unjudged item in the top k is irrelevant, or relevant with the best grade of the gold."
-    text += "" if known else " The gold has no irrelevant items (grade 0): whatever is not gold counts as unjudged."
+    text += "" if known else f" {_NO_IRRELEVANT}"
     return text + (f" {', '.join(wide)}: too deep, or not decided by labels; from 0 to 1 if unjudged." if wide else "")
 
 
@@ -127,4 +135,62 @@ def differs(note: Note, comparison: Comparison) -> str:
     if not ends:
         return text
     low, high = ends[d["metric"]]
-    return f"{text} If judged, the difference in {d['metric']} would be between {signed(low)} and {signed(high)}."
+    difference = f"the difference {'in' if comparison.summary is None else 'of the means of'} {d['metric']}"
+    between = f"between {signed(low)} and {signed(high)}"
+    return f"{text} If judged, {difference} would be {between}, so {_conclusion(comparison, d['metric'], ends)}."
+
+
+def _conclusion(comparison: Comparison, metric: str, bounds: Mapping[str, Interval]) -> str:
+    """The better of two runs whatever the unjudged items are, if there is one."""
+    low, high = sorted(sign_of(metric) * end for end in bounds[metric])
+    second = comparison.names[1]
+    if low != low:
+        return "undefined"
+    if low > SLACK or high < -SLACK:
+        return f"{second} stays {'better' if low > 0 else 'worse'}"
+    if high - low <= SLACK:
+        return "the runs stay equal"
+    if low >= -SLACK or high <= SLACK:
+        return f"{second} is not {'worse' if low >= -SLACK else 'better'}"
+    return "either run may be better"
+
+
+def difference_rows(comparison: Comparison) -> list[list[str]]:
+    """The bounds of the difference of each mean, and the better run whatever the unjudged items are."""
+    bounds = _asked_difference(comparison)
+    before, after = comparison.scores[:2]
+    now = {name: mean_defined(after[name] - before[name]) for name in bounds}
+    return [
+        [name, *map(signed, (now[name], low, high)), _conclusion(comparison, name, bounds)]
+        for name, (low, high) in bounds.items()
+    ]
+
+
+def _asked_difference(comparison: Comparison) -> dict[str, Interval]:
+    """The bounds of the difference on request, of two runs."""
+    if len(comparison.names) > 2:
+        raise BadArgument("--bounds is for two runs", got=len(comparison.names), hint="karat compare A B --bounds")
+    if not any(run.has_unjudged for run in comparison.runs):
+        raise nothing_unjudged(comparison.runs[0].all_hits, "karat compare without --bounds")
+    return comparison.bounds
+
+
+def difference_data(comparison: Comparison, *, asked: bool) -> dict[str, Any]:
+    """The bounds of the differences as plain values: on request, or if the runs differ in their unjudged items."""
+    if asked:
+        ends = _asked_difference(comparison)
+    elif len(comparison.names) == 2 and any(note.kind == "judged_differs" for note in comparison.notes):
+        ends = comparison.bounds_of(comparison.scores[0], QUICK)
+    else:
+        return {}
+    return {"bounds": {name: list(own) for name, own in ends.items()}}
+
+
+def difference_note(comparison: Comparison) -> str:
+    """The meaning of the bounds, and the metrics that have none."""
+    known = knows_irrelevant(comparison.runs[0].all_hits)
+    missing = [name for name in comparison.scores[0] if name not in comparison.bounds]
+    text = "Bounds of the difference of the means: each unjudged item in the top k is irrelevant, or relevant with the"
+    text += " best grade of the gold, and has one label in both runs."
+    text += "" if known else f" {_NO_IRRELEVANT}"
+    return text + (f" {', '.join(missing)}: too deep, or not decided by labels." if missing else "")

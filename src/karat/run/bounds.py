@@ -255,10 +255,10 @@ def _with_score(ends: QueryBounds, scores: Floats) -> QueryBounds:
     return ends._replace(low=low, high=high, optional=ends.optional | undefined)
 
 
-def nothing_unjudged(hits: Hits) -> BadArgument:
+def nothing_unjudged(hits: Hits, hint: str = "run.mean, or karat eval without --bounds") -> BadArgument:
     """The error for bounds that were asked for in vain."""
     if hits.gold_items.incomplete:
-        problem, hint = "the judge graded every retrieved item: there is nothing to bound", "karat.calibrate(…)"
-        return BadArgument(problem, hint=hint)
+        problem = "the judge graded every retrieved item: there is nothing to bound"
+        return BadArgument(problem, hint="karat.calibrate(…)")
     problem = "every retrieved item has a judgement: there is nothing to bound"
-    return BadArgument(problem, hint="run.mean, or karat eval without --bounds")
+    return BadArgument(problem, hint=hint)
