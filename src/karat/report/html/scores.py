@@ -72,10 +72,18 @@ def strip(value: float, low: float, high: float) -> Element | None:
 
 
 def table(
-    caption: str, header: Sequence[Child], rows: Sequence[Sequence[Child | None]], *, text: Sequence[int] = (0,)
+    caption: str,
+    header: Sequence[Child],
+    rows: Sequence[Sequence[Child | None]],
+    *,
+    text: Sequence[int] = (0,),
+    roomy: Sequence[int] = (),
 ) -> Element:
-    """A table of numbers, except for the columns listed in `text`; the first cell of a row is its header."""
-    kind = ["" if i in text else ".n" for i in range(len(header))]
+    """A table of numbers, except for the columns listed in `text`; the first cell of a row is its header.
+
+    The columns listed in `roomy` are hidden on narrow screens.
+    """
+    kind = [("" if i in text else ".n") + (".roomy" if i in roomy else "") for i in range(len(header))]
     heads = [h(f"th{own}", cell, scope="col") for own, cell in zip(kind, header, strict=True)]
     body = []
     for first, *others in rows:
@@ -116,7 +124,7 @@ def means(run: Run, comparison: Comparison | None = None) -> Element:
         for name, value in run.mean.items()
     ]
     header = ["metric", "mean", "95 % interval", "from 0 to 1", "description", "undefined"]
-    every = table("Every metric", header, rows, text=(0, 3, 4))
+    every = table("Every metric", header, rows, text=(0, 3, 4), roomy=(3, 4))
     note = h(
         "p.note", "Next to each mean is its 95 % interval; below it, the distribution of the scores over the queries."
     )

@@ -13,8 +13,8 @@ from karat.report.html.scores import table
 from karat.run import Run
 from karat.run.thresholds import ThresholdPoint, Thresholds
 
-_WIDTH, _HEIGHT = 640, 260
-_LEFT, _RIGHT, _TOP, _FOOT = 40, 84, 12, 40
+_WIDTH, _HEIGHT = 640, 300
+_LEFT, _RIGHT, _TOP, _FOOT = 44, 20, 34, 54
 _CONFIDENCES = ("top score", "standard deviation", "top 1 − top 2")
 _GRID = (0.0, 0.25, 0.5, 0.75, 1.0)
 
@@ -73,6 +73,7 @@ def _drawing(found: Thresholds) -> Element:
     chosen = []
     if (choice := found.choice) is not None:
         at = (x(choice.after.false_alarm), y(choice.after.kept))
+        side = (8, "start") if choice.after.false_alarm <= 0.5 else (-8, "end")
         chosen = [
             h(
                 "circle.precision",
@@ -81,7 +82,13 @@ def _drawing(found: Thresholds) -> Element:
                 cy=at[1],
                 r=5,
             ),
-            h("text.precision", f"{thresholds.score_text(choice.threshold)}", x=at[0] + 8, y=at[1] + 16),
+            h(
+                "text.precision",
+                thresholds.score_text(choice.threshold),
+                x=at[0] + side[0],
+                y=at[1] + 20,
+                text_anchor=side[1],
+            ),
         ]
     return h(
         "svg.curves",
@@ -89,7 +96,7 @@ def _drawing(found: Thresholds) -> Element:
         *scale,
         *ticks,
         h("text", "share of the queries without an answer that return something", x=_LEFT, y=_HEIGHT - 6),
-        h("text", "recall kept", x=right + 8, y=y(1.0) + 4),
+        h("text", "recall kept", x=_LEFT, y=_TOP - 14),
         h("polyline.recall", points=line),
         *dots,
         *chosen,
