@@ -15,7 +15,7 @@ from karat.metrics import METRICS
 from karat.metrics.names import sign_of
 from karat.report import measures
 from karat.report.html.markup import Child, Element, data, h
-from karat.report.slices import few_queries
+from karat.report.slices import few_queries, scored_queries
 from karat.report.unjudged_items import judged_comment
 from karat.run import Run
 from karat.run.slices import Slices
@@ -209,14 +209,14 @@ _FIELDS = 6
 def slices(run: Run, comparison: Comparison | None = None) -> Element | None:
     """A table for each field with few values; with a baseline also the differences."""
     fields = [field for field, values in run.meta.items() if few(values)][:_FIELDS]
-    if not fields:
+    parts = {field: by for field in fields if len(by := run.by(field)) > 1}
+    if not parts:
         return None
-    parts = {field: run.by(field) for field in fields}
     tables = (_slice(run, field, by, comparison) for field, by in parts.items())
     means = "A coloured difference is significant (p < 0.05, Holm correction over slices and metrics)."
     notes = [] if comparison is None else [means]
     runs, first = [part for by in parts.values() for part in by.values()], headline(run)[0]
-    notes += few_queries({first: [part.defined[first] for part in runs]}, list(map(len, runs)))
+    notes += few_queries(*scored_queries(runs, [first]))
     shown = h("div.pairs", *tables)
     return h("section", h("h2", "Slices"), *(h("p.note", line) for line in notes), shown, id="slices")
 
@@ -243,7 +243,8 @@ def _slice(run: Run, field: str, parts: Slices, comparison: Comparison | None) -
         ends, mean = intervals({first: part.scores[first]})[first], part.mean[first]
         rest = [number(part.mean[name]) for name in names[1:]]
         change = [] if changes is None else difference(changes[value]) if value in changes else ["–", "–"]
-        rows.append([data(value), f"{len(part):,}", number(mean), between(*ends), strip(mean, *ends), *change, *rest])
+        size = f"{part.about(first).sum():,}"
+        rows.append([data(value), size, number(mean), between(*ends), strip(mean, *ends), *change, *rest])
     changed: list[Child] = [] if changes is None else [f"{first}, difference", "95 % interval"]
     header: list[Child] = [data(field), "queries", first, "95 % interval", "from 0 to 1", *changed, *names[1:]]
     return table(f"By {field}, worst first", header, rows, text=(0, 4))
