@@ -34,6 +34,8 @@ def test_it_stays_out_of_recall_and_enters_false_alarm():
     remark = "2 of 4 queries have no answer: they are in false_alarm@5, false_alarm(threshold=0.8)@5 only."
     assert remark in run.remarks()
     assert not any("undefined" in line for line in run.remarks())
+    alone = karat.evaluate(ROWS[2:3], "recall@5").remarks()
+    assert "The only query has no answer: it is in no mean. false_alarm@5 is about such queries." in alone
 
 
 @pytest.mark.parametrize("convention", ["trec_eval", "ranx", "llamaindex", "standard(empty_gold=1)"])

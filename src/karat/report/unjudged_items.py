@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from karat._internal.display import number, plural, signed
 from karat.run import Run
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from karat.analysis.compare import Comparison
 
 _CAUSES_SHOWN = 3
+Ends = TypeVar("Ends")
 HEADER = ("metric", "mean", "lowest", "highest")
 
 
@@ -52,6 +54,11 @@ def unjudged(run: Run) -> list[str]:
     if found.bounds is None:
         return [f"{items}: --bounds has the bounds of the means."]
     low, high = found.bounds
+    if run.mean[found.metric] != run.mean[found.metric]:
+        one = "it" if count == 1 else "one of them"
+        return [f"{items}: {found.metric} is defined only if {one} is relevant." if low == low else f"{items}."]
+    if f"{low:.3f}" == f"{high:.3f}":
+        return [f"{items}: if judged, {found.metric} would still be {low:.3f}."]
     return [f"{items}: if judged, {found.metric} would be between {low:.3f} and {high:.3f}."]
 
 
@@ -78,12 +85,18 @@ def rows(run: Run) -> list[list[str]]:
 
 def _asked(run: Run) -> dict[str, Any]:
     """The bounds on request; what was not judged may be relevant, also if the gold has no irrelevant items."""
-    return dict(run.bounds(unjudged=True if run.has_unjudged or not run.failures else None))
+    return _about_relevance(run, run.bounds(unjudged=True if run.has_unjudged or not run.failures else None))
+
+
+def _about_relevance(run: Run, bounds: Mapping[str, Ends]) -> dict[str, Ends]:
+    """The bounds without those of judged@k, which say nothing: whatever is judged then counts."""
+    judged = {name for metric in run.metrics if metric.name == "judged" for name in metric.names}
+    return {name: ends for name, ends in bounds.items() if name not in judged} or dict(bounds)
 
 
 def bounds_note(run: Run) -> str:
     """The meaning of the bounds, and the metrics for which they are only the limits."""
-    ends = run.query_bounds(unjudged=True if run.has_unjudged else None)
+    ends = _about_relevance(run, run.query_bounds(unjudged=True if run.has_unjudged else None))
     wide = [name for name, own in ends.items() if not own.exact]
     known = knows_irrelevant(run.all_hits)
     text = "Bounds: each unjudged item in the top k is irrelevant, or relevant with the best grade of the gold."
@@ -95,7 +108,7 @@ def with_bounds(run: Run) -> pl.DataFrame:
     """The table of scores with the bounds of each query: two more columns for each metric."""
     import polars as pl
 
-    ends = run.query_bounds(unjudged=True)
+    ends = _about_relevance(run, run.query_bounds(unjudged=True))
     more = {f"{name} {end}": getattr(own, end) for name, own in ends.items() for end in ("low", "high")}
     return run.table.with_columns(pl.Series(name, values).fill_nan(None) for name, values in more.items())
 
