@@ -70,26 +70,8 @@ def _drawing(found: Thresholds) -> Element:
     ticks = [h("text", f"{s:g}", x=x(s), y=bottom + 17, text_anchor="middle") for s in _GRID]
     line = " ".join(f"{x(point.false_alarm)},{y(point.kept)}" for point in curve if point.kept == point.kept)
     dots = [_dot(point, x(point.false_alarm), y(point.kept)) for point in found.points if point.kept == point.kept]
-    chosen = []
-    if (choice := found.choice) is not None:
-        at = (x(choice.after.false_alarm), y(choice.after.kept))
-        side = (8, "start") if choice.after.false_alarm <= 0.5 else (-8, "end")
-        chosen = [
-            h(
-                "circle.precision",
-                h("title", f"recommended: {thresholds.score_text(choice.threshold)}"),
-                cx=at[0],
-                cy=at[1],
-                r=5,
-            ),
-            h(
-                "text.precision",
-                thresholds.score_text(choice.threshold),
-                x=at[0] + side[0],
-                y=at[1] + 20,
-                text_anchor=side[1],
-            ),
-        ]
+    choice = found.choice
+    chosen = [] if choice is None else _chosen(choice.after, x(choice.after.false_alarm), y(choice.after.kept))
     return h(
         "svg.curves",
         *grid,
@@ -109,3 +91,13 @@ def _drawing(found: Thresholds) -> Element:
 def _dot(point: ThresholdPoint, x: float, y: float) -> Element:
     title = f"threshold {point.threshold:.4g}: false alarms {number(point.false_alarm)}, recall {number(point.recall)}"
     return h("circle.recall", h("title", title), cx=x, cy=y, r=2.6)
+
+
+def _chosen(point: ThresholdPoint, x: float, y: float) -> list[Element]:
+    """The recommended threshold: a larger dot, and its score below it, on the side with more room."""
+    score = thresholds.score_text(point.threshold)
+    beside, anchor = (8, "start") if point.false_alarm <= 0.5 else (-8, "end")
+    return [
+        h("circle.precision", h("title", f"recommended: {score}"), cx=x, cy=y, r=5),
+        h("text.precision", score, x=x + beside, y=y + 20, text_anchor=anchor),
+    ]
