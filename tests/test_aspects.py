@@ -128,6 +128,8 @@ def test_ordinary_qrels_have_no_aspects(tmp_path, second):
     assert not any("aspects" in line for line in run.remarks())
     with pytest.raises(InputError, match="st_recall needs the aspects of the gold, but no gold item has any"):
         karat.evaluate({"q": RETRIEVED, "r": RETRIEVED}, "st_recall@3", gold=qrels)
+    with pytest.raises(InputError, match="st_recall, alpha_ndcg need the aspects of the gold"):
+        karat.evaluate({"q": RETRIEVED, "r": RETRIEVED}, "st_recall@3 alpha_ndcg@3", gold=qrels)
 
 
 def test_alternatives_serve_the_aspects_of_all_of_them():

@@ -34,6 +34,8 @@ def test_it_stays_out_of_recall_and_enters_false_alarm():
     remark = "2 of 4 queries have no answer: they are in false_alarm@5, false_alarm(threshold=0.8)@5 only."
     assert remark in run.remarks()
     assert not any("undefined" in line for line in run.remarks())
+    alone = karat.evaluate(ROWS[2:3], "recall@5").remarks()
+    assert "The only query has no answer: it is in no mean. false_alarm@5 is about such queries." in alone
 
 
 @pytest.mark.parametrize("convention", ["trec_eval", "ranx", "llamaindex", "standard(empty_gold=1)"])
@@ -107,11 +109,56 @@ def test_gold_from_elsewhere_with_the_mark_on_either_side(side):
     assert karat.evaluate(retrieved=left, gold=right, metrics=METRICS).mean == MEANS
 
 
-def test_it_is_a_field_to_slice_by():
-    slices = karat.evaluate([{"answerable": True, **row} for row in ROWS], METRICS).by("answerable")
-    assert slices["True"].mean["recall@5"] == 1
-    assert slices["False"].mean["false_alarm@5"] == 0.5
-    assert np.isnan(slices["False"].mean["recall@5"])
+@pytest.mark.parametrize("marks", [{}, {"answerable": True}])
+def test_it_is_a_field_to_slice_by(marks, tmp_path):
+    run = karat.evaluate([{**marks, **row} for row in ROWS], METRICS)
+    run.save(tmp_path / "run.parquet")
+    for one in (run, karat.load(tmp_path / "run.parquet")):
+        slices = one.by("answerable")
+        assert list(slices) == ["false", "true"]
+        assert slices["true"].mean["recall@5"] == slices[True].mean["recall@5"] == 1
+        assert slices["false"].mean["false_alarm@5"] == slices[False].mean["false_alarm@5"] == 0.5
+        assert np.isnan(slices["false"].mean["recall@5"])
+    assert list(karat.compare(run, run).by("answerable")) == ["false", "true"]
+    run.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "By answerable" in page
+    assert "(none)" not in page
+
+
+def test_a_slice_counts_the_queries_that_a_metric_is_about():
+    """Ten queries of each topic, two of them without an answer."""
+    rows = [
+        {
+            "id": f"{topic}{i}",
+            "topic": topic,
+            "retrieved": ["x"],
+            **({"gold": ["x"]} if i > 1 else {"answerable": False}),
+        }
+        for topic in ("old", "new")
+        for i in range(10)
+    ]
+    both = karat.evaluate(rows, "recall@5 false_alarm@5")
+    recall = karat.evaluate(rows, "recall@5")
+    assert recall.by("topic").queries == {"queries": [8, 8]}
+    assert recall.by("topic").table["queries"].to_list() == [8, 8]
+    assert both.by("topic").queries == {"with answer": [8, 8], "without answer": [2, 2]}
+    compared = karat.compare(both, both, by=["topic"])
+    assert compared.about_slices("topic") == {"recall@5": [8, 8], "false_alarm@5": [2, 2]}
+    assert [line.split()[:2] for line in str(compared).splitlines() if line.split()[:1] == ["new"]] == [
+        ["new", "8"],
+        ["new", "2"],
+    ]
+    few = "Too few for an interval of false_alarm@5: 2 of 2 slices have fewer than 5 queries."
+    assert few in str(both.by("topic"))
+    assert few in str(compared)
+    assert "Too few" not in str(recall.by("topic"))
+    twice = karat.evaluate(
+        [{**row, "id": f"{row['id']}{i}"} for row in rows for i in range(2)], "recall@5 false_alarm@5"
+    )
+    assert "Too few" not in str(twice.by("answerable"))
+    part = both.take(range(10)).by("answerable")
+    assert "Too few for an interval of false_alarm@5: the only slice has fewer than 5 queries." in str(part)
 
 
 def test_a_run_file_and_merged_parts_are_the_same_run(tmp_path):

@@ -110,7 +110,7 @@ def test_what_was_read_is_noted():
     table = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["x", "y"], "rank": [2, 1]})
     found = karat.overlap(table, {"q": ["y", "x"]})
     assert found.mean["rbo(p=0.9)"] == 1
-    assert "retrieved: one row per item, ranked by ranks in rank." in found.remarks()
+    assert "retrieved: one row per item, ranked by the column rank." in found.remarks()
 
 
 def test_gold_is_not_used_and_noted():

@@ -226,6 +226,30 @@ def test_gold_of_only_relevant_items_has_bounds_on_request():
     assert run.judged_items is None
 
 
+def test_judged_is_left_out_of_the_bounds(tmp_path, capsys):
+    path = tmp_path / "run.parquet"
+    karat.evaluate(HOLES, "precision@2 judged@2").save(path)
+    main(["show", str(path), "--bounds"])
+    shown = capsys.readouterr().out.partition("lowest  highest")[2]
+    assert "precision@2" in shown
+    assert "judged@2" not in shown
+    main(["show", str(path), "--bounds", "--format", "csv"])
+    assert capsys.readouterr().out.splitlines()[0] == "query_id,precision@2,judged@2,precision@2 low,precision@2 high"
+
+
+@pytest.mark.parametrize(
+    ("retrieved", "gold", "end"),
+    [
+        (["x", "y"], {"z": 0}, "recall@2 is defined only if one of them is relevant."),
+        (["x", "z"], {"z": 0}, "recall@2 is defined only if it is relevant."),
+        (["x", "a"], {"a": 1, "z": 0}, "if judged, recall@2 would still be 1.000."),
+    ],
+)  # fmt: skip
+def test_bounds_that_say_little_have_a_sentence_of_their_own(retrieved, gold, end):
+    remarks = karat.evaluate([{"retrieved": retrieved, "gold": gold}], "recall@2").remarks()
+    assert any(line.endswith(f"unjudged: {end}") for line in remarks)
+
+
 def test_steps_and_citations_have_their_limits():
     rows = [{"retrieved": ["a", "x"], "gold": {"a": 1, "b": 0}, "cited": ["a", "x"]}]
     run = karat.evaluate(rows, "citation_precision recall")

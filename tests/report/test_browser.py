@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import time
+from itertools import combinations
 
 import pytest
 
+import karat
 from karat.report.html.queries import PLAIN
 from support import browser, example, hostile
 
@@ -31,7 +33,19 @@ def folder(tmp_path_factory):
     hostile.run(10).report(path / "evil.html")
     example.many(100).report(path / "100.html")
     example.many(10_000).report(path / "10000.html")
+    every_section().report(path / "sections.html", summary="p10,median,gm")
     return path
+
+
+def every_section():
+    """A run with queries without an answer, aspects and a precision–recall curve."""
+    gold = [{"id": "a", "grade": 2, "aspects": ["price"]}, {"id": "b", "aspects": ["terms", "price"]}]
+    rows = []
+    for i in range(30):
+        ids = ["a", "x", "b", "y", "z"][i % 3 :]
+        found = [{"id": each, "score": 0.9 - 0.01 * i - 0.05 * rank} for rank, each in enumerate(ids)]
+        rows.append({"id": f"q{i}", "retrieved": found, **({"gold": gold} if i % 5 else {"answerable": False})})
+    return karat.evaluate(rows, "recall@5 false_alarm(threshold=0.65)@5 iprec@0,0.25,0.5,0.75,1 ndcg@10 st_recall@5")
 
 
 def search(chromium, text):
@@ -180,6 +194,28 @@ def test_nothing_is_wider_than_the_window(chromium, folder, width):
     chromium.open(folder / "help.html", width=width)
     chromium.run(f"{ROWS}[3].querySelector('details').open = true")
     assert chromium.run("document.documentElement.scrollWidth") <= width
+
+
+def test_a_telephone_shows_tables_and_charts_whole(chromium, folder):
+    chromium.open(folder / "sections.html", width=390)
+    heights = "[...document.querySelectorAll('#scores tbody tr')].map(row => row.getBoundingClientRect().height)"
+    assert max(chromium.run(heights)) < 60
+    captions = "[...document.querySelectorAll('caption')].map(e => e.getBoundingClientRect().right)"
+    assert max(chromium.run(captions)) <= 390
+    wide = "[...document.querySelectorAll('SECTION .wide')].filter(e => e.scrollWidth > e.clientWidth).length"
+    for section in ("#scores", "#aspects", "#thresholds"):
+        assert chromium.run(wide.replace("SECTION", section)) == 0
+    charts = chromium.run("""[...document.querySelectorAll("svg.curves")].map(svg =>
+        [...svg.querySelectorAll("text")].map(text => {
+            const box = text.getBoundingClientRect();
+            return [text.textContent, box.left, box.right, box.top, box.bottom];
+        }))""")
+    assert len(charts) == 3
+    for labels in charts:
+        assert all(left >= 0 and right <= 390 - 12 for _, left, right, *_ in labels), labels
+        for one, other in combinations(labels, 2):
+            beside = one[2] <= other[1] or other[2] <= one[1]
+            assert beside or one[4] <= other[3] or other[4] <= one[3], (one, other)
 
 
 @pytest.mark.parametrize("dark", [False, True])

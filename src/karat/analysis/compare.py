@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from karat._internal.arrays import Bools, Floats
+from karat._internal.arrays import Bools, Floats, Ints
 from karat._internal.display import sanitize
 from karat._internal.result import Result
 from karat.analysis.changes import QueryChange, check_comparable, few_groups, largest_changes, query_change, rows_of
@@ -108,9 +108,21 @@ class Comparison(Result):
             meta |= {name: [values[row] for row in rows] for name, values in run.meta.items()}
         return meta
 
-    def concerned(self, metric: str) -> int:
-        """The number of queries that a metric is about: those with an answer, those without one, or all."""
-        return int(np.sum([run.about(metric)[rows_of(run, self.ids)] for run in self.runs], axis=0).astype(bool).sum())
+    def about(self, metric: str) -> Bools:
+        """Flags of the queries that a metric is about: those with an answer, those without one, or all."""
+        flags: Bools = np.any([run.about(metric)[rows] for run, rows in zip(self.runs, self._places, strict=True)], 0)
+        return flags
+
+    def about_slices(self, fields: str) -> dict[str, list[int]]:
+        """The number of queries that each metric is about, in each slice by these fields."""
+        parts = few_groups(self.meta, fields).rows.values()
+        flags = {row.metric: self.about(row.metric) for row in self.rows}
+        return {metric: [int(own[rows].sum()) for rows in parts] for metric, own in flags.items()}
+
+    @cached_property
+    def _places(self) -> list[Ints]:
+        """The rows of the shared queries in each run."""
+        return [rows_of(run, self.ids) for run in self.runs]
 
     def winner(self, row: Row) -> str | None:
         """The name of the run that is significantly better, of the first two."""

@@ -6,7 +6,7 @@ A plan evaluates any part of the queries by itself, and the merged parts are the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -251,10 +251,11 @@ def aspect_metrics(metrics: Iterable[Metric]) -> list[str]:
     return [metric.name for metric in metrics if metric.of_aspects]
 
 
-def no_aspects(names: Iterable[str]) -> InputError:
+def no_aspects(names: Sequence[str]) -> InputError:
     """The error for metrics of aspects if no gold item has one."""
     hint = '"gold": [{"id": …, "aspects": ["price", "safety"]}, …], or qrels with a subtopic in the second column'
-    return InputError(f"{', '.join(names)} needs the aspects of the gold, but no gold item has any", hint=hint)
+    need = "needs" if len(names) == 1 else "need"
+    return InputError(f"{', '.join(names)} {need} the aspects of the gold, but no gold item has any", hint=hint)
 
 
 def _parse_metrics(metrics: Any, samples: Any) -> tuple[Metric, ...]:

@@ -99,8 +99,8 @@ def html(comparison: Comparison) -> str:
         shown = html_table(_header(comparison), _lines(comparison), caption)
     if comparison.measures:
         shown += html_table(measures.compared_header(comparison), measures.compared_rows(comparison), "measures")
-    for fields, slices in comparison.slices.items():
-        shown += html_table(_slice_header(comparison, fields), list(_slice_lines(comparison, slices)), f"by {fields}")
+    for fields in comparison.slices:
+        shown += html_table(_slice_header(comparison, fields), list(_slice_lines(comparison, fields)), f"by {fields}")
     return shown
 
 
@@ -133,7 +133,7 @@ def _bounds_markdown(comparison: Comparison) -> list[str]:
 def _slice_blocks(comparison: Comparison, fields: str, slices: Mapping[str, list[Row]]) -> list[str]:
     """For the terminal a narrow table per metric: the interval next to the difference, and no p."""
     _, _, queries, *header = _slice_header(comparison, fields, _NAME)
-    runs, lines = len(comparison.names), list(_slice_lines(comparison, slices, places=2, width=_NAME))
+    runs, lines = len(comparison.names), list(_slice_lines(comparison, fields, places=2, width=_NAME))
     verdicts = [_VERDICT[rows[i].verdict] for i in range(len(comparison.rows)) for rows in slices.values()]
     both = ["difference (95 %)", "winner"] if runs == 2 else []
     blocks = []
@@ -153,12 +153,12 @@ def _slice_blocks(comparison: Comparison, fields: str, slices: Mapping[str, list
 def _slice_tables(comparison: Comparison) -> list[Markdown]:
     """A Markdown table for each field."""
     tables = []
-    for fields, slices in comparison.slices.items():
+    for fields in comparison.slices:
         metric, name, queries, *header = _slice_header(comparison, fields)
         runs = len(comparison.names)
         rows = [
             [code(metric), code(value, 80), *map(Markdown if runs > 2 else escape, cells)]
-            for metric, value, *cells in _slice_lines(comparison, slices, "<sup>{}</sup>".format)
+            for metric, value, *cells in _slice_lines(comparison, fields, "<sup>{}</sup>".format)
         ]
         shown = [metric, code(name, 80), queries, *map(code, header[:runs]), *header[runs:]]
         tables.append(table(shown, rows, right=_slice_numbers(shown)))
@@ -176,10 +176,10 @@ def latex(comparison: Comparison) -> str:
         tables = [latex_table(["", _corner(comparison, "run"), *_metrics(comparison)], rows, left=2)]
     if comparison.measures:
         tables.append(latex_table(measures.compared_header(comparison), measures.compared_rows(comparison)))
-    for fields, slices in comparison.slices.items():
+    for fields in comparison.slices:
         rows = [
             [*cells[:3], *(_math(cells[3:]) if two else map(Latex, cells[3:]))]
-            for cells in _slice_lines(comparison, slices, raised)
+            for cells in _slice_lines(comparison, fields, raised)
         ]
         tables.append(latex_table(_slice_header(comparison, fields), rows, left=2))
     return "\n\n".join(tables)
@@ -269,19 +269,20 @@ def _slice_header(comparison: Comparison, fields: str, width: int | None = None)
 
 def _slice_lines(
     comparison: Comparison,
-    slices: Mapping[str, list[Row]],
+    fields: str,
     raised: Callable[[str], str] = _superscript,
     places: int = 3,
     width: int | None = None,
 ) -> Iterator[list[str]]:
     """One line per metric and slice: as for all queries, or the means with the letters of the runs they beat."""
+    about = comparison.about_slices(fields)
     for metric in range(len(comparison.rows)):
-        for name, rows in slices.items():
+        for i, (name, rows) in enumerate(comparison.slices[fields].items()):
             row = rows[metric]
             runs = range(len(comparison.names))
             beating = [_beating(row, run, raised) for run in runs]
             cells = _line(comparison, row, width, places) if len(runs) == 2 else beating
-            yield [row.metric, cut_name(name, width), f"{row.n:,}", *cells]
+            yield [row.metric, cut_name(name, width), f"{about[row.metric][i]:,}", *cells]
 
 
 def _slice_numbers(header: Sequence[str]) -> list[int]:
@@ -332,7 +333,7 @@ def _footnotes(comparison: Comparison) -> list[str]:
         but = ", the intervals are not" * any(map(_has_interval, slices.values()))
         notes.append(f"By {fields}: the tests are corrected for {over} (Holm){but}.")
         defined = {row.metric: [found[i].n for found in slices.values()] for i, row in enumerate(rows)}
-        notes += few_queries(defined, [max(row.n for row in found) for found in slices.values()])
+        notes += few_queries(defined, comparison.about_slices(fields))
     return [*notes, *summaries.compared_remarks(comparison), *remarks(comparison)]
 
 

@@ -39,7 +39,7 @@ def comparison_remarks(comparison: Comparison) -> list[str]:
         if run.judged < len(run)
     ]
     defined = {name: int(np.count_nonzero(~np.isnan(values))) for name, values in comparison.scores[0].items()}
-    counts = {row.metric: comparison.concerned(row.metric) - defined[row.metric] for row in rows}
+    counts = {row.metric: int(comparison.about(row.metric).sum()) - defined[row.metric] for row in rows}
     for undefined in sorted({*counts.values()} - {0}):
         names = [name for name, count in counts.items() if count == undefined]
         which = "" if len(names) == len(rows) else f" for {', '.join(names)}"

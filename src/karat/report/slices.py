@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from karat._internal.display import bold, cut_label, cut_name, number, paragraph, plural, sanitize, span, text_table
+from karat._internal.display import bold, cut_label, cut_name, number, paragraph, sanitize, span, text_table
 from karat._internal.writers import html_table, to_csv
 from karat.report.forms import Markdown, code, escape, table
 from karat.run import Run
@@ -19,15 +19,17 @@ from karat.stats import MIN_QUERIES
 def terminal(slices: Slices) -> str:
     """One row per slice: its number of queries and its means with their intervals."""
     header = _header(slices)
-    shown = text_table([[*map(bold, header)], *_rows(slices)], right=(1,), gap="   ")
+    shown = text_table([[*map(bold, header)], *_rows(slices)], right=_counts(slices), gap="   ")
     return "\n".join([shown, *map(paragraph, remarks(slices))])
 
 
 def markdown(slices: Slices) -> str:
     """The same table as Markdown."""
-    name, queries, *metrics = _header(slices)
+    name, *others = _header(slices)
+    counts = _counts(slices)
     rows = [[code(value, 80), *cells] for value, (_, *cells) in zip(slices, _rows(slices), strict=True)]
-    shown = table([code(name, 80), queries, *map(code, metrics)], rows, right=(1,))
+    heads = [head if i in counts else code(head) for i, head in enumerate(others, 1)]
+    shown = table([code(name, 80), *heads], rows, right=counts)
     return Markdown("\n\n".join([shown, *map(escape, remarks(slices))]))
 
 
@@ -49,20 +51,24 @@ def csv(slices: Slices) -> str:
 def remarks(slices: Slices) -> list[str]:
     """The number of slices without intervals."""
     runs = list(slices.values())
-    defined = {name: [run.defined[name] for run in runs] for name in runs[0].scores}
-    return few_queries(defined, list(map(len, runs)))
+    return few_queries(*scored_queries(runs, list(runs[0].scores)))
 
 
 def _header(slices: Slices) -> list[str]:
-    return [sanitize(slices.name), "queries", *next(iter(slices.values())).mean]
+    return [sanitize(slices.name), *slices.queries, *next(iter(slices.values())).mean]
+
+
+def _counts(slices: Slices) -> range:
+    """The columns with numbers of queries."""
+    return range(1, 1 + len(slices.queries))
 
 
 def _rows(slices: Slices) -> list[list[str]]:
     rows = []
-    for value, run in slices.items():
+    for (value, run), *sizes in zip(slices.items(), *slices.queries.values(), strict=True):
         ends = run.interval()
         means = [f"{number(mean)}  {span(*ends[name])}".rstrip() for name, mean in run.mean.items()]
-        rows.append([cut_label(value, 40), f"{len(run):,}", *means])
+        rows.append([cut_label(value, 40), *(f"{size:,}" for size in sizes), *means])
     return rows
 
 
@@ -76,17 +82,31 @@ def side_by_side(runs: Mapping[str, Run], comments: Mapping[str, str]) -> str:
     return text_table(rows, gap="   ")
 
 
-def few_queries(defined: Mapping[str, Sequence[int]], sizes: Sequence[int]) -> list[str]:
-    """The number of slices without an interval, given the queries for which each metric is defined, and all queries."""
-    small: dict[tuple[int, ...], list[str]] = {}
+Counts = Mapping[str, Sequence[int]]
+"""Numbers of queries by metric, one for each slice."""
+
+
+def scored_queries(runs: Sequence[Run], metrics: Sequence[str]) -> tuple[Counts, Counts]:
+    """The queries in the mean of each metric, and those that it is about, in the run of each slice."""
+    defined = {name: [run.defined[name] for run in runs] for name in metrics}
+    return defined, {name: [int(run.about(name).sum()) for run in runs] for name in metrics}
+
+
+def few_queries(defined: Counts, about: Counts) -> list[str]:
+    """The number of slices without an interval, given the queries in each mean and those that the metric is about.
+
+    A slice without queries that a metric is about is not one of its slices.
+    """
+    small: dict[tuple[tuple[int, ...], int], list[str]] = {}
     for name, counts in defined.items():
-        small.setdefault(tuple(i for i, count in enumerate(counts) if count < MIN_QUERIES), []).append(name)
+        own = [i for i, count in enumerate(about[name]) if count]
+        small.setdefault((tuple(i for i in own if counts[i] < MIN_QUERIES), len(own)), []).append(name)
     lines = []
-    for slices, names in small.items():
+    for (slices, count), names in small.items():
         if slices:
             of = "" if len(names) == len(defined) else f" of {', '.join(names)}"
             have = "has" if len(slices) == 1 else "have"
-            which = f"{len(slices):,} of {plural(len(sizes), 'slice', 'slices')} {have}"
-            scored = " with a score" if any(sizes[i] >= MIN_QUERIES for i in slices) else ""
+            which = "the only slice has" if count == 1 else f"{len(slices):,} of {count:,} slices {have}"
+            scored = " with a score" if any(about[name][i] >= MIN_QUERIES for name in names for i in slices) else ""
             lines.append(f"Too few for an interval{of}: {which} fewer than {MIN_QUERIES} queries{scored}.")
     return lines

@@ -150,7 +150,8 @@ def no_answer(run: Run) -> list[str]:
         about = [name for name in run.scores if not run.about(name).any()]
         none = f'No query is marked "answerable": false, and {", ".join(about)} is about such queries: undefined.'
         return [none] if about else []
-    have = f"{count:,} of {plural(len(run), 'query', 'queries')} {'has' if count == 1 else 'have'} no answer"
+    have = f"{count:,} of {len(run):,} queries {'has' if count == 1 else 'have'} no answer"
+    have = "The only query has no answer" if len(run) == 1 else have
     it = "it is" if count == 1 else "they are"
     names = [name for name in run.scores if run.about(name)[without].all()]
     if not names:

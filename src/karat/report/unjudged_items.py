@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from karat._internal.arrays import mean_defined
 from karat._internal.display import number, plural, signed
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _CAUSES_SHOWN = 3
 _NO_IRRELEVANT = "The gold has no irrelevant items (grade 0): whatever is not gold counts as unjudged."
 DIFFERENCE_HEADER = ("metric", "difference", "lowest", "highest", "whatever the labels")
+Ends = TypeVar("Ends")
 HEADER = ("metric", "mean", "lowest", "highest")
 
 
@@ -63,6 +64,11 @@ def unjudged(run: Run) -> list[str]:
     grades = run.all_hits.gold_items.grade
     graded = len(set(grades[grades > 0].tolist())) > 1
     labels = f"if each is irrelevant or of grade {best_grade(run.all_hits):g}" if graded else "if judged"
+    if run.mean[found.metric] != run.mean[found.metric]:
+        one = "it" if count == 1 else "one of them"
+        return [f"{items}: {found.metric} is defined only if {one} is relevant." if low == low else f"{items}."]
+    if f"{low:.3f}" == f"{high:.3f}":
+        return [f"{items}: {labels}, {found.metric} would still be {low:.3f}."]
     return [f"{items}: {labels}, {found.metric} would be between {low:.3f} and {high:.3f}."]
 
 
@@ -89,12 +95,18 @@ def rows(run: Run) -> list[list[str]]:
 
 def _asked(run: Run) -> dict[str, Any]:
     """The bounds on request; what was not judged may be relevant, also if the gold has no irrelevant items."""
-    return dict(run.bounds(unjudged=True if run.has_unjudged or not run.failures else None))
+    return _about_relevance(run, run.bounds(unjudged=True if run.has_unjudged or not run.failures else None))
+
+
+def _about_relevance(run: Run, bounds: Mapping[str, Ends]) -> dict[str, Ends]:
+    """The bounds without those of judged@k, which say nothing: whatever is judged then counts."""
+    judged = {name for metric in run.metrics if metric.name == "judged" for name in metric.names}
+    return {name: ends for name, ends in bounds.items() if name not in judged} or dict(bounds)
 
 
 def bounds_note(run: Run) -> str:
     """The meaning of the bounds, and the metrics for which they are only the limits."""
-    ends = run.query_bounds(unjudged=True if run.has_unjudged else None)
+    ends = _about_relevance(run, run.query_bounds(unjudged=True if run.has_unjudged else None))
     wide = [name for name, own in ends.items() if not own.exact]
     known = knows_irrelevant(run.all_hits)
     text = "Bounds: each unjudged item in the top k is irrelevant, or relevant with the best grade of the gold."
@@ -106,7 +118,7 @@ def with_bounds(run: Run) -> pl.DataFrame:
     """The table of scores with the bounds of each query: two more columns for each metric."""
     import polars as pl
 
-    ends = run.query_bounds(unjudged=True)
+    ends = _about_relevance(run, run.query_bounds(unjudged=True))
     more = {f"{name} {end}": getattr(own, end) for name, own in ends.items() for end in ("low", "high")}
     return run.table.with_columns(pl.Series(name, values).fill_nan(None) for name, values in more.items())
 

@@ -6,9 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from karat._internal.display import valid_utf8
 from karat._internal.result import Result
 from karat.errors import BadArgument, UnknownName, unknown
+from karat.samples.answerable import ANSWERABLE
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,7 +43,7 @@ def group_rows(meta: Mapping[str, Sequence[Any]], *fields: str) -> Groups:
         raise BadArgument("expected the name of a field", hint=", ".join(meta) or None)
     rows: dict[tuple[str, ...], list[int]] = {}
     for row, each in enumerate(zip(*(meta[name] for name in names), strict=True)):
-        rows.setdefault(tuple(map(_text, each)), []).append(row)
+        rows.setdefault(_texts(names, each), []).append(row)
     values = sorted(rows)
     labels = [_CROSS.join(value) for value in values]
     if len(set(labels)) < len(labels):  # values that contain the separator
@@ -48,8 +51,16 @@ def group_rows(meta: Mapping[str, Sequence[Any]], *fields: str) -> Groups:
     return Groups(names, values, {label: rows[value] for label, value in zip(labels, values, strict=True)})
 
 
-def _text(value: object) -> str:
-    return _NONE if value is None else str(value)
+def _texts(fields: Sequence[str], values: Sequence[object]) -> tuple[str, ...]:
+    """The values of fields as texts; a query is answerable unless it is marked as unanswerable."""
+    return tuple(
+        str(value is not False).lower()
+        if name == ANSWERABLE and isinstance(value, bool | None)
+        else _NONE
+        if value is None
+        else str(value)
+        for name, value in zip(fields, values, strict=True)
+    )
 
 
 def _names(field: object, meta: Mapping[str, Sequence[Any]]) -> list[str]:
@@ -72,7 +83,8 @@ class Slices(Result, Mapping[str, "Run"]):
         self._runs = dict(zip(groups.rows, runs, strict=True))
 
     def __getitem__(self, value: object) -> Run:
-        values = tuple(map(_text, value)) if isinstance(value, tuple) else (_text(value),)
+        given = value if isinstance(value, tuple) else (value,)
+        values = _texts(self.fields, given) if len(given) == len(self.fields) else tuple(map(str, given))
         name = self._values.get(values, _CROSS.join(values))
         try:
             return self._runs[name]
@@ -86,12 +98,30 @@ class Slices(Result, Mapping[str, "Run"]):
         return len(self._runs)
 
     @cached_property
+    def queries(self) -> dict[str, list[int]]:
+        """The number of queries of each slice that the metrics are about.
+
+        There are two columns, "with answer" and "without answer", if some metrics are about the former and some about
+        the latter; a third one, "queries", if others are about all.
+        """
+        runs = list(self._runs.values())
+        counts: dict[str, list[int]] = {}
+        for name in runs[0].scores:
+            about = [run.about(name) for run in runs]
+            if all(flags.all() for flags in about):
+                counts["queries"] = [len(run) for run in runs]
+            elif any(flags.any() for flags in about):
+                without = any((flags & run.unanswerable).any() for flags, run in zip(about, runs, strict=True))
+                counts["without answer" if without else "with answer"] = [int(np.sum(flags)) for flags in about]
+        return {"queries": next(iter(counts.values()), [len(run) for run in runs])} if len(counts) < 2 else counts
+
+    @cached_property
     def table(self) -> pl.DataFrame:
         """One row per slice: the values of its fields, the number of queries, and each mean with its 95 % interval."""
         import polars as pl
 
         runs = list(self._runs.values())
-        numbers: dict[str, list[float]] = {"queries": [len(run) for run in runs]}
+        numbers: dict[str, list[float]] = {name: [*counts] for name, counts in self.queries.items()}
         for name in runs[0].mean:
             numbers[name] = [run.mean[name] for run in runs]
             for end in ("low", "high"):

@@ -112,7 +112,7 @@ class LongTable(NamedTuple):
             scores = scores if order is None else scores[order]
         elif rank is not None:
             order = _by_rank(grouped, self._ranks(rank).to_numpy())
-        by = f"scores in {score}" if score else f"ranks in {rank}" if rank else "row order"
+        by = f"the column {score or rank}" if score or rank else "row order"
         table = Table(item if order is None else item.gather(order), starts(grouped.size), scores)
         return Side(grouped.ids, table, self.source, (Note("ranked_by", details={"source": self.source, "by": by}),))
 

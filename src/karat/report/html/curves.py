@@ -20,7 +20,7 @@ _POINTS = 16
 _STRAIGHT = 20
 """Up to this depth the axis is linear; beyond, it is logarithmic."""
 _WIDTH, _HEIGHT = 640, 260
-_LEFT, _RIGHT, _TOP, _FOOT = 34, 84, 10, 34
+_LEFT, _RIGHT, _TOP, _FOOT = 44, 102, 12, 34
 _APART = 16
 Curve = dict[int, tuple[float, Interval]]
 
@@ -116,7 +116,7 @@ def _drawing(ks: Sequence[int], found: dict[str, Curve], before: dict[str, Curve
         *grid,
         *scale,
         *ticks,
-        h("text", "k", x=right + 18, y=_HEIGHT - _FOOT + 17),
+        h("text", "k", x=right + 24, y=_HEIGHT - _FOOT + 17),
         *shapes,
         *labels,
         viewBox=f"0 0 {_WIDTH} {_HEIGHT}",

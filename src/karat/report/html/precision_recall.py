@@ -10,7 +10,7 @@ from karat.run import Run
 from karat.stats import Interval
 
 _WIDTH, _HEIGHT = 640, 260
-_LEFT, _RIGHT, _TOP, _FOOT = 34, 84, 10, 34
+_LEFT, _RIGHT, _TOP, _FOOT = 44, 84, 34, 34
 _GRID = (0.0, 0.25, 0.5, 0.75, 1.0)
 _FEWEST = 3
 Points = dict[float, tuple[float, Interval]]
@@ -78,6 +78,7 @@ def _drawing(found: Points, before: Points) -> Element:
         *scale,
         *ticks,
         h("text", "recall", x=right + 18, y=_HEIGHT - _FOOT + 17),
+        h("text", "precision", x=_LEFT, y=_TOP - 14),
         h("polyline.precision.before", points=line(before)) if before else None,
         h("polygon.precision", points=band) if sure else None,
         h("polyline.precision", points=line(found)),

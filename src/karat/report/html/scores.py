@@ -15,7 +15,7 @@ from karat.metrics import METRICS
 from karat.metrics.names import sign_of
 from karat.report import measures
 from karat.report.html.markup import Child, Element, data, h
-from karat.report.slices import few_queries
+from karat.report.slices import few_queries, scored_queries
 from karat.report.unjudged_items import judged_comment
 from karat.run import Run
 from karat.run.slices import Slices
@@ -72,10 +72,18 @@ def strip(value: float, low: float, high: float) -> Element | None:
 
 
 def table(
-    caption: str, header: Sequence[Child], rows: Sequence[Sequence[Child | None]], *, text: Sequence[int] = (0,)
+    caption: str,
+    header: Sequence[Child],
+    rows: Sequence[Sequence[Child | None]],
+    *,
+    text: Sequence[int] = (0,),
+    roomy: Sequence[int] = (),
 ) -> Element:
-    """A table of numbers, except for the columns listed in `text`; the first cell of a row is its header."""
-    kind = ["" if i in text else ".n" for i in range(len(header))]
+    """A table of numbers, except for the columns listed in `text`; the first cell of a row is its header.
+
+    The columns listed in `roomy` are hidden on narrow screens.
+    """
+    kind = [("" if i in text else ".n") + (".roomy" if i in roomy else "") for i in range(len(header))]
     heads = [h(f"th{own}", cell, scope="col") for own, cell in zip(kind, header, strict=True)]
     body = []
     for first, *others in rows:
@@ -116,7 +124,7 @@ def means(run: Run, comparison: Comparison | None = None) -> Element:
         for name, value in run.mean.items()
     ]
     header = ["metric", "mean", "95 % interval", "from 0 to 1", "description", "undefined"]
-    every = table("Every metric", header, rows, text=(0, 3, 4))
+    every = table("Every metric", header, rows, text=(0, 3, 4), roomy=(3, 4))
     note = h(
         "p.note", "Next to each mean is its 95 % interval; below it, the distribution of the scores over the queries."
     )
@@ -201,14 +209,14 @@ _FIELDS = 6
 def slices(run: Run, comparison: Comparison | None = None) -> Element | None:
     """A table for each field with few values; with a baseline also the differences."""
     fields = [field for field, values in run.meta.items() if few(values)][:_FIELDS]
-    if not fields:
+    parts = {field: by for field in fields if len(by := run.by(field)) > 1}
+    if not parts:
         return None
-    parts = {field: run.by(field) for field in fields}
     tables = (_slice(run, field, by, comparison) for field, by in parts.items())
     means = "A coloured difference is significant (p < 0.05, Holm correction over slices and metrics)."
     notes = [] if comparison is None else [means]
     runs, first = [part for by in parts.values() for part in by.values()], headline(run)[0]
-    notes += few_queries({first: [part.defined[first] for part in runs]}, list(map(len, runs)))
+    notes += few_queries(*scored_queries(runs, [first]))
     shown = h("div.pairs", *tables)
     return h("section", h("h2", "Slices"), *(h("p.note", line) for line in notes), shown, id="slices")
 
@@ -235,7 +243,8 @@ def _slice(run: Run, field: str, parts: Slices, comparison: Comparison | None) -
         ends, mean = intervals({first: part.scores[first]})[first], part.mean[first]
         rest = [number(part.mean[name]) for name in names[1:]]
         change = [] if changes is None else difference(changes[value]) if value in changes else ["–", "–"]
-        rows.append([data(value), f"{len(part):,}", number(mean), between(*ends), strip(mean, *ends), *change, *rest])
+        size = f"{part.about(first).sum():,}"
+        rows.append([data(value), size, number(mean), between(*ends), strip(mean, *ends), *change, *rest])
     changed: list[Child] = [] if changes is None else [f"{first}, difference", "95 % interval"]
     header: list[Child] = [data(field), "queries", first, "95 % interval", "from 0 to 1", *changed, *names[1:]]
     return table(f"By {field}, worst first", header, rows, text=(0, 4))

@@ -13,8 +13,8 @@ from karat.report.html.scores import table
 from karat.run import Run
 from karat.run.thresholds import ThresholdPoint, Thresholds
 
-_WIDTH, _HEIGHT = 640, 260
-_LEFT, _RIGHT, _TOP, _FOOT = 40, 84, 12, 40
+_WIDTH, _HEIGHT = 640, 300
+_LEFT, _RIGHT, _TOP, _FOOT = 44, 20, 34, 54
 _CONFIDENCES = ("top score", "standard deviation", "top 1 − top 2")
 _GRID = (0.0, 0.25, 0.5, 0.75, 1.0)
 
@@ -70,26 +70,15 @@ def _drawing(found: Thresholds) -> Element:
     ticks = [h("text", f"{s:g}", x=x(s), y=bottom + 17, text_anchor="middle") for s in _GRID]
     line = " ".join(f"{x(point.false_alarm)},{y(point.kept)}" for point in curve if point.kept == point.kept)
     dots = [_dot(point, x(point.false_alarm), y(point.kept)) for point in found.points if point.kept == point.kept]
-    chosen = []
-    if (choice := found.choice) is not None:
-        at = (x(choice.after.false_alarm), y(choice.after.kept))
-        chosen = [
-            h(
-                "circle.precision",
-                h("title", f"recommended: {thresholds.score_text(choice.threshold)}"),
-                cx=at[0],
-                cy=at[1],
-                r=5,
-            ),
-            h("text.precision", f"{thresholds.score_text(choice.threshold)}", x=at[0] + 8, y=at[1] + 16),
-        ]
+    choice = found.choice
+    chosen = [] if choice is None else _chosen(choice.after, x(choice.after.false_alarm), y(choice.after.kept))
     return h(
         "svg.curves",
         *grid,
         *scale,
         *ticks,
         h("text", "share of the queries without an answer that return something", x=_LEFT, y=_HEIGHT - 6),
-        h("text", "recall kept", x=right + 8, y=y(1.0) + 4),
+        h("text", "recall kept", x=_LEFT, y=_TOP - 14),
         h("polyline.recall", points=line),
         *dots,
         *chosen,
@@ -102,3 +91,13 @@ def _drawing(found: Thresholds) -> Element:
 def _dot(point: ThresholdPoint, x: float, y: float) -> Element:
     title = f"threshold {point.threshold:.4g}: false alarms {number(point.false_alarm)}, recall {number(point.recall)}"
     return h("circle.recall", h("title", title), cx=x, cy=y, r=2.6)
+
+
+def _chosen(point: ThresholdPoint, x: float, y: float) -> list[Element]:
+    """The recommended threshold: a larger dot, and its score below it, on the side with more room."""
+    score = thresholds.score_text(point.threshold)
+    beside, anchor = (8, "start") if point.false_alarm <= 0.5 else (-8, "end")
+    return [
+        h("circle.precision", h("title", f"recommended: {score}"), cx=x, cy=y, r=5),
+        h("text.precision", score, x=x + beside, y=y + 20, text_anchor=anchor),
+    ]
