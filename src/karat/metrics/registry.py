@@ -81,7 +81,7 @@ class Definition:
     @property
     def built_in(self) -> bool:
         """True if the metric is karat's own."""
-        return self.formula.__module__.startswith("karat.")
+        return (self.formula.__module__ or "").startswith("karat.")
 
     def rankings(self, hits: Hits) -> Hits:
         """The hits that the metric reads if the convention removes unjudged items from the rankings."""
