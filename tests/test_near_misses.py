@@ -67,6 +67,13 @@ def test_the_decimal_places_of_a_recall_level():
         karat.parse("iprec@0.123456789123")
 
 
+@pytest.mark.parametrize("name", ["nERR_IA@10", "nERR-IA@10", "alpha_DCG@5", "alpha-DCG@5", "nNRBP"])
+def test_no_other_measure_is_suggested_for_one_that_karat_lacks(name):
+    with pytest.raises(UnknownName, match="is divided by another ideal") as error:
+        karat.parse(name)
+    assert "Did you mean" not in str(error.value)
+
+
 def test_samples_without_results_are_not_compared():
     with pytest.raises(InputError, match='query "1" is a sample without "retrieved"'):
         karat.overlap([{"id": "a"}], [{"id": "a"}])
