@@ -277,7 +277,7 @@ def summary_table() -> Iterator[list[str]]:
     yield ["scores", "n", *_SUMMARIES, *(f"{name}, differences" for name in _SUMMARIES)]
     for name, counts in SCORES.items():
         population = Population.of(counts)
-        for n in (20, 40, 100):
+        for n in (6, 8, 12, 20, 40, 100):
             rows = population.samples(n, _SLOW_TIMES)
             pairs = rows[:_SUMMARY_PAIRS], correlated(population, rows[:_SUMMARY_PAIRS])
             cells = [*(_summary_cover(population, rows, one) for one in _SUMMARIES)]

@@ -8,6 +8,7 @@ import pytest
 import karat
 from karat.conventions import STANDARD
 from karat.hits.combine import take
+from karat.hits.reranking import ideal
 from karat.metrics import parse
 from support.strategies import hits_of
 from support.twins import Case, ndcg
@@ -110,3 +111,13 @@ def test_rbp_of_very_many_is_bounded():
     ids = [f"d{i}" for i in range(2000)]
     for p in (0.01, 0.04, 0.37, 0.5, 0.99):
         assert karat.score(f"rbp(p={p})", ids, ids) <= 1
+
+
+def test_scores_are_values_not_sums():
+    """They stay with their items if unjudged items are removed, and if the items are reranked."""
+    retrieved = [{"id": item, "score": score} for item, score in (("u", 0.9), ("b", 0.75), ("a", 0.5))]
+    sample = {"retrieved": retrieved, "gold": {"a": 2, "b": 1}, "answerable": True}
+    hits = karat.evaluate([sample], "recall@2").all_hits
+    assert hits.totals.at_rank["raw_score"].tolist() == [0.9, 0.75, 0.5]
+    assert hits.condensed.totals.at_rank["raw_score"].tolist() == [0.75, 0.5]
+    assert ideal(hits).totals.at_rank["raw_score"].tolist() == [0.5, 0.75, 0.9]

@@ -261,6 +261,14 @@ def test_queries_that_could_not_be_judged_are_left_out():
     assert any(line.startswith("dense: 1 of 5 queries") for line in found.remarks())
 
 
+def test_metrics_of_queries_without_an_answer_have_no_ideal():
+    samples = [*SAMPLES, {**SAMPLES[0], "id": "none", "gold": [], "answerable": False}]
+    found = karat.stages(samples, "recall@2 false_alarm@2")
+    assert np.isnan(found.ideal["bm25"].mean["false_alarm@2"])
+    assert str(found).partition("ideal reranking")[2].splitlines()[1].split() == ["recall@2", "ceiling"]
+    assert "The ideal reranking puts gold first; it is not one for false_alarm@2." in found.remarks()
+
+
 def test_measures_are_shown_beside_metrics():
     found = karat.stages(SAMPLES, "recall@2 full_rank")
     assert found.metrics == ["recall@2"]

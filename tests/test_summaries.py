@@ -170,6 +170,29 @@ def test_the_quantile_of_a_resample(drawn, percent):
     assert _quantiles(times[None, :], values, percent / 100)[0] == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.parametrize("queries", [6, 7, 10])
+def test_few_queries_have_no_smaller_p_than_a_sign_test(queries):
+    found = paired_summary(np.ones(queries), np.zeros(queries), read_statistic("median"))
+    assert 2 * 0.5**queries <= found.p < 0.05
+    assert (found.low, found.high) == (-1, -1)
+
+
+@pytest.mark.parametrize("queries", [6, 7, 8, 13])
+def test_false_alarms_of_few_queries(queries):
+    """A second run that is as often above as below the first; without the exchanges it is 13 % at 7 and 13 queries."""
+    random, statistic = np.random.default_rng(6), read_statistic("median")
+    first = np.full(queries, 0.5)
+    found = [paired_summary(first, random.choice([0.4, 0.6], queries), statistic) for _ in range(200)]
+    assert sum(one.p < 0.05 for one in found) <= 14
+    assert all(one.low <= 0 <= one.high for one in found if one.p >= 0.05)
+
+
+def test_means_are_rounded_as_in_the_run():
+    samples = [{"id": str(i), "retrieved": ["a", "b"], "gold": ["ab"[i % 3 > 0]]} for i in range(3)]
+    run = karat.evaluate(samples, "recall@1", convention="beir")
+    assert run.summary("mean")["recall@1"].value == run.mean["recall@1"] == 0.33333
+
+
 def test_too_few_queries_have_no_difference_of_a_quantile():
     found = paired_summary(np.linspace(0, 1, 35), np.linspace(0, 0.9, 35), read_statistic("p10"))
     assert found.difference < 0

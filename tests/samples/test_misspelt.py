@@ -53,9 +53,8 @@ def test_a_field_that_is_missing_in_one_row():
     error = refused([GOOD, {"id": "q2", "query": "?", "gold": ["a"]}])
     assert error.problem == 'samples, sample 2: field "retrieved" is missing or null; expected a list'
     assert error.hint == "[] if there is nothing"
-    assert (
-        refused([GOOD, {"id": "q2", "retrieved": ["a"], "gold": None, "topic": "x"}]).hint == "[] if there is nothing"
-    )
+    error = refused([GOOD, {"id": "q2", "retrieved": ["a"], "gold": None, "topic": "x"}])
+    assert error.hint == '[] if there is nothing, "answerable": false if it has no answer'
 
 
 def test_the_id_in_one_row():

@@ -13,11 +13,9 @@ import numpy as np
 from karat._internal.arrays import Bools, Floats, Ints, bool_column, group_number, row_number, starts, take_ragged
 from karat.hits.aspects import Aspects, facets_of
 from karat.hits.hits import Gold, Hits
-from karat.hits.totals import RAW_SCORE, Totals
+from karat.hits.totals import VALUES, Totals
 
 _MOST_BITS = 62
-_VALUES = frozenset(["score", RAW_SCORE])
-"""Columns of totals that are values at each rank, not sums."""
 
 
 def condense(hits: Hits) -> Hits:
@@ -52,20 +50,11 @@ def _condensed_totals(hits: Hits, keep: Ints, begins: Bools, depth: Ints) -> Tot
     totals = Totals(depth, {}, sizes)
     rows = hits.totals.row(hits.query[keep][begins], hits.rank[keep][begins])
     for name, total in hits.totals.at_rank.items():
-        if name in _VALUES:
+        if name in VALUES:
             totals = totals.with_values(name, total[rows])
         else:
-            totals = totals.with_amounts(name, amounts(hits.totals, name)[rows])
+            totals = totals.with_amounts(name, hits.totals.amounts(name)[rows])
     return totals
-
-
-def amounts(totals: Totals, name: str) -> Floats:
-    """The amount at each rank, of a total up to each rank."""
-    total = totals.at_rank[name]
-    own = np.diff(total, prepend=0.0)
-    first = starts(totals.depth)[:-1][totals.depth > 0]
-    own[first] = total[first]
-    return own
 
 
 class Holes(NamedTuple):
@@ -179,7 +168,7 @@ def _with_text(totals: Totals, query: Ints, rank: Ints) -> Totals:
     """The totals if the text that was first read at these ranks were gold."""
     if "covered" not in totals.at_rank:
         return totals
-    rows, read = totals.row(query, rank), amounts(totals, "read")
+    rows, read = totals.row(query, rank), totals.amounts("read")
     text = np.zeros(len(read))
     text[rows] = read[rows]
     more: Mapping[str, Floats] = Totals(totals.depth).with_amounts("text", text).at_rank

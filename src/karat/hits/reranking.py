@@ -17,7 +17,7 @@ import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints, bool_column, group_number, row_number, starts
 from karat.hits.hits import Gold, Hits
-from karat.hits.totals import Totals
+from karat.hits.totals import VALUES, Totals
 from karat.hits.views import number_in_query
 
 _SUMS = ("tokens", "different")
@@ -179,20 +179,12 @@ def _moved_totals(totals: Totals, start: Ints, new_rank: Ints) -> Totals:
     for name, column in totals.at_rank.items():
         values = np.empty(len(column))
         if name in _SUMS:
-            values[there] = _amounts(column, start)
+            values[there] = totals.amounts(name)
             moved = moved.with_amounts(name, values)
-        elif name == "score":
+        elif name in VALUES:
             values[there] = column
             moved = moved.with_values(name, values)
     return moved
-
-
-def _amounts(total: Floats, start: Ints) -> Floats:
-    """The amount at each rank, from the totals up to each rank."""
-    amounts = np.diff(total, prepend=0.0)
-    first = start[:-1][np.diff(start) > 0]
-    amounts[first] = total[first]
-    return amounts
 
 
 def gold_numbers(gold: Gold, other: Gold) -> Ints:
@@ -290,7 +282,7 @@ def _concat_totals(parts: Sequence[Hits], depth: Ints) -> Totals:
         for hits in parts:
             own = starts(hits.depth)
             query = group_number(own)
-            values[offset[query] + row_number(own)] = _amounts(hits.totals.at_rank[name], own)
+            values[offset[query] + row_number(own)] = hits.totals.amounts(name)
             offset += hits.depth
         totals = totals.with_amounts(name, values)
     return totals

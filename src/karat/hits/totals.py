@@ -11,6 +11,8 @@ from karat._internal.arrays import Floats, Ints, starts, take_ragged
 
 RAW_SCORE = "raw_score"
 """The retrieval score at each rank as it was given; it is not summed."""
+VALUES = frozenset(["score", RAW_SCORE])
+"""Columns that are values at each rank, not sums."""
 _OPTIONAL = {RAW_SCORE}
 """Quantities that a part of a run may lack; they are unknown there, NaN."""
 
@@ -62,6 +64,14 @@ class Totals(NamedTuple):
         else:
             total = np.concatenate([np.cumsum(own, dtype=float) for own in np.split(amounts, start[1:-1])])
         return self.with_values(name, total)
+
+    def amounts(self, name: str) -> Floats:
+        """The amount at each rank, of a total up to each rank."""
+        total = self.at_rank[name]
+        own = np.diff(total, prepend=0.0)
+        first = starts(self.depth)[:-1][self.depth > 0]
+        own[first] = total[first]
+        return own
 
     def with_sizes(self, sizes: Mapping[str, Floats]) -> Totals:
         """The same with more numbers per query."""

@@ -80,6 +80,7 @@ def read_levels(text: str, whole: str) -> tuple[Cutoff, ...]:
     for part in text.split(","):
         if not re.fullmatch(r"[01]|[01]?\.\d{1,9}|[01]\.", part.strip()) or float(part) > 1:
             hint = f"{whole.partition('@')[0]}@0.1,0.5,1"
-            raise BadArgument("the cutoff of this metric is a recall level from 0 to 1", got=whole, hint=hint)
+            problem = "the cutoff of this metric is a recall level from 0 to 1, with at most 9 decimal places"
+            raise BadArgument(problem, got=whole, hint=hint)
         ks.append(Level(float(part)))
     return tuple(dict.fromkeys(ks))

@@ -130,6 +130,11 @@ class Metric:
         return self.name in METRICS and METRICS[self.name].of_aspects
 
     @cached_property
+    def of_unanswerable(self) -> bool:
+        """True if the metric is about the queries without an answer; False for one that is not registered here."""
+        return self.name in METRICS and METRICS[self.name].of_unanswerable
+
+    @cached_property
     def _ranks(self) -> Cutoffs:
         levels = [k.recall if isinstance(k, Level) else k for _, k in self.columns]
         cutoffs = np.array([[inf if k is None else k] for k in levels], float)
@@ -286,7 +291,8 @@ def parse_stored(text: str) -> Metric:
     call = parse_call(base)
     settings = {name: value for name, value in call.named.items() if isinstance(value, int | float | str)}
     known = METRICS.get(call.name)
-    read = read_levels if known is not None and known.at_recall else read_cutoffs
+    at_recall = "." in cutoffs or "0" in cutoffs.split(",") if known is None else known.at_recall
+    read = read_levels if at_recall else read_cutoffs
     return Metric(call.name, read(cutoffs, text) if cutoffs else (), settings)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, overload
 
 from karat._internal.arrays import Floats
 from karat.conventions import Convention
-from karat.errors import BadArgument, unknown
+from karat.errors import BadArgument, UnknownName, unknown
 from karat.hits import Cutoffs, Hits
 
 T = TypeVar("T")
@@ -81,7 +81,7 @@ class Definition:
     @property
     def built_in(self) -> bool:
         """True if the metric is karat's own."""
-        return self.formula.__module__.startswith("karat.")
+        return (self.formula.__module__ or "").startswith("karat.")
 
     def rankings(self, hits: Hits) -> Hits:
         """The hits that the metric reads if the convention removes unjudged items from the rankings."""
@@ -102,6 +102,8 @@ METRICS: dict[str, Definition] = {}
 MEASURES: dict[str, Definition] = {}
 """Measures, which have a unit instead of a score from 0 to 1. They are asked for by name, as metrics are."""
 _ALIASES: dict[str, str] = {}
+_ABSENT = {"nerr_ia": "err_ia", "alpha_dcg": "alpha_ndcg", "nnrbp": "nrbp"}
+"""Measures of ndeval that karat lacks, each with the metric from which only the ideal differs: it is no typo of it."""
 
 
 @lru_cache(maxsize=256)
@@ -267,6 +269,8 @@ def find_metric(name: str) -> Definition:
         for registered in (METRICS, MEASURES):
             if (own := spelling if spelling in registered else known) in registered:
                 return registered[own]
+    if similar := _ABSENT.get(name.lower().replace("-", "_")):
+        raise UnknownName(f'no metric "{name}"; {similar} is divided by another ideal', hint="karat metrics")
     raise unknown("metric", name, [*METRICS, *MEASURES, *_ALIASES], "karat metrics")
 
 

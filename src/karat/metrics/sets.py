@@ -173,8 +173,10 @@ def false_alarm(hits: Hits, k: Cutoffs, c: Convention, *, threshold: float | Non
         first = hits.totals.first_rank(RAW_SCORE, threshold)
         return ((first <= k) & (first < np.inf)).astype(float)
     if hits.depth[bool_column(hits.gold_items.unanswerable, hits.queries)].any():
-        hint = '"score" in each record of retrieved, or false_alarm@5 without a threshold'
-        raise InputError(f"a threshold of {threshold:g} needs retrieval scores, and there are none", hint=hint)
+        problem, hint = f"a threshold of {threshold:g} needs retrieval scores", "false_alarm@5 without a threshold"
+        if hits.steps is not None:
+            raise InputError(f"{problem}, and rankings merged from steps have none", hint=hint)
+        raise InputError(f"{problem}, and there are none", hint=f'"score" in each record of retrieved, or {hint}')
     return np.zeros((len(k), hits.queries))
 
 

@@ -208,14 +208,14 @@ class Plan:
         if "cited" in needed_sizes(self.metrics):
             check_cited(samples)
         if (names := aspect_metrics(self.metrics)) and not any(samples.gold.columns.get("aspects", ())):
-            raise no_aspects(names)
+            raise no_aspects(names, samples.reading.notes)
 
     def check_run(self, run: Run) -> Run:
         """The run; refuses one whose samples, which were not all in memory, lack what a metric needs."""
         if "cited" in needed_sizes(self.metrics) and np.isnan(run.all_hits.totals.sizes["cited"]).all():
             raise nothing_cited()
         if (names := aspect_metrics(self.metrics)) and run.all_hits.gold_items.aspects is None:
-            raise no_aspects(names)
+            raise no_aspects(names, run.provenance.notes)
         return run
 
     def check_parallel(self) -> None:
@@ -251,9 +251,11 @@ def aspect_metrics(metrics: Iterable[Metric]) -> list[str]:
     return [metric.name for metric in metrics if metric.of_aspects]
 
 
-def no_aspects(names: Sequence[str]) -> InputError:
-    """The error for metrics of aspects if no gold item has one."""
-    hint = '"gold": [{"id": …, "aspects": ["price", "safety"]}, …], or qrels with a subtopic in the second column'
+def no_aspects(names: Sequence[str], notes: Iterable[Note] = ()) -> InputError:
+    """The error for metrics of aspects if no gold item has one; the notes may know of a similar field."""
+    similar = [note.details["field"] for note in notes if note.details.get("meant") == "aspects"]
+    hint = f'rename "{similar[0]}" to "aspects", or ' if similar else ""
+    hint += '"gold": [{"id": …, "aspects": ["price", "safety"]}, …], or qrels with a subtopic in the second column'
     need = "needs" if len(names) == 1 else "need"
     return InputError(f"{', '.join(names)} {need} the aspects of the gold, but no gold item has any", hint=hint)
 

@@ -24,7 +24,7 @@ from karat._internal.display import (
 )
 from karat._internal.writers import html_table, html_text, plain, to_csv
 from karat.analysis.pairs import Row
-from karat.analysis.stages import StageChange, StageMove, Stages
+from karat.analysis.stages import StageChange, StageMove, Stages, without_ideal
 from karat.report import measures
 from karat.report.forms import bullets, code, escape, table
 from karat.report.notes import remarks as run_remarks
@@ -171,6 +171,8 @@ def remarks(stages: Stages) -> list[str]:
     if tests > 1:
         but = "; the intervals are not" * any(map(_has_interval, stages.comparison))
         lines.append(f"p is corrected for {tests} differences (Holm){but}.")
+    if absent := [name for name in without_ideal(stages.runs[stages.last]) if name in stages.metrics]:
+        lines.append(f"The ideal reranking puts gold first; it is not one for {', '.join(absent)}.")
     lines += [*_new_items(stages), *map(_missing, stages.notes), *_of_runs(stages.runs)]
     return [sanitize(line) for line in lines]
 
@@ -233,11 +235,12 @@ def _ideals(stages: Stages) -> list[list[str]]:
     legs, ceiling, run = stages.candidates
     if len(legs) > 1:
         best.insert(-1, (" + ".join(map(_name, legs)), run, ceiling))
+    shown = [metric for metric in stages.metrics if metric not in without_ideal(stages.runs[stages.last])]
     rows = [
-        [name, *(number(run.mean[metric]) for metric in stages.metrics), *_medians(run), number(own.mean)]
+        [name, *(number(run.mean[metric]) for metric in shown), *_medians(run), number(own.mean)]
         for name, run, own in best
     ]
-    return [["", *stages.metrics, *_measures(stages), "ceiling"], *rows]
+    return [["", *shown, *_measures(stages), "ceiling"], *rows]
 
 
 def _measures(stages: Stages) -> list[str]:

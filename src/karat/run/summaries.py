@@ -41,7 +41,9 @@ def summary_of_run(run: Scored, statistic: Statistic, name: str, level: float = 
     values = run.scores[name] if score else run.measured[name]
     if statistic.by is not None:
         values = worst_of_each(values, families(run.meta, statistic.by), lowest=sign_of(name) > 0)
-    return summarize(values, statistic, level, score=score)
+    found = summarize(values, statistic, level, score=score)
+    # Some conventions round means.
+    return found._replace(value=run.mean[name]) if score and statistic.name == "mean" else found
 
 
 def families(meta: Mapping[str, Sequence[Any]], field: str) -> Ints:

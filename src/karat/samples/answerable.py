@@ -50,11 +50,18 @@ def _is_empty(gold: Any) -> bool:
     return gold is None or (isinstance(gold, str) and not gold.strip())
 
 
-def joined_meta(left: Mapping[str, list[Any]], right: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """The fields of results and gold; those of the gold count, and either side may mark a query as unanswerable."""
+def joined_meta(
+    left: Mapping[str, list[Any]], right: Mapping[str, list[Any]], ids: Sequence[str]
+) -> dict[str, list[Any]]:
+    """The fields of results and gold; those of the gold count. Either side may mark a query, but not differently."""
     meta = {**left, **right}
     if ANSWERABLE in left and ANSWERABLE in right:
-        pairs = zip(left[ANSWERABLE], right[ANSWERABLE], strict=True)
+        pairs = list(zip(left[ANSWERABLE], right[ANSWERABLE], strict=True))
+        for query, (theirs, ours) in zip(ids, pairs, strict=True):
+            if {theirs, ours} == {True, False}:
+                problem = f'query "{short_id(query)}" is marked "{ANSWERABLE}" in different ways by results and gold'
+                got = f"{str(theirs).lower()} in the results, {str(ours).lower()} in the gold"
+                raise InputError(f"{problem}: {got}", hint=f'the same "{ANSWERABLE}" in both, or in one of them')
         meta[ANSWERABLE] = [theirs if ours is None else ours for theirs, ours in pairs]
     return meta
 

@@ -236,6 +236,9 @@ def bad_number(dicts: Sequence[Any], ids: Sequence[str], kind: Literal["score", 
             return InputError(problem, got=values, hint='{"doc-4": 12.5, "doc-9": 11.0}')
         for item, value in values.items():
             number = as_number(value)
+            if number != number and item == "id" and kind == "score":
+                problem = f'query "{short_id(query)}" is a sample without "retrieved"'
+                return InputError(problem, got=values, hint='{"id": "q1", "retrieved": ["doc-4", "doc-9"]}')
             if number != number or (kind == "grade" and isinf(number)):
                 finite = "finite " if kind == "grade" else ""
                 problem = f'query "{short_id(query)}": the {kind} of {shorten(item)} is not a {finite}number'

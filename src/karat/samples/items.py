@@ -326,7 +326,8 @@ def as_list(value: Any, where: Where, row: int, field: str) -> Sequence[Any]:
             return plain
     kind = "missing or null" if value is None else f"a {type(value).__name__}"
     why = ", which has no order" if isinstance(value, set | frozenset) else ""
-    hint = "[] if there is nothing" if value is None else "list(…)" if isinstance(value, Iterable) else None
+    nothing = "[] if there is nothing" + ', "answerable": false if it has no answer' * field.startswith("gold")
+    hint = nothing if value is None else "list(…)" if isinstance(value, Iterable) else None
     raise InputError(f'{where(row)}: field "{field}" is {kind}{why}; expected a list', got=value, hint=hint)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from karat._internal.display import valid_utf8
 from karat.conventions import STANDARD
 from karat.errors import BadArgument, InputError
-from karat.samples.answerable import joined_meta, unanswerable
+from karat.samples.answerable import ANSWERABLE, joined_meta, unanswerable
 from karat.samples.columns import Reading, Samples, Side, check_ids, rows_of
 from karat.samples.dialects import SIDE_NAMES, is_long, lacks_items, no_item_column
 from karat.samples.files import Rows, read_files
@@ -223,6 +223,8 @@ def _are_rows(value: Sequence[Any], side: str) -> bool:
     name = next((name for name in SIDE_NAMES[side] if name in first), None)
     if name is not None:
         return not isinstance(first[name], int | float)  # a number is the score of an item with that id
+    if isinstance(first.get(ANSWERABLE), bool):  # a query without an answer may lack gold
+        return True
     return is_long(list(first)) and not all(isinstance(v, int | float) for v in first.values())
 
 
@@ -276,7 +278,7 @@ def _join(left: Side, right: Side) -> Samples:
         gold=right.data,
         **texts,
         cited=lists.get("cited"),
-        meta=joined_meta(_take(left.meta, rows), right.meta),
+        meta=joined_meta(_take(left.meta, rows), right.meta, ids),
         missing=missing if absent else None,
         reading=reading,
     )

@@ -113,12 +113,14 @@ class QueryTable(NamedTuple):
             if side == "retrieved" and self.staged:
                 hint = "karat.stages(samples)" if self.source == "samples" else f"karat stages {self.source}"
                 raise InputError(f'{self.source}: samples have "stages", not one ranking each', hint=hint)
+            self._refuse_typo_of_mark(side)
             raise no_column(side, self.given, self.source)
         try:
             if item_ids is None:
                 return BUILD[side](items, ids, self.where)
             return BUILD[side](item_ids, ids, self.where, items)
         except InputError:
+            self._refuse_typo_of_mark(side)
             self._refuse_typo(side)
             self._refuse_typo(f"{side}_ids")
             raise
@@ -132,6 +134,18 @@ class QueryTable(NamedTuple):
                 given = [other for other, column in self.columns.items() if column[row] is not None]
                 hint = f'rename "{typo}" to "{name}"'
                 raise InputError(f'{self.where(row)}: no field "{name}"', got=given, hint=hint)
+
+    def _refuse_typo_of_mark(self, side: str) -> None:
+        """Refuse the first row without gold, but with a field whose name is like that of the mark of such rows."""
+        if side != "gold" or not (typos := [name for name in self.columns if _is_typo_of_mark(name)]):
+            return
+        gold = [self.columns[name] for name in ("gold", "gold_ids") if name in self.columns]
+        for row in range(self.size):
+            typo = next((name for name in typos if self.columns[name][row] is not None), None)
+            if typo and all(column[row] is None for column in gold):
+                given = [name for name, column in self.columns.items() if column[row] is not None]
+                hint = f'rename "{typo}" to "{ANSWERABLE}"'
+                raise InputError(f'{self.where(row)}: no field "gold"', got=given, hint=hint)
 
     def read_side(self, side: str) -> Side:
         """The rankings or the gold, with everything else that the table has on the queries."""
@@ -273,6 +287,10 @@ def query_table(
 
 def _is_row(value: Any) -> bool:
     return isinstance(value, Mapping) or hasattr(value, "__struct_fields__")
+
+
+def _is_typo_of_mark(name: str) -> bool:
+    return name not in _KNOWN and name != ANSWERABLE and probably_meant(name, (ANSWERABLE,)) is not None
 
 
 def _without_nulls(cell: Any) -> Any:

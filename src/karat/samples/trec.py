@@ -123,6 +123,8 @@ def parse_lines(path: str, lines: pl.Series, first: int = 1, *, run: bool | None
     bad = read.filter(pl.col("value").is_null() | pl.col("value").is_nan())
     if not bad.is_empty():
         line, text = bad["number"][0], bad["line"][0]
+        if bad["query_id"][0] is not None:
+            raise InputError(f"{path}, line {line}: the {number} is not a number", got=text, hint=f'"{expected}"')
         raise InputError(f'{path}, line {line}: expected "{expected}"', got=text)
     if run:
         return read.select("query_id", "doc_id", pl.col("value").alias(number), rank=pl.lit(0))

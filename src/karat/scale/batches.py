@@ -276,7 +276,7 @@ class Joined:
             lists = {name: [column[row] for row in rows] for name, column in left.id_lists.items()}
         texts |= {name: [column[row] for row in own] for name, column in gold.texts.items()}
         lists |= {name: [column[row] for row in own] for name, column in gold.id_lists.items()}
-        meta = joined_meta(meta, {name: [column[row] for row in own] for name, column in gold.meta.items()})
+        meta = joined_meta(meta, {name: [column[row] for row in own] for name, column in gold.meta.items()}, ids)
         wanted = gold.data.take(np.array(own, np.int64))
         if "exclude" in lists:
             rankings, about = without_excluded(rankings, wanted, lists["exclude"], by_id(ids))

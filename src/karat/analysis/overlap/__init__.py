@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["ItemMove", "Overlap", "RankingChange", "ScoreDrift", "SimilarityRow", "is_run", "overlap"]
 
 OTHER_TOP = "other_top"
-_SHOWN = 10
+_SHOWN, _NAMED = 10, 5
 
 
 class SimilarityRow(NamedTuple):
@@ -154,7 +154,8 @@ class Overlap(Result):
         for names in (self.ids, self.query):
             if query_id in names:
                 return self._change(names.index(query_id))
-        raise unknown("query", short_id(str(query_id)), self.ids, "a query that both have")
+        some = ", ".join(map(short_id, self.ids[:_NAMED])) + ", …" * (len(self.ids) > _NAMED)
+        raise unknown("query", short_id(str(query_id)), self.ids, f"one of: {some}")
 
     def _change(self, row: int) -> RankingChange:
         before, after = self._paired.listed(row, 0), self._paired.listed(row, 1)

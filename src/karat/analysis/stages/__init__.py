@@ -327,16 +327,26 @@ def _ceiling(ids: Sequence[str], hits: Hits) -> Ceiling:
     return Ceiling(mean_defined(share), int(found), int(gold), dict(zip(ids, share.tolist(), strict=True)))
 
 
+def without_ideal(run: Run) -> list[str]:
+    """The names of the metrics for which no order, or another one, is ideal."""
+    return [name for metric in run.metrics if _has_no_ideal(metric) for name in metric.names]
+
+
+def _has_no_ideal(metric: Metric) -> bool:
+    return metric.of_aspects or metric.of_unanswerable
+
+
 def _ideal_run(run: Run, hits: Hits) -> Run:
     """The run with other hits; a metric that cannot be computed from them is undefined.
 
-    So are the metrics of aspects, for which another order is ideal.
+    So are the metrics of aspects, for which another order is ideal, and those of queries without an answer, whose
+    candidates no order makes relevant.
     """
     failed = np.isin(np.arange(hits.queries), list(hits.failed))
     scores = {}
     for metric in run.requested:
         try:
-            known = metric.unit or (metric.name in METRICS and not metric.of_aspects)
+            known = metric.unit or (metric.name in METRICS and not _has_no_ideal(metric))
             own = metric.scores(hits, run.convention) if known else {}
         except KaratError:
             own = {}
