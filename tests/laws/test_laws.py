@@ -30,7 +30,7 @@ ONE_BY_ONE = {"rr_each", "ap_each", "infap"}
 BELOW_ONE = {"err", "rbp", "nrbp"}
 """Metrics below 1 even for the best ranking: the reader model has no certain stop."""
 many = st.lists(cases(), min_size=1, max_size=5)
-few = settings(max_examples=40, deadline=None)
+few = settings(max_examples=25, deadline=None)
 
 
 def scores(name, queries):

@@ -104,7 +104,7 @@ def test_every_metric_has_a_twin():
 
 
 @pytest.mark.parametrize(("name", "choice"), CHOICES, ids=str)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_equals_its_twin(name, choice, data):
     c = replace(STANDARD, name="test", **choice)
