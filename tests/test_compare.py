@@ -207,6 +207,8 @@ def test_all_differences_are_reported_at_once():
         check_comparable(run(), b)
     assert len(check_comparable(run(), b, allow_mismatch=True)) == 3
     assert check_comparable(run(), run()) == []
+    heading = str(karat.compare(run(), b, allow_mismatch=True)).splitlines()[0]
+    assert heading == "A, B · 50 queries · judge: ids and exact · convention: standard and ragas"
 
 
 @pytest.mark.parametrize("convention", CONVENTIONS)

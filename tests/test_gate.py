@@ -222,7 +222,7 @@ def test_gates_that_cannot_be_decided():
 
 def test_a_lower_end_that_is_unknown_fails():
     (one,) = karat.gate(made([1]), "recall@1 lower >= 0.5").checks
-    assert (one.verdict, one.text) == ("failed", "1.000: 1 query is too few for an interval")
+    assert (one.verdict, one.text) == ("failed", "1.000: 1 query is too few for an interval: it takes at least 5")
 
 
 def test_without_a_baseline_the_other_rules_are_checked(tmp_path):
@@ -331,7 +331,7 @@ def test_the_detectable_drop_is_reported():
 
 def test_queries_without_results_are_named():
     run = made([1] * 6 + [None] * 7)
-    assert "nothing was retrieved for q6, q7, q8, q9, q10 and 2 more." in karat.gate(run, "recall@1 >= 0").remarks()
+    assert "Nothing was retrieved for q6, q7, q8, q9, q10 and 2 more." in karat.gate(run, "recall@1 >= 0").remarks()
 
 
 def test_the_worst_queries():

@@ -243,12 +243,43 @@ def test_compare_calls_fewer_false_alarms_better():
     assert karat.compare(worse, better, worse.take(range(40)), names=["a", "b", "c"]).rows[1].beaten(1) == [0, 2]
 
 
+def test_gate_calls_a_rise_a_rise():
+    base, rise = (karat.evaluate(several(n, 10), "recall@5 false_alarm@5") for n in (4, 18))
+    gate = karat.gate(rise, "false_alarm@5 no-drop", "false_alarm@5 no-rise 0.01", baseline=base)
+    assert [str(rule) for rule in gate.rules] == ["false_alarm@5 no-rise", "false_alarm@5 no-rise 0.01"]
+    said = " ".join(gate.remarks())
+    assert "corrected over 2 no-rise checks (maxT); a rise with p <= 0.05 fails." in said
+    both = " ".join(karat.gate(base, "false_alarm@5 no-rise", "recall@5 no-drop", baseline=base).remarks())
+    assert "over 2 no-drop and no-rise checks (maxT); a drop (or a rise, where less is better) with" in both
+    assert "No-rise rules are undecided" in " ".join(karat.gate(base, "false_alarm@5 no-rise").remarks())
+    one = karat.evaluate([{**row, "topic": "t"} for row in several(1, 1, 1)], "false_alarm@5")
+    gate = karat.gate(one, "false_alarm@5 no-drop", baseline=one, by="topic")
+    assert gate.checks[0].text.endswith(": too few queries to detect a rise")
+    assert "1 slice by topic: too few queries to detect a rise" in str(gate)
+    with pytest.raises(BadArgument, match="more is better in recall@5: a rise is no loss") as caught:
+        karat.gate(base, "recall@5 no-rise", baseline=base)
+    assert caught.value.hint == '"recall@5 no-drop"'
+
+
+def test_gate_does_not_name_queries_that_rightly_retrieve_nothing():
+    silent = {"retrieved": [], "gold": []}
+    rows = [{"id": "n", "answerable": False, **silent}, {"id": "a", "retrieved": [], "gold": ["g"]}]
+    gate = karat.gate(karat.evaluate(rows, "recall@2 false_alarm@2"), "false_alarm@2 <= 0.3")
+    assert "Nothing was retrieved for a." in gate.remarks()
+    assert "Nothing was retrieved for a." in gate.to_markdown()
+    assert "Nothing was retrieved for a." in gate.to_dict()["remarks"]
+    unmarked = karat.evaluate([{"retrieved": ["g"], "gold": ["g"]}], "recall@2 false_alarm@2")
+    with pytest.raises(BadArgument, match="false_alarm@2 is defined for 0 queries of 1") as caught:
+        karat.gate(unmarked, "false_alarm@2 <= 0.3")
+    assert caught.value.hint == '"answerable": false in some samples'
+
+
 def test_gate_holds_false_alarms():
     base, rise, fall = (karat.evaluate(several(n, 10), "recall@5 false_alarm@5") for n in (4, 18, 0))
     assert karat.gate(base, "false_alarm@5 <= 0.2").passed
     assert not karat.gate(base, "false_alarm@5 <= 0.1").passed
     assert karat.gate(fall, "false_alarm@5 no-drop", baseline=base).passed
-    gate = karat.gate(rise, "false_alarm@5 no-drop", "recall@5 no-drop", baseline=base)
+    gate = karat.gate(rise, "false_alarm@5 no-rise", "recall@5 no-drop", baseline=base)
     assert [check.verdict for check in gate.checks] == ["failed", "passed"]
     assert gate.checks[0].figures["difference"] == pytest.approx(0.7)
     assert "0.200 → 0.900" in gate.checks[0].text

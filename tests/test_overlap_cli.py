@@ -105,6 +105,8 @@ def test_runs_of_other_gold_hint_at_the_comparison_without(tmp_path, capsys):
         (["a.jsonl", "b.jsonl", "a.jsonl"], "two rankings are compared at a time"),
         (["a.jsonl", "b.jsonl", "--metrics", "recall@5"], "--metrics needs runs with gold"),
         (["a.jsonl", "b.jsonl", "--test", "bounded"], "--test needs runs with gold"),
+        (["a.jsonl", "b.jsonl", "--summary", "p10"], "--summary needs runs with gold"),
+        (["a.jsonl", "b.jsonl", "--no-gold", "--bounds"], "--bounds needs runs with gold"),
         (["a.jsonl", "b.jsonl", "--format", "latex"], "there is no LaTeX table"),
         (["a.jsonl", "b.jsonl", "--queries", "-1"], "--queries is a number of queries"),
         (["a.jsonl", "b.jsonl", "--query", "9"], 'no query "9"'),

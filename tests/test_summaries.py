@@ -22,6 +22,7 @@ RANKS = [1, 2, 4, 5, 10, 1, 2, 2, 1, 1]
 RR = [1, 1 / 2, 1 / 4, 1 / 5, 1 / 10, 1, 1 / 2, 1 / 2, 1, 1]
 FAMILIES = ["a", "a", "b", "b", "c", "c", "c", None, None, "d"]
 METRICS = "rr recall@1 full_rank"
+_FEW = "10 queries are too few for the lower end of an interval of p10: it takes at least 36"
 
 
 def samples(ranks, families=FAMILIES):
@@ -101,6 +102,8 @@ def test_intervals_are_the_narrowest_with_2_5_percent_outside_each_end(size, sha
 
 def test_the_least_number_of_queries():
     assert [least_queries(share) for share in (0.5, 0.1, 0.9, 0.25)] == [6, 36, 36, 13]
+    # 0.9^35 = 0.0250 (a little more), 0.9^36 = 0.0225; 0.1^2 = 0.01.
+    assert [least_queries(0.1, end=end) for end in ("lower", "upper")] == [36, 2]
     few = summarize(np.linspace(0, 1, 20), read_statistic("p10"))
     assert isnan(few.low)
     assert few.high == pytest.approx(5 / 19)
@@ -220,7 +223,9 @@ def test_bad_names(run, arguments, message):
     [
         ("rr p10 >= 0.19", True, "0.190 [–, 0.50]"),
         ("rr p10 > 0.19", False, "0.190 [–, 0.50]"),
-        ("rr p10 lower >= 0.05", False, "0.190: 10 queries are too few for the lower end of an interval"),
+        ("rr p10 lower >= 0.05", False, f"0.190: {_FEW}"),
+        ("full_rank p90 upper <= 5.5", False, _FEW.replace("lower", "upper").replace("p10", "p90")),
+        ("full_rank mean upper <= 5.5", False, "the mean of a measure has no interval"),
         ("rr p10 upper <= 0.50", True, "0.190 [–, 0.50]"),
         ("rr median >= 0.50", True, "0.500 [0.20, 1.00]"),
         ("rr median lower >= 0.21", False, "0.500 [0.20, 1.00]"),
@@ -245,11 +250,41 @@ def test_rules(run, rule, passed, text):
         ("rr worst >= 0.3", "worst takes one field"),
         ("rr worst(other) >= 0.3", 'no field "other"'),
         ("full_rank never lower <= 0.3", "never has no interval"),
+        ("rr p10 lowre >= 0.8", r'after p10 only lower or upper may follow(.|\n)*"rr p10 lower >= 0.8"'),
+        ("rr p10 median >= 0.8", "after p10 only lower or upper may follow"),
+        (
+            "fullrank median <= 5",
+            r'no metric in this run "fullrank". Did you mean full_rank\?(.|\n)*recall@1, full_rank',
+        ),
     ],
 )
 def test_rules_that_make_no_sense(run, rule, message):
     with pytest.raises(karat.KaratError, match=message):
         karat.gate(run, rule)
+
+
+def test_remarks_name_the_metrics_they_are_about():
+    rows = [{"answerable": False, "retrieved": ["x"], "gold": []}] * 6 + samples(RANKS * 4, FAMILIES * 4)
+    rows = [{**row, "id": str(i)} for i, row in enumerate(rows)]
+    run = karat.evaluate(rows, "recall@1 false_alarm@5 full_rank")
+    text = " ".join(run._render("terminal", summary=["p10"]).split())
+    few = "6 queries are too few for both ends of an interval of p10 of false_alarm@5: it takes at least 36."
+    assert text.count("too few") == 1
+    assert few in text
+    assert "Less is better in false_alarm@5 and full_rank: p90 is their worst tenth." in text
+    assert "Less is better" not in run._render("terminal", summary=["p90"])
+    compared = karat.compare(run, run, summary="p25", metrics="recall@1 false_alarm@5")
+    assert "Less is better in false_alarm@5: p75 is its worst quarter." in str(compared)
+    assert "6 queries are too few for a comparison of p25 of false_alarm@5: it takes at least 13." in str(compared)
+    assert "Less is better" not in str(karat.compare(run, run, summary="p25", metrics="recall@1"))
+
+
+def test_a_gate_on_p10_does_not_confuse_its_interval_with_that_of_the_mean():
+    gate = karat.gate(run_of([1, 2, 3]), "rr p10 lower >= 0.1")
+    assert gate.checks[0].text.endswith(
+        "3 queries are too few for the lower end of an interval of p10: it takes at least 36"
+    )
+    assert "3 queries are too few for an interval of the mean: it takes at least 5." in gate.remarks()
 
 
 def test_a_rule_for_each_cutoff_and_the_old_forms(run):
@@ -279,7 +314,10 @@ def test_compare(files):
     assert karat.compare(main_run, branch, summary="mean").summary is None
     few = karat.compare(main_run.take(range(20)), branch.take(range(20)), metrics="rr", summary="p10")
     assert few.rows[0].verdict == "cannot tell"
-    assert "20 queries are too few to compare p10: it takes at least 36." in str(few)
+    assert "20 queries are too few for a comparison of p10: it takes at least 36." in str(few)
+    assert "at least 5" not in str(karat.compare(main_run.take(range(4)), branch.take(range(4)), summary="p10"))
+    with pytest.raises(karat.KaratError, match="compare takes one summary"):
+        karat.compare(main_run, branch, summary="p10,median")
     with pytest.raises(karat.KaratError, match="no field"):
         karat.compare(main_run, branch, summary="worst(other)")
     assert set(found.by("family")) == {f"f{i}" for i in range(20)}
@@ -324,6 +362,9 @@ def test_show_and_report_on_the_command_line(files, capsys):
     assert [line["summary"] for line in lines] == ["p10"] * 3 + ["median"] * 3
     assert "| p10 | 95 % interval |" in shown("--summary", "p10", "--format", "markdown")
     assert main(["show", path, "--summary", "p10", "--by", "family", "--format", "csv"]) == 2
+    capsys.readouterr()
+    assert main(["show", path, "--summary", "p10", "--bounds", "--format", "csv"]) == 2
+    assert "either slices, or summaries, or bounds" in capsys.readouterr().err
     assert main(["show", path, "--summary", "worse"]) == 2
     page = files / "report.html"
     baseline = str(files / "other.parquet")

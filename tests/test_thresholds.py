@@ -201,7 +201,8 @@ def test_diagnose_recommends_it_with_its_cost():
     run = karat.evaluate(samples(separable(overlap=6)), "recall@5 false_alarm@5")
     (advice,) = [line for line in karat.diagnose(run).advice if "without an answer" in line]
     assert re.match(r"A score threshold of [\d.]+ would lower the false alarms on the 30 queries", advice)
-    assert re.search(r"leaves \d\.\d+ \[\d\.\d+, \d\.\d+\] false alarms and costs \d\.\d+ \[", advice)
+    assert re.search(r"to \d\.\d+ \[\d\.\d+, \d\.\d+\] and cost \d\.\d+ \[", advice)
+    assert re.search(r"On held-out queries it leaves \d\.\d+ false alarms and costs \d\.\d+ of", advice)
     useless = [([("a", 0.1 + i / 10)], {"a"}) for i in range(3)] + [([("b", 0.9)], set())] * 3
     (advice,) = [
         line for line in karat.diagnose(karat.evaluate(samples(useless), "recall@5")).advice if "helps" in line
@@ -217,7 +218,7 @@ def test_reports_show_the_curve(tmp_path):
     page = (tmp_path / "run.html").read_text()
     assert 'id="thresholds"' in page
     assert "Recall kept against false alarms. AUROC of the top score 0." in page
-    assert "Chosen on a part of the queries and used on the rest, it leaves" in page
+    assert "On held-out queries it leaves" in page
     assert "AUROC of the top score: 0." in str(run)
     assert "recommended" in run.to_markdown()
     assert "nAUC, as in MTEB" in page
@@ -226,7 +227,7 @@ def test_reports_show_the_curve(tmp_path):
     assert found["points"][0].keys() == {"threshold", "false_alarm", "recall", "kept"}
     assert found["choice"]["held_out"]["loss_interval"][0] >= 0
     assert str(run.thresholds()).startswith("score thresholds · top 5 · 30 queries with an answer, 30 without")
-    assert run.thresholds().to_markdown().count("\n| ") == 7
+    assert run.thresholds().to_markdown().count("\n| ") == 6
     plain = karat.evaluate(samples(separable()[:5]), "recall@5")
     plain.report(tmp_path / "plain.html")
     assert 'id="thresholds"' not in (tmp_path / "plain.html").read_text()

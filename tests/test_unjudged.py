@@ -15,6 +15,8 @@ from karat.analysis import unjudged
 from karat.cli import main
 from karat.conventions import STANDARD
 from karat.metrics import METRICS, parse
+from karat.report import unjudged_items
+from karat.run import bounds
 from karat.run.bounds import QueryBounds, query_bounds
 from support.strategies import hits_of
 from support.twins import Case, twin_score
@@ -28,7 +30,7 @@ CLAIMS = [{"retrieved": ["a"], "answer": "a"}]
 LABELLED = [
     name
     for name, d in METRICS.items()
-    if not (d.of_steps or d.of_aspects or d.of_unanswerable or "cited" in d.sizes or name.startswith("chunk_"))
+    if not (d.of_steps or d.of_unanswerable or "cited" in d.sizes or name.startswith("chunk_"))
 ]
 
 
@@ -161,6 +163,9 @@ def test_bounds_are_the_extremes_of_all_labels(name, choice):
         ends = query_bounds(hits, [metric], c, scores)[str(metric)]
         assert ends.exact
         for row, q in enumerate(queries):
+            if METRICS[name].of_aspects and not q.size():
+                assert np.isnan(ends.high[row])  # the aspects of the query are not known
+                continue
             if name.startswith("span_"):
                 assert_spans_within(q, k, scores[str(metric)][row], ends.low[row], ends.high[row])
                 continue
@@ -302,9 +307,65 @@ def test_compare_warns_where_runs_differ_in_judged_items():
     comparison = compared(["a", "z"], ["y", "x"])
     text = " ".join(comparison.remarks())
     assert "judged@2 differs: 1.000 in A, 0.000 in B" in text
-    assert "If judged, the difference in precision@2 would be between -0.500 and +0.500." in text
+    assert "If judged, the difference in precision@2 would be between -0.500 and +0.500, so either run may be" in text
     assert comparison.to_dict()["bounds"]["precision@2"] == [-0.5, 0.5]
     assert not any("judged@2" in line for line in compared(["a", "x"], ["z", "x"]).remarks())
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "conclusion"),
+    [
+        (["z", "b"], ["a", "c"], "B stays better"),
+        (["a", "c"], ["z", "b"], "B stays worse"),
+        (["z", "b"], ["a", "x"], "B stays better"),
+        (["a", "z"], ["x", "a"], "B is not worse"),
+        (["x", "a"], ["a", "z"], "B is not better"),
+        (["a", "z"], ["y", "x"], "either run may be better"),
+        (["a", "z"], ["z", "a"], "the runs stay equal"),
+    ],
+)
+def test_does_the_difference_survive_the_holes(first, second, conclusion):
+    gold = {"a": 1, "c": 1, "z": 0, "b": 0}
+    extra = {"id": "p", "retrieved": ["u"], "gold": {"z": 0, "a": 1}}  # the same in both: one label
+    runs = (
+        karat.evaluate([{"id": "q", "retrieved": own, "gold": gold}, extra], "precision@2") for own in (first, second)
+    )
+    comparison = karat.compare(*runs)
+    (row,) = unjudged_items.difference_rows(comparison)
+    assert row[-1] == conclusion
+    low, high = comparison.bounds["precision@2"]
+    assert row[1:4] == [f"{x:+.3f}" if x else "0.000" for x in (comparison.rows[0].difference, low, high)]
+
+
+def test_less_is_better_in_the_conclusion():
+    comparison = compared(["a", "z"], ["y", "x"])
+    ends = {"false_alarm@5": (0.1, 0.3), "recall@5": (0.1, 0.3)}
+    assert unjudged_items._conclusion(comparison, "false_alarm@5", ends) == "B stays worse"
+    assert unjudged_items._conclusion(comparison, "recall@5", ends) == "B stays better"
+
+
+def test_bounds_of_a_comparison_on_the_command_line(tmp_path, capsys):
+    gold, paths = {"a": 1, "z": 0}, []
+    for name, own in (("old", ["a", "z"]), ("new", ["y", "x"]), ("full", ["z", "a"])):
+        paths.append(str(tmp_path / f"{name}.parquet"))
+        karat.evaluate([{"id": "q", "retrieved": own, "gold": gold}], "precision@2 rr").save(paths[-1])
+
+    def shown(*arguments, code=0):
+        assert main(["compare", *arguments, "--bounds"]) == code
+        return " ".join("".join(capsys.readouterr()).split())
+
+    text = shown(*paths[:2])
+    assert "difference lowest highest whatever the labels" in text
+    assert "precision@2 -0.500 -0.500 +0.500 either run may be better" in text
+    assert "rr -1.000 -1.000 0.000 new is not better" in text
+    markdown = shown(*paths[:2], "--format", "markdown")
+    assert "| `precision@2` | -0.500 | -0.500 | +0.500 | either run may be better |" in markdown
+    found = json.loads(shown(*paths[:2], "--format", "json"))
+    assert found["bounds"] == {"precision@2": [-0.5, 0.5], "rr": [-1.0, 0.0]}
+    assert "--bounds is for two runs" in shown(*paths, code=2)
+    assert "nothing to bound" in shown(paths[0], paths[2], code=2)
+    assert "no CSV or LaTeX table" in shown(*paths[:2], "--format", "csv", code=2)
+    assert "the difference of the means of precision@2 would be between" in shown(*paths[:2], "--summary", "median")
 
 
 @pytest.fixture
@@ -338,6 +399,12 @@ def test_screens_show_the_judged_share_and_the_bounds(files, capsys, tmp_path):
     assert "judge them before you change the retriever" in " ".join(capsys.readouterr().out.split())
     karat.load(run).report(tmp_path / "run.html")
     assert "judged@2 0.500" in (tmp_path / "run.html").read_text()
+
+
+def test_bounds_that_would_take_long_are_left_to_the_command_that_has_them(monkeypatch):
+    monkeypatch.setattr(bounds, "QUICK", 0)
+    said = karat.gate(karat.evaluate(HOLES, "precision@2"), "precision@2 >= 0").remarks()
+    assert "2 of the 4 items in the top 2 are unjudged: karat show RUN --bounds shows the bounds of the means." in said
 
 
 def test_bounds_asked_in_vain_on_the_command_line(files, capsys):

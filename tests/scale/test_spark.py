@@ -446,7 +446,7 @@ def test_aspects(spark):
     tables = [spark.createDataFrame(pl.DataFrame(side).to_arrow()) for side in (run, gold)]
     found = evaluate(tables[0], metrics, gold=tables[1])
     assert karat.merge([found.run], order=memory.ids).table.equals(memory.table)
-    with pytest.raises(InputError, match="needs? the aspects of the gold, but no gold item has any"):
+    with pytest.raises(InputError, match=r"needs? the aspects of the gold, but no gold item has any"):
         evaluate(tables[0], metrics, gold=tables[1].drop("subtopic"))
 
 

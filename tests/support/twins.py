@@ -368,7 +368,7 @@ def condensed(q):
 def twin_score(metric, k, q, **settings):
     """The expected score; undefined if the metric needs gold and there is none."""
     rel = settings.get("rel")
-    if q.answerable if metric == "false_alarm" else not (q.answerable or metric in NEEDS_NO_GOLD):
+    if q.answerable == (metric == "false_alarm"):
         return nan
     if q.c.unjudged == "removed" and metric not in NEEDS_NO_GOLD:
         q = condensed(q)

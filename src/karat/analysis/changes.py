@@ -109,7 +109,20 @@ def _data(a: Run, b: Run, names: tuple[str, str]) -> list[str]:
         shared = plural(len(changed), "shared query", "shared queries")
         has = "has other groups:" if _regrouped(ours[query], theirs[query]) else "has"
         differences.append(f"their gold differs for {shared}, such as {cut_name(query, _SHOWN)} {has} {example}")
-    return [*differences, *_texts(a, b)]
+    return [*differences, *_marks(a, b, names), *_texts(a, b)]
+
+
+def _marks(a: Run, b: Run, names: tuple[str, str]) -> list[str]:
+    """Differences of the marks of queries without an answer."""
+    ours, theirs = (dict(zip(run.ids, run.unanswerable.tolist(), strict=True)) for run in (a, b))
+    changed = [query for query, mark in ours.items() if theirs.get(query, mark) != mark]
+    if not changed:
+        return []
+    owner = names[0] if ours[changed[0]] else names[1]
+    shared = plural(len(changed), "shared query", "shared queries")
+    return [
+        f"their marks of queries without an answer differ for {shared}: {cut_name(changed[0], _SHOWN)} only in {owner}"
+    ]
 
 
 def _texts(a: Run, b: Run) -> list[str]:

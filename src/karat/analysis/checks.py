@@ -9,16 +9,14 @@ import numpy as np
 
 from karat._internal.arrays import Floats, Ints, mean_defined
 from karat._internal.display import number, p_equals, percent, plural, signed, span
-from karat.analysis.rules import NEVER, SLACK, Limit, NoDrop, digits
+from karat.analysis.rules import NEVER, SLACK, Limit, NoDrop, digits, worse_change
 from karat.errors import BadArgument
 from karat.judges.protocol import share_of_one
 from karat.metrics.names import sign_of
 from karat.run import Run
-from karat.stats import Summary, difference_intervals
+from karat.stats import Summary, difference_intervals, read_statistic
 from karat.stats.paired import maxt_p_values, min_queries
-
-TOO_FEW = "too few queries to detect a drop"
-
+from karat.stats.summary import least_for_interval
 
 Verdict = Literal["passed", "failed", "undecided"]
 """The result of a check. Undecided: it could not have failed, whatever the scores (too few queries, no baseline)."""
@@ -49,6 +47,11 @@ class Check(NamedTuple):
     def failed(self) -> bool:
         """True if the check was decided and does not hold."""
         return self.verdict == "failed"
+
+
+def too_few(metric: str) -> str:
+    """The reason for which a no-drop rule is undecided."""
+    return f"too few queries to detect a {worse_change(metric)}"
 
 
 def _verdict(*, passed: bool) -> Verdict:
@@ -118,7 +121,10 @@ def check_limit(run: Run, rule: Limit) -> Check:
     between = f"[{', '.join(shown)}]" if low == low or high == high else ""
     if limited != limited:  # the rule asks for evidence, and there is none
         unit = ("family is", "families are") if rule.statistic.startswith("worst") else ("query is", "queries are")
-        few = f"{plural(count, *unit)} too few for {'the ' + rule.end + ' end of ' if between else ''}an interval"
+        which = f"the {rule.end} end of an interval" if between or rule.statistic != "mean" else "an interval"
+        which += "" if rule.statistic == "mean" else f" of {rule.statistic}"
+        least = least_for_interval(read_statistic(rule.statistic), rule.end)
+        few = f"{plural(count, *unit)} too few for {which}: it takes at least {least}"
         return Check(str(rule), None, "failed", f"{number(value)}: {few}", rule.metric, figures=figures)
     text = f"{_distinct(value, rule.value)} {between}".rstrip()
     return Check(str(rule), None, _verdict(passed=rule.holds(limited)), text, rule.metric, figures=figures)
@@ -140,9 +146,19 @@ def _check_measure(run: Run, rule: Limit) -> Check:
     if of.never:
         text += f": never reached in {of.never:,} of {plural(of.defined, 'query', 'queries')}"
     elif value != value:
-        text = f"{plural(found.n, 'query is', 'queries are')} too few for an interval"
+        text = _no_end(rule, found.n)
     passed = value == value and rule.holds(value)
     return Check(str(rule), None, _verdict(passed=passed), text.removeprefix("nan: "), rule.metric, figures=finite)
+
+
+def _no_end(rule: Limit, count: int) -> str:
+    """The reason for which a measure has no such end of an interval."""
+    statistic = read_statistic(rule.statistic)
+    if statistic.name != "quantile":
+        return f"the {rule.statistic} of a measure has no interval"
+    few = plural(count, "query is", "queries are")
+    least = least_for_interval(statistic, rule.end)
+    return f"{few} too few for the {rule.end} end of an interval of {statistic}: it takes at least {least}"
 
 
 def _distinct(value: float, limit: float, places: int = 3) -> str:
@@ -175,6 +191,8 @@ def check_drops(
         )  # fmt: skip
         if sign_of(rule.metric) < 0:
             drop = drop._replace(difference=-drop.difference, low=-drop.high, high=-drop.low)
+        if part.by is not None and not run.about(rule.metric)[part.rows].any():
+            continue  # such as recall in a slice of queries without an answer
         checks.setdefault(rule, []).append(_check_drop(rule, part, drop, len(columns), baseline.name, limits))
     return checks
 
@@ -212,7 +230,7 @@ def _check_drop(rule: NoDrop, part: Part, drop: _Drop, checks: int, baseline: st
     if tolerance is not None and loss > tolerance + SLACK:
         return made._replace(verdict="failed", text=f"{made.text}: more than the {tolerance:g} allowed")
     if tolerance is None and drop.queries < min_queries(checks, limits.alpha):
-        return made._replace(verdict="undecided", text=f"{made.text}: {TOO_FEW}")
+        return made._replace(verdict="undecided", text=f"{made.text}: {too_few(rule.metric)}")
     if tolerance is None and (drop.high if sign > 0 else -drop.low) < 0:
         return made._replace(text=f"{made.text}: not significant; a tolerance would decide")
     return made

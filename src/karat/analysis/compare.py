@@ -22,9 +22,9 @@ from karat.analysis.unjudged import difference_bounds, judged_notes
 from karat.errors import BadArgument, KaratError, RunFileError, unknown
 from karat.metrics import Metric, parse_all
 from karat.run import Run
-from karat.run.bounds import EFFORT
+from karat.run.bounds import EFFORT, has_judgements
 from karat.run.file import as_run
-from karat.run.summaries import families
+from karat.run.summaries import families, read_one
 from karat.samples.notes import Note
 from karat.stats import Interval, Test, read_statistic
 from karat.stats.paired import check_test
@@ -239,7 +239,7 @@ def compare(
     measures = () if metrics is not None else compare_measures(runs, [rows_of(run, ids) for run in runs])
     headline = next((name for name in _headlines(runs[0]) if name in columns), columns[0])
     notes += judged_notes(runs, labels, [rows_of(run, ids) for run in runs], headline)
-    shown = None if summary is None else str(read_statistic(summary))
+    shown = None if summary is None else str(read_one(summary))
     shown = None if shown == "mean" else shown
     comparison = Comparison(labels, runs, ids, scores, (*notes, *not_shared), fields, check_test(test), measures, shown)
     comparison.compared([])
@@ -259,7 +259,7 @@ def _run(given: Run | str | PathLike[str]) -> Run:
 
 
 def _headlines(run: Run) -> Iterable[str]:
-    return (metric.headline[0] for metric in run.metrics if metric.name != "judged")
+    return (metric.headline[0] for metric in filter(has_judgements, run.metrics))
 
 
 def run_names(given: Sequence[object], names: Sequence[str] | None) -> list[str]:

@@ -256,7 +256,9 @@ def _check_defined(run: Run, metric: str, least: int) -> None:
     defined = len(run) - int(np.isnan(run.columns[metric]).sum())
     if defined < max(least, 1):
         have = plural(defined, "query", "queries")
-        raise BadArgument(f"{metric} is defined for {have} of {len(run):,}; expected at least {max(least, 1):,}")
+        problem = f"{metric} is defined for {have} of {len(run):,}; expected at least {max(least, 1):,}"
+        unmarked = not run.unanswerable.any() and not run.about(metric).any()
+        raise BadArgument(problem, hint='"answerable": false in some samples' if unmarked else None)
 
 
 def _baseline(run: Run, given: Run | str | PathLike[str], rules: Sequence[Rule]) -> Baseline:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Collection
 from typing import NamedTuple
 
-from karat.errors import BadArgument, KaratError, unknown
+from karat.errors import BadArgument, KaratError, nearest, unknown
 from karat.metrics import MEASURES, parse
+from karat.metrics.names import sign_of
 from karat.run import Run
 from karat.run.summaries import families
 from karat.stats import read_statistic
@@ -19,8 +20,10 @@ _LIMIT = re.compile(
     r"(?:\s+(?P<end>lower|upper))?\s*(?P<sign>>=|<=|≥|≤|>|<)(?P<value>.*)",
     re.DOTALL | re.IGNORECASE,
 )
-_NO_DROP = re.compile(r"(?P<metric>.+?)\s+no[-_ ]?drop(?:\s+(?P<tolerance>\S+))?", re.DOTALL)
-_SUMMARY = re.compile(r"(?P<metric>.+?)\s+(?P<statistic>p\d+|median|gm|mean|worst\s*(?:\([^()]*\))?)", re.IGNORECASE)
+_NO_DROP = re.compile(r"(?P<metric>.+?)\s+no[-_ ]?(?P<change>drop|rise)(?:\s+(?P<tolerance>\S+))?", re.DOTALL)
+_SUMMARY = re.compile(
+    r"(?P<metric>.+?)\s+(?P<statistic>p\d+|median|gm|mean|worst\s*(?:\([^()]*\))?)(?:\s+(?P<more>.+))?", re.IGNORECASE
+)
 _NO_AT = re.compile(r"(?P<name>[A-Za-z][A-Za-z_-]*?)[\s_-]*(?P<k>\d+)")
 _SIGNS = {"≥": ">=", "≤": "<="}
 _HINT = '"recall@5 >= 0.80", "recall@5 lower >= 0.75", "recall@5 no-drop", "recall@5 no-drop 0.01"'
@@ -53,16 +56,29 @@ class Limit(NamedTuple):
 
 
 class NoDrop(NamedTuple):
-    """A rule against a significant drop below the baseline; a drop larger than the tolerance always fails."""
+    """A rule against a significant drop below the baseline; a drop larger than the tolerance always fails.
+
+    Where less is better, the rule is against a rise, and is written `no-rise`.
+    """
 
     metric: str
     tolerance: float | None
 
     def __str__(self) -> str:
-        return f"{self.metric} no-drop" + ("" if self.tolerance is None else f" {digits(self.tolerance)}")
+        return f"{self.metric} no-{self.change}" + ("" if self.tolerance is None else f" {digits(self.tolerance)}")
+
+    @property
+    def change(self) -> str:
+        """The change for the worse: a drop, or a rise where less is better."""
+        return worse_change(self.metric)
 
 
 Rule = Limit | NoDrop
+
+
+def worse_change(metric: str) -> str:
+    """The change of a metric for the worse: a drop, or a rise where less is better."""
+    return "drop" if sign_of(metric) > 0 else "rise"
 
 
 def read_rules(texts: Collection[str], run: Run) -> list[Rule]:
@@ -78,18 +94,23 @@ def _read(text: str, run: Run) -> list[Rule]:
     if "=>" in text or "=<" in text:
         raise BadArgument("expected >=, <=, > or <", got=text, hint=text.replace("=>", ">=").replace("=<", "<="))
     if found := _NO_DROP.fullmatch(text.strip()):
-        _check_drop(found["metric"], text, run)
+        _check_drop(found["metric"], found["change"], text, run)
         tolerance = None if found["tolerance"] is None else read_tolerance(found["tolerance"])
-        return [NoDrop(name, tolerance) for name in _names(found["metric"], run.scores)]
+        rules = [NoDrop(name, tolerance) for name in _names(found["metric"], run.scores)]
+        if found["change"] == "rise" and (better := next((rule for rule in rules if rule.change == "drop"), None)):
+            raise BadArgument(f"more is better in {better.metric}: a rise is no loss", got=text, hint=f'"{better}"')
+        return list(rules)
     found = _LIMIT.fullmatch(text.strip())
     if found is None:
         _check_measure(text, run)
         problem = 'expected "METRIC >= NUMBER" (or >, <=, <) or "METRIC no-drop", in quotes'
         raise BadArgument(problem, got=text, hint=_HINT)
     sign, end = _SIGNS.get(found["sign"], found["sign"]), (found["end"] or "").lower()
+    if found["metric"] not in run.scores:
+        _check_end(text, text.strip()[: found.start("sign")].strip(), f"{sign} {found['value'].strip()}")
     if _is_measure(found["metric"]):
         return _of_measure(found["metric"], found["statistic"], end, sign, found["value"], text, run)
-    names = _names(found["metric"], run.scores)
+    names = _names(found["metric"], run.scores, run.measured)
     statistic, value = _statistic(found["statistic"] or "mean", text, run), _number(found["value"], text)
     return [Limit(name, statistic, end, sign, value) for name in names]
 
@@ -125,13 +146,22 @@ def _statistic(text: str, rule: str, run: Run) -> str:
     return str(statistic)
 
 
-def _check_drop(metric: str, text: str, run: Run) -> None:
+def _check_drop(metric: str, change: str, text: str, run: Run) -> None:
     """Refuse a no-drop rule about a summary or a measure."""
     if found := _SUMMARY.fullmatch(metric):
         shown = f"karat compare --summary {found['statistic']}"
-        problem = f"no-drop compares means; {shown} compares this summary"
+        problem = f"no-{change} compares means; {shown} compares this summary"
         raise BadArgument(problem, got=text, hint=f'"{found["metric"]} {found["statistic"]} >= 0.3"')
     _check_measure(text, run)
+
+
+def _check_end(text: str, named: str, limit: str) -> None:
+    """Refuse a word after the summary that is not an end of its interval."""
+    found, ends = _SUMMARY.fullmatch(named), ("lower", "upper")
+    if found and found["more"] and found["more"].lower() not in ends:
+        problem = f"after {found['statistic']} only lower or upper may follow"
+        end = nearest(found["more"], ends) or ends[0]
+        raise BadArgument(problem, got=text, hint=f'"{found["metric"]} {found["statistic"]} {end} {limit}"')
 
 
 def _check_measure(text: str, run: Run) -> None:
@@ -164,8 +194,8 @@ def read_tolerance(given: str | float) -> float:
     return tolerance
 
 
-def _names(text: str, metrics: Collection[str]) -> tuple[str, ...]:
-    """The columns of the run for a metric, one per cutoff."""
+def _names(text: str, metrics: Collection[str], measures: Collection[str] = ()) -> tuple[str, ...]:
+    """The columns of the run for a metric, one per cutoff; the error for an unknown one lists the measures, too."""
     if text in metrics:  # also a custom metric that is not defined here
         return (text,)
     try:
@@ -178,7 +208,8 @@ def _names(text: str, metrics: Collection[str]) -> tuple[str, ...]:
         names = (text,)
     for name in names:
         if name not in metrics:
-            raise unknown("metric in this run", name, metrics, "one of: " + ", ".join(metrics))
+            known = [*metrics, *measures]
+            raise unknown("metric in this run", name, known, "one of: " + ", ".join(known))
     return names
 
 

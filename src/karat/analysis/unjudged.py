@@ -28,6 +28,7 @@ from karat.run.bounds import (
     QueryBounds,
     can_label,
     holes_within,
+    judged_of,
     judged_share,
     knows_irrelevant,
     label_cost,
@@ -64,8 +65,7 @@ def judged_notes(runs: Sequence[Run], names: Sequence[str], rows: Sequence[Ints]
     sides = [_Side.of(run, own) for run, own in zip(runs, rows, strict=True)]
     shares = [judged_share(side.hits, metric, side.run.convention) for side in sides]
     if max(shares) - min(shares) >= _NOTABLE:
-        k = f"@{metric.ks[0]}" if metric.ks else ""
-        details = {"judged": f"judged{k}", "shares": dict(zip(names, shares, strict=True)), "metric": shown}
+        details = {"judged": str(judged_of(metric)), "shares": dict(zip(names, shares, strict=True)), "metric": shown}
         yield Note("judged_differs", details=details)
 
 
@@ -102,7 +102,8 @@ def _of_metric(a: _Side, b: _Side, metric: Metric, name: str, effort: float) -> 
     holes = [holes_within(side.hits, metric) for side in sides]
     first, second = (own.sizes for own in holes)
     pool = _pool(a, b, holes)
-    size = np.where(np.isnan(scores[0]) == np.isnan(scores[1]), first + second - pool.shared, 0)  # or it failed in one
+    judged = ~np.isin(np.arange(len(a.rows)), [*a.hits.failed, *b.hits.failed])
+    size = np.where(judged, first + second - pool.shared, 0)
     every = _every_pair(first, second, pool, np.where(pool.distinct & (size <= _FEW), size, 0), holes[0])
     if _cost(sides, holes, every[0][0]) > effort / 4:
         every = []
@@ -112,7 +113,7 @@ def _of_metric(a: _Side, b: _Side, metric: Metric, name: str, effort: float) -> 
     if _cost(sides, holes, best_b) > effort / 4:
         return None
     now = scores[1] - scores[0]
-    ends = QueryBounds(now.copy(), now.copy(), np.zeros(len(now), bool), exact=not rest.any())
+    ends = QueryBounds(now.copy(), now.copy(), np.isnan(now), exact=not rest.any())
     for of_a, of_b in (*every, (worst_a, best_b), (best_a, worst_b)):
         values = _scores(b.hits, holes[1], of_b, metric, name, c) - _scores(a.hits, holes[0], of_a, metric, name, c)
         np.fmax.at(ends.high, of_b.query, values)

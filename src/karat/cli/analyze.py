@@ -12,6 +12,7 @@ from karat.cli import RUN, argument, command, emit, format_argument, on_github, 
 from karat.cli.evaluate import SUMMARY
 from karat.cli.gate_files import GateFiles, refused_arguments
 from karat.cli.overlap import NO_GOLD_ARGUMENTS, compares_rankings, print_overlap
+from karat.errors import BadArgument
 
 if TYPE_CHECKING:
     from karat.analysis.gate import Gate
@@ -24,6 +25,7 @@ rules:
   "recall@5 p10 >= 0.3"      another summary: p1 to p99, median, gm, worst(field); also with lower or upper
   "recall@5 no-drop"         no significant drop against the baseline
   "recall@5 no-drop 0.01"    and no drop larger than 0.01
+  "false_alarm@5 no-rise"    the same where less is better
 
 exit code: 0 passed, 1 failed, 2 could not decide (bad input, other gold in the baseline, or every rule undecided)
 """
@@ -48,6 +50,10 @@ _ALLOW_MISMATCH = argument(
         "--test", choices=("sign-flip", "bounded"), default="sign-flip",
         help="sign-flip assumes that gains and losses are alike, bounded assumes nothing (default: %(default)s)",
     ),
+    argument(
+        "--bounds", action="store_true",
+        help="also show the bounds of each difference of two runs, whatever the unjudged items are (default: no)",
+    ),
     *NO_GOLD_ARGUMENTS,
     format_argument("json", "csv", "markdown", "latex"),
     examples=[
@@ -61,12 +67,15 @@ _ALLOW_MISMATCH = argument(
 def _compare(options: Namespace) -> None:
     if compares_rankings(options):
         return print_overlap(options)
+    if options.bounds and options.format in {"csv", "latex"}:
+        problem = "the bounds of the differences have no CSV or LaTeX table"
+        raise BadArgument(problem, got=f"--bounds --format {options.format}", hint="--format json")
     from karat.analysis.compare import compare
 
     settings = {"metrics": " ".join(options.metrics) or None, "by": options.by, "test": options.test}
     settings["summary"] = options.summary
     found = compare(options.first, *options.others, **settings, allow_mismatch=options.allow_mismatch)
-    emit(found, options.format)
+    emit(found, options.format, **({"bounds": True} if options.bounds else {}))
     return None
 
 

@@ -53,7 +53,7 @@ def compares_rankings(options: Namespace) -> bool:
     if options.format == "latex":
         raise BadArgument("there is no LaTeX table of rankings without gold", hint="--format markdown")
     used = {"--metrics": options.metrics, "--by": options.by, "--allow-mismatch": options.allow_mismatch}
-    used["--test"] = options.test != "sign-flip"
+    used |= {"--summary": options.summary, "--bounds": options.bounds, "--test": options.test != "sign-flip"}
     if wrong := [name for name, value in used.items() if value]:
         raise BadArgument(f"{wrong[0]} needs runs with gold", got=why, hint="karat eval FILE -o run.parquet")
     if len(given) > 2:

@@ -11,11 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints, bool_column, group_number, row_number, starts, take_ragged
+from karat.hits.aspects import Aspects, facets_of
 from karat.hits.hits import Gold, Hits
-from karat.hits.totals import Totals
+from karat.hits.totals import RAW_SCORE, Totals
 
 _MOST_BITS = 62
-_VALUES = frozenset(["score"])
+_VALUES = frozenset(["score", RAW_SCORE])
 """Columns of totals that are values at each rank, not sums."""
 
 
@@ -133,17 +134,36 @@ def labelled(hits: Hits, holes: Holes, labels: Labels, top: float) -> Hits:
     grade[behind] = np.where(more, top, 0.0)
     nothing = np.zeros(len(hole), bool)
     part = bool_column(hits.part, len(hits))
+    gold_items = Gold([], start, grade, hits.gold_items.incomplete)
+    if hits.gold_items.aspects is not None:
+        aspects = _labelled_aspects(hits, hits.gold_items.aspects, labels, holes)
+        gold_items = gold_items._replace(label=[""] * len(grade), aspects=aspects)  # no id decides between equals
     return Hits(
         np.concatenate([copy, query]),
         np.concatenate([hits.rank[old], holes.rank[hole]]),
         np.concatenate([hits.gold[old] - hits.gold_items.start[row][copy] + start[copy], at]),
         depth=hits.depth[row],
-        gold_items=Gold([], start, grade, hits.gold_items.incomplete),
+        gold_items=gold_items,
         grade=np.concatenate([hits.grade[old], grade[at]]),
         repeated=np.concatenate([hits.repeated[old], nothing]),
         part=None if hits.part is None else np.concatenate([part[old], nothing]),
         totals=_with_text(hits.totals.take(row), query[relevant], holes.rank[hole][relevant]),
     )
+
+
+def _labelled_aspects(hits: Hits, known: Aspects, labels: Labels, holes: Holes) -> Aspects:
+    """The aspects of the gold of each row of labels: items that were unjudged serve every aspect of their query."""
+    facets = facets_of(hits)
+    name = np.zeros(0, np.int64) if facets is None else facets.name
+    begin = starts(np.zeros(hits.queries, np.int64) if facets is None else facets.per_query.astype(np.int64)).tolist()
+    start, size, new = hits.gold_items.start.tolist(), np.diff(known.start), holes.sizes.tolist()
+    codes, sizes = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for query, more in zip(labels.query.tolist(), labels.unretrieved.tolist(), strict=True):
+        first, last, unjudged = start[query], start[query + 1], new[query] + more
+        own = name[begin[query] : begin[query + 1]]
+        codes += [known.code[known.start[first] : known.start[last]], np.tile(own, unjudged)]
+        sizes += [size[first:last], np.full(unjudged, len(own))]
+    return Aspects(known.name, np.concatenate(codes), starts(np.concatenate(sizes)))
 
 
 def _without_pooled(hits: Hits, holes: Holes) -> Ints:

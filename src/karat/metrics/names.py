@@ -229,7 +229,9 @@ def _concerned(definition: Definition, hits: Hits) -> Bools | None:
     without_answer = hits.gold_items.unanswerable
     if definition.of_unanswerable:
         return bool_column(without_answer, hits.queries)
-    return None if without_answer is None or not definition.needs_gold else ~without_answer
+    if without_answer is None or not (definition.needs_gold or definition.of_judgements):
+        return None
+    return ~without_answer
 
 
 def _edge_cases(values: Floats, hits: Hits, c: Convention, rel: float | None) -> Floats:

@@ -25,15 +25,14 @@ from karat._internal.writers import html_table, plain, to_csv
 from karat.analysis.changes import Move, QueryChange
 from karat.analysis.compare import LETTERS, Comparison
 from karat.analysis.pairs import Row
-from karat.report import measures, summaries
+from karat.report import measures, summaries, unjudged_items
 from karat.report.forms import Latex, Markdown, code, escape, latex_table, table
 from karat.report.remarks import comparison_remarks as remarks
 from karat.report.slices import few_queries
-from karat.run.bounds import QUICK
 
 _SUPERSCRIPT = dict(zip(LETTERS, "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", strict=True))
 _NAME, _SHORT, _QUERY, _LABEL, _GOLD = 32, 16, 40, 30, 3
-_NUMBERS = (1, 2, 3, 6, 7)
+_NUMBERS, _BOUNDS = (1, 2, 3, 6, 7), (1, 2, 3)
 _INTERVAL, _WINNER, _MATH = 4, 5, (2, 3, 5)
 _UNDECIDED = "cannot tell"
 _MOVED = "ranks of its gold"
@@ -44,8 +43,8 @@ def _superscript(letters: str) -> str:
     return "".join(_SUPERSCRIPT[letter] for letter in letters)
 
 
-def terminal(comparison: Comparison) -> str:
-    """The table, what it cannot show, the slices, and the queries that moved most."""
+def terminal(comparison: Comparison, *, bounds: bool = False) -> str:
+    """The table, the bounds on request, what it cannot show, the slices, and the queries that moved most."""
     if len(comparison.names) > 2:
         header = ["", bold(_corner(comparison)), *map(bold, _metrics(comparison))]
         shown = text_table([header, *_matrix(comparison, _superscript, _NAME)], gap="   ")
@@ -59,6 +58,10 @@ def terminal(comparison: Comparison) -> str:
     if comparison.measures:
         header, rows = measures.compared_header(comparison, _NAME), measures.compared_rows(comparison, _NAME)
         shown += f"\n\n{text_table([[*map(bold, header)], *rows], right=_medians(comparison))}\n"
+    if bounds:
+        rows = [[*map(bold, ("", *unjudged_items.DIFFERENCE_HEADER[1:]))], *unjudged_items.difference_rows(comparison)]
+        note = paragraph(unjudged_items.difference_note(comparison))
+        shown = f"{shown.rstrip()}\n\n{text_table(rows, right=_BOUNDS)}\n\n{note}"
     lines = [heading(_caption(comparison)), "", shown, *map(paragraph, _footnotes(comparison))]
     for fields, slices in comparison.slices.items():
         lines += _slice_blocks(comparison, fields, slices)
@@ -101,9 +104,9 @@ def html(comparison: Comparison) -> str:
     return shown
 
 
-def markdown(comparison: Comparison) -> str:
-    """The table and the queries that moved most, for a pull request."""
-    notes = map(escape, _footnotes(comparison))
+def markdown(comparison: Comparison, *, bounds: bool = False) -> str:
+    """The table, the bounds on request, and the queries that moved most, for a pull request."""
+    notes = [*(_bounds_markdown(comparison) if bounds else ()), *map(escape, _footnotes(comparison))]
     if len(comparison.names) > 2:
         header = ["", _corner(comparison, "run"), *map(code, _metrics(comparison))]
         matrix = _matrix(comparison, "<sup>{}</sup>".format)
@@ -119,6 +122,12 @@ def markdown(comparison: Comparison) -> str:
         lines = [[mark, code(query), *cells] for mark, query, *cells in map(_moved_cells, moved)]
         parts.append(table(["", "query", "text", moved[0].metric, _MOVED], lines))
     return "\n\n".join(parts)
+
+
+def _bounds_markdown(comparison: Comparison) -> list[str]:
+    rows = [[code(metric), *cells] for metric, *cells in unjudged_items.difference_rows(comparison)]
+    note = escape(unjudged_items.difference_note(comparison))
+    return [table(unjudged_items.DIFFERENCE_HEADER, rows, right=_BOUNDS), note]
 
 
 def _slice_blocks(comparison: Comparison, fields: str, slices: Mapping[str, list[Row]]) -> list[str]:
@@ -181,7 +190,7 @@ def csv(comparison: Comparison) -> str:
     return to_csv(comparison.table)
 
 
-def data(comparison: Comparison) -> dict[str, Any]:
+def data(comparison: Comparison, *, bounds: bool = False) -> dict[str, Any]:
     """Everything that is shown of a comparison, as plain values."""
     values = {
         "names": comparison.names,
@@ -197,9 +206,7 @@ def data(comparison: Comparison) -> dict[str, Any]:
         for fields, slices in comparison.slices.items()
     }
     more: dict[str, Any] = {"measures": measures.compared_data(comparison)} if comparison.measures else {}
-    if len(comparison.names) == 2 and any(note.kind == "judged_differs" for note in comparison.notes):
-        bounds = comparison.bounds_of(comparison.scores[0], QUICK)
-        more["bounds"] = {name: list(ends) for name, ends in bounds.items()}
+    more |= unjudged_items.difference_data(comparison, asked=bounds)
     return dict(plain(values | more | ({"by": by} if by else {})))
 
 
@@ -213,11 +220,12 @@ def _row_data(comparison: Comparison, row: Row) -> dict[str, Any]:
 
 
 def _caption(comparison: Comparison) -> str:
-    first = comparison.runs[0]
+    judges = " and ".join(dict.fromkeys(run.provenance.judge for run in comparison.runs))
+    conventions = " and ".join(dict.fromkeys(run.convention.name for run in comparison.runs))
     return sanitize(
         f"{', '.join(cut_name(name, _NAME) for name in comparison.names)} · "
-        f"{plural(len(comparison), 'query', 'queries')} · judge: {first.provenance.judge} · "
-        f"convention: {first.convention.name}"
+        f"{plural(len(comparison), 'query', 'queries')} · judge: {judges} · "
+        f"convention: {conventions}"
     )
 
 

@@ -22,7 +22,7 @@ from karat._internal.display import (
 )
 from karat._internal.writers import html_table, plain
 from karat.analysis.changes import QueryChange
-from karat.analysis.checks import TOO_FEW, Check, Verdict
+from karat.analysis.checks import Check, Verdict, too_few
 from karat.analysis.gate import Gate
 from karat.errors import KaratError
 from karat.metrics.names import sign_of
@@ -215,7 +215,7 @@ def _others(checks: Sequence[Check], by: str | None, *, some: bool) -> str:
     text = plural(len(checks), *(other + form for form in noun)) + ("" if by is None else f" by {cut_name(by, 40)}")
     if checks[0].verdict != "undecided":
         return text
-    return f"{text}: {TOO_FEW if checks[0].figures else checks[0].text}"
+    return f"{text}: {too_few(checks[0].metric or '') if checks[0].figures else checks[0].text}"
 
 
 def _fell(check: Check) -> bool:

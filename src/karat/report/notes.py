@@ -24,10 +24,10 @@ Sentence = Callable[[Note, Run], str]
 """Writes a note about a run as a sentence; "" if there is nothing to say."""
 
 
-def remarks(run: Run, *, ids: bool = False) -> list[str]:
+def remarks(run: Run, *, ids: bool = False, interval: str = "an interval") -> list[str]:
     """One line for each thing that a reader of the means should know; with `ids` also which queries have no score."""
     p = run.provenance
-    lines = [*failed(run), *unjudged(run), *too_few(run.defined), *no_answer(run)]
+    lines = [*failed(run), *unjudged(run), *too_few(run.defined, interval), *no_answer(run)]
     lines += [*_undefined(run, ids=ids), *_copies(run), *_above_one(run), *_beyond_depth(run)]
     if p.missing:
         how = "scored 0" if run.convention.missing == "zero" else "left out"
@@ -40,17 +40,19 @@ def remarks(run: Run, *, ids: bool = False) -> list[str]:
     return [sanitize(line) for line in lines]
 
 
-def too_few(defined: Mapping[str, int]) -> list[str]:
+def too_few(
+    defined: Mapping[str, int], what: str = "an interval", least: int = MIN_QUERIES, unit: str = "query"
+) -> list[str]:
     """The metrics without an interval, given the number of queries for which each is defined."""
     small: dict[int, list[str]] = {}
     for name, count in defined.items():
-        if 0 < count < MIN_QUERIES:
+        if 0 < count < least:
             small.setdefault(count, []).append(name)
     lines = []
     for count, names in sorted(small.items()):
         which = "" if len(names) == len(defined) else f" of {', '.join(names)}"
-        few = plural(count, "query is", "queries are")
-        lines.append(f"{few} too few for an interval{which}: it takes at least {MIN_QUERIES}.")
+        few = plural(count, f"{unit} is", f"{unit[:-1]}ies are")
+        lines.append(f"{few} too few for {what}{which}: it takes at least {least}.")
     return lines
 
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from karat._internal.display import plural, sanitize
-from karat.analysis.rules import NoDrop
-from karat.metrics.names import sign_of
+from karat.analysis.rules import NoDrop, worse_change
 from karat.report.notes import listed, too_few
 from karat.report.notes import remarks as run_remarks
 from karat.report.unjudged_items import differs
@@ -27,7 +26,7 @@ def comparison_remarks(comparison: Comparison) -> list[str]:
     """The differences of the runs, and the queries that were excluded."""
     lines = [_comparison_note(note, comparison) for note in comparison.notes]
     rows = comparison.rows
-    lines += too_few({row.metric: row.n for row in rows})
+    lines += too_few({row.metric: row.n for row in rows}) if comparison.summary is None else []
     unsure = [row.metric for row in rows if row.p < ALPHA and row.low <= 0 <= row.high]
     if unsure and len(comparison.names) == 2:
         lines.append(
@@ -65,7 +64,9 @@ def _comparison_note(note: Note, comparison: Comparison) -> str:
 
 def gate_remarks(gate: Gate) -> list[str]:
     """The power of the tests, the queries without a score, and the remarks on the data."""
-    lines = (*no_baseline(gate), *_power(gate), *_without_score(gate), *run_remarks(gate.run, ids=True))
+    means = all(isinstance(rule, NoDrop) or rule.statistic == "mean" for rule in gate.rules)
+    about = run_remarks(gate.run, ids=True, interval="an interval" if means else "an interval of the mean")
+    lines = (*no_baseline(gate), *_power(gate), *_without_score(gate), *about)
     return [sanitize(line) for line in lines]
 
 
@@ -79,7 +80,8 @@ def no_baseline(gate: Gate) -> list[str]:
     else:
         why, how = f"There is no baseline yet: {path} does not exist", f"karat eval FILE -o {path}"
     must_pass = path is not None and any(check.query is not None for check in gate.checks)
-    which = "No-drop rules and must-pass queries are" if must_pass else "No-drop rules are"
+    rules = " and ".join(f"no-{change}" for change in _changes(gate)).capitalize()
+    which = f"{rules} rules and must-pass queries are" if must_pass else f"{rules} rules are"
     others = "" if gate.verdict == "undecided" else "; the other rules were checked"
     return [
         f"{why}. {which} undecided{others}.",
@@ -87,18 +89,27 @@ def no_baseline(gate: Gate) -> list[str]:
     ]
 
 
+def _changes(gate: Gate) -> list[str]:
+    """The changes that the no-drop rules are against: drop, rise where less is better, or both."""
+    found = {rule.change for rule in gate.rules if isinstance(rule, NoDrop)}
+    return sorted(found or {"drop"})
+
+
 def _power(gate: Gate) -> list[str]:
     power = gate.power()
     if not power:
         unused = gate.by and not any(isinstance(rule, NoDrop) for rule in gate.rules)
         by = " and ".join(gate.by)
-        return [f"slices by {by} were not checked: only no-drop rules apply to slices."] if unused else []
-    tests = plural(gate.drop_checks, "no-drop check", "no-drop checks")
+        return [f"Slices by {by} were not checked: only no-drop and no-rise rules apply to slices."] if unused else []
+    changes = _changes(gate)
+    kind, worse = " and ".join(f"no-{change}" for change in changes), changes[0]
+    tests = plural(gate.drop_checks, f"{kind} check", f"{kind} checks")
+    worse += " (or a rise, where less is better)" if len(changes) > 1 else ""
     lines = [
-        f"p: one-sided sign-flip test, corrected over {tests} (maxT); a drop with p <= {gate.limits.alpha:g} fails."
+        f"p: one-sided sign-flip test, corrected over {tests} (maxT); a {worse} with p <= {gate.limits.alpha:g} fails."
     ]
     for metric, queries, drop in power:
-        change = "drop" if sign_of(metric) > 0 else "rise"
+        change = worse_change(metric)
         if drop == drop:
             able = plural(queries, "query", "queries")
             lines.append(
@@ -112,11 +123,11 @@ def _power(gate: Gate) -> list[str]:
 
 
 def _without_score(gate: Gate) -> list[str]:
-    """The queries that could not be judged, and those without a retrieved item."""
+    """The queries that could not be judged, and those without a retrieved item that may have an answer."""
     run, failed = gate.run, list(gate.run.failures)
-    empty = [run.ids[row] for row in np.flatnonzero(run.all_hits.depth == 0).tolist()]
-    lines = [f"not judged: {listed(failed)}."] if failed else []
-    return [*lines, f"nothing was retrieved for {listed(empty)}."] if empty else lines
+    empty = [run.ids[row] for row in np.flatnonzero((run.all_hits.depth == 0) & ~run.unanswerable).tolist()]
+    lines = [f"Not judged: {listed(failed)}."] if failed else []
+    return [*lines, f"Nothing was retrieved for {listed(empty)}."] if empty else lines
 
 
 def calibration_remarks(calibration: Calibration) -> list[str]:

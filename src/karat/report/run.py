@@ -146,7 +146,7 @@ def csv(run: Run, by: Sequence[str] = (), summary: Sequence[str] = (), *, bounds
     """One row per query, or per slice, or per metric and summary."""
     import polars as pl
 
-    summaries.check_forms(by, summary)
+    summaries.check_forms(by, summary, bounds=bounds)
     if summary:
         return to_csv(summaries.frame(run, summary))
     whole = unjudged_items.with_bounds(run) if bounds else run.table

@@ -207,11 +207,11 @@ def _of_runs(runs: dict[str, Run]) -> list[str]:
 
 
 def _heading(stages: Stages) -> str:
-    run = stages.runs[stages.last]
-    p = run.provenance
+    p = stages.runs[stages.last].provenance
     names = f"{', '.join(map(_name, stages.candidates.legs))} → {_name(stages.last)}"
+    conventions = " and ".join(dict.fromkeys(run.convention.name for run in stages.runs.values()))
     return sanitize(
-        f"{names} · {_queries(len(stages))} · judge: {p.judge} · convention: {run.convention.name} · k = {stages.k}"
+        f"{names} · {_queries(len(stages))} · judge: {p.judge} · convention: {conventions} · k = {stages.k}"
     )
 
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from karat._internal.display import bold, number, plural, sanitize, span, text_table
 from karat.analysis.compare import Comparison
 from karat.errors import BadArgument
+from karat.metrics.names import sign_of
 from karat.report.forms import Markdown, code, table
 from karat.report.measures import amount, finite
+from karat.report.notes import too_few
 from karat.run import Run
 from karat.run.summaries import read_statistics
 from karat.stats import Statistic, Summary, read_statistic
-from karat.stats.interval import MIN_QUERIES
-from karat.stats.paired_summary import RESAMPLES, least_for_difference
-from karat.stats.summary import FLOOR, least_queries
+from karat.stats.paired_summary import RESAMPLES
+from karat.stats.summary import FLOOR, least_for_interval
 
 if TYPE_CHECKING:
     import polars as pl
@@ -86,19 +87,23 @@ def frame(run: Run, wanted: Sequence[str]) -> pl.DataFrame:
     return pl.DataFrame(lines).fill_nan(None)
 
 
-def check_forms(by: Sequence[str], wanted: Sequence[str]) -> None:
-    """Refuse slices and summaries in one CSV table."""
-    if by and wanted:
-        raise BadArgument("a CSV table has either slices or summaries", got="--by and --summary", hint="--format json")
+def check_forms(by: Sequence[str], wanted: Sequence[str], *, bounds: bool) -> None:
+    """Refuse two of slices, summaries and bounds in one CSV table."""
+    given = {"--by": by, "--summary": wanted, "--bounds": bounds}
+    if len(asked := [option for option, value in given.items() if value]) > 1:
+        problem = "a CSV table has either slices, or summaries, or bounds"
+        raise BadArgument(problem, got=" and ".join(asked), hint="--format json")
 
 
 def remarks(run: Run, wanted: Sequence[str]) -> list[str]:
-    """A sentence for each kind of summary, and one on queries that are too few for an interval."""
+    """A sentence for each kind of summary, on metrics of which less is better, and on queries that are too few."""
     lines = []
     for statistic, own in summaries(run, wanted).items():
-        counts = [of.n for name, of in own.items() if name in run.scores] or [of.n for of in own.values()]
-        few = min(counts, default=0)
-        lines += [meaning(statistic, max(counts, default=0)), *_too_few(statistic, few)]
+        quantile = statistic.name == "quantile"  # the other summaries of a measure have no interval
+        counts = {name: of.n for name, of in own.items() if quantile or name in run.scores}
+        most = max((of.n for of in own.values()), default=0)
+        what = f"both ends of an interval of {statistic}"
+        lines += [meaning(statistic, most), *_less_is_better(statistic, own), *_too_few(statistic, counts, what)]
     return list(dict.fromkeys(filter(None, lines)))
 
 
@@ -115,13 +120,20 @@ def meaning(statistic: Statistic, count: int) -> str:
     return ""
 
 
-def _too_few(statistic: Statistic, count: int) -> list[str]:
-    """A sentence if an interval lacks an end."""
-    least = least_queries(statistic.share) if statistic.name == "quantile" else MIN_QUERIES
-    if count >= least:
+def _too_few(statistic: Statistic, counts: Mapping[str, int], what: str) -> list[str]:
+    """The metrics that lack an end of their interval."""
+    return too_few(counts, what, least_for_interval(statistic), "family" if statistic.name == "worst" else "query")
+
+
+def _less_is_better(statistic: Statistic, names: Iterable[str]) -> list[str]:
+    """The quantile to look at in metrics of which less is better: a low one has their best queries."""
+    less = [name for name in names if sign_of(name) < 0]
+    if not less or statistic.name != "quantile" or statistic.share >= 0.5:
         return []
-    of = ("family is", "families are") if statistic.name == "worst" else ("query is", "queries are")
-    return [f"{plural(count, *of)} too few for both ends of an interval of {statistic}: it takes at least {least}."]
+    percent = round(100 * statistic.share)
+    part = {10: "tenth", 20: "fifth", 25: "quarter"}.get(percent, f"{percent} %")
+    whose = "its" if len(less) == 1 else "their"
+    return [f"Less is better in {' and '.join(less)}: p{100 - percent} is {whose} worst {part}."]
 
 
 def test_name(comparison: Comparison) -> str:
@@ -135,16 +147,13 @@ def compared_remarks(comparison: Comparison) -> list[str]:
     """The meaning of the summary that is compared, and its test."""
     if comparison.summary is None:
         return []
-    statistic, counts = read_statistic(comparison.summary), [row.n for row in comparison.rows]
-    lines = [meaning(statistic, max(counts))]
+    statistic, counts = read_statistic(comparison.summary), {row.metric: row.n for row in comparison.rows}
+    lines = [meaning(statistic, max(counts.values()))]
     if statistic.name == "quantile":
         lines.append(f"Its differences: paired bootstrap over the queries, {RESAMPLES:,} resamples.")
     elif statistic.name == "worst":
         lines.append("Its differences are tested over the families, which are won, tied or lost.")
     else:
         lines.append("Its differences are tested on the log scale.")
-    least = least_for_difference(statistic)
-    if min(counts) < least:
-        unit = ("family is", "families are") if statistic.name == "worst" else ("query is", "queries are")
-        lines.append(f"{plural(min(counts), *unit)} too few to compare {statistic}: it takes at least {least}.")
-    return lines
+    lines += _less_is_better(statistic, counts)
+    return [*lines, *_too_few(statistic, counts, f"a comparison of {statistic}")]

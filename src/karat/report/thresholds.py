@@ -8,7 +8,7 @@ from typing import Any
 from karat._internal.display import bold, heading, number, paragraph, percent, plural, span, text_table
 from karat._internal.writers import html_table, plain, to_csv
 from karat.errors import BadArgument
-from karat.metrics.names import sign_of
+from karat.metrics import METRICS
 from karat.report.forms import escape, table
 from karat.run import Run
 from karat.run.thresholds import KEPT, ThresholdPoint, Thresholds
@@ -87,8 +87,8 @@ def of_run(run: Run) -> Thresholds | None:
 
 def of_metrics(run: Run) -> Thresholds | None:
     """The thresholds of a run that has a metric of queries without an answer; None for others, as in `of_run`."""
-    asked = any(sign_of(name) < 0 and run.about(name).any() for name in run.scores)
-    return of_run(run) if asked else None
+    own = [metric.name for metric in run.metrics if metric.name in METRICS and METRICS[metric.name].of_unanswerable]
+    return of_run(run) if own else None
 
 
 def header(found: Thresholds) -> list[str]:
@@ -97,13 +97,20 @@ def header(found: Thresholds) -> list[str]:
 
 
 def rows_of(found: Thresholds) -> list[list[str]]:
-    """No threshold, those that keep some share of the recall, and the recommended one."""
-    points = {"none": found.at(float("-inf"))}
+    """No threshold, those that keep some share of the recall and lower the false alarms, and the recommended one."""
+    points = {"none": (last := found.at(float("-inf")))}
     for share in KEPT:
-        if (point := found.keeping(share)) not in points.values():
-            points[f"keeps {percent(share)} of the recall"] = point
-    if found.choice is not None:
-        points["recommended"] = found.choice.after
+        if (point := found.keeping(share)).false_alarm < last.false_alarm:
+            points[f"keeps {percent(share)} of the recall"] = last = point
+    choice = found.choice
+    if choice is not None and min(found.answerable, found.unanswerable) < MIN_QUERIES:
+        points["best, of few queries"] = choice.after
+    elif choice is not None:
+        points["recommended"] = choice.after
+        recall = choice.before.recall - choice.loss
+        points["… on held-out queries"] = ThresholdPoint(
+            choice.threshold, choice.false_alarm, recall, recall / choice.before.recall
+        )
     return [
         [name, score_text(point.threshold), number(point.false_alarm), number(point.recall), percent(point.kept)]
         for name, point in points.items()
@@ -159,18 +166,22 @@ def _recommended(note: Note) -> str:
     after, before, k = d["after"], d["before"], d["k"]
     text = (
         f"A score threshold of {score_text(d['threshold'])} would lower the false alarms on {_those(note.count)} "
-        f"without an answer from {number(before[0])} to {number(after[0])}, and recall@{k} of {_those(note.of)} with "
-        f"one from {number(before[1])} to {number(after[1])}."
+        f"without an answer from {number(before[0])} to "
     )
+    cost = before[1] - after[1]
     if d["held_out"] is None:
-        return f"{text} With so few queries it cannot be tested on others than it was chosen on."
+        text += f"{number(after[0])} and cost {number(cost)} of the recall@{k} ({number(before[1])}) of "
+        return (
+            f"{text}{_those(note.of)} with one. It cannot be tested on others than it was chosen on: they are too few."
+        )
     (alarm, *alarm_ends), (loss, *loss_ends) = d["held_out"]
-    few = note.count < MIN_QUERIES or note.of < MIN_QUERIES
-    fewer = f"; fewer than {MIN_QUERIES} queries of a kind have no interval" if few else ""
-    return (
-        f"{text} Chosen on a part of the queries and used on the rest, it leaves {_with_ends(alarm, alarm_ends)} false "
-        f"alarms and costs {_with_ends(loss, loss_ends)} of recall@{k}{fewer}."
+    text += (
+        f"{_with_ends(after[0], alarm_ends)} and cost {_with_ends(cost, loss_ends)} of the recall@{k} "
+        f"({number(before[1])}) of {_those(note.of)} with one. On held-out queries it leaves {number(alarm)} false "
+        f"alarms and costs {number(loss)} of recall@{k}"
     )
+    few = note.count < MIN_QUERIES or note.of < MIN_QUERIES
+    return text + (f"; fewer than {MIN_QUERIES} queries of a kind have no interval." if few else ".")
 
 
 def _those(count: int) -> str:

@@ -6,10 +6,15 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from karat._internal.arrays import mean_defined
 from karat._internal.display import number, plural, signed
+from karat.analysis.rules import SLACK
+from karat.errors import BadArgument
+from karat.metrics.names import sign_of
 from karat.run import Run
-from karat.run.bounds import QUICK, knows_irrelevant
+from karat.run.bounds import QUICK, best_grade, knows_irrelevant, nothing_unjudged
 from karat.samples.notes import Note
+from karat.stats import Interval
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,6 +23,8 @@ if TYPE_CHECKING:
 
 _CAUSES_SHOWN = 3
 Ends = TypeVar("Ends")
+_NO_IRRELEVANT = "The gold has no irrelevant items (grade 0): whatever is not gold counts as unjudged."
+DIFFERENCE_HEADER = ("metric", "difference", "lowest", "highest", "whatever the labels")
 HEADER = ("metric", "mean", "lowest", "highest")
 
 
@@ -49,22 +56,25 @@ def unjudged(run: Run) -> list[str]:
     if found is None or not found.unjudged.items:
         return []
     count, of = found.unjudged
-    where = _where(found.metric)
+    where = _where(found.name)
     items = f"{count:,} of the {plural(of, 'item', 'items')} {where} {'is' if count == 1 else 'are'} unjudged"
     if found.bounds is None:
-        return [f"{items}: --bounds has the bounds of the means."]
+        return [f"{items}: karat show RUN --bounds shows the bounds of the means."]
     low, high = found.bounds
     if run.mean[found.metric] != run.mean[found.metric]:
         one = "it" if count == 1 else "one of them"
         return [f"{items}: {found.metric} is defined only if {one} is relevant." if low == low else f"{items}."]
+    grades = run.all_hits.gold_items.grade
+    graded = len(set(grades[grades > 0].tolist())) > 1
+    labels = f"if each is irrelevant or of grade {best_grade(run.all_hits):g}" if graded else "if judged"
     if f"{low:.3f}" == f"{high:.3f}":
-        return [f"{items}: if judged, {found.metric} would still be {low:.3f}."]
-    return [f"{items}: if judged, {found.metric} would be between {low:.3f} and {high:.3f}."]
+        return [f"{items}: {labels}, {found.metric} would still be {low:.3f}."]
+    return [f"{items}: {labels}, {found.metric} would be between {low:.3f} and {high:.3f}."]
 
 
-def _where(metric: str) -> str:
-    """The part of the rankings that a metric reads."""
-    k = metric.partition("@")[2]
+def _where(judged: str) -> str:
+    """The part of the rankings that a metric such as judged@5 reads."""
+    k = judged.partition("@")[2]
     if not k:
         return "retrieved"
     return f"within {k[:-1]} tokens" if k.endswith("t") else f"in the top {k}"
@@ -100,7 +110,7 @@ def bounds_note(run: Run) -> str:
     wide = [name for name, own in ends.items() if not own.exact]
     known = knows_irrelevant(run.all_hits)
     text = "Bounds: each unjudged item in the top k is irrelevant, or relevant with the best grade of the gold."
-    text += "" if known else " The gold has no irrelevant items (grade 0): whatever is not gold counts as unjudged."
+    text += "" if known else f" {_NO_IRRELEVANT}"
     return text + (f" {', '.join(wide)}: too deep, or not decided by labels; from 0 to 1 if unjudged." if wide else "")
 
 
@@ -137,4 +147,62 @@ def differs(note: Note, comparison: Comparison) -> str:
     if not ends:
         return text
     low, high = ends[d["metric"]]
-    return f"{text} If judged, the difference in {d['metric']} would be between {signed(low)} and {signed(high)}."
+    difference = f"the difference {'in' if comparison.summary is None else 'of the means of'} {d['metric']}"
+    between = f"between {signed(low)} and {signed(high)}"
+    return f"{text} If judged, {difference} would be {between}, so {_conclusion(comparison, d['metric'], ends)}."
+
+
+def _conclusion(comparison: Comparison, metric: str, bounds: Mapping[str, Interval]) -> str:
+    """The better of two runs whatever the unjudged items are, if there is one."""
+    low, high = sorted(sign_of(metric) * end for end in bounds[metric])
+    second = comparison.names[1]
+    if low != low:
+        return "undefined"
+    if low > SLACK or high < -SLACK:
+        return f"{second} stays {'better' if low > 0 else 'worse'}"
+    if high - low <= SLACK:
+        return "the runs stay equal"
+    if low >= -SLACK or high <= SLACK:
+        return f"{second} is not {'worse' if low >= -SLACK else 'better'}"
+    return "either run may be better"
+
+
+def difference_rows(comparison: Comparison) -> list[list[str]]:
+    """The bounds of the difference of each mean, and the better run whatever the unjudged items are."""
+    bounds = _asked_difference(comparison)
+    before, after = comparison.scores[:2]
+    now = {name: mean_defined(after[name] - before[name]) for name in bounds}
+    return [
+        [name, *map(signed, (now[name], low, high)), _conclusion(comparison, name, bounds)]
+        for name, (low, high) in bounds.items()
+    ]
+
+
+def _asked_difference(comparison: Comparison) -> dict[str, Interval]:
+    """The bounds of the difference on request, of two runs."""
+    if len(comparison.names) > 2:
+        raise BadArgument("--bounds is for two runs", got=len(comparison.names), hint="karat compare A B --bounds")
+    if not any(run.has_unjudged for run in comparison.runs):
+        raise nothing_unjudged(comparison.runs[0].all_hits, "karat compare without --bounds")
+    return comparison.bounds
+
+
+def difference_data(comparison: Comparison, *, asked: bool) -> dict[str, Any]:
+    """The bounds of the differences as plain values: on request, or if the runs differ in their unjudged items."""
+    if asked:
+        ends = _asked_difference(comparison)
+    elif len(comparison.names) == 2 and any(note.kind == "judged_differs" for note in comparison.notes):
+        ends = comparison.bounds_of(comparison.scores[0], QUICK)
+    else:
+        return {}
+    return {"bounds": {name: list(own) for name, own in ends.items()}}
+
+
+def difference_note(comparison: Comparison) -> str:
+    """The meaning of the bounds, and the metrics that have none."""
+    known = knows_irrelevant(comparison.runs[0].all_hits)
+    missing = [name for name in comparison.scores[0] if name not in comparison.bounds]
+    text = "Bounds of the difference of the means: each unjudged item in the top k is irrelevant, or relevant with the"
+    text += " best grade of the gold, and has one label in both runs."
+    text += "" if known else f" {_NO_IRRELEVANT}"
+    return text + (f" {', '.join(missing)}: too deep, or not decided by labels." if missing else "")

@@ -42,8 +42,11 @@ class AspectSummary(NamedTuple):
 
     @property
     def repeated(self) -> bool:
-        """True if an aspect occurs in several queries, so that a share of queries says something."""
-        return any(row.queries > 1 for row in self.rows)
+        """True if an aspect occurs in several queries, so that a share of queries says something.
+
+        Numbers, as in TREC's qrels, are counted in each query: the first aspect of one is not that of another.
+        """
+        return any(row.queries > 1 for row in self.rows) and not all(row.name.isdecimal() for row in self.rows)
 
 
 def aspect_cutoff(run: Run) -> int | None:

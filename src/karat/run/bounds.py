@@ -1,9 +1,10 @@
 """Bounds of scores: the least and the most that each metric can be, whatever the missing judgements are.
 
 Two things may be missing: the judgement of a retrieved item (a hole in the gold), and that of a whole query, which
-failed. A label makes an unjudged item irrelevant, or relevant with the best grade of the gold. Of all labels with the
-same number of relevant items, a metric is highest if these are the topmost, and lowest if they are the lowest. So two
-rankings for each number are enough, and the bounds are exact: not even the normalised metrics leave them.
+failed. A label makes an unjudged item irrelevant, or relevant with the best grade of the gold, for every aspect of its
+query. Of all labels with the same number of relevant items, a metric is highest if these are the topmost, and lowest if
+they are the lowest. So two rankings for each number are enough, and the bounds are exact for these labels, also for
+normalised metrics. Grades between them can exceed the bounds of metrics that read grades, by little.
 """
 
 from __future__ import annotations
@@ -95,12 +96,12 @@ def judged_at(
     hits: Hits, metrics: Sequence[Metric], convention: Convention, scores: Mapping[str, Floats]
 ) -> JudgedAt | None:
     """The share of judged items at the first metric; None if there is none, or if the gold does not tell."""
-    first = next((metric for metric in metrics if metric.name != "judged"), None)
+    first = next(filter(has_judgements, metrics), None)
     if first is None or not knows_irrelevant(hits):
         return None
     name, k = first.headline
     metric = replace(first, ks=() if k is None else (k,))
-    share, label = judged_share(hits, metric, convention), str(_judged_of(metric))
+    share, label = judged_share(hits, metric, convention), str(judged_of(metric))
     count = count_unjudged(hits, metric.reach(hits))
     if not count.items:
         return JudgedAt(label, share, count, name, None)
@@ -108,14 +109,20 @@ def judged_at(
     return JudgedAt(label, share, count, name, ends.of_mean() if ends.exact else None)
 
 
+def has_judgements(metric: Metric) -> bool:
+    """True if judgements of items decide the metric: not for judged itself, nor for queries without an answer."""
+    known = METRICS.get(metric.name)
+    return known is None or not (known.of_judgements or known.of_unanswerable)
+
+
 def judged_share(hits: Hits, metric: Metric, c: Convention) -> float:
     """The mean judged@k at the first cutoff of a metric, over the queries that were judged."""
-    judged = _judged_of(metric)
+    judged = judged_of(metric)
     values = judged.scores(hits, c)[judged.names[0]]
     return mean_defined(np.where(_judged_queries(hits), values, np.nan))
 
 
-def _judged_of(metric: Metric) -> Metric:
+def judged_of(metric: Metric) -> Metric:
     """The metric judged at the first cutoff of another one; a recall level is none of its cutoffs."""
     return Metric("judged", () if metric.at_recall else metric.ks[:1])
 
@@ -154,13 +161,10 @@ def holes_within(hits: Hits, metric: Metric) -> Holes:
 def can_label(metric: Metric, name: str, hits: Hits, c: Convention, scores: Floats) -> bool:
     """True if labels decide the metric, and its scores are those of the hits.
 
-    Steps and citations name items, not ranks: which of them are unjudged is not known. Nor are the aspects of an
-    unjudged item. Some conventions order the items differently for some metrics, so that their scores are of other
-    rankings.
+    Steps and citations name items, not ranks: which of them are unjudged is not known. Some conventions order the
+    items differently for some metrics, so that their scores are of other rankings.
     """
-    if metric.name not in METRICS or "cited" in metric.sizes:
-        return False
-    if metric.definition.of_steps or metric.definition.of_aspects:
+    if metric.name not in METRICS or metric.definition.of_steps or "cited" in metric.sizes:
         return False
     with np.errstate(invalid="ignore"):
         own = metric.scores(hits, c)[name]
@@ -194,11 +198,17 @@ def label_cost(hits: Hits, holes: Holes, labels: Labels) -> int:
     return int(size[labels.query].sum())
 
 
+def best_grade(hits: Hits) -> float:
+    """The best grade of the gold of all queries: their scale is one; 1 if nothing is relevant."""
+    best = float(hits.gold_items.grade.max(initial=0.0))
+    return best if best > 0 else 1.0
+
+
 def scored(
     hits: Hits, holes: Holes, labels: Labels, metrics: Mapping[str, Metric], c: Convention
 ) -> Iterator[tuple[slice, dict[str, Floats]]]:
     """The scores of the labelled rankings, some rows of the labels at a time."""
-    top = max(float(hits.gold_items.grade.max(initial=0.0)), 1.0)
+    top = best_grade(hits)
     size = np.bincount(hits.query, minlength=hits.queries) + np.diff(hits.gold_items.start) + holes.sizes
     size = size + len(hits.totals.at_rank) * hits.depth
     batch = np.cumsum(size[labels.query]) // _BATCH
@@ -240,13 +250,15 @@ def _limits(metric: Metric, c: Convention, hits: Hits, holes: Holes) -> QueryBou
 
 def _with_score(ends: QueryBounds, scores: Floats) -> QueryBounds:
     """The bounds with the score itself: to leave an item unjudged is no label, and some metrics notice."""
-    return ends._replace(low=np.fmin(ends.low, scores), high=np.fmax(ends.high, scores))
+    undefined = np.isnan(scores) & ~np.isnan(ends.low)
+    low, high = np.fmin(ends.low, scores), np.fmax(ends.high, scores)
+    return ends._replace(low=low, high=high, optional=ends.optional | undefined)
 
 
-def nothing_unjudged(hits: Hits) -> BadArgument:
+def nothing_unjudged(hits: Hits, hint: str = "run.mean, or karat eval without --bounds") -> BadArgument:
     """The error for bounds that were asked for in vain."""
     if hits.gold_items.incomplete:
-        problem, hint = "the judge graded every retrieved item: there is nothing to bound", "karat.calibrate(…)"
-        return BadArgument(problem, hint=hint)
+        problem = "the judge graded every retrieved item: there is nothing to bound"
+        return BadArgument(problem, hint="karat.calibrate(…)")
     problem = "every retrieved item has a judgement: there is nothing to bound"
-    return BadArgument(problem, hint="run.mean, or karat eval without --bounds")
+    return BadArgument(problem, hint=hint)

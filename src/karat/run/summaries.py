@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from karat._internal.arrays import Ints
-from karat.errors import KaratError, unknown
+from karat.errors import BadArgument, KaratError, unknown
 from karat.metrics import parse
 from karat.metrics.names import sign_of
 from karat.run.slices import group_rows
@@ -60,6 +60,13 @@ def read_statistics(texts: str | Sequence[str]) -> list[Statistic]:
     """Parse summaries, from a list or from one text with commas or spaces between them."""
     given = [texts] if isinstance(texts, str) else list(texts)
     return list(dict.fromkeys(read_statistic(part) for text in given for part in _parts(text)))
+
+
+def read_one(text: str) -> Statistic:
+    """Parse the one summary that a comparison takes."""
+    if isinstance(text, str) and len(parts := _parts(text)) > 1:
+        raise BadArgument("compare takes one summary", got=text, hint=f'"{parts[0]}"')
+    return read_statistic(text)
 
 
 def _parts(text: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from karat._internal.arrays import Bools, Floats, Ints, is_relevant, mean_defined, row_number, starts
+from karat._internal.arrays import Bools, Floats, Ints, is_relevant, mean_defined, row_number, starts, take_ragged
 from karat._internal.result import Result
 from karat.errors import BadArgument
 from karat.hits.totals import RAW_SCORE
@@ -51,9 +51,11 @@ class ThresholdChoice(NamedTuple):
     false_alarm: float
     """On held-out queries: the threshold was chosen on the others."""
     false_alarm_interval: Interval
+    """The 95 % interval around the false alarms of `after`, which holds for a threshold chosen on the same queries."""
     loss: float
     """The recall that it costs, on held-out queries."""
     loss_interval: Interval
+    """The same around the recall that it costs on the queries on which it was chosen."""
 
 
 @dataclass(repr=False, eq=False, kw_only=True)
@@ -124,12 +126,19 @@ class Thresholds(Result):
         Args:
             share: the share of the recall without a threshold, from 0 to 1.
         """
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+            raise BadArgument("a share of the recall is a number from 0 to 1", got=share, hint="0.95")
         values = self._candidates(np.ones(len(self.alarm), bool), np.ones(self.answerable, bool))
         low, high = 0, len(values)  # recall falls as the threshold rises
         while low < high:
             middle = (low + high) // 2
             low, high = (low, middle) if self.at(float(values[middle])).kept >= share - 1e-12 else (middle + 1, high)
-        return self.at(_short(values, low) if low < len(values) else -inf)
+        if low == len(values):
+            return self.at(-inf)
+        # Of all thresholds with as few false alarms, the lowest one keeps most of the recall.
+        alarms = np.sort(self.alarm)
+        above = len(alarms) - alarms.searchsorted(values)
+        return self.at(_short(values, int(np.flatnonzero(above == above[low])[-1])))
 
     def _alarms(self, threshold: float) -> Floats:
         """1 for each query without an answer for which anything is returned."""
@@ -172,7 +181,8 @@ class Thresholds(Result):
         """The best threshold with its effect on held-out queries; None if none is better than no threshold.
 
         Each tenth of the queries gets the threshold that is the best one on the others, so the figures are of queries
-        that had no part in the choice. The intervals hold for any threshold that is chosen from the data.
+        that had no part in the choice. The intervals hold for any threshold that is chosen from the data: they are
+        around the figures of these queries.
         """
         every, all_queries = np.ones(len(self.alarm), bool), np.ones(self.answerable, bool)
         best = self._best(every, all_queries)
@@ -262,13 +272,22 @@ def _found_scores(run: Run, top: Floats) -> Floats:
 
 def raw_scores(run: Run) -> Floats | None:
     """The retrieval score at each rank of each query; None if they are not stored. NaN if one is not known."""
-    hits = run.all_hits
-    if RAW_SCORE in hits.totals.at_rank:
-        return hits.totals.at_rank[RAW_SCORE]
-    stored = run.stored_items
-    if stored is None or "score" not in stored.retrieved or (np.diff(stored.start) != hits.depth).any():
+    hits, stored = run.all_hits, run.stored_items
+    known = hits.totals.at_rank.get(RAW_SCORE)
+    if known is not None and not np.isnan(known).any():
+        return known
+    if stored is None or "score" not in stored.retrieved:
+        return known
+    whole = np.diff(stored.start) == hits.depth
+    if known is None and not whole.all():
         return None
-    return np.array(stored.retrieved["score"], float)
+    # A part of a merged run may lack scores next to its hits; its stored items have them if they are whole rankings.
+    scores = np.full(int(hits.depth.sum()), nan) if known is None else known.copy()
+    rows = np.flatnonzero(whole)
+    given = np.array(stored.retrieved["score"], float)
+    into, source = take_ragged(starts(hits.depth), rows)[0], take_ragged(stored.start, rows)[0]
+    scores[into] = np.where(np.isnan(scores[into]), given[source], scores[into])
+    return scores
 
 
 def naucs_of(run: Run) -> dict[str, dict[str, float]]:

@@ -14,20 +14,14 @@ from math import exp, floor, log, nan
 import numpy as np
 
 from karat._internal.arrays import Floats, Ints
-from karat.stats.interval import MIN_QUERIES
 from karat.stats.paired import SEED, Paired, Test, paired_differences, paired_test
-from karat.stats.summary import FLOOR, Statistic, geometric_mean, least_queries, quantile, worst_of_each
+from karat.stats.summary import FLOOR, Statistic, geometric_mean, least_for_interval, quantile, worst_of_each
 
 RESAMPLES = 4_000
 """The number of bootstrap resamples."""
 _AT_ONCE = 4_000_000
 _EQUAL = 1e-12
 _LEVEL = 0.95
-
-
-def least_for_difference(statistic: Statistic) -> int:
-    """The number of queries, or families, below which the difference of a summary has no interval."""
-    return least_queries(statistic.share) if statistic.name == "quantile" else MIN_QUERIES
 
 
 def paired_summary(
@@ -59,7 +53,7 @@ def paired_summary(
     if not len(a):
         return Paired(nan, nan, nan, nan, *counts)
     value = quantile(np.sort(b), statistic.share) - quantile(np.sort(a), statistic.share)
-    if len(a) < least_for_difference(statistic):
+    if len(a) < least_for_interval(statistic):
         return Paired(value, nan, nan, nan, *counts)
     drawn = np.sort(np.concatenate(list(_resampled(a, b, statistic.share))))
     low, high = (quantile(drawn, share) for share in ((1 - _LEVEL) / 2, (1 + _LEVEL) / 2))

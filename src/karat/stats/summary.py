@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import count
 from math import comb, exp, floor, inf, log, nan, sqrt
 from statistics import NormalDist
 from typing import NamedTuple
@@ -17,7 +18,7 @@ import numpy as np
 from karat._internal.arrays import Bools, Floats, Ints
 from karat._internal.grammar import parse_call, write
 from karat.errors import BadArgument, KaratError, unknown
-from karat.stats.interval import Interval, bounded_interval, check_level, mean_interval
+from karat.stats.interval import MIN_QUERIES, Interval, bounded_interval, check_level, mean_interval
 
 FLOOR = 1e-5
 """The least score in a geometric mean, as in trec_eval's gm_map: a single 0 does not make it 0."""
@@ -125,12 +126,18 @@ def quantile_interval(ordered: Floats, share: float, level: float = 0.95) -> Int
     )
 
 
-def least_queries(share: float, level: float = 0.95) -> int:
-    """The number of queries from which on a quantile has an interval with both ends."""
-    size = 1
-    while min(_cut_off(size, share, (1 - level) / 2)) == 0:
-        size += 1
+def least_queries(share: float, level: float = 0.95, end: str = "") -> int:
+    """The number of queries from which on a quantile has an interval with both ends, or with its lower or upper one."""
+    for size in count(1):
+        below, above = _cut_off(size, share, (1 - level) / 2)
+        if {"lower": below, "upper": above}.get(end, min(below, above)):
+            break
     return size
+
+
+def least_for_interval(statistic: Statistic, end: str = "") -> int:
+    """The number of queries, or families, from which on a summary has both ends of its interval, or one of them."""
+    return least_queries(statistic.share, end=end) if statistic.name == "quantile" else MIN_QUERIES
 
 
 @lru_cache(maxsize=512)
@@ -139,8 +146,8 @@ def _cut_off(size: int, share: float, tail: float) -> tuple[int, int]:
     if not size:
         return 0, 0
     # The probability that so many values are below the quantile: binomial, from the ratios of neighbours.
-    count = np.arange(size)
-    ratio = np.log((size - count) / (count + 1.0)) + log(share / (1 - share))
+    lower = np.arange(size)
+    ratio = np.log((size - lower) / (lower + 1.0)) + log(share / (1 - share))
     chance = np.exp(size * log(1 - share) + np.concatenate(([0.0], np.cumsum(ratio))))
     below = int(np.searchsorted(np.cumsum(chance), tail * (1 + 1e-12), side="right"))
     above = int(np.searchsorted(np.cumsum(chance[::-1]), tail * (1 + 1e-12), side="right"))
