@@ -184,7 +184,7 @@ def _asked_difference(comparison: Comparison) -> dict[str, Interval]:
         raise BadArgument("--bounds is for two runs", got=len(comparison.names), hint="karat compare A B --bounds")
     if not any(run.has_unjudged for run in comparison.runs):
         raise nothing_unjudged(comparison.runs[0].all_hits, "karat compare without --bounds")
-    return comparison.bounds
+    return _about_relevance(comparison.runs[0], comparison.bounds)
 
 
 def difference_data(comparison: Comparison, *, asked: bool) -> dict[str, Any]:
