@@ -125,3 +125,20 @@ def test_thresholds_that_keep_recall_are_not_dominated():
         with pytest.raises(BadArgument, match="a share of the recall is a number from 0 to 1"):
             curve.keeping(bad)
     assert np.isfinite(curve.keeping(0).threshold)
+
+
+def test_bounds_are_rounded_as_means_are():
+    rows = [{"retrieved": ["a", "u"], "gold": {"a": 1, "b": 1, "c": 1, "z": 0}}]
+    run = karat.evaluate(rows, "recall@2", convention="beir")
+    assert run.mean["recall@2"] == run.bounds()["recall@2"].low == 0.33333
+
+
+def test_rules_that_cannot_fail_are_refused():
+    run = karat.evaluate(PAIR, "recall@2 dcg@2")
+    with pytest.raises(BadArgument, match="dcg@2 is never infinite"):
+        karat.gate(run, "dcg@2 never <= 0.1")
+
+
+def test_a_field_in_a_rule_may_have_parentheses():
+    run = karat.evaluate([row | {"f(1)": "x"} for row in PAIR], "recall@2")
+    assert karat.gate(run, 'recall@2 worst("f(1)") <= 0.1').passed

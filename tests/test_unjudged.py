@@ -235,6 +235,10 @@ def test_judged_is_left_out_of_the_bounds(tmp_path, capsys):
     assert "judged@2" not in shown
     main(["show", str(path), "--bounds", "--format", "csv"])
     assert capsys.readouterr().out.splitlines()[0] == "query_id,precision@2,judged@2,precision@2 low,precision@2 high"
+    main(["compare", str(path), str(path), "--bounds"])
+    shown = capsys.readouterr().out.partition("whatever the labels")[2].partition("Bounds")[0]
+    assert "precision@2" in shown
+    assert "judged@2" not in shown
 
 
 @pytest.mark.parametrize(

@@ -16,13 +16,13 @@ from karat.stats import read_statistic
 NEVER = "never"
 """The share of the queries that never reach a measure, as a rule limits it."""
 _LIMIT = re.compile(
-    r"(?P<metric>.+?)(?:\s+(?P<statistic>p\d+|median|gm|mean|worst\s*(?:\([^()]*\))?|never))?"
+    r"(?P<metric>.+?)(?:\s+(?P<statistic>p\d+|median|gm|mean|worst\s*(?:\((?:"[^"]*"|[^()])*\))?|never))?"
     r"(?:\s+(?P<end>lower|upper))?\s*(?P<sign>>=|<=|≥|≤|>|<)(?P<value>.*)",
     re.DOTALL | re.IGNORECASE,
 )
 _NO_DROP = re.compile(r"(?P<metric>.+?)\s+no[-_ ]?(?P<change>drop|rise)(?:\s+(?P<tolerance>\S+))?", re.DOTALL)
 _SUMMARY = re.compile(
-    r"(?P<metric>.+?)\s+(?P<statistic>p\d+|median|gm|mean|worst\s*(?:\([^()]*\))?)(?:\s+(?P<more>.+))?", re.IGNORECASE
+    r"(?P<metric>.+?)\s+(?P<statistic>p\d+|median|gm|mean|worst\s*(?:\((?:"[^"]*"|[^()])*\))?)(?:\s+(?P<more>.+))?", re.IGNORECASE
 )
 _NO_AT = re.compile(r"(?P<name>[A-Za-z][A-Za-z_-]*?)[\s_-]*(?P<k>\d+)")
 _SIGNS = {"≥": ">=", "≤": "<="}
@@ -125,6 +125,9 @@ def _of_measure(named: str, statistic: str | None, end: str, sign: str, limit: s
     if statistic is None:
         _check_measure(text, run)
     never = (statistic or "").lower() == NEVER
+    if never and parse(named).definition.more_is_better:
+        problem = f"{named} is never infinite, so that the share of never is always 0"
+        raise BadArgument(problem, got=text, hint=f'"{named} median >= 1"')
     if never and end:
         raise BadArgument("the share of never has no interval", got=text, hint=f'"{named} never <= 0.1"')
     value = _float(limit)

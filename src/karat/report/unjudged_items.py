@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from karat.analysis.compare import Comparison
 
 _CAUSES_SHOWN = 3
+Ends = TypeVar("Ends")
 _NO_IRRELEVANT = "The gold has no irrelevant items (grade 0): whatever is not gold counts as unjudged."
 DIFFERENCE_HEADER = ("metric", "difference", "lowest", "highest", "whatever the labels")
-Ends = TypeVar("Ends")
 HEADER = ("metric", "mean", "lowest", "highest")
 
 
@@ -61,12 +61,12 @@ def unjudged(run: Run) -> list[str]:
     if found.bounds is None:
         return [f"{items}: karat show RUN --bounds shows the bounds of the means."]
     low, high = found.bounds
-    grades = run.all_hits.gold_items.grade
-    graded = len(set(grades[grades > 0].tolist())) > 1
-    labels = f"if each is irrelevant or of grade {best_grade(run.all_hits):g}" if graded else "if judged"
     if run.mean[found.metric] != run.mean[found.metric]:
         one = "it" if count == 1 else "one of them"
         return [f"{items}: {found.metric} is defined only if {one} is relevant." if low == low else f"{items}."]
+    grades = run.all_hits.gold_items.grade
+    graded = len(set(grades[grades > 0].tolist())) > 1
+    labels = f"if each is irrelevant or of grade {best_grade(run.all_hits):g}" if graded else "if judged"
     if f"{low:.3f}" == f"{high:.3f}":
         return [f"{items}: {labels}, {found.metric} would still be {low:.3f}."]
     return [f"{items}: {labels}, {found.metric} would be between {low:.3f} and {high:.3f}."]
@@ -184,7 +184,7 @@ def _asked_difference(comparison: Comparison) -> dict[str, Interval]:
         raise BadArgument("--bounds is for two runs", got=len(comparison.names), hint="karat compare A B --bounds")
     if not any(run.has_unjudged for run in comparison.runs):
         raise nothing_unjudged(comparison.runs[0].all_hits, "karat compare without --bounds")
-    return comparison.bounds
+    return _about_relevance(comparison.runs[0], comparison.bounds)
 
 
 def difference_data(comparison: Comparison, *, asked: bool) -> dict[str, Any]:

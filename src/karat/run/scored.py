@@ -100,11 +100,14 @@ class Scored:
     @cached_property
     def mean(self) -> dict[str, float]:
         """The mean of each metric over the queries for which it is defined."""
-        means = ByMetric({name: mean_defined(values) for name, values in self.scores.items()})
+        return ByMetric(self._rounded({name: mean_defined(values) for name, values in self.scores.items()}))
+
+    def _rounded(self, means: dict[str, float]) -> dict[str, float]:
+        """Means as the convention rounds them."""
         for metric in self.metrics:
             places = self.convention.of(metric.name, cut=bool(metric.ks)).rounding
             if places is not None:
-                means.update({name: round(means[name], places) for name in metric.names})
+                means |= {name: round(means[name], places) for name in metric.names}
         return means
 
     @property
@@ -134,7 +137,9 @@ class Scored:
         """
         failed = [*self._hits.failed]
         found = self.query_bounds(unjudged=unjudged).items()
-        return {name: ends.of_mean(int(self.about(name)[failed].sum())) for name, ends in found}
+        ends = {name: own.of_mean(int(self.about(name)[failed].sum())) for name, own in found}
+        low, high = (self._rounded({name: own[end] for name, own in ends.items()}) for end in (0, 1))
+        return {name: Interval(low[name], high[name]) for name in ends}
 
     def query_bounds(self, *, unjudged: bool | None = None) -> dict[str, QueryBounds]:
         """The bounds of the scores of each query, as in `bounds`, by metric name: `low` and `high`."""
