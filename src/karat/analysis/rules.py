@@ -16,13 +16,15 @@ from karat.stats import read_statistic
 NEVER = "never"
 """The share of the queries that never reach a measure, as a rule limits it."""
 _LIMIT = re.compile(
-    r"(?P<metric>.+?)(?:\s+(?P<statistic>p\d+|median|gm|mean|worst\s*(?:\((?:"[^"]*"|[^()])*\))?|never))?"
+    r"(?P<metric>.+?)(?:\s+(?P<statistic>p\d+|median|gm|mean|worst\s*(?:\((?:\x22[^\x22]*\x22|[^()])*\))?|never))?"
     r"(?:\s+(?P<end>lower|upper))?\s*(?P<sign>>=|<=|≥|≤|>|<)(?P<value>.*)",
     re.DOTALL | re.IGNORECASE,
 )
 _NO_DROP = re.compile(r"(?P<metric>.+?)\s+no[-_ ]?(?P<change>drop|rise)(?:\s+(?P<tolerance>\S+))?", re.DOTALL)
 _SUMMARY = re.compile(
-    r"(?P<metric>.+?)\s+(?P<statistic>p\d+|median|gm|mean|worst\s*(?:\((?:"[^"]*"|[^()])*\))?)(?:\s+(?P<more>.+))?", re.IGNORECASE
+    r"(?P<metric>.+?)\s+(?P<statistic>p\d+|median|gm|mean|worst\s*(?:\((?:\x22[^\x22]*\x22|[^()])*\))?)"
+    r"(?:\s+(?P<more>.+))?",
+    re.IGNORECASE,
 )
 _NO_AT = re.compile(r"(?P<name>[A-Za-z][A-Za-z_-]*?)[\s_-]*(?P<k>\d+)")
 _SIGNS = {"≥": ">=", "≤": "<="}
