@@ -150,7 +150,10 @@ def compared_remarks(comparison: Comparison) -> list[str]:
     statistic, counts = read_statistic(comparison.summary), {row.metric: row.n for row in comparison.rows}
     lines = [meaning(statistic, max(counts.values()))]
     if statistic.name == "quantile":
-        lines.append(f"Its differences: paired bootstrap over the queries, {RESAMPLES:,} resamples.")
+        lines.append(
+            f"Its differences: paired bootstrap over the queries, {RESAMPLES:,} resamples; p is not below that of random "
+            "swaps of the two scores of a query."
+        )
     elif statistic.name == "worst":
         lines.append("Its differences are tested over the families, which are won, tied or lost.")
     else:
