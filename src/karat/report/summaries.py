@@ -151,8 +151,8 @@ def compared_remarks(comparison: Comparison) -> list[str]:
     lines = [meaning(statistic, max(counts.values()))]
     if statistic.name == "quantile":
         lines.append(
-            f"Its differences: paired bootstrap over the queries, {RESAMPLES:,} resamples; p is not below that of random "
-            "swaps of the two scores of a query."
+            f"Its differences: paired bootstrap over the queries, {RESAMPLES:,} resamples; p is not below that of "
+            "random swaps of the two scores of a query."
         )
     elif statistic.name == "worst":
         lines.append("Its differences are tested over the families, which are won, tied or lost.")
