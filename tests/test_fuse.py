@@ -8,105 +8,13 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import karat
-from karat.analysis.fuse.sweep import fold_of, sweep_settings, weight_grid
 from karat.cli import main
-from karat.fusion import FUSIONS, parse_fuser
-from karat.fusion.candidates import NORMS
-from support.fusion_twins import fused
+from support.two_legs import two_legs
 
 ITEMS = list("abcdefgh")
 METRICS = "recall@1,3 precision@3 ndcg@5 rr ap"
-
-
-# ---- methods --------------------------------------------------------------------------------------------------------
-
-
-@st.composite
-def legs_of_one_query(draw, legs=3):
-    """Legs of some items with scores above 0, ties included, best first."""
-    found = []
-    for _ in range(legs):
-        items = draw(st.lists(st.sampled_from(ITEMS), unique=True, max_size=6))
-        scores = sorted(draw(st.lists(st.integers(1, 9), min_size=len(items), max_size=len(items))), reverse=True)
-        # With ties the order of a dict is that of ids, the greatest first, as in trec_eval.
-        pairs = sorted(zip(items, scores, strict=True), key=lambda pair: pair[0], reverse=True)
-        found.append({item: score / 2 for item, score in sorted(pairs, key=lambda pair: -pair[1])})
-    return found
-
-
-BY_SCORE = [name for name, method in FUSIONS.items() if method.by == "score"]
-CALLS = [
-    *(name for name in FUSIONS if name not in BY_SCORE), "rrf(1)", "rrf(k=0)", "rbc(0.5)", "rbc(phi=0.99)",
-    *(f"{name}(norm={norm})" for name in BY_SCORE for norm in NORMS),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("call", CALLS)
-@settings(max_examples=25)
-@given(st.lists(legs_of_one_query(), min_size=1, max_size=3), st.booleans())
-def test_a_method_equals_its_twin(call, queries, weighted):
-    fuser = parse_fuser(call)
-    weights = [0.5, 0.2, 0.3] if weighted and fuser.method.weighted else None
-    legs = [{f"q{n}": query[leg] for n, query in enumerate(queries)} for leg in range(3)]
-    found = karat.fuse(*legs, method=call, weights=weights).retrieved
-    for n, query in enumerate(queries):
-        assert found[f"q{n}"] == pytest.approx(fused(query, fuser.name, weights=weights, **fuser.settings), abs=1e-9)
-
-
-def test_rrf_by_hand():
-    found = karat.fuse({"q": ["a", "b", "c"]}, {"q": ["c", "a", "d"]}, method="rrf(60)").retrieved["q"]
-    assert found == {"a": 1 / 61 + 1 / 62, "c": 1 / 63 + 1 / 61, "b": 1 / 62, "d": 1 / 63}
-    assert list(found) == ["a", "c", "b", "d"]
-    weighted = karat.fuse({"q": ["a"]}, {"q": ["b"]}, method="rrf(1)", weights="0.2,0.8").retrieved["q"]
-    assert weighted == {"b": 0.4, "a": 0.1}
-
-
-def test_combmnz_and_wsum_by_hand():
-    legs = {"q": {"a": 4.0, "b": 2.0, "c": 0.0}}, {"q": {"b": 10.0, "d": 5.0}}
-    assert karat.fuse(*legs, method="combmnz").retrieved["q"] == {"b": 3.0, "a": 1.0, "d": 0.0, "c": 0.0}
-    assert karat.fuse(*legs, method="wsum", weights=[0.7, 0.3]).retrieved["q"] == pytest.approx(
-        {"a": 0.7, "b": 0.65, "d": 0.0, "c": 0.0}
-    )
-    assert karat.fuse(*legs, method="combsum(norm=none)").retrieved["q"] == {"b": 12, "d": 5, "a": 4, "c": 0}
-
-
-def test_ties_are_broken_by_id_like_trec_eval_and_do_not_depend_on_rounding_or_the_order_of_legs():
-    legs = {"q": ["x", "y", "z"]}, {"q": ["y", "z", "x"]}, {"q": ["z", "x", "y"]}
-    for order in ((0, 1, 2), (2, 0, 1), (1, 2, 0), (2, 1, 0)):
-        found = karat.fuse(*(legs[i] for i in order), method="rrf(60)").retrieved["q"]
-        assert list(found) == ["z", "y", "x"]
-        assert len(set(found.values())) == 1
-
-
-def test_a_copy_counts_at_its_best_rank():
-    found = karat.fuse({"q": ["a", "a", "b"]}, {"q": ["b"]}, method="rrf(1)")
-    assert found.retrieved["q"] == {"b": pytest.approx(1 / 3 + 1 / 2), "a": 0.5}
-    assert "A: 1 item is a copy" in found.remarks()[0]
-
-
-def test_depth_cuts_the_fused_ranking():
-    assert karat.fuse({"q": ["a", "b"]}, {"q": ["b", "c"]}, depth=1).retrieved == {"q": {"b": 1 / 62 + 1 / 61}}
-
-
-def test_texts_are_fused_by_text():
-    a, b = {"q": [{"text": "one"}, {"text": "two"}]}, {"q": [{"text": "two"}]}
-    assert list(karat.fuse(a, b).retrieved["q"]) == ["two", "one"]
-
-
-def test_fused_ids_are_one_whatever_their_type():
-    assert list(karat.fuse({1: {10: 2.0, "11": 1.0}}, {"1": {"10": 1.0}}).retrieved["1"]) == ["10", "11"]
-
-
-def test_a_method_is_written_as_it_is_parsed():
-    for call in CALLS:
-        text = str(parse_fuser(call))
-        assert str(parse_fuser(text)) == text
-    assert str(parse_fuser("RRF(60)")) == "rrf(k=60)"
-    assert all(method.help.endswith(".") or method.help.endswith("given.") for method in FUSIONS.values())
 
 
 # ---- fused runs -----------------------------------------------------------------------------------------------------
@@ -287,97 +195,6 @@ def test_items_found_together_are_fused_but_not_evaluated():
     assert "not evaluated" in repr(found)
     with pytest.raises(karat.BadArgument, match="no sweep for the judge"):
         karat.fuse(run, run, sweep=True)
-
-
-# ---- the sweep ------------------------------------------------------------------------------------------------------
-
-
-def two_legs(queries=100, seed=5):
-    """A better leg and a worse one; both rank the gold item high if they retrieve it, and differ in the others."""
-    rng = random.Random(seed)
-    gold = {f"q{n}": ["gold"] for n in range(queries)}
-    legs = []
-    for found in (0.9, 0.7):
-        leg = {}
-        for query in gold:
-            leg[query] = {f"d{i}": rng.random() for i in rng.sample(range(30), 8)}
-            if rng.random() < found:
-                leg[query]["gold"] = rng.uniform(0.6, 1.2)
-        legs.append(leg)
-    return [karat.evaluate(retrieved=leg, gold=gold, metrics="recall@1,3 rr") for leg in legs]
-
-
-def test_a_sweep_reports_the_gain_on_held_out_queries():
-    runs = two_legs()
-    found = karat.fuse(*runs, sweep=True, metric="recall@1", names=["good", "bad"])
-    sweep = found.sweep
-    assert sweep.metric == "recall@1"
-    assert sweep.queries == 100
-    assert sum(one.chosen for one in sweep.settings) == 5
-    assert [one.mean for one in sweep.settings] == sorted((one.mean for one in sweep.settings), reverse=True)
-    assert found.method == str(sweep.winner.fuser)
-    assert found.run.mean["recall@1"] == pytest.approx(sweep.winner.mean)
-    assert sweep.held_out.difference == pytest.approx(sweep.held_out_fused - sweep.held_out_leg)
-    assert sweep.held_out_fused <= sweep.winner.mean + 1e-12
-    assert sweep.held_out.low > 0
-    assert sweep.held_out.p < 0.05
-    assert karat.fuse(*runs, sweep=True, metric="recall@1").to_dict()["sweep"] == found.to_dict()["sweep"] | {
-        "legs": {"A": sweep.legs["good"], "B": sweep.legs["bad"]}
-    }
-
-
-def test_a_sweep_by_hand():
-    """Every setting is evaluated as without a sweep, and each fold chooses on the other queries, the first if equal."""
-    runs = two_legs(40)
-    found = karat.fuse(*runs, sweep=True, metric="rr", folds=4)
-    tried = sweep_settings(found._aligned.candidates)
-    scores = [karat.fuse(*runs, method=str(one), weights=one.weights).run.scores["rr"] for one in tried]
-    fold = fold_of(40, 4)
-    assert sorted(np.bincount(fold)) == [10, 10, 10, 10]
-    picks, fused_scores, leg_scores = [], 0.0, 0.0
-    for number in range(4):
-        train = fold != number
-        means = [round(float(values[train].mean()), 9) for values in scores]
-        picks.append(means.index(max(means)))
-        legs = [run.scores["rr"] for run in runs]
-        best = max(legs, key=lambda values, train=train: values[train].mean())
-        fused_scores += float(scores[picks[-1]][~train].sum())
-        leg_scores += float(best[~train].sum())
-    assert found.sweep.held_out_fused == pytest.approx(fused_scores / 40)
-    assert found.sweep.held_out_leg == pytest.approx(leg_scores / 40)
-    for one in found.sweep.settings:
-        number = tried.index(one.fuser)
-        assert one.mean == pytest.approx(scores[number].mean())
-        assert one.chosen == picks.count(number)
-
-
-def test_weights_of_a_sweep_sum_to_one():
-    for legs in (2, 3, 4, 6):
-        grid = weight_grid(legs)
-        assert len(set(grid)) == len(grid)
-        assert all(len(weights) == legs and sum(weights) == pytest.approx(1, abs=1e-3) for weights in grid)
-
-
-def test_a_sweep_of_legs_without_scores_tries_methods_of_ranks():
-    gold = {f"q{n}": ["a"] for n in range(12)}
-    legs = [dict.fromkeys(gold, items) for items in (["a", "b"], ["b", "a"])]
-    runs = [karat.evaluate(retrieved=leg, gold=gold, metrics="rr") for leg in legs]
-    found = karat.fuse(*runs, sweep=True)
-    assert all(not one.fuser.needs_scores for one in found.sweep.settings)
-    assert "Only methods of ranks were tried: A, B" in found.remarks()[-1]
-    assert "12 queries are few" in repr(found)
-
-
-def test_a_sweep_of_chance_gains_nothing():
-    """Two legs that are equally bad at random: the held-out gain is rarely significant."""
-    significant = 0
-    for seed in range(20):
-        rng = random.Random(seed)
-        gold = {f"q{n}": ["d0"] for n in range(40)}
-        legs = [{q: {f"d{i}": rng.random() for i in range(6)} for q in gold} for _ in range(2)]
-        runs = [karat.evaluate(retrieved=leg, gold=gold, metrics="recall@1") for leg in legs]
-        significant += karat.fuse(*runs, sweep=True).sweep.held_out.p < 0.05
-    assert significant <= 4
 
 
 # ---- bad input ------------------------------------------------------------------------------------------------------

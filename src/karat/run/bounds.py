@@ -193,9 +193,13 @@ def _every_label(count: Ints) -> Labels:
 
 def label_cost(hits: Hits, holes: Holes, labels: Labels) -> int:
     """The number of rows to score."""
-    size = np.bincount(hits.query, minlength=hits.queries) + np.diff(hits.gold_items.start) + holes.sizes
-    size = size + len(hits.totals.at_rank) * hits.depth
-    return int(size[labels.query].sum())
+    return int(_sizes(hits, holes)[labels.query].sum())
+
+
+def _sizes(hits: Hits, holes: Holes) -> Ints:
+    """The number of rows of each query: hits, gold items, unjudged items, and ranks with totals."""
+    size: Ints = np.bincount(hits.query, minlength=hits.queries) + np.diff(hits.gold_items.start) + holes.sizes
+    return size + len(hits.totals.at_rank) * hits.depth
 
 
 def best_grade(hits: Hits) -> float:
@@ -209,9 +213,7 @@ def scored(
 ) -> Iterator[tuple[slice, dict[str, Floats]]]:
     """The scores of the labelled rankings, some rows of the labels at a time."""
     top = best_grade(hits)
-    size = np.bincount(hits.query, minlength=hits.queries) + np.diff(hits.gold_items.start) + holes.sizes
-    size = size + len(hits.totals.at_rank) * hits.depth
-    batch = np.cumsum(size[labels.query]) // _BATCH
+    batch = np.cumsum(_sizes(hits, holes)[labels.query]) // _BATCH
     edges = [0, *(np.flatnonzero(np.diff(batch)) + 1).tolist(), len(labels.query)]
     for first, last in pairwise(edges):
         if first < last:
