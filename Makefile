@@ -1,12 +1,14 @@
 # `make demo` and `make test` do all the set-up, in .venv. The peer libraries that karat is compared with are optional:
-# each has its own environment in .oracles.
+# each has its own environment in .oracles. So are the frameworks that karat works with, in .frameworks.
 PYTHON  ?= python3
 VENV    := .venv
 BIN     := $(VENV)/bin
 ORACLES := autorag azure continuous-eval evidently haystack llamaindex mlflow nauc phoenix ragas ranx sklearn torch trulens
+FRAMEWORKS := haystack langchain langfuse llamaindex mlflow phoenix stores tracking
 LOCK    := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url --no-annotate --upgrade
 
-.PHONY: demo test fuzz chromium check fix docs wheel bench spark oracles $(ORACLES:%=oracle-%) lock clean
+.PHONY: demo test fuzz chromium check fix docs wheel bench spark oracles $(ORACLES:%=oracle-%) \
+        frameworks $(FRAMEWORKS:%=framework-%) lock clean
 
 demo: $(VENV)/runtime.stamp
 	@$(BIN)/karat demo
@@ -63,6 +65,12 @@ oracles: $(ORACLES:%=oracle-%)
 
 $(ORACLES:%=oracle-%): oracle-%: .oracles/%/ready.stamp
 
+# Every framework that karat reads objects of or works inside of. `make test` runs the tests of those that are installed.
+frameworks: $(FRAMEWORKS:%=framework-%)
+	@$(BIN)/python -m pytest -rs tests/frameworks
+
+$(FRAMEWORKS:%=framework-%): framework-%: .frameworks/%/ready.stamp
+
 # Pin the dependencies of pyproject.toml again.
 lock: $(VENV)/dev.stamp
 	@$(LOCK) pyproject.toml -o requirements/runtime.lock
@@ -70,6 +78,8 @@ lock: $(VENV)/dev.stamp
 	  $(LOCK) pyproject.toml --group $${group##*/} -o requirements/$$group.lock || exit; done
 	@for group in $(filter-out ragas,$(ORACLES)); do \
 	  $(LOCK) --group $$group -o requirements/oracles/$$group.lock || exit; done
+	@for name in $(FRAMEWORKS); do \
+	  $(LOCK) pyproject.toml --group with-$$name -o requirements/frameworks/$$name.lock || exit; done
 
 $(VENV)/python.stamp:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("karat needs Python 3.11 or newer, but $(PYTHON) is " + sys.version.split()[0] + ". Name another one: make PYTHON=python3.12 demo")'
@@ -105,5 +115,13 @@ $(VENV)/spark.stamp: $(VENV)/dev.stamp requirements/spark.lock
 	@$(if $(filter ragas,$*),$(BIN)/uv pip install --quiet --python .oracles/$* --no-deps -e .)
 	@touch $@
 
+# karat and pytest are installed next to the framework: its tests run there.
+.frameworks/%/ready.stamp: requirements/frameworks/%.lock | $(VENV)/dev.stamp
+	@echo "Installing $* into .frameworks …"
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .frameworks/$*
+	@$(BIN)/uv pip sync --quiet --python .frameworks/$* $<
+	@$(BIN)/uv pip install --quiet --python .frameworks/$* --no-deps -e .
+	@touch $@
+
 clean:
-	rm -rf $(VENV) .oracles .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* build dist
+	rm -rf $(VENV) .oracles .frameworks .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* build dist

@@ -19,6 +19,7 @@ _RULES = {
     "llm": "requests → answers or explained failures; knows nothing about retrieval",
     "conventions": "one frozen record per library",
     "samples": "the caller's data → columns, copied only if needed",
+    "collect": "a retriever and gold → samples; knows no framework by import",
     "hits": "immutable tables of matches",
     "judges": "samples → hits",
     "metrics": "hits → one number per query",
@@ -29,6 +30,7 @@ _RULES = {
     "analysis": "runs → verdicts, without rendering",
     "report": "results → text, Markdown, HTML, LaTeX, JUnit",
     "compat": "renames and chooses a convention; contains no arithmetic",
+    "bridges": "karat in the interfaces of other frameworks; contains no arithmetic",
     "cli": "arguments in, a printed result out",
     "pytest_plugin": "the fixture `karat` and its options",
 }

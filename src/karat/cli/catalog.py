@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from karat._internal.user_code import load_user_code
 from karat._internal.writers import put
 from karat.cli import argument, command, emit, format_argument
-from karat.cli.evaluate import IMPORT, load
+from karat.cli.evaluate import IMPORT
 
 
 @command(
@@ -20,7 +21,7 @@ def _judges(options: Namespace) -> None:
     from karat.report.catalog import judge_list, one_judge
 
     for name in options.imports:
-        load(name)
+        load_user_code(name)
     put(judge_list() if options.name is None else one_judge(options.name))
 
 
@@ -35,7 +36,7 @@ def _metrics(options: Namespace) -> None:
     from karat.report.catalog import metric_list, one_metric
 
     for name in options.imports:
-        load(name)
+        load_user_code(name)
     put(metric_list() if options.name is None else one_metric(options.name))
 
 

@@ -1,4 +1,4 @@
-"""`karat eval`, `show` and `merge`: from samples to a run, and its means."""
+"""`karat eval`: from samples to a run, and its means."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from argparse import Namespace
 from collections.abc import Iterable
 from dataclasses import Field, fields
 from os import PathLike
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from karat._internal.display import paragraph, plural
 from karat._internal.model_settings import DEFAULT_CACHE, ModelSettings
+from karat._internal.user_code import load_user_code, user_function
 from karat._internal.writers import put
-from karat.cli import RUN, Argument, argument, command, emit, format_argument, say
-from karat.errors import BadArgument, KaratError, NotJudged, RunFileError
+from karat.cli import Argument, argument, command, emit, format_argument, say
+from karat.errors import BadArgument, NotJudged, RunFileError
 
 if TYPE_CHECKING:
     from karat.judges import Judge
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from karat.run import Run
 
 _INTERRUPTED = 130
-_ELSEWHERE = "-o /another/folder/run.parquet"
+ELSEWHERE = "-o /another/folder/run.parquet"
 _MODELS = "judges that call a language model, such as claims"
 _MODEL_OPTIONS = [one for one in fields(ModelSettings) if one.metadata]
 
@@ -30,11 +30,11 @@ IMPORT = argument(
     "--import", dest="imports", metavar="FILE", action="append", default=[],
     help="a Python file or module that defines custom metrics or judges; repeatable",
 )  # fmt: skip
-_BY = argument(
+BY = argument(
     "--by", metavar="FIELD", action="append", default=[],
     help='also show the means for each value of a field; may be repeated; "a,b" crosses two fields',
 )  # fmt: skip
-_BOUNDS = argument(
+BOUNDS = argument(
     "--bounds", action="store_true",
     help="also show the bounds of each mean, whatever the unjudged items are; csv: those of each query",
 )  # fmt: skip
@@ -50,7 +50,7 @@ _WRITE = {
     ".md": "show run.parquet --format markdown >", ".html": "report run.parquet -o",
 }  # fmt: skip
 """Endings of files, and the command that writes such a file."""
-_FORMAT = format_argument("json", "csv", "markdown", about="csv: one row per query")
+FORMAT = format_argument("json", "csv", "markdown", about="csv: one row per query")
 
 
 def _model_argument(one: Field[Any]) -> Argument:
@@ -92,11 +92,11 @@ def _model_argument(one: Field[Any]) -> Argument:
         "--order", choices=("listed", "score"),
         help="score: sort lists by their scores (default: as listed, except with conventions that sort)",
     ),
-    _BY,
-    _BOUNDS,
+    BY,
+    BOUNDS,
     SUMMARY,
     argument("-o", "--output", metavar="RUN", help="save the run as a Parquet file"),
-    _FORMAT,
+    FORMAT,
     argument(
         "--min-judged", metavar="SHARE", type=float, default=0.0,
         help="exit 3 if a smaller share of the queries was judged, or none",
@@ -134,79 +134,35 @@ def _eval(options: Namespace) -> int:
 
     least = share_of_one("--min-judged", options.min_judged)
     for name in options.imports:
-        load(name)
+        load_user_code(name)
     read_statistics(options.summary)
     judge = _judge(options)
-    _check_output(options, _inputs(options, judge))
+    check_output(options, _inputs(options, judge))
     run = _evaluate(
         options,
         " ".join([*options.metrics, *options.more_metrics]) or DEFAULT,
         gold=options.gold,
         judge=judge,
         at=options.at,
-        tokens=_function(options.tokens) if options.tokens else words,
+        tokens=user_function(options.tokens) if options.tokens else words,
         convention=options.convention,
         order=options.order,
         merge=options.merge,
     )
     called = _model_judge(judge)
     interrupted = called is not None and called.interrupted
-    problem = _emit_and_save(run, options, partial=interrupted or not run.enough_judged(least))
+    problem = emit_and_save(run, options, partial=interrupted or not run.enough_judged(least))
     if called is not None:
         put(paragraph(called.usage(), "  ", "", stream=sys.stderr), error=True)
     if problem is not None:
-        raise RunFileError(f"{problem.problem}{_cached(called)}", hint=_ELSEWHERE) from problem
+        raise RunFileError(f"{problem.problem}{_cached(called)}", hint=ELSEWHERE) from problem
     if interrupted:
         return _INTERRUPTED
     _check_judged(run, least)
     return 0
 
 
-@command(
-    "show",
-    "print the means of a saved run",
-    RUN,
-    argument("--metrics", nargs="+", default=(), help="metrics that the run has (default: all of them)"),
-    _BY,
-    _BOUNDS,
-    SUMMARY,
-    _FORMAT,
-    examples=[
-        ("karat show run.parquet", "the table of karat eval"),
-        ("karat show run.parquet --summary p10,median", "the worst tenth of the queries, and the middle"),
-        ("karat show run.parquet --metrics recall@5", "only this metric"),
-        ("karat show run.parquet --format csv", "the scores of every query"),
-    ],
-)
-def _show(options: Namespace) -> None:
-    from karat.analysis.compare import chosen_metrics
-    from karat.metrics.names import parse_stored
-    from karat.run.file import load
-
-    run = load(options.run)
-    if options.metrics:
-        names = chosen_metrics(" ".join(options.metrics), list(run.scores), "metric in this run")
-        scores = {name: run.scores[name] for name in names}
-        run = run.replace(scores=scores, metrics=tuple(map(parse_stored, names)))
-    emit(run, options.format, by=options.by, bounds=options.bounds, summary=options.summary)
-
-
-@command(
-    "merge",
-    "merge runs over different queries into one run",
-    argument("parts", metavar="RUN", nargs="+", help="run files, written by karat eval -o, in any order"),
-    argument("-o", "--output", metavar="RUN", required=True, help="save the run of all queries as this file"),
-    examples=[("karat merge part-1.parquet part-2.parquet -o run.parquet", "one run of all queries")],
-)
-def _merge(options: Namespace) -> None:
-    from karat.run.merge import merge
-
-    _check_output(options, options.parts)
-    if problem := _emit_and_save(merge(options.parts), options):
-        raise RunFileError(problem.problem, hint=_ELSEWHERE) from problem
-
-
-def _emit_and_save(run: Run, options: Namespace, *, partial: bool = False) -> RunFileError | None:
+def emit_and_save(run: Run, options: Namespace, *, partial: bool = False) -> RunFileError | None:
     """Save the run if requested, and print it; return why it could not be saved. A partial run replaces no other run.
 
     It is saved first, because standard output may be a pipe that is closed early.
@@ -270,7 +226,7 @@ def _inputs(options: Namespace, judge: Judge) -> list[str | PathLike[str] | None
     return [*given, cache_path(options.cache or DEFAULT_CACHE)]
 
 
-def _check_output(options: Namespace, inputs: Iterable[str | PathLike[str] | None]) -> None:
+def check_output(options: Namespace, inputs: Iterable[str | PathLike[str] | None]) -> None:
     """Refuse, before any work, an output that cannot be written as a run."""
     from karat.run.file import check_path
 
@@ -329,55 +285,3 @@ def _check_judged(run: Run, least: float) -> None:
     if not run.enough_judged(least):
         expected = f"; expected at least {100 * least:g} % (--min-judged {least:g})" if run.judged else ""
         raise NotJudged(f"{run.judged:,} of {plural(len(run), 'query was', 'queries were')} judged{expected}")
-
-
-def _function(place: str) -> Any:
-    """A user's function: `file.py:name` or `module:name`."""
-    home, colon, name = place.rpartition(":")
-    function = getattr(load(home), name, None) if colon else None
-    if not callable(function):
-        raise BadArgument(f"no function {place}", hint="file.py:name, or module:name")
-    return function
-
-
-def load(name: str) -> ModuleType:
-    """Import a user's Python file or module, so that the metrics it defines are known."""
-    try:
-        return _load_file(name) if name.endswith(".py") else _load_module(name)
-    except KaratError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise BadArgument(f"cannot import {name}: {type(error).__name__}: {error}") from error
-
-
-def _load_module(name: str) -> ModuleType:
-    """An installed module; one of the current folder has to be named as a file, since others there are not imported."""
-    from importlib import import_module
-    from pathlib import Path
-
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        file = Path(*name.split(".")).with_suffix(".py")
-        if error.name and f"{name}.".startswith(f"{error.name}.") and file.is_file():
-            raise BadArgument(f"no installed module {name}; a file is named by its path", hint=f"./{file}") from None
-        raise
-
-
-def _load_file(name: str) -> ModuleType:
-    from importlib.util import module_from_spec, spec_from_file_location
-    from pathlib import Path
-
-    known = f"karat_user_{Path(name).resolve().as_posix().encode().hex()}"
-    if known in sys.modules:  # a file that is named twice is one module
-        return sys.modules[known]
-    spec = spec_from_file_location(known, name)
-    if spec is None or spec.loader is None:
-        raise ImportError(name)
-    module = sys.modules[known] = module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[known]
-        raise
-    return module

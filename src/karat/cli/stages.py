@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from karat._internal.user_code import load_user_code
 from karat.cli import argument, command, emit, format_argument
-from karat.cli.evaluate import IMPORT, load
+from karat.cli.evaluate import IMPORT
 from karat.errors import BadArgument, KaratError
 
 
@@ -37,7 +38,7 @@ def _stages(options: Namespace) -> None:
     from karat.judges import find_judge
 
     for name in options.imports:
-        load(name)
+        load_user_code(name)
     judge = find_judge(options.judge)
     if judge.model is not None:
         problem = f'judge "{judge.name}" calls a model: karat stages does not estimate its cost'
