@@ -15,11 +15,10 @@ from karat._internal.progress import Progress
 from karat.errors import BadArgument, NotJudged
 
 if TYPE_CHECKING:
-    from karat.collect.calls import Limits, Outcome
+    from karat.collect.calls import Asked, Limits, Outcome
     from karat.collect.collected import Collected
     from karat.collect.gold_rows import GoldRow
     from karat.collect.journal import Done, Journal, Key
-    from karat.collect.retrievers import Retriever
 
 __all__ = ["collect"]
 _ENOUGH = 25
@@ -96,7 +95,7 @@ class _Collection:
     """One collection: the queries, what is done of them, and the samples made of both."""
 
     def __init__(
-        self, retriever: Retriever, rows: Sequence[GoldRow], k: int, repeats: int, *, output: str | None, fresh: bool
+        self, retriever: Asked, rows: Sequence[GoldRow], k: int, repeats: int, *, output: str | None, fresh: bool
     ) -> None:
         self._retriever, self._rows, self._k, self._repeats, self._output = retriever, rows, k, repeats, output
         self._done: dict[Key, Done] = {}

@@ -8,17 +8,15 @@ one takes its place, and the process can still exit.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from heapq import heappop, heappush
-from inspect import isawaitable
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from karat.collect.retrievers import Retriever
 from karat.errors import KaratError, first_line
 from karat.samples.items import rankings_of
 from karat.samples.objects import plain_items
@@ -29,6 +27,25 @@ _GRACE = 1.0
 _MOST_HANGING = 256
 """Abandoned threads; if there are more, no further query is called."""
 _LONGEST_WAIT = 0.5
+
+
+class Asked(Protocol):
+    """A retriever as it is called: `ask` takes a query, and returns the result or an awaitable of it."""
+
+    @property
+    def name(self) -> str:
+        """Its name in messages and journals."""
+        ...
+
+    @property
+    def is_async(self) -> bool:
+        """True if the result is awaited."""
+        ...
+
+    @property
+    def ask(self) -> Callable[[str], Any]:
+        """The call."""
+        ...
 
 
 class CallFailed(Exception):
@@ -71,7 +88,7 @@ class _Pool:
 
     grace = 0.0
 
-    def __init__(self, retriever: Retriever, queries: Sequence[str], done: SimpleQueue[Outcome], limits: Limits) -> None:
+    def __init__(self, retriever: Asked, queries: Sequence[str], done: SimpleQueue[Outcome], limits: Limits) -> None:
         self.retriever, self.queries, self.limits = retriever, queries, limits
         self._done = done
         self.running: dict[object, _Started] = {}
@@ -135,10 +152,7 @@ class _Threads(_Pool):
     def _call(self, job: int) -> Outcome:
         began = perf_counter()
         try:
-            found = self.retriever.call(self.queries[job])
-            if isawaitable(found) or isinstance(found, AsyncIterable):
-                found = asyncio.run(_awaited(found))
-            found = _consumed(found)
+            found = _consumed(self.retriever.ask(self.queries[job]))
             seconds = perf_counter() - began
             return Outcome(job, _items(found), _milliseconds(seconds))
         except BaseException as error:  # noqa: BLE001  # whatever the user's code raises fails this query alone
@@ -195,21 +209,13 @@ class _Loop(_Pool):
         began = perf_counter()
         try:
             async with limit:
-                found = await _awaited(self.retriever.call(self.queries[job]))
-                found = _consumed(found)
+                found = _consumed(await self.retriever.ask(self.queries[job]))
             seconds = perf_counter() - began
             return Outcome(job, _items(found), _milliseconds(seconds))
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError) and self._main.cancelling():
                 raise
             return _timed_out(job, self.limits) if limit.expired() else _failed(job, error)
-
-
-async def _awaited(found: Any) -> Any:
-    """The result of a coroutine, or the items of an asynchronous generator."""
-    if isawaitable(found):
-        found = await found
-    return [item async for item in found] if isinstance(found, AsyncIterable) else found
 
 
 def _consumed(found: Any) -> Any:
@@ -242,7 +248,7 @@ def _timed_out(job: int, limits: Limits) -> Outcome:
     return Outcome(job, error=f"timed out after {limits.timeout:g} s")
 
 
-def call_all(retriever: Retriever, queries: Sequence[str], limits: Limits) -> Generator[Outcome]:
+def call_all(retriever: Asked, queries: Sequence[str], limits: Limits) -> Generator[Outcome]:
     """Call the retriever for each query, and yield one outcome each, in the order in which they are known."""
     if queries:
         yield from _Calls(retriever, queries, limits).outcomes()
@@ -251,7 +257,7 @@ def call_all(retriever: Retriever, queries: Sequence[str], limits: Limits) -> Ge
 class _Calls:
     """The calls for all queries: what is running, what waits for another attempt, and what is left."""
 
-    def __init__(self, retriever: Retriever, queries: Sequence[str], limits: Limits) -> None:
+    def __init__(self, retriever: Asked, queries: Sequence[str], limits: Limits) -> None:
         self._given = (retriever, queries)
         self._limits = limits
         self._new_pool()

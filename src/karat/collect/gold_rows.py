@@ -55,5 +55,7 @@ def _no_texts(source: str, side: Side) -> InputError:
     """The error for gold without texts, such as qrels."""
     some = ", ".join(f'"{query}"' for query in (side.ids or [])[:2])
     known = f" Its ids are {some}, …" if some else ""
-    return InputError(f'{source}: the gold has no query texts, which a retriever needs (a field "query").{known}',
-                      hint=f"{_EXAMPLE}, or a BEIR folder with queries.jsonl")
+    return InputError(
+        f'{source}: the gold has no query texts, which a retriever needs (a field "query").{known}',
+        hint=f"{_EXAMPLE}, or a BEIR folder with queries.jsonl",
+    )

@@ -109,14 +109,14 @@ class HttpEndpoint:
             raise BadArgument("the request has no {query}", got=text, hint=DEFAULT_REQUEST)
         return template
 
-    def call(self, query: str) -> list[Any]:
+    def ask(self, query: str) -> list[Any]:
         """The items for a query; messages of failures have no secrets."""
         try:
-            return self._call(query)
+            return self._answered(query)
         except CallFailed as error:
             raise CallFailed(self._secrets.message(str(error)), again=error.again, pause=error.pause) from None
 
-    def _call(self, query: str) -> list[Any]:
+    def _answered(self, query: str) -> list[Any]:
         url = self._url.replace(_QUERY, quote(query, safe="", errors="replace")).replace(_K, str(self._k))
         body = None if self._request is None else json.dumps(_filled(self._request, query)).encode()
         reply = self._follow(url, body)
@@ -231,7 +231,9 @@ def _expand(text: str) -> str:
         name = error.args[0]
         raise BadArgument(f"the environment variable {name} is not set", got=text, hint=f"export {name}=…") from None
     except ValueError:
-        raise BadArgument("a dollar sign begins an environment variable", got=text, hint="$$ for a dollar sign") from None
+        raise BadArgument(
+            "a dollar sign begins an environment variable", got=text, hint="$$ for a dollar sign"
+        ) from None
 
 
 def _checked_url(url: str, given: str) -> None:

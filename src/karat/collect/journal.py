@@ -14,8 +14,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, BinaryIO, NamedTuple
 
-from karat._internal.output import Target, atomic_path, check_outputs, new_name
 from karat._internal.display import valid_utf8
+from karat._internal.output import Target, atomic_path, check_outputs, new_name
 from karat.errors import BadArgument, InputError
 
 _FORMAT = 1

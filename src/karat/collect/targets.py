@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from inspect import Parameter, signature
 from typing import Any
 
 from karat._internal.user_code import user_object
+from karat.collect.calls import Asked
 from karat.collect.http_endpoint import HttpEndpoint
 from karat.collect.retrievers import Retriever, as_retriever
 from karat.errors import BadArgument
@@ -13,9 +15,9 @@ from karat.errors import BadArgument
 _NAMES = "file.py:function, package.module:object, or https://…"
 
 
-def find_retriever(target: Any, k: int, *, timeout: float | None = 30.0) -> Retriever | HttpEndpoint:
+def find_retriever(target: Any, k: int, *, timeout: float | None = 30.0) -> Asked:
     """The retriever of an object or a name."""
-    if isinstance(target, HttpEndpoint):
+    if isinstance(target, HttpEndpoint | Retriever):
         return target
     if not isinstance(target, str):
         return as_retriever(_made(target, "retriever"), k)
@@ -24,19 +26,12 @@ def find_retriever(target: Any, k: int, *, timeout: float | None = 30.0) -> Retr
     if ":" not in target:
         raise BadArgument("a retriever is named by its file or module and its name", got=target, hint=_NAMES)
     found = as_retriever(_made(user_object(target), target), k)
-    return _Named(found, target)
+    return replace(found, name=target)
 
 
 def is_url(target: str) -> bool:
     """True for the address of an endpoint."""
     return target.lower().startswith(("http://", "https://"))
-
-
-class _Named(Retriever):
-    """A retriever under the name by which the user asked for it."""
-
-    def __init__(self, found: Retriever, name: str) -> None:
-        super().__init__(found.call, is_async=found.is_async, name=name)
 
 
 def _made(target: Any, name: str) -> Any:
@@ -50,7 +45,9 @@ def _made(target: Any, name: str) -> Any:
     needed = [p.name for p in parameters if p.default is Parameter.empty and p.kind is not Parameter.VAR_KEYWORD]
     needed = [one for one in needed if one not in ("args", "kwargs")]
     if needed:
-        problem = f"{name} is a class that needs {', '.join(needed)}; expected a retriever, or a function that makes one"
+        problem = (
+            f"{name} is a class that needs {', '.join(needed)}; expected a retriever, or a function that makes one"
+        )
         raise BadArgument(problem, hint="def make(): return Retriever(…), then file.py:make")
     try:
         return target()
