@@ -150,7 +150,7 @@ def test_bad_gold_is_an_error_before_any_call():
     def never(query):
         raise AssertionError
 
-    with pytest.raises(karat.InputError, match="line|sample 1"):
+    with pytest.raises(karat.InputError, match="sample 1"):
         karat.collect(never, [{"query": "one", "gold": "a, b"}])
 
 
@@ -249,7 +249,7 @@ def test_by_name(tmp_path):
 
 
 def test_the_name_is_the_function_whatever_was_loaded_before():
-    code = "import karat, karat.collect.journal; print(len(karat.collect(lambda q: ['a'], [{'query': 'q', 'gold': ['a']}])))"
+    code = "import karat, karat.collect.journal\nprint(len(karat.collect(lambda q: ['a'], [{'query': 'q', 'gold': ['a']}])))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "1\n"
     assert list(inspect.signature(karat.collect).parameters)[:2] == ["retriever", "gold"]

@@ -7,8 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import karat
@@ -206,7 +208,7 @@ def test_the_gold_may_grow_and_change(folder):
 
 def test_another_text_of_a_query_is_another_query(folder):
     karat.collect(lambda query: [query], GOLD[:2], output="out.jsonl")
-    with pytest.raises(karat.BadArgument, match='1 quer.* that this gold set does not have, such as "q1"'):
+    with pytest.raises(karat.BadArgument, match=r'1 quer.* that this gold set does not have, such as "q1"'):
         karat.collect(lambda query: [query], [GOLD[0], {**GOLD[1], "query": "other"}], output="out.jsonl")
 
 
@@ -225,13 +227,8 @@ def test_other_settings_do_not_mix(folder, change):
 
 def test_another_retriever_does_not_mix(folder):
     run()
-    with pytest.raises(karat.BadArgument, match="with another target: mine.py:search, not other"):
-
-        def other(query):
-            return ["a"]
-
-        other.__qualname__ = "other"
-        karat.collect(other, GOLD, output="samples.jsonl", k=20)
+    with pytest.raises(karat.BadArgument, match=r"with another target: mine.py:search, not .*lambda"):
+        karat.collect(lambda query: ["a"], GOLD, output="samples.jsonl", k=20)
 
 
 def test_repeats_continue(folder):
@@ -252,14 +249,14 @@ def test_repeats_continue(folder):
 
 def test_a_file_of_somebody_else_is_not_replaced(folder):
     Path("out.jsonl").write_text("precious\n")
-    with pytest.raises(karat.BadArgument, match="out.jsonl exists, and was not written by karat collect"):
+    with pytest.raises(karat.BadArgument, match=r"out\.jsonl exists, and was not written by karat collect"):
         karat.collect(lambda query: ["a"], GOLD, output="out.jsonl")
     assert Path("out.jsonl").read_text() == "precious\n"
 
 
 def test_a_journal_of_somebody_else(folder):
     Path("out.jsonl.collect").write_text('{"precious": 1}\n')
-    with pytest.raises(karat.BadArgument, match="out.jsonl.collect is not a journal of karat collect"):
+    with pytest.raises(karat.BadArgument, match=r"out\.jsonl\.collect is not a journal of karat collect"):
         karat.collect(lambda query: ["a"], GOLD, output="out.jsonl")
 
 
@@ -276,11 +273,7 @@ def test_two_processes_do_not_write_one_file(folder):
 
 
 def test_values_without_a_form_in_json(folder):
-    import datetime
-
-    import numpy as np
-
-    gold = [{"query": "one \ud800", "gold": ["a"], "when": datetime.date(2026, 1, 2), "v": np.array([1, 2])}]
+    gold = [{"query": "one \ud800", "gold": ["a"], "when": date(2026, 1, 2), "v": np.array([1, 2])}]
     karat.collect(lambda query: ["a\udfff"], gold, output="out.jsonl")
     (line,) = lines("out.jsonl")
     assert (line["when"], line["v"]) == ("2026-01-02", [1, 2])
