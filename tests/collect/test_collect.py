@@ -249,7 +249,8 @@ def test_by_name(tmp_path):
 
 
 def test_the_name_is_the_function_whatever_was_loaded_before():
-    code = "import karat, karat.collect.journal\nprint(len(karat.collect(lambda q: ['a'], [{'query': 'q', 'gold': ['a']}])))"
+    gold = [{"query": "q", "gold": ["a"]}]
+    code = f"import karat, karat.collect.journal; print(len(karat.collect(lambda query: ['a'], {gold})))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "1\n"
     assert list(inspect.signature(karat.collect).parameters)[:2] == ["retriever", "gold"]
