@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from math import isfinite, isnan
 from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
-import numpy as np
-
-from karat.errors import BadArgument, InputError
+from karat.errors import InputError
 from karat.run import Run
 
 _NAMESPACE = UUID("6b617261-7400-5000-8000-707573680000")
@@ -56,12 +55,14 @@ class _Place(NamedTuple):
     span_id: str | None
     trace_id: str | None
     time: str | None
+    alone: bool
+    """True if the ranking is that of one span, so that the positions of its documents are known."""
 
 
 def span_scores(
     run: Run, names: list[str], *, written: Callable[[str], str] = str, prefix: str = "", documents: bool = False
 ) -> Outgoing:
-    """The scores of these metrics and measures, by query; failed queries and undefined scores are skipped and counted."""
+    """The scores of these metrics and measures, by query. Failed queries and undefined scores are skipped, and counted."""
     places = _places(run)
     failed = run.failures
     known = [place for place in places if place.span_id or place.trace_id]
@@ -70,17 +71,21 @@ def span_scores(
         "queries without a span": len(places) - len(known),
         "failed queries": len(known) - len(judged),
         "undefined scores": 0,
+        "measures that were never reached": 0,
+        "queries of several spans, in the scores of documents": 0,
     }
     scores: list[SpanScore] = []
     for place in judged:
         for name in names:
             value = float(run.columns[name][place.row])
-            if np.isnan(value):
-                skipped["undefined scores"] += 1
-            else:
+            if isfinite(value):
                 scores.append(_score(place, prefix + written(name), value))
-        if documents and place.span_id is not None:
+            else:
+                skipped["undefined scores" if isnan(value) else "measures that were never reached"] += 1
+        if documents and place.alone:
             scores += _documents(run, place, prefix + RELEVANT)
+        elif documents:
+            skipped["queries of several spans, in the scores of documents"] += 1
     return Outgoing(scores, {reason: count for reason, count in skipped.items() if count}, len(judged))
 
 
@@ -107,16 +112,15 @@ def _places(run: Run) -> list[_Place]:
     if not {"span_id", "trace_id"} & meta.keys():
         problem = "the run has no span ids: its samples have no field span_id or trace_id"
         raise InputError(problem, hint="karat eval traces.jsonl --gold gold.jsonl -o run.parquet")
-    spans, traces, times = (_column(meta, name, len(run)) for name in ("span_id", "trace_id", "start_time"))
+    names = ("span_id", "trace_id", "start_time", "span_ids")
+    columns = zip(run.ids, *(_column(meta, name, len(run)) for name in names), strict=True)
     seen: dict[tuple[str | None, str | None], str] = {}
     places = []
-    for row, (query_id, span, trace, time) in enumerate(zip(run.ids, spans, traces, times, strict=True)):
+    for row, (query_id, span, trace, time, others) in enumerate(columns):
         if (span or trace) and (other := seen.setdefault((trace, span), query_id)) != query_id:
             what = f'the span "{span}"' if span else f'the trace "{trace}"'
-            raise BadArgument(
-                f'{what} belongs to two queries, "{other}" and "{query_id}": each would replace the other'
-            )
-        places.append(_Place(row, query_id, span, trace, time))
+            raise InputError(f'{what} belongs to two queries, "{other}" and "{query_id}", and takes one score')
+        places.append(_Place(row, query_id, span, trace, time, span is not None and "," not in (others or "")))
     return places
 
 
