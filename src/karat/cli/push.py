@@ -62,13 +62,20 @@ def _push(options: Namespace) -> int:
     return 1 if done.failed else 0
 
 
+_SKIPPED = {
+    "no span": ("query without a span", "queries without a span"),
+    "failed": ("failed query", "failed queries"),
+    "undefined": ("undefined score", "undefined scores"),
+    "never reached": ("measure that was never reached", "measures that were never reached"),
+    "several spans": ("query whose documents are not of one span", "queries whose documents are not of one span"),
+}
 _SHOWN = 10
 """Reasons of failures that are printed."""
 
 
 def _skipped(skipped: dict[str, int]) -> str:
     """The counts of what is not sent, by reason, as the end of a sentence."""
-    counts = [f"{count:,} {reason}" for reason, count in skipped.items()]
+    counts = [plural(count, *_SKIPPED[reason]) for reason, count in skipped.items()]
     return f"; skipped: {', '.join(counts)}" if counts else ""
 
 
