@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from karat.metrics import Metric as Metric
     from karat.metrics import metric as metric
     from karat.metrics import parse as parse
+    from karat.metrics.flat_names import flat_name as flat_name
     from karat.pipeline import evaluate as evaluate
     from karat.pipeline import score as score
     from karat.run import Run as Run
@@ -110,6 +111,7 @@ _HOMES = {
     "Note": "samples.notes",
     "metric": "metrics",
     "parse": "metrics",
+    "flat_name": "metrics.flat_names",
     "overlap": "analysis.overlap",
     "Overlap": "analysis.overlap",
     "rosetta": "analysis.rosetta",
