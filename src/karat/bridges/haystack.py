@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from karat.bridges.rows import Rows, overall, require
+from karat.bridges.row_scores import Rows, framework, overall
 from karat.errors import BadArgument, InputError
 from karat.metrics import DEFAULT
 from karat.pipeline import evaluate
 
-require("karat.bridges.haystack", "haystack", "haystack-ai")
-
-from haystack import Document, component, default_to_dict
+with framework("karat.bridges.haystack", "haystack-ai"):
+    from haystack import Document, component, default_to_dict
 
 
 @component
@@ -83,9 +82,7 @@ class KaratEvaluator:
             convention=self.convention,
         )
         scores = {name: [float(value) for value in values] for name, values in run.columns.items()}
-        results = {
-            name: {"score": value, "individual_scores": scores[name]} for name, value in overall(run).items()
-        }
+        results = {name: {"score": value, "individual_scores": scores[name]} for name, value in overall(run).items()}
         return {**next(iter(results.values())), "results": results}
 
     def _item(self, document: Document, otherwise: str | None = None) -> dict[str, Any]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from karat.bridges.rows import Metrics, Rows, Score, Where, require
+from karat.bridges.row_scores import Metrics, Rows, Score, Where, framework
 from karat.metrics import DEFAULT
 
-require("karat.bridges.langsmith", "langsmith", "langsmith")
+with framework("karat.bridges.langsmith", "langsmith"):
+    import langsmith  # noqa: F401
 
 Feedback: TypeAlias = list[dict[str, Any]]
 

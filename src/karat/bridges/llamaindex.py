@@ -8,18 +8,17 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar
 
-from karat.bridges.rows import Metrics, Rows, require
+from karat.bridges.row_scores import Metrics, Rows, framework
 from karat.errors import BadArgument, InputError
 from karat.metrics import DEFAULT
 from karat.pipeline import evaluate
 from karat.run import Run
 
-require("karat.bridges.llamaindex", "llama_index.core", "llama-index-core")
-
-from llama_index.core.async_utils import asyncio_run, run_jobs
-from llama_index.core.evaluation import BaseRetrievalEvaluator, RetrievalEvalResult, RetrievalMetricResult
-from llama_index.core.evaluation.retrieval.metrics import METRIC_REGISTRY
-from llama_index.core.evaluation.retrieval.metrics_base import BaseRetrievalMetric
+with framework("karat.bridges.llamaindex", "llama-index-core"):
+    from llama_index.core.async_utils import asyncio_run, run_jobs
+    from llama_index.core.evaluation import BaseRetrievalEvaluator, RetrievalEvalResult, RetrievalMetricResult
+    from llama_index.core.evaluation.retrieval.metrics import METRIC_REGISTRY
+    from llama_index.core.evaluation.retrieval.metrics_base import BaseRetrievalMetric
 
 
 def metric(name: str, **options: Any) -> BaseRetrievalMetric:
@@ -67,13 +66,14 @@ def evaluate_dataset(
     Returns:
         A `Run`, with means, intervals and the score of each query.
     """
-    return asyncio_run(aevaluate_dataset(retriever, dataset, metrics, workers=workers, **options))
+    run: Run = asyncio_run(aevaluate_dataset(retriever, dataset, metrics, workers=workers, **options))
+    return run
 
 
 async def aevaluate_dataset(
     retriever: Any, dataset: Any, metrics: Metrics = DEFAULT, *, workers: int = 8, **options: Any
 ) -> Run:
-    """The same as `evaluate_dataset`, asynchronous: `run = await aevaluate_dataset(retriever, "old.json")`."""
+    """Evaluate a retriever as `evaluate_dataset` does, in code that is asynchronous."""
     queries, corpus, relevant = _fields(dataset)
     found = await run_jobs([retriever.aretrieve(text) for text in queries.values()], workers=workers)
     samples = [
@@ -83,9 +83,7 @@ async def aevaluate_dataset(
     return evaluate(samples, metrics, **options)
 
 
-def dataset_results(
-    evaluator: BaseRetrievalEvaluator, dataset: Any, *, workers: int = 8
-) -> list[RetrievalEvalResult]:
+def dataset_results(evaluator: BaseRetrievalEvaluator, dataset: Any, *, workers: int = 8) -> list[RetrievalEvalResult]:
     """The result of each query, as the method `aevaluate_dataset` of older evaluators returned them."""
     queries, _, relevant = _fields(dataset)
     jobs = [evaluator.aevaluate(text, expected_ids=relevant.get(name, [])) for name, text in queries.items()]
@@ -136,5 +134,7 @@ def _fields(dataset: Any) -> tuple[dict[str, str], dict[str, str], dict[str, lis
         dataset = json.loads(Path(dataset).read_text("utf-8"))
     fields = dataset if isinstance(dataset, Mapping) else getattr(dataset, "__dict__", {})
     if not {"queries", "relevant_docs"} <= fields.keys():
-        raise InputError('a dataset has "queries" and "relevant_docs"', got=list(fields), hint="karat.evaluate(samples)")
+        raise InputError(
+            'a dataset has "queries" and "relevant_docs"', got=list(fields), hint="karat.evaluate(samples)"
+        )
     return fields["queries"], fields.get("corpus") or {}, fields["relevant_docs"]

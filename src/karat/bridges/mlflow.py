@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from karat.bridges.rows import Metrics, Rows, Where, require, value_at
+from karat.bridges.row_scores import Metrics, Rows, Where, framework, value_at
 from karat.errors import InputError
 from karat.metrics import DEFAULT
 from karat.metrics.flat_names import flat_name
 
-require("karat.bridges.mlflow", "mlflow.genai", "mlflow")
-
-from mlflow.entities import Feedback, Span, SpanType, Trace
-from mlflow.genai.scorers import Scorer, scorer
+with framework("karat.bridges.mlflow", "mlflow"):
+    from mlflow.entities import Feedback, Span, SpanType, Trace
+    from mlflow.genai.scorers import Scorer, scorer
 
 _EXPECTED = "expected_retrieved_context"
 """MLflow's own expectation: records with `doc_uri` and `content`."""
@@ -58,14 +57,15 @@ def _scorer_of(
     rows = Rows(name, "retrieved", gold or "gold", options)
 
     def karat_score(inputs: Any, outputs: Any, expectations: Any, trace: Any) -> Feedback:
-        expected = expectations or {}
+        expected = dict(expectations or {})
         by_uri = gold is None and "gold" not in expected and _EXPECTED in expected
-        reference = {**expected, "gold": [_item(one, by_uri=True) for one in expected[_EXPECTED]]} if by_uri else expected
-        found = None if documents is None else value_at(outputs, documents, "documents")
-        rankings = _rankings(trace, outputs) if documents is None else [found] if found is not None else []
-        shown = [[_item(one, by_uri=by_uri) for one in ranking] for ranking in rankings]
-        sample = rows.sample(inputs, {"retrieved": shown[0] if shown else None}, reference)
-        if len(shown) > 1 and sample is not None:
+        if by_uri:
+            expected["gold"] = [_item(one, by_uri=True) for one in expected[_EXPECTED]]
+        found = _rankings(trace, outputs) if documents is None else [value_at(outputs, documents, "documents")]
+        failed = not found or None in found
+        shown = [] if failed else [[_item(one, by_uri=by_uri) for one in ranking] for ranking in found]
+        sample = rows.sample(inputs, {"retrieved": shown[0] if shown else None}, expected)
+        if sample is not None and len(shown) > 1:
             del sample["retrieved"]
             sample["steps"] = [{"retrieved": ranking} for ranking in shown]
         (score,) = rows.scores(sample)
@@ -76,18 +76,18 @@ def _scorer_of(
     return scorer(karat_score, name=flat_name(name), description=name, pass_if=pass_if, aggregations=aggregations)
 
 
-def _rankings(trace: Trace | None, outputs: Any) -> list[list[Any]]:
-    """The documents of each retriever span that is in no other one; none if a span or the whole row failed."""
+def _rankings(trace: Trace | None, outputs: Any) -> list[Any]:
+    """The documents of each retriever span that is in no other one; None for a span that failed."""
     spans = [] if trace is None else trace.search_spans(span_type=SpanType.RETRIEVER)
-    if spans:
+    if trace is not None and spans:
+        retrievers = {span.span_id for span in spans}
         parents = {span.span_id: span.parent_id for span in trace.data.spans}
-        top = [span for span in spans if not _inside(span, {other.span_id for other in spans}, parents)]
-        found = [span.outputs for span in sorted(top, key=lambda span: span.start_time_ns)]
-        return [] if any(one is None for one in found) else found
+        top = [span for span in spans if not _inside(span, retrievers, parents)]
+        return [span.outputs for span in sorted(top, key=lambda span: span.start_time_ns)]
     if outputs is None or isinstance(outputs, list):
-        return [] if outputs is None else [outputs]
+        return [outputs]
     problem = "there is no retriever span in the trace, and the outputs are not a list"
-    raise InputError(problem, got=outputs, hint='documents="field of the outputs", or span_type="RETRIEVER"')
+    raise InputError(problem, got=outputs, hint='documents="documents", or @mlflow.trace(span_type="RETRIEVER")')
 
 
 def _inside(span: Span, retrievers: set[str], parents: Mapping[str, str | None]) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib.util import find_spec
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from inspect import signature
 from math import isfinite
 from typing import Any, NamedTuple, TypeAlias
@@ -18,10 +18,13 @@ Where: TypeAlias = str | Callable[[Any], Any]
 Metrics: TypeAlias = str | Metric | Iterable[str | Metric]
 
 
-def require(bridge: str, module: str, package: str) -> None:
-    """Refuse a bridge whose framework is not installed."""
-    if find_spec(module) is None:
-        raise Unavailable(f"{bridge} needs the package {package}, which is not installed", hint=f"pip install {package}")
+@contextmanager
+def framework(bridge: str, package: str) -> Iterator[None]:
+    """The imports of a bridge; without the framework, the error has the command that installs it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise Unavailable(f"{bridge} needs {package}, which is not installed", hint=f"pip install {package}") from error
 
 
 class Score(NamedTuple):
@@ -65,7 +68,7 @@ class Rows:
         return [_score(name, float(values[0]), why) for name, values in run.columns.items()]
 
     def summaries(self, samples: Sequence[Mapping[str, Any] | None]) -> list[Score]:
-        """The "recall@5 mean" of each metric over the rows, with the interval as the comment; of measures the median."""
+        """The "recall@5 mean" of each metric, with the interval as the comment; the median of a measure."""
         read = [sample for sample in samples if sample is not None]
         failed = len(samples) - len(read)
         if not read:
