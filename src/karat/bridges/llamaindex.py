@@ -13,6 +13,7 @@ from karat.errors import BadArgument, InputError
 from karat.metrics import DEFAULT
 from karat.pipeline import evaluate
 from karat.run import Run
+from karat.samples.objects import plain_items
 
 with framework("karat.bridges.llamaindex", "llama-index-core"):
     from llama_index.core.async_utils import asyncio_run, run_jobs
@@ -77,7 +78,7 @@ async def aevaluate_dataset(
     queries, corpus, relevant = _fields(dataset)
     found = await run_jobs([retriever.aretrieve(text) for text in queries.values()], workers=workers)
     samples = [
-        {"id": name, "query": text, "retrieved": nodes, "gold": _items(relevant.get(name), corpus)}
+        {"id": name, "query": text, "retrieved": plain_items(nodes), "gold": _items(relevant.get(name), corpus)}
         for (name, text), nodes in zip(queries.items(), found, strict=True)
     ]
     return evaluate(samples, metrics, **options)

@@ -8,10 +8,12 @@ from inspect import signature
 from math import isfinite
 from typing import Any, NamedTuple, TypeAlias
 
+from karat._internal.display import plural
 from karat.errors import InputError, Unavailable, nearest
 from karat.metrics import Metric, parse_all
 from karat.pipeline import evaluate
 from karat.run import Run
+from karat.samples.objects import gold_items, plain_items
 
 Where: TypeAlias = str | Callable[[Any], Any]
 """The place of a value in a record: the name of a field, with dots for fields in fields, or a function."""
@@ -52,7 +54,11 @@ class Rows:
         retrieved = value_at(outputs, self.documents, "documents")
         if retrieved is None:
             return None
-        sample = {"retrieved": retrieved, "gold": value_at(reference, self.gold, "gold") or []}
+        gold = value_at(reference, self.gold, "gold") or []
+        sample = {
+            "retrieved": plain_items(retrieved, "the documents"),
+            "gold": gold if isinstance(gold, Mapping) else gold_items(gold, "the gold"),
+        }
         answer = reference.get("answer") if isinstance(reference, Mapping) else None
         extra = {"query": query_of(inputs), "answer": answer if isinstance(answer, str) else None}
         return sample | {name: text for name, text in extra.items() if text is not None}
@@ -61,11 +67,12 @@ class Rows:
         """The scores of one row; a comment gives the reason if there is none."""
         if sample is None:
             return [Score(name, None, "failed: there are no documents", failed=True) for name in self.names]
-        run = evaluate([sample], self.metrics, **self.options)
-        for why in run.failures.values():
+        run = self.evaluate([sample])
+        if run.failures:
+            (why,) = run.failures.values()
             return [Score(name, None, f"failed: {why}", failed=True) for name in self.names]
         why = "undefined" if sample["gold"] else "undefined: there is no gold"
-        return [_score(name, float(values[0]), why) for name, values in run.columns.items()]
+        return [_score(name, float(run.columns[name][0]), why) for name in self.names]
 
     def summaries(self, samples: Sequence[Mapping[str, Any] | None]) -> list[Score]:
         """The "recall@5 mean" of each metric, with the interval as the comment; the median of a measure."""
@@ -73,11 +80,15 @@ class Rows:
         failed = len(samples) - len(read)
         if not read:
             return [Score(f"{name} mean", None, f"{failed} failed", failed=True) for name in self.names]
-        run = evaluate(read, self.metrics, **self.options)
-        return [
-            _score(f"{name} {'median' if name in run.measured else 'mean'}", value, "", _about(run, name, failed))
-            for name, value in overall(run).items()
-        ]
+        run = self.evaluate(read)
+        values = overall(run)
+        titles = {name: f"{name} median" if name in run.measured else f"{name} mean" for name in self.names}
+        return [_score(titles[name], values[name], "", _about(run, name, failed)) for name in self.names]
+
+    def evaluate(self, samples: Sequence[Mapping[str, Any]]) -> Run:
+        """The run of some rows; measures alone are evaluated beside a metric."""
+        metrics = self.metrics if any(not metric.unit for metric in self.metrics) else (*self.metrics, "rr")
+        return evaluate(samples, metrics, **self.options)
 
 
 def overall(run: Run) -> dict[str, float]:
@@ -127,6 +138,6 @@ def _about(run: Run, name: str, failed: int) -> str:
     low, high = measures[name].interval if name in measures else run.interval()[name]
     defined = measures[name].defined if name in measures else run.defined[name]
     said = [f"95 % interval {low:.3f} to {high:.3f}"] if isfinite(low) else []
-    counts = {"undefined": run.undefined.get(name, 0), "failed": len(run.failures) + failed}
-    said += [f"{defined} queries", *(f"{count} {word}" for word, count in counts.items() if count)]
+    counts = {"undefined": len(run) - defined - len(run.failures), "failed": len(run.failures) + failed}
+    said += [plural(defined, "query", "queries"), *(f"{count} {word}" for word, count in counts.items() if count)]
     return ", ".join(said)
