@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from frameworks.example_output import output_of
+from frameworks.programs import output_of
 
 
 def test_langchain(tmp_path):
