@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from karat.analysis.rosetta import rosetta as rosetta
     from karat.analysis.stages import Stages as Stages
     from karat.analysis.stages import stages as stages
+    from karat.collect import collect as collect
+    from karat.collect.collected import Collected as Collected
     from karat.conventions import STANDARD as STANDARD
     from karat.conventions import Convention as Convention
     from karat.errors import BadArgument as BadArgument
@@ -70,6 +72,8 @@ _HOMES = {
     "calibrate": "analysis.calibrate",
     "Comparison": "analysis.compare",
     "compare": "analysis.compare",
+    "Collected": "collect.collected",
+    "collect": "collect",
     "STANDARD": "conventions",
     "Convention": "conventions",
     "Diagnosis": "analysis.diagnose",

@@ -71,7 +71,7 @@ def of_function(function: Callable[..., Any], name: str, k: int) -> Retriever:
     call = _call(function, arguments.query, arguments.rest)
     if _is_async_iterator(function):
 
-        async def read(query: str) -> list[Any]:
+        async def read(query: str) -> Any:
             return await _read(call(query), k)
 
         return Retriever(name, read, k, is_async=True, takes_k=arguments.takes_k)
@@ -215,7 +215,7 @@ def _of_vector_store(target: Any, name: str, k: int) -> Retriever:
 
 
 def _of_runnable(target: Any, name: str, k: int) -> Retriever:
-    """A retriever or another runnable of LangChain. A vector store's retriever gets k unless it is configured for one."""
+    """A retriever or another runnable of LangChain. That of a vector store gets k unless its settings have one."""
     settings = getattr(target, "search_kwargs", None)
     takes_k = isinstance(settings, Mapping) and "k" not in settings
     extra = {"k": k} if takes_k else {}
@@ -281,7 +281,7 @@ def _of_pipeline(target: Any, name: str, k: int) -> Retriever:
 def _source_of_documents(pipeline: Any) -> str:
     """The component whose documents count: the last one that returns some."""
     from_all = pipeline.outputs(include_components_with_connected_outputs=True)
-    having = [name for name, outputs in from_all.items() if "documents" in outputs]
+    having: list[str] = [name for name, outputs in from_all.items() if "documents" in outputs]
     after: dict[str, set[str]] = {}
     for begin, end, *_ in pipeline.graph.edges:
         after.setdefault(begin, set()).add(end)

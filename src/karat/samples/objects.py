@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from numbers import Integral
+from numbers import Integral, Number
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +17,9 @@ Get = Callable[[str], Any]
 
 ACCEPTED = "strings, ids, records, (item, score) pairs, or documents of LangChain, LlamaIndex or Haystack"
 """The items of a ranking, for messages."""
+PLAIN = frozenset((str, int, float, dict))
+"""The types of items that need no conversion."""
+_NEVER_OBJECTS = (str, bytes, Number, Mapping, list, set, frozenset, type(None))
 _BODIES = ("metadata", "meta", "payload", "properties", "_source", "entity")
 """The fields in which objects keep other fields."""
 _ID = ("id", "node_id", "uuid", "_id", "chunk_id", "docno", "docid")
@@ -56,6 +59,25 @@ def id_notes(rankings: Iterable[Iterable[Any]]) -> tuple[Note, ...]:
     return tuple(note for form, tally in tallies.items() for note in tally.notes(f"{form}_ids", of=size))
 
 
+def are_objects(lists: Iterable[Iterable[Any]], types: Iterable[type]) -> bool:
+    """True if some items, of which `types` are the types, are objects of a framework, UUIDs, or pairs of such."""
+    unknown = {kind for kind in types if not issubclass(kind, _NEVER_OBJECTS)}
+    if not unknown:
+        return False
+    first: dict[type, Any] = {}
+    for item in (item for items in lists for item in items if type(item) in unknown):
+        first.setdefault(type(item), item)
+        if len(first) == len(unknown):
+            break
+    return any(_is_object(one) for one in first.values())
+
+
+def _is_object(one: Any) -> bool:
+    if isinstance(one, tuple) and not hasattr(one, "_fields"):
+        return is_pair(one) and not is_id(one[0])
+    return isinstance(one, UUID) or hasattr(one, "_asdict") or bool(of_object(one))
+
+
 def plain_items(result: Any, what: str = "the result") -> list[Any]:
     """Karat's items from the result of one retrieval: strings, numbers, or records of id, text, doc, start, end, score.
 
@@ -87,10 +109,9 @@ def gold_items(given: Any, what: str) -> list[Any]:
 
 def _item(one: Any, number: int, what: str) -> Item:
     """One item; refuses what is none."""
-    if isinstance(one, str | int) and not isinstance(one, bool):
-        return one
-    if isinstance(one, UUID):
-        return str(one)
+    bare = one if isinstance(one, str) else _as_id(one)
+    if bare is not None:
+        return bare
     if is_pair(one):
         item = _item(one[0], number, what)
         return {**(item if isinstance(item, dict) else {"id": item}), "score": float(one[1])}
@@ -98,12 +119,10 @@ def _item(one: Any, number: int, what: str) -> Item:
         return _of_mapping(one)
     if hasattr(one, "_asdict"):  # a named tuple
         return _of_mapping(one._asdict())
-    if is_id(one):  # a NumPy integer, or a float such as 3.0
-        return int(one)
-    if not isinstance(one, Sequence | bytes) and (item := of_object(one)):
-        return item
-    expected = f"expected {ACCEPTED}"
-    raise InputError(f"item {number} of {what} is {_kind(one)}; {expected}", got=one)
+    record = {} if isinstance(one, Sequence) else of_object(one)
+    if record:
+        return record
+    raise InputError(f"item {number} of {what} is {_kind(one)}; expected {ACCEPTED}", got=one)
 
 
 def is_pair(one: Any) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from karat.errors import InputError
@@ -11,6 +12,8 @@ from karat.samples.objects import ACCEPTED, is_pair, of_object
 
 _HOLDERS = ("source_nodes", "points", "matches", "objects", "documents", "source_documents", "context", "contexts")
 """Attributes and keys of responses that hold the items."""
+_FIRST = 8
+"""The number of values of a dict that are searched for outputs of components."""
 _KEYS = (*_HOLDERS, "retrieved", "results", "result", "nodes", "chunks", "hits", "items", "data", "output")
 """Keys of dicts that hold the items."""
 
@@ -34,6 +37,27 @@ def listed(result: Any, what: str) -> Sequence[Any]:
     if isinstance(result, Iterable) and not hasattr(type(result), "model_fields"):  # records of pydantic are iterable
         return _without_nesting(list(result))
     raise refused(result, what)
+
+
+def listed_or_none(result: Any) -> Sequence[Any] | None:
+    """The items of a result, not yet converted; None if it is none."""
+    try:
+        return listed(result, "")
+    except InputError:
+        return None
+
+
+def are_responses(column: Iterable[Mapping[Any, Any]]) -> bool:
+    """True if dicts are responses with lists of items rather than items with scores; the first one decides."""
+    first = next(filter(None, column), None)
+    return first is not None and is_response(first)
+
+
+def is_response(given: Mapping[Any, Any]) -> bool:
+    """True if a dict has a list of items under a known key, or holds the outputs of components."""
+    if any(isinstance(given.get(name), list | tuple | Mapping) for name in ("ids", *_KEYS)):
+        return True
+    return any(isinstance(one, Mapping) and "documents" in one for one in islice(given.values(), _FIRST))
 
 
 def refused(result: Any, what: str) -> InputError:
@@ -62,17 +86,10 @@ def _without_nesting(items: Sequence[Any]) -> Sequence[Any]:
 
 
 def _of_table(result: Any) -> Sequence[Any] | None:
-    """The rows of a frame as records, or the values of an array or of a column."""
-    readers: tuple[tuple[str, Callable[[], Any]], ...] = (
-        ("to_dicts", lambda: result.to_dicts()),  # a frame of Polars
-        ("iterrows", lambda: result.to_dict("records")),  # a frame of pandas
-        ("to_pylist", lambda: result.to_pylist()),  # PyArrow
-        ("tolist", lambda: result.tolist()),  # NumPy, and a column of pandas
-        ("to_list", lambda: result.to_list()),  # a column of Polars
-    )
-    for name, read in readers:
+    """The rows of a frame as records, or the values of an array or of a column: Polars, pandas, PyArrow, NumPy."""
+    for name in ("to_dicts", "iterrows", "to_pylist", "tolist", "to_list"):
         if hasattr(result, name):
-            rows = read()
+            rows = result.to_dict("records") if name == "iterrows" else getattr(result, name)()
             return rows if isinstance(rows, list) else None
     return None
 
