@@ -243,7 +243,7 @@ def test_options_are_named_as_in_python():
     """Each option of a verb is a parameter of the function, except what only a command line has."""
     own = {
         "all", "by", "format", "output", "import", "color", "gold", "junit", "markdown", "yes", "engine", "master",
-        "min_judged", "price", "force", "no_gold", "queries", "query", "bounds", "summary",
+        "min_judged", "price", "force", "no_gold", "queries", "query", "bounds", "summary", "metrics_file",
     }  # fmt: skip
     verbs = {"eval": karat.evaluate, "rosetta": karat.rosetta, "merge": karat.merge}
     verbs |= {name: getattr(karat, name) for name in ("compare", "gate", "diagnose", "calibrate", "lint", "stages")}

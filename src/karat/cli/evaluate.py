@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from karat._internal.display import paragraph, plural
 from karat._internal.model_settings import DEFAULT_CACHE, ModelSettings
+from karat._internal.output import check_outputs, text_file
 from karat._internal.user_code import load_user_code, user_function
 from karat._internal.writers import put
 from karat.cli import Argument, argument, command, emit, format_argument, say
@@ -50,7 +51,9 @@ _WRITE = {
     ".md": "show run.parquet --format markdown >", ".html": "report run.parquet -o",
 }  # fmt: skip
 """Endings of files, and the command that writes such a file."""
-FORMAT = format_argument("json", "csv", "markdown", about="csv: one row per query")
+FORMAT = format_argument(
+    "json", "csv", "markdown", "metrics", about="csv: one row per query; metrics: numbers for DVC, as JSON"
+)
 
 
 def _model_argument(one: Field[Any]) -> Argument:
@@ -96,6 +99,7 @@ def _model_argument(one: Field[Any]) -> Argument:
     BOUNDS,
     SUMMARY,
     argument("-o", "--output", metavar="RUN", help="save the run as a Parquet file"),
+    argument("--metrics-file", metavar="FILE", help="also write the numbers as JSON, such as metrics.json for DVC"),
     FORMAT,
     argument(
         "--min-judged", metavar="SHARE", type=float, default=0.0,
@@ -169,6 +173,8 @@ def emit_and_save(run: Run, options: Namespace, *, partial: bool = False) -> Run
     """
     from pathlib import Path
 
+    from karat.report import render
+
     target, problem = options.output and Path(options.output), None
     if partial and target and target.exists():
         target = target.with_name(f"{target.stem}.partial{target.suffix}")
@@ -180,8 +186,11 @@ def emit_and_save(run: Run, options: Namespace, *, partial: bool = False) -> Run
     except RunFileError as error:
         problem = error
     form = getattr(options, "format", "table")
+    wanted = {name: getattr(options, name, []) for name in ("by", "summary")}
+    if path := getattr(options, "metrics_file", None):
+        with text_file(path) as write:
+            write(f"{render(run, 'metrics', **wanted)}\n")
     try:
-        wanted = {name: getattr(options, name, []) for name in ("by", "summary")}
         emit(run, form, **wanted, bounds=getattr(options, "bounds", False))
         if target and problem is None and form == "table":
             put()
@@ -230,6 +239,8 @@ def check_output(options: Namespace, inputs: Iterable[str | PathLike[str] | None
     """Refuse, before any work, an output that cannot be written as a run."""
     from karat.run.file import check_path
 
+    inputs = list(inputs)
+    check_outputs({"--metrics-file": getattr(options, "metrics_file", None), "-o": options.output}, inputs)
     if options.output is None:
         return
     try:

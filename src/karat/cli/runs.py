@@ -23,6 +23,7 @@ from karat.errors import RunFileError
         ("karat show run.parquet --summary p10,median", "the worst tenth of the queries, and the middle"),
         ("karat show run.parquet --metrics recall@5", "only this metric"),
         ("karat show run.parquet --format csv", "the scores of every query"),
+        ("karat show run.parquet --format metrics", "numbers for DVC and other trackers"),
     ],
 )
 def _show(options: Namespace) -> None:

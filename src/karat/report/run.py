@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from karat._internal.display import bold, heading, number, paragraph, plural, sanitize, span, text_table
-from karat._internal.writers import html_table, to_csv
+from karat._internal.writers import html_table, to_csv, to_json
 from karat.metrics import Metric
 from karat.report import aspect_table, measures, step_table, summaries, thresholds, unjudged_items
 from karat.report import slices as by_slice
+from karat.report.flat_metrics import nested_metrics
 from karat.report.forms import code, escape, table
 from karat.report.notes import remarks
 from karat.run import Run
@@ -152,6 +153,11 @@ def csv(run: Run, by: Sequence[str] = (), summary: Sequence[str] = (), *, bounds
     whole = unjudged_items.with_bounds(run) if bounds else run.table
     tables = pl.concat([run.by(fields).table for fields in by] or [whole], how="diagonal")
     return to_csv(tables.select(pl.col(pl.String), pl.exclude(pl.String)))
+
+
+def metrics(run: Run, by: Sequence[str] = (), summary: Sequence[str] = (), *, bounds: bool = False) -> str:
+    """The numbers of the run under flat names, as JSON, which DVC reads."""
+    return to_json(nested_metrics(run, by, summary, bounds=bounds))
 
 
 def report(run: Run, path: str | os.PathLike[str], **options: Any) -> None:
