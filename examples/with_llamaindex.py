@@ -8,13 +8,14 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from karat.bridges.llamaindex import evaluate_dataset, register
 
+CORPUS = {
+    "refunds": "refunds are paid within two weeks",
+    "returns": "returns are free within two weeks",
+    "hours": "the shop opens at nine",
+}
 DATASET = {  # as EmbeddingQAFinetuneDataset.save_json wrote it; a path is accepted, too
     "queries": {"q1": "when are refunds paid", "q2": "when is it free", "q3": "two weeks"},
-    "corpus": {
-        "refunds": "refunds are paid within two weeks",
-        "returns": "returns are free within two weeks",
-        "hours": "the shop opens at nine",
-    },
+    "corpus": CORPUS,
     "relevant_docs": {"q1": ["refunds"], "q2": ["hours"], "q3": ["refunds", "returns"]},
 }
 
@@ -24,7 +25,7 @@ class WordRetriever(BaseRetriever):
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         words = set(query_bundle.query_str.split())
-        nodes = [TextNode(id_=name, text=text) for name, text in DATASET["corpus"].items()]
+        nodes = [TextNode(id_=name, text=text) for name, text in CORPUS.items()]
         found = [NodeWithScore(node=node, score=len(words & set(node.text.split()))) for node in nodes]
         return sorted(found, key=lambda one: -one.score)[:2]
 

@@ -26,13 +26,13 @@ def retrieve(question: str) -> list[dict[str, Any]]:
 
 
 def answer(question: str) -> str:
-    """Answer a question: the application, whose retriever is traced."""
+    """Answer a question."""
     return str(retrieve(question)[0]["page_content"])
 
 
+expected = [{"expected_retrieved_context": [{"doc_uri": name} for name in names]} for names in GOLD.values()]
+data = [{"inputs": {"question": one}, "expectations": row} for one, row in zip(GOLD, expected, strict=True)]
 with TemporaryDirectory() as folder:
     mlflow.set_tracking_uri(f"sqlite:///{folder}/mlflow.db")
-    expected = [[{"doc_uri": name} for name in names] for names in GOLD.values()]
-    data = [{"inputs": {"question": query}, "expectations": {"expected_retrieved_context": uris}} for query, uris in zip(GOLD, expected, strict=True)]
     results = mlflow.genai.evaluate(data=data, predict_fn=answer, scorers=scorers("recall@1,2 rr"))
     print({name: round(float(value), 3) for name, value in sorted(results.metrics.items())})

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+from asyncio import to_thread
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar
 
 from karat.bridges.row_scores import Metrics, Rows, framework
+from karat.collect import collect
 from karat.errors import BadArgument, InputError
 from karat.metrics import DEFAULT
 from karat.pipeline import evaluate
 from karat.run import Run
-from karat.samples.objects import plain_items
 
 with framework("karat.bridges.llamaindex", "llama-index-core"):
     from llama_index.core.async_utils import asyncio_run, run_jobs
@@ -51,15 +52,16 @@ def register(metrics: Metrics, **options: Any) -> list[str]:
 
 
 def evaluate_dataset(
-    retriever: Any, dataset: Any, metrics: Metrics = DEFAULT, *, workers: int = 8, **options: Any
+    retriever: Any, dataset: Any, metrics: Metrics = DEFAULT, *, k: int = 20, workers: int = 8, **options: Any
 ) -> Run:
-    """Evaluate a retriever on the questions of a dataset.
+    """Evaluate a retriever on the questions of a dataset; a question whose retrieval fails has no score.
 
     Args:
-        retriever: a LlamaIndex retriever.
+        retriever: a retriever or query engine of LlamaIndex, or whatever else `karat.collect` calls.
         dataset: the path of a file that `EmbeddingQAFinetuneDataset.save_json` wrote, a dict with the same fields
             ("queries", "corpus", "relevant_docs"), or such a dataset of an older llama-index-core.
         metrics: metric names, such as "recall@5 ndcg@10".
+        k: the number of nodes of each query; what is beyond is cut off.
         workers: the number of queries at a time.
         options: those of `karat.evaluate`. Node ids are compared; `judge="text"` compares texts, for an index that
             was built again and so has other ids.
@@ -67,21 +69,14 @@ def evaluate_dataset(
     Returns:
         A `Run`, with means, intervals and the score of each query.
     """
-    run: Run = asyncio_run(aevaluate_dataset(retriever, dataset, metrics, workers=workers, **options))
-    return run
-
-
-async def aevaluate_dataset(
-    retriever: Any, dataset: Any, metrics: Metrics = DEFAULT, *, workers: int = 8, **options: Any
-) -> Run:
-    """Evaluate a retriever as `evaluate_dataset` does, in code that is asynchronous."""
     queries, corpus, relevant = _fields(dataset)
-    found = await run_jobs([retriever.aretrieve(text) for text in queries.values()], workers=workers)
-    samples = [
-        {"id": name, "query": text, "retrieved": plain_items(nodes), "gold": _items(relevant.get(name), corpus)}
-        for (name, text), nodes in zip(queries.items(), found, strict=True)
-    ]
-    return evaluate(samples, metrics, **options)
+    gold = [{"id": name, "query": text, "gold": _items(relevant.get(name), corpus)} for name, text in queries.items()]
+    return evaluate(collect(retriever, gold, k=k, concurrency=workers), metrics, **options)
+
+
+async def aevaluate_dataset(retriever: Any, dataset: Any, metrics: Metrics = DEFAULT, **options: Any) -> Run:
+    """Evaluate a retriever as `evaluate_dataset` does, without blocking the event loop."""
+    return await to_thread(evaluate_dataset, retriever, dataset, metrics, **options)
 
 
 def dataset_results(evaluator: BaseRetrievalEvaluator, dataset: Any, *, workers: int = 8) -> list[RetrievalEvalResult]:

@@ -1,4 +1,4 @@
-"""MLflow: karat's metrics as scorers of `mlflow.genai.evaluate`, which read the retriever spans of the traces."""
+"""MLflow: karat's metrics as scorers of `mlflow.genai.evaluate`, which read retriever spans; and `log_run`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from karat.metrics.flat_names import flat_name
 with framework("karat.bridges.mlflow", "mlflow"):
     from mlflow.entities import Feedback, Span, SpanType, Trace
     from mlflow.genai.scorers import Scorer, scorer
+
+    from karat.bridges.mlflow_tracking import log_run  # noqa: F401
 
 _EXPECTED = "expected_retrieved_context"
 """MLflow's own expectation: records with `doc_uri` and `content`."""

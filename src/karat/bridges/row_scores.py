@@ -87,8 +87,8 @@ class Rows:
 
     def evaluate(self, samples: Sequence[Mapping[str, Any]]) -> Run:
         """The run of some rows; measures alone are evaluated beside a metric."""
-        metrics = self.metrics if any(not metric.unit for metric in self.metrics) else (*self.metrics, "rr")
-        return evaluate(samples, metrics, **self.options)
+        beside = parse_all("rr") if all(metric.unit for metric in self.metrics) else ()
+        return evaluate(samples, (*self.metrics, *beside), **self.options)
 
 
 def overall(run: Run) -> dict[str, float]:

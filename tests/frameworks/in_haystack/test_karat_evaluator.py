@@ -7,10 +7,13 @@ import math
 import pytest
 from haystack import Document, Pipeline
 from haystack.components.evaluators import DocumentRecallEvaluator
+from haystack.components.retrievers.in_memory import InMemoryBM25Retriever
 from haystack.core.errors import DeserializationError
+from haystack.document_stores.in_memory import InMemoryDocumentStore
 from haystack.evaluation import EvaluationRunResult
 
 import karat
+from frameworks.programs import run_page
 from karat.bridges.haystack import KaratEvaluator
 
 METRICS = "recall@1,3 ndcg@3 rr"
@@ -122,7 +125,8 @@ def test_unequal_input_is_refused_as_by_haystack(gold, retrieved):
 
 
 def test_documents_without_the_value():
-    gold, other = [[Document(content="a", meta={"n": 1})]], [[Document(content="b"), Document(content="a", meta={"n": 1})]]
+    gold = [[Document(content="a", meta={"n": 1})]]
+    other = [[Document(content="b"), *gold[0]]]
     evaluator = KaratEvaluator("rr", document_comparison_field="meta.n")
     assert evaluator.run(ground_truth_documents=gold, retrieved_documents=other)["score"] == 0.5
     with pytest.raises(karat.InputError, match=r"meta\.n"):
@@ -134,3 +138,22 @@ def test_bad_settings_are_refused_at_once():
         KaratEvaluator("rr", document_comparison_field="metadata")
     with pytest.raises(karat.UnknownName, match="recal"):
         KaratEvaluator("recal@5")
+
+
+def test_the_page(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gold.jsonl").write_text('{"query": "text a", "gold": ["a"]}\n{"query": "text b", "gold": ["c"]}\n')
+    store = InMemoryDocumentStore()
+    store.write_documents([Document(id=one, content=f"text {one}") for one in "abc"])
+    made = run_page(
+        "haystack.md",
+        "haystack",
+        pipeline=Pipeline(),
+        gold=given()["ground_truth_documents"],
+        retrieved=given()["retrieved_documents"],
+        queries=[str(row) for row in range(len(GOLD))],
+        retriever=InMemoryBM25Retriever(store),
+    )
+    assert made["report"].aggregated_report()["metrics"] == ["recall@5", "ndcg@10", "rr"]
+    assert made["again"].get_component("karat").metrics == "recall@5 ndcg@10 rr"
+    assert made["run"].mean == {"recall@1": 0.5, "recall@5": 1}

@@ -106,7 +106,7 @@ class Accepting(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b"{}")
 
-    do_PATCH = do_POST
+    do_PATCH = do_POST  # noqa: N815
 
     def log_message(self, *_):
         pass
@@ -139,7 +139,9 @@ def test_asynchronous_experiments(endpoint):
     "form",
     [
         lambda names: {"documents": names},
-        lambda names: {"documents": [{"page_content": "", "type": "Document", "metadata": {"id": one}} for one in names]},
+        lambda names: {
+            "documents": [{"page_content": "", "type": "Document", "metadata": {"id": one}} for one in names]
+        },
         lambda names: [Document(page_content="", id=one) for one in names],
     ],
     ids=["ids", "dicts", "a list"],

@@ -14,6 +14,7 @@ from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, TextNode
 
 import karat
+from frameworks.programs import run_page
 from karat.bridges.llamaindex import aevaluate_dataset, dataset_results, evaluate_dataset, metric, register
 
 METRICS = "recall@1,3 ndcg@3 rr"
@@ -21,8 +22,9 @@ NAMES = ["recall@1", "recall@3", "ndcg@3", "rr"]
 CORPUS = {"a": "alpha text", "b": "beta text", "c": "gamma text", "d": "delta text"}
 RANKINGS = {"first": "abc", "second": "bac", "missed": "bcd", "empty": "", "two": "bda"}
 RELEVANT = {"first": ["a"], "second": ["a"], "missed": ["a"], "empty": ["a"], "two": ["a", "b"]}
+QUERIES = {f"q-{name}": name for name in RANKINGS}
 DATASET = {
-    "queries": {f"q-{name}": name for name in RANKINGS},
+    "queries": QUERIES,
     "corpus": CORPUS,
     "relevant_docs": {f"q-{name}": ids for name, ids in RELEVANT.items()},
     "mode": "text",
@@ -103,7 +105,7 @@ def test_the_old_dataset(form, tmp_path, run):
     if form == "object":
         given.__dict__.update(DATASET)
     made = evaluate_dataset(Fixed(), given, METRICS, workers=2)
-    assert made.ids == list(DATASET["queries"])
+    assert made.ids == list(QUERIES)
     assert made.mean == run.mean
     assert made.interval() == run.interval()
 
@@ -118,6 +120,20 @@ def test_the_dataset_in_asynchronous_code(run):
     assert made.mean == run.mean
 
 
+class Flaky(Fixed):
+    def _retrieve(self, query_bundle):
+        if query_bundle.query_str == "missed":
+            raise RuntimeError("no connection")
+        return super()._retrieve(query_bundle)
+
+
+def test_a_query_that_fails_has_no_score(run):
+    made = evaluate_dataset(Flaky(), DATASET, "rr")
+    assert list(made.failures) == ["q-missed"]
+    assert "no connection" in made.failures["q-missed"]
+    assert made.mean["rr"] == pytest.approx(run.mean["rr"] * 5 / 4)
+
+
 def test_the_results_that_older_evaluators_returned(run):
     evaluator = RetrieverEvaluator(metrics=[metric(name) for name in NAMES], retriever=Fixed())
     found = dataset_results(evaluator, DATASET, workers=2)
@@ -129,3 +145,12 @@ def test_the_results_that_older_evaluators_returned(run):
 def test_what_is_no_dataset():
     with pytest.raises(karat.InputError, match="relevant_docs"):
         evaluate_dataset(Fixed(), {"queries": {}})
+
+
+def test_the_page(registry, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "old.json").write_text(json.dumps(DATASET))
+    (tmp_path / "gold.jsonl").write_text('{"query": "first", "gold": ["a"]}\n{"query": "second", "gold": ["a"]}\n')
+    made = run_page("llamaindex.md", "llamaindex", retriever=Fixed())
+    assert made["run"].mean == {"recall@1": 0.5, "recall@5": 1}
+    assert [one.metric_vals_dict["rr"] for one in made["results"]] == [1, 0.5, 0, 0, 1]

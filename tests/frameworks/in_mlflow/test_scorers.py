@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import karat
+from frameworks.programs import run_page
 from karat.bridges.mlflow import scorers
 
 METRICS = "recall@1,3 ndcg@3 rr"
@@ -67,9 +68,8 @@ def results():
         }
         for name in [*RANKINGS, "failed"]
     ]
-    return mlflow.genai.evaluate(
-        data=data, predict_fn=answer, scorers=scorers(METRICS, pass_if=lambda score: score >= 0, aggregations=["mean", "p90"])
-    )
+    made = scorers(METRICS, pass_if=lambda score: score >= 0, aggregations=["mean", "p90"])
+    return mlflow.genai.evaluate(data=data, predict_fn=answer, scorers=made)
 
 
 @pytest.fixture(scope="module")
@@ -145,3 +145,9 @@ def test_names_of_metrics_with_settings():
     ]
     with pytest.raises(karat.UnknownName, match="recal"):
         scorers("recal@5")
+
+
+def test_the_page():
+    data = [{"inputs": {"question": "second"}, "expectations": {"gold": ["chunk-a"]}}]
+    made = run_page("mlflow.md", "mlflow", mlflow=mlflow, data=data, predict=answer)
+    assert made["results"].metrics["rr/mean"] == 0.5
