@@ -16,6 +16,7 @@ from karat.samples.columns import Samples, check_ids
 from karat.samples.items import rankings_of
 from karat.samples.keys import Where, as_number
 from karat.samples.notes import Note
+from karat.samples.repeats import refuse_steps
 from karat.samples.rankings.steps import About, Steps
 
 _FACTS = ("name", "query", "latency", "tokens")
@@ -89,6 +90,7 @@ def each_step(samples: Samples) -> Samples:
     given = samples.retrieved
     if not isinstance(given, Steps):
         raise InputError('at="step" needs samples with steps', hint=_HINT)
+    refuse_steps(samples)
     row = np.repeat(np.arange(len(samples)), np.diff(given.start))
     rows, number = row.tolist(), (row_number(given.start) + 1).tolist()
     if not rows:
