@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from karat._internal.display import valid_utf8
-from karat.samples.repeats import REPEAT
+from karat.samples.repeat_rows import REPEAT
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,7 +15,7 @@ import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints
 from karat.run.bounds import QueryBounds
-from karat.samples.repeats import REPEAT, query_ids_of
+from karat.samples.repeat_rows import REPEAT, query_ids_of
 
 if TYPE_CHECKING:
     from karat.run.run import Run

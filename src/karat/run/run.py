@@ -176,8 +176,13 @@ class Run(Scored, Result):
         if self.repeats is None:
             return self
         run = averaged_run(self, self.repeats)
-        run._averages = self
+        run.averages = self
         return run
+
+    @property
+    def with_repeats(self) -> Run:
+        """The run with one row per repeat, if this one has the means of its queries; else itself."""
+        return self.averages if isinstance(self.averages, Run) else self
 
     def by(self, *fields: str) -> Slices:
         """One run per value of a field of the samples, each with the notes that hold for any part of the run.

@@ -56,7 +56,7 @@ class Scored:
         self._hits = hits
         self._intervals: dict[float, dict[str, Interval]] = {}
         self._bounds: dict[str, QueryBounds] | None = None
-        self._averages: Scored | None = None
+        self.averages: Scored | None = None
         """The run with repeats of which this one has the means per query."""
 
     def _set_measures_apart(self) -> None:
@@ -204,9 +204,9 @@ class Scored:
 
     def query_bounds(self, *, unjudged: bool | None = None) -> dict[str, QueryBounds]:
         """The bounds of the scores of each query, as in `bounds`, by metric name: `low` and `high`."""
-        if self._averages is not None and self._averages.repeats is not None:
-            rows = self._averages.query_bounds(unjudged=unjudged)
-            return {name: self._averages.repeats.bounds(own) for name, own in rows.items()}
+        if self.averages is not None and self.averages.repeats is not None:
+            rows = self.averages.query_bounds(unjudged=unjudged)
+            return {name: self.averages.repeats.bounds(own) for name, own in rows.items()}
         if unjudged and not self.has_unjudged:
             raise nothing_unjudged(self._hits)
         if unjudged is None:

@@ -20,7 +20,7 @@ from karat.samples.id_lists import without_excluded
 from karat.samples.items import BUILD, rankings_of
 from karat.samples.keys import Where, as_ids, by_id, numbered
 from karat.samples.long import read_long
-from karat.samples.repeats import gold_of_rows
+from karat.samples.repeat_rows import gold_of_rows
 from karat.samples.rows import Header, QueryTable, query_table
 from karat.samples.sources import find_source
 

@@ -19,7 +19,7 @@ from karat.samples.id_lists import id_lists_of
 from karat.samples.items import BUILD
 from karat.samples.keys import Where, as_id, as_ids, numbered
 from karat.samples.notes import Note
-from karat.samples.repeats import REPEAT, need_ids, repeat_numbers, row_ids
+from karat.samples.repeat_rows import REPEAT, need_ids, repeat_numbers, row_ids
 from karat.samples.step_rows import steps_of
 
 TEXTS = ("query", "answer", "response")

@@ -16,7 +16,7 @@ from karat.samples.columns import Samples, check_ids
 from karat.samples.items import rankings_of
 from karat.samples.keys import Where, as_number
 from karat.samples.notes import Note
-from karat.samples.repeats import refuse_steps
+from karat.samples.repeat_rows import refuse_steps
 from karat.samples.rankings.steps import About, Steps
 
 _FACTS = ("name", "query", "latency", "tokens")
