@@ -86,8 +86,8 @@ def evaluate(
             the convention: the standard one keeps it, those of libraries that always sort do not.
         merge: how the steps of a sample become one ranking: "concat" (one after the other), "interleave" (rank 1 of
             each, then rank 2), "rrf(60)", "max" (the best score of an item) or "union" (a set, for metrics without k).
-        also: numeric fields of the samples to summarise beside the scores, such as "cost,tokens"; less is better, unless
-            "(more)" follows: "clicks(more)". The field "latency", in milliseconds, is summarised without being named.
+        also: numeric fields of the samples to summarise beside the scores, such as "cost,tokens"; less is better,
+            unless "(more)" follows: "clicks(more)". "latency", in milliseconds, is summarised without being named.
         skip_bad_rows: skip rows that cannot be read instead of failing; the run reports their number.
         memory: files that need more memory than this are evaluated in batches, with the same result. Judges that
             call a language model need all queries at once: for them such files are refused.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 import sys
-from math import floor, isfinite, log10
 import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import zip_longest
+from math import floor, isfinite, log10
 from typing import Any, TextIO
 
 from karat.errors import SIGNS

@@ -103,15 +103,14 @@ def paired_calls(before: Calls, after: Calls, statistic: Statistic) -> Paired:
 
 def compare_numbers(runs: Sequence[Run], ids: Sequence[str]) -> list[NumberRow]:
     """The numbers that all runs have, over these queries."""
-    found = []
+    found: list[NumberRow] = []
     for field in runs[0].number_fields:
         if not all(field.name in run.numbers for run in runs):
             continue
         calls = shared_calls(runs, field.name, ids)
         if not len(calls[0].values):
             continue
-        for statistic in STATISTICS:
-            found.append(_row(field, statistic, calls))
+        found += [_row(field, statistic, calls) for statistic in STATISTICS]
     tested = [pair.p for row in found for pair in row.pairs if pair.p == pair.p]
     corrected = iter(holm(tested))
     return [

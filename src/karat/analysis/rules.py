@@ -163,16 +163,16 @@ def _of_number(named: str, statistic: str | None, end: str, sign: str, limit: st
     if statistic is None or statistic.lower() == NEVER:
         problem = f"{named} is a number: a rule limits its p50, p95 or mean"
         raise BadArgument(problem, got=text, hint=f'"{named} p95 {sign} {limit.strip()}"')
-    found = _AMOUNT.fullmatch(limit.strip())
+    rule, found = f"{named} {statistic} {sign}", _AMOUNT.fullmatch(limit.strip())
     value, given = (None, "") if found is None else (_float(found["number"]), found["unit"])
     if value is None:
         problem = f"the {statistic} of {named} must be compared with a number"
-        raise BadArgument(problem, got=text, hint=f'"{named} {statistic} {sign} 300{unit}"')
+        raise BadArgument(problem, got=text, hint=f'"{rule} 300{unit}"')
     if given and not unit:
-        raise BadArgument(f"{named} has no unit", got=text, hint=f'"{named} {statistic} {sign} {found and found["number"]}"')
+        raise BadArgument(f"{named} has no unit", got=text, hint=f'"{rule} {value:.10g}"')
     if given and given not in _UNITS:
-        units = ", ".join(dict.fromkeys(_UNITS))
-        raise BadArgument(f"{named} is in {unit}; its units are {units}", got=text, hint=f'"{named} {statistic} {sign} 300ms"')
+        problem = f"{named} is in {unit}; its units are {', '.join(_UNITS)}"
+        raise BadArgument(problem, got=text, hint=f'"{rule} {value:.10g}{unit}"')
     chosen = _statistic(statistic, text, run)
     return Limit(named, chosen, end, sign, value * _UNITS[given] if given else value, measure=True, unit=unit)
 

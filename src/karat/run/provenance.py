@@ -52,13 +52,19 @@ class Provenance(Reading):
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""
         values = {own.name: getattr(self, own.name) for own in fields(self)}
-        return values | {"metrics": list(self.metrics), "also": list(self.also), "notes": [note.to_dict() for note in self.notes]}
+        return values | {
+            "metrics": list(self.metrics),
+            "also": list(self.also),
+            "notes": [note.to_dict() for note in self.notes],
+        }
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Provenance:
         """The provenance that `to_dict` wrote."""
         notes = tuple(map(Note.from_dict, given["notes"]))
-        return cls(**{**given, "metrics": tuple(given["metrics"]), "also": tuple(given.get("also", ())), "notes": notes})
+        return cls(
+            **{**given, "metrics": tuple(given["metrics"]), "also": tuple(given.get("also", ())), "notes": notes}
+        )
 
 
 def gold_digest(ids: Sequence[str], gold: Gold, texts: Sequence[str | None] | None = None) -> str:

@@ -1,7 +1,7 @@
 """Repeats of the queries of a run: one number per query, and how much of the uncertainty is due to the repeats.
 
-A score of query i in repeat r is mean + query effect (variance B) + repeat effect (variance W). The mean of R repeats of
-each of n queries has the variance (B + W/R) / n. The means of the queries vary by B + W/R, so the interval of their
+A score is the mean + an effect of the query (variance B) + an effect of the repeat (variance W). The mean of R repeats
+of each of n queries has the variance (B + W/R) / n. The means of the queries vary by B + W/R, so the interval of their
 mean, with the queries as the unit, contains both parts. W is estimated by the variance within the queries.
 """
 
@@ -93,12 +93,12 @@ class Repeats(NamedTuple):
         defined = np.isfinite(values)
         means = self.average(np.where(defined, values, nan))
         there = ~np.isnan(means)
-        count, queries = self._sum(defined.astype(float))[there], int(there.sum())
-        freedom = float((count - 1).sum())
+        sizes, queries = self._sum(defined.astype(float))[there], int(there.sum())
+        freedom = float((sizes - 1).sum())
         if not freedom:
             return Spread(nan, nan, 1.0 if queries else nan, queries)
         squares = float(((values - means[self.query])[defined] ** 2).sum())
-        within, harmonic = squares / freedom, queries / float((1 / count).sum())
+        within, harmonic = squares / freedom, queries / float((1 / sizes).sum())
         total = float(means[there].var(ddof=1)) if queries > 1 else nan
         share = min(within / harmonic / total, 1.0) if total > 0 else nan if total != total or within else 0.0
         return Spread(sqrt(within), share, harmonic, queries)

@@ -161,8 +161,8 @@ class Run(Scored, Result):
         """The run with the numbers of some fields of its samples beside the scores, as latency is without asking.
 
         Args:
-            fields: the names of the fields, such as "cost,tokens" or ["cost", "tokens"]. Less is better, unless "(more)"
-                follows, as in "clicks(more)". A record in a field has dotted names, as in "usage.total".
+            fields: the names of the fields, such as "cost,tokens" or ["cost", "tokens"]. Less is better, unless
+                "(more)" follows, as in "clicks(more)". A record in a field has dotted names, as in "usage.total".
 
         Returns:
             The same run, in which `run.numbers["cost"]` and `run.summary("p95")["cost"]` exist.

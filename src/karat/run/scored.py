@@ -236,7 +236,10 @@ class Scored:
 
         A query without an answer is not among them: it is not one that recall and its kin are about.
         """
-        flags = {name: self.about(name) if self.repeats is None else self.repeats.any(self.about(name)) for name in self.scores}
+        flags = {
+            name: self.about(name) if self.repeats is None else self.repeats.any(self.about(name))
+            for name in self.scores
+        }
         return {name: int((np.isnan(self.per_query(own)) & flags[name]).sum()) for name, own in self.scores.items()}
 
     @cached_property

@@ -113,7 +113,9 @@ class Slices(Result, Mapping[str, "Run"]):
             elif any(flags.any() for flags in about):
                 without = any((flags & run.unanswerable).any() for flags, run in zip(about, runs, strict=True))
                 counts["without answer" if without else "with answer"] = [int(np.sum(flags)) for flags in about]
-        return {"queries": next(iter(counts.values()), [len(run.queries) for run in runs])} if len(counts) < 2 else counts
+        return (
+            {"queries": next(iter(counts.values()), [len(run.queries) for run in runs])} if len(counts) < 2 else counts
+        )
 
     @cached_property
     def table(self) -> pl.DataFrame:

@@ -38,7 +38,9 @@ class ByMetric(dict[str, T]):
 def summary_of_run(run: Scored, statistic: Statistic, name: str, level: float = 0.95) -> Summary:
     """The summary of one metric or measure of a run."""
     if name in run.numbers and statistic.by is None:
-        return summarize_quantity(run.numbers[name], statistic, level, None if run.repeats is None else run.repeats.query)
+        return summarize_quantity(
+            run.numbers[name], statistic, level, None if run.repeats is None else run.repeats.query
+        )
     score, values = name in run.scores, run.per_query(run.all_columns[name])
     if statistic.by is not None:
         family = families(run.meta, statistic.by)

@@ -16,8 +16,8 @@ from karat.samples.columns import Samples, check_ids
 from karat.samples.items import rankings_of
 from karat.samples.keys import Where, as_number
 from karat.samples.notes import Note
-from karat.samples.repeat_rows import refuse_steps
 from karat.samples.rankings.steps import About, Steps
+from karat.samples.repeat_rows import refuse_steps
 
 _FACTS = ("name", "query", "latency", "tokens")
 _HINT = '"steps": [{"query": …, "retrieved": […]}, …]'

@@ -1,6 +1,6 @@
 """Quantities without bounds, such as latencies: their quantiles and means with intervals, and paired differences.
 
-A quantity may be skewed, so that Student's t misses: the interval of a mean is Hall's, which corrects t by the skewness.
+A quantity may be skewed, so that Student's t misses: the interval of a mean is Hall's, which corrects t for skewness.
 Several calls of one query are alike. A quantile of all calls has the interval of as many independent calls as have the
 same variance; a mean is one of the means of the queries; and a bootstrap draws queries, each with all its calls.
 """
@@ -148,4 +148,3 @@ def _weighted_quantiles(times: Ints, ordered: Floats, share: float) -> Floats:
     upper = (upto > np.minimum(below + 1, upto[:, -1] - 1)[:, None]).argmax(axis=1)
     found: Floats = ordered[lower] + (ordered[upper] - ordered[lower]) * (place - below)
     return found
-

@@ -13,7 +13,7 @@ from karat.analysis.compare import Comparison
 from karat.analysis.pairs import Row
 from karat.metrics import METRICS
 from karat.metrics.names import sign_of
-from karat.report import measures
+from karat.report import measures, numbers, repeats
 from karat.report.html.markup import Child, Element, data, h
 from karat.report.slices import few_queries, scored_queries
 from karat.report.unjudged_items import judged_comment
@@ -129,8 +129,12 @@ def means(run: Run, comparison: Comparison | None = None) -> Element:
         "p.note", "Next to each mean is its 95 % interval; below it, the distribution of the scores over the queries."
     )
     units = table("Every measure", measures.HEADER, measures.rows(run), text=(0, 2, 5)) if run.measures else None
-    never = (h("p.note", remark) for remark in measures.remarks(run))
-    return h("section", h("h2", "Scores"), note, h("div.tiles", *tiles), every, units, *never, id="scores")
+    beside = [
+        table("Numbers of the samples", numbers.header(), numbers.rows(run), text=(0,)) if run.numbers else None,
+        table("Repeats", repeats.HEADER, repeats.rows(run), text=(0,)) if run.spread else None,
+    ]
+    about = (h("p.note", line) for line in (*numbers.remarks(run), *repeats.remarks(run), *measures.remarks(run)))
+    return h("section", h("h2", "Scores"), note, h("div.tiles", *tiles), every, units, *beside, *about, id="scores")
 
 
 def _tile(run: Run, name: str, gained: float | None) -> Element:
@@ -142,8 +146,8 @@ def _tile(run: Run, name: str, gained: float | None) -> Element:
         h("p", h("span.big", number(run.mean[name])), " ", h("span.sure", sure)),
         *(h("p.sure", text) for shown, text in judged_comment(run).items() if shown == name),
         None if gained is None else h("p.sure", f"{signed(gained)} from the baseline"),
-        histogram(run.scores[name], name),
-        h("p.sure", _extremes(run.scores[name])),
+        histogram(run.per_query(run.scores[name]), name),
+        h("p.sure", _extremes(run.per_query(run.scores[name]))),
     )
 
 

@@ -9,7 +9,7 @@ from karat._internal.display import number, p_value, percent, plural
 from karat.analysis.changes import QueryChange
 from karat.analysis.compare import Comparison, compare
 from karat.analysis.diagnose import Diagnosis
-from karat.report import aspect_table, measures, summaries
+from karat.report import aspect_table, measures, numbers, summaries
 from karat.report.diagnosis import nothing_missed
 from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.scores import difference, table
@@ -47,6 +47,11 @@ def against(comparison: Comparison, place: Mapping[str, int]) -> Element:
         median, *rest = measures.compared_header(comparison)
         lines: list[list[Child]] = [[name, *map(data, cells)] for name, *cells in measures.compared_rows(comparison)]
         units = table("Every measure of both runs", [median, *names, *map(data, rest[2:])], lines, text=(0, 3, 6))
+    beside = None
+    if comparison.numbers:
+        head, *more = numbers.compared_header(comparison)
+        cells = [[data(name), *map(data, own)] for name, *own in numbers.compared_rows(comparison)]
+        beside = table("Numbers of both runs", [head, *map(data, more)], cells, text=(0, 6))
     note = (
         "“Detectable” is the true difference that this number of queries detects with 80 % power, "
         "in metrics without a clear result."
@@ -57,7 +62,8 @@ def against(comparison: Comparison, place: Mapping[str, int]) -> Element:
         h("h2", "Compared with the baseline"),
         every,
         units,
-        *(h("p.note", data(remark)) for remark in comparison.remarks()),
+        beside,
+        *(h("p.note", data(remark)) for remark in (*numbers.compared_remarks(comparison), *comparison.remarks())),
         h("p.note", note) if any(row.verdict == "cannot tell" for row in comparison.rows) else None,
         _moved(moved, place) if moved else None,
         id="baseline",
