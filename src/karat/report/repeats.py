@@ -76,7 +76,7 @@ def remarks(run: Run) -> list[str]:
         return []
     meaning = (
         "Repeats: a query counts once, with the mean of its repeats; so the intervals contain the variation between "
-        "queries and between repeats. Share: the part of the variance of the mean that is due to repeats. Endless repeats would make the "
-        "interval so much narrower, and so would more queries with as many repeats each."
+        "queries and between repeats. Share: the part of the variance of the mean that is due to repeats. Endless "
+        "repeats would make the interval so much narrower, and so would more queries with as many repeats each."
     )
     return [meaning]

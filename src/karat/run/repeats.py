@@ -63,7 +63,8 @@ class Repeats(NamedTuple):
     @property
     def sizes(self) -> Ints:
         """The number of rows of each query."""
-        return np.bincount(self.query, minlength=len(self.queries))
+        sizes: Ints = np.bincount(self.query, minlength=len(self.queries))
+        return sizes
 
     def average(self, values: Floats) -> Floats:
         """The mean of each query over its rows with a number; NaN if there is none."""
@@ -104,7 +105,7 @@ class Repeats(NamedTuple):
         return Spread(sqrt(within), share, harmonic, queries)
 
     def _sum(self, values: Floats) -> Floats:
-        found: Floats = np.bincount(self.query, values, minlength=len(self.queries))
+        found: Floats = np.bincount(self.query, values, minlength=len(self.queries)).astype(float)
         return found
 
 

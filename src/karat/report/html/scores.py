@@ -19,6 +19,7 @@ from karat.report.slices import few_queries, scored_queries
 from karat.report.unjudged_items import judged_comment
 from karat.run import Run
 from karat.run.slices import Slices
+from karat.samples.repeat_rows import REPEAT
 from karat.stats import intervals
 
 _MOST = 5
@@ -212,7 +213,8 @@ _FIELDS = 6
 
 def slices(run: Run, comparison: Comparison | None = None) -> Element | None:
     """A table for each field with few values; with a baseline also the differences."""
-    fields = [field for field, values in run.meta.items() if few(values)][:_FIELDS]
+    others = {*run.numbers, *(() if run.repeats is None or comparison is None else (REPEAT,))}
+    fields = [field for field, values in run.meta.items() if field not in others and few(values)][:_FIELDS]
     parts = {field: by for field in fields if len(by := run.by(field)) > 1}
     if not parts:
         return None

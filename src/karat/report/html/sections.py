@@ -47,11 +47,6 @@ def against(comparison: Comparison, place: Mapping[str, int]) -> Element:
         median, *rest = measures.compared_header(comparison)
         lines: list[list[Child]] = [[name, *map(data, cells)] for name, *cells in measures.compared_rows(comparison)]
         units = table("Every measure of both runs", [median, *names, *map(data, rest[2:])], lines, text=(0, 3, 6))
-    beside = None
-    if comparison.numbers:
-        head, *more = numbers.compared_header(comparison)
-        cells = [[data(name), *map(data, own)] for name, *own in numbers.compared_rows(comparison)]
-        beside = table("Numbers of both runs", [head, *map(data, more)], cells, text=(0, 6))
     note = (
         "“Detectable” is the true difference that this number of queries detects with 80 % power, "
         "in metrics without a clear result."
@@ -62,12 +57,21 @@ def against(comparison: Comparison, place: Mapping[str, int]) -> Element:
         h("h2", "Compared with the baseline"),
         every,
         units,
-        beside,
+        _numbers(comparison),
         *(h("p.note", data(remark)) for remark in (*numbers.compared_remarks(comparison), *comparison.remarks())),
         h("p.note", note) if any(row.verdict == "cannot tell" for row in comparison.rows) else None,
         _moved(moved, place) if moved else None,
         id="baseline",
     )
+
+
+def _numbers(comparison: Comparison) -> Element | None:
+    """The numbers of both runs, if both have any."""
+    if not comparison.numbers:
+        return None
+    head, *more = numbers.compared_header(comparison)
+    cells = [[data(name), *map(data, own)] for name, *own in numbers.compared_rows(comparison)]
+    return table("Numbers of both runs", [head, *map(data, more)], cells, text=(0, 6))
 
 
 def _moved(moved: list[QueryChange], place: Mapping[str, int]) -> Element:
