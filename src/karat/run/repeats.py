@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints
+from karat.errors import BadArgument
 from karat.run.bounds import QueryBounds
 from karat.samples.repeat_rows import REPEAT, query_ids_of
 
@@ -107,6 +108,13 @@ class Repeats(NamedTuple):
     def _sum(self, values: Floats) -> Floats:
         found: Floats = np.bincount(self.query, values, minlength=len(self.queries)).astype(float)
         return found
+
+
+def one_row_each(run: Run, what: str) -> Run:
+    """The run; refuses one with repeats, for analyses in which each row is a query of its own."""
+    if run.repeats is not None and run.repeats.sizes.max() > 1:
+        raise BadArgument(f"{what} takes one row per query, not repeats", hint=f'run.by("{REPEAT}")["1"]')
+    return run
 
 
 def averaged_run(run: Run, repeats: Repeats) -> Run:
