@@ -112,7 +112,7 @@ def check_limit(run: Run, rule: Limit) -> Check:
     if rule.measure:
         return _check_measure(run, rule)
     if rule.statistic == "mean":
-        found = Summary(run.mean[rule.metric], *run.interval()[rule.metric], _defined(run.scores[rule.metric]))
+        found = Summary(run.mean[rule.metric], *run.interval()[rule.metric], run.defined[rule.metric])
     else:
         found = run.summary(rule.statistic)[rule.metric]
     value, low, high, count = found
