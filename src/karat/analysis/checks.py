@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -160,15 +160,15 @@ def _check_number(run: Run, rule: Limit) -> Check:
     figures = {rule.statistic: found.value, "low": found.low, "high": found.high, "queries": found.n}
     text = f"{quantity(found.value, rule.unit)} {quantity_span(found.low, found.high, found.value, rule.unit)}".rstrip()
     if value != value:
-        text += f": {_no_end(rule, found.n)}"
+        text += f": {_no_end(rule, found.n, ('quantile', 'mean'))}"
     passed = value == value and rule.holds(value)
     return Check(str(rule), None, _verdict(passed=passed), text, rule.metric, figures=figures)
 
 
-def _no_end(rule: Limit, count: int) -> str:
-    """The reason for which a measure has no such end of an interval."""
+def _no_end(rule: Limit, count: int, known: Collection[str] = ("quantile",)) -> str:
+    """The reason for which a measure has no such end of an interval, given the summaries that have intervals."""
     statistic = read_statistic(rule.statistic)
-    if statistic.name != "quantile" and not (rule.unit or statistic.name == "mean"):
+    if statistic.name not in known:
         return f"the {rule.statistic} of a measure has no interval"
     few = plural(count, "query is", "queries are")
     least = least_for_interval(statistic, rule.end)
