@@ -104,7 +104,7 @@ def evaluate(
     """
     plan = Plan.of(metrics, judge, convention, at=at, tokens=tokens, order=order, merge=merge, samples=samples)
     plan.check_scores()
-    fields, columns = read_fields(also), {name for metric in plan.metrics for name in metric.names}
+    fields = read_fields(also) if also else ()
     source = samples if retrieved is None else retrieved
     if isinstance(source, str | PathLike) and (samples is None) != (retrieved is None):
         from karat.scale.large_files import evaluate_large
@@ -117,7 +117,8 @@ def evaluate(
     data = each_step(plan.seen(data)) if at == "step" else data
     plan = plan.with_judge_for(data)
     plan.check_samples(data)
-    check_fields(fields, data.ids, data.meta, columns)
+    if fields:
+        check_fields(fields, data.ids, data.meta, {name for metric in plan.metrics for name in metric.names})
     if jobs == 1:
         run = plan.evaluate_all(data)
     else:
