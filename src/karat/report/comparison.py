@@ -55,9 +55,7 @@ def terminal(comparison: Comparison, *, bounds: bool = False) -> str:
         if not _has_interval(comparison.rows):
             header[_INTERVAL] = ""
         shown = text_table([[*map(bold, header)], *rows], right=_NUMBERS)
-    if comparison.measures:
-        header, rows = measures.compared_header(comparison, _NAME), measures.compared_rows(comparison, _NAME)
-        shown += f"\n\n{text_table([[*map(bold, header)], *rows], right=_medians(comparison))}\n"
+    shown += measures.compared_terminal(comparison, _NAME)
     shown += numbers.compared_terminal(comparison, _NAME)
     if bounds:
         rows = [[*map(bold, ("", *unjudged_items.DIFFERENCE_HEADER[1:]))], *unjudged_items.difference_rows(comparison)]
@@ -73,20 +71,6 @@ def terminal(comparison: Comparison, *, bounds: bool = False) -> str:
             rows.append([f"{colored} {query_id}", f'"{text}"' if text else "", scores, gold])
         lines += ["", text_table(rows)]
     return "\n".join(lines)
-
-
-def _medians(comparison: Comparison) -> range:
-    """The columns of medians in the table of measures."""
-    return range(1, len(comparison.names) + 1)
-
-
-def _measures_table(comparison: Comparison) -> list[Markdown]:
-    """The table of measures in Markdown, if there are any."""
-    if not comparison.measures:
-        return []
-    runs, header = len(comparison.names), measures.compared_header(comparison)
-    rows = [[code(measure), *cells] for measure, *cells in measures.compared_rows(comparison)]
-    return [table([header[0], *map(code, header[1 : runs + 1]), *header[runs + 1 :]], rows, _medians(comparison))]
 
 
 def html(comparison: Comparison) -> str:
@@ -117,7 +101,7 @@ def markdown(comparison: Comparison, *, bounds: bool = False) -> str:
         shown = table(header, rows, range(2, len(header)))
         parts = [
             shown,
-            *_measures_table(comparison),
+            *measures.compared_markdown(comparison),
             *numbers.compared_markdown(comparison),
             *notes,
             *_slice_tables(comparison),
@@ -128,7 +112,7 @@ def markdown(comparison: Comparison, *, bounds: bool = False) -> str:
     shown = table([_corner(comparison, "metric"), code(a), code(b), *header], rows, right=_NUMBERS)
     parts = [
         shown,
-        *_measures_table(comparison),
+        *measures.compared_markdown(comparison),
         *numbers.compared_markdown(comparison),
         *notes,
         *_slice_tables(comparison),
