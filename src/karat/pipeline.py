@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from os import PathLike
 from typing import Any, Literal, ParamSpec, TypeVar
@@ -16,6 +16,7 @@ from karat.judges.tokens import Counter, words
 from karat.metrics import DEFAULT, Metric, parse_all
 from karat.plan import Plan
 from karat.run import Run
+from karat.run.numbers import check_fields, read_fields
 from karat.samples import read_samples
 from karat.samples.step_rows import each_step
 
@@ -59,6 +60,7 @@ def evaluate(
     convention: str | Convention = "standard",
     order: Literal["listed", "score"] | None = None,
     merge: str = "concat",
+    also: str | Sequence[str] = (),
     skip_bad_rows: bool = False,
     memory: str | int = "1GiB",
     jobs: int = 1,
@@ -84,6 +86,8 @@ def evaluate(
             the convention: the standard one keeps it, those of libraries that always sort do not.
         merge: how the steps of a sample become one ranking: "concat" (one after the other), "interleave" (rank 1 of
             each, then rank 2), "rrf(60)", "max" (the best score of an item) or "union" (a set, for metrics without k).
+        also: numeric fields of the samples to summarise beside the scores, such as "cost,tokens"; less is better,
+            unless "(more)" follows: "clicks(more)". "latency", in milliseconds, is summarised without being named.
         skip_bad_rows: skip rows that cannot be read instead of failing; the run reports their number.
         memory: files that need more memory than this are evaluated in batches, with the same result. Judges that
             call a language model need all queries at once: for them such files are refused.
@@ -100,23 +104,28 @@ def evaluate(
     """
     plan = Plan.of(metrics, judge, convention, at=at, tokens=tokens, order=order, merge=merge, samples=samples)
     plan.check_scores()
+    fields = read_fields(also) if also else ()
     source = samples if retrieved is None else retrieved
     if isinstance(source, str | PathLike) and (samples is None) != (retrieved is None):
         from karat.scale.large_files import evaluate_large
 
         large = evaluate_large(source, gold, plan, memory=memory, jobs=jobs, skip_bad_rows=skip_bad_rows)
         if large is not None:
-            return large
+            return large.also(also) if fields else large
     need_gold = plan.judge.needs_gold
     data = read_samples(samples, retrieved=retrieved, gold=gold, skip_bad_rows=skip_bad_rows, need_gold=need_gold)
     data = each_step(plan.seen(data)) if at == "step" else data
     plan = plan.with_judge_for(data)
     plan.check_samples(data)
+    if fields:
+        check_fields(fields, data.ids, data.meta, {name for metric in plan.metrics for name in metric.names})
     if jobs == 1:
-        return plan.evaluate_all(data)
-    from karat.scale.processes import evaluate_in_processes
+        run = plan.evaluate_all(data)
+    else:
+        from karat.scale.processes import evaluate_in_processes
 
-    return evaluate_in_processes(plan, data, jobs)
+        run = evaluate_in_processes(plan, data, jobs)
+    return run.also(also) if fields else run
 
 
 def score(

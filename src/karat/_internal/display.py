@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import zip_longest
+from math import floor, isfinite, log10
 from typing import Any, TextIO
 
 from karat.errors import SIGNS
@@ -127,6 +128,10 @@ def plural(count: int, one: str, more: str) -> str:
     return f"{count:,} {one if count == 1 else more}"
 
 
+_PLACES = 6
+"""Decimal places from which on small numbers are written as powers of ten."""
+
+
 def number(value: float, places: int = 3, sign: str = "") -> str:
     """A score with three decimal places; a dash if it is undefined. What rounds to 0 has no sign."""
     if value != value:
@@ -163,6 +168,36 @@ def span(low: float, high: float, places: int = 2, sign: str = "") -> str:
     if sign and any(end and not round(end, places) for end in (low, high)):
         places = max(places, 3)
     return "" if low != low and high != high else f"[{number(low, places, sign)}, {number(high, places, sign)}]"
+
+
+def quantity(value: float, unit: str = "", sign: str = "") -> str:
+    """A number with three digits and its unit: 42.1 ms, 1.2 s, 0.00192; a dash if it is undefined."""
+    factor, shown = _scale(value, unit)
+    return f"{_digits(value * factor, sign)} {shown}".rstrip() if value == value else "–"
+
+
+def quantity_span(low: float, high: float, value: float, unit: str = "", sign: str = "") -> str:
+    """The interval of a value in brackets, in the unit of that value; nothing if it is undefined."""
+    factor, _ = _scale(value, unit)
+    if low != low and high != high:
+        return ""
+    return f"[{', '.join('–' if end != end else _digits(end * factor, sign) for end in (low, high))}]"
+
+
+def _scale(value: float, unit: str) -> tuple[float, str]:
+    """The factor and the unit in which a number is shown: a second and more in seconds."""
+    return (1e-3, "s") if unit == "ms" and abs(value) >= 999.5 else (1.0, unit)
+
+
+def _digits(value: float, sign: str) -> str:
+    """A number with three digits, or all those before the point."""
+    if not value or not isfinite(value):
+        return f"{value:g}"
+    places = 2 - floor(log10(abs(value)))
+    if places > _PLACES:
+        return f"{value:{sign}.3g}"
+    text = f"{value:{sign},.{max(places, 0)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def terminal_width(default: int = sys.maxsize, stream: TextIO | None = None) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from karat._internal.arrays import Floats, Ints, mean_defined
-from karat._internal.display import number, p_equals, percent, plural, signed, span
+from karat._internal.display import number, p_equals, percent, plural, quantity, quantity_span, signed, span
 from karat.analysis.rules import NEVER, SLACK, Limit, NoDrop, digits, worse_change
 from karat.errors import BadArgument
 from karat.judges.protocol import share_of_one
@@ -107,10 +107,12 @@ def check_judged(run: Run, least: float) -> list[Check]:
 
 def check_limit(run: Run, rule: Limit) -> Check:
     """Compare a mean or another summary, or an end of its interval, with a number."""
+    if rule.metric in run.numbers:
+        return _check_number(run, rule)
     if rule.measure:
         return _check_measure(run, rule)
     if rule.statistic == "mean":
-        found = Summary(run.mean[rule.metric], *run.interval()[rule.metric], _defined(run.scores[rule.metric]))
+        found = Summary(run.mean[rule.metric], *run.interval()[rule.metric], run.defined[rule.metric])
     else:
         found = run.summary(rule.statistic)[rule.metric]
     value, low, high, count = found
@@ -151,10 +153,22 @@ def _check_measure(run: Run, rule: Limit) -> Check:
     return Check(str(rule), None, _verdict(passed=passed), text.removeprefix("nan: "), rule.metric, figures=finite)
 
 
-def _no_end(rule: Limit, count: int) -> str:
-    """The reason for which a measure has no such end of an interval."""
+def _check_number(run: Run, rule: Limit) -> Check:
+    """Compare a summary of a numeric field of the samples, or an end of its interval, with a number."""
+    found = run.summary(rule.statistic)[rule.metric]
+    value = {"lower": found.low, "upper": found.high}.get(rule.end, found.value)
+    figures = {rule.statistic: found.value, "low": found.low, "high": found.high, "queries": found.n}
+    text = f"{quantity(found.value, rule.unit)} {quantity_span(found.low, found.high, found.value, rule.unit)}".rstrip()
+    if value != value:
+        text += f": {_no_end(rule, found.n, ('quantile', 'mean'))}"
+    passed = value == value and rule.holds(value)
+    return Check(str(rule), None, _verdict(passed=passed), text, rule.metric, figures=figures)
+
+
+def _no_end(rule: Limit, count: int, known: Collection[str] = ("quantile",)) -> str:
+    """The reason for which a measure has no such end of an interval, given the summaries that have intervals."""
     statistic = read_statistic(rule.statistic)
-    if statistic.name != "quantile":
+    if statistic.name not in known:
         return f"the {rule.statistic} of a measure has no interval"
     few = plural(count, "query is", "queries are")
     least = least_for_interval(statistic, rule.end)

@@ -17,6 +17,7 @@ from karat._internal.display import sanitize
 from karat._internal.result import Result
 from karat.analysis.changes import QueryChange, check_comparable, few_groups, largest_changes, query_change, rows_of
 from karat.analysis.measures import MeasureRow, compare_measures
+from karat.analysis.number_tests import NumberRow, compare_numbers
 from karat.analysis.pairs import Compared, Pair, Row, paired_rows
 from karat.analysis.unjudged import difference_bounds, judged_notes
 from karat.errors import BadArgument, KaratError, RunFileError, unknown
@@ -56,6 +57,8 @@ class Comparison(Result):
     """One row per measure that all runs have."""
     summary: str | None = None
     """The summary that is compared, such as "p10"; None for the mean."""
+    numbers: Sequence[NumberRow] = ()
+    """Three rows for each number that all runs have, such as latency: p50, p95 and mean."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -79,7 +82,9 @@ class Comparison(Result):
         return self.bounds_of(self.scores[0])
 
     def bounds_of(self, metrics: Iterable[str], effort: float = EFFORT) -> dict[str, Interval]:
-        """The same for some metrics; those that would take more than this effort are left out."""
+        """The same for some metrics; those that would take more than this effort are left out, as are repeats."""
+        if any(run.averages is not None for run in self.runs):
+            return {}
         return difference_bounds(self.runs, [rows_of(run, self.ids) for run in self.runs], metrics, effort)
 
     def by(self, *fields: str) -> dict[str, list[Row]]:
@@ -189,6 +194,7 @@ def compare(
     allow_mismatch: bool = False,
     test: Test = "sign-flip",
     summary: str | None = None,
+    also: str | Sequence[str] = (),
 ) -> Comparison:
     """Compare runs query by query.
 
@@ -205,6 +211,7 @@ def compare(
             differences too, such as many small gains and a few large losses, and detects less.
         summary: compare this summary instead of the mean, as in `run.summary`: "p10", "median", "gm", "worst(family)".
             Quantiles are compared by a seeded paired bootstrap over the queries, the worst over the families.
+        also: numeric fields of the samples to compare too, as in `karat.evaluate`, such as "cost,tokens".
 
     Returns:
         A `Comparison`: `rows` (one per metric, with the difference, its 95 % interval, the p-value corrected by
@@ -220,7 +227,8 @@ def compare(
     if len(given) > len(LETTERS):
         raise BadArgument(f"compare takes at most {len(LETTERS)} runs", got=len(given))
     labels = run_names(given, names)
-    runs = [_run(one) for one in given]
+    rows_of_runs = [run.also(also) if also else run for run in map(_run, given)]
+    runs = [run.averaged() for run in rows_of_runs]
     notes = []
     for run, name in zip(runs[1:], labels[1:], strict=True):
         pair = (labels[0], name)
@@ -241,7 +249,10 @@ def compare(
     notes += judged_notes(runs, labels, [rows_of(run, ids) for run in runs], headline)
     shown = None if summary is None else str(read_one(summary))
     shown = None if shown == "mean" else shown
-    comparison = Comparison(labels, runs, ids, scores, (*notes, *not_shared), fields, check_test(test), measures, shown)
+    numbers = () if metrics is not None and not also else compare_numbers(rows_of_runs, ids)
+    comparison = Comparison(
+        labels, runs, ids, scores, (*notes, *not_shared), fields, check_test(test), measures, shown, numbers
+    )
     comparison.compared([])
     for each in fields:  # an unknown field is an error now, not when the comparison is shown
         few_groups(comparison.meta, each)

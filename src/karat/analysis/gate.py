@@ -28,7 +28,7 @@ from karat.analysis.checks import (
     check_limit,
     check_must_pass,
 )
-from karat.analysis.rules import SLACK, NoDrop, Rule, read_rules, read_tolerance
+from karat.analysis.rules import SLACK, NoDrop, Rule, read_rules, read_tolerance, with_fields
 from karat.errors import BadArgument, InputError
 from karat.metrics.names import sign_of
 from karat.run import Run
@@ -185,7 +185,7 @@ def gate(
         >>> gate.passed
         True
     """
-    checked = as_run(run)
+    checked = with_fields(as_run(run), rules).averaged()
     read = read_rules(rules, checked)
     if not isinstance(min_defined, int):
         raise BadArgument("min_defined is a number of queries", got=min_defined, hint="20")
@@ -235,7 +235,7 @@ def _check_rules(gate: Gate) -> list[Check]:
         if isinstance(rule, NoDrop):
             checks += drops[rule]
         else:
-            checks.append(check_limit(gate.run, rule))
+            checks.append(check_limit(gate.run.with_repeats, rule))
     return checks
 
 
@@ -253,7 +253,7 @@ def _check_must_pass(gate: Gate, ids: Sequence[str]) -> list[Check]:
 
 def _check_defined(run: Run, metric: str, least: int) -> None:
     """Refuse a mean over too few queries."""
-    defined = len(run) - int(np.isnan(run.columns[metric]).sum())
+    defined = len(run) - int(np.isnan(run.all_columns[metric]).sum())
     if defined < max(least, 1):
         have = plural(defined, "query", "queries")
         problem = f"{metric} is defined for {have} of {len(run):,}; expected at least {max(least, 1):,}"
@@ -263,7 +263,7 @@ def _check_defined(run: Run, metric: str, least: int) -> None:
 
 def _baseline(run: Run, given: Run | str | PathLike[str], rules: Sequence[Rule]) -> Baseline:
     """The baseline, if it has the same queries, gold and settings."""
-    base = as_run(given)
+    base = as_run(given).averaged()
     name = "the baseline" if isinstance(given, Run) else cut_name(Path(given).stem, 40)
     try:
         check_comparable(base, run, names=("the baseline", "the run"))
@@ -271,7 +271,7 @@ def _baseline(run: Run, given: Run | str | PathLike[str], rules: Sequence[Rule])
         error.hint = "karat eval on the main branch, with the same gold and settings"
         raise
     for rule in rules:
-        if rule.metric not in base.columns:
+        if rule.metric not in base.columns and rule.metric in run.columns:
             raise BadArgument(
                 f"the baseline has no {rule.metric}", hint="karat eval on the main branch, with this metric"
             )

@@ -27,6 +27,9 @@ _SUMMARY = re.compile(
     re.IGNORECASE,
 )
 _NO_AT = re.compile(r"(?P<name>[A-Za-z][A-Za-z_-]*?)[\s_-]*(?P<k>\d+)")
+_AMOUNT = re.compile(r"(?P<number>[-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*(?P<unit>[^\W\d]*)")
+_UNITS = {"us": 1e-3, "µs": 1e-3, "ms": 1.0, "s": 1e3, "min": 6e4}
+"""The units of a latency, in milliseconds."""
 _SIGNS = {"≥": ">=", "≤": "<="}
 _HINT = '"recall@5 >= 0.80", "recall@5 lower >= 0.75", "recall@5 no-drop", "recall@5 no-drop 0.01"'
 
@@ -45,16 +48,20 @@ class Limit(NamedTuple):
     sign: str
     value: float
     measure: bool = False
+    """True for a measure, or for a numeric field of the samples."""
+    unit: str = ""
+    """The unit of a numeric field, such as ms."""
 
     def __str__(self) -> str:
         named = [self.statistic] if self.measure or self.statistic != "mean" else []
-        value = f"{self.value:.10g}" if self.measure else digits(self.value)
+        value = f"{self.value:.10g}{self.unit}" if self.measure else digits(self.value)
         return " ".join([self.metric, *named, *([self.end] if self.end else []), self.sign, value])
 
     def holds(self, value: float) -> bool:
         """True if a value is within the limit."""
         above = value - self.value if self.sign.startswith(">") else self.value - value
-        return above >= -SLACK if self.sign.endswith("=") else above > SLACK
+        slack = SLACK * (abs(self.value) if self.measure else 1.0)
+        return above >= -slack if self.sign.endswith("=") else above > slack
 
 
 class NoDrop(NamedTuple):
@@ -90,6 +97,14 @@ def read_rules(texts: Collection[str], run: Run) -> list[Rule]:
     return list(dict.fromkeys(rule for text in texts for rule in _read(text, run)))
 
 
+def with_fields(run: Run, texts: Collection[str]) -> Run:
+    """The run with the numbers of the fields that rules name, if they are no metrics of the run."""
+    found = [_LIMIT.fullmatch(text.strip()) for text in texts if isinstance(text, str)]
+    names = dict.fromkeys(one["metric"] for one in found if one is not None)
+    also = [name for name in names if name in run.meta and name not in run.all_columns and not _is_metric(name)]
+    return run.also(also) if also else run
+
+
 def _read(text: str, run: Run) -> list[Rule]:
     if not isinstance(text, str):
         raise BadArgument("a rule is a string", got=text, hint=_HINT)
@@ -110,9 +125,11 @@ def _read(text: str, run: Run) -> list[Rule]:
     sign, end = _SIGNS.get(found["sign"], found["sign"]), (found["end"] or "").lower()
     if found["metric"] not in run.scores:
         _check_end(text, text.strip()[: found.start("sign")].strip(), f"{sign} {found['value'].strip()}")
+    if found["metric"] in run.numbers:
+        return [_of_number(found["metric"], found["statistic"], end, sign, found["value"], text, run)]
     if _is_measure(found["metric"]):
         return _of_measure(found["metric"], found["statistic"], end, sign, found["value"], text, run)
-    names = _names(found["metric"], run.scores, run.measured)
+    names = _names(found["metric"], run.scores, [*run.measured, *run.numbers])
     statistic, value = _statistic(found["statistic"] or "mean", text, run), _number(found["value"], text)
     return [Limit(name, statistic, end, sign, value) for name in names]
 
@@ -140,6 +157,26 @@ def _of_measure(named: str, statistic: str | None, end: str, sign: str, limit: s
     return [Limit(name, chosen, end, sign, value, measure=True) for name in names]
 
 
+def _of_number(named: str, statistic: str | None, end: str, sign: str, limit: str, text: str, run: Run) -> Rule:
+    """The rule about a numeric field of the samples."""
+    unit = next(field.unit for field in run.number_fields if field.name == named)
+    if statistic is None or statistic.lower() == NEVER:
+        problem = f"{named} is a number: a rule limits its p50, p95 or mean"
+        raise BadArgument(problem, got=text, hint=f'"{named} p95 {sign} {limit.strip()}"')
+    rule, found = f"{named} {statistic} {sign}", _AMOUNT.fullmatch(limit.strip())
+    value, given = (None, "") if found is None else (_float(found["number"]), found["unit"])
+    if value is None:
+        problem = f"the {statistic} of {named} must be compared with a number"
+        raise BadArgument(problem, got=text, hint=f'"{rule} 300{unit}"')
+    if given and not unit:
+        raise BadArgument(f"{named} has no unit", got=text, hint=f'"{rule} {value:.10g}"')
+    if given and given not in _UNITS:
+        problem = f"{named} is in {unit}; its units are {', '.join(_UNITS)}"
+        raise BadArgument(problem, got=text, hint=f'"{rule} {value:.10g}{unit}"')
+    chosen = _statistic(statistic, text, run)
+    return Limit(named, chosen, end, sign, value * _UNITS[given] if given else value, measure=True, unit=unit)
+
+
 def _statistic(text: str, rule: str, run: Run) -> str:
     """The canonical spelling of a summary; its field must be one of the run."""
     if text.lower() == NEVER:
@@ -152,7 +189,12 @@ def _statistic(text: str, rule: str, run: Run) -> str:
 
 
 def _check_drop(metric: str, change: str, text: str, run: Run) -> None:
-    """Refuse a no-drop rule about a summary or a measure."""
+    """Refuse a no-drop rule about a summary, a measure or a numeric field."""
+    if (name := re.split(r"\s+(?:p\d+|median|mean)$", metric)[0]) in run.numbers or (
+        name in run.meta and not _is_metric(name)
+    ):
+        problem = f"no-{change} compares scores; karat compare compares {name}"
+        raise BadArgument(problem, got=text, hint=f'"{name} p95 <= 300"')
     if found := _SUMMARY.fullmatch(metric):
         shown = f"karat compare --summary {found['statistic']}"
         problem = f"no-{change} compares means; {shown} compares this summary"
@@ -181,6 +223,13 @@ def _check_measure(text: str, run: Run) -> None:
 
 def _is_measure(text: str) -> bool:
     return _spelled(text).partition("(")[0].partition("@")[0] in MEASURES
+
+
+def _is_metric(text: str) -> bool:
+    try:
+        return bool(parse(text))
+    except KaratError:
+        return False
 
 
 def _spelled(text: str) -> str:

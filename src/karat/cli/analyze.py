@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from karat._internal.display import has_color
 from karat._internal.output import is_special
 from karat.cli import RUN, argument, command, emit, format_argument, on_github, program, say
-from karat.cli.evaluate import SUMMARY
+from karat.cli.evaluate import ALSO, SUMMARY, also_fields
 from karat.cli.gate_files import GateFiles, refused_arguments
 from karat.cli.overlap import NO_GOLD_ARGUMENTS, compares_rankings, print_overlap
 from karat.errors import BadArgument
@@ -23,6 +23,7 @@ rules:
   "recall@5 >= 0.80"         the mean; also >, <=, <
   "recall@5 lower >= 0.75"   the lower end of its 95 % interval
   "recall@5 p10 >= 0.3"      another summary: p1 to p99, median, gm, worst(field); also with lower or upper
+  "latency p95 <= 300ms"     a number of the samples: p50, p95, mean; also with lower or upper
   "recall@5 no-drop"         no significant drop against the baseline
   "recall@5 no-drop 0.01"    and no drop larger than 0.01
   "false_alarm@5 no-rise"    the same where less is better
@@ -54,6 +55,7 @@ _ALLOW_MISMATCH = argument(
         "--bounds", action="store_true",
         help="also show the bounds of each difference of two runs, whatever the unjudged items are (default: no)",
     ),
+    ALSO,
     *NO_GOLD_ARGUMENTS,
     format_argument("json", "csv", "markdown", "latex"),
     examples=[
@@ -73,7 +75,7 @@ def _compare(options: Namespace) -> None:
     from karat.analysis.compare import compare
 
     settings = {"metrics": " ".join(options.metrics) or None, "by": options.by, "test": options.test}
-    settings["summary"] = options.summary
+    settings |= {"summary": options.summary, "also": also_fields(options)}
     found = compare(options.first, *options.others, **settings, allow_mismatch=options.allow_mismatch)
     emit(found, options.format, **({"bounds": True} if options.bounds else {}))
     return None
@@ -232,6 +234,7 @@ def _lint(options: Namespace) -> int:
     argument("--baseline", metavar="RUN", help="the run file to compare with"),
     _ALLOW_MISMATCH,
     SUMMARY,
+    ALSO,
     argument("-o", "--output", metavar="HTML", default="report.html", help="the page"),
     examples=[
         ("karat report run.parquet", "writes report.html"),
@@ -242,5 +245,7 @@ def _report(options: Namespace) -> None:
     from karat.run.file import load
 
     settings = {"allow_mismatch": options.allow_mismatch, "summary": options.summary}
-    load(options.run).report(options.output, baseline=options.baseline, **settings)
+    run = load(options.run)
+    run = run.also(also) if (also := also_fields(options)) else run
+    run.report(options.output, baseline=options.baseline, **settings)
     say(f"Saved to {options.output}", error=is_special(options.output))

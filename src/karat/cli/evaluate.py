@@ -43,6 +43,10 @@ SUMMARY = argument(
     "--summary", metavar="NAMES", action="append", default=[],
     help='also show p10, median, gm or "worst(field)" of each metric; several with commas; may be repeated',
 )  # fmt: skip
+ALSO = argument(
+    "--also", metavar="FIELDS", action="append", default=[],
+    help='also summarise numeric fields of the samples, such as cost,tokens; "clicks(more)" if more is better',
+)  # fmt: skip
 _EXIT_CODES = """\
 exit code: 0 evaluated, 2 bad input or settings, 3 too few queries were judged, 130 interrupted by Ctrl-C
 """
@@ -98,6 +102,7 @@ def _model_argument(one: Field[Any]) -> Argument:
     BY,
     BOUNDS,
     SUMMARY,
+    ALSO,
     argument("-o", "--output", metavar="RUN", help="save the run as a Parquet file"),
     argument("--metrics-file", metavar="FILE", help="also write the numbers as JSON, such as metrics.json for DVC"),
     FORMAT,
@@ -140,6 +145,7 @@ def _eval(options: Namespace) -> int:
     for name in options.imports:
         load_user_code(name)
     read_statistics(options.summary)
+    also = also_fields(options)
     judge = _judge(options)
     check_output(options, _inputs(options, judge))
     run = _evaluate(
@@ -152,6 +158,7 @@ def _eval(options: Namespace) -> int:
         convention=options.convention,
         order=options.order,
         merge=options.merge,
+        also=also,
     )
     called = _model_judge(judge)
     interrupted = called is not None and called.interrupted
@@ -164,6 +171,13 @@ def _eval(options: Namespace) -> int:
         return _INTERRUPTED
     _check_judged(run, least)
     return 0
+
+
+def also_fields(options: Namespace) -> list[str]:
+    """The fields that --also names, each once."""
+    from karat.run.numbers import read_fields
+
+    return [str(field) for given in options.also for field in read_fields(given)]
 
 
 def emit_and_save(run: Run, options: Namespace, *, partial: bool = False) -> RunFileError | None:
@@ -258,7 +272,9 @@ def _evaluate(options: Namespace, metrics: Any, **settings: Any) -> Run:
             raise BadArgument("--skip-bad-rows and --jobs do not apply to --engine spark", hint="--engine local")
         from karat.scale.spark.tables import evaluate_files
 
-        return evaluate_files(options.file, metrics, master=options.master, **settings).run
+        also = settings.pop("also")
+        run = evaluate_files(options.file, metrics, master=options.master, **settings).run
+        return run.also(also) if also else run
     from karat.pipeline import evaluate
 
     local = {"jobs": options.jobs, "memory": options.memory, "skip_bad_rows": options.skip_bad_rows}

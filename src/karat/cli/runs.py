@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from karat.cli import RUN, argument, command, emit
-from karat.cli.evaluate import BOUNDS, BY, ELSEWHERE, FORMAT, SUMMARY, check_output, emit_and_save
+from karat.cli.evaluate import ALSO, BOUNDS, BY, ELSEWHERE, FORMAT, SUMMARY, also_fields, check_output, emit_and_save
 from karat.errors import RunFileError
 
 
@@ -17,6 +17,7 @@ from karat.errors import RunFileError
     BY,
     BOUNDS,
     SUMMARY,
+    ALSO,
     FORMAT,
     examples=[
         ("karat show run.parquet", "the table of karat eval"),
@@ -32,6 +33,7 @@ def _show(options: Namespace) -> None:
     from karat.run.file import load
 
     run = load(options.run)
+    run = run.also(also) if (also := also_fields(options)) else run
     if options.metrics:
         names = chosen_metrics(" ".join(options.metrics), list(run.scores), "metric in this run")
         scores = {name: run.scores[name] for name in names}

@@ -25,7 +25,7 @@ from karat._internal.writers import html_table, plain, to_csv
 from karat.analysis.changes import Move, QueryChange
 from karat.analysis.compare import LETTERS, Comparison
 from karat.analysis.pairs import Row
-from karat.report import measures, summaries, unjudged_items
+from karat.report import measures, numbers, summaries, unjudged_items
 from karat.report.forms import Latex, Markdown, code, escape, latex_table, table
 from karat.report.remarks import comparison_remarks as remarks
 from karat.report.slices import few_queries
@@ -55,9 +55,8 @@ def terminal(comparison: Comparison, *, bounds: bool = False) -> str:
         if not _has_interval(comparison.rows):
             header[_INTERVAL] = ""
         shown = text_table([[*map(bold, header)], *rows], right=_NUMBERS)
-    if comparison.measures:
-        header, rows = measures.compared_header(comparison, _NAME), measures.compared_rows(comparison, _NAME)
-        shown += f"\n\n{text_table([[*map(bold, header)], *rows], right=_medians(comparison))}\n"
+    shown += measures.compared_terminal(comparison, _NAME)
+    shown += numbers.compared_terminal(comparison, _NAME)
     if bounds:
         rows = [[*map(bold, ("", *unjudged_items.DIFFERENCE_HEADER[1:]))], *unjudged_items.difference_rows(comparison)]
         note = paragraph(unjudged_items.difference_note(comparison))
@@ -74,20 +73,6 @@ def terminal(comparison: Comparison, *, bounds: bool = False) -> str:
     return "\n".join(lines)
 
 
-def _medians(comparison: Comparison) -> range:
-    """The columns of medians in the table of measures."""
-    return range(1, len(comparison.names) + 1)
-
-
-def _measures_table(comparison: Comparison) -> list[Markdown]:
-    """The table of measures in Markdown, if there are any."""
-    if not comparison.measures:
-        return []
-    runs, header = len(comparison.names), measures.compared_header(comparison)
-    rows = [[code(measure), *cells] for measure, *cells in measures.compared_rows(comparison)]
-    return [table([header[0], *map(code, header[1 : runs + 1]), *header[runs + 1 :]], rows, _medians(comparison))]
-
-
 def html(comparison: Comparison) -> str:
     """The table as HTML, for notebooks."""
     caption = " · ".join([_caption(comparison), *_footnotes(comparison)])
@@ -99,6 +84,8 @@ def html(comparison: Comparison) -> str:
         shown = html_table(_header(comparison), _lines(comparison), caption)
     if comparison.measures:
         shown += html_table(measures.compared_header(comparison), measures.compared_rows(comparison), "measures")
+    if comparison.numbers:
+        shown += html_table(numbers.compared_header(comparison), numbers.compared_rows(comparison), "numbers")
     for fields in comparison.slices:
         shown += html_table(_slice_header(comparison, fields), list(_slice_lines(comparison, fields)), f"by {fields}")
     return shown
@@ -112,12 +99,24 @@ def markdown(comparison: Comparison, *, bounds: bool = False) -> str:
         matrix = _matrix(comparison, "<sup>{}</sup>".format)
         rows = [[letter, code(name), *map(Markdown, cells)] for letter, name, *cells in matrix]
         shown = table(header, rows, range(2, len(header)))
-        parts = [shown, *_measures_table(comparison), *notes, *_slice_tables(comparison)]
+        parts = [
+            shown,
+            *measures.compared_markdown(comparison),
+            *numbers.compared_markdown(comparison),
+            *notes,
+            *_slice_tables(comparison),
+        ]
         return "\n\n".join(parts)
     _, a, b, *header = _header(comparison)
     rows = [[code(metric), *cells] for metric, *cells in _lines(comparison)]
     shown = table([_corner(comparison, "metric"), code(a), code(b), *header], rows, right=_NUMBERS)
-    parts = [shown, *_measures_table(comparison), *notes, *_slice_tables(comparison)]
+    parts = [
+        shown,
+        *measures.compared_markdown(comparison),
+        *numbers.compared_markdown(comparison),
+        *notes,
+        *_slice_tables(comparison),
+    ]
     if moved := _moved(comparison):
         lines = [[mark, code(query), *cells] for mark, query, *cells in map(_moved_cells, moved)]
         parts.append(table(["", "query", "text", moved[0].metric, _MOVED], lines))
@@ -176,6 +175,7 @@ def latex(comparison: Comparison) -> str:
         tables = [latex_table(["", _corner(comparison, "run"), *_metrics(comparison)], rows, left=2)]
     if comparison.measures:
         tables.append(latex_table(measures.compared_header(comparison), measures.compared_rows(comparison)))
+    tables += numbers.compared_latex(comparison)
     for fields in comparison.slices:
         rows = [
             [*cells[:3], *(_math(cells[3:]) if two else map(Latex, cells[3:]))]
@@ -206,6 +206,7 @@ def data(comparison: Comparison, *, bounds: bool = False) -> dict[str, Any]:
         for fields, slices in comparison.slices.items()
     }
     more: dict[str, Any] = {"measures": measures.compared_data(comparison)} if comparison.measures else {}
+    more |= numbers.compared_data(comparison)
     more |= unjudged_items.difference_data(comparison, asked=bounds)
     return dict(plain(values | more | ({"by": by} if by else {})))
 
@@ -334,7 +335,12 @@ def _footnotes(comparison: Comparison) -> list[str]:
         notes.append(f"By {fields}: the tests are corrected for {over} (Holm){but}.")
         defined = {row.metric: [found[i].n for found in slices.values()] for i, row in enumerate(rows)}
         notes += few_queries(defined, comparison.about_slices(fields))
-    return [*notes, *summaries.compared_remarks(comparison), *remarks(comparison)]
+    return [
+        *notes,
+        *numbers.compared_remarks(comparison),
+        *summaries.compared_remarks(comparison),
+        *remarks(comparison),
+    ]
 
 
 def _has_interval(rows: Sequence[Row]) -> bool:

@@ -82,7 +82,7 @@ def outputs(gate: Gate | None) -> str:
         "checks": len(gate.checks),
         **{f"checks_{verdict}": count for verdict, count in gate.counts.items()},
         "metric": metric,
-        "mean": number(gate.run.mean[metric], 6),
+        "mean": number(gate.run.with_repeats.summary("mean")[metric].value, 6),
     }
     return "".join(f"{name}={sanitize(str(value))}\n" for name, value in values.items())
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from math import isinf
 from typing import Any
 
-from karat._internal.display import cut_name, p_value
+from karat._internal.display import bold, cut_name, p_value, text_table
 from karat.analysis.compare import Comparison
 from karat.analysis.measures import MeasureRow
+from karat.report.forms import Markdown, code, table
 from karat.run import Run
 from karat.stats import MeasureSummary
 
@@ -93,6 +94,28 @@ def _verdict(comparison: Comparison, row: MeasureRow, width: int | None) -> list
     pair, winner = row.pairs[0], {"better": comparison.names[1], "worse": comparison.names[0]}.get(row.verdict)
     counts = f"{pair.better:,} / {pair.same:,} / {pair.worse:,}"
     return [cut_name(winner or row.verdict, width), p_value(pair.p), counts]
+
+
+def compared_terminal(comparison: Comparison, width: int | None) -> str:
+    """The table of measures on the terminal, after a blank line; empty if there are none."""
+    if not comparison.measures:
+        return ""
+    lines = [[*map(bold, compared_header(comparison, width))], *compared_rows(comparison, width)]
+    return f"\n\n{text_table(lines, right=_medians(comparison))}\n"
+
+
+def compared_markdown(comparison: Comparison) -> list[Markdown]:
+    """The table of measures in Markdown; nothing if there are none."""
+    if not comparison.measures:
+        return []
+    runs, header = len(comparison.names), compared_header(comparison)
+    rows = [[code(measure), *cells] for measure, *cells in compared_rows(comparison)]
+    return [table([header[0], *map(code, header[1 : runs + 1]), *header[runs + 1 :]], rows, _medians(comparison))]
+
+
+def _medians(comparison: Comparison) -> range:
+    """The columns of medians."""
+    return range(1, len(comparison.names) + 1)
 
 
 def compared_data(comparison: Comparison) -> list[dict[str, Any]]:

@@ -33,6 +33,10 @@ def comparison_remarks(comparison: Comparison) -> list[str]:
             f"{', '.join(unsure)}: p < {ALPHA:g}, yet the interval contains 0. p assumes that gains and losses are "
             "alike; the interval also allows for larger ones than were seen."
         )
+    repeated = [name for name, run in zip(comparison.names, comparison.runs, strict=True) if run.averages is not None]
+    if repeated:
+        once = "a query counts once, with the mean of its repeats; ranks are those of the first"
+        lines.append(f"Repeats in {', '.join(repeated)}: {once}.")
     lines += [
         f"{name}: {run.judged:,} of {plural(len(run), 'query was', 'queries were')} judged."
         for name, run in zip(comparison.names, comparison.runs, strict=True)

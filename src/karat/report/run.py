@@ -11,7 +11,7 @@ import numpy as np
 from karat._internal.display import bold, heading, number, paragraph, plural, sanitize, span, text_table
 from karat._internal.writers import html_table, to_csv, to_json
 from karat.metrics import Metric
-from karat.report import aspect_table, measures, step_table, summaries, thresholds, unjudged_items
+from karat.report import aspect_table, measures, numbers, repeats, step_table, summaries, thresholds, unjudged_items
 from karat.report import slices as by_slice
 from karat.report.flat_metrics import nested_metrics
 from karat.report.forms import code, escape, table
@@ -28,7 +28,7 @@ def terminal(run: Run, by: Sequence[str] = (), summary: Sequence[str] = (), *, b
     ends, comments = run.interval(), metric_comments(run)
     rows = [[name, f"{number(mean)}  {span(*ends[name])}", comments.get(name, "")] for name, mean in run.mean.items()]
     shown = [*(_bounds(run) if bounds else ()), *summaries.terminal(run, summary)]
-    more = [*shown, *_measures(run), *_steps(run), *_thresholds(run)]
+    more = [*shown, *numbers.terminal(run), *repeats.terminal(run), *_measures(run), *_steps(run), *_thresholds(run)]
     notes = [*footnotes(run), *map(paragraph, summaries.remarks(run, summary))]
     lines = [heading(_heading(run)), "", text_table(rows, gap="   "), *more, *[""] * bool(more), *notes]
     return "\n".join([*lines, *(f"\n{by_slice.terminal(run.by(fields))}" for fields in by)])
@@ -68,7 +68,7 @@ def _thresholds(run: Run) -> list[str]:
 def markdown(run: Run, by: Sequence[str] = (), summary: Sequence[str] = (), *, bounds: bool = False) -> str:
     """The means with their intervals, other summaries, the remarks, and the slices by each field."""
     p, ends, found = run.provenance, run.interval(), thresholds.of_metrics(run)
-    about = f"{plural(len(run), 'query', 'queries')} · judge: {p.judge} · convention: {run.convention.name}"
+    about = f"{repeats.count(run)} · judge: {p.judge} · convention: {run.convention.name}"
     about = " · ".join([about, *unjudged_items.judged_comment(run).values()])
     rows = [[code(name), number(value), span(*ends[name])] for name, value in run.mean.items()]
     parts = [
@@ -76,6 +76,8 @@ def markdown(run: Run, by: Sequence[str] = (), summary: Sequence[str] = (), *, b
         table(("metric", "mean", "95 % interval"), rows, right=(1,)),
         *(_bounds_markdown(run) if bounds else ()),
         *summaries.markdown(run, summary),
+        *numbers.markdown(run),
+        *repeats.markdown(run),
         *([table(measures.HEADER, _as_code(measures.rows(run)), right=measures.NUMBERS)] if run.measures else []),
         *_steps_markdown(run),
         *([] if found is None else [table(thresholds.header(found), thresholds.rows_of(found), thresholds.NUMBERS)]),
@@ -89,6 +91,10 @@ def html(run: Run) -> str:
     ends = run.interval()
     rows = [[name, number(value), span(*ends[name])] for name, value in run.mean.items()]
     shown = html_table(("metric", "mean", "95 % interval"), rows, _caption(run))
+    if run.numbers:
+        shown += html_table(numbers.header(), numbers.rows(run), " · ".join(["numbers", *numbers.remarks(run)]))
+    if run.spread:
+        shown += html_table(repeats.HEADER, repeats.rows(run), " · ".join(repeats.remarks(run)))
     if run.measures:
         shown += html_table(measures.HEADER, measures.rows(run), " · ".join(["measures", *measures.remarks(run)]))
     if (found := run.steps) is not None:
@@ -132,11 +138,11 @@ def data(run: Run, by: Sequence[str] = (), summary: Sequence[str] = (), *, bound
         "failures": run.failures,
         **unjudged_items.data(run, asked=bounds),
         "pooled": run.pooled,
-        "queries": len(run),
+        "queries": len(run.queries),
         "gold_size": run.gold_size,
         "provenance": run.provenance.to_dict(),
     }
-    values |= summaries.data(run, summary)
+    values |= summaries.data(run, summary) | numbers.data(run) | repeats.data(run)
     values |= ({"measures": measures.data(run)} if run.measures else {}) | step_table.data(run) | aspect_table.data(run)
     if (found := thresholds.of_run(run)) is not None:
         values |= {"thresholds": thresholds.data(found), "nauc": run.nauc()}
@@ -172,8 +178,9 @@ def _heading(run: Run) -> str:
     why = f" (chosen: {p.judge_reason})" if p.judge_reason else ""
     tokens = f" · tokens: {p.tokens}" if p.tokens else ""
     tokens += f" · steps merged: {p.merge}" if p.merge else ""
-    size = plural(len(run), "query", "queries")
-    return sanitize(f"{run.name} · {size} · judge: {p.judge}{why} · convention: {run.convention.name}{tokens}")
+    return sanitize(
+        f"{run.name} · {repeats.count(run)} · judge: {p.judge}{why} · convention: {run.convention.name}{tokens}"
+    )
 
 
 def metric_comments(run: Run) -> dict[str, str]:
@@ -210,5 +217,12 @@ def footnotes(run: Run) -> list[str]:
 
 
 def _more_remarks(run: Run) -> list[str]:
-    """The remarks on measures, steps, aspects and thresholds."""
-    return [*measures.remarks(run), *step_table.remarks(run), *aspect_table.remarks(run), *_threshold_remarks(run)]
+    """The remarks on numbers, repeats, measures, steps, aspects and thresholds."""
+    first = [*numbers.remarks(run), *repeats.remarks(run)]
+    return [
+        *first,
+        *measures.remarks(run),
+        *step_table.remarks(run),
+        *aspect_table.remarks(run),
+        *_threshold_remarks(run),
+    ]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from karat._internal.display import bold, number, plural, sanitize, span, text_table
+from karat._internal.display import bold, number, plural, quantity, quantity_span, sanitize, span, text_table
 from karat.analysis.compare import Comparison
 from karat.errors import BadArgument
 from karat.metrics.names import sign_of
@@ -35,7 +35,7 @@ def terminal(run: Run, wanted: Sequence[str]) -> list[str]:
     if not (found := summaries(run, wanted)):
         return []
     cells = [
-        [name, *(" ".join(_cells(run, name, own[name])).rstrip() for own in found.values())] for name in run.columns
+        [name, *(" ".join(_cells(run, name, own[name])).rstrip() for own in found.values())] for name in run.all_columns
     ]
     return ["", text_table([["", *(bold(sanitize(str(s))) for s in found)], *cells], gap="   ")]
 
@@ -47,12 +47,17 @@ def header(found: Summaries) -> list[str]:
 
 def rows(run: Run, found: Summaries) -> list[list[str]]:
     """One row per metric and measure, with the columns of `header`."""
-    return [[name, *(cell for own in found.values() for cell in _cells(run, name, own[name]))] for name in run.columns]
+    return [
+        [name, *(cell for own in found.values() for cell in _cells(run, name, own[name]))] for name in run.all_columns
+    ]
 
 
 def _cells(run: Run, name: str, of: Summary) -> list[str]:
     if name in run.scores:
         return [number(of.value), span(of.low, of.high)]
+    if name in run.numbers:
+        unit = next(field.unit for field in run.number_fields if field.name == name)
+        return [quantity(of.value, unit), quantity_span(of.low, of.high, of.value, unit)]
     between = f"[{amount(of.low)}, {amount(of.high)}]" if of.low == of.low or of.high == of.high else ""
     return [amount(of.value), between]
 
@@ -103,7 +108,11 @@ def remarks(run: Run, wanted: Sequence[str]) -> list[str]:
         counts = {name: of.n for name, of in own.items() if quantile or name in run.scores}
         most = max((of.n for of in own.values()), default=0)
         what = f"both ends of an interval of {statistic}"
-        lines += [meaning(statistic, most), *_less_is_better(statistic, own), *_too_few(statistic, counts, what)]
+        lines += [
+            meaning(statistic, most),
+            *_less_is_better(statistic, own, run.sign),
+            *_too_few(statistic, counts, what),
+        ]
     return list(dict.fromkeys(filter(None, lines)))
 
 
@@ -125,9 +134,9 @@ def _too_few(statistic: Statistic, counts: Mapping[str, int], what: str) -> list
     return too_few(counts, what, least_for_interval(statistic), "family" if statistic.name == "worst" else "query")
 
 
-def _less_is_better(statistic: Statistic, names: Iterable[str]) -> list[str]:
+def _less_is_better(statistic: Statistic, names: Iterable[str], sign: Callable[[str], float]) -> list[str]:
     """The quantile to look at in metrics of which less is better: a low one has their best queries."""
-    less = [name for name in names if sign_of(name) < 0]
+    less = [name for name in names if sign(name) < 0]
     if not less or statistic.name != "quantile" or statistic.share >= 0.5:
         return []
     percent = round(100 * statistic.share)
@@ -158,5 +167,5 @@ def compared_remarks(comparison: Comparison) -> list[str]:
         lines.append("Its differences are tested over the families, which are won, tied or lost.")
     else:
         lines.append("Its differences are tested on the log scale.")
-    lines += _less_is_better(statistic, counts)
+    lines += _less_is_better(statistic, counts, sign_of)
     return [*lines, *_too_few(statistic, counts, f"a comparison of {statistic}")]

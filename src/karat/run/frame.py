@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from karat._internal.display import valid_utf8
+from karat.samples.repeat_rows import REPEAT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,11 +16,11 @@ if TYPE_CHECKING:
 
 
 def frame_of(run: Run, *, fields: bool = False) -> pl.DataFrame:
-    """The query ids, the query texts and the fields of the samples on request, then each metric and measure."""
+    """The query ids, the query texts and the fields of the samples on request, then each metric, measure and number."""
     import polars as pl
 
-    scores = {name: pl.Series(values, nan_to_null=True) for name, values in run.columns.items()}
-    return pl.DataFrame({"query_id": run.ids, **(_fields(run) if fields else {}), **scores})
+    scores = {name: pl.Series(values, nan_to_null=True) for name, values in run.all_columns.items()}
+    return pl.DataFrame({**_ids(run), **(_fields(run) if fields else {}), **scores})
 
 
 def pandas_of(run: Run, *, fields: bool = False) -> pd.DataFrame:
@@ -27,13 +28,23 @@ def pandas_of(run: Run, *, fields: bool = False) -> pd.DataFrame:
     import pandas as pd
 
     more = {name: column.to_list() for name, column in _fields(run).items()} if fields else {}
-    return pd.DataFrame({"query_id": list(run.ids), **more, **run.columns})
+    return pd.DataFrame({**_ids(run), **more, **run.all_columns})
+
+
+def _ids(run: Run) -> dict[str, list[Any]]:
+    """The query of each row, and the number of the repeat if there are repeats."""
+    if run.repeats is None:
+        return {"query_id": list(run.ids)}
+    return {"query_id": [run.queries[query] for query in run.repeats.query.tolist()], REPEAT: list(run.meta[REPEAT])}
 
 
 def _fields(run: Run) -> dict[str, pl.Series]:
     """The query texts and the fields of the samples, under names that no other column has."""
     columns = {} if run.query is None else {"query": field_series(run.query)}
+    own = {*run.numbers, *(() if run.repeats is None else (REPEAT,))}
     for field, values in run.meta.items():
+        if field in own:
+            continue
         name = field
         while name in {"query_id", "query", *run.columns, *columns} or (name != field and name in run.meta):
             name = f"meta.{name}"

@@ -274,6 +274,7 @@ def _provenance(runs: Sequence[Run]) -> Provenance:
         missing=sum(p.missing for p in each),
         extra=_extra(runs, sources),
         skipped=sum(p.skipped for p in each),
+        also=tuple(dict.fromkeys(name for p in each for name in p.also)),
     )
 
 

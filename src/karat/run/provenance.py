@@ -36,6 +36,8 @@ class Provenance(Reading):
     """The function that counted tokens, if a metric has a token budget."""
     merge: str = ""
     """The way in which the steps of a query were made one ranking, if the samples have steps."""
+    also: tuple[str, ...] = ()
+    """The numeric fields of the samples that are summarised on request, such as cost."""
 
     def with_reading(self, reading: Reading) -> Provenance:
         """The same, if the data as a whole was read like this; parts of it only know their own rows."""
@@ -50,13 +52,19 @@ class Provenance(Reading):
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""
         values = {own.name: getattr(self, own.name) for own in fields(self)}
-        return values | {"metrics": list(self.metrics), "notes": [note.to_dict() for note in self.notes]}
+        return values | {
+            "metrics": list(self.metrics),
+            "also": list(self.also),
+            "notes": [note.to_dict() for note in self.notes],
+        }
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Provenance:
         """The provenance that `to_dict` wrote."""
         notes = tuple(map(Note.from_dict, given["notes"]))
-        return cls(**{**given, "metrics": tuple(given["metrics"]), "notes": notes})
+        return cls(
+            **{**given, "metrics": tuple(given["metrics"]), "also": tuple(given.get("also", ())), "notes": notes}
+        )
 
 
 def gold_digest(ids: Sequence[str], gold: Gold, texts: Sequence[str | None] | None = None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import PurePath
@@ -20,7 +21,9 @@ from karat.hits.combine import take
 from karat.metrics import Metric
 from karat.run.aspect_summary import AspectSummary, aspect_cutoff, aspects_of_run
 from karat.run.frame import frame_of, pandas_of
+from karat.run.numbers import check_fields, read_fields
 from karat.run.provenance import Provenance, gold_digest
+from karat.run.repeats import averaged_run
 from karat.run.scored import Scored
 from karat.run.slices import Slices, group_rows
 from karat.run.step_summary import HopRow, StepSummary, hops_of_run, shown_cutoff, steps_of_run
@@ -154,6 +157,33 @@ class Run(Scored, Result):
         """The stored items of all queries, the same in memory as in a file."""
         return None if self._items is None else self._items()
 
+    def also(self, fields: str | Sequence[str]) -> Run:
+        """The run with the numbers of some fields of its samples beside the scores, as latency is without asking.
+
+        Args:
+            fields: the names of the fields, such as "cost,tokens" or ["cost", "tokens"]. Less is better, unless
+                "(more)" follows, as in "clicks(more)". A record in a field has dotted names, as in "usage.total".
+
+        Returns:
+            The same run, in which `run.numbers["cost"]` and `run.summary("p95")["cost"]` exist.
+        """
+        wanted = {field.name: field for field in read_fields([*self.provenance.also, *map(str, read_fields(fields))])}
+        check_fields(tuple(wanted.values()), self.ids, self.meta, self.columns)
+        return self.replace(provenance=replace(self.provenance, also=tuple(map(str, wanted.values()))))
+
+    def averaged(self) -> Run:
+        """The run with one row per query: the mean of each score over its repeats; itself if there are none."""
+        if self.repeats is None:
+            return self
+        run = averaged_run(self, self.repeats)
+        run.averages = self
+        return run
+
+    @property
+    def with_repeats(self) -> Run:
+        """The run with one row per repeat, if this one has the means of its queries; else itself."""
+        return self.averages if isinstance(self.averages, Run) else self
+
     def by(self, *fields: str) -> Slices:
         """One run per value of a field of the samples, each with the notes that hold for any part of the run.
 
@@ -223,11 +253,6 @@ class Run(Scored, Result):
             summary: also show summaries of each metric, as in `run.summary`, such as "p10,median".
         """
         self._render("report", path=path, baseline=baseline, allow_mismatch=allow_mismatch, summary=summary)
-
-    @property
-    def all_hits(self) -> Hits:
-        """The hits of every query, as columns."""
-        return self._hits
 
     @cached_property
     def _rows(self) -> dict[str, int]:

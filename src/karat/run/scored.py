@@ -12,6 +12,7 @@ from karat._internal.arrays import Bools, Floats, bool_column, mean_defined
 from karat.conventions import Convention
 from karat.hits import Hits
 from karat.metrics import METRICS, Metric
+from karat.metrics.names import sign_of
 from karat.run.bounds import (
     JudgedAt,
     QueryBounds,
@@ -21,7 +22,9 @@ from karat.run.bounds import (
     nothing_unjudged,
     query_bounds,
 )
+from karat.run.numbers import NumberField, fields_of, numbers_of
 from karat.run.provenance import Provenance
+from karat.run.repeats import Repeats, Spread
 from karat.run.summaries import ByMetric, summary_of_run
 from karat.stats import Interval, MeasureSummary, Summary, intervals, read_statistic, summarize_measure
 
@@ -53,6 +56,8 @@ class Scored:
         self._hits = hits
         self._intervals: dict[float, dict[str, Interval]] = {}
         self._bounds: dict[str, QueryBounds] | None = None
+        self.averages: Scored | None = None
+        """The run with repeats of which this one has the means per query."""
 
     def _set_measures_apart(self) -> None:
         """Keep measures, which have a unit, out of the scores, which are from 0 to 1."""
@@ -75,12 +80,57 @@ class Scored:
         return {**self.scores, **self.measured}
 
     @cached_property
+    def number_fields(self) -> tuple[NumberField, ...]:
+        """The numeric fields of the samples that are summarised beside the scores, such as latency."""
+        return fields_of(self)
+
+    @cached_property
+    def numbers(self) -> dict[str, Floats]:
+        """A number per row for each of `number_fields`; NaN if it is missing, or if the query could not be judged."""
+        return numbers_of(self)
+
+    @property
+    def all_columns(self) -> dict[str, Floats]:
+        """A number per row for each metric, each measure and each numeric field."""
+        return {**self.columns, **self.numbers}
+
+    def sign(self, name: str) -> float:
+        """-1 for a metric, measure or field of which less is better, else 1."""
+        return next((field.sign for field in self.number_fields if field.name == name), sign_of(name))
+
+    @cached_property
+    def repeats(self) -> Repeats | None:
+        """The rows that are repeats of the same query; None if each row is a query of its own."""
+        return Repeats.of(self.ids, self.meta)
+
+    @property
+    def queries(self) -> Sequence[str]:
+        """The ids of the queries, each once; those of the rows, `ids`, if there are no repeats."""
+        return self.ids if self.repeats is None else self.repeats.queries
+
+    def per_query(self, values: Floats) -> Floats:
+        """One number per query from one per row: the mean over its repeats."""
+        return values if self.repeats is None else self.repeats.average(values)
+
+    @cached_property
+    def spread(self) -> dict[str, Spread]:
+        """The variation of each metric between the repeats of a query; empty if there are no repeats."""
+        if self.repeats is None or self.repeats.sizes.max() < 2:
+            return {}
+        return {name: self.repeats.spread(values) for name, values in self.scores.items()}
+
+    @property
+    def all_hits(self) -> Hits:
+        """The hits of every query, as columns."""
+        return self._hits
+
+    @cached_property
     def measure_summary(self) -> dict[str, MeasureSummary]:
         """The median of each measure with its interval, the 90th percentile, and the queries that never reach it."""
-        return {name: summarize_measure(values) for name, values in self.measured.items()}
+        return {name: summarize_measure(self.per_query(values)) for name, values in self.measured.items()}
 
     def summary(self, statistic: str, by: str | None = None, *, level: float = 0.95) -> dict[str, Summary]:
-        """A summary of each metric and measure other than the mean, with its interval.
+        """A summary of each metric, measure and numeric field other than the mean, with its interval.
 
         Args:
             statistic: "p10", the score that a tenth of the queries are at or below, or any of "p1" to "p99"; "median";
@@ -95,12 +145,12 @@ class Scored:
             families. An end is NaN if there are too few of them: p10 has both from 36 queries on.
         """
         chosen = read_statistic(statistic, by)
-        return ByMetric({name: summary_of_run(self, chosen, name, level) for name in self.columns})
+        return ByMetric({name: summary_of_run(self, chosen, name, level) for name in self.all_columns})
 
     @cached_property
     def mean(self) -> dict[str, float]:
         """The mean of each metric over the queries for which it is defined."""
-        return ByMetric(self._rounded({name: mean_defined(values) for name, values in self.scores.items()}))
+        return ByMetric(self._rounded({name: mean_defined(self.per_query(own)) for name, own in self.scores.items()}))
 
     def _rounded(self, means: dict[str, float]) -> dict[str, float]:
         """Means as the convention rounds them."""
@@ -135,14 +185,28 @@ class Scored:
         Returns:
             The lower and upper bound by metric name. Queries that could not be judged score 0 or 1.
         """
-        failed = [*self._hits.failed]
-        found = self.query_bounds(unjudged=unjudged).items()
-        ends = {name: own.of_mean(int(self.about(name)[failed].sum())) for name, own in found}
+        found, failed = self.query_bounds(unjudged=unjudged), self._failed_rows
+        if (repeats := self.repeats) is not None:
+            found = {name: repeats.bounds(own) for name, own in found.items()}
+        ends = {name: own.of_mean(int(self.about(name)[failed].sum())) for name, own in found.items()}
         low, high = (self._rounded({name: own[end] for name, own in ends.items()}) for end in (0, 1))
         return {name: Interval(low[name], high[name]) for name in ends}
 
+    @property
+    def _failed_rows(self) -> list[int]:
+        """A row of each query that could not be judged in any repeat."""
+        failed = [*self._hits.failed]
+        if self.repeats is None:
+            return failed
+        judged = np.ones(len(self), bool)
+        judged[failed] = False
+        return [row for row in self.repeats.first(judged).tolist() if not judged[row]]
+
     def query_bounds(self, *, unjudged: bool | None = None) -> dict[str, QueryBounds]:
         """The bounds of the scores of each query, as in `bounds`, by metric name: `low` and `high`."""
+        if self.averages is not None and self.averages.repeats is not None:
+            rows = self.averages.query_bounds(unjudged=unjudged)
+            return {name: self.averages.repeats.bounds(own) for name, own in rows.items()}
         if unjudged and not self.has_unjudged:
             raise nothing_unjudged(self._hits)
         if unjudged is None:
@@ -172,17 +236,21 @@ class Scored:
 
         A query without an answer is not among them: it is not one that recall and its kin are about.
         """
-        return {name: int((np.isnan(values) & self.about(name)).sum()) for name, values in self.scores.items()}
+        flags = {
+            name: self.about(name) if self.repeats is None else self.repeats.any(self.about(name))
+            for name in self.scores
+        }
+        return {name: int((np.isnan(self.per_query(own)) & flags[name]).sum()) for name, own in self.scores.items()}
 
     @cached_property
     def defined(self) -> dict[str, int]:
         """The number of queries in each mean."""
-        return {name: len(self) - int(np.isnan(values).sum()) for name, values in self.scores.items()}
+        return {name: int((~np.isnan(self.per_query(own))).sum()) for name, own in self.scores.items()}
 
     def about(self, name: str) -> Bools:
         """Flags of the queries that a metric is about: those with an answer, those without one, or all."""
-        metric = next(metric for metric in self.requested if name in metric.names)
-        concerned = metric.concerns(self._hits)
+        metric = next((metric for metric in self.requested if name in metric.names), None)
+        concerned = None if metric is None else metric.concerns(self._hits)
         return np.ones(len(self), bool) if concerned is None else concerned
 
     def alike(self, name: str) -> list[str]:
@@ -227,5 +295,6 @@ class Scored:
             The lower and upper end by metric name, such as `run.interval()["recall@5"]`.
         """
         if level not in self._intervals:
-            self._intervals[level] = intervals(self.scores, level)
+            scores = {name: self.per_query(own) for name, own in self.scores.items()}
+            self._intervals[level] = intervals(scores, level)
         return dict(self._intervals[level])

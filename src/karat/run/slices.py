@@ -109,11 +109,13 @@ class Slices(Result, Mapping[str, "Run"]):
         for name in runs[0].scores:
             about = [run.about(name) for run in runs]
             if all(flags.all() for flags in about):
-                counts["queries"] = [len(run) for run in runs]
+                counts["queries"] = [len(run.queries) for run in runs]
             elif any(flags.any() for flags in about):
                 without = any((flags & run.unanswerable).any() for flags, run in zip(about, runs, strict=True))
                 counts["without answer" if without else "with answer"] = [int(np.sum(flags)) for flags in about]
-        return {"queries": next(iter(counts.values()), [len(run) for run in runs])} if len(counts) < 2 else counts
+        return (
+            {"queries": next(iter(counts.values()), [len(run.queries) for run in runs])} if len(counts) < 2 else counts
+        )
 
     @cached_property
     def table(self) -> pl.DataFrame:

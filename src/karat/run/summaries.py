@@ -10,9 +10,9 @@ import numpy as np
 from karat._internal.arrays import Ints
 from karat.errors import BadArgument, KaratError, unknown
 from karat.metrics import parse
-from karat.metrics.names import sign_of
 from karat.run.slices import group_rows
 from karat.stats import Statistic, Summary, read_statistic, summarize
+from karat.stats.quantities import summarize_quantity
 from karat.stats.summary import worst_of_each
 
 if TYPE_CHECKING:
@@ -37,10 +37,15 @@ class ByMetric(dict[str, T]):
 
 def summary_of_run(run: Scored, statistic: Statistic, name: str, level: float = 0.95) -> Summary:
     """The summary of one metric or measure of a run."""
-    score = name in run.scores
-    values = run.scores[name] if score else run.measured[name]
+    if name in run.numbers and statistic.by is None:
+        return summarize_quantity(
+            run.numbers[name], statistic, level, None if run.repeats is None else run.repeats.query
+        )
+    score, values = name in run.scores, run.per_query(run.all_columns[name])
     if statistic.by is not None:
-        values = worst_of_each(values, families(run.meta, statistic.by), lowest=sign_of(name) > 0)
+        family = families(run.meta, statistic.by)
+        family = family if run.repeats is None else family[run.repeats.first(np.ones(len(run), bool))]
+        values = worst_of_each(values, family, lowest=run.sign(name) > 0)
     found = summarize(values, statistic, level, score=score)
     # Some conventions round means.
     return found._replace(value=run.mean[name]) if score and statistic.name == "mean" else found

@@ -15,6 +15,7 @@ from karat._internal.result import Result
 from karat.errors import BadArgument
 from karat.hits.totals import RAW_SCORE
 from karat.metrics.names import sign_of
+from karat.run.repeats import one_row_each
 from karat.run.step_summary import shown_cutoff
 from karat.stats import Interval
 from karat.stats.discrimination import auroc, auroc_interval, confidences, nauc, share_interval, top_scores
@@ -227,6 +228,7 @@ def thresholds_of(run: Run, k: int | None) -> Thresholds:
     """The false alarms and the recall of a run at each threshold."""
     if isinstance(k, bool) or not (k is None or (isinstance(k, int) and k > 0)):
         raise BadArgument("k is a whole number from 1", got=k)
+    one_row_each(run, "thresholds")
     hits, k = run.all_hits, k or shown_cutoff(run) or _DEFAULT_CUTOFF
     without = run.unanswerable
     if not without.any():

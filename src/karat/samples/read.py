@@ -21,6 +21,7 @@ from karat.samples.id_lists import without_excluded
 from karat.samples.items import BUILD, rankings_of
 from karat.samples.keys import Where, as_ids, by_id, numbered
 from karat.samples.long import read_long
+from karat.samples.repeat_rows import gold_of_rows
 from karat.samples.rows import Header, QueryTable, query_table
 from karat.samples.sources import find_source
 
@@ -262,6 +263,8 @@ def _join(left: Side, right: Side) -> Samples:
         raise InputError("the data set is empty: gold has no query")
     left, right = by_text(left), by_text(right)
     check_same_ids(left, right)
+    right = gold_of_rows(left, right)
+    size = len(right.data.start) - 1
     if left.ids is None and len(left.data) != size:
         problem = f"{len(left.data)} rankings, but gold for {size} queries"
         raise InputError(problem, hint="{query_id: […]} for both")

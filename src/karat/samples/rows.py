@@ -20,6 +20,7 @@ from karat.samples.id_lists import id_lists_of
 from karat.samples.items import BUILD
 from karat.samples.keys import Where, as_id, as_ids, numbered
 from karat.samples.notes import Note
+from karat.samples.repeat_rows import REPEAT, need_ids, repeat_numbers, row_ids
 from karat.samples.step_rows import steps_of
 
 TEXTS = ("query", "answer", "response")
@@ -169,7 +170,9 @@ class QueryTable(NamedTuple):
     def ids(self) -> list[str]:
         """The query ids, or row numbers if there are none; refuses duplicates."""
         given = self.columns.get("id")
+        repeats = repeat_numbers(self.columns[REPEAT], self.where) if REPEAT in self.columns else None
         if given is None:
+            need_ids(repeats or (), self.source)
             return numbered(self.size)
         for row, value in enumerate(given):
             try:
@@ -177,7 +180,7 @@ class QueryTable(NamedTuple):
             except InputError as error:
                 self._refuse_typo("id")
                 raise InputError(f'{self.where(row)}: field "id": {error.problem}') from error
-        ids = as_ids(given)
+        ids = as_ids(given) if repeats is None else row_ids(as_ids(given), repeats)
         check_ids(ids, self.source)
         return ids
 
@@ -190,7 +193,10 @@ class QueryTable(NamedTuple):
         return {name: id_lists_of(self.columns[name], self.where, name) for name in ID_LISTS if name in self.columns}
 
     def meta(self) -> dict[str, list[Any]]:
-        """All other columns, by which results can be sliced; lists, records and other objects are written as text."""
+        """All other columns, by which results can be sliced; lists, records and other objects are written as text.
+
+        The numbers in records are columns, too: `{"usage": {"total": 9}}` has `usage.total`.
+        """
         known = {*_KNOWN, "stages"} if self.staged else _KNOWN
         meta = {name: column for name, column in self.columns.items() if name not in known}
         if any(map(is_error, meta.get(ERROR, ()))):
@@ -201,6 +207,10 @@ class QueryTable(NamedTuple):
             meta[str(name)] = [row.get(name) if isinstance(row, Mapping) else None for row in given]
         if ANSWERABLE in meta:
             meta[ANSWERABLE] = marks_of(meta[ANSWERABLE], self.where)
+        if REPEAT in self.columns:
+            meta[REPEAT] = repeat_numbers(meta[REPEAT], self.where)
+        for name in [name for name, column in meta.items() if dict in set(map(type, column))]:
+            meta = _numbers_inside(name, meta[name]) | meta
         columns = zip(valid_utf8(list(meta)), meta.values(), strict=True)
         return {name: self._plain(name, column, str, bool, int, float) for name, column in columns}
 
@@ -296,6 +306,20 @@ def query_table(
         got=f"{type(value).__name__}: {shorten(value)}",
         hint='a list of {"query": …, "retrieved": […], "gold": […]}, a frame, or the path of a file',
     )
+
+
+def _numbers_inside(name: str, column: list[Any]) -> dict[str, list[Any]]:
+    """The numbers in a column of records, each under the names on the way to it with dots between them."""
+    found: dict[str, list[Any]] = {}
+    inside: dict[str, list[Any]] = {}
+    for row, record in enumerate(column):
+        for key, value in record.items() if isinstance(record, dict) else ():
+            if isinstance(value, dict) or (isinstance(value, int | float) and not isinstance(value, bool)):
+                place = inside if isinstance(value, dict) else found
+                place.setdefault(f"{name}.{key}", [None] * len(column))[row] = value
+    for deeper, values in inside.items():
+        found = _numbers_inside(deeper, values) | found
+    return found
 
 
 def _is_row(value: Any) -> bool:

@@ -17,6 +17,7 @@ from karat.samples.items import rankings_of
 from karat.samples.keys import Where, as_number
 from karat.samples.notes import Note
 from karat.samples.rankings.steps import About, Steps
+from karat.samples.repeat_rows import refuse_steps
 
 _FACTS = ("name", "query", "latency", "tokens")
 _HINT = '"steps": [{"query": …, "retrieved": […]}, …]'
@@ -89,6 +90,7 @@ def each_step(samples: Samples) -> Samples:
     given = samples.retrieved
     if not isinstance(given, Steps):
         raise InputError('at="step" needs samples with steps', hint=_HINT)
+    refuse_steps(samples)
     row = np.repeat(np.arange(len(samples)), np.diff(given.start))
     rows, number = row.tolist(), (row_number(given.start) + 1).tolist()
     if not rows:

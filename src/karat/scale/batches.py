@@ -21,6 +21,7 @@ from karat.samples.keys import by_id, numbered, short_id
 from karat.samples.long import has_records, ids_of
 from karat.samples.notes import Note, merge_notes
 from karat.samples.read import Before, by_text, check_same_ids, samples_of, side_of
+from karat.samples.repeat_rows import REPEAT
 from karat.samples.rows import Header, NoRow
 from karat.samples.sources import Source
 from karat.scale.memory import MemoryLimits, estimate_memory
@@ -236,6 +237,9 @@ class Joined:
 
     def _join(self, left: Side) -> Iterator[Samples]:
         """A batch of rankings with their gold."""
+        if REPEAT in left.meta:
+            problem = f"{left.source}: results with repeats and gold in another file need more memory"
+            raise InputError(problem, hint="--memory 8GiB, or samples with their gold")
         ids: list[str] = left.ids or []
         if not self._seen.keys().isdisjoint(ids):
             if self._long and not self._scattered:

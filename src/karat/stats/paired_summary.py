@@ -61,7 +61,7 @@ def paired_summary(
     drawn = np.sort(np.concatenate(list(_resampled(a, b, statistic.share))))
     low, high = (quantile(drawn, share) for share in ((1 - _LEVEL) / 2, (1 + _LEVEL) / 2))
     up, down = (int((side <= _EQUAL).sum()) for side in (drawn, -drawn))
-    p = max(min(1.0, 2 * (min(up, down) + 1) / (RESAMPLES + 1)), _exchanged(a, b, statistic.share))
+    p = max(min(1.0, 2 * (min(up, down) + 1) / (RESAMPLES + 1)), exchanged(a, b, statistic.share))
     ends = (value, value) if p < 1 - _LEVEL else (value, value, 0.0)
     return Paired(value, min(low, *ends), max(high, *ends), p, *counts)
 
@@ -92,7 +92,7 @@ def _resampled(a: Floats, b: Floats, share: float) -> Iterator[Floats]:
         yield after - before
 
 
-def _exchanged(a: Floats, b: Floats, share: float) -> float:
+def exchanged(a: Floats, b: Floats, share: float) -> float:
     """The share of random exchanges of the two scores of queries after which the quantiles differ as much.
 
     Coarse scores have few quantiles: if the difference is the same, that of the means in its direction decides. No such

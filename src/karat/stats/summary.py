@@ -119,10 +119,16 @@ def quantile(ordered: Floats, share: float) -> float:
 
 def quantile_interval(ordered: Floats, share: float, level: float = 0.95) -> Interval:
     """The interval of a quantile between two of the sorted values; an end is NaN if there are too few values for it."""
-    below, above = _cut_off(len(ordered), share, (1 - level) / 2)
+    return ordered_ends(ordered, share, level, len(ordered))
+
+
+def ordered_ends(ordered: Floats, share: float, level: float, independent: int) -> Interval:
+    """The same if the sorted values vary as much as this number of independent ones."""
+    below, above = _cut_off(independent, share, (1 - level) / 2)
+    first, last = ((cut - 1) * len(ordered) // max(independent, 1) for cut in (below, above))
     return Interval(
-        float(ordered[below - 1]) if below else nan,
-        float(ordered[len(ordered) - above]) if above else nan,
+        float(ordered[first]) if below else nan,
+        float(ordered[len(ordered) - 1 - last]) if above else nan,
     )
 
 

@@ -18,6 +18,7 @@ from karat.metrics import Metric, parse
 from karat.metrics.names import parse_stored
 from karat.run import Run
 from karat.run.file import as_run
+from karat.run.repeats import one_row_each
 from karat.samples.notes import Note
 from karat.stats import MIN_QUERIES
 from karat.stats.agreement import Agreement, agree
@@ -81,7 +82,7 @@ def calibrate(
     depth = labelled_depth
     if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or depth < 1):
         raise BadArgument("labelled_depth is a number of ranks", got=depth, hint="5")
-    judged = as_run(run)
+    judged = one_row_each(as_run(run), "calibrate")
     name = None if metric is None else _name(judged, metric)
     read = read_labels(labels, [name] if name else list(judged.scores))
     matched = match(judged, read, depth)

@@ -35,6 +35,7 @@ from karat.metrics import DEFAULT, METRICS, Metric, parse
 from karat.plan import Plan
 from karat.run import Run
 from karat.run.file import as_run
+from karat.run.repeats import one_row_each
 from karat.samples.notes import Note
 
 if TYPE_CHECKING:
@@ -266,7 +267,7 @@ def stages(
     for setting, value in {"judge": judge, "at": at, "convention": convention, "order": order}.items():
         if value != usual[setting]:
             raise BadArgument(f"runs are judged already: {setting} cannot be changed", got=value, hint=f"no {setting}")
-    return _result({name: as_run(run) for name, run in given.items()}, metrics, k, None)
+    return _result({name: one_row_each(as_run(run), "stages") for name, run in given.items()}, metrics, k, None)
 
 
 def _result(runs: dict[str, Run], metrics: Any, k: int | None, items: Mapping[str, Identities] | None) -> Stages:

@@ -10,7 +10,7 @@ from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path, PurePath
 
-from karat._internal.display import cut_name, plural
+from karat._internal.display import cut_name
 from karat.analysis.compare import Comparison
 from karat.analysis.diagnose import Diagnosis
 from karat.errors import BadArgument
@@ -22,6 +22,7 @@ from karat.report.html.scores import means, slices
 from karat.report.html.sections import against, aspects, misses, summary_section
 from karat.report.html.steps_section import steps
 from karat.report.html.threshold_curve import threshold_curve
+from karat.report.repeats import count
 from karat.run import Run
 
 
@@ -56,7 +57,7 @@ def page(
 ) -> str:
     """The page of a run, with what it missed, the requested summaries and, if there is a baseline, the comparison."""
     causes = {(miss.query_id, miss.item): miss.text for miss in diagnosis.misses}
-    baseline = None if comparison is None else comparison.runs[0]
+    baseline = None if comparison is None else comparison.runs[0].with_repeats
     queries = Queries(run, causes, baseline)
     every, for_script = queries.section()
     sections = [
@@ -105,7 +106,7 @@ def _top(run: Run, sections: list[Element]) -> Element:
         h("h1", data(_title(run))),
         h(
             "p",
-            f"{plural(len(run), 'query', 'queries')}{size} · judge: ",
+            f"{count(run)}{size} · judge: ",
             data(p.judge),
             why,
             f" · convention: {p.convention}",

@@ -166,6 +166,9 @@ class Queries:
         self._bodies = Bodies(run, causes)
         self._order = worst_first(run)
         self.place = {run.ids[row]: place for place, row in enumerate(self._order)}
+        if run.repeats is not None:  # a query is where its worst repeat is
+            for place, row in enumerate(self._order):
+                self.place.setdefault(run.queries[run.repeats.query[row]], place)
 
     def section(self) -> tuple[Element, Any]:
         """The section, and the data of its script: sort keys, search texts, and the other rows."""

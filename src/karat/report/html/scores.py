@@ -13,12 +13,13 @@ from karat.analysis.compare import Comparison
 from karat.analysis.pairs import Row
 from karat.metrics import METRICS
 from karat.metrics.names import sign_of
-from karat.report import measures
+from karat.report import measures, numbers, repeats
 from karat.report.html.markup import Child, Element, data, h
 from karat.report.slices import few_queries, scored_queries
 from karat.report.unjudged_items import judged_comment
 from karat.run import Run
 from karat.run.slices import Slices
+from karat.samples.repeat_rows import REPEAT
 from karat.stats import intervals
 
 _MOST = 5
@@ -129,8 +130,12 @@ def means(run: Run, comparison: Comparison | None = None) -> Element:
         "p.note", "Next to each mean is its 95 % interval; below it, the distribution of the scores over the queries."
     )
     units = table("Every measure", measures.HEADER, measures.rows(run), text=(0, 2, 5)) if run.measures else None
-    never = (h("p.note", remark) for remark in measures.remarks(run))
-    return h("section", h("h2", "Scores"), note, h("div.tiles", *tiles), every, units, *never, id="scores")
+    beside = [
+        table("Numbers of the samples", numbers.header(), numbers.rows(run), text=(0,)) if run.numbers else None,
+        table("Repeats", repeats.HEADER, repeats.rows(run), text=(0,)) if run.spread else None,
+    ]
+    about = (h("p.note", line) for line in (*numbers.remarks(run), *repeats.remarks(run), *measures.remarks(run)))
+    return h("section", h("h2", "Scores"), note, h("div.tiles", *tiles), every, units, *beside, *about, id="scores")
 
 
 def _tile(run: Run, name: str, gained: float | None) -> Element:
@@ -142,8 +147,8 @@ def _tile(run: Run, name: str, gained: float | None) -> Element:
         h("p", h("span.big", number(run.mean[name])), " ", h("span.sure", sure)),
         *(h("p.sure", text) for shown, text in judged_comment(run).items() if shown == name),
         None if gained is None else h("p.sure", f"{signed(gained)} from the baseline"),
-        histogram(run.scores[name], name),
-        h("p.sure", _extremes(run.scores[name])),
+        histogram(run.per_query(run.scores[name]), name),
+        h("p.sure", _extremes(run.per_query(run.scores[name]))),
     )
 
 
@@ -208,7 +213,8 @@ _FIELDS = 6
 
 def slices(run: Run, comparison: Comparison | None = None) -> Element | None:
     """A table for each field with few values; with a baseline also the differences."""
-    fields = [field for field, values in run.meta.items() if few(values)][:_FIELDS]
+    others = {*run.numbers, *(() if run.repeats is None or comparison is None else (REPEAT,))}
+    fields = [field for field, values in run.meta.items() if field not in others and few(values)][:_FIELDS]
     parts = {field: by for field in fields if len(by := run.by(field)) > 1}
     if not parts:
         return None

@@ -9,7 +9,7 @@ from karat._internal.display import number, p_value, percent, plural
 from karat.analysis.changes import QueryChange
 from karat.analysis.compare import Comparison, compare
 from karat.analysis.diagnose import Diagnosis
-from karat.report import aspect_table, measures, summaries
+from karat.report import aspect_table, measures, numbers, summaries
 from karat.report.diagnosis import nothing_missed
 from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.scores import difference, table
@@ -57,11 +57,21 @@ def against(comparison: Comparison, place: Mapping[str, int]) -> Element:
         h("h2", "Compared with the baseline"),
         every,
         units,
-        *(h("p.note", data(remark)) for remark in comparison.remarks()),
+        _numbers(comparison),
+        *(h("p.note", data(remark)) for remark in (*numbers.compared_remarks(comparison), *comparison.remarks())),
         h("p.note", note) if any(row.verdict == "cannot tell" for row in comparison.rows) else None,
         _moved(moved, place) if moved else None,
         id="baseline",
     )
+
+
+def _numbers(comparison: Comparison) -> Element | None:
+    """The numbers of both runs, if both have any."""
+    if not comparison.numbers:
+        return None
+    head, *more = numbers.compared_header(comparison)
+    cells = [[data(name), *map(data, own)] for name, *own in numbers.compared_rows(comparison)]
+    return table("Numbers of both runs", [head, *map(data, more)], cells, text=(0, 6))
 
 
 def _moved(moved: list[QueryChange], place: Mapping[str, int]) -> Element:

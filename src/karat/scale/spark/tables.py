@@ -17,6 +17,7 @@ from karat.samples.columns import rows_of
 from karat.samples.dialects import id_column, is_long, long_column, no_column
 from karat.samples.long import has_records
 from karat.samples.read import samples_of, side_of
+from karat.samples.repeat_rows import REPEAT
 from karat.scale.spark import Evaluated, evaluate, need_spark, spark_errors
 from karat.scale.spark.executor import GOLD, HASH, KEY, ROW, RUN
 
@@ -63,6 +64,8 @@ def prepare(data: Any, gold: Any) -> Prepared:
 def _check(table: Any, name: str) -> None:
     if not hasattr(table, "mapInArrow"):
         raise BadArgument(f"{name} must be a Spark DataFrame", got=type(table).__name__, hint="karat.evaluate(…)")
+    if REPEAT in table.columns:
+        raise BadArgument(f'{name}: "{REPEAT}" is not supported on Spark', hint="karat.evaluate(…), --engine local")
 
 
 def look(prepared: Prepared) -> Samples:
