@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from karat.analysis.rosetta import rosetta as rosetta
     from karat.analysis.stages import Stages as Stages
     from karat.analysis.stages import stages as stages
+    from karat.analysis.sweep import Sweep as Sweep
+    from karat.analysis.sweep import sweep as sweep
     from karat.conventions import STANDARD as STANDARD
     from karat.conventions import Convention as Convention
     from karat.errors import BadArgument as BadArgument
@@ -115,6 +117,8 @@ _HOMES = {
     "stages": "analysis.stages",
     "Stages": "analysis.stages",
     "Sample": "samples.sample",
+    "sweep": "analysis.sweep",
+    "Sweep": "analysis.sweep",
 }
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604

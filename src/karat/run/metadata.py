@@ -54,6 +54,7 @@ class _Provenance(TypedDict):
     convention: str
     tokens: NotRequired[str]
     merge: NotRequired[str]
+    settings: NotRequired[dict[str, Any]]
     source: str
     notes: list[dict[str, Any] | str]
     missing: int

@@ -1,7 +1,7 @@
 """Selection of the best of several columns by its mean: the columns that may be best, and an honest mean of the winner.
 
-All columns have a score for the same rows (queries), and every draw treats a row as a whole, which keeps the correlation
-of the columns.
+All columns have scores for the same rows (queries), and every draw treats a row as a whole, which keeps the
+correlation of the columns.
 
 A column may be best unless another one is significantly better. Its statistic is the largest studentised difference to
 another column, and its p-value that of sign flips: multiple comparisons with the best. A column is excluded at half the
@@ -93,9 +93,7 @@ def p_of_best(scores: Floats, *, flips: int = FLIPS, seed: int = SEED) -> Floats
     return p
 
 
-def held_out_mean(
-    scores: Floats, *, folds: int = FOLDS, divisions: int = DIVISIONS, seed: int = SEED
-) -> float:
+def held_out_mean(scores: Floats, *, folds: int = FOLDS, divisions: int = DIVISIONS, seed: int = SEED) -> float:
     """The mean over all rows of the column that is best on the other folds, over several random divisions."""
     count = len(scores)
     if count < 2 * folds:

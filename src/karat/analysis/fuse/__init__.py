@@ -17,8 +17,8 @@ from karat._internal.output import write_text
 from karat._internal.result import Result
 from karat.analysis.compare import LETTERS, Comparison, compare, run_names
 from karat.analysis.fuse.fused_run import Evaluator
-from karat.analysis.fuse.legs import Aligned, LegLike, align, check_scores, read_legs, unscored_legs
 from karat.analysis.fuse.fusion_sweep import FOLDS, FusionSweep, sweep_of
+from karat.analysis.fuse.legs import Aligned, LegLike, align, check_scores, read_legs, unscored_legs
 from karat.errors import BadArgument
 from karat.fusion import Fuser, parse_fuser
 from karat.metrics import Metric

@@ -1,4 +1,4 @@
-"""A sweep of fusions: the method and the weights chosen by cross-validation over queries, and their gain on held-out queries."""
+"""A sweep of fusions: the method and the weights chosen by cross-validation, and their gain on held-out queries."""
 
 from __future__ import annotations
 
@@ -93,7 +93,9 @@ def weight_grid(legs: int) -> list[tuple[float, ...]]:
     return grid
 
 
-def sweep_of(evaluator: Evaluator, names: Sequence[str], metric: str | None, depth: int | None, folds: int) -> FusionSweep:
+def sweep_of(
+    evaluator: Evaluator, names: Sequence[str], metric: str | None, depth: int | None, folds: int
+) -> FusionSweep:
     """Try every setting on all queries, and choose one in each fold by the queries of the others."""
     known = [name for one in evaluator.metrics for name in one.names]
     first = next((name for name in known if sign_of(name) > 0), known[0])
