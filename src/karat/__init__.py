@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from karat.analysis.stages import stages as stages
     from karat.analysis.sweep import Sweep as Sweep
     from karat.analysis.sweep import sweep as sweep
+    from karat.collect import collect as collect
+    from karat.collect.collected import Collected as Collected
     from karat.conventions import STANDARD as STANDARD
     from karat.conventions import Convention as Convention
     from karat.errors import BadArgument as BadArgument
@@ -71,6 +73,8 @@ _HOMES = {
     "calibrate": "analysis.calibrate",
     "Comparison": "analysis.compare",
     "compare": "analysis.compare",
+    "Collected": "collect.collected",
+    "collect": "collect",
     "STANDARD": "conventions",
     "Convention": "conventions",
     "Diagnosis": "analysis.diagnose",

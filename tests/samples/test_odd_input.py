@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
 from decimal import Decimal
 
 import numpy as np
@@ -34,7 +33,7 @@ def test_pairs_of_item_and_score():
     assert rr([[("d1", 0.1), ("d2", 0.8)]], [["d2"]]) == 0.5
 
 
-@pytest.mark.parametrize("item", [b"a", uuid.uuid4(), ("a", "b", "c"), True, Decimal(1), 1.5, float("nan"), object()])
+@pytest.mark.parametrize("item", [b"a", ("a", "b", "c"), True, Decimal(1), 1.5, float("nan"), object()])
 @pytest.mark.parametrize("layout", [lambda i: [i], lambda i: ["a", i], lambda i: {i: 1.0}, lambda i: [{"id": i}]])
 def test_items_of_unsupported_types_are_refused(item, layout):
     with pytest.raises(karat.InputError, match="query"):

@@ -6,7 +6,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from karat.errors import BadArgument, KaratError
+from karat.errors import BadArgument, KaratError, unknown
 
 
 def user_function(place: str) -> Any:
@@ -16,6 +16,19 @@ def user_function(place: str) -> Any:
     if not callable(function):
         raise BadArgument(f"no function {place}", hint="file.py:name, or module:name")
     return function
+
+
+def user_object(place: str) -> Any:
+    """A user's object: `file.py:name` or `module:name`; the name may have dots."""
+    home, _, name = place.rpartition(":")
+    found: Any = load_user_code(home)
+    for part in name.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            names = [one for one in vars(found) if not one.startswith("_")] if hasattr(found, "__dict__") else []
+            raise unknown(f"object in {home}", name, names, f"{home}:{names[-1]}" if names else None) from None
+    return found
 
 
 def load_user_code(name: str) -> ModuleType:

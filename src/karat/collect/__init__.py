@@ -1,3 +1,240 @@
 """Collect: a retriever and a gold set → samples."""
 
 from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from os import PathLike, fspath
+from time import perf_counter
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from karat._internal.display import plural
+from karat._internal.progress import Progress
+from karat.errors import BadArgument, NotJudged
+
+if TYPE_CHECKING:
+    from karat.collect.calls import Asked, Limits, Outcome
+    from karat.collect.collected import Collected
+    from karat.collect.gold_rows import GoldRow
+    from karat.collect.journal import Done, Journal, Key
+
+__all__ = ["collect"]
+_ENOUGH = 25
+"""Queries that fail for the same reason before any succeeded: no further query is called then."""
+
+
+def collect(
+    retriever: Any,
+    gold: Any,
+    *,
+    k: int = 20,
+    concurrency: int = 8,
+    timeout: float | None = 30.0,
+    retries: int = 0,
+    repeats: int = 1,
+    output: str | PathLike[str] | None = None,
+    fresh: bool = False,
+    progress: bool = True,
+) -> Collected:
+    """Call a retriever for every query of a gold set, and return the samples.
+
+    Args:
+        retriever: a function of the query, or of the query and k; a coroutine function; a retriever, vector store or
+            pipeline of LangChain, LlamaIndex or Haystack; or a name: "file.py:function", "package.module:object", or
+            the URL of an endpoint.
+        gold: the queries and their gold, in any form that karat reads as gold, with the texts of the queries.
+        k: the number of items to retrieve; what is beyond is cut off.
+        concurrency: the number of simultaneous calls.
+        timeout: the seconds of each call; None for no limit. A call that takes longer fails.
+        retries: how often a failed call is repeated, after a pause that doubles each time.
+        repeats: how often each query is called, for retrievers that do not always return the same.
+        output: a JSONL file for the samples. What is done is kept in a journal beside it; the same call continues.
+        fresh: True to forget what the output and its journal have, and start anew.
+        progress: True to show a bar on the terminal.
+
+    Returns:
+        The samples, in the order of the gold: a list of dicts with `id`, `query`, `retrieved`, `latency` (milliseconds)
+        and the fields of the gold, for `karat.evaluate`. A sample that failed has `error` instead of `retrieved`.
+
+    Example:
+        >>> gold = [{"query": "Closed when?", "gold": ["faq-2"]}]
+        >>> samples = karat.collect(lambda query: ["faq-7", "faq-2"], gold, k=10)
+        >>> karat.evaluate(samples, "recall@1,5").mean["recall@5"]
+        1.0
+    """
+    from karat.collect.calls import Limits
+    from karat.collect.gold_rows import read_gold
+    from karat.collect.targets import find_retriever
+
+    _check(k=k, concurrency=concurrency, repeats=repeats)
+    if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
+        raise BadArgument("retries must be a whole number from 0 on", got=retries)
+    if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
+        raise BadArgument("timeout must be a number of seconds, or None", got=timeout)
+    rows = read_gold(gold)
+    found = find_retriever(retriever, k, timeout=timeout)
+    limits = Limits(concurrency, timeout, retries)
+    collection = _Collection(found, rows, k, repeats, output=None if output is None else fspath(output), fresh=fresh)
+    return collection.run(limits, progress=progress)
+
+
+def _check(**counts: Any) -> None:
+    for name, value in counts.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise BadArgument(f"{name} must be a whole number from 1 on", got=value)
+
+
+class _Job(NamedTuple):
+    row: int
+    repeat: int
+
+
+class _Collection:
+    """One collection: the queries, what is done of them, and the samples made of both."""
+
+    def __init__(
+        self, retriever: Asked, rows: Sequence[GoldRow], k: int, repeats: int, *, output: str | None, fresh: bool
+    ) -> None:
+        self._retriever, self._rows, self._k, self._repeats, self._output = retriever, rows, k, repeats, output
+        self._done: dict[Key, Done] = {}
+        self._journal: Journal | None = None
+        self._cut = 0
+        if output is not None:
+            from karat.collect.journal import Journal
+
+            settings = {"target": retriever.name, "k": k, "repeats": repeats, **getattr(retriever, "settings", {})}
+            self._journal = Journal(output, settings, fresh=fresh)
+            self._journal.check_queries(self._key(job) for job in self._jobs())
+            self._done = self._journal.done
+
+    def _jobs(self) -> Iterator[_Job]:
+        """Every query, then every query again: the calls of a query are apart in time."""
+        return (_Job(row, repeat) for repeat in range(1, self._repeats + 1) for row in range(len(self._rows)))
+
+    def _key(self, job: _Job) -> Key:
+        row = self._rows[job.row]
+        return row.id, row.query, job.repeat
+
+    def run(self, limits: Limits, *, progress: bool) -> Collected:
+        """Call the retriever for what is not done, and return all samples."""
+        left = [job for job in self._jobs() if (one := self._done.get(self._key(job))) is None or one.error is not None]
+        if self._journal is None:
+            return self._called(left, limits, progress=progress)
+        if not left and self._journal.finished:
+            return self._collected(0, 0.0)
+        self._journal.open()
+        try:
+            found = self._called(left, limits, progress=progress)
+            self._journal.finish(found)
+        finally:
+            self._journal.close()
+        return found
+
+    def _called(self, left: Sequence[_Job], limits: Limits, *, progress: bool) -> Collected:
+        from karat.collect.calls import call_all
+
+        tally = _Tally(len(left), good=len(self._done) - sum(one.error is not None for one in self._done.values()))
+        queries = [self._rows[job.row].query for job in left]
+        with (
+            closing(call_all(self._retriever, queries, limits)) as outcomes,
+            Progress(len(left), f"collecting {self._retriever.name}") as bar,
+        ):
+            for outcome in outcomes:
+                self._add(left[outcome.job], outcome)
+                tally.add(outcome)
+                if tally.hopeless(2 * limits.concurrency):
+                    break
+                if progress:
+                    bar.title = tally.title
+                    bar.step()
+        if tally.nothing_good:
+            raise tally.error()
+        return self._collected(len(left), tally.seconds)
+
+    def _add(self, job: _Job, outcome: Outcome) -> None:
+        from karat.collect.journal import Done
+
+        items = outcome.items
+        if items is not None and len(items) > self._k:
+            self._cut += 1
+            items = items[: self._k]
+        done = Done(items, None if items is None else outcome.latency, outcome.error)
+        if self._journal is not None:
+            self._journal.add(self._key(job), done)
+        self._done[self._key(job)] = done
+
+    def _collected(self, calls: int, seconds: float) -> Collected:
+        from karat.collect.collected import Collected
+
+        pairs = ((row, repeat) for row in range(len(self._rows)) for repeat in range(1, self._repeats + 1))
+        samples = [self._sample(_Job(*pair)) for pair in pairs]
+        return Collected(
+            samples, target=self._retriever.name, k=self._k, calls=calls, seconds=seconds, cut=self._cut,
+            output=self._output,
+        )  # fmt: skip
+
+    def _sample(self, job: _Job) -> dict[str, Any]:
+        row, done = self._rows[job.row], self._done[self._key(job)]
+        sample: dict[str, Any] = {"id": row.id, "query": row.query}
+        if self._repeats > 1:
+            sample["repeat"] = job.repeat
+        if done.error is not None:
+            return sample | {"error": done.error} | row.fields
+        return sample | {"retrieved": done.retrieved} | row.fields | {"latency": done.latency}
+
+
+class _Tally:
+    """The number of outcomes and failures, and the speed, while a collection runs."""
+
+    def __init__(self, total: int, *, good: int) -> None:
+        self._total, self._good, self._failed, self._now = total, good, 0, 0
+        self._began = perf_counter()
+        self._causes: dict[str, int] = {}
+
+    def add(self, outcome: Outcome) -> None:
+        self._now += 1
+        if outcome.error is None:
+            self._good += 1
+        else:
+            self._failed += 1
+            self._causes[outcome.error] = self._causes.get(outcome.error, 0) + 1
+
+    @property
+    def seconds(self) -> float:
+        """The time since the first call began."""
+        return perf_counter() - self._began
+
+    @property
+    def title(self) -> str:
+        """The speed and the failures, for the progress bar."""
+        failed = f", {self._failed:,} failed" if self._failed else ""
+        return f"{self._now / max(self.seconds, 1e-9):,.0f} queries/s{failed}"
+
+    @property
+    def nothing_good(self) -> bool:
+        """True if all calls failed, now and before."""
+        return self._failed > 0 and not self._good
+
+    def hopeless(self, in_flight: int) -> bool:
+        """True if many calls failed for one reason, and none succeeded."""
+        return self.nothing_good and len(self._causes) == 1 and self._failed >= max(_ENOUGH, in_flight)
+
+    def error(self) -> NotJudged:
+        """The error that says why nothing was collected."""
+        cause, count = max(self._causes.items(), key=lambda pair: pair[1])
+        tried = plural(self._failed, "query", "queries")
+        rest = self._total - self._failed
+        skipped = f"; the other {rest:,} were not tried" if rest else ""
+        others = f" ({count:,} of them; {len(self._causes) - 1:,} other causes)" if len(self._causes) > 1 else ""
+        return NotJudged(f"the retriever failed for every query: {tried}{skipped}. {cause}{others}")
+
+
+class _Room(ModuleType):
+    """This module, which can be called: `karat.collect(…)` is the function, whether or not the module is loaded."""
+
+    __call__: Callable[..., Collected] = staticmethod(collect)
+
+
+sys.modules[__name__].__class__ = _Room

@@ -64,6 +64,8 @@ class Judgements:
         hits = judge(samples, c)
         if not isinstance(judge, Ids | Exact):
             _check(hits, judge, samples)
+        if samples.failed:
+            hits = hits.replace(failed={**hits.failed, **samples.failed})
         totals = hits.totals
         if self._tokens is not None:
             totals = totals.with_amounts("tokens", _token_counts(samples, hits, judge, self._tokens, c))

@@ -53,6 +53,10 @@ def _order_kept(note: Note) -> str:
     return f"{note.details['name']}: {lists} scores that contradict {their} order: the order is kept."
 
 
+def _failed(note: Note) -> str:
+    return f"The retrieval of {_queries(note)} failed in {note.details['name']}: left out."
+
+
 def _both_empty(note: Note) -> str:
     have, are = ("has", "it is") if note.count == 1 else ("have", "they are")
     return f"{_queries(note)} {have} two empty rankings: {are} undefined."
@@ -81,6 +85,7 @@ def _same_source(note: Note) -> str:
 
 
 OVERLAP_SENTENCES: dict[str, Callable[[Note], str]] = {
+    "overlap_failed": _failed,
     "overlap_both_empty": _both_empty,
     "overlap_copies": _copies,
     "overlap_excluded": _excluded,

@@ -126,6 +126,7 @@ def _without_score(gate: Gate) -> list[str]:
     """The queries that could not be judged, and those without a retrieved item that may have an answer."""
     run, failed = gate.run, list(gate.run.failures)
     empty = [run.ids[row] for row in np.flatnonzero((run.all_hits.depth == 0) & ~run.unanswerable).tolist()]
+    empty = [query for query in empty if query not in gate.run.failures]
     lines = [f"Not judged: {listed(failed)}."] if failed else []
     return [*lines, f"Nothing was retrieved for {listed(empty)}."] if empty else lines
 

@@ -275,6 +275,8 @@ class Samples:
     meta: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     missing: Bools | None = None
     """Flags the gold queries that are not in the results, if there are any."""
+    failed: Mapping[int, str] = field(default_factory=dict)
+    """The rows whose retrieval failed, with the reason; their rankings are empty."""
     numbered: bool = False
     """True if no ids were given: they are row numbers."""
     reading: Reading = field(default_factory=Reading)
@@ -301,6 +303,7 @@ class Samples:
             cited=cut(self.cited),
             meta={name: column[rows] for name, column in self.meta.items()},
             missing=None if self.missing is None else self.missing[rows],
+            failed={row - first: why for row, why in self.failed.items() if first <= row < last},
         )
 
 
@@ -319,6 +322,8 @@ class Side(NamedTuple):
     """The ids that each answer cites, and those that are excluded from each ranking, as far as given."""
     has_gold: bool = False
     """True if the table has gold, too."""
+    failed: Mapping[int, str] = {}
+    """The rows whose retrieval failed, with the reason."""
 
     @property
     def all_notes(self) -> tuple[Note, ...]:

@@ -26,8 +26,10 @@ from karat.samples.keys import (
     key_types,
 )
 from karat.samples.notes import Note
+from karat.samples.objects import PLAIN, are_objects, gold_items, id_notes, plain_items
 from karat.samples.rankings.dicts import Dicts
 from karat.samples.rankings.lists import Lists
+from karat.samples.results import are_responses, is_response, listed_or_none
 
 SYNONYMS = {
     "page_content": "text", "content": "text", "chunk_id": "id", "doc_id": "doc", "document_id": "doc",
@@ -72,25 +74,30 @@ def rankings_of(
 
     With `listed=False` the lists have no order of their own.
     """
-    if _all_mappings(column):
+    if _all_mappings(column) and not are_responses(column):
         _check_keys(column, where)
         return Dicts(column, ids)
     field = "retrieved" if texts is None else "retrieved_ids"
     lists = _lists(column, where, field)
     later = texts is None and sum(map(len, lists)) > _FEW and have_short_strings(lists)
     types: set[type] = {str} if later else item_types(lists)
+    about: tuple[Note, ...] = ()
+    if not types <= PLAIN and are_objects(lists, types):
+        lists = [plain_items(items, _named(where, row, field)) for row, items in enumerate(lists)]
+        types, about = item_types(lists), id_notes(lists)
     if texts is not None:
         _check_types(types, lists, where, field)
-        return Lists({"id": lists, "text": _texts(lists, texts, where, "retrieved")}, ids)
+        return Lists({"id": lists, "text": _texts(lists, texts, where, "retrieved")}, ids, notes=about)
     if tuple in types and _is_pair(next(item for item in chain.from_iterable(lists) if isinstance(item, tuple))):
         lists = [[_of_pair(item, where, row) for item in ranking] for row, ranking in enumerate(lists)]
         types = {dict}
     if any(issubclass(kind, Mapping) for kind in types):
         read = _records(lists, where, "retrieved", "score")
-        own = [listed and not isinstance(given, Mapping) for given in column]
-        return Lists(read.columns, ids, scores=read.numbers, listed=own, complete=read.complete, notes=read.notes)
+        own = [listed and (not isinstance(given, Mapping) or is_response(given)) for given in column]
+        notes = read.notes + about
+        return Lists(read.columns, ids, scores=read.numbers, listed=own, complete=read.complete, notes=notes)
     _check_types(types, lists, where, "retrieved")
-    return Lists(dict.fromkeys(_BARE if types else _RANGED, lists), ids, plain=True, checked=not later)
+    return Lists(dict.fromkeys(_BARE if types else _RANGED, lists), ids, plain=True, checked=not later, notes=about)
 
 
 def gold_of(column: list[Any], ids: Sequence[str], where: Where, texts: list[Any] | None = None) -> GoldItems:
@@ -105,9 +112,13 @@ def gold_of(column: list[Any], ids: Sequence[str], where: Where, texts: list[Any
         return gold
     field = "gold" if texts is None else "gold_ids"
     lists = _lists(column, where, field)
-    start = starts(np.fromiter(map(len, lists), np.int64, len(lists)))
     flat = list(chain.from_iterable(lists))
     types = key_types(flat)
+    if not types.strings and are_objects(lists, set(map(type, flat)) - PLAIN):
+        lists = [gold_items(items, _named(where, row, field)) for row, items in enumerate(lists)]
+        flat = list(chain.from_iterable(lists))
+        types = key_types(flat)
+    start = starts(np.fromiter(map(len, lists), np.int64, len(lists)))
     if not types.strings and any(issubclass(kind, Mapping) for kind in set(map(type, flat))):
         read = _records(lists, where, "gold", "grade")
         grade = np.ones(len(flat)) if read.numbers is None else np.array(list(chain.from_iterable(read.numbers)), float)
@@ -149,7 +160,7 @@ def _records(lists: list[Sequence[Any]], where: Where, side: str, number: str) -
 def _unknown_fields(rows: list[list[Record]], used: set[str], side: str, number: str) -> tuple[Note, ...]:
     """Notes on fields that are not used, some with a name like one that is, in records that lack it."""
     notes = []
-    for name in sorted(map(str, used - {*_FIELDS, number})):
+    for name in sorted(map(str, used - {*_FIELDS, number, "distance"})):
         meant = number if name in LONG[number] else probably_meant(name, (*_FIELDS, number))
         having = [item for items in rows for item in items if name in item and meant not in item]
         if meant == number:
@@ -312,23 +323,33 @@ def as_list(value: Any, where: Where, row: int, field: str) -> Sequence[Any]:
     """A value as a list; refuses what is none."""
     if isinstance(value, list | tuple):
         return value
-    if isinstance(value, Mapping):  # a dict of scores or grades in one row, lists in others
-        if field.startswith("gold"):
-            return [{"id": item, "text": item, "grade": given} for item, given in value.items()]
-        return [{"id": item, "score": given} for item, given in value.items()]
+    if isinstance(value, Mapping):  # in one row, with lists in others
+        return _of_mapping(value, where, row, field)
     if isinstance(value, str):
         return _of_json(value, where(row), field)
     if isinstance(value, set | frozenset) and field.startswith("gold"):
         return sorted(value, key=lambda one: one if isinstance(one, str) else shorten(one))
-    if hasattr(value, "tolist") or hasattr(value, "to_list"):  # NumPy, Polars, pandas
-        plain = value.tolist() if hasattr(value, "tolist") else value.to_list()
-        if isinstance(plain, list):
-            return plain
+    if (items := listed_or_none(value)) is not None:
+        return items
     kind = "missing or null" if value is None else f"a {type(value).__name__}"
     why = ", which has no order" if isinstance(value, set | frozenset) else ""
     nothing = "[] if there is nothing" + ', "answerable": false if it has no answer' * field.startswith("gold")
     hint = nothing if value is None else "list(…)" if isinstance(value, Iterable) else None
     raise InputError(f'{where(row)}: field "{field}" is {kind}{why}; expected a list', got=value, hint=hint)
+
+
+def _of_mapping(value: Mapping[Any, Any], where: Where, row: int, field: str) -> Sequence[Any]:
+    """A dict of scores or grades as records, or the items of a response."""
+    if is_response(value):
+        return plain_items(value, _named(where, row, field))
+    if field.startswith("gold"):
+        return [{"id": item, "text": item, "grade": given} for item, given in value.items()]
+    return [{"id": item, "score": given} for item, given in value.items()]
+
+
+def _named(where: Where, row: int, field: str) -> str:
+    """A ranking or the gold of a query, for messages."""
+    return f"{where(row)}: {field}"
 
 
 def _of_json(text: str, place: str, field: str) -> Sequence[Any]:

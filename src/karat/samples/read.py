@@ -14,6 +14,7 @@ from karat.errors import BadArgument, InputError
 from karat.samples.answerable import ANSWERABLE, joined_meta, unanswerable
 from karat.samples.columns import Reading, Samples, Side, check_ids, rows_of
 from karat.samples.dialects import SIDE_NAMES, is_long, lacks_items, no_item_column
+from karat.samples.failures import ERROR, is_error
 from karat.samples.files import Rows, read_files
 from karat.samples.frames import as_polars, is_column, is_frame, of_rows, values_of
 from karat.samples.id_lists import without_excluded
@@ -129,6 +130,7 @@ def _samples(table: QueryTable) -> Samples:
         **texts,
         cited=lists.get("cited"),
         meta=table.meta(),
+        failed=table.failed(),
         numbered="id" not in table.columns,
         reading=Reading(source=table.source, notes=notes, skipped=table.skipped),
     )
@@ -223,7 +225,7 @@ def _are_rows(value: Sequence[Any], side: str) -> bool:
     name = next((name for name in SIDE_NAMES[side] if name in first), None)
     if name is not None:
         return not isinstance(first[name], int | float)  # a number is the score of an item with that id
-    if isinstance(first.get(ANSWERABLE), bool):  # a query without an answer may lack gold
+    if isinstance(first.get(ANSWERABLE), bool) or is_error(first.get(ERROR)):  # without gold, or without results
         return True
     return is_long(list(first)) and not all(isinstance(v, int | float) for v in first.values())
 
@@ -280,6 +282,7 @@ def _join(left: Side, right: Side) -> Samples:
         cited=lists.get("cited"),
         meta=joined_meta(_take(left.meta, rows), right.meta, ids),
         missing=missing if absent else None,
+        failed={new: left.failed[row] for new, row in enumerate(rows) if row in left.failed} if left.failed else {},
         reading=reading,
     )
 

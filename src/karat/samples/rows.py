@@ -12,7 +12,8 @@ from karat._internal.display import valid_utf8
 from karat.errors import InputError, nearest, shorten
 from karat.samples.answerable import ANSWERABLE, marks_of, with_empty_gold
 from karat.samples.columns import Side, check_ids
-from karat.samples.dialects import Dialect, dialect_of, is_long, no_column, probably_meant
+from karat.samples.dialects import KARAT, Dialect, dialect_of, is_long, no_column, probably_meant
+from karat.samples.failures import ERROR, RANKINGS, failed_rows, is_error, with_empty_rankings
 from karat.samples.files import Rows
 from karat.samples.frames import as_polars, is_frame
 from karat.samples.id_lists import id_lists_of
@@ -43,6 +44,7 @@ class Header:
         self._theirs: dict[str, str] = {}
         self._fixed: dict[str, None] = {}
         self._unanswerable = True
+        self._failed = True
         self.closed = False
         """True if samples were read: another fixed column would have been missing in them."""
 
@@ -55,7 +57,7 @@ class Header:
         """The dialect of all columns so far, which must be that of the columns before these."""
         before = dialect_of(self._names)
         self._names |= dict.fromkeys(columns)
-        dialect = dialect_of(self._names)
+        dialect = dialect_of(self._names) or (KARAT if any(map(is_error, columns.get(ERROR, ()))) else None)
         if dialect is None:
             raise no_column("retrieved", list(columns), source)
         if before is not None and before is not dialect:
@@ -74,12 +76,13 @@ class Header:
             raise InputError(f'{source}: the first samples have no "{late}", others have one', hint=f'"{late}" in each')
         self._fixed |= dict.fromkeys(here)
         self._unanswerable = self._unanswerable and ANSWERABLE in ours
+        self._failed = self._failed and all(map(is_error, ours.get(ERROR, [None])))
         for name in self._fixed:
             ours.setdefault(name, [None] * size)
 
     def _may_come_late(self, name: str) -> bool:
-        """True for gold, if all samples so far were queries without an answer, whose gold may be missing."""
-        return name in ("gold", "gold_ids") and self._unanswerable
+        """True for gold, if all samples so far were queries without an answer; for rankings, if all have failed."""
+        return (name in ("gold", "gold_ids") and self._unanswerable) or (name in RANKINGS and self._failed)
 
 
 class QueryTable(NamedTuple):
@@ -103,9 +106,11 @@ class QueryTable(NamedTuple):
 
     def side(self, side: str, ids: Sequence[str]) -> Any:
         """Rankings or gold from the column of items, the column of ids, or both; rankings also from steps."""
-        if side == "retrieved" and "steps" in self.columns:
-            return steps_of(self.columns, ids, self.where)
         columns = self.columns
+        if side == "retrieved" and ERROR in columns and (failed := self.failed()):
+            columns = with_empty_rankings(columns, failed, self.size)
+        if side == "retrieved" and "steps" in columns:
+            return steps_of(columns, ids, self.where)
         if side == "gold" and ANSWERABLE in columns:
             columns = with_empty_gold(columns, self.size, self.where)
         items, item_ids = columns.get(side), columns.get(f"{side}_ids")
@@ -124,6 +129,10 @@ class QueryTable(NamedTuple):
             self._refuse_typo(side)
             self._refuse_typo(f"{side}_ids")
             raise
+
+    def failed(self) -> dict[int, str]:
+        """The rows whose retrieval failed, each with the reason."""
+        return failed_rows(self.columns, self.where) if ERROR in self.columns else {}
 
     def _refuse_typo(self, field: str) -> None:
         """Refuse the first row that lacks a field which the other rows have, but has one of a similar name."""
@@ -153,7 +162,9 @@ class QueryTable(NamedTuple):
         data = self.side(side, ids)
         given = ids if "id" in self.columns else None
         has_gold = not self.columns.keys().isdisjoint(("gold", "gold_ids"))
-        return Side(given, data, self.source, self.notes(), self.texts(), self.meta(), self.id_lists(), has_gold)
+        failed = self.failed() if side == "retrieved" else {}
+        about = (self.notes(), self.texts(), self.meta(), self.id_lists())
+        return Side(given, data, self.source, *about, has_gold, failed)
 
     def ids(self) -> list[str]:
         """The query ids, or row numbers if there are none; refuses duplicates."""
@@ -182,6 +193,8 @@ class QueryTable(NamedTuple):
         """All other columns, by which results can be sliced; lists, records and other objects are written as text."""
         known = {*_KNOWN, "stages"} if self.staged else _KNOWN
         meta = {name: column for name, column in self.columns.items() if name not in known}
+        if any(map(is_error, meta.get(ERROR, ()))):
+            del meta[ERROR]
         given = self.columns.get("meta", [])
         names = dict.fromkeys(name for row in given if isinstance(row, Mapping) for name in row)
         for name in names:

@@ -290,6 +290,9 @@ class Joined:
             response=texts.get("response"),
             cited=lists.get("cited"),
             meta=meta,
+            failed={}
+            if left is None
+            else {new: left.failed[row] for new, row in enumerate(rows) if row in left.failed},
         )
 
     def reading(self) -> Reading:

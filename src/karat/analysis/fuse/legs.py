@@ -105,6 +105,9 @@ def _of_results(given: Any, name: str) -> Leg:
     """Results without gold: a TREC run, a file of samples, or dicts and lists by query."""
     side = read_side(given, "retrieved")
     rankings, ids = side.data, side.ids or numbered(len(side.data))
+    if side.failed:  # the leg lacks these queries
+        kept = [row for row in range(len(ids)) if row not in side.failed]
+        rankings, ids = rankings.take(kept), [ids[row] for row in kept]
     fields = [field for field in ("id", "text") if field in rankings.all_fields]
     if not fields:
         raise InputError(f"{name}: some items have neither id nor text, so they cannot be recognised in another leg")

@@ -33,7 +33,7 @@ class PairedLists:
         self.sources = (a, b)
         self.by = _common_way(a, b, at)
         """The field by which items are recognised: id, text, doc or place."""
-        pairing = _pair_queries(a, b)
+        pairing = _without_failures(_pair_queries(a, b), a, b)
         self.matched_by = pairing.by
         """The way in which queries are paired: id, text or position."""
         self.rows = pairing.rows
@@ -129,6 +129,19 @@ class _Pairing(NamedTuple):
     rows: tuple[list[int], list[int]]
     by: str
     notes: tuple[Note, ...]
+
+
+def _without_failures(pairing: _Pairing, a: RankedLists, b: RankedLists) -> _Pairing:
+    """The shared queries whose retrieval failed in neither source, with a note on the others."""
+    pairs = list(zip(*pairing.rows, strict=True))
+    notes = []
+    for one, failed in ((a, sum(x in a.failed for x, _ in pairs)), (b, sum(y in b.failed for _, y in pairs))):
+        notes += [Note("overlap_failed", failed, len(pairs), details={"name": one.name})] if failed else []
+    kept = [(x, y) for x, y in pairs if x not in a.failed and y not in b.failed]
+    if pairs and not kept:
+        raise BadArgument(f"the retrieval of every query failed in {a.name} or {b.name}: nothing can be compared")
+    rows = ([x for x, _ in kept], [y for _, y in kept])
+    return _Pairing(rows, pairing.by, (*pairing.notes, *notes)) if notes else pairing
 
 
 def _pair_queries(a: RankedLists, b: RankedLists) -> _Pairing:

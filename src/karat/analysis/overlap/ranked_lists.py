@@ -53,6 +53,8 @@ class RankedLists(Protocol):
     """The ids of the queries; None if the source has none."""
     query: Sequence[str | None] | None
     """The texts of the queries."""
+    failed: frozenset[int]
+    """The rows whose retrieval failed."""
     notes: tuple[Note, ...]
     stored: int | None
     """The number of ranks that the source has, if it does not have all that were retrieved."""
@@ -113,6 +115,7 @@ class _ResultLists:
 
     def __init__(self, side: Side, name: str) -> None:
         self.name, self.ids = name, side.ids
+        self.failed = frozenset(side.failed)
         self.query: Sequence[str | None] | None = side.texts.get("query")
         self._rankings = side.data
         self.stored: int | None = None
@@ -194,6 +197,7 @@ class _RunLists:
             hint = "karat eval again, with this version"
             raise BadArgument(f"{name} stores no items: it cannot be compared without gold", hint=hint)
         self.name, self.query = name, run.query
+        self.failed = frozenset(row for row in run.all_hits.failed if run.all_hits.depth[row] == 0)
         self.ids: list[str] | None = list(run.ids)
         self._stored, self._bounds = stored, list(pairwise(stored.start.tolist()))
         kept = np.diff(stored.start)

@@ -1,0 +1,338 @@
+"""Calls of a retriever: many at once, each within a time limit, and repeated with growing pauses if they fail.
+
+A function is called in threads, a coroutine function in one event loop, which has a thread of its own. So the caller
+may itself be inside a running event loop, as in a notebook. All threads are daemons: one that hangs is abandoned, a new
+one takes its place, and the process can still exit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
+from contextvars import copy_context
+from heapq import heappop, heappush
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
+from time import perf_counter
+from typing import Any, NamedTuple, Protocol
+
+from karat.errors import KaratError, first_line
+from karat.samples.items import rankings_of
+from karat.samples.objects import plain_items
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
+_GRACE = 1.0
+"""Seconds after the time limit in which a cancelled coroutine must end; otherwise its event loop is abandoned."""
+_MOST_HANGING = 256
+"""Abandoned threads; if there are more, no further query is called."""
+_LONGEST_WAIT = 0.5
+
+
+class Asked(Protocol):
+    """A retriever as it is called: `ask` takes a query, and returns the result or an awaitable of it."""
+
+    @property
+    def name(self) -> str:
+        """Its name in messages and journals."""
+        ...
+
+    @property
+    def is_async(self) -> bool:
+        """True if the result is awaited."""
+        ...
+
+    @property
+    def ask(self) -> Callable[[str], Any]:
+        """The call."""
+        ...
+
+
+class CallFailed(Exception):
+    """A failed call, with what a retriever knows of it: whether to try again, and after how many seconds."""
+
+    def __init__(self, message: str, *, again: bool = True, pause: float | None = None) -> None:
+        super().__init__(message)
+        self.again = again
+        self.pause = pause
+
+
+class Limits(NamedTuple):
+    """The number of simultaneous calls, the seconds of each (None: no limit), and how often it is repeated."""
+
+    concurrency: int = 8
+    timeout: float | None = 30.0
+    retries: int = 0
+
+
+class Outcome(NamedTuple):
+    """The result of the call for one query: items and milliseconds, or an error."""
+
+    job: int
+    items: list[Any] | None = None
+    latency: float = 0.0
+    error: str | None = None
+    again: bool = True
+    """True if another call may succeed."""
+    pause: float | None = None
+    """The seconds to wait before it, if the retriever says so."""
+
+
+class _Started(NamedTuple):
+    job: int
+    at: float
+
+
+class _Pool:
+    """Something that calls the retriever for submitted jobs; whoever removes a call from `running` reports it."""
+
+    grace = 0.0
+
+    def __init__(self, retriever: Asked, queries: Sequence[str], done: SimpleQueue[Outcome], limits: Limits) -> None:
+        self.retriever, self.queries, self.limits = retriever, queries, limits
+        self._done = done
+        self.running: dict[object, _Started] = {}
+
+    def submit(self, jobs: Sequence[int]) -> None:
+        """Add jobs, which are called in this order."""
+        raise NotImplementedError
+
+    def replace(self, abandoned: int) -> None:
+        """Make room for as many calls as were abandoned."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Take no more jobs, and leave the calls that are still running."""
+        raise NotImplementedError
+
+    def begin(self, job: int) -> object:
+        """Note that a call begins now."""
+        call = object()
+        self.running[call] = _Started(job, perf_counter())
+        return call
+
+    def finish(self, call: object, outcome: Outcome) -> bool:
+        """Report a call; False if it was abandoned before."""
+        if self.running.pop(call, None) is None:
+            return False
+        self._done.put(outcome)
+        return True
+
+
+class _Threads(_Pool):
+    """Calls a function in threads."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._todo: SimpleQueue[int | None] = SimpleQueue()
+        self._size = min(self.limits.concurrency, len(self.queries))
+        self.replace(self._size)
+
+    def submit(self, jobs: Sequence[int]) -> None:
+        for job in jobs:
+            self._todo.put(job)
+
+    def replace(self, abandoned: int) -> None:
+        for _ in range(abandoned):
+            Thread(target=copy_context().run, args=(self._work,), daemon=True, name="karat collect").start()
+
+    def close(self) -> None:
+        with suppress(Empty):
+            while True:
+                self._todo.get_nowait()
+        for _ in range(self._size):
+            self._todo.put(None)
+
+    def _work(self) -> None:
+        while (job := self._todo.get()) is not None:
+            call = self.begin(job)
+            if not self.finish(call, self._call(job)):
+                return
+
+    def _call(self, job: int) -> Outcome:
+        began = perf_counter()
+        try:
+            found = _consumed(self.retriever.ask(self.queries[job]))
+            seconds = perf_counter() - began
+            return Outcome(job, _items(found), _milliseconds(seconds))
+        except BaseException as error:  # noqa: BLE001  # whatever the user's code raises fails this query alone
+            return _failed(job, error)
+
+
+class _Loop(_Pool):
+    """Calls a coroutine function in an event loop."""
+
+    grace = _GRACE
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._ready = Event()
+        self._thread = Thread(target=copy_context().run, args=(self._run,), daemon=True, name="karat collect")
+        self._thread.start()
+        self._ready.wait()
+
+    def submit(self, jobs: Sequence[int]) -> None:
+        self._soon(lambda: [self._todo.put_nowait(job) for job in jobs])
+
+    def replace(self, abandoned: int) -> None:
+        raise NotImplementedError  # the whole loop is replaced
+
+    def close(self) -> None:
+        self._soon(self._main.cancel)
+        self._thread.join(_GRACE)
+
+    def _soon(self, act: Callable[[], Any]) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(act)
+
+    def _run(self) -> None:
+        with suppress(asyncio.CancelledError):
+            asyncio.run(self._all())
+
+    async def _all(self) -> None:
+        self._loop, self._todo = asyncio.get_running_loop(), asyncio.Queue[int]()
+        main = asyncio.current_task()
+        assert main is not None
+        self._main = main
+        self._ready.set()
+        await asyncio.gather(*(self._work() for _ in range(min(self.limits.concurrency, len(self.queries)))))
+
+    async def _work(self) -> None:
+        while True:
+            job = await self._todo.get()
+            call = self.begin(job)
+            if not self.finish(call, await self._call(job)):
+                return
+
+    async def _call(self, job: int) -> Outcome:
+        limit = asyncio.timeout(self.limits.timeout)
+        began = perf_counter()
+        try:
+            async with limit:
+                found = _consumed(await self.retriever.ask(self.queries[job]))
+            seconds = perf_counter() - began
+            return Outcome(job, _items(found), _milliseconds(seconds))
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and self._main.cancelling():
+                raise
+            return _timed_out(job, self.limits) if limit.expired() else _failed(job, error)
+
+
+def _consumed(found: Any) -> Any:
+    """The items of a generator: it does its work while they are read."""
+    return list(found) if isinstance(found, Iterator) else found
+
+
+def _items(found: Any) -> list[Any]:
+    """The items of a result, which can be read as one ranking."""
+    items = plain_items(found)
+    rankings_of([items], ["1"], lambda _: "the result")
+    return items
+
+
+def _milliseconds(seconds: float) -> float:
+    return round(seconds * 1e3, 3)  # the clock is no finer
+
+
+def _failed(job: int, error: BaseException) -> Outcome:
+    if isinstance(error, CallFailed):
+        return Outcome(job, error=str(error), again=error.again, pause=error.pause)
+    from karat.llm.secrets import Secrets
+
+    text = error.problem if isinstance(error, KaratError) else first_line(error)
+    text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return Outcome(job, error=Secrets().message(text))
+
+
+def _timed_out(job: int, limits: Limits) -> Outcome:
+    return Outcome(job, error=f"timed out after {limits.timeout:g} s")
+
+
+def call_all(retriever: Asked, queries: Sequence[str], limits: Limits) -> Generator[Outcome]:
+    """Call the retriever for each query, and yield one outcome each, in the order in which they are known."""
+    if queries:
+        yield from _Calls(retriever, queries, limits).outcomes()
+
+
+class _Calls:
+    """The calls for all queries: what is running, what waits for another attempt, and what is left."""
+
+    def __init__(self, retriever: Asked, queries: Sequence[str], limits: Limits) -> None:
+        self._given = (retriever, queries)
+        self._limits = limits
+        self._new_pool()
+        self._left: dict[int, int] = dict.fromkeys(range(len(queries)), 0)
+        """The jobs without an outcome, each with the number of its failed calls."""
+        self._waiting: list[tuple[float, int]] = []
+        self._hanging = 0
+        self._check_at = 0.0
+
+    def _new_pool(self) -> None:
+        # With its own queue: late results of an abandoned pool go nowhere.
+        self._done: SimpleQueue[Outcome] = SimpleQueue()
+        kind = _Loop if self._given[0].is_async else _Threads
+        self._pool: _Pool = kind(*self._given, self._done, self._limits)
+
+    def outcomes(self) -> Iterator[Outcome]:
+        self._pool.submit(list(self._left))
+        try:
+            while self._left:
+                for outcome in self._some():
+                    if outcome.job in self._left and not self._try_again(outcome):
+                        del self._left[outcome.job]
+                        yield outcome
+        finally:
+            self._pool.close()
+
+    def _some(self) -> Iterable[Outcome]:
+        """The outcomes of a short time."""
+        now = perf_counter()
+        while self._waiting and self._waiting[0][0] <= now:
+            self._pool.submit([heappop(self._waiting)[1]])
+        late = self._late(now) if now >= self._check_at else []
+        if late:
+            return late
+        ends = [now + _LONGEST_WAIT, self._check_at, *(end for end, _ in self._waiting[:1])]
+        try:
+            return [self._done.get(timeout=max(min(ends) - now, 0.001))]
+        except Empty:
+            return []
+
+    def _late(self, now: float) -> list[Outcome]:
+        """The calls beyond the time limit, which are abandoned."""
+        if self._limits.timeout is None:
+            self._check_at = float("inf")
+            return []
+        allowed = self._limits.timeout + self._pool.grace
+        running = list(self._pool.running.items())
+        over = [(call, own) for call, own in running if now - own.at >= allowed]
+        self._check_at = min([now, *(own.at for _, own in running)]) + allowed if not over else now
+        late = [_timed_out(own.job, self._limits) for call, own in over if self._pool.running.pop(call, None)]
+        if late:
+            self._hanging += len(late)
+            self._abandon(late)
+        if self._hanging > _MOST_HANGING:
+            why = f"not called: {self._hanging} calls before it hang"
+            late += [Outcome(job, error=why, again=False) for job in self._left if job not in {one.job for one in late}]
+        return late
+
+    def _abandon(self, late: Sequence[Outcome]) -> None:
+        """Replace threads that hang; or an event loop, with all of its other jobs."""
+        if not isinstance(self._pool, _Loop):
+            self._pool.replace(len(late))
+            return
+        over, waiting = {one.job for one in late}, {job for _, job in self._waiting}
+        self._pool.running.clear()
+        self._pool.close()
+        self._new_pool()
+        self._pool.submit([job for job in self._left if job not in over and job not in waiting])
+
+    def _try_again(self, outcome: Outcome) -> bool:
+        """True if the job is called again after a pause."""
+        failures = self._left[outcome.job]
+        if outcome.error is None or not outcome.again or failures >= self._limits.retries:
+            return False
+        self._left[outcome.job] = failures + 1
+        pause = outcome.pause if outcome.pause is not None else _FIRST_PAUSE * 2**failures
+        heappush(self._waiting, (perf_counter() + min(pause, _LONGEST_PAUSE), outcome.job))
+        return True

@@ -1,0 +1,67 @@
+"""The samples of a collection, with its failures and its speed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from karat._internal.result import Result
+
+
+class Collected(Result, list[dict[str, Any]]):
+    """Samples: a list of dicts that `karat.evaluate` takes, with the failures and the speed of the retriever."""
+
+    def __init__(
+        self,
+        samples: Iterable[dict[str, Any]],
+        *,
+        target: str,
+        k: int,
+        calls: int,
+        seconds: float,
+        cut: int = 0,
+        output: str | None = None,
+    ) -> None:
+        list.__init__(self, samples)
+        self.target = target
+        """The name of the retriever."""
+        self.k = k
+        self.calls = calls
+        """The queries that were called now; the others were done before."""
+        self.seconds = seconds
+        """The time of all calls together."""
+        self.cut = cut
+        """The queries for which the retriever returned more than k items; the rest was cut off."""
+        self.output = output
+        """The file of the samples."""
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """The queries for which the retriever failed, with the error; of repeats, the first that failed."""
+        failed: dict[str, str] = {}
+        for sample in self:
+            if (error := sample.get("error")) is not None:
+                failed.setdefault(str(sample["id"]), str(error))
+        return failed
+
+    @property
+    def causes(self) -> list[tuple[str, int]]:
+        """The errors and the number of their samples, the most frequent first."""
+        return Counter(str(sample["error"]) for sample in self if sample.get("error") is not None).most_common()
+
+    @property
+    def rate(self) -> float:
+        """Queries per second; NaN if nothing was called."""
+        return self.calls / self.seconds if self.seconds > 0 and self.calls else float("nan")
+
+    @property
+    def latency(self) -> Mapping[str, float]:
+        """The mean, the median and the 95th percentile of the latencies, in milliseconds; NaN if there are none."""
+        import numpy as np
+
+        given = np.array([sample["latency"] for sample in self if sample.get("latency") is not None], float)
+        if not len(given):
+            return dict.fromkeys(("mean", "p50", "p95"), float("nan"))
+        p50, p95 = np.quantile(given, [0.5, 0.95]).tolist()
+        return {"mean": float(given.mean()), "p50": p50, "p95": p95}

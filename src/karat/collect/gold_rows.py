@@ -1,0 +1,61 @@
+"""Gold with query texts: what a retriever is called with, and the rows to which its results are added."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from karat.errors import InputError
+from karat.samples.columns import Samples, Side
+from karat.samples.files import Rows
+from karat.samples.frames import is_frame
+from karat.samples.read import load, read_side, side_of
+from karat.samples.rows import query_table
+
+_EXAMPLE = '{"id": "q1", "query": "Closed when?", "gold": ["doc-4"]}'
+_RESULTS = ("retrieved", "retrieved_ids", "steps", "stages", "error", "latency", "repeat", "trace_id", "span_id")
+"""Fields of a retrieval, which a gold set may have if it was collected before: they are replaced."""
+
+
+class GoldRow(NamedTuple):
+    """One query of a gold set: its id, its text, and all other fields as they were given."""
+
+    id: str
+    query: str
+    fields: dict[str, Any]
+
+
+def read_gold(gold: Any) -> list[GoldRow]:
+    """The queries of a gold set, from anything that karat reads as gold, if it has the texts of the queries."""
+    if isinstance(gold, Samples):
+        raise InputError("gold: cannot be read as gold", got="Samples", hint=_EXAMPLE)
+    loaded, source = load(gold, "gold")
+    read = isinstance(loaded, Rows) or is_frame(loaded)
+    side = side_of(loaded, "gold", source) if read else read_side(loaded, "gold")
+    texts = side.texts.get("query")
+    if texts is None:
+        raise _no_texts(source, side)
+    table = query_table(loaded, source)
+    ids = table.ids()
+    for row, text in enumerate(texts):
+        if text is None or not text.strip():
+            raise InputError(f'{table.where(row)}: no "query", the text that is searched', hint=_EXAMPLE)
+    kept = {name: column for name, column in table.columns.items() if name not in {"id", "query", *_RESULTS}}
+    return [
+        GoldRow(ids[row], str(text), {name: column[row] for name, column in kept.items() if _is_given(column[row])})
+        for row, text in enumerate(texts)
+    ]
+
+
+def _is_given(value: Any) -> bool:
+    return value is not None and not (isinstance(value, Mapping) and not value)
+
+
+def _no_texts(source: str, side: Side) -> InputError:
+    """The error for gold without texts, such as qrels."""
+    some = ", ".join(f'"{query}"' for query in (side.ids or [])[:2])
+    known = f" Its ids are {some}, …" if some else ""
+    return InputError(
+        f'{source}: the gold has no query texts, which a retriever needs (a field "query").{known}',
+        hint=f"{_EXAMPLE}, or a BEIR folder with queries.jsonl",
+    )

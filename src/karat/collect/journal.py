@@ -1,0 +1,191 @@
+"""The journal of a collection: `samples.jsonl.collect` has what is done, so that a stopped collection continues.
+
+Its first line has the settings. Each other line has the outcome of one query, appended as soon as it is known. When all
+queries are done, the samples are written to `samples.jsonl`, and the journal shrinks to its first line: the settings
+with which the samples were collected.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic
+from typing import Any, BinaryIO, NamedTuple
+
+from karat._internal.display import valid_utf8
+from karat._internal.output import Target, atomic_path, check_outputs, new_name
+from karat.errors import BadArgument, InputError
+
+_FORMAT = 1
+_SYNC = 1.0
+"""Seconds between two moments at which the operating system is asked to store everything on the disk."""
+Key = tuple[str, str, int]
+"""A query: its id, its text, and the number of the repeat."""
+
+
+class Done(NamedTuple):
+    """The outcome of a query: what was retrieved and how long it took, or the error."""
+
+    retrieved: list[Any] | None
+    latency: float | None = None
+    error: str | None = None
+
+
+class Journal:
+    """The journal of one output file."""
+
+    def __init__(self, output: Target, settings: Mapping[str, Any], *, fresh: bool = False) -> None:
+        """Open the journal, and read what is done; `settings` must be those of before, unless it begins afresh."""
+        check_outputs({"": output})
+        self.output = Path(output)
+        self.path = Path(f"{os.fspath(output)}.collect")
+        self.settings = dict(settings)
+        self.done: dict[Key, Done] = {}
+        self.finished = False
+        """True if the output is complete: it has all queries of the journal."""
+        self._synced = monotonic()
+        self._file: BinaryIO | None = None
+        self._fresh = fresh
+        if not fresh:
+            self._read()
+
+    def _read(self) -> None:
+        lines = _lines(self.path) if self.path.exists() else []
+        if not lines:
+            if self.output.exists():
+                problem = f"{self.output} exists, and was not written by karat collect"
+                raise BadArgument(problem, hint=f"-o {new_name(self.output)}, or --fresh (fresh=True)")
+            return
+        header, *added = lines
+        self._check(header)
+        before = _lines(self.output) if header.get("finished") and self.output.exists() else []
+        self.finished = bool(before) and not added
+        for line in (*before, *added):
+            with suppress(KeyError, TypeError, ValueError):
+                key = (str(line["id"]), str(line["query"]), int(line.get("repeat", 1)))
+                self.done[key] = Done(line.get("retrieved"), line.get("latency"), line.get("error"))
+
+    def _check(self, header: Mapping[str, Any]) -> None:
+        """Refuse other settings than those of before: results of two retrievers would be mixed."""
+        if header.get("karat") != _FORMAT:
+            problem = f"{self.path} is not a journal of karat collect"
+            raise BadArgument(problem, hint=f"-o {new_name(self.output)}")
+        before = header.get("settings", {})
+        for name in {**self.settings, **before}:
+            was, now = before.get(name), self.settings.get(name)
+            if was != now:
+                problem = f"{self.output} was collected with another {name}: {was}, not {now}"
+                raise BadArgument(problem, hint=f"--fresh (fresh=True), or -o {new_name(self.output)}")
+
+    def check_queries(self, known: Iterable[Key]) -> None:
+        """Refuse a gold set that lacks queries which are done: they would be lost."""
+        lost = {key for key, done in self.done.items() if done.error is None} - set(known)
+        if lost:
+            query = min(lost)[0]
+            problem = f'{self.output} has {len(lost):,} queries that this gold set does not have, such as "{query}"'
+            raise BadArgument(problem, hint=f"-o {new_name(self.output)}, or --fresh (fresh=True)")
+
+    def open(self) -> None:
+        """Begin to write; a last line that was cut off is removed."""
+        if self._fresh and self.path.exists():
+            with self.path.open("rb") as old:
+                _lock(old, self.path)
+                self.path.unlink()
+        self._file = file = self.path.open("a+b")
+        _lock(file, self.path)
+        file.seek(0)
+        whole = file.read().rfind(b"\n") + 1
+        os.ftruncate(file.fileno(), whole)
+        if not whole:
+            os.write(file.fileno(), self._header())
+
+    def _header(self, **more: Any) -> bytes:
+        return _json({"karat": _FORMAT, **more, "settings": self.settings})
+
+    def add(self, key: Key, done: Done) -> None:
+        """Append an outcome; it survives the end of this process, however it ends."""
+        self.done[key] = done
+        assert self._file is not None
+        os.write(self._file.fileno(), _line(key, done))  # one call: a line is whole, or the last
+        if monotonic() - self._synced > _SYNC:
+            os.fsync(self._file.fileno())
+            self._synced = monotonic()
+
+    def close(self) -> None:
+        """Stop writing; what is done stays for the next time."""
+        if self._file is not None:
+            with suppress(OSError):
+                os.fsync(self._file.fileno())
+            self._file.close()
+            self._file = None
+
+    def finish(self, samples: Sequence[Mapping[str, Any]]) -> None:
+        """Write the samples to the output, and forget the outcomes."""
+        with atomic_path(self.output) as place:
+            place.write_bytes(json_lines(samples))
+        with atomic_path(self.path) as place:
+            place.write_bytes(self._header(finished=True))
+        self.close()
+
+
+def json_lines(samples: Iterable[Mapping[str, Any]]) -> bytes:
+    """Samples as lines of JSON."""
+    return b"".join(map(_json, samples))
+
+
+def _line(key: Key, done: Done) -> bytes:
+    fields = {"id": key[0], "query": key[1], "repeat": key[2], **done._asdict()}
+    return _json({name: value for name, value in fields.items() if value is not None})
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    """The lines of a file as JSON objects; a line that was cut off when the process ended is left out."""
+    import msgspec
+
+    found = []
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise BadArgument(f"cannot read {path}: {error.strerror or error}") from error
+    for line in content.split(b"\n")[:-1]:
+        with suppress(msgspec.DecodeError, UnicodeError):
+            if isinstance(one := msgspec.json.decode(line), dict):
+                found.append(one)
+    return found
+
+
+def _json(value: Mapping[str, Any]) -> bytes:
+    """A value as a line of JSON; what JSON has no form for is written as text."""
+    import msgspec
+
+    try:
+        return msgspec.json.encode(value, enc_hook=_plain) + b"\n"
+    except UnicodeError:  # a lone surrogate
+        return msgspec.json.encode(_valid(msgspec.to_builtins(value, enc_hook=_plain))) + b"\n"
+    except (RecursionError, TypeError, ValueError) as error:
+        raise InputError(f"a sample cannot be written as JSON: {error}", got=value) from error
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+def _valid(value: Any) -> Any:
+    if isinstance(value, str):
+        return valid_utf8([value])[0]
+    if isinstance(value, dict):
+        return {_valid(name): _valid(one) for name, one in value.items()}
+    return [_valid(one) for one in value] if isinstance(value, list) else value
+
+
+def _lock(file: BinaryIO, path: Path) -> None:
+    """Refuse a journal that another process writes, where files can be locked."""
+    with suppress(ImportError):
+        import fcntl
+
+        try:
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise BadArgument(f"another process is writing {path}", hint="another -o, or wait until it ends") from error

@@ -1,0 +1,55 @@
+"""Targets: a retriever by its name, `file.py:function`, `package.module:object` or a URL; or the object itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from inspect import Parameter, signature
+from typing import Any
+
+from karat._internal.user_code import user_object
+from karat.collect.calls import Asked
+from karat.collect.http_endpoint import HttpEndpoint
+from karat.collect.retrievers import Retriever, as_retriever
+from karat.errors import BadArgument
+
+_NAMES = "file.py:function, package.module:object, or https://…"
+
+
+def find_retriever(target: Any, k: int, *, timeout: float | None = 30.0) -> Asked:
+    """The retriever of an object or a name."""
+    if isinstance(target, HttpEndpoint | Retriever):
+        return target
+    if not isinstance(target, str):
+        return as_retriever(_made(target, "retriever"), k)
+    if is_url(target):
+        return HttpEndpoint(target, k=k, timeout=timeout)
+    if ":" not in target:
+        raise BadArgument("a retriever is named by its file or module and its name", got=target, hint=_NAMES)
+    found = as_retriever(_made(user_object(target), target), k)
+    return replace(found, name=target)
+
+
+def is_url(target: str) -> bool:
+    """True for the address of an endpoint."""
+    return target.lower().startswith(("http://", "https://"))
+
+
+def _made(target: Any, name: str) -> Any:
+    """The object; a class or a function without parameters is called, and makes it."""
+    try:
+        parameters = list(signature(target).parameters.values()) if callable(target) else []
+    except (TypeError, ValueError):
+        return target
+    if not isinstance(target, type) and (not callable(target) or parameters):
+        return target
+    needed = [p.name for p in parameters if p.default is Parameter.empty and p.kind is not Parameter.VAR_KEYWORD]
+    needed = [one for one in needed if one not in ("args", "kwargs")]
+    if needed:
+        problem = (
+            f"{name} is a class that needs {', '.join(needed)}; expected a retriever, or a function that makes one"
+        )
+        raise BadArgument(problem, hint="def make(): return Retriever(…), then file.py:make")
+    try:
+        return target()
+    except Exception as error:
+        raise BadArgument(f"{name} could not make a retriever: {type(error).__name__}: {error}") from error

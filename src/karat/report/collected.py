@@ -1,0 +1,62 @@
+"""Collected samples in words: how many, how fast, how many failed and why. The samples themselves are not shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from karat._internal.display import heading, number, paragraph, plural, sanitize
+from karat._internal.writers import html_text, plain
+from karat.collect.collected import Collected
+from karat.report import forms
+
+_SHOWN = 5
+
+
+def terminal(found: Collected) -> str:
+    """One line of counts, and one for each kind of failure."""
+    first, *rest = _lines(found)
+    return "\n".join([heading(first), *(paragraph(line) for line in rest)])
+
+
+def markdown(found: Collected) -> str:
+    """The same as Markdown."""
+    first, *rest = map(forms.escape, _lines(found))
+    return "\n\n".join(filter(None, (first, forms.bullets(rest))))
+
+
+def html(found: Collected) -> str:
+    """The same as a list, for notebooks."""
+    first, *rest = map(html_text, _lines(found))
+    return f"<p>{first}</p><ul>{''.join(f'<li>{line}</li>' for line in rest)}</ul>"
+
+
+def data(found: Collected) -> dict[str, Any]:
+    """The counts, the speed, the failures and the samples."""
+    about = {name: value for name, value in vars(found).items() if value is not None}
+    extra = {"rate": found.rate, "latency": found.latency, "failures": found.failures}
+    return dict(plain({**about, **extra})) | {"samples": list(found)}
+
+
+def _lines(found: Collected) -> list[str]:
+    queries, failed = len({sample["id"] for sample in found}), sum(count for _, count in found.causes)
+    samples = f" · {plural(len(found), 'sample', 'samples')}" if len(found) != queries else ""
+    lines = [f"{sanitize(found.target)} · {plural(queries, 'query', 'queries')}{samples} · k={found.k}"]
+    if found.calls:
+        before = len(found) - found.calls
+        already = f"; {before:,} were done before" if before else ""
+        lines.append(f"{plural(found.calls, 'query', 'queries')} called, {number(found.rate, 1)} per second{already}.")
+    else:
+        lines.append("Nothing was left to do: all queries were collected before.")
+    latency = found.latency
+    if latency["p50"] == latency["p50"]:
+        figures = ", ".join(f"{name} {latency[name]:,.1f} ms" for name in ("p50", "p95", "mean"))
+        lines.append(f"Latency: {figures}.")
+    if failed:
+        lines.append(f"{failed:,} of {plural(len(found), 'sample', 'samples')} failed:")
+        lines += [f"{sanitize(cause)} ({count:,})" for cause, count in found.causes[:_SHOWN]]
+        more = len(found.causes) - _SHOWN
+        lines += [f"{more:,} other causes"] if more > 0 else []
+    if found.cut:
+        one = plural(found.cut, "result", "results")
+        lines.append(f"{one} had more than {found.k} items: the rest was cut off.")
+    return lines

@@ -1,0 +1,136 @@
+"""Results of one retrieval as a list: iterators, arrays, frames, and the responses of frameworks and stores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from karat.errors import InputError
+from karat.samples.keys import as_number
+from karat.samples.objects import ACCEPTED, is_pair, of_object
+
+_HOLDERS = ("source_nodes", "points", "matches", "objects", "documents", "source_documents", "context", "contexts")
+"""Attributes and keys of responses that hold the items."""
+_FIRST = 8
+"""The number of values of a dict that are searched for outputs of components."""
+_KEYS = (*_HOLDERS, "retrieved", "results", "result", "nodes", "chunks", "hits", "items", "data", "output")
+"""Keys of dicts that hold the items."""
+
+
+def listed(result: Any, what: str) -> Sequence[Any]:
+    """The items of a result, not yet converted, in their order."""
+    if isinstance(result, list | tuple):
+        return _without_nesting(result)
+    if isinstance(result, Mapping):
+        return _of_mapping(result, what)
+    if result is None or isinstance(result, str | bytes | int | float | set | frozenset):
+        raise refused(result, what)
+    for name in _HOLDERS:
+        held = getattr(result, name, None)
+        if isinstance(held, list | tuple):
+            return held
+    if (rows := _of_table(result)) is not None:
+        return rows
+    if of_object(result):
+        raise refused(result, what)
+    if isinstance(result, Iterable) and not hasattr(type(result), "model_fields"):  # records of pydantic are iterable
+        return _without_nesting(list(result))
+    raise refused(result, what)
+
+
+def listed_or_none(result: Any) -> Sequence[Any] | None:
+    """The items of a result, not yet converted; None if it is none."""
+    try:
+        return listed(result, "")
+    except InputError:
+        return None
+
+
+def are_responses(column: Iterable[Mapping[Any, Any]]) -> bool:
+    """True if dicts are responses with lists of items rather than items with scores; the first one decides."""
+    first = next(filter(None, column), None)
+    return first is not None and is_response(first)
+
+
+def is_response(given: Mapping[Any, Any]) -> bool:
+    """True if a dict has a list of items under a known key, or holds the outputs of components."""
+    if any(isinstance(given.get(name), list | tuple | Mapping) for name in ("ids", *_KEYS)):
+        return True
+    return any(isinstance(one, Mapping) and "documents" in one for one in islice(given.values(), _FIRST))
+
+
+def refused(result: Any, what: str) -> InputError:
+    """The error for a result that is no list of items."""
+    kind = {type(None): "None", str: "a string", bytes: "bytes", dict: "a dict"}.get(
+        type(result), f"one {type(result).__name__}" if of_object(result) else f"a {type(result).__name__}"
+    )
+    hint = None
+    if hasattr(result, "__aiter__") or hasattr(result, "__await__"):
+        hint = "await …"
+    elif isinstance(result, str) or of_object(result):
+        hint = "[…]"
+    elif result is None:
+        hint = "[] if nothing was found"
+    elif isinstance(result, set | frozenset):
+        kind += ", which has no order"
+        hint = "sorted(…)"
+    return InputError(f"{what} is {kind}; expected a list of {ACCEPTED}", got=result, hint=hint)
+
+
+def _without_nesting(items: Sequence[Any]) -> Sequence[Any]:
+    """The items of the only query, if a store returned a list of results per query."""
+    if len(items) == 1 and isinstance(items[0], list) and not is_pair(items[0]):
+        return items[0]
+    return items
+
+
+def _of_table(result: Any) -> Sequence[Any] | None:
+    """The rows of a frame as records, or the values of an array or of a column: Polars, pandas, PyArrow, NumPy."""
+    for name in ("to_dicts", "iterrows", "to_pylist", "tolist", "to_list"):
+        if hasattr(result, name):
+            rows = result.to_dict("records") if name == "iterrows" else getattr(result, name)()
+            return rows if isinstance(rows, list) else None
+    return None
+
+
+def _of_mapping(result: Mapping[Any, Any], what: str) -> Sequence[Any]:
+    """The items of a dict: a response of a store, the outputs of a component or pipeline, or items with scores."""
+    if isinstance(result.get("ids"), list | tuple):
+        return _of_chroma(result, what)
+    held = [name for name in _KEYS if name in result]
+    for name in held:
+        if isinstance(inner := result[name], list | tuple):
+            return _without_nesting(inner)
+        if isinstance(inner, Mapping) and any(isinstance(inner.get(key), list | tuple) for key in _KEYS):
+            return _of_mapping(inner, what)  # Elasticsearch: {"hits": {"hits": […]}}
+    nested = {
+        str(name): inner["documents"]
+        for name, inner in result.items()
+        if isinstance(inner, Mapping) and isinstance(inner.get("documents"), list | tuple)
+    }
+    if len(nested) > 1:
+        problem = f"{what} has the documents of {len(nested)} components: {', '.join(nested)}; expected those of one"
+        raise InputError(problem, hint=f'result["{list(nested)[-1]}"]')
+    if nested:
+        return next(iter(nested.values()))
+    if all(as_number(value) == as_number(value) for value in result.values()):
+        pairs = [(item, as_number(score)) for item, score in result.items()]
+        return sorted(pairs, key=lambda pair: -pair[1])
+    raise InputError(f"{what} is a dict without a list of items", got=list(result), hint='{"documents": […]}')
+
+
+def _of_chroma(result: Mapping[Any, Any], what: str) -> list[dict[str, Any]]:
+    """The items of a result of Chroma: columns with one list per query, or with one value per item."""
+    ids = result["ids"]
+    nested = bool(ids) and isinstance(ids[0], list | tuple)
+    if nested and len(ids) > 1:
+        problem = f"{what} has the items of {len(ids)} queries; expected those of one"
+        raise InputError(problem, hint="one call of query per query")
+    names = {"ids": "id", "documents": "text", "metadatas": "metadata", "distances": "distance", "scores": "score"}
+    columns: dict[str, Sequence[Any]] = {}
+    for name, field in names.items():
+        column = result.get(name)
+        if column is not None and len(column):
+            columns[field] = column[0] if nested else column
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
