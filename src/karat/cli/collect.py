@@ -15,11 +15,11 @@ from karat.errors import BadArgument, KaratError, NotJudged
 _HTTP = "endpoints (TARGET is a URL)"
 _EPILOG = """\
 TARGET is file.py:function, package.module:object, or the URL of an endpoint.
-A function takes the query, or the query and k, and returns items, best first: ids, texts, or records with id, text, score.
+A function takes the query, or the query and k, and returns items, best first: ids, texts, or records with id and text.
 
 The same command continues what was stopped, and calls failed queries again. --fresh starts anew.
 
-exit code: 0 collected, also if some queries failed; 2 bad input or settings; 3 every query failed; 130 interrupted by Ctrl-C
+exit code: 0 collected, also if some queries failed; 2 bad input or settings; 3 every query failed; 130 after Ctrl-C
 """
 
 

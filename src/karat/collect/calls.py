@@ -172,7 +172,11 @@ class _Loop(_Pool):
         self._ready.wait()
 
     def submit(self, jobs: Sequence[int]) -> None:
-        self._soon(lambda: [self._todo.put_nowait(job) for job in jobs])
+        def put() -> None:
+            for job in jobs:
+                self._todo.put_nowait(job)
+
+        self._soon(put)
 
     def replace(self, abandoned: int) -> None:
         raise NotImplementedError  # the whole loop is replaced

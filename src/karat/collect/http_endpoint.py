@@ -231,9 +231,7 @@ def _expand(text: str) -> str:
         name = error.args[0]
         raise BadArgument(f"the environment variable {name} is not set", got=text, hint=f"export {name}=…") from None
     except ValueError:
-        raise BadArgument(
-            "a dollar sign begins an environment variable", got=text, hint="$$ for a dollar sign"
-        ) from None
+        raise BadArgument("a dollar sign begins an environment variable", got=text, hint="$$") from None
 
 
 def _checked_url(url: str, given: str) -> None:

@@ -45,9 +45,7 @@ def _made(target: Any, name: str) -> Any:
     needed = [p.name for p in parameters if p.default is Parameter.empty and p.kind is not Parameter.VAR_KEYWORD]
     needed = [one for one in needed if one not in ("args", "kwargs")]
     if needed:
-        problem = (
-            f"{name} is a class that needs {', '.join(needed)}; expected a retriever, or a function that makes one"
-        )
+        problem = f"{name} is a class that needs {', '.join(needed)}; expected a retriever or a function"
         raise BadArgument(problem, hint="def make(): return Retriever(…), then file.py:make")
     try:
         return target()

@@ -325,6 +325,11 @@ class Side(NamedTuple):
     failed: Mapping[int, str] = {}
     """The rows whose retrieval failed, with the reason."""
 
+    def failed_in(self, rows: Sequence[int | None]) -> dict[int, str]:
+        """The failures of these rows, each by its place among them."""
+        places = enumerate(rows if self.failed else ())
+        return {place: self.failed[row] for place, row in places if row is not None and row in self.failed}
+
     @property
     def all_notes(self) -> tuple[Note, ...]:
         """The notes on the table and on its items."""

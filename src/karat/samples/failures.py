@@ -1,4 +1,4 @@
-"""Failed retrievals: the field `error` of samples, which have no ranking. They are neither empty rankings nor missing."""
+"""Failed retrievals: the field `error` of samples, which have no ranking, neither an empty nor a missing one."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def is_error(value: Any) -> bool:
 def failed_rows(columns: Mapping[str, list[Any]], where: Where) -> dict[int, str]:
     """The rows with an error, each with the reason; refuses a row that has results, too."""
     failed = {row: value for row, value in enumerate(columns.get(ERROR, ())) if is_error(value)}
-    for row in failed:
+    for row, error in failed.items():
         both = next((name for name in RANKINGS if not _is_empty(columns[name][row] if name in columns else None)), None)
         if both is not None:
             problem = f'{where(row)}: the sample has "{ERROR}" and "{both}"; expected one of them'
-            raise InputError(problem, got=failed[row], hint=f'drop "{both}" if the retrieval failed, else "{ERROR}"')
+            raise InputError(problem, got=error, hint=f'drop "{both}" if the retrieval failed, else "{ERROR}"')
     return {row: f"retrieval failed: {value.strip()}" for row, value in failed.items()}
 
 
@@ -44,6 +44,6 @@ def with_empty_rankings(columns: Mapping[str, list[Any]], failed: Mapping[int, s
     for name in [name for name in RANKINGS if name in columns] or ["retrieved"]:
         given = columns.get(name, [None] * size)
         scores = {isinstance(value, Mapping) for row, value in enumerate(given) if row not in failed} == {True}
-        nothing = None if stepped and name != "steps" else {} if scores else []
+        nothing: Any = None if stepped and name != "steps" else {} if scores else []
         filled[name] = [nothing if row in failed else value for row, value in enumerate(given)]
     return filled

@@ -282,7 +282,7 @@ def _join(left: Side, right: Side) -> Samples:
         cited=lists.get("cited"),
         meta=joined_meta(_take(left.meta, rows), right.meta, ids),
         missing=missing if absent else None,
-        failed={new: left.failed[row] for new, row in enumerate(rows) if row in left.failed} if left.failed else {},
+        failed=left.failed_in(rows),
         reading=reading,
     )
 

@@ -290,9 +290,7 @@ class Joined:
             response=texts.get("response"),
             cited=lists.get("cited"),
             meta=meta,
-            failed={}
-            if left is None
-            else {new: left.failed[row] for new, row in enumerate(rows) if row in left.failed},
+            failed={} if left is None else left.failed_in(rows),
         )
 
     def reading(self) -> Reading:
