@@ -57,7 +57,6 @@ values: 200 and 0.5 are numbers; true, false and none are what they say; "200" a
     examples=[
         ("karat sweep retrievers.py --set chunk=20,40 --set k=3,5 --gold gold.jsonl recall@3", "four settings"),
         ("karat sweep karat-sweep", "show a finished sweep again"),
-        ("karat compare karat-sweep/*.parquet", "the same runs, as any others"),
     ],
     epilog=_EPILOG,
 )  # fmt: skip
@@ -72,7 +71,8 @@ def _sweep(options: Namespace) -> None:
     for name in options.imports:
         load_user_code(name)
     check_outputs({"--report": options.report}, [options.gold])
-    if Path(options.make).is_dir():
+    shown = Path(options.make).is_dir()
+    if shown:
         _check_alone(options)
         found = saved_sweep(options.make, options.metric)
     else:
@@ -92,8 +92,9 @@ def _sweep(options: Namespace) -> None:
     if options.report is not None:
         found.report(options.report)
     emit(found, options.format)
-    saved = [found.folder, *filter(None, [options.report])]
-    say(f"Saved to {' and '.join(saved)}", error=options.format != "table")
+    saved = [*([] if shown else [found.folder]), *filter(None, [options.report])]
+    if saved:
+        say(f"Saved to {' and '.join(saved)}", error=options.format != "table")
 
 
 def _check_alone(options: Namespace) -> None:

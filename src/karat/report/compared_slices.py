@@ -86,8 +86,8 @@ def slice_lines(
         for i, (name, rows) in enumerate(comparison.slices[fields].items()):
             row = rows[metric]
             runs = range(len(comparison.names))
-            beating = [beating(row, run, raised) for run in runs]
-            cells = line_of(comparison, row, width, places) if len(runs) == 2 else beating
+            letters = [beating(row, run, raised) for run in runs]
+            cells = line_of(comparison, row, width, places) if len(runs) == 2 else letters
             yield [row.metric, cut_name(name, width), f"{about[row.metric][i]:,}", *cells]
 
 

@@ -52,7 +52,7 @@ def markdown(standings: Standings, kind: str) -> list[str]:
     """The verdict, the table, recall at equal tokens and the other sentences as Markdown."""
     texts = _texts(standings)
     header, *rows = lines(standings, bolded)
-    first, *rest = sentences(standings, kind)
+    first, *rest = sentences(standings, kind, "bold")
     shown = [[*map(code, cells[:texts]), *cells[texts:]] for cells in rows]
     head = [*header[:texts], *(code(one) if one in standings.rows[0].means else one for one in header[texts:])]
     parts = [Markdown(f"**{escape(first)}**"), table(head, shown, range(texts, len(header) - 1))]
@@ -132,12 +132,12 @@ def curve_names(standings: Standings, curve: TokenCurve) -> list[str]:
     return [named(standings, standings.rows[place], without="k" * curve.without_k) for place in curve.rows]
 
 
-def sentences(standings: Standings, kind: str) -> list[str]:
+def sentences(standings: Standings, kind: str, mark: str = "*") -> list[str]:
     """The verdict, the honest mean of the winner, the meaning of the columns, and what makes a comparison unfair."""
     if standings.selection is None:
         return [f"{standings.metric} is undefined for every query that all {kind}s have: nothing can be chosen by it."]
     told = [*_verdict(standings, kind), *_winner(standings), *_cheaper(standings), *_tokens(standings, kind)]
-    return [sanitize(line) for line in [*told, _legend(standings)]]
+    return [sanitize(line) for line in [*told, _legend(standings, mark)]]
 
 
 def _verdict(standings: Standings, kind: str) -> list[str]:
@@ -217,9 +217,9 @@ def _list(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def _legend(standings: Standings) -> str:
+def _legend(standings: Standings, mark: str) -> str:
     first = standings.rows[0]
-    parts = ["*: the best of its column"] if any(row.best for row in standings.rows) or standings.curve else []
+    parts = [f"{mark}: the best of its column"] if any(row.best for row in standings.rows) or standings.curve else []
     if any(row.tokens == row.tokens for row in standings.rows):
         top = f"the top {standings.cutoff}" if isinstance(standings.cutoff, int) else "all that was retrieved"
         parts.append(f"tokens: the mean of {top}")

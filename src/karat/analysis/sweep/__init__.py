@@ -249,7 +249,7 @@ def _depth(k: int | None, metrics: Sequence[Metric]) -> int:
 
 
 class _Trial(NamedTuple):
-    """What is done with each setting: make the retriever, collect, evaluate."""
+    """The trial of a setting: make the retriever, collect, evaluate."""
 
     make: Callable[..., Any]
     takes_k: bool
