@@ -102,7 +102,8 @@ def fill(folder, bm25, other, metrics, file=str):
     (folder / file("gold.jsonl")).write_text("\n".join(map(json.dumps, asked)))
     (folder / file("retrievers.py")).write_text(RETRIEVERS)
     grid = {"chunk": [20, 40], "k": [3, 5]}
-    karat.sweep(folder / file("retrievers.py"), grid, asked, "recall@3", folder=folder / file("karat-sweep"))
+    gold, place = folder / file("gold.jsonl"), folder / file("karat-sweep")
+    karat.sweep(folder / file("retrievers.py"), grid, gold, "recall@3", folder=place)
     cache = Cache(folder / "karat" / "answers.sqlite")
     for i in range(3):
         cache.put(str(i), f"model-{LONG if i else ''}", "1", Reply({"said": "x"}, 1000, 10))

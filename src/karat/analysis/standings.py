@@ -71,6 +71,11 @@ class Standings:
         return self.selection is not None and len(self.rows) > 1 and len(self.possible) == 1
 
     @property
+    def equal(self) -> bool:
+        """True if every run has the same score for every query."""
+        return self.selection is not None and not self.selection.differ
+
+    @property
     def possible(self) -> list[Standing]:
         """The runs that cannot be told apart from the best, the winner first."""
         return [row for row in self.rows if row.possible]

@@ -26,7 +26,7 @@ class BudgetPoint(NamedTuple):
     tokens: int
     recall: tuple[float, ...]
     leader: int
-    """The place of the best run in `TokenCurve.rows`; -1 if the recall is undefined."""
+    """The place of the best run in `TokenCurve.rows`; -1 if the recall is undefined, or equal for every query."""
     possible: int
     """The number of runs that cannot be told apart from the leader, with it."""
 
@@ -68,7 +68,7 @@ def curve_of(runs: Sequence[Run], rows: Sequence[Ints], settings: Sequence[Mappi
     if len(shown) < 2 or not budgets:
         return None
     points = [_point(budget, [runs[i] for i in shown], [rows[i] for i in shown]) for budget in budgets]
-    if all(point.leader < 0 for point in points):
+    if all(value != value for point in points for value in point.recall):
         return None
     return TokenCurve(tuple(shown), len(shown) < len(runs), tuple(deepest[i] for i in shown), tuple(points))
 
@@ -102,7 +102,7 @@ def _point(budget: int, runs: Sequence[Run], rows: Sequence[Ints]) -> BudgetPoin
     if not defined.any():
         return BudgetPoint(budget, recall, -1, 0)
     selection = select_best(scores[:, defined].T)
-    return BudgetPoint(budget, recall, selection.winner, sum(selection.possible))
+    return BudgetPoint(budget, recall, selection.winner if selection.differ else -1, sum(selection.possible))
 
 
 def recall_within(run: Run, budget: int) -> Floats:

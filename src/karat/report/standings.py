@@ -144,6 +144,8 @@ def _verdict(standings: Standings, kind: str) -> list[str]:
     rows, metric, best = standings.rows, standings.metric, named(standings, standings.rows[0])
     if len(rows) == 1:
         return [f"One {kind}: there is nothing to choose from."]
+    if standings.equal:
+        return [f"Every {kind} has the same {metric} for every query: it cannot choose."]
     corrected = f"5 % level, corrected for choosing among {len(rows)}"
     if standings.sole:
         return [f"{best} beats every other {kind} in {metric} ({corrected})."]
@@ -160,7 +162,7 @@ def _verdict(standings: Standings, kind: str) -> list[str]:
 
 def _winner(standings: Standings) -> list[str]:
     selection = standings.selection
-    if selection is None or len(standings.rows) == 1:
+    if selection is None or len(standings.rows) == 1 or standings.equal:
         return []
     naive, low_high = standings.rows[0].means[standings.metric], span(*standings.interval)
     held = (
@@ -169,7 +171,7 @@ def _winner(standings: Standings) -> list[str]:
         else f" On queries that took no part in the choice: {number(standings.held_out)}."
     )
     ends = f" The interval of its true mean, with the choice accounted for: {low_high}." if low_high else ""
-    return [f"Its mean of {number(naive)} is optimistic: it was chosen for being the best.{held}{ends}"]
+    return [f"Its mean of {number(naive)} was chosen for being the best, so it may be too high.{held}{ends}"]
 
 
 def _cheaper(standings: Standings) -> list[str]:
@@ -199,6 +201,8 @@ def _tokens(standings: Standings, kind: str) -> list[str]:
 def _leaders(standings: Standings, curve: TokenCurve) -> str:
     names = curve_names(standings, curve)
     led = [point for point in curve.points if point.leader >= 0]
+    if not led:
+        return "Recall at equal tokens is the same for all."
     parts = []
     for leader, points in groupby(led, key=lambda point: point.leader):
         parts.append(f"{names[leader]} at {_list([f'{point.tokens:,}' for point in points])}")

@@ -45,6 +45,8 @@ class Selection(NamedTuple):
     """The mean on rows that took no part in the choice; NaN for fewer than two rows in a fold."""
     interval: Interval
     """The 95 % interval of the winner's true mean, which accounts for the choice."""
+    differ: bool
+    """True if the columns differ in any row."""
 
     @property
     def possible(self) -> tuple[bool, ...]:
@@ -62,8 +64,9 @@ def select_best(scores: Floats, *, flips: int = FLIPS, seed: int = SEED) -> Sele
     level = _one_sided_level(scores[:, p >= _UNLIKELY], flips, seed)
     plain = mean_interval(scores[:, winner], 1 - ALPHA)
     low = mean_interval(scores[:, winner], 2 * level - 1).low
+    differ = bool((scores.round(_DIGITS) != scores[:, :1].round(_DIGITS)).any())
     held_out = min(held_out_mean(scores, seed=seed), mean) if scores.shape[1] > 1 else mean
-    return Selection(winner, tuple(p.tolist()), mean, held_out, Interval(low, plain.high))
+    return Selection(winner, tuple(p.tolist()), mean, held_out, Interval(low, plain.high), differ)
 
 
 def p_of_best(scores: Floats, *, flips: int = FLIPS, seed: int = SEED) -> Floats:
@@ -112,7 +115,8 @@ def held_out_mean(scores: Floats, *, folds: int = FOLDS, divisions: int = DIVISI
 def _one_sided_level(scores: Floats, flips: int, seed: int) -> float:
     """The confidence level of one end at which the ends of all columns hold together."""
     single = 1 - ALPHA / 2
-    centred = scores - scores.mean(axis=0)
+    different = np.unique(scores.round(_DIGITS), axis=1)
+    centred = different - different.mean(axis=0)
     norm = np.sqrt((centred**2).sum(axis=0))
     centred = centred[:, norm > _EQUAL] / norm[norm > _EQUAL]
     if centred.shape[1] < 2 or len(scores) < MIN_QUERIES:

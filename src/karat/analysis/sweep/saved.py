@@ -55,7 +55,7 @@ class SweepFolder:
         changed = [name for name in collected if before.get(name) != collected[name]] if self.exists else []
         if changed and not restart:
             what = " and ".join(changed)
-            problem = f"{self.path} has a sweep of another {what}: its runs cannot be mixed with new ones"
+            problem = f"{self.path} has a sweep with another {what}: its runs cannot be mixed with new ones"
             raise BadArgument(problem, hint=f'restart=True (--restart), or folder="{self.path}-2" (-o {self.path}-2)')
         if restart:
             self._remove(samples=True)
