@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import karat
-from karat.analysis.fuse.sweep import fold_of, sweep_settings, weight_grid
+from karat.analysis.fuse.fusion_sweep import fold_of, sweep_settings, weight_grid
 from support.two_legs import two_legs
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -24,8 +25,10 @@ TABLES = [arguments for arguments in EXAMPLES if "--format" not in arguments]
 FILES = (
     "samples.jsonl", "run.parquet", "main.parquet", "branch.parquet", "bm25.run", "qrels.txt", "labels.csv",
     "part-1.parquet", "part-2.parquet", "stages.jsonl",
+    "gold.jsonl", "retrievers.py", "karat-sweep",
 )  # fmt: skip
 """The files that examples may name."""
+RETRIEVERS = (Path(__file__).parent / "support" / "retrievers.py").read_text()
 METRICS = "recall@1,5,10,100 precision@1,5,10,100 ndcg@1,5,10,100 rr ap"
 CJK = "検索結果の評価をどのように行えばよいですか"
 LONG = "a/very/long/identifier/without/any/space/that/no/terminal/can/show/on/one/line/at/all"
@@ -95,6 +98,12 @@ def fill(folder, bm25, other, metrics, file=str):
     (folder / file("qrels.txt")).write_text("\n".join(gold))
     labels = [f"{query},1,{i % 3 and 1}" for i, query in enumerate(run.ids[:12])]
     (folder / file("labels.csv")).write_text("\n".join(["query_id,rank,label", *labels]))
+    asked = [{name: row[name] for name in ("id", "query", "gold")} for row in bm25 if row["gold"]]
+    (folder / file("gold.jsonl")).write_text("\n".join(map(json.dumps, asked)))
+    (folder / file("retrievers.py")).write_text(RETRIEVERS)
+    grid = {"chunk": [20, 40], "k": [3, 5]}
+    gold, place = folder / file("gold.jsonl"), folder / file("karat-sweep")
+    karat.sweep(folder / file("retrievers.py"), grid, gold, "recall@3", folder=place)
     cache = Cache(folder / "karat" / "answers.sqlite")
     for i in range(3):
         cache.put(str(i), f"model-{LONG if i else ''}", "1", Reply({"said": "x"}, 1000, 10))

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from karat.analysis.rosetta import rosetta as rosetta
     from karat.analysis.stages import Stages as Stages
     from karat.analysis.stages import stages as stages
+    from karat.analysis.sweep import Sweep as Sweep
+    from karat.analysis.sweep import sweep as sweep
     from karat.collect import collect as collect
     from karat.collect.collected import Collected as Collected
     from karat.conventions import STANDARD as STANDARD
@@ -121,6 +123,8 @@ _HOMES = {
     "stages": "analysis.stages",
     "Stages": "analysis.stages",
     "Sample": "samples.sample",
+    "sweep": "analysis.sweep",
+    "Sweep": "analysis.sweep",
 }
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604

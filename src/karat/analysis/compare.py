@@ -19,6 +19,7 @@ from karat.analysis.changes import QueryChange, check_comparable, few_groups, la
 from karat.analysis.measures import MeasureRow, compare_measures
 from karat.analysis.number_tests import NumberRow, compare_numbers
 from karat.analysis.pairs import Compared, Pair, Row, paired_rows
+from karat.analysis.standings import Standings, standings_of
 from karat.analysis.unjudged import difference_bounds, judged_notes
 from karat.errors import BadArgument, KaratError, RunFileError, unknown
 from karat.metrics import Metric, parse_all
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 _HINT = "allow_mismatch=True, or --allow-mismatch, or --no-gold for the rankings alone"
+MANY = 4
+"""The number of runs from which on they are ranked, not compared pair by pair."""
 LETTERS = "abcdefghijklmnoprstuvwxyz"
 """The names of runs in a matrix; without q, which has no superscript in terminals."""
 
@@ -75,6 +78,13 @@ class Comparison(Result):
         statistic = read_statistic(self.summary)
         whole = Compared(statistic, None if statistic.by is None else families(self.meta, statistic.by))
         return [whole.take(rows) for rows in parts]
+
+    @cached_property
+    def standings(self) -> Standings | None:
+        """Many runs ranked by the first metric; None for few runs, another summary, or a bounded test."""
+        if len(self.runs) < MANY or self.summary is not None or self.test != "sign-flip":
+            return None
+        return standings_of(self.names, self.runs, self.ids, self.scores, next(iter(self.scores[0])))
 
     @cached_property
     def bounds(self) -> dict[str, Interval]:
@@ -235,15 +245,14 @@ def compare(
         if differences := check_comparable(runs[0], run, allow_mismatch=allow_mismatch, names=pair, hint=_HINT):
             notes.append(Note("mismatch", details={"runs": pair, "differences": differences}))
     columns, not_shared = _columns(runs, labels, metrics)
-    others = [set(run.ids) for run in runs[1:]]
-    ids = [query for query in runs[0].ids if all(query in other for other in others)]
+    ids = shared_queries(runs)
     sizes = {name: len(run) for name, run in zip(labels, runs, strict=True)}
     if not ids:
         raise BadArgument("no query is in every run", got=sizes)
     if len(ids) < max(sizes.values()):
         notes.append(Note("shared_queries", len(ids), details={"sizes": sizes}))
     fields = (by,) if isinstance(by, str) else tuple(by)
-    scores = _aligned(runs, ids, columns)
+    scores = aligned(runs, ids, columns)
     measures = () if metrics is not None else compare_measures(runs, [rows_of(run, ids) for run in runs])
     headline = next((name for name in _headlines(runs[0]) if name in columns), columns[0])
     notes += judged_notes(runs, labels, [rows_of(run, ids) for run in runs], headline)
@@ -312,7 +321,13 @@ def chosen_metrics(metrics: Any, known: Sequence[str], kind: str) -> list[str]:
     return list(dict.fromkeys(requested))
 
 
-def _aligned(runs: Sequence[Run], ids: Sequence[str], columns: Sequence[str]) -> list[dict[str, Floats]]:
+def shared_queries(runs: Sequence[Run]) -> list[str]:
+    """The queries in every run."""
+    others = [set(run.ids) for run in runs[1:]]
+    return [query for query in runs[0].ids if all(query in other for other in others)]
+
+
+def aligned(runs: Sequence[Run], ids: Sequence[str], columns: Sequence[str]) -> list[dict[str, Floats]]:
     """The scores of all runs in the same order of queries; NaN in all if undefined in one."""
     rows = [rows_of(run, ids) for run in runs]
     scores = [{name: run.scores[name][own] for name in columns} for run, own in zip(runs, rows, strict=True)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from karat._internal.display import (
@@ -12,12 +12,9 @@ from karat._internal.display import (
     cut_name,
     heading,
     number,
-    p_value,
     paragraph,
     plural,
     sanitize,
-    signed,
-    span,
     style,
     text_table,
 )
@@ -26,74 +23,93 @@ from karat.analysis.changes import Move, QueryChange
 from karat.analysis.compare import LETTERS, Comparison
 from karat.analysis.pairs import Row
 from karat.report import measures, numbers, summaries, unjudged_items
+from karat.report import standings as ranked
+from karat.report.compared_slices import (
+    NAME,
+    VERDICT,
+    beating,
+    line_of,
+    slice_blocks,
+    slice_header,
+    slice_lines,
+    slice_tables,
+    superscript,
+)
 from karat.report.forms import Latex, Markdown, code, escape, latex_table, table
 from karat.report.remarks import comparison_remarks as remarks
 from karat.report.slices import few_queries
 
-_SUPERSCRIPT = dict(zip(LETTERS, "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", strict=True))
-_NAME, _SHORT, _QUERY, _LABEL, _GOLD = 32, 16, 40, 30, 3
+_SHORT, _QUERY, _LABEL, _GOLD = 16, 40, 30, 3
 _NUMBERS, _BOUNDS = (1, 2, 3, 6, 7), (1, 2, 3)
 _INTERVAL, _WINNER, _MATH = 4, 5, (2, 3, 5)
 _UNDECIDED = "cannot tell"
 _MOVED = "ranks of its gold"
-_VERDICT = {"better": "good", "worse": "bad", "cannot tell": "unsure", "same": "plain"}
-
-
-def _superscript(letters: str) -> str:
-    return "".join(_SUPERSCRIPT[letter] for letter in letters)
 
 
 def terminal(comparison: Comparison, *, bounds: bool = False) -> str:
     """The table, the bounds on request, what it cannot show, the slices, and the queries that moved most."""
-    if len(comparison.names) > 2:
-        header = ["", bold(_corner(comparison)), *map(bold, _metrics(comparison))]
-        shown = text_table([header, *_matrix(comparison, _superscript, _NAME)], gap="   ")
-    else:
-        rows, header = _lines(comparison, _NAME), _header(comparison, _NAME)
-        for row, cells in zip(comparison.rows, rows, strict=True):
-            cells[_WINNER] = style(cells[_WINNER], _VERDICT[row.verdict])
-        if not _has_interval(comparison.rows):
-            header[_INTERVAL] = ""
-        shown = text_table([[*map(bold, header)], *rows], right=_NUMBERS)
-    shown += measures.compared_terminal(comparison, _NAME)
-    shown += numbers.compared_terminal(comparison, _NAME)
+    shown = _table(comparison)
     if bounds:
         rows = [[*map(bold, ("", *unjudged_items.DIFFERENCE_HEADER[1:]))], *unjudged_items.difference_rows(comparison)]
         note = paragraph(unjudged_items.difference_note(comparison))
         shown = f"{shown.rstrip()}\n\n{text_table(rows, right=_BOUNDS)}\n\n{note}"
     lines = [heading(_caption(comparison)), "", shown, *map(paragraph, _footnotes(comparison))]
     for fields, slices in comparison.slices.items():
-        lines += _slice_blocks(comparison, fields, slices)
+        lines += slice_blocks(comparison, fields, slices)
     if moved := _moved(comparison):
         rows = [[bold(cell) for cell in ("  Moved most", "", moved[0].metric, _MOVED)]]
-        for mark, query_id, text, scores, gold in (_moved_cells(one, cell_width(_NAME)) for one in moved):
+        for mark, query_id, text, scores, gold in (_moved_cells(one, cell_width(NAME)) for one in moved):
             colored = style(mark, "good" if mark == "▲" else "bad")
             rows.append([f"{colored} {query_id}", f'"{text}"' if text else "", scores, gold])
         lines += ["", text_table(rows)]
     return "\n".join(lines)
 
 
+def _table(comparison: Comparison) -> str:
+    """The table of two runs, the matrix of three, or the standings of many; then the measures."""
+    if comparison.standings is not None:
+        blocks = ranked.terminal(comparison.standings)
+        return "\n".join([*blocks, *ranked.paragraphs(comparison.standings, "run")])
+    if len(comparison.names) > 2:
+        header = ["", bold(_corner(comparison)), *map(bold, _metrics(comparison))]
+        shown = text_table([header, *_matrix(comparison, superscript, NAME)], gap="   ")
+    else:
+        rows, header = _lines(comparison, NAME), _header(comparison, NAME)
+        for row, cells in zip(comparison.rows, rows, strict=True):
+            cells[_WINNER] = style(cells[_WINNER], VERDICT[row.verdict])
+        if not _has_interval(comparison.rows):
+            header[_INTERVAL] = ""
+        shown = text_table([[*map(bold, header)], *rows], right=_NUMBERS)
+    shown += measures.compared_terminal(comparison, NAME)
+    shown += numbers.compared_terminal(comparison, NAME)
+    return shown
+
+
 def html(comparison: Comparison) -> str:
     """The table as HTML, for notebooks."""
     caption = " · ".join([_caption(comparison), *_footnotes(comparison)])
-    if len(comparison.names) > 2:
+    if comparison.standings is not None:
+        shown = ranked.html(comparison.standings, caption, "run")
+    elif len(comparison.names) > 2:
         shown = html_table(
-            ["", _corner(comparison, "run"), *_metrics(comparison)], _matrix(comparison, _superscript), caption
+            ["", _corner(comparison, "run"), *_metrics(comparison)], _matrix(comparison, superscript), caption
         )
     else:
         shown = html_table(_header(comparison), _lines(comparison), caption)
-    if comparison.measures:
+    if comparison.measures and comparison.standings is None:
         shown += html_table(measures.compared_header(comparison), measures.compared_rows(comparison), "measures")
     if comparison.numbers:
         shown += html_table(numbers.compared_header(comparison), numbers.compared_rows(comparison), "numbers")
     for fields in comparison.slices:
-        shown += html_table(_slice_header(comparison, fields), list(_slice_lines(comparison, fields)), f"by {fields}")
+        shown += html_table(slice_header(comparison, fields), list(slice_lines(comparison, fields)), f"by {fields}")
     return shown
 
 
 def markdown(comparison: Comparison, *, bounds: bool = False) -> str:
     """The table, the bounds on request, and the queries that moved most, for a pull request."""
     notes = [*(_bounds_markdown(comparison) if bounds else ()), *map(escape, _footnotes(comparison))]
+    if comparison.standings is not None:
+        return "\n\n".join([*ranked.markdown(comparison.standings, "run"), *notes, *slice_tables(comparison)])
     if len(comparison.names) > 2:
         header = ["", _corner(comparison, "run"), *map(code, _metrics(comparison))]
         matrix = _matrix(comparison, "<sup>{}</sup>".format)
@@ -104,7 +120,7 @@ def markdown(comparison: Comparison, *, bounds: bool = False) -> str:
             *measures.compared_markdown(comparison),
             *numbers.compared_markdown(comparison),
             *notes,
-            *_slice_tables(comparison),
+            *slice_tables(comparison),
         ]
         return "\n\n".join(parts)
     _, a, b, *header = _header(comparison)
@@ -115,7 +131,7 @@ def markdown(comparison: Comparison, *, bounds: bool = False) -> str:
         *measures.compared_markdown(comparison),
         *numbers.compared_markdown(comparison),
         *notes,
-        *_slice_tables(comparison),
+        *slice_tables(comparison),
     ]
     if moved := _moved(comparison):
         lines = [[mark, code(query), *cells] for mark, query, *cells in map(_moved_cells, moved)]
@@ -127,41 +143,6 @@ def _bounds_markdown(comparison: Comparison) -> list[str]:
     rows = [[code(metric), *cells] for metric, *cells in unjudged_items.difference_rows(comparison)]
     note = escape(unjudged_items.difference_note(comparison))
     return [table(unjudged_items.DIFFERENCE_HEADER, rows, right=_BOUNDS), note]
-
-
-def _slice_blocks(comparison: Comparison, fields: str, slices: Mapping[str, list[Row]]) -> list[str]:
-    """For the terminal a narrow table per metric: the interval next to the difference, and no p."""
-    _, _, queries, *header = _slice_header(comparison, fields, _NAME)
-    runs, lines = len(comparison.names), list(_slice_lines(comparison, fields, places=2, width=_NAME))
-    verdicts = [_VERDICT[rows[i].verdict] for i in range(len(comparison.rows)) for rows in slices.values()]
-    both = ["difference (95 %)", "winner"] if runs == 2 else []
-    blocks = []
-    for first in range(0, len(lines), len(slices)):
-        rows = [["", *map(bold, (queries, *header[:runs], *both))]]
-        for line, (_, value, *cells) in enumerate(lines[first : first + len(slices)], first):
-            change = []
-            if runs == 2:
-                _, interval, winner = cells[runs + 1 : runs + 4]
-                change = [f"{cells[runs + 1]} {interval}".rstrip(), style(winner, verdicts[line])]
-            rows.append([value, *cells[: runs + 1], *change])
-        title = heading(sanitize(f"{lines[first][0]} by {fields}"))
-        blocks += ["", title, text_table(rows, right=range(1, runs + 2))]
-    return blocks
-
-
-def _slice_tables(comparison: Comparison) -> list[Markdown]:
-    """A Markdown table for each field."""
-    tables = []
-    for fields in comparison.slices:
-        metric, name, queries, *header = _slice_header(comparison, fields)
-        runs = len(comparison.names)
-        rows = [
-            [code(metric), code(value, 80), *map(Markdown if runs > 2 else escape, cells)]
-            for metric, value, *cells in _slice_lines(comparison, fields, "<sup>{}</sup>".format)
-        ]
-        shown = [metric, code(name, 80), queries, *map(code, header[:runs]), *header[runs:]]
-        tables.append(table(shown, rows, right=_slice_numbers(shown)))
-    return tables
 
 
 def latex(comparison: Comparison) -> str:
@@ -179,9 +160,9 @@ def latex(comparison: Comparison) -> str:
     for fields in comparison.slices:
         rows = [
             [*cells[:3], *(_math(cells[3:]) if two else map(Latex, cells[3:]))]
-            for cells in _slice_lines(comparison, fields, raised)
+            for cells in slice_lines(comparison, fields, raised)
         ]
-        tables.append(latex_table(_slice_header(comparison, fields), rows, left=2))
+        tables.append(latex_table(slice_header(comparison, fields), rows, left=2))
     return "\n\n".join(tables)
 
 
@@ -207,6 +188,8 @@ def data(comparison: Comparison, *, bounds: bool = False) -> dict[str, Any]:
     }
     more: dict[str, Any] = {"measures": measures.compared_data(comparison)} if comparison.measures else {}
     more |= numbers.compared_data(comparison)
+    if comparison.standings is not None:
+        more["standings"] = ranked.data(comparison.standings)
     more |= unjudged_items.difference_data(comparison, asked=bounds)
     return dict(plain(values | more | ({"by": by} if by else {})))
 
@@ -223,10 +206,11 @@ def _row_data(comparison: Comparison, row: Row) -> dict[str, Any]:
 def _caption(comparison: Comparison) -> str:
     judges = " and ".join(dict.fromkeys(run.provenance.judge for run in comparison.runs))
     conventions = " and ".join(dict.fromkeys(run.convention.name for run in comparison.runs))
+    names = f"{len(comparison.names)} runs"
+    if comparison.standings is None:
+        names = ", ".join(cut_name(name, NAME) for name in comparison.names)
     return sanitize(
-        f"{', '.join(cut_name(name, _NAME) for name in comparison.names)} · "
-        f"{plural(len(comparison), 'query', 'queries')} · judge: {judges} · "
-        f"convention: {conventions}"
+        f"{names} · {plural(len(comparison), 'query', 'queries')} · judge: {judges} · convention: {conventions}"
     )
 
 
@@ -246,64 +230,18 @@ def _header(comparison: Comparison, width: int | None = None) -> list[str]:
 def _lines(comparison: Comparison, width: int | None = None) -> list[list[str]]:
     """One line per metric of two runs."""
     return [
-        [row.metric, *_line(comparison, row, width), f"{row.won:,} / {row.tied:,} / {row.lost:,}"]
+        [row.metric, *line_of(comparison, row, width), f"{row.won:,} / {row.tied:,} / {row.lost:,}"]
         for row in comparison.rows
     ]
-
-
-def _line(comparison: Comparison, row: Row, width: int | None, places: int = 3) -> list[str]:
-    """The means of two runs, the difference, its interval, the name of the better run, and p."""
-    return [
-        *map(number, row.means),
-        signed(row.difference),
-        span(row.low, row.high, places, "+"),
-        cut_name(comparison.winner(row) or row.verdict, width),
-        p_value(row.p),
-    ]
-
-
-def _slice_header(comparison: Comparison, fields: str, width: int | None = None) -> list[str]:
-    names = [cut_name(name, width) for name in comparison.names]
-    more = ["difference", "95 % interval", "winner", "p (Holm)"] if len(names) == 2 else []
-    return ["metric", sanitize(f"by {fields}"), "queries", *names, *more]
-
-
-def _slice_lines(
-    comparison: Comparison,
-    fields: str,
-    raised: Callable[[str], str] = _superscript,
-    places: int = 3,
-    width: int | None = None,
-) -> Iterator[list[str]]:
-    """One line per metric and slice: as for all queries, or the means with the letters of the runs they beat."""
-    about = comparison.about_slices(fields)
-    for metric in range(len(comparison.rows)):
-        for i, (name, rows) in enumerate(comparison.slices[fields].items()):
-            row = rows[metric]
-            runs = range(len(comparison.names))
-            beating = [_beating(row, run, raised) for run in runs]
-            cells = _line(comparison, row, width, places) if len(runs) == 2 else beating
-            yield [row.metric, cut_name(name, width), f"{about[row.metric][i]:,}", *cells]
-
-
-def _slice_numbers(header: Sequence[str]) -> list[int]:
-    """The columns of numbers."""
-    return [i for i, name in enumerate(header) if i > 1 and name not in {"95 % interval", "winner"}]
 
 
 def _matrix(comparison: Comparison, raised: Callable[[str], str], width: int | None = None) -> list[list[str]]:
     """One row for each run: its letter, its name, its means with the letters of the runs it beats."""
     lines = []
     for run, name in enumerate(comparison.names):
-        cells = [_beating(row, run, raised) for row in comparison.rows]
+        cells = [beating(row, run, raised) for row in comparison.rows]
         lines.append([LETTERS[run], cut_name(name, width), *cells])
     return lines
-
-
-def _beating(row: Row, run: int, raised: Callable[[str], str]) -> str:
-    """The mean of a run with the letters of the runs that it beats."""
-    beaten = "".join(LETTERS[other] for other in row.beaten(run))
-    return number(row.means[run]) + (raised(beaten) if beaten else "")
 
 
 def _metrics(comparison: Comparison) -> list[str]:
@@ -312,8 +250,10 @@ def _metrics(comparison: Comparison) -> list[str]:
 
 def _footnotes(comparison: Comparison) -> list[str]:
     """The test of the runs, the facts that the table cannot show, and the remarks."""
-    rows, notes = comparison.rows, []
-    if len(comparison.names) > 2:
+    rows, notes = comparison.rows, list[str]()
+    if comparison.standings is not None and not comparison.slices:
+        pass  # its sentences are below the table
+    elif len(comparison.names) > 2:
         pairs = f"Holm correction over the {len(rows[0].pairs)} pairs of a metric"
         test = f"{summaries.test_name(comparison)}, p < 0.05, {pairs}"
         notes.append(f"A raised letter: significantly better than that run ({test}).")

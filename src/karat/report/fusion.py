@@ -22,7 +22,7 @@ from karat._internal.display import (
 from karat._internal.grammar import write
 from karat._internal.writers import html_table, plain, to_csv
 from karat.analysis.fuse import FUSED, Fusion
-from karat.analysis.fuse.sweep import FEW, Sweep
+from karat.analysis.fuse.fusion_sweep import FEW, FusionSweep
 from karat.report import comparison as of_two
 from karat.report.forms import code, escape, table
 from karat.report.fusion_notes import FUSION_SENTENCES
@@ -140,12 +140,12 @@ def _facts(fusion: Fusion) -> list[str]:
     return [*lines, *remarks(fusion)]
 
 
-def _sweep_caption(sweep: Sweep) -> str:
+def _sweep_caption(sweep: FusionSweep) -> str:
     tried = plural(len(sweep.settings), "setting", "settings")
     return f"Sweep by {sweep.metric} · {tried} · {sweep.folds} folds · {plural(sweep.queries, 'query', 'queries')}"
 
 
-def _verdict(sweep: Sweep) -> list[str]:
+def _verdict(sweep: FusionSweep) -> list[str]:
     """The gain on held-out queries, and how stable the choice is."""
     test, winner = sweep.held_out, sweep.winner
     ends = span(test.low, test.high, 3, "+")
@@ -162,7 +162,7 @@ def _verdict(sweep: Sweep) -> list[str]:
     return lines
 
 
-def _settings(sweep: Sweep) -> list[list[str]]:
+def _settings(sweep: FusionSweep) -> list[list[str]]:
     """The best settings, and the others that a fold chose."""
     shown = [one for place, one in enumerate(sweep.settings) if place < _SHOWN or one.chosen]
     rows = [
@@ -176,7 +176,7 @@ def _weights(weights: tuple[float, ...] | None) -> str:
     return "" if weights is None else ", ".join(map(write, weights))
 
 
-def _sweep_lines(sweep: Sweep) -> list[str]:
+def _sweep_lines(sweep: FusionSweep) -> list[str]:
     header, *rows = _settings(sweep)
     first, *others = _verdict(sweep)
     better = sweep.held_out.p < ALPHA
@@ -185,7 +185,7 @@ def _sweep_lines(sweep: Sweep) -> list[str]:
     return [*facts, "", text_table([[*map(bold, header)], *rows], right=(2, 3))]
 
 
-def _sweep_data(sweep: Sweep) -> dict[str, Any]:
+def _sweep_data(sweep: FusionSweep) -> dict[str, Any]:
     return {
         "metric": sweep.metric,
         "folds": sweep.folds,

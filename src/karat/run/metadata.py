@@ -55,6 +55,7 @@ class _Provenance(TypedDict):
     tokens: NotRequired[str]
     merge: NotRequired[str]
     also: NotRequired[list[str]]
+    settings: NotRequired[dict[str, Any]]
     source: str
     notes: list[dict[str, Any] | str]
     missing: int

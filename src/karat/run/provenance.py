@@ -38,6 +38,8 @@ class Provenance(Reading):
     """The way in which the steps of a query were made one ranking, if the samples have steps."""
     also: tuple[str, ...] = ()
     """The numeric fields of the samples that are summarised on request, such as cost."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """The settings of the retriever, if the run is one of a sweep."""
 
     def with_reading(self, reading: Reading) -> Provenance:
         """The same, if the data as a whole was read like this; parts of it only know their own rows."""
@@ -51,7 +53,8 @@ class Provenance(Reading):
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""
-        values = {own.name: getattr(self, own.name) for own in fields(self)}
+        values = {own.name: getattr(self, own.name) for own in fields(self) if own.name != "settings"}
+        values |= {"settings": dict(self.settings)} if self.settings else {}
         return values | {
             "metrics": list(self.metrics),
             "also": list(self.also),

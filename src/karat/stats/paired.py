@@ -55,12 +55,12 @@ def maxt_p_values(
     observed = statistic(moved.sum(axis=0))
     order = np.argsort(-observed, kind="stable")
     reached, tried = np.zeros(len(observed)), 0
-    for sums in _flipped_sums(moved[:, order], flips, seed):
+    for sums in flipped_sums(moved[:, order], flips, seed):
         # Step-down: a column competes with itself and with the columns of a smaller statistic.
         largest = np.maximum.accumulate(statistic(sums)[:, ::-1], axis=1)[:, ::-1]
         reached += (largest >= observed[order] - _EQUAL).sum(axis=0)
         tried += len(sums)
-    observed_flip = 0 if len(moved) <= _ENUMERATED else 1  # an enumeration contains it already
+    observed_flip = 0 if exhaustive(len(moved)) else 1  # an enumeration contains it already
     p = np.empty(len(observed))
     p[order] = np.maximum.accumulate((reached + observed_flip) / (tried + observed_flip))
     return p
@@ -73,7 +73,12 @@ def sign_flip(
     return float(maxt_p_values(differences[:, None], alternative=alternative, flips=flips, seed=seed)[0])
 
 
-def _flipped_sums(moved: Floats, flips: int, seed: int) -> Iterator[Floats]:
+def exhaustive(rows: int) -> bool:
+    """True if all sign flips of this number of rows are tried."""
+    return rows <= _ENUMERATED
+
+
+def flipped_sums(moved: Floats, flips: int, seed: int) -> Iterator[Floats]:
     """The column sums under sign flips, one row per flip, a block at a time to bound the memory.
 
     A byte gives the signs of eight queries: a random byte, or for an enumeration the next bits of the number of the
@@ -83,7 +88,7 @@ def _flipped_sums(moved: Floats, flips: int, seed: int) -> Iterator[Floats]:
     eights = np.zeros((-(-queries // 8), 8, columns))
     eights.reshape(-1, columns)[:queries] = moved
     rng = np.random.default_rng(seed)
-    exact = queries <= _ENUMERATED
+    exact = exhaustive(queries)
     signs = _SIGNS[:, ::-1] if exact else _SIGNS  # in an enumeration the lowest bit is the sign of the first query
     total = 2**queries if exact else flips
     wide = columns > _FEW_COLUMNS

@@ -17,8 +17,8 @@ from karat._internal.output import write_text
 from karat._internal.result import Result
 from karat.analysis.compare import LETTERS, Comparison, compare, run_names
 from karat.analysis.fuse.fused_run import Evaluator
+from karat.analysis.fuse.fusion_sweep import FOLDS, FusionSweep, sweep_of
 from karat.analysis.fuse.legs import Aligned, LegLike, align, check_scores, read_legs, unscored_legs
-from karat.analysis.fuse.sweep import FOLDS, Sweep, sweep_of
 from karat.errors import BadArgument
 from karat.fusion import Fuser, parse_fuser
 from karat.metrics import Metric
@@ -47,7 +47,7 @@ class Fusion(Result):
     """The share of the gold that any leg found, which no order of the candidates can exceed; NaN without a run."""
     within_depth: float
     """The share of the gold that any leg found within `depth`; NaN without a depth. Items further down may rise."""
-    sweep: Sweep | None
+    sweep: FusionSweep | None
     """The sweep that chose the method, if there was one."""
     notes: tuple[Note, ...]
     sizes: list[int]

@@ -78,10 +78,10 @@ def page(
     body = h("body", _top(run, there), h("main", *there))
     end = "</body></html>\n"
     rest = block(for_script, "data") + f"<script>{_own('script.js')}</script>"
-    return f'<!DOCTYPE html>\n<html lang="en">{_head(run)}{write(body).removesuffix("</body>")}{rest}{end}'
+    return f'<!DOCTYPE html>\n<html lang="en">{page_head(_title(run))}{write(body).removesuffix("</body>")}{rest}{end}'
 
 
-def _head(run: Run) -> str:
+def page_head(title: str) -> str:
     """The head of the page: the security policy, and karat's own style."""
     allowed = f"default-src 'none'; img-src data:; style-src {_hash('style.css')}; script-src {_hash('script.js')}"
     about = [
@@ -90,7 +90,7 @@ def _head(run: Run) -> str:
         h("meta", name="viewport", content="width=device-width, initial-scale=1"),
         h("meta", name="color-scheme", content="light dark"),
         h("link", rel="icon", href="data:,"),
-        h("title", f"{cut_name(_title(run), 80)} · karat"),
+        h("title", f"{cut_name(title, 80)} · karat"),
     ]
     return f"<head>{''.join(map(write, about))}<style>{_own('style.css')}</style></head>"
 

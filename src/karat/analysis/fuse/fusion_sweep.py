@@ -1,4 +1,4 @@
-"""A sweep: the method and the weights chosen by cross-validation over queries, and their gain on held-out queries."""
+"""A sweep of fusions: the method and the weights chosen by cross-validation, and their gain on held-out queries."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _BY_SCORE = tuple(
 _WEIGHTED = ("rrf(60)", "wsum(norm=min-max)", "wsum(norm=zmuv)", "wsum(norm=max)")
 
 
-class SweepSetting(NamedTuple):
+class FusionSetting(NamedTuple):
     """A method with weights, and its mean over all queries."""
 
     fuser: Fuser
@@ -46,14 +46,14 @@ class SweepSetting(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Sweep:
+class FusionSweep:
     """The result of a sweep."""
 
     metric: str
     folds: int
     queries: int
     """The number of queries for which the metric is defined."""
-    settings: list[SweepSetting]
+    settings: list[FusionSetting]
     """All settings, the best over all queries first."""
     legs: dict[str, float]
     """The mean of each leg over all queries."""
@@ -64,7 +64,7 @@ class Sweep:
     held_out_fused: float
 
     @property
-    def winner(self) -> SweepSetting:
+    def winner(self) -> FusionSetting:
         """The best setting over all queries."""
         return self.settings[0]
 
@@ -93,7 +93,9 @@ def weight_grid(legs: int) -> list[tuple[float, ...]]:
     return grid
 
 
-def sweep_of(evaluator: Evaluator, names: Sequence[str], metric: str | None, depth: int | None, folds: int) -> Sweep:
+def sweep_of(
+    evaluator: Evaluator, names: Sequence[str], metric: str | None, depth: int | None, folds: int
+) -> FusionSweep:
     """Try every setting on all queries, and choose one in each fold by the queries of the others."""
     known = [name for one in evaluator.metrics for name in one.names]
     first = next((name for name in known if sign_of(name) > 0), known[0])
@@ -117,11 +119,11 @@ def sweep_of(evaluator: Evaluator, names: Sequence[str], metric: str | None, dep
     times = Counter(picks)
     means = fused.mean(axis=1)
     order = np.argsort(-means.round(12), kind="stable").tolist()
-    return Sweep(
+    return FusionSweep(
         metric=name,
         folds=folds,
         queries=count,
-        settings=[SweepSetting(fusers[i], float(means[i]), times[i]) for i in order],
+        settings=[FusionSetting(fusers[i], float(means[i]), times[i]) for i in order],
         legs={leg: mean_defined(own) for leg, own in zip(names, legs, strict=True)},
         held_out=paired_test(best_leg, best_fused),
         held_out_leg=float(best_leg.mean()),

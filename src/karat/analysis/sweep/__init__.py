@@ -1,0 +1,338 @@
+"""Sweep: try every setting of a retriever on one gold set, save the runs, and choose without fooling yourself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from inspect import getsourcefile
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from karat._internal.result import Result
+from karat._internal.user_code import load_user_code, user_function
+from karat.analysis.changes import check_comparable
+from karat.analysis.compare import aligned, chosen_metrics, shared_queries
+from karat.analysis.standings import Standings, standings_of
+from karat.analysis.sweep.grid import LIMIT, Setting, check_parameters, combinations, label
+from karat.analysis.sweep.saved import SweepFolder, digest, samples_of
+from karat.conventions import Convention
+from karat.errors import BadArgument, InputError, KaratError, first_line
+from karat.judges import JudgeLike
+from karat.judges.tokens import Counter, words
+from karat.metrics import DEFAULT, Metric, parse_all
+from karat.run import Run
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_DEPTH = 20
+"""The number of items to retrieve, unless a setting k or a metric says otherwise."""
+_COUNTED = "hit@1000t"
+"""A metric with a token budget: with it, the tokens of the retrieved texts are counted."""
+_HINT = 'judge="ids", not "auto"'
+
+
+class FailedSetting(NamedTuple):
+    """A setting without a run, and the reason."""
+
+    settings: Setting
+    error: str
+
+
+@dataclass(repr=False, eq=False)
+class Sweep(Result):
+    """The result of `karat.sweep`."""
+
+    folder: str
+    """The folder with the run files."""
+    runs: list[Run]
+    """One run per setting; `run.provenance.settings` has the values."""
+    failures: list[FailedSetting]
+    """The settings for which no run could be made."""
+    metric: str
+    """The metric by which the settings are ranked."""
+    also: tuple[str, ...] = ()
+    """Numeric fields of the samples that are shown as medians."""
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """A label for each run, such as "chunk=200, k=5"."""
+        return [label(run.provenance.settings) for run in self.runs]
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """The queries in every run."""
+        return shared_queries(self.runs)
+
+    @cached_property
+    def standings(self) -> Standings:
+        """The settings from the best to the worst, those that may be best, and an honest mean of the winner."""
+        columns = [name for name in self.runs[0].scores if all(name in run.scores for run in self.runs)]
+        scores = aligned(self.runs, self.ids, columns)
+        return standings_of(self.names, self.runs, self.ids, scores, self.metric, self.also)
+
+    @property
+    def best(self) -> dict[str, Any]:
+        """The setting with the highest mean; `standings.possible` has those that cannot be told apart from it."""
+        return dict(self.standings.rows[0].settings)
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row per setting, the best first: the settings, the means, tokens, and whether it may be the best."""
+        frame: pl.DataFrame = self._render("frame")
+        return frame
+
+    def report(self, path: str | PathLike[str]) -> None:
+        """Write the sweep as one HTML page.
+
+        Args:
+            path: the HTML file.
+        """
+        from karat._internal.output import check_outputs, write_text
+
+        if Path(path).suffix == ".parquet":
+            raise BadArgument("a report is an HTML page; this file would replace a run", got=str(path), hint="a.html")
+        check_outputs({"": path})
+        write_text(path, self._render("page"))
+
+    def remarks(self) -> list[str]:
+        """Sentences that a reader of the table should know: the verdict, and what makes a comparison unfair."""
+        return list(self._render("remarks"))
+
+
+def sweep(
+    make: Callable[..., Any] | str | PathLike[str],
+    settings: Mapping[str, Iterable[Any]] | Sequence[Mapping[str, Any]] | None = None,
+    gold: Any = None,
+    metrics: str | Metric | Iterable[str | Metric] = DEFAULT,
+    *,
+    folder: str | PathLike[str] = "karat-sweep",
+    metric: str | None = None,
+    k: int | None = None,
+    judge: JudgeLike = "auto",
+    at: Literal["item", "doc"] = "item",
+    tokens: Counter = words,
+    convention: str | Convention = "standard",
+    order: Literal["listed", "score"] | None = None,
+    concurrency: int = 8,
+    timeout: float | None = 30.0,
+    retries: int = 0,
+    repeats: int = 1,
+    also: str | Sequence[str] = (),
+    limit: int = LIMIT,
+    restart: bool = False,
+) -> Sweep:
+    """Try every setting of a retriever, save the runs, and say which setting is best, and how sure that is.
+
+    Args:
+        make: a function that takes the settings by name and returns a retriever, as `karat.collect` takes it; or its
+            name, "file.py:make" or "file.py". The folder of a finished sweep, alone, shows it again.
+        settings: a list of values for each setting, all combinations of which are tried; or a list of dicts, the
+            combinations themselves. A setting `k` is also the number of items to retrieve.
+        gold: the queries with their gold, as in `karat.collect`.
+        metrics: metric names, such as "recall@5 ndcg@10".
+        folder: the folder for the runs, one file per setting. The same call continues a sweep that was stopped.
+        metric: the metric by which the settings are ranked; default: the first one.
+        k: the number of items to retrieve without a setting `k`; default: 20, or the largest cutoff of the metrics.
+        judge: how items are matched, as in `karat.evaluate`.
+        at: "doc" compares documents, not chunks.
+        tokens: counts the tokens of a text, for the comparison at equal tokens; the default counts words.
+        convention: the definition of the metrics, as in `karat.evaluate`.
+        order: "score" sorts lists by their scores, as in `karat.evaluate`.
+        concurrency: the number of simultaneous calls of a retriever.
+        timeout: the seconds of each call; None for no limit.
+        retries: how often a failed call is repeated.
+        repeats: how often each query is called, for retrievers that do not always return the same.
+        also: numeric fields of the samples to show as medians, such as "cost"; latency is always shown.
+        limit: the largest number of settings; more are refused.
+        restart: True to remove the runs of another sweep from the folder, and begin anew.
+
+    Returns:
+        A `Sweep`: `best` (the settings of the winner), `standings` (the rows, the settings that may be best, the
+        winner's mean on held-out queries with its interval), `runs`, `failures`, `table`, `report("sweep.html")`.
+
+    Example:
+        >>> found = karat.sweep(make, {"chunk": [200, 400, 800], "k": [5, 10]}, "gold.jsonl", "recall@5 ndcg@10")
+        >>> found.best
+        {'chunk': 400, 'k': 10}
+    """
+    if settings is None and gold is None:
+        return saved_sweep(make, metric)
+    if settings is None or gold is None:
+        raise BadArgument(
+            "a sweep needs settings and gold", hint='karat.sweep(make, {"chunk": [200, 400]}, "gold.jsonl")'
+        )
+    grid = combinations(settings, limit)
+    maker = _maker(make)
+    takes_k = check_parameters(maker, grid)
+    wanted = parse_all(metrics)
+    headline = _headline(metric, [name for one in wanted if not one.unit for name in one.names])
+    gold = list(gold) if isinstance(gold, Iterator) else gold
+    fields = tuple(also.replace(",", " ").split()) if isinstance(also, str) else tuple(also)
+    place = SweepFolder(folder)
+    calls = {"concurrency": concurrency, "timeout": timeout, "retries": retries, "repeats": repeats}
+    judging = {"judge": judge, "at": at, "tokens": tokens, "convention": convention, "order": order}
+    collected = {"retriever": _source(make, maker), "gold": digest(gold), "number of repeats": str(repeats)}
+    evaluated = {"metrics": " ".join(map(str, wanted)), **{name: digest(value) for name, value in judging.items()}}
+    place.begin(collected, evaluated, restart=restart)
+    trial = _Trial(maker, takes_k, _depth(k, wanted), gold, wanted, calls, judging)
+    runs, failures = _try_all(trial, place, grid, headline, fields)
+    return _result(place, runs, failures, headline, fields)
+
+
+def saved_sweep(folder: Any, metric: str | None = None) -> Sweep:
+    """The sweep of a folder, from its run files alone."""
+    if not isinstance(folder, str | PathLike):
+        raise BadArgument(
+            "a sweep needs settings and gold", hint='karat.sweep(make, {"chunk": [200, 400]}, "gold.jsonl")'
+        )
+    place = SweepFolder(folder)
+    if not place.exists:
+        raise BadArgument(f"{fspath(folder)} is not the folder of a sweep", hint="karat-sweep, or settings and gold")
+    runs = place.runs()
+    if not runs:
+        raise BadArgument(f"{fspath(folder)} has no finished run", hint="the same karat sweep again")
+    known = list(runs[0].scores)
+    return _result(place, runs, [], _headline(metric or place.metric, known), place.also)
+
+
+def _result(
+    place: SweepFolder, runs: list[Run], failures: list[FailedSetting], headline: str, also: tuple[str, ...]
+) -> Sweep:
+    names = [label(run.provenance.settings) for run in runs]
+    for run, name in zip(runs[1:], names[1:], strict=True):
+        check_comparable(runs[0], run, names=(names[0], name), hint=_HINT)
+    return Sweep(str(place.path), runs, failures, headline, also)
+
+
+def _headline(metric: str | None, known: Sequence[str]) -> str:
+    if not known:
+        raise BadArgument("a sweep needs a metric from 0 to 1 to choose by", hint='"recall@5"')
+    return known[0] if metric is None else chosen_metrics(metric, known, "metric of the sweep")[0]
+
+
+def _maker(make: Any) -> Callable[..., Any]:
+    """The function itself, or the one of a name; without a name in it, `make`."""
+    if isinstance(make, str | PathLike):
+        text = fspath(make)
+        if text.endswith(".py"):
+            found = getattr(load_user_code(text), "make", None)
+            if not callable(found):
+                raise BadArgument(f"{text} has no function make", hint="def make(**settings): …")
+            return found  # type: ignore[no-any-return]
+        return user_function(text)  # type: ignore[no-any-return]
+    if not callable(make):
+        raise BadArgument("make must be a function that returns a retriever", got=make, hint="lambda chunk: …")
+    return make  # type: ignore[no-any-return]
+
+
+def _source(make: Any, maker: Callable[..., Any]) -> str:
+    """A digest of the code that makes the retriever: the file that was named, or the function."""
+    if isinstance(make, str | PathLike):
+        try:
+            file = getsourcefile(maker)
+        except TypeError:
+            file = None
+        return digest(file or fspath(make))
+    return digest(maker)
+
+
+def _depth(k: int | None, metrics: Sequence[Metric]) -> int:
+    if k is not None:
+        return k
+    return max([_DEPTH, *(cutoff for one in metrics for _, cutoff in one.columns if isinstance(cutoff, int))])
+
+
+class _Trial(NamedTuple):
+    """The trial of a setting: make the retriever, collect, evaluate."""
+
+    make: Callable[..., Any]
+    takes_k: bool
+    depth: int
+    gold: Any
+    metrics: tuple[Metric, ...]
+    calls: Mapping[str, Any]
+    judging: Mapping[str, Any]
+
+    def run(self, setting: Setting, place: Path) -> Run:
+        """The run of a setting; the samples are kept beside the run file."""
+        from karat.collect import collect
+
+        given = {name: value for name, value in setting.items() if name != "k" or self.takes_k}
+        samples = samples_of(place)[0]
+        k = setting.get("k")
+        depth = k if isinstance(k, int) and not isinstance(k, bool) else self.depth
+        retriever = self.make(**given)
+        found = collect(retriever, self.gold, k=depth, output=samples, **self.calls)
+        run = self.evaluated(found)
+        if not run.judged:
+            raise InputError(next(iter(run.failures.values()), "no query was judged"))
+        return run.replace(provenance=replace(run.provenance, settings=setting, source=str(samples)))
+
+    def evaluated(self, samples: Sequence[Mapping[str, Any]]) -> Run:
+        """The run of samples, with the number of tokens if they have texts."""
+        from karat.pipeline import evaluate
+
+        if not any(one.has_budget for one in self.metrics) and _have_texts(samples):
+            try:
+                run = evaluate(samples, [*self.metrics, _COUNTED], **self.judging)
+            except InputError:  # strings that are compared as ids have no texts
+                return evaluate(samples, self.metrics, **self.judging)
+            scores = {name: values for name, values in run.columns.items() if name != _COUNTED}
+            names = tuple(name for name in run.provenance.metrics if name != _COUNTED)
+            kept = tuple(one for one in run.requested if str(one) != _COUNTED)
+            return run.replace(scores=scores, metrics=kept, provenance=replace(run.provenance, metrics=names))
+        return evaluate(samples, self.metrics, **self.judging)
+
+
+def _have_texts(samples: Sequence[Mapping[str, Any]]) -> bool:
+    """True if the first retrieved item has a text, or is one."""
+    items = (item for sample in samples for item in sample.get("retrieved") or ())
+    first = next(items, None)
+    text = first.get("text") if isinstance(first, Mapping) else first
+    return isinstance(text, str) and bool(text.strip()) and (isinstance(first, Mapping) or " " in text.strip())
+
+
+def _try_all(
+    trial: _Trial, place: SweepFolder, grid: Sequence[Setting], headline: str, also: tuple[str, ...]
+) -> tuple[list[Run], list[FailedSetting]]:
+    """The run of each setting, from before or made now, and the settings that failed."""
+    files = place.places(grid)
+    place.write(headline, also)
+    runs, failures, first = [], [], None
+    for number, (setting, file) in enumerate(zip(grid, files, strict=True), 1):
+        run = place.finished(file, setting)
+        if run is None:
+            announce(number, len(grid), setting)
+            try:
+                run = trial.run(setting, file)
+            except Exception as error:  # noqa: BLE001  # code of the user
+                first = first or error
+                failures.append(FailedSetting(setting, _cause(error)))
+                continue
+            run.save(file)
+        runs.append(run)
+    if not runs and first is not None:
+        if isinstance(first, KaratError):
+            raise first
+        raise BadArgument(f"every setting failed: {failures[0].error}") from first
+    return runs, failures
+
+
+def _cause(error: Exception) -> str:
+    return error.problem if isinstance(error, KaratError) else f"{type(error).__name__}: {first_line(error)}"
+
+
+def announce(number: int, total: int, setting: Setting) -> None:
+    """Say on a terminal which setting is tried now."""
+    import sys
+
+    from karat._internal.writers import put
+
+    if sys.stderr is not None and sys.stderr.isatty():
+        put(f"setting {number} of {total}: {label(setting)}", error=True)
