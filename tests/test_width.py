@@ -21,6 +21,7 @@ from support.pseudo_terminal import STYLE, columns, show
 
 COMMANDS = {name: one for name, one in all_commands().items() if name == one.name}
 EXAMPLES = [shlex.split(line)[1:] for one in COMMANDS.values() for line, _ in one.examples]
+FIRST = [shlex.split(one.examples[0][0])[1:] for one in COMMANDS.values()]
 TABLES = [arguments for arguments in EXAMPLES if "--format" not in arguments]
 FILES = (
     "samples.jsonl", "run.parquet", "main.parquet", "branch.parquet", "bm25.run", "qrels.txt", "labels.csv",
@@ -190,18 +191,18 @@ def test_every_help_fits_and_is_complete(tmp_path, width):
 
 
 def test_no_colour_in_a_pipe_or_with_no_color(plain):
-    for one in (*show(EXAMPLES, plain), *show(EXAMPLES, plain, width=80, NO_COLOR="1")):
+    for one in (*show(FIRST, plain), *show(FIRST, plain, width=80, NO_COLOR="1")):
         assert "\x1b" not in one.text
-    never = [[*arguments, "--color", "never"] for arguments in EXAMPLES]
+    never = [[*arguments, "--color", "never"] for arguments in FIRST]
     assert not any("\x1b" in one.text for one in show(never, plain, width=80))
 
 
 def test_colour_in_a_terminal_and_on_request(plain):
-    in_terminal = show(EXAMPLES, plain, width=80)
-    colored = {arguments[0] for arguments, one in zip(EXAMPLES, in_terminal, strict=True) if STYLE.search(one.text)}
+    in_terminal = show(FIRST, plain, width=80)
+    colored = {arguments[0] for arguments, one in zip(FIRST, in_terminal, strict=True) if STYLE.search(one.text)}
     assert colored == {*COMMANDS} - {"report"}
-    always = [[*arguments, "--color", "always"] for arguments in EXAMPLES]
-    for asked in (show(always, plain), show(EXAMPLES, plain, FORCE_COLOR="1")):
+    always = [[*arguments, "--color", "always"] for arguments in FIRST]
+    for asked in (show(always, plain), show(FIRST, plain, FORCE_COLOR="1")):
         assert [bool(STYLE.search(one.text)) for one in asked] == [bool(STYLE.search(one.text)) for one in in_terminal]
     assert not any("\x1b" in one.text for one in show([["show", "run.parquet", "--format", "csv"]], plain, width=80))
 
