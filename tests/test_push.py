@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from types import ModuleType
+from typing import ClassVar
 
 import pytest
 
@@ -22,6 +23,7 @@ class Store:
     """A trace store that keeps what it gets; `refuse` and `fail` decide what it refuses, and when it breaks."""
 
     batch = 2
+    requests: ClassVar[list] = []
     refuse = staticmethod(lambda score: None)
     fail = staticmethod(lambda requests: None)
 
@@ -40,8 +42,8 @@ class Store:
 def store(monkeypatch):
     """A store in the place of Phoenix."""
     made = type("MadeStore", (Store,), {"requests": []})
-    module = ModuleType("karat.bridges.push.phoenix_annotations")
-    module.PhoenixAnnotations = made
+    module = ModuleType("karat.bridges.push.phoenix_scores")
+    setattr(module, "PhoenixAnnotations", made)  # noqa: B010
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(push_room, "_DELAYS", (0.0, 0.0))
     return made
@@ -83,11 +85,6 @@ def test_chosen_metrics_and_measures():
 
 
 def test_failed_queries_are_skipped():
-    def broken(gold, item):
-        if item.text == "x":
-            raise RuntimeError("broken")
-        return True
-
     rows = [{"id": "a", "retrieved": ["x"], "gold": ["x"]}, {"id": "b", "retrieved": ["y"], "gold": ["y"]}]
     run = karat.evaluate([row | {"span_id": row["id"]} for row in rows], "rr")
     run = run.replace(hits=run.all_hits.replace(failed={0: "timeout"}), scores={"rr": [float("nan"), 1.0]})

@@ -35,8 +35,8 @@ def test_numbers_of_a_run(run):
 
 def test_a_measure_that_some_query_never_reaches_has_no_mean():
     rows = [{"retrieved": ["a"], "gold": ["a"]}] * 3 + [{"retrieved": ["x"], "gold": ["a"]}]
-    found = flat_metrics(karat.evaluate(rows, "first_rank"))
-    assert found == {"queries": 4, "failed_queries": 0, "first_rank__median": 1.0}
+    found = flat_metrics(karat.evaluate(rows, "rr first_rank"))
+    assert found == {"queries": 4, "failed_queries": 0, "rr": 0.75, "first_rank__median": 1.0}
 
 
 def test_summaries_intervals_and_bounds():

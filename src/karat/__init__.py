@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from karat.analysis.rosetta import rosetta as rosetta
     from karat.analysis.stages import Stages as Stages
     from karat.analysis.stages import stages as stages
+    from karat.bridges.push import push as push
     from karat.conventions import STANDARD as STANDARD
     from karat.conventions import Convention as Convention
     from karat.errors import BadArgument as BadArgument
@@ -108,6 +109,7 @@ _HOMES = {
     "metric": "metrics",
     "parse": "metrics",
     "flat_name": "metrics.flat_names",
+    "push": "bridges.push",
     "overlap": "analysis.overlap",
     "Overlap": "analysis.overlap",
     "rosetta": "analysis.rosetta",
