@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from karat.analysis.sweep import sweep as sweep
     from karat.collect import collect as collect
     from karat.collect.collected import Collected as Collected
+    from karat.bridges.push import push as push
     from karat.conventions import STANDARD as STANDARD
     from karat.conventions import Convention as Convention
     from karat.errors import BadArgument as BadArgument
@@ -114,6 +115,7 @@ _HOMES = {
     "metric": "metrics",
     "parse": "metrics",
     "flat_name": "metrics.flat_names",
+    "push": "bridges.push",
     "overlap": "analysis.overlap",
     "Overlap": "analysis.overlap",
     "rosetta": "analysis.rosetta",

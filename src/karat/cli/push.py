@@ -11,6 +11,9 @@ from karat.errors import Unavailable
 
 _TARGETS = ("phoenix", "langsmith", "langfuse", "mlflow")
 _EPILOG = """\
+to annotate spans:
+  karat push phoenix traced.parquet --endpoint http://localhost:6006
+
 where and who, if --endpoint is not given:
   phoenix    PHOENIX_COLLECTOR_ENDPOINT, PHOENIX_API_KEY
   langsmith  LANGSMITH_ENDPOINT, LANGSMITH_API_KEY
@@ -35,7 +38,6 @@ Failed queries and undefined scores are not sent. Pushing again replaces.
     argument("--dry-run", action="store_true", help="print the scores as lines of JSON, and send nothing"),
     examples=[
         ("karat push phoenix traced.parquet --dry-run", "see what would be sent"),
-        ("karat push phoenix traced.parquet --endpoint http://localhost:6006", "annotate the spans"),
         ("karat push mlflow traced.parquet --metrics recall@5 --dry-run", "only this metric"),
     ],
     epilog=_EPILOG,

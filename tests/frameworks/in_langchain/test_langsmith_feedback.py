@@ -67,7 +67,7 @@ def test_a_query_of_several_spans_is_scored_as_a_trace(server):
 
 def test_the_project_is_looked_up(server):
     session = "00000000-0000-4000-8000-0000000000aa"
-    project = {"id": session, "name": "rag", "tenant_id": session, "start_time": "2026-01-01T00:00:00"}
+    project: dict = {"id": session, "name": "rag", "tenant_id": session, "start_time": "2026-01-01T00:00:00"}
     project["reference_dataset_id"] = None
     server.answer = lambda request: (
         (200, [project] if "name=rag" in request.path else []) if "sessions" in request.path else (200, INFO)

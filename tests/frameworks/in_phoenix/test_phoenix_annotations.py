@@ -74,7 +74,7 @@ def span(trace_id, span_id):
     }  # fmt: skip
 
 
-def annotations(server, *places, **options):
+def annotated(server, *places, **options):
     ids = [span_id for _, span_id in places]
     return Client(base_url=server).spans.get_span_annotations(span_ids=ids, project_identifier=PROJECT, **options)
 
@@ -82,7 +82,7 @@ def annotations(server, *places, **options):
 def test_each_score_is_an_annotation_of_its_span(server):
     done = push(traced_run(*PLACES), "phoenix", endpoint=server)
     assert (done.sent, done.failed, done.skipped) == (4, 0, {"undefined": 2})
-    found = {(one["span_id"], one["name"]): one for one in annotations(server, *PLACES)}
+    found = {(one["span_id"], one["name"]): one for one in annotated(server, *PLACES)}
     wanted = {(PLACES[i][1], name): value for i in (0, 1) for name, value in SCORES[f"q{i + 1}"].items()}
     assert {place: one["result"]["score"] for place, one in found.items()} == wanted
     one = found[PLACES[0][1], "rr"]
@@ -96,7 +96,7 @@ def test_pushing_again_replaces(server):
     for score in (0.25, 0.75):
         run.scores["rr"][0] = score
         push(run, "phoenix", metrics="rr", endpoint=server, name_prefix="again.")
-    found = annotations(server, PLACES[0], include_annotation_names=["again.rr"])
+    found = annotated(server, PLACES[0], include_annotation_names=["again.rr"])
     assert [one["result"]["score"] for one in found] == [0.75]
 
 
@@ -105,7 +105,7 @@ def test_one_missing_span_does_not_stop_the_others(server):
     done = push(run, "phoenix", metrics="rr", endpoint=server, name_prefix="partial.")
     assert (done.sent, done.failed) == (1, 1)
     assert "f" * 16 in next(iter(done.errors))
-    found = annotations(server, *PLACES, include_annotation_names=["partial.rr"])
+    found = annotated(server, *PLACES, include_annotation_names=["partial.rr"])
     assert [(one["span_id"], one["result"]["score"]) for one in found] == [(PLACES[1][1], 1.0)]
 
 
