@@ -77,6 +77,14 @@ def test_ids_that_the_user_set_are_compared():
     assert judged(documents, ["c2"], judge="ids") == (0.5, "ids")
 
 
+def test_gold_ids_that_nobody_chose():
+    documents = [document("the first text", "a.md", "c1"), document("the second text", "b.md", "c2")]
+    gold = SimpleNamespace(page_content="the second text", id=str(uuid.uuid4()), metadata={})
+    assert judged(documents, [gold]) == (0.5, "exact")
+    run = karat.evaluate(retrieved=[documents], gold=[[gold]], metrics="rr")
+    assert run.provenance.judge_reason == "both sides have texts; the gold ids are random, and none is on both sides"
+
+
 def test_ids_that_match_nothing_stay_ids():
     value, judge = judged(DOCUMENTS, ["c2"])
     assert (value, judge) == (0, "ids")
@@ -93,7 +101,7 @@ def test_bare_strings_that_name_documents_of_items_without_ids():
 
 def test_the_reason_names_the_ids():
     run = karat.evaluate(retrieved=[DOCUMENTS], gold=[["b.md"]], metrics="rr")
-    why = "the gold names documents; the retrieved ids are random, and none is a gold id"
+    why = "the gold names documents; the retrieved ids are random, and none is on both sides"
     assert run.provenance.judge_reason == why
 
 
