@@ -110,8 +110,11 @@ def test_a_note_on_random_ids_and_on_hashes():
     mixed = [document("a text", "a", "c1"), document("other text", "b"), hashed]
     run = karat.evaluate(retrieved=[mixed], gold=[["c1"]], metrics="rr")
     said = " ".join(run.remarks())
-    assert f"1 of 3 retrieved ids are random, such as {mixed[1].id}: they change when the index is built again" in said
-    assert f"1 of 3 retrieved ids are hashes, such as {HASH[:12]}…: they change when a text is edited" in said
+    assert (
+        f"1 of 3 ids of retrieved items are random, such as {mixed[1].id}: they change when the index is built again"
+        in said
+    )
+    assert f"1 of 3 ids of retrieved items are hashes, such as {HASH[:12]}…: they change when a text is edited" in said
     chosen = karat.evaluate(retrieved=[[document("a", "a", "c1")]], gold=[["c1"]], metrics="rr")
     assert len(chosen.remarks()) == 1
 

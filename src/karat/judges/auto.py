@@ -86,8 +86,9 @@ def _made_ids(samples: Samples) -> str:
 
 def _form(ids: Iterable[Any]) -> str:
     """The form of ids that nobody chose; empty if one of the first has another."""
-    forms = {id_form(one) for one in islice(ids, _ITEMS_CHECKED)}
-    return forms.pop() if len(forms) == 1 else ""
+    some = islice(ids, _ITEMS_CHECKED)
+    form = id_form(next(some, None))
+    return form if form and all(id_form(one) == form for one in some) else ""
 
 
 def _names_documents(samples: Samples) -> bool:

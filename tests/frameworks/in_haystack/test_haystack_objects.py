@@ -96,7 +96,7 @@ def test_gold_in_every_form(store):
 
 def test_a_note_on_hashes(store):
     run = karat.evaluate(retrieved=[store.filter_documents()], gold=[["eels sleep"]], metrics="hit")
-    assert any("ids are hashes" in line for line in run.remarks()) == (not store.has_ids)
+    assert any("items are hashes" in line for line in run.remarks()) == (not store.has_ids)
     assert (run.provenance.judge, run.mean["hit"]) == ("exact", 1)
 
 

@@ -105,7 +105,7 @@ def test_gold_in_every_form(store):
 
 def test_a_note_on_random_ids(store):
     run = karat.evaluate(retrieved=[store.similarity_search("eels")], gold=[["eels sleep"]], metrics="rr")
-    assert any("ids are random" in line for line in run.remarks()) == (not store.has_ids)
+    assert any("items are random" in line for line in run.remarks()) == (not store.has_ids)
 
 
 def test_a_retriever_of_the_user():

@@ -86,7 +86,7 @@ def test_gold_in_every_form(index):
 
 def test_a_note_on_random_ids(index):
     run = karat.evaluate(retrieved=[index.as_retriever().retrieve("eels")], gold=[["eels sleep"]], metrics="rr")
-    assert any("ids are random" in line for line in run.remarks()) == (not index.has_ids)
+    assert any("items are random" in line for line in run.remarks()) == (not index.has_ids)
     assert (run.provenance.judge, run.mean["rr"]) == ("exact", 1)
 
 
