@@ -77,7 +77,7 @@ def test_ids_that_the_user_set_are_compared():
     assert judged(documents, ["c2"], judge="ids") == (0.5, "ids")
 
 
-def test_gold_ids_that_nobody_chose():
+def test_generated_gold_ids():
     documents = [document("the first text", "a.md", "c1"), document("the second text", "b.md", "c2")]
     gold = SimpleNamespace(page_content="the second text", id=str(uuid.uuid4()), metadata={})
     assert judged(documents, [gold]) == (0.5, "exact")

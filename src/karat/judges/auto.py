@@ -31,9 +31,9 @@ class Choice(NamedTuple):
 def choose(samples: Samples) -> Choice:
     """The cheapest judge that fits the items of both sides."""
     both = samples.retrieved.all_fields & samples.gold.all_fields
-    made = _made_ids(samples) if "id" in both else ""
-    if "id" not in both or (made and both & {"text", "doc"}):
-        return _without_ids(samples, both, made)
+    generated = _generated_ids(samples) if "id" in both else ""
+    if "id" not in both or (generated and both & {"text", "doc"}):
+        return _without_ids(samples, both, generated)
     if "text" not in both or not (samples.retrieved.plain or samples.gold.plain):
         return Choice(Ids(), "both sides have ids")
     if _are_texts(samples.gold.columns["text"]):
@@ -41,9 +41,9 @@ def choose(samples: Samples) -> Choice:
     return Choice(Ids(), "the items look like ids")
 
 
-def _without_ids(samples: Samples, both: frozenset[Field], made: str) -> Choice:
-    """The judge for items that have no ids in common; `made` says which ids nobody chose."""
-    why = f"; {made}, and none is on both sides" if made else ""
+def _without_ids(samples: Samples, both: frozenset[Field], generated: str) -> Choice:
+    """The judge for items that have no ids in common; `generated` says which ids are generated."""
+    why = f"; {generated}, and none is on both sides" if generated else ""
     if both >= {"doc", "start", "end"}:
         return Choice(find_judge("spans"), f"both sides have ranges{why}")
     if "text" not in both and "doc" in both:
@@ -51,9 +51,9 @@ def _without_ids(samples: Samples, both: frozenset[Field], made: str) -> Choice:
     if _names_documents(samples):
         return Choice(Ids(at="doc"), f"the gold names documents{why}")
     if "text" in both:
-        if made and samples.gold.plain and not _are_texts(samples.gold.columns["text"]):
+        if generated and samples.gold.plain and not _are_texts(samples.gold.columns["text"]):
             return Choice(Ids(), "the items look like ids")
-        return Choice(Exact(), f"both sides have texts{why}" if made else "not both sides have ids")
+        return Choice(Exact(), f"both sides have texts{why}" if generated else "not both sides have ids")
     sides = (("retrieved", samples.retrieved.all_fields), ("gold", samples.gold.all_fields))
     raise InputError(
         "retrieved and gold items have no field in common that could be compared",
@@ -68,8 +68,8 @@ def _are_texts(gold: Sequence[Any]) -> bool:
     return sum(" " in item for item in items) > len(items) / 2
 
 
-def _made_ids(samples: Samples) -> str:
-    """The side whose ids nobody chose, and their form, if none of the first ids is on both sides."""
+def _generated_ids(samples: Samples) -> str:
+    """The side whose ids are generated, and their form, if none of the first ids is on both sides."""
     rankings, gold = samples.retrieved, samples.gold
     if rankings.plain or not isinstance(rankings, Lists):
         return ""
@@ -85,7 +85,7 @@ def _made_ids(samples: Samples) -> str:
 
 
 def _form(ids: Iterable[Any]) -> str:
-    """The form of ids that nobody chose; empty if one of the first has another."""
+    """The form of generated ids; empty if one of the first has another."""
     some = islice(ids, _ITEMS_CHECKED)
     form = id_form(next(some, None))
     return form if form and all(id_form(one) == form for one in some) else ""

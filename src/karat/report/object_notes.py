@@ -7,7 +7,7 @@ from collections.abc import Callable
 from karat.run import Run
 from karat.samples.notes import Note
 
-_REMEDY = "Set ids of your own, or give gold as texts, documents or ranges"
+_REMEDY = "Set the ids yourself, or give gold as texts, documents or ranges"
 
 
 def _count(note: Note) -> str:
