@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from types import SimpleNamespace
 
+import polars as pl
 import pytest
 
 import karat
@@ -177,3 +178,22 @@ def test_runs_with_objects_are_saved_and_merged(tmp_path):
     assert loaded.mean == run.mean == {"rr": 0.75}
     assert loaded.remarks() == run.remarks()
     assert karat.evaluate(retrieved=[DOCUMENTS] * 2, gold=[["b.md"]] * 2, metrics="rr", jobs=2).mean["rr"] == 0.5
+
+
+def test_a_result_of_chroma_for_several_queries():
+    both = {
+        "ids": [["a", "b"], ["c"]], "documents": [["x", "y"], ["z"]], "metadatas": [[None, None], [{"source": "c.md"}]],
+        "distances": [[0.1, 0.2], [0.5]], "embeddings": None, "included": ["documents", "distances"],
+    }  # fmt: skip
+    run = karat.evaluate(retrieved=both, gold=[["b"], ["c"]], metrics="rr")
+    assert run.scores["rr"].tolist() == [0.5, 1.0]
+    by_query = karat.evaluate(
+        retrieved={"ids": ["a", "b"], "q2": ["c"]}, gold={"ids": ["b"], "q2": ["c"]}, metrics="rr"
+    )
+    assert by_query.scores["rr"].tolist() == [0.5, 1.0]
+
+
+def test_a_frame_as_one_ranking():
+    frame = SimpleNamespace(iterrows=None, to_dict=lambda form: [{"docno": "a"}, {"docno": "b"}])  # as of pandas
+    assert judged(frame, ["b"]) == (0.5, "ids")
+    assert judged(pl.DataFrame({"id": ["a", "b"]}), ["b"]) == (0.5, "ids")

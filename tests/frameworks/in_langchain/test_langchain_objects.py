@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from langchain_core.documents import Document
@@ -106,6 +108,14 @@ def test_gold_in_every_form(store):
 def test_a_note_on_random_ids(store):
     run = karat.evaluate(retrieved=[store.similarity_search("eels")], gold=[["eels sleep"]], metrics="rr")
     assert any("items are random" in line for line in run.remarks()) == (not store.has_ids)
+
+
+def test_the_lines_of_the_docs(store, capsys):
+    page = (Path(__file__).parents[3] / "docs" / "objects.md").read_text("utf-8")
+    (lines,) = re.findall(r"```py\n(found = .*?)```", page, re.DOTALL)
+    names = {"karat": karat, "retriever": store.as_retriever(), "queries": list(QUERIES)}
+    exec(lines, names | {"gold": [[{"doc": name}] for name in QUERIES.values()]})
+    assert "recall@5" in capsys.readouterr().out
 
 
 def test_a_retriever_of_the_user():
