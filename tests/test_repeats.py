@@ -241,6 +241,8 @@ def test_analyses_of_rows_refuse_repeats(tmp_path):
         karat.calibrate(run, [{"query_id": "q1", "score": 1.0}])
     with pytest.raises(BadArgument, match="stages takes one row per query"):
         karat.stages({"a": run, "b": run})
+    with pytest.raises(BadArgument, match="a comparison with bounds takes one row per query"):
+        karat.compare(run, run).bounds  # noqa: B018
     with pytest.raises(BadArgument, match="fuse takes one row per query"):
         karat.fuse(run, run)
     steps = [{"id": "q1", "steps": [{"retrieved": ["a"]}], "gold": ["a"], "repeat": n} for n in (1, 2)]

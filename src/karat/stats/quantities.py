@@ -95,9 +95,9 @@ def paired_quantity(a: Floats, b: Floats, statistic: Statistic, query: tuple[Int
     """
     means = (a, b) if query is None else (means_of(a, query[0]), means_of(b, query[1]))
     if statistic.name == "mean":
-        scale = float(np.abs(means[1] - means[0]).max(initial=0.0)) or 1.0  # the bounds of a difference are 1
-        found = paired_test(means[0] / scale, means[1] / scale)
-        return found._replace(**{name: scale * getattr(found, name) for name in ("difference", "low", "high")})
+        largest = float(np.abs(means[1] - means[0]).max(initial=0.0))
+        found = paired_test(*(own / (largest or 1.0) for own in means))  # a score differs by 1 at most
+        return found._replace(**{name: largest * getattr(found, name) for name in ("difference", "low", "high")})
     if query is None:
         return paired_summary(a, b, statistic)
     return _paired_calls(a, b, statistic, query, means)
