@@ -303,3 +303,12 @@ def test_a_custom_metric_of_the_same_name_comes_first():
         metrics=(*run.metrics, karat.Metric("latency")), scores={**run.scores, "latency": run.scores["rr"]}
     )
     assert not named.numbers
+
+
+def test_a_number_that_only_one_run_has_is_not_compared():
+    with_it, without = karat.evaluate(samples(), "rr"), karat.evaluate(samples([None] * 5), "rr")
+    assert karat.compare(with_it, without).numbers == []
+    assert karat.compare(without, with_it).numbers == []
+    first, second = (karat.evaluate(samples(each), "rr") for each in ([1, 2, None, None, None], [None, None, 1, 2, 3]))
+    assert karat.compare(first, second).numbers == []
+    assert karat.compare(with_it, with_it, metrics="rr").numbers == ()
