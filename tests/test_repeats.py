@@ -300,3 +300,14 @@ def test_spark_refuses_repeats():
 
     with pytest.raises(BadArgument, match="not supported on Spark"):
         tables.prepare(Table(), None)
+
+
+def test_a_sample_has_its_repeat_and_latency_in_meta():
+    given = [
+        karat.Sample(id="q1", retrieved=["a"] if n == 1 else ["b"], gold=["a"], meta={"repeat": n, "latency": 10 * n})
+        for n in (1, 2)
+    ]
+    run = karat.evaluate(given, "rr")
+    assert run.ids == ["q1 #1", "q1 #2"]
+    assert run.mean["rr"] == 0.5
+    assert run.summary("mean")["latency"].value == 15
