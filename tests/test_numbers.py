@@ -177,7 +177,9 @@ def test_few_queries_give_no_false_alarm():
 
 
 def test_equal_numbers_are_the_same():
-    assert {row.verdict for row in paired(LATENCIES * 4, LATENCIES * 4).numbers} == {"same"}
+    found = paired(LATENCIES * 4, LATENCIES * 4).numbers
+    assert {row.verdict for row in found} == {"same"}
+    assert found[-1].pairs[0][2:6] == (0, 0, 0, 1)
 
 
 def test_three_runs_are_compared_in_pairs():
@@ -251,7 +253,13 @@ def test_a_rule_is_shown_in_the_unit_of_its_field():
         ("latency p95 <= fast", "compared with a number"),
         ("latency p95 <= 1.2.3", "compared with a number"),
         ("cost mean <= 3ms", "cost has no unit"),
-        ("latency p95 no-rise 10%", "no-rise compares scores"),
+        ("latency no-rise 10%", "needs a summary"),
+        ("latency p95 no-rise", "needs a tolerance"),
+        ("latency p95 no-drop 10%", "less is better in latency: a drop is no loss"),
+        ("latency p95 no-rise 10kg", "its units are us"),
+        ("latency p95 no-rise -5%", "a tolerance must be a number from 0"),
+        ("latency p95 no-rise much", "compared with a number"),
+        ("latency gm no-rise 10%", "the change of gm is not compared"),
         ("price mean <= 3", "no metric in this run"),
     ],
 )
@@ -301,3 +309,44 @@ def test_a_custom_metric_of_the_same_name_comes_first():
         metrics=(*run.metrics, karat.Metric("latency")), scores={**run.scores, "latency": run.scores["rr"]}
     )
     assert not named.numbers
+
+
+def test_a_number_that_only_one_run_has_is_not_compared():
+    with_it, without = karat.evaluate(samples(), "rr"), karat.evaluate(samples([None] * 5), "rr")
+    assert karat.compare(with_it, without).numbers == []
+    assert karat.compare(without, with_it).numbers == []
+    first, second = (karat.evaluate(samples(each), "rr") for each in ([1, 2, None, None, None], [None, None, 1, 2, 3]))
+    assert karat.compare(first, second).numbers == []
+    assert karat.compare(with_it, with_it, metrics="rr").numbers == ()
+
+
+@pytest.mark.parametrize(
+    ("rule", "passed"),
+    [
+        ("latency p50 no-rise 10ms", True),
+        ("latency p50 no-rise 9.9ms", False),
+        ("latency p50 no-rise 0.01s", True),
+        ("latency mean no-rise 5%", True),
+        ("latency mean no-rise 4%", False),
+        ("cost mean no-rise 0", True),
+        ("clicks mean no-drop 0%", False),
+        ("clicks mean no-drop 50%", True),
+    ],
+)
+def test_a_gate_limits_the_change_from_the_baseline(rule, passed):
+    before = karat.evaluate(samples(cost=[1] * 5, clicks=[2] * 5), "rr", also="clicks(more)")
+    slower = samples([value + 10 for value in LATENCIES], cost=[1] * 5, clicks=[1] * 5)
+    found = karat.gate(karat.evaluate(slower, "rr", also="clicks(more)"), rule, baseline=before)
+    assert found.passed is passed, str(found)
+    assert found.checks[0].rule == rule.replace("0.01s", "10ms").replace("p50", "median")
+
+
+def test_a_change_needs_a_baseline_with_the_field():
+    run = karat.evaluate(samples(), "rr")
+    assert karat.gate(run, "latency p95 no-rise 10%").verdict == "undecided"
+    for latencies in ([None] * 5, ["?"] * 5):
+        with pytest.raises(karat.KaratError, match="latency"):
+            karat.gate(run, "latency p95 no-rise 10%", baseline=karat.evaluate(samples(latencies), "rr"))
+    found = karat.gate(run, "latency p50 no-rise 10%", baseline=karat.evaluate(samples([20.0] * 5), "rr"))
+    assert found.checks[0].text == "20 ms → 30 ms (+10 ms, 5 queries)"
+    assert found.exit_code == 1

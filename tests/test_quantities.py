@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from karat.stats import paired_summary as paired_summary_module
 from karat.stats import read_statistic, summarize
 from karat.stats.agreement import t_quantile
 from karat.stats.paired_summary import paired_summary
@@ -124,3 +125,17 @@ def test_pairs_of_calls_find_a_shift_and_no_more_than_chance():
     assert found.p < 0.05
     assert found.low > 0
     assert np.isnan(paired_quantity(drawn(effect), drawn(effect), P95, (query, query)).p)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.95])
+def test_many_queries_are_resampled_as_few_are(share, monkeypatch):
+    rng = np.random.default_rng(8)
+    a = np.sort(rng.lognormal(4, 0.5, 2500))
+    b = a + rng.normal(1, 5, 2500)
+    near = np.concatenate(list(paired_summary_module._resampled(a, b, share)))
+    monkeypatch.setattr(paired_summary_module, "NEAR", 10_000)
+    full = np.concatenate(list(paired_summary_module._resampled(a, b, share)))
+    assert len(near) == len(full) == paired_summary_module.RESAMPLES
+    assert not np.array_equal(near, full)
+    assert near.mean() == pytest.approx(full.mean(), abs=0.1 * full.std())
+    assert near.std() == pytest.approx(full.std(), rel=0.1)

@@ -241,6 +241,8 @@ def test_analyses_of_rows_refuse_repeats(tmp_path):
         karat.calibrate(run, [{"query_id": "q1", "score": 1.0}])
     with pytest.raises(BadArgument, match="stages takes one row per query"):
         karat.stages({"a": run, "b": run})
+    with pytest.raises(BadArgument, match="a comparison with bounds takes one row per query"):
+        karat.compare(run, run).bounds  # noqa: B018
     with pytest.raises(BadArgument, match="fuse takes one row per query"):
         karat.fuse(run, run)
     steps = [{"id": "q1", "steps": [{"retrieved": ["a"]}], "gold": ["a"], "repeat": n} for n in (1, 2)]
@@ -265,3 +267,47 @@ def test_the_worst_of_each_family_is_over_queries():
     given = [{**row, "family": "f"} for row in rows()]
     assert karat.evaluate(given, "rr").summary("worst(family)")["rr"].value == 0
     assert karat.evaluate(given[:2], "rr").summary("worst(family)")["rr"].value == 0.75
+
+
+def test_rows_without_a_number_are_queries_of_their_own():
+    given = [*rows()[:2], {"id": "q2", "retrieved": ["a"], "gold": ["a"], "repeat": ""}]
+    run = karat.evaluate(given, "rr")
+    assert run.ids == ["q1 #1", "q1 #2", "q2"]
+    assert run.mean["rr"] == (0.75 + 1) / 2
+
+
+def test_gold_with_repeats_of_its_own_is_joined_row_by_row():
+    results = [{name: row[name] for name in ("id", "retrieved", "repeat")} for row in rows()]
+    gold = [{"id": row["id"], "repeat": row["repeat"], "gold": ["b"]} for row in rows()]
+    assert karat.evaluate(retrieved=results, gold=gold, metrics="rr").mean["rr"] == (0.75 + 0) / 2
+
+
+def test_single_rows_have_no_spread():
+    of = Repeats(["a", "b"], np.array([0, 1]))
+    assert np.isnan(of.spread(np.array([0.0, 1.0]))[:2]).all()
+    assert np.isnan(Repeats(["a"], np.array([0, 0])).spread(np.array([0.0, 1.0])).share)
+    assert Repeats(["a", "b"], np.array([0, 0, 1, 1])).spread(np.ones(4)).share == 0
+
+
+def test_spark_refuses_repeats():
+    tables = pytest.importorskip("karat.scale.spark.tables")
+
+    class Table:
+        columns = ("id", "retrieved", "gold", "repeat")
+
+        def mapInArrow(self):  # noqa: N802
+            """Only its name matters."""
+
+    with pytest.raises(BadArgument, match="not supported on Spark"):
+        tables.prepare(Table(), None)
+
+
+def test_a_sample_has_its_repeat_and_latency_in_meta():
+    given = [
+        karat.Sample(id="q1", retrieved=["a"] if n == 1 else ["b"], gold=["a"], meta={"repeat": n, "latency": 10 * n})
+        for n in (1, 2)
+    ]
+    run = karat.evaluate(given, "rr")
+    assert run.ids == ["q1 #1", "q1 #2"]
+    assert run.mean["rr"] == 0.5
+    assert run.summary("mean")["latency"].value == 15

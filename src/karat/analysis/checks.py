@@ -9,7 +9,8 @@ import numpy as np
 
 from karat._internal.arrays import Floats, Ints, mean_defined
 from karat._internal.display import number, p_equals, percent, plural, quantity, quantity_span, signed, span
-from karat.analysis.rules import NEVER, SLACK, Limit, NoDrop, digits, worse_change
+from karat.analysis.number_tests import paired_calls, shared_calls
+from karat.analysis.rules import NEVER, SLACK, Limit, NoChange, NoDrop, digits, worse_change
 from karat.errors import BadArgument
 from karat.judges.protocol import share_of_one
 from karat.metrics.names import sign_of
@@ -162,6 +163,32 @@ def _check_number(run: Run, rule: Limit) -> Check:
     if value != value:
         text += f": {_no_end(rule, found.n, ('quantile', 'mean'))}"
     passed = value == value and rule.holds(value)
+    return Check(str(rule), None, _verdict(passed=passed), text, rule.metric, figures=figures)
+
+
+def check_change(run: Run, baseline: Run, ids: Sequence[str], rule: NoChange) -> Check:
+    """Compare a summary of a numeric field with that of the baseline, over the queries with a number in both."""
+    if rule.metric not in baseline.numbers:
+        raise BadArgument(f"the baseline has no {rule.metric}", hint=f'"{rule.metric}" in the samples of both runs')
+    before, after = shared_calls([baseline, run], rule.metric, ids)
+    if not len(before.values):
+        raise BadArgument(
+            f"no query has {rule.metric} in both runs", hint=f'"{rule.metric}" in the samples of both runs'
+        )
+    statistic = read_statistic(rule.statistic)
+    old, new, test = (
+        before.summary(statistic).value,
+        after.summary(statistic).value,
+        paired_calls(before, after, statistic),
+    )
+    worse = test.difference if rule.change == "rise" else -test.difference
+    allowed = rule.tolerance * (abs(old) if rule.share else 1.0)
+    between = quantity_span(test.low, test.high, test.difference, rule.unit, "+")
+    change = f"{quantity(test.difference, rule.unit, '+')} {between}".rstrip()
+    text = f"{quantity(old, rule.unit)} → {quantity(new, rule.unit)} ({change}, {plural(test.n, 'query', 'queries')})"
+    figures = {"before": old, "after": new, "change": test.difference, "low": test.low, "high": test.high}
+    figures["queries"] = test.n
+    passed = worse <= allowed + SLACK * max(abs(old), abs(new))
     return Check(str(rule), None, _verdict(passed=passed), text, rule.metric, figures=figures)
 
 

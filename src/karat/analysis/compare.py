@@ -26,6 +26,7 @@ from karat.metrics import Metric, parse_all
 from karat.run import Run
 from karat.run.bounds import EFFORT, has_judgements
 from karat.run.file import as_run
+from karat.run.repeats import one_row_each
 from karat.run.summaries import families, read_one
 from karat.samples.notes import Note
 from karat.stats import Interval, Test, read_statistic
@@ -89,6 +90,8 @@ class Comparison(Result):
     @cached_property
     def bounds(self) -> dict[str, Interval]:
         """The bounds of the difference of each metric, of the first two runs, whatever the unjudged items are."""
+        for run in self.runs:
+            one_row_each(run.with_repeats, "a comparison with bounds")
         return self.bounds_of(self.scores[0])
 
     def bounds_of(self, metrics: Iterable[str], effort: float = EFFORT) -> dict[str, Interval]:

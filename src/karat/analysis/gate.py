@@ -23,12 +23,13 @@ from karat.analysis.checks import (
     DropLimits,
     Part,
     Verdict,
+    check_change,
     check_drops,
     check_judged,
     check_limit,
     check_must_pass,
 )
-from karat.analysis.rules import SLACK, NoDrop, Rule, read_rules, read_tolerance, with_fields
+from karat.analysis.rules import SLACK, NoChange, NoDrop, Rule, read_rules, read_tolerance, with_fields
 from karat.errors import BadArgument, InputError
 from karat.metrics.names import sign_of
 from karat.run import Run
@@ -234,9 +235,21 @@ def _check_rules(gate: Gate) -> list[Check]:
     for rule in gate.rules:
         if isinstance(rule, NoDrop):
             checks += drops[rule]
+        elif isinstance(rule, NoChange):
+            checks.append(_check_change(gate, rule))
         else:
             checks.append(check_limit(gate.run.with_repeats, rule))
     return checks
+
+
+def _check_change(gate: Gate, rule: NoChange) -> Check:
+    """The check of a rule about the change of a numeric field."""
+    if gate.baseline is None:
+        return Check(str(rule), None, "undecided", "no baseline", rule.metric)
+    field = next(field for field in gate.run.number_fields if field.name == rule.metric)
+    base = gate.baseline.run.with_repeats
+    base = base.also([str(field)]) if field.name in base.meta and field.name not in base.numbers else base
+    return check_change(gate.run.with_repeats, base, gate.run.ids, rule)
 
 
 def _check_must_pass(gate: Gate, ids: Sequence[str]) -> list[Check]:

@@ -75,7 +75,12 @@ class Calls(NamedTuple):
 
     def summary(self, statistic: Statistic) -> Summary:
         """The summary of these calls."""
-        return summarize_quantity(self.values, statistic, query=self.query)
+        return summarize_quantity(self.values, statistic, query=None if self.alone else self.query)
+
+    @property
+    def alone(self) -> bool:
+        """True if each query has one call."""
+        return bool((np.diff(self.query) > 0).all())
 
 
 def shared_calls(runs: Sequence[Run], field: str, ids: Sequence[str]) -> list[Calls]:
@@ -96,8 +101,7 @@ def shared_calls(runs: Sequence[Run], field: str, ids: Sequence[str]) -> list[Ca
 
 def paired_calls(before: Calls, after: Calls, statistic: Statistic) -> Paired:
     """The difference of a summary between two runs over the same queries."""
-    alone = len(before.query) == len(after.query) == len(np.unique(before.query))
-    groups = None if alone else (before.query, after.query)
+    groups = None if before.alone and after.alone else (before.query, after.query)
     return paired_quantity(before.values, after.values, statistic, groups)
 
 

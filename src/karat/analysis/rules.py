@@ -82,7 +82,24 @@ class NoDrop(NamedTuple):
         return worse_change(self.metric)
 
 
-Rule = Limit | NoDrop
+class NoChange(NamedTuple):
+    """A rule against a change for the worse of a numeric field, compared with the baseline, beyond a tolerance."""
+
+    metric: str
+    statistic: str
+    change: str
+    """rise, or drop if more is better."""
+    tolerance: float
+    share: bool
+    """True if the tolerance is a share of the value of the baseline."""
+    unit: str = ""
+
+    def __str__(self) -> str:
+        allowed = f"{100 * self.tolerance:.10g}%" if self.share else f"{self.tolerance:.10g}{self.unit}"
+        return f"{self.metric} {self.statistic} no-{self.change} {allowed}"
+
+
+Rule = Limit | NoDrop | NoChange
 
 
 def worse_change(metric: str) -> str:
@@ -99,8 +116,9 @@ def read_rules(texts: Collection[str], run: Run) -> list[Rule]:
 
 def with_fields(run: Run, texts: Collection[str]) -> Run:
     """The run with the numbers of the fields that rules name, if they are no metrics of the run."""
-    found = [_LIMIT.fullmatch(text.strip()) for text in texts if isinstance(text, str)]
-    names = dict.fromkeys(one["metric"] for one in found if one is not None)
+    given = [text.strip() for text in texts if isinstance(text, str)]
+    found = [_NO_DROP.fullmatch(text) or _LIMIT.fullmatch(text) for text in given]
+    names = dict.fromkeys(_field_of(one["metric"])[0] for one in found if one is not None)
     also = [name for name in names if name in run.meta and name not in run.all_columns and not _is_metric(name)]
     return run.also(also) if also else run
 
@@ -111,6 +129,8 @@ def _read(text: str, run: Run) -> list[Rule]:
     if "=>" in text or "=<" in text:
         raise BadArgument("expected >=, <=, > or <", got=text, hint=text.replace("=>", ">=").replace("=<", "<="))
     if found := _NO_DROP.fullmatch(text.strip()):
+        if _field_of(found["metric"])[0] in run.numbers:
+            return [_no_change(*_field_of(found["metric"]), found["change"], found["tolerance"], text, run)]
         _check_drop(found["metric"], found["change"], text, run)
         tolerance = None if found["tolerance"] is None else read_tolerance(found["tolerance"])
         rules = [NoDrop(name, tolerance) for name in _names(found["metric"], run.scores)]
@@ -163,18 +183,49 @@ def _of_number(named: str, statistic: str | None, end: str, sign: str, limit: st
     if statistic is None or statistic.lower() == NEVER:
         problem = f"{named} is a number: a rule limits its p50, p95 or mean"
         raise BadArgument(problem, got=text, hint=f'"{named} p95 {sign} {limit.strip()}"')
-    rule, found = f"{named} {statistic} {sign}", _AMOUNT.fullmatch(limit.strip())
+    value = _amount(limit.strip(), named, unit, f"{named} {statistic} {sign}", text)
+    return Limit(named, _statistic(statistic, text, run), end, sign, value, measure=True, unit=unit)
+
+
+def _amount(limit: str, named: str, unit: str, rule: str, text: str) -> float:
+    """A limit of a numeric field, in the unit of the field."""
+    found = _AMOUNT.fullmatch(limit)
     value, given = (None, "") if found is None else (_float(found["number"]), found["unit"])
     if value is None:
-        problem = f"the {statistic} of {named} must be compared with a number"
-        raise BadArgument(problem, got=text, hint=f'"{rule} 300{unit}"')
+        raise BadArgument(f"{named} must be compared with a number", got=text, hint=f'"{rule} 300{unit}"')
     if given and not unit:
         raise BadArgument(f"{named} has no unit", got=text, hint=f'"{rule} {value:.10g}"')
     if given and given not in _UNITS:
         problem = f"{named} is in {unit}; its units are {', '.join(_UNITS)}"
         raise BadArgument(problem, got=text, hint=f'"{rule} {value:.10g}{unit}"')
-    chosen = _statistic(statistic, text, run)
-    return Limit(named, chosen, end, sign, value * _UNITS[given] if given else value, measure=True, unit=unit)
+    return value * _UNITS[given] if given else value
+
+
+def _field_of(text: str) -> tuple[str, str | None]:
+    """The field and the summary that a rule names."""
+    found = _SUMMARY.fullmatch(text)
+    return (text, None) if found is None or found["more"] else (found["metric"], found["statistic"])
+
+
+def _no_change(named: str, statistic: str | None, change: str, tolerance: str | None, text: str, run: Run) -> Rule:
+    """The rule against a rise of a numeric field, or a drop if more is better."""
+    field = next(field for field in run.number_fields if field.name == named)
+    worse = "drop" if field.more_is_better else "rise"
+    rule = f"{named} {statistic or 'p95'} no-{worse}"
+    if change != worse:
+        better = "more" if field.more_is_better else "less"
+        raise BadArgument(f"{better} is better in {named}: a {change} is no loss", got=text, hint=f'"{rule} 10%"')
+    if statistic is None or tolerance is None:
+        lacking = "a summary" if statistic is None else "a tolerance"
+        raise BadArgument(f"a rule against a {worse} of {named} needs {lacking}", got=text, hint=f'"{rule} 10%"')
+    if read_statistic(statistic).name not in {"quantile", "mean"}:
+        hint = f'"{named} p95 no-{worse} 10%"'
+        raise BadArgument(f"the change of {statistic} is not compared; p1 to p99 and mean are", got=text, hint=hint)
+    share = tolerance.endswith("%")
+    value = _amount(tolerance.removesuffix("%"), named, "" if share else field.unit, rule, text)
+    if value < 0:
+        raise BadArgument("a tolerance must be a number from 0", got=text, hint=f'"{rule} 10%"')
+    return NoChange(named, _statistic(statistic, text, run), worse, value / 100 if share else value, share, field.unit)
 
 
 def _statistic(text: str, rule: str, run: Run) -> str:
@@ -189,12 +240,7 @@ def _statistic(text: str, rule: str, run: Run) -> str:
 
 
 def _check_drop(metric: str, change: str, text: str, run: Run) -> None:
-    """Refuse a no-drop rule about a summary, a measure or a numeric field."""
-    if (name := re.split(r"\s+(?:p\d+|median|mean)$", metric)[0]) in run.numbers or (
-        name in run.meta and not _is_metric(name)
-    ):
-        problem = f"no-{change} compares scores; karat compare compares {name}"
-        raise BadArgument(problem, got=text, hint=f'"{name} p95 <= 300"')
+    """Refuse a no-drop rule about a summary or a measure."""
     if found := _SUMMARY.fullmatch(metric):
         shown = f"karat compare --summary {found['statistic']}"
         problem = f"no-{change} compares means; {shown} compares this summary"

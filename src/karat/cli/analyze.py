@@ -24,6 +24,7 @@ rules:
   "recall@5 lower >= 0.75"   the lower end of its 95 % interval
   "recall@5 p10 >= 0.3"      another summary: p1 to p99, median, gm, worst(field); also with lower or upper
   "latency p95 <= 300ms"     a number of the samples: p50, p95, mean; also with lower or upper
+  "latency p95 no-rise 10%"  not more than 10 % above the baseline; also 20ms
   "recall@5 no-drop"         no significant drop against the baseline
   "recall@5 no-drop 0.01"    and no drop larger than 0.01
   "false_alarm@5 no-rise"    the same where less is better

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from karat.analysis.gate import gate
-from karat.analysis.rules import NoDrop, read_rules, with_fields
+from karat.analysis.rules import NoChange, NoDrop, read_rules, with_fields
 from karat.errors import BadArgument
 from karat.report.gate import checks, summary, worst_queries
 from karat.run import Run
@@ -50,7 +50,7 @@ class AssertableRun(Run):
         if path is not None and path.is_file():
             return path
         for rule in read_rules(rules, with_fields(self, rules)):
-            if isinstance(rule, NoDrop):
+            if isinstance(rule, NoDrop | NoChange):
                 problem = "and --karat-baseline was not given" if path is None else f"and there is no {path}"
                 hint = "pytest --karat-baseline DIR --karat-update-baseline"
                 raise BadArgument(f'"{rule}" needs a baseline, {problem}', hint=hint)

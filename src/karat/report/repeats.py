@@ -75,8 +75,8 @@ def remarks(run: Run) -> list[str]:
     if not run.spread:
         return []
     meaning = (
-        "Repeats: a query counts once, with the mean of its repeats; so the intervals contain the variation between "
-        "queries and between repeats. Share: the part of the variance of the mean that is due to repeats. Endless "
-        "repeats would make the interval so much narrower, and so would more queries with as many repeats each."
+        "Repeats: a query counts once, with their mean, so the intervals contain the variation of queries and of "
+        "repeats. Share: the part of the variance of the mean that is due to repeats. Endless repeats would remove it; "
+        "so many queries, with as many repeats as now, would be as good."
     )
     return [meaning]

@@ -170,7 +170,7 @@ class QueryTable(NamedTuple):
     def ids(self) -> list[str]:
         """The query ids, or row numbers if there are none; refuses duplicates."""
         given = self.columns.get("id")
-        repeats = repeat_numbers(self.columns[REPEAT], self.where) if REPEAT in self.columns else None
+        repeats = self._repeats()
         if given is None:
             need_ids(repeats or (), self.source)
             return numbered(self.size)
@@ -183,6 +183,13 @@ class QueryTable(NamedTuple):
         ids = as_ids(given) if repeats is None else row_ids(as_ids(given), repeats)
         check_ids(ids, self.source)
         return ids
+
+    def _repeats(self) -> list[int | None] | None:
+        """The numbers of the repeats, from the field or from `meta`; None if there is neither."""
+        column = self.columns.get(REPEAT)
+        if column is None and any(isinstance(row, Mapping) and REPEAT in row for row in self.columns.get("meta", ())):
+            column = [row.get(REPEAT) if isinstance(row, Mapping) else None for row in self.columns["meta"]]
+        return None if column is None else repeat_numbers(column, self.where)
 
     def texts(self) -> dict[str, list[str | None]]:
         """The query, the answer and the response, as far as there are columns for them."""
@@ -207,8 +214,8 @@ class QueryTable(NamedTuple):
             meta[str(name)] = [row.get(name) if isinstance(row, Mapping) else None for row in given]
         if ANSWERABLE in meta:
             meta[ANSWERABLE] = marks_of(meta[ANSWERABLE], self.where)
-        if REPEAT in self.columns:
-            meta[REPEAT] = repeat_numbers(meta[REPEAT], self.where)
+        if REPEAT in meta:
+            meta[REPEAT] = list(self._repeats() or ())
         for name in [name for name, column in meta.items() if dict in set(map(type, column))]:
             meta = _numbers_inside(name, meta[name]) | meta
         columns = zip(valid_utf8(list(meta)), meta.values(), strict=True)

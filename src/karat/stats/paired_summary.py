@@ -10,7 +10,7 @@ runs becomes one of their difference, which is negated if the runs are exchanged
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import exp, floor, log, nan
+from math import exp, floor, log, nan, sqrt
 
 import numpy as np
 
@@ -22,7 +22,11 @@ RESAMPLES = 4_000
 """The number of bootstrap resamples, and of random exchanges."""
 EXCHANGED = 300
 """The most queries whose scores are exchanged; the bootstrap alone tests more."""
+NEAR = 2_000
+"""The number of queries above which a resample counts those far from the quantile without drawing each."""
 _AT_ONCE = 4_000_000
+_FAR = 6.5
+"""Standard deviations: no quantile of a resample is so far from that of the data."""
 _EQUAL = 1e-12
 _LEVEL = 0.95
 
@@ -82,6 +86,9 @@ def _paired_gm(a: Floats, b: Floats, test: Test) -> Paired:
 def _resampled(a: Floats, b: Floats, share: float) -> Iterator[Floats]:
     """The difference of the quantiles in each resample, a block at a time."""
     rng, size = np.random.default_rng(SEED), len(a)
+    if size > NEAR:
+        yield from _resampled_near(a, b, share)
+        return
     step = max(1, _AT_ONCE // size)
     orders = [(np.argsort(values, kind="stable"), np.sort(values)) for values in (a, b)]
     for first in range(0, RESAMPLES, step):
@@ -89,6 +96,36 @@ def _resampled(a: Floats, b: Floats, share: float) -> Iterator[Floats]:
         picks = rng.integers(0, size, (rows, size)) + size * np.arange(rows)[:, None]
         times = np.bincount(picks.ravel(), minlength=rows * size).reshape(rows, size)
         before, after = (_quantiles(times[:, order], ordered, share) for order, ordered in orders)
+        yield after - before
+
+
+def _resampled_near(a: Floats, b: Floats, share: float) -> Iterator[Floats]:
+    """The same for many queries: only those near a quantile in one of the runs are drawn one by one.
+
+    The others are below or above in both runs, or in one: four numbers, whose draws are multinomial.
+    """
+    rng, size = np.random.default_rng(SEED), len(a)
+    place, far = (size - 1) * share, _FAR * sqrt(size * share * (1 - share)) + 2
+    ranks = [np.argsort(np.argsort(values, kind="stable"), kind="stable") for values in (a, b)]
+    near = np.flatnonzero((np.abs(ranks[0] - place) <= far) | (np.abs(ranks[1] - place) <= far))
+    below = np.array([rank < place for rank in ranks])
+    others = np.bincount(below[0] + 2 * below[1], minlength=4) - np.bincount(
+        below[0][near] + 2 * below[1][near], minlength=4
+    )
+    orders = [np.argsort(rank[near]) for rank in ranks]
+    step = max(1, _AT_ONCE // len(near))
+    for first in range(0, RESAMPLES, step):
+        rows = min(step, RESAMPLES - first)
+        counts = rng.multinomial(size, np.array([*others, len(near)]) / size, rows)
+        row = np.repeat(np.arange(rows), counts[:, 4])
+        picks = rng.integers(0, len(near), len(row)) + len(near) * row
+        times = np.bincount(picks, minlength=rows * len(near)).reshape(rows, len(near))
+        before, after = (
+            _place_values(
+                counts[:, cells].sum(axis=1)[:, None] + np.cumsum(times[:, order], axis=1), own[near][order], place
+            )
+            for own, order, cells in zip((a, b), orders, ((1, 3), (2, 3)), strict=True)
+        )
         yield after - before
 
 
@@ -120,10 +157,12 @@ def exchanged(a: Floats, b: Floats, share: float) -> float:
 
 def _quantiles(times: Ints, ordered: Floats, share: float) -> Floats:
     """The quantile of each resample, given how often it has each of the sorted values."""
-    size = len(ordered)
-    upto = np.cumsum(times, axis=1)
-    place = (size - 1) * share
+    return _place_values(np.cumsum(times, axis=1), ordered, (len(ordered) - 1) * share)
+
+
+def _place_values(upto: Ints, ordered: Floats, place: float) -> Floats:
+    """The value at a place, from 0, in each resample, given how many of its values are at most each sorted one."""
     below = (upto > floor(place)).argmax(axis=1)
-    above = (upto > min(floor(place) + 1, size - 1)).argmax(axis=1)
+    above = np.where(upto[:, -1] > floor(place) + 1, (upto > floor(place) + 1).argmax(axis=1), below)
     found: Floats = ordered[below] + (ordered[above] - ordered[below]) * (place - floor(place))
     return found

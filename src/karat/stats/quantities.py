@@ -20,6 +20,8 @@ from karat.stats.paired_summary import RESAMPLES, exchanged, paired_summary
 from karat.stats.summary import Statistic, Summary, least_for_interval, ordered_ends, quantile, summarize
 
 _AT_ONCE = 4_000_000
+_FEWEST, _DRAWN = 400, 40_000_000
+"""The fewest resamples of many calls, and the number of draws that is not exceeded for more."""
 _EQUAL = 1e-12
 _LEVEL = 0.95
 
@@ -95,9 +97,9 @@ def paired_quantity(a: Floats, b: Floats, statistic: Statistic, query: tuple[Int
     """
     means = (a, b) if query is None else (means_of(a, query[0]), means_of(b, query[1]))
     if statistic.name == "mean":
-        scale = float(np.abs(means[1] - means[0]).max(initial=0.0)) or 1.0  # the bounds of a difference are 1
-        found = paired_test(means[0] / scale, means[1] / scale)
-        return found._replace(**{name: scale * getattr(found, name) for name in ("difference", "low", "high")})
+        largest = float(np.abs(means[1] - means[0]).max(initial=0.0))
+        found = paired_test(*(own / (largest or 1.0) for own in means))  # a score differs by 1 at most
+        return found._replace(**{name: largest * getattr(found, name) for name in ("difference", "low", "high")})
     if query is None:
         return paired_summary(a, b, statistic)
     return _paired_calls(a, b, statistic, query, means)
@@ -116,7 +118,7 @@ def _paired_calls(
     drawn = np.sort(np.concatenate(list(_resampled_calls((a, b), query, share, size))))
     low, high = (quantile(drawn, end) for end in ((1 - _LEVEL) / 2, (1 + _LEVEL) / 2))
     up, down = (int((side <= _EQUAL).sum()) for side in (drawn, -drawn))
-    p = max(min(1.0, 2 * (min(up, down) + 1) / (RESAMPLES + 1)), exchanged(*means, share))
+    p = max(min(1.0, 2 * (min(up, down) + 1) / (len(drawn) + 1)), exchanged(*means, share))
     ends = (value, value) if p < 1 - _LEVEL else (value, value, 0.0)
     return Paired(value, min(low, *ends), max(high, *ends), p, *counts)
 
@@ -130,9 +132,9 @@ def _resampled_calls(
     for values, group in zip(both, query, strict=True):
         order = np.lexsort((group, values))
         orders.append((values[order], np.unique(group, return_inverse=True)[1][order]))
-    step = max(1, _AT_ONCE // calls)
-    for first in range(0, RESAMPLES, step):
-        rows = min(step, RESAMPLES - first)
+    step, resamples = max(1, _AT_ONCE // calls), min(RESAMPLES, max(_FEWEST, _DRAWN // calls))
+    for first in range(0, resamples, step):
+        rows = min(step, resamples - first)
         picks = rng.integers(0, size, (rows, size)) + size * np.arange(rows)[:, None]
         times = np.bincount(picks.ravel(), minlength=rows * size).reshape(rows, size)
         before, after = (_weighted_quantiles(times[:, group], ordered, share) for ordered, group in orders)

@@ -266,8 +266,12 @@ def _changes(run: Run, baseline: Run, name: str) -> Floats:
     """The change of each query from the baseline; NaN if the baseline does not have it."""
     if name not in baseline.scores:
         return np.full(len(run), np.nan)
-    before = dict(zip(baseline.ids, baseline.scores[name].tolist(), strict=True))
-    old: Floats = np.array([before.get(query, np.nan) for query in run.ids])
+    before = dict(zip(baseline.queries, baseline.per_query(baseline.scores[name]).tolist(), strict=True))
+    before |= dict(zip(baseline.ids, baseline.scores[name].tolist(), strict=True))
+    rows = range(len(run)) if run.repeats is None else run.repeats.query.tolist()
+    old: Floats = np.array(
+        [before.get(own, before.get(run.queries[row], np.nan)) for own, row in zip(run.ids, rows, strict=True)]
+    )
     return run.scores[name] - old
 
 
