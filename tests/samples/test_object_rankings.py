@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from types import SimpleNamespace
 
+import polars as pl
 import pytest
 
 import karat
@@ -77,6 +78,14 @@ def test_ids_that_the_user_set_are_compared():
     assert judged(documents, ["c2"], judge="ids") == (0.5, "ids")
 
 
+def test_generated_gold_ids():
+    documents = [document("the first text", "a.md", "c1"), document("the second text", "b.md", "c2")]
+    gold = SimpleNamespace(page_content="the second text", id=str(uuid.uuid4()), metadata={})
+    assert judged(documents, [gold]) == (0.5, "exact")
+    run = karat.evaluate(retrieved=[documents], gold=[[gold]], metrics="rr")
+    assert run.provenance.judge_reason == "both sides have texts; the gold ids are random, and none is on both sides"
+
+
 def test_ids_that_match_nothing_stay_ids():
     value, judge = judged(DOCUMENTS, ["c2"])
     assert (value, judge) == (0, "ids")
@@ -93,7 +102,7 @@ def test_bare_strings_that_name_documents_of_items_without_ids():
 
 def test_the_reason_names_the_ids():
     run = karat.evaluate(retrieved=[DOCUMENTS], gold=[["b.md"]], metrics="rr")
-    why = "the gold names documents; the retrieved ids are random, and none is a gold id"
+    why = "the gold names documents; the retrieved ids are random, and none is on both sides"
     assert run.provenance.judge_reason == why
 
 
@@ -102,8 +111,11 @@ def test_a_note_on_random_ids_and_on_hashes():
     mixed = [document("a text", "a", "c1"), document("other text", "b"), hashed]
     run = karat.evaluate(retrieved=[mixed], gold=[["c1"]], metrics="rr")
     said = " ".join(run.remarks())
-    assert f"1 of 3 retrieved ids are random, such as {mixed[1].id}: they change when the index is built again" in said
-    assert f"1 of 3 retrieved ids are hashes, such as {HASH[:12]}…: they change when a text is edited" in said
+    assert (
+        f"1 of 3 ids of retrieved items are random, such as {mixed[1].id}: they change when the index is built again"
+        in said
+    )
+    assert f"1 of 3 ids of retrieved items are hashes, such as {HASH[:12]}…: they change when a text is edited" in said
     chosen = karat.evaluate(retrieved=[[document("a", "a", "c1")]], gold=[["c1"]], metrics="rr")
     assert len(chosen.remarks()) == 1
 
@@ -166,3 +178,22 @@ def test_runs_with_objects_are_saved_and_merged(tmp_path):
     assert loaded.mean == run.mean == {"rr": 0.75}
     assert loaded.remarks() == run.remarks()
     assert karat.evaluate(retrieved=[DOCUMENTS] * 2, gold=[["b.md"]] * 2, metrics="rr", jobs=2).mean["rr"] == 0.5
+
+
+def test_a_result_of_chroma_for_several_queries():
+    both = {
+        "ids": [["a", "b"], ["c"]], "documents": [["x", "y"], ["z"]], "metadatas": [[None, None], [{"source": "c.md"}]],
+        "distances": [[0.1, 0.2], [0.5]], "embeddings": None, "included": ["documents", "distances"],
+    }  # fmt: skip
+    run = karat.evaluate(retrieved=both, gold=[["b"], ["c"]], metrics="rr")
+    assert run.scores["rr"].tolist() == [0.5, 1.0]
+    by_query = karat.evaluate(
+        retrieved={"ids": ["a", "b"], "q2": ["c"]}, gold={"ids": ["b"], "q2": ["c"]}, metrics="rr"
+    )
+    assert by_query.scores["rr"].tolist() == [0.5, 1.0]
+
+
+def test_a_frame_as_one_ranking():
+    frame = SimpleNamespace(iterrows=None, to_dict=lambda form: [{"docno": "a"}, {"docno": "b"}])  # as of pandas
+    assert judged(frame, ["b"]) == (0.5, "ids")
+    assert judged(pl.DataFrame({"id": ["a", "b"]}), ["b"]) == (0.5, "ids")

@@ -330,8 +330,8 @@ def as_list(value: Any, where: Where, row: int, field: str) -> Sequence[Any]:
         return _of_json(value, where(row), field)
     if isinstance(value, set | frozenset) and field.startswith("gold"):
         return sorted(value, key=lambda one: one if isinstance(one, str) else shorten(one))
-    if (items := listed_or_none(value)) is not None:
-        return items
+    if (items := listed_or_none(value)) is not None:  # a frame has records, perhaps with the names of another tool
+        return plain_items(items, _named(where, row, field)) if items and isinstance(items[0], Mapping) else items
     kind = "missing or null" if value is None else f"a {type(value).__name__}"
     why = ", which has no order" if isinstance(value, set | frozenset) else ""
     nothing = "[] if there is nothing" + ', "answerable": false if it has no answer' * field.startswith("gold")

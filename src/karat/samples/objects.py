@@ -38,7 +38,7 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 def id_form(value: object) -> str:
-    """The form of an id that nobody chose: `random` (a uuid4), `hashed` (64 hexadecimal digits), or an empty string."""
+    """The form of a generated id: `random` (a uuid4), `hashed` (64 hexadecimal digits), or an empty string."""
     if isinstance(value, str):
         if len(value) == 64:
             return "hashed" if _HASH.fullmatch(value) else ""

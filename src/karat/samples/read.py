@@ -21,6 +21,7 @@ from karat.samples.id_lists import without_excluded
 from karat.samples.items import BUILD, rankings_of
 from karat.samples.keys import Where, as_ids, by_id, numbered
 from karat.samples.long import read_long
+from karat.samples.results import each_query
 from karat.samples.rows import Header, QueryTable, query_table
 from karat.samples.sources import find_source
 
@@ -169,6 +170,8 @@ def _with_lists(table: QueryTable) -> QueryTable:
 def read_side(value: Any, side: str) -> Side:
     """Read the rankings or the gold alone, from any source."""
     loaded, source = load(value, side)
+    if side == "retrieved" and isinstance(loaded, Mapping) and (results := each_query(loaded)) is not None:
+        loaded = results
     if isinstance(loaded, Mapping) and not _is_columns(loaded, side):
         given = list(loaded)
         try:
