@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import ssl
+import subprocess
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from shutil import which
+from socket import SHUT_RDWR
 from threading import Thread
 from time import perf_counter, sleep
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -26,6 +31,8 @@ class Handler(BaseHTTPRequestHandler):
     """Records what it is asked, and does what the path says."""
 
     protocol_version = "HTTP/1.1"
+    seen: list[dict[str, Any]]
+    script: Any
 
     def log_message(self, *_):
         pass
@@ -37,7 +44,7 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(self.rfile.read(int(self.headers.get("content-length", 0))))
 
     def answer(self, body):
-        seen, path = self.server.seen, urlsplit(self.path).path
+        seen, path = self.seen, urlsplit(self.path).path
         call = {
             "method": self.command,
             "path": self.path,
@@ -46,7 +53,7 @@ class Handler(BaseHTTPRequestHandler):
         }
         call["body"] = json.loads(body) if body else None
         seen.append(call)
-        status, headers, content = self.server.script(path, call, len(seen))
+        status, headers, content = self.script(path, call, len(seen))
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
@@ -61,11 +68,14 @@ class Handler(BaseHTTPRequestHandler):
 class Server:
     """A server with a script: from path, call and number of the call to status, headers and body."""
 
-    def __init__(self, script):
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    def __init__(self, script, context=None):
+        self.seen: list[dict[str, Any]] = []
+        handler = type("Scripted", (Handler,), {"seen": self.seen, "script": staticmethod(script)})
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
-        self._server.seen, self._server.script = [], script
-        self.seen = self._server.seen
+        self._server.handle_error = lambda *_: None  # type: ignore[method-assign]
+        if context is not None:
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def __enter__(self):
@@ -142,6 +152,8 @@ def test_where_the_documents_and_their_fields_are():
     assert found == [{"id": 1, "text": "x"}, {"id": 2, "text": "y"}]
     assert ask(answer, path="out[1].hits", item="id=key") == [{"id": 2}]
     assert ask(answer, path="out[].hits[].doc.t") == ["x", "y"]
+    assert ask({"best": {"id": "a", "text": "t"}}, path="best") == [{"id": "a", "text": "t"}]
+    assert len(ask({"ids": [["a", "b"]], "documents": [["t", "u"]]})) == 2
 
 
 @pytest.mark.parametrize(
@@ -248,6 +260,31 @@ def test_a_server_that_closes_idle_connections():
         assert [endpoint.ask("q") for _ in range(3)] == [["a"]] * 3
     with pytest.raises(CallFailed, match=r"ConnectionRefusedError"):
         endpoint.ask("q")
+
+
+def test_a_connection_that_was_closed_meanwhile():
+    with says(["a"]) as server:
+        endpoint = HttpEndpoint(server.url, k=5)
+        endpoint.ask("q")
+        (connection,) = endpoint._own.connections.values()
+        connection.sock.shutdown(SHUT_RDWR)
+        assert endpoint.ask("q") == ["a"]
+    assert len(server.seen) == 2
+
+
+@pytest.mark.skipif(which("openssl") is None, reason="openssl makes the certificate")
+def test_certificates_are_verified(tmp_path):
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    names = ["-subj", "/CN=127.0.0.1", "-keyout", key, "-out", certificate]
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", *names]
+    subprocess.run(made, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    with Server(lambda path, call, number: (200, {}, ["a"]), context) as server, pytest.raises(CallFailed) as found:
+        HttpEndpoint(server.url.replace("http:", "https:"), k=5).ask("q")
+    assert str(found.value).startswith("SSLCertVerificationError: ")
+    assert not found.value.again
+    assert not server.seen
 
 
 def test_secrets_are_neither_shown_nor_stored(monkeypatch, tmp_path):

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 import karat
+from karat.collect import journal
+from support.forked import run_karat
 from support.waiting import wait_until
 
 GOLD = [{"id": f"q{n}", "query": f"query {n}", "gold": ["a"], "topic": n} for n in range(60)]
@@ -53,7 +55,7 @@ def command(*more):
 
 
 def run(*more, code=0):
-    done = subprocess.run(command(*more), capture_output=True, text=True, check=False, timeout=120)
+    done = run_karat(*command(*more)[3:], text=True)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
     return done.stdout if code == 0 else done.stderr
@@ -260,6 +262,21 @@ def test_a_journal_of_somebody_else(folder):
         karat.collect(lambda query: ["a"], GOLD, output="out.jsonl")
 
 
+@pytest.mark.parametrize("seconds", [0.0, 60.0])
+def test_the_disk_is_asked_to_store_it(folder, monkeypatch, seconds):
+    asked = []
+    monkeypatch.setattr(journal, "_SYNC", seconds)
+    monkeypatch.setattr("os.fsync", asked.append)
+    karat.collect(lambda query: ["a"], GOLD, output="out.jsonl")
+    assert len(asked) >= len(GOLD) if not seconds else len(asked) < 10
+
+
+def test_a_journal_that_cannot_be_read(folder):
+    Path("out.jsonl.collect").mkdir()
+    with pytest.raises(karat.BadArgument, match=r"cannot read out\.jsonl\.collect"):
+        karat.collect(lambda query: ["a"], GOLD, output="out.jsonl")
+
+
 def test_two_processes_do_not_write_one_file(folder):
     Path("wait").touch()
     running = subprocess.Popen(command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -273,7 +290,7 @@ def test_two_processes_do_not_write_one_file(folder):
 
 
 def test_values_without_a_form_in_json(folder):
-    gold = [{"query": "one \ud800", "gold": ["a"], "when": date(2026, 1, 2), "v": np.array([1, 2])}]
+    gold = [{"query": "one \ud800", "gold": ["a"], "when": date(2026, 1, 2), "v": np.array([1, 2]), "n": 2**70}]
     karat.collect(lambda query: ["a\udfff"], gold, output="out.jsonl")
     (line,) = lines("out.jsonl")
-    assert (line["when"], line["v"]) == ("2026-01-02", [1, 2])
+    assert (line["when"], line["v"], line["n"]) == ("2026-01-02", [1, 2], 2**70)

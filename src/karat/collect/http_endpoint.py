@@ -7,6 +7,7 @@ import os
 import re
 import ssl
 from collections.abc import Mapping, Sequence
+from functools import cache
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from string import Template
 from threading import local
@@ -176,28 +177,30 @@ class HttpEndpoint:
     def _reply(self, method: str, parts: SplitResult, body: bytes | None, headers: Mapping[str, str]) -> _Reply:
         kept: _Connections = self._own.__dict__.setdefault("connections", _Connections())
         place = (parts.scheme, parts.netloc)
-        for reused in (True, False):
-            connection = kept.pop(place, None) if reused else None
-            if reused and connection is None:
-                continue
-            connection = connection or _connect(parts, self._timeout)
-            try:
-                reply = _exchange(connection, method, parts, body, headers)
-            except (OSError, HTTPException) as error:
-                connection.close()
-                if reused and not isinstance(error, TimeoutError):
-                    continue  # the server has closed it meanwhile
-                raise _broken(error, self._timeout) from error
-            if connection.sock is not None:
-                kept[place] = connection
-            return reply
-        raise AssertionError("unreachable")
+        reused = place in kept
+        connection = kept.pop(place, None) or _connect(parts, self._timeout)
+        try:
+            reply = _exchange(connection, method, parts, body, headers)
+        except (OSError, HTTPException) as error:
+            connection.close()
+            if reused and not isinstance(error, TimeoutError):  # the server has closed it meanwhile
+                return self._reply(method, parts, body, headers)
+            raise _broken(error, self._timeout) from error
+        if connection.sock is not None:
+            kept[place] = connection
+        return reply
+
+
+@cache
+def _verified() -> ssl.SSLContext:
+    """The settings of TLS, which verify certificates; loading those of the system takes a while."""
+    return ssl.create_default_context()
 
 
 def _connect(parts: SplitResult, timeout: float | None) -> HTTPConnection:
     host = parts.hostname or ""
     if parts.scheme == "https":
-        return HTTPSConnection(host, parts.port, timeout=timeout, context=ssl.create_default_context())
+        return HTTPSConnection(host, parts.port, timeout=timeout, context=_verified())
     return HTTPConnection(host, parts.port, timeout=timeout)
 
 

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from karat._internal.display import valid_utf8
 from karat._internal.output import Target, atomic_path, check_outputs, new_name
-from karat.errors import BadArgument, InputError
+from karat.errors import BadArgument
 
 _FORMAT = 1
 _SYNC = 1.0
@@ -164,8 +164,10 @@ def _json(value: Mapping[str, Any]) -> bytes:
         return msgspec.json.encode(value, enc_hook=_plain) + b"\n"
     except UnicodeError:  # a lone surrogate
         return msgspec.json.encode(_valid(msgspec.to_builtins(value, enc_hook=_plain))) + b"\n"
-    except (RecursionError, TypeError, ValueError) as error:
-        raise InputError(f"a sample cannot be written as JSON: {error}", got=value) from error
+    except OverflowError:  # an integer of more than 64 bits
+        import json
+
+        return json.dumps(value, default=_plain).encode() + b"\n"
 
 
 def _plain(value: Any) -> Any:
