@@ -149,5 +149,7 @@ def test_names_of_metrics_with_settings():
 
 def test_the_page():
     data = [{"inputs": {"question": "second"}, "expectations": {"gold": ["chunk-a"]}}]
-    made = run_page("mlflow.md", "mlflow", mlflow=mlflow, data=data, predict=answer)
+    samples = [{"retrieved": ["x", "a"], "gold": ["a", "b"]}]
+    made = run_page("mlflow.md", "mlflow", mlflow=mlflow, data=data, predict=answer, samples=samples)
     assert made["results"].metrics["rr/mean"] == 0.5
+    assert mlflow.get_run(made["run_id"]).data.metrics["recall_at_5"] == 0.5
