@@ -94,7 +94,7 @@ class Rows:
     def evaluate(self, samples: Sequence[Mapping[str, Any]]) -> Run:
         """The run of some rows; measures alone are evaluated beside a metric."""
         beside = parse_all("rr") if all(metric.unit for metric in self.metrics) else ()
-        empty = {"gold": []} if self.needs_gold else {}
+        empty: dict[str, Any] = {"gold": []} if self.needs_gold else {}
         return evaluate([{**empty, **sample} for sample in samples], (*self.metrics, *beside), **self.options)
 
 
