@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, pairwise
 from typing import Any, NamedTuple
 
@@ -31,9 +31,9 @@ class Choice(NamedTuple):
 def choose(samples: Samples) -> Choice:
     """The cheapest judge that fits the items of both sides."""
     both = samples.retrieved.all_fields & samples.gold.all_fields
-    form = _form_without_match(samples) if "id" in both else ""
-    if "id" not in both or (form and both & {"text", "doc"}):
-        return _without_ids(samples, both, form)
+    made = _made_ids(samples) if "id" in both else ""
+    if "id" not in both or (made and both & {"text", "doc"}):
+        return _without_ids(samples, both, made)
     if "text" not in both or not (samples.retrieved.plain or samples.gold.plain):
         return Choice(Ids(), "both sides have ids")
     if _are_texts(samples.gold.columns["text"]):
@@ -41,9 +41,9 @@ def choose(samples: Samples) -> Choice:
     return Choice(Ids(), "the items look like ids")
 
 
-def _without_ids(samples: Samples, both: frozenset[Field], form: str) -> Choice:
-    """The judge for items that have no ids in common; `form` is that of retrieved ids which cannot match."""
-    why = f"; the retrieved ids are {_FORMS[form]}, and none is a gold id" if form else ""
+def _without_ids(samples: Samples, both: frozenset[Field], made: str) -> Choice:
+    """The judge for items that have no ids in common; `made` says which ids nobody chose."""
+    why = f"; {made}, and none is on both sides" if made else ""
     if both >= {"doc", "start", "end"}:
         return Choice(find_judge("spans"), f"both sides have ranges{why}")
     if "text" not in both and "doc" in both:
@@ -51,9 +51,9 @@ def _without_ids(samples: Samples, both: frozenset[Field], form: str) -> Choice:
     if _names_documents(samples):
         return Choice(Ids(at="doc"), f"the gold names documents{why}")
     if "text" in both:
-        if form and samples.gold.plain and not _are_texts(samples.gold.columns["text"]):
+        if made and samples.gold.plain and not _are_texts(samples.gold.columns["text"]):
             return Choice(Ids(), "the items look like ids")
-        return Choice(Exact(), f"both sides have texts{why}" if form else "not both sides have ids")
+        return Choice(Exact(), f"both sides have texts{why}" if made else "not both sides have ids")
     sides = (("retrieved", samples.retrieved.all_fields), ("gold", samples.gold.all_fields))
     raise InputError(
         "retrieved and gold items have no field in common that could be compared",
@@ -68,18 +68,27 @@ def _are_texts(gold: Sequence[Any]) -> bool:
     return sum(" " in item for item in items) > len(items) / 2
 
 
-def _form_without_match(samples: Samples) -> str:
-    """The form of the ids of retrieved records if nobody chose them and none of the first is a gold id."""
-    rankings = samples.retrieved
+def _made_ids(samples: Samples) -> str:
+    """The side whose ids nobody chose, and their form, if none of the first ids is on both sides."""
+    rankings, gold = samples.retrieved, samples.gold
     if rankings.plain or not isinstance(rankings, Lists):
         return ""
-    some = list(islice(chain.from_iterable(rankings.columns["id"]), _ITEMS_CHECKED))
-    form = id_form(some[0]) if some else ""
-    if not form or any(id_form(one) != form for one in some):
+    retrieved = rankings.columns["id"][:_QUERIES_CHECKED]
+    relevant = gold.columns["id"][: int(gold.start[: _QUERIES_CHECKED + 1][-1])]
+    form = _form(chain.from_iterable(retrieved))
+    about = f"the retrieved ids are {_FORMS[form]}" if form else ""
+    if not form and not gold.plain and (form := _form(relevant)):
+        about = f"the gold ids are {_FORMS[form]}"
+    if not form or not set(map(str, chain.from_iterable(retrieved))).isdisjoint(map(str, relevant)):
         return ""
-    known = set(map(str, chain.from_iterable(rankings.columns["id"][:_QUERIES_CHECKED])))
-    end = int(samples.gold.start[: _QUERIES_CHECKED + 1][-1])
-    return form if known.isdisjoint(map(str, samples.gold.columns["id"][:end])) else ""
+    return about
+
+
+def _form(ids: Iterable[Any]) -> str:
+    """The form of ids that nobody chose; empty if one of the first has another."""
+    some = islice(ids, _ITEMS_CHECKED)
+    form = id_form(next(some, None))
+    return form if form and all(id_form(one) == form for one in some) else ""
 
 
 def _names_documents(samples: Samples) -> bool:

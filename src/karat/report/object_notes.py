@@ -10,17 +10,21 @@ from karat.samples.notes import Note
 _REMEDY = "Set ids of your own, or give gold as texts, documents or ranges"
 
 
+def _count(note: Note) -> str:
+    return f"{note.count:,} of {note.of:,} ids of retrieved items are"
+
+
 def _random(note: Note, run: Run) -> str:
     return (
-        f"{note.count:,} of {note.of:,} retrieved ids are random, such as {note.examples[0]}: they change when the "
-        f"index is built again, and gold ids match no longer. {_REMEDY} (docs/objects.md)."
+        f"{_count(note)} random, such as {note.examples[0]}: they change when the index is built again, and gold ids "
+        f"match no longer. {_REMEDY} (docs/objects.md)."
     )
 
 
 def _hashed(note: Note, run: Run) -> str:
     return (
-        f"{note.count:,} of {note.of:,} retrieved ids are hashes, such as {note.examples[0][:12]}…: they change when a "
-        f"text is edited, and gold ids match no longer. {_REMEDY} (docs/objects.md)."
+        f"{_count(note)} hashes, such as {note.examples[0][:12]}…: they change when a text is edited, and gold ids "
+        f"match no longer. {_REMEDY} (docs/objects.md)."
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from karat.samples.id_lists import without_excluded
 from karat.samples.items import BUILD, rankings_of
 from karat.samples.keys import Where, as_ids, by_id, numbered
 from karat.samples.long import read_long
+from karat.samples.results import each_query
 from karat.samples.rows import Header, QueryTable, query_table
 from karat.samples.sources import find_source
 
@@ -138,6 +139,7 @@ def _samples(table: QueryTable) -> Samples:
 
 def _without_bad_rows(table: QueryTable, before: Container[str]) -> QueryTable:
     """The table without rows that cannot be read alone, and without rows that repeat an id, here or before."""
+    table = _with_lists(table)
     bad: set[int] = set()
     seen: set[str] = set()
     for row in range(table.size):
@@ -156,9 +158,20 @@ def _without_bad_rows(table: QueryTable, before: Container[str]) -> QueryTable:
     return table.without(bad) if bad else table
 
 
+def _with_lists(table: QueryTable) -> QueryTable:
+    """The table with lists in place of iterators, which can be read only once."""
+    columns = {
+        name: [list(value) if isinstance(value, Iterator) else value for value in column]
+        for name, column in table.columns.items()
+    }
+    return table._replace(columns=columns)
+
+
 def read_side(value: Any, side: str) -> Side:
     """Read the rankings or the gold alone, from any source."""
     loaded, source = load(value, side)
+    if side == "retrieved" and isinstance(loaded, Mapping) and (results := each_query(loaded)) is not None:
+        loaded = results
     if isinstance(loaded, Mapping) and not _is_columns(loaded, side):
         given = list(loaded)
         try:

@@ -18,6 +18,10 @@ _KEYS = (*_HOLDERS, "retrieved", "results", "result", "nodes", "chunks", "hits",
 """Keys of dicts that hold the items."""
 
 
+_COLUMNS = {"ids": "id", "documents": "text", "metadatas": "metadata", "distances": "distance", "scores": "score"}
+"""The columns of a result of Chroma, each with its field."""
+
+
 def listed(result: Any, what: str) -> Sequence[Any]:
     """The items of a result, not yet converted, in their order."""
     if isinstance(result, list | tuple):
@@ -58,6 +62,15 @@ def is_response(given: Mapping[Any, Any]) -> bool:
     if any(isinstance(given.get(name), list | tuple | Mapping) for name in ("ids", *_KEYS)):
         return True
     return any(isinstance(one, Mapping) and "documents" in one for one in islice(given.values(), _FIRST))
+
+
+def each_query(given: Mapping[Any, Any]) -> list[Mapping[Any, Any]] | None:
+    """The results of each query, if a dict is a result of Chroma for several queries; None if it is something else."""
+    ids = given.get("ids")
+    if not isinstance(ids, list | tuple) or "distances" not in given or not all(isinstance(one, list) for one in ids):
+        return None
+    columns = {name: column for name, column in given.items() if isinstance(column, list) and len(column) == len(ids)}
+    return [{name: column[row] for name, column in columns.items() if name in _COLUMNS} for row in range(len(ids))]
 
 
 def refused(result: Any, what: str) -> InputError:
@@ -127,9 +140,8 @@ def _of_chroma(result: Mapping[Any, Any], what: str) -> list[dict[str, Any]]:
     if nested and len(ids) > 1:
         problem = f"{what} has the items of {len(ids)} queries; expected those of one"
         raise InputError(problem, hint="one call of query per query")
-    names = {"ids": "id", "documents": "text", "metadatas": "metadata", "distances": "distance", "scores": "score"}
     columns: dict[str, Sequence[Any]] = {}
-    for name, field in names.items():
+    for name, field in _COLUMNS.items():
         column = result.get(name)
         if column is not None and len(column):
             columns[field] = column[0] if nested else column
