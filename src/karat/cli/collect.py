@@ -9,15 +9,16 @@ from typing import Any
 
 from karat._internal.output import Terminated, check_outputs
 from karat._internal.user_code import load_user_code
+from karat._internal.writers import put
 from karat.cli import argument, command, emit, program, say
-from karat.errors import BadArgument, KaratError, NotJudged
+from karat.errors import BadArgument
 
 _HTTP = "endpoints (TARGET is a URL)"
 _EPILOG = """\
 TARGET is file.py:function, package.module:object, or the URL of an endpoint.
 A function takes the query, or the query and k, and returns items, best first: ids, texts, or records with id and text.
 
-The same command continues what was stopped, and calls failed queries again. --fresh starts anew.
+The same command continues what was stopped, and calls failed queries again. --fresh starts again.
 
 exit code: 0 collected, also if some queries failed; 2 bad input or settings; 3 every query failed; 130 after Ctrl-C
 """
@@ -34,7 +35,7 @@ exit code: 0 collected, also if some queries failed; 2 bad input or settings; 3 
     argument("--timeout", type=float, default=30.0, metavar="SECONDS", help="the time of each call; 0 for no limit"),
     argument("--retries", type=int, default=0, metavar="N", help="repeat a failed call N times, after growing pauses"),
     argument("--repeats", type=int, default=1, metavar="N", help="call each query N times, if results vary"),
-    argument("--fresh", action="store_true", help="start anew, and replace the file"),
+    argument("--fresh", action="store_true", help="start again, and replace the file"),
     argument(
         "--import", dest="imports", metavar="FILE", action="append", default=[],
         help="a Python file or module to import before; repeatable",
@@ -79,22 +80,16 @@ def _collect(options: Namespace) -> int:
         if not to_stdout:
             say(f"What is done is kept in {options.output}.collect: the same command continues.", error=True)
         raise
-    except NotJudged as error:
-        raise _with_journal(error, options.output) from error
     if to_stdout:
         from karat.collect.journal import json_lines
 
         sys.stdout.flush()
         sys.stdout.buffer.write(json_lines(found))
-        say(repr(found), error=True)
+        put(repr(found), error=True)
         return 0
     emit(found, "table")
     say(f"Saved to {found.output}. Next: {program()} eval {quote(str(found.output))}")
     return 0
-
-
-def _with_journal(error: NotJudged, output: str) -> KaratError:
-    return NotJudged(error.problem, hint=f"the same command again, which calls the failed queries; -o {output}")
 
 
 def _retriever(options: Namespace) -> Any:
