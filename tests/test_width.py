@@ -20,10 +20,10 @@ from support.pseudo_terminal import STYLE, columns, show
 
 COMMANDS = {name: one for name, one in all_commands().items() if name == one.name}
 EXAMPLES = [shlex.split(line)[1:] for one in COMMANDS.values() for line, _ in one.examples]
-TABLES = [arguments for arguments in EXAMPLES if "--format" not in arguments]
+TABLES = [arguments for arguments in EXAMPLES if not {"--format", "--dry-run"} & {*arguments}]
 FILES = (
     "samples.jsonl", "run.parquet", "main.parquet", "branch.parquet", "bm25.run", "qrels.txt", "labels.csv",
-    "part-1.parquet", "part-2.parquet", "stages.jsonl",
+    "part-1.parquet", "part-2.parquet", "stages.jsonl", "traced.parquet",
 )  # fmt: skip
 """The files that examples may name."""
 METRICS = "recall@1,5,10,100 precision@1,5,10,100 ndcg@1,5,10,100 rr ap"
@@ -87,6 +87,8 @@ def fill(folder, bm25, other, metrics, file=str):
         one.save(folder / file(f"{name}.parquet"))
     for number, rows in enumerate((bm25[:16], bm25[16:]), start=1):
         karat.evaluate(rows, metrics, judge="ids").save(folder / file(f"part-{number}.parquet"))
+    spans = [row | {"trace_id": "t", "span_id": str(i)} for i, row in enumerate(bm25)]
+    karat.evaluate(spans, metrics, judge="ids").save(folder / file("traced.parquet"))
     both = zip(bm25, other, strict=True)
     (folder / file("stages.jsonl")).write_text("\n".join(json.dumps(staged(*rows)) for rows in both))
     ranked = [f"{i} Q0 {item['id']} 0 {item['score']} t" for i, row in enumerate(bm25) for item in row["retrieved"]]
@@ -190,7 +192,7 @@ def test_no_colour_in_a_pipe_or_with_no_color(plain):
 def test_colour_in_a_terminal_and_on_request(plain):
     in_terminal = show(EXAMPLES, plain, width=80)
     colored = {arguments[0] for arguments, one in zip(EXAMPLES, in_terminal, strict=True) if STYLE.search(one.text)}
-    assert colored == {*COMMANDS} - {"report"}
+    assert colored == {*COMMANDS} - {"report", "push"}
     always = [[*arguments, "--color", "always"] for arguments in EXAMPLES]
     for asked in (show(always, plain), show(EXAMPLES, plain, FORCE_COLOR="1")):
         assert [bool(STYLE.search(one.text)) for one in asked] == [bool(STYLE.search(one.text)) for one in in_terminal]

@@ -31,8 +31,12 @@ if TYPE_CHECKING:
     from karat.analysis.rosetta import rosetta as rosetta
     from karat.analysis.stages import Stages as Stages
     from karat.analysis.stages import stages as stages
+<<<<<<< HEAD
     from karat.collect import collect as collect
     from karat.collect.collected import Collected as Collected
+=======
+    from karat.bridges.push import push as push
+>>>>>>> push
     from karat.conventions import STANDARD as STANDARD
     from karat.conventions import Convention as Convention
     from karat.errors import BadArgument as BadArgument
@@ -112,6 +116,7 @@ _HOMES = {
     "metric": "metrics",
     "parse": "metrics",
     "flat_name": "metrics.flat_names",
+    "push": "bridges.push",
     "overlap": "analysis.overlap",
     "Overlap": "analysis.overlap",
     "rosetta": "analysis.rosetta",

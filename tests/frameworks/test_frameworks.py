@@ -24,6 +24,7 @@ def test_framework(file, tmp_path):
         pytest.skip(f"needs {name}: make framework-{name}")
     environment = {**os.environ, **QUIET, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}", "HOME": str(tmp_path)}
     environment["KARAT_IN_FRAMEWORK"] = name
+    environment |= dict.fromkeys(["NO_PROXY", "no_proxy"], "127.0.0.1,localhost")
     options = [
         "-q",
         "-c",

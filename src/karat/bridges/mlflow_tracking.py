@@ -1,4 +1,4 @@
-"""A run in MLflow Tracking: its means as metrics; its table of queries, its report and its file as artifacts."""
+"""A run in MLflow Tracking: metrics, table of queries, report and run file; separate from the scorers for MLflow."""
 
 from __future__ import annotations
 

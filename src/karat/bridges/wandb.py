@@ -1,4 +1,4 @@
-"""A run in Weights & Biases: its means as metrics, its queries as a table, its report and its file as an artifact."""
+"""A run in Weights & Biases: metrics, table of queries, report and run file; separate, because it loads wandb."""
 
 from __future__ import annotations
 

@@ -11,6 +11,9 @@ from karat.errors import Unavailable
 
 _TARGETS = ("phoenix", "langsmith", "langfuse", "mlflow")
 _EPILOG = """\
+to annotate spans:
+  karat push phoenix traced.parquet --endpoint http://localhost:6006
+
 where and who, if --endpoint is not given:
   phoenix    PHOENIX_COLLECTOR_ENDPOINT, PHOENIX_API_KEY
   langsmith  LANGSMITH_ENDPOINT, LANGSMITH_API_KEY
@@ -35,7 +38,6 @@ Failed queries and undefined scores are not sent. Pushing again replaces.
     argument("--dry-run", action="store_true", help="print the scores as lines of JSON, and send nothing"),
     examples=[
         ("karat push phoenix traced.parquet --dry-run", "see what would be sent"),
-        ("karat push phoenix traced.parquet --endpoint http://localhost:6006", "annotate the spans"),
         ("karat push mlflow traced.parquet --metrics recall@5 --dry-run", "only this metric"),
     ],
     epilog=_EPILOG,
@@ -62,13 +64,20 @@ def _push(options: Namespace) -> int:
     return 1 if done.failed else 0
 
 
+_SKIPPED = {
+    "no span": ("query without a span", "queries without a span"),
+    "failed": ("failed query", "failed queries"),
+    "undefined": ("undefined score", "undefined scores"),
+    "never reached": ("measure that was never reached", "measures that were never reached"),
+    "several spans": ("query whose documents are not of one span", "queries whose documents are not of one span"),
+}
 _SHOWN = 10
 """Reasons of failures that are printed."""
 
 
 def _skipped(skipped: dict[str, int]) -> str:
     """The counts of what is not sent, by reason, as the end of a sentence."""
-    counts = [f"{count:,} {reason}" for reason, count in skipped.items()]
+    counts = [plural(count, *_SKIPPED[reason]) for reason, count in skipped.items()]
     return f"; skipped: {', '.join(counts)}" if counts else ""
 
 

@@ -49,10 +49,10 @@ class _Known(NamedTuple):
 
 
 DESTINATIONS = {
-    "phoenix": _Known("phoenix_annotations:PhoenixAnnotations", "arize-phoenix-client", "phoenix", documents=True),
-    "langsmith": _Known("langsmith_feedback:LangSmithFeedback", "langsmith", "langsmith", projects=True),
+    "phoenix": _Known("phoenix_scores:PhoenixAnnotations", "arize-phoenix-client", "phoenix", documents=True),
+    "langsmith": _Known("langsmith_scores:LangSmithFeedback", "langsmith", "langsmith", projects=True),
     "langfuse": _Known("langfuse_scores:LangfuseScores", "langfuse", "langfuse"),
-    "mlflow": _Known("mlflow_assessments:MLflowAssessments", "mlflow", "mlflow", flat=True),
+    "mlflow": _Known("mlflow_scores:MLflowAssessments", "mlflow", "mlflow", flat=True),
 }
 
 

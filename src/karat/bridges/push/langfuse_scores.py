@@ -49,10 +49,10 @@ class LangfuseScores:
         return [*refused, *(reasons + ["rejected by Langfuse"] * count)[:count]]
 
     def _request(self, score: SpanScore) -> CreateScoreRequest:
+        of_span = {"observation_id": score.span_id} if score.span_id else {}
         return CreateScoreRequest(
-            id=str(score.key), trace_id=score.trace_id, observation_id=score.span_id, name=score.name,
-            value=score.score, data_type="NUMERIC", timestamp=_moment(score.time),
-            metadata={**self._facts, "query_id": score.query_id},
+            id=str(score.key), trace_id=score.trace_id, name=score.name, value=score.score, data_type="NUMERIC",
+            timestamp=_moment(score.time), metadata={**self._facts, "query_id": score.query_id}, **of_span,
         )  # fmt: skip
 
 

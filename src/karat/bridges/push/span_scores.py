@@ -40,7 +40,11 @@ class SpanScore(NamedTuple):
 
 
 class Outgoing(NamedTuple):
-    """The scores of a run that can be sent, and the number of those that cannot, by reason."""
+    """The scores of a run that can be sent, and the number of those that cannot, by reason.
+
+    "no span" and "failed" count queries, "undefined" and "never reached" (a measure) count scores, "several spans"
+    counts queries whose documents have no positions in one span.
+    """
 
     scores: list[SpanScore]
     skipped: dict[str, int]
@@ -62,17 +66,17 @@ class _Place(NamedTuple):
 def span_scores(
     run: Run, names: list[str], *, written: Callable[[str], str] = str, prefix: str = "", documents: bool = False
 ) -> Outgoing:
-    """The scores of these metrics and measures, by query. Failed queries and undefined scores are skipped, and counted."""
+    """The scores of these metrics and measures, by query; what is not sent is counted."""
     places = _places(run)
     failed = run.failures
     known = [place for place in places if place.span_id or place.trace_id]
     judged = [place for place in known if place.query_id not in failed]
     skipped = {
-        "queries without a span": len(places) - len(known),
-        "failed queries": len(known) - len(judged),
-        "undefined scores": 0,
-        "measures that were never reached": 0,
-        "queries of several spans, in the scores of documents": 0,
+        "no span": len(places) - len(known),
+        "failed": len(known) - len(judged),
+        "undefined": 0,
+        "never reached": 0,
+        "several spans": 0,
     }
     scores: list[SpanScore] = []
     for place in judged:
@@ -81,11 +85,11 @@ def span_scores(
             if isfinite(value):
                 scores.append(_score(place, prefix + written(name), value))
             else:
-                skipped["undefined scores" if isnan(value) else "measures that were never reached"] += 1
+                skipped["undefined" if isnan(value) else "never reached"] += 1
         if documents and place.alone:
             scores += _documents(run, place, prefix + RELEVANT)
         elif documents:
-            skipped["queries of several spans, in the scores of documents"] += 1
+            skipped["several spans"] += 1
     return Outgoing(scores, {reason: count for reason, count in skipped.items() if count}, len(judged))
 
 
