@@ -31,12 +31,9 @@ if TYPE_CHECKING:
     from karat.analysis.rosetta import rosetta as rosetta
     from karat.analysis.stages import Stages as Stages
     from karat.analysis.stages import stages as stages
-<<<<<<< HEAD
+    from karat.bridges.push import push as push
     from karat.collect import collect as collect
     from karat.collect.collected import Collected as Collected
-=======
-    from karat.bridges.push import push as push
->>>>>>> push
     from karat.conventions import STANDARD as STANDARD
     from karat.conventions import Convention as Convention
     from karat.errors import BadArgument as BadArgument
