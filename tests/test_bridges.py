@@ -6,6 +6,7 @@ import math
 from importlib import import_module
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import karat
@@ -56,6 +57,11 @@ def test_without_gold_a_score_is_undefined():
             Score("recall@2", None, "undefined: there is no gold"),
             Score("rr", None, "undefined: there is no gold"),
         ]
+
+
+def test_gold_may_be_an_array_or_have_grades():
+    for gold in (np.array(["b", "a"]), {"a": 2, "b": 1}, [{"id": "a", "grade": 2}, {"id": "b"}], ("a", "b")):
+        assert rows().scores(rows().sample(None, ["a"], {"gold": gold})) == [Score("recall@2", 0.5), Score("rr", 1.0)]
 
 
 def test_without_results_a_score_is_0():
@@ -146,11 +152,14 @@ def test_the_query_is_the_only_text_of_the_inputs():
     assert query_of(None) is None
 
 
-def test_the_reference_answer_is_part_of_the_sample():
+def test_an_answer_is_enough_for_judges_that_need_no_gold():
     made = rows("recall", judge="claims(lexical)").sample(
-        "Who?", ["Eiffel built it."], {"answer": "Eiffel.", "gold": []}
+        "Who?", [{"text": "Eiffel built it."}], {"answer": "Eiffel built it."}
     )
-    assert made["answer"] == "Eiffel."
+    assert made == {"query": "Who?", "retrieved": [{"text": "Eiffel built it."}], "answer": "Eiffel built it."}
+    assert rows("recall", judge="claims(lexical)").scores(made) == [Score("recall", 1.0)]
+    with pytest.raises(karat.InputError, match="gold"):
+        rows("recall").sample("Who?", ["a"], {"answer": "Eiffel built it."})
 
 
 def test_no_value_is_nan():

@@ -7,7 +7,6 @@ from typing import Any
 from karat.bridges.row_scores import Rows, framework, overall
 from karat.errors import BadArgument, InputError
 from karat.metrics import DEFAULT
-from karat.pipeline import evaluate
 
 with framework("karat.bridges.haystack", "haystack-ai"):
     from haystack import Document, component, default_to_dict
@@ -38,7 +37,7 @@ class KaratEvaluator:
         if not (document_comparison_field in {"content", "id"} or (field == "meta" and key)):
             hint = '"content", "id" or "meta.<key>"'
             raise BadArgument("unknown document_comparison_field", got=document_comparison_field, hint=hint)
-        Rows(metrics, "", "", {})
+        self._rows = Rows(metrics, "", "", {"judge": judge, "convention": convention})
         self.metrics = metrics
         self.document_comparison_field = document_comparison_field
         self.judge = judge
@@ -74,15 +73,17 @@ class KaratEvaluator:
         if len(ground_truth_documents) != len(retrieved_documents):
             got = f"{len(ground_truth_documents)} and {len(retrieved_documents)}"
             raise BadArgument("ground_truth_documents and retrieved_documents must have the same length", got=got)
-        run = evaluate(
-            retrieved=[[self._item(one, one.id) for one in documents] for documents in retrieved_documents],
-            gold=[[self._item(one) for one in documents] for documents in ground_truth_documents],
-            metrics=self.metrics,
-            judge=self.judge,
-            convention=self.convention,
+        pairs = zip(retrieved_documents, ground_truth_documents, strict=True)
+        run = self._rows.evaluate(
+            [
+                {"retrieved": [self._item(one, one.id) for one in found], "gold": [self._item(one) for one in gold]}
+                for found, gold in pairs
+            ]
         )
-        scores = {name: [float(value) for value in values] for name, values in run.columns.items()}
-        results = {name: {"score": value, "individual_scores": scores[name]} for name, value in overall(run).items()}
+        values = overall(run)
+        results = {
+            name: {"score": values[name], "individual_scores": run.columns[name].tolist()} for name in self._rows.names
+        }
         return {**next(iter(results.values())), "results": results}
 
     def _item(self, document: Document, otherwise: str | None = None) -> dict[str, Any]:

@@ -105,7 +105,8 @@ def _item(document: Any, *, by_uri: bool) -> Any:
         return document
     metadata = document.get("metadata") or {}
     uri = document.get("doc_uri") or metadata.get("doc_uri")
-    texts = (document.get(name) for name in ("page_content", "content", "text"))
-    own = document.get("id") or metadata.get("chunk_id")
-    fields = {"id": uri if by_uri else own or uri, "doc": uri, "text": next(filter(None, texts), None)}
-    return {name: value for name, value in fields.items() if value is not None}
+    if uri is None:
+        return document
+    is_id = by_uri or not (document.get("id") or metadata.get("chunk_id"))
+    kept = {name: value for name, value in document.items() if name != "doc_uri"}
+    return kept | {"doc": uri} | ({"id": uri} if is_id else {})

@@ -12,6 +12,7 @@ from karat._internal.display import plural
 from karat.errors import InputError, Unavailable, nearest
 from karat.metrics import Metric, parse_all
 from karat.pipeline import evaluate
+from karat.plan import Plan
 from karat.run import Run
 from karat.samples.objects import gold_items, plain_items
 
@@ -47,6 +48,8 @@ class Rows:
         self.gold = gold
         self.options = dict(options)
         signature(evaluate).bind([], self.metrics, **self.options)  # a misspelt option is refused here
+        plan = Plan.of(self.metrics, self.options.get("judge", "auto"), self.options.get("convention", "standard"))
+        self.needs_gold = plan.judge.needs_gold
         self.names = [name for metric in self.metrics for name in metric.names]
 
     def sample(self, inputs: Any, outputs: Any, reference: Any) -> dict[str, Any] | None:
@@ -54,14 +57,17 @@ class Rows:
         retrieved = value_at(outputs, self.documents, "documents")
         if retrieved is None:
             return None
-        gold = value_at(reference, self.gold, "gold") or []
+        fields = reference if isinstance(reference, Mapping) else {}
+        is_given = self.needs_gold or callable(self.gold) or self.gold in fields
+        gold = value_at(reference, self.gold, "gold") if is_given else None
+        answer = fields.get("answer")
         sample = {
+            "query": query_of(inputs),
             "retrieved": plain_items(retrieved, "the documents"),
-            "gold": gold if isinstance(gold, Mapping) else gold_items(gold, "the gold"),
+            "gold": gold if gold is None or isinstance(gold, Mapping) else gold_items(gold, "the gold"),
+            "answer": answer if isinstance(answer, str) else None,
         }
-        answer = reference.get("answer") if isinstance(reference, Mapping) else None
-        extra = {"query": query_of(inputs), "answer": answer if isinstance(answer, str) else None}
-        return sample | {name: text for name, text in extra.items() if text is not None}
+        return {name: value for name, value in sample.items() if value is not None}
 
     def scores(self, sample: Mapping[str, Any] | None) -> list[Score]:
         """The scores of one row; a comment gives the reason if there is none."""
@@ -71,7 +77,7 @@ class Rows:
         if run.failures:
             (why,) = run.failures.values()
             return [Score(name, None, f"failed: {why}", failed=True) for name in self.names]
-        why = "undefined" if sample["gold"] else "undefined: there is no gold"
+        why = "undefined" if sample.get("gold") else "undefined: there is no gold"
         return [_score(name, float(run.columns[name][0]), why) for name in self.names]
 
     def summaries(self, samples: Sequence[Mapping[str, Any] | None]) -> list[Score]:
@@ -88,7 +94,8 @@ class Rows:
     def evaluate(self, samples: Sequence[Mapping[str, Any]]) -> Run:
         """The run of some rows; measures alone are evaluated beside a metric."""
         beside = parse_all("rr") if all(metric.unit for metric in self.metrics) else ()
-        return evaluate(samples, (*self.metrics, *beside), **self.options)
+        empty: dict[str, Any] = {"gold": []} if self.needs_gold else {}
+        return evaluate([{**empty, **sample} for sample in samples], (*self.metrics, *beside), **self.options)
 
 
 def overall(run: Run) -> dict[str, float]:

@@ -6,6 +6,7 @@ import pytest
 from langfuse import Langfuse
 
 import karat
+from frameworks.programs import run_page
 from karat.bridges.langfuse import evaluator, run_evaluator
 
 METRICS = "recall@1,3 rr"
@@ -20,10 +21,13 @@ def task(*, item, **_):
     return {"documents": [{"id": one, "text": f"text {one}"} for one in RANKINGS[item["input"]["question"]]]}
 
 
+def offline():
+    return Langfuse(public_key="pk", secret_key="sk", base_url="http://127.0.0.1:9", tracing_enabled=False)
+
+
 def experiment(questions, evaluators, run_evaluators, task=task):
-    client = Langfuse(public_key="pk", secret_key="sk", base_url="http://127.0.0.1:9", tracing_enabled=False)
     data = [{"input": {"question": one}, "expected_output": {"gold": list(GOLD.get(one, "a"))}} for one in questions]
-    return client.run_experiment(
+    return offline().run_experiment(
         name="retrieval", data=data, task=task, evaluators=evaluators, run_evaluators=run_evaluators
     )
 
@@ -64,3 +68,10 @@ def test_the_run_has_means_with_intervals(result, run):
 def test_an_output_that_is_a_list():
     result = experiment(["first"], [evaluator("rr")], [], task=lambda *, item, **_: ["x", "a"])
     assert result.item_results[0].evaluations[0].value == 0.5
+
+
+def test_the_page():
+    data = [{"input": "first", "expected_output": ["a"]}]
+    made = run_page("langfuse.md", "langfuse", langfuse=offline(), data=data, task=lambda *, item, **_: ["x", "a"])
+    assert [one.value for one in made["result"].item_results[0].evaluations] == [1, 0.5]
+    assert [one.name for one in made["result"].run_evaluations] == ["recall@5 mean", "rr mean"]

@@ -87,7 +87,8 @@ def test_scores_are_those_of_evaluate(rows, run):
     for number, question in enumerate(RANKINGS):
         for name, flat in NAMES.items():
             score, expected = rows[question][f"{flat}/value"], float(run.columns[name][number])
-            assert pd.isna(score) if expected != expected else score == expected, (question, name)
+            why = (question, name, rows[question].get(f"{flat}/error_message"))
+            assert pd.isna(score) if expected != expected else score == expected, why
     assert rows["nested"]["rr/value"] == 0.5
     assert rows["two searches"]["recall_at_3/value"] == 1
     assert rows["two searches"]["rr/value"] == 0.5
@@ -149,5 +150,7 @@ def test_names_of_metrics_with_settings():
 
 def test_the_page():
     data = [{"inputs": {"question": "second"}, "expectations": {"gold": ["chunk-a"]}}]
-    made = run_page("mlflow.md", "mlflow", mlflow=mlflow, data=data, predict=answer)
+    samples = [{"retrieved": ["x", "a"], "gold": ["a", "b"]}]
+    made = run_page("mlflow.md", "mlflow", mlflow=mlflow, data=data, predict=answer, samples=samples)
     assert made["results"].metrics["rr/mean"] == 0.5
+    assert mlflow.get_run(made["run_id"]).data.metrics["recall_at_5"] == 0.5
