@@ -105,10 +105,11 @@ class Standings:
     @property
     def unequal_tokens(self) -> tuple[Standing, Standing] | None:
         """The runs with the fewest and the most tokens at the cutoff, if the comparison at equal k is unfair."""
-        known = sorted((row for row in self.rows if row.tokens > 0), key=lambda row: row.tokens)
-        if not isinstance(self.cutoff, int) or len(known) < 2 or known[-1].tokens < _UNFAIR * known[0].tokens:
+        known = [row for row in self.rows if row.tokens > 0]
+        if not isinstance(self.cutoff, int) or not known:
             return None
-        return known[0], known[-1]
+        few, many = (choose(known, key=lambda row: row.tokens) for choose in (min, max))
+        return None if many.tokens < _UNFAIR * few.tokens else (few, many)
 
     @property
     def cheapest(self) -> Standing | None:
