@@ -33,6 +33,7 @@ CASES = (
     "remem",
     "intervals",
     "llm",
+    "collect",
     "files-W2",
     "files-W3",
     "files-trec",

@@ -6,7 +6,7 @@ KaratError
 ├── BadArgument     (ValueError)    an argument or setting is invalid
 ├── RunFileError    (OSError)       a run file cannot be written or read
 └── Unavailable     (RuntimeError)  a feature or dependency is not available
-    └── NotJudged                   too few queries were judged, or every call of a model would fail
+    └── NotJudged                   too few queries were judged, or every call of a model or retriever fails
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Unavailable(KaratError, RuntimeError):
 
 
 class NotJudged(Unavailable):
-    """Too few queries were judged, or none because every call of a model would fail for the same reason."""
+    """Too few queries were judged, or none because every call of a model or retriever fails."""
 
 
 def shorten(value: object) -> str:

@@ -9,8 +9,9 @@ from typing import Any
 
 from karat._internal.output import Terminated, check_outputs
 from karat._internal.user_code import load_user_code
+from karat._internal.writers import put
 from karat.cli import argument, command, emit, program, say
-from karat.errors import BadArgument, KaratError, NotJudged
+from karat.errors import BadArgument
 
 _HTTP = "endpoints (TARGET is a URL)"
 _EPILOG = """\
@@ -79,22 +80,16 @@ def _collect(options: Namespace) -> int:
         if not to_stdout:
             say(f"What is done is kept in {options.output}.collect: the same command continues.", error=True)
         raise
-    except NotJudged as error:
-        raise _with_journal(error, options.output) from error
     if to_stdout:
         from karat.collect.journal import json_lines
 
         sys.stdout.flush()
         sys.stdout.buffer.write(json_lines(found))
-        say(repr(found), error=True)
+        put(repr(found), error=True)
         return 0
     emit(found, "table")
     say(f"Saved to {found.output}. Next: {program()} eval {quote(str(found.output))}")
     return 0
-
-
-def _with_journal(error: NotJudged, output: str) -> KaratError:
-    return NotJudged(error.problem, hint=f"the same command again, which calls the failed queries; -o {output}")
 
 
 def _retriever(options: Namespace) -> Any:

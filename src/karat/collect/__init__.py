@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from os import PathLike, fspath
 from time import perf_counter
@@ -15,6 +15,8 @@ from karat._internal.progress import Progress
 from karat.errors import BadArgument, NotJudged
 
 if TYPE_CHECKING:
+    from inspect import Signature
+
     from karat.collect.calls import Asked, Limits, Outcome
     from karat.collect.collected import Collected
     from karat.collect.gold_rows import GoldRow
@@ -234,7 +236,14 @@ class _Tally:
 class _Room(ModuleType):
     """This module, which can be called: `karat.collect(…)` is the function, whether or not the module is loaded."""
 
-    __call__: Callable[..., Collected] = staticmethod(collect)
+    def __call__(self, *given: Any, **named: Any) -> Collected:
+        return collect(*given, **named)
+
+    @property
+    def __signature__(self) -> Signature:
+        from inspect import signature
+
+        return signature(collect)
 
 
 sys.modules[__name__].__class__ = _Room

@@ -269,6 +269,8 @@ class _Calls:
         """The jobs without an outcome, each with the number of its failed calls."""
         self._waiting: list[tuple[float, int]] = []
         self._hanging = 0
+        self._innocent: set[int] = set()
+        """Jobs that were called again because another one blocked the event loop."""
         self._check_at = 0.0
 
     def _new_pool(self) -> None:
@@ -312,6 +314,8 @@ class _Calls:
         over = [(call, own) for call, own in running if now - own.at >= allowed]
         self._check_at = min([now, *(own.at for _, own in running)]) + allowed if not over else now
         late = [_timed_out(own.job, self._limits) for call, own in over if self._pool.running.pop(call, None)]
+        if late and isinstance(self._pool, _Loop):
+            late = self._suspects([own for _, own in over])
         if late:
             self._hanging += len(late)
             self._abandon(late)
@@ -319,6 +323,13 @@ class _Calls:
             why = f"not called: {self._hanging} calls before it hang"
             late += [Outcome(job, error=why, again=False) for job in self._left if job not in {one.job for one in late}]
         return late
+
+    def _suspects(self, over: Sequence[_Started]) -> list[Outcome]:
+        """The calls that may block the event loop: the last that began, and those that were called again before."""
+        last = max(over, key=lambda own: own.at)
+        suspects = [own.job for own in over if own is last or own.job in self._innocent]
+        self._innocent |= {own.job for own in over if own is not last}
+        return [_timed_out(job, self._limits) for job in suspects]
 
     def _abandon(self, late: Sequence[Outcome]) -> None:
         """Replace threads that hang; or an event loop, with all of its other jobs."""

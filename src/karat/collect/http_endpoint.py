@@ -38,6 +38,14 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _SOURCE_TEXTS = ("text", "content", "page_content", "body", "passage", "title")
 
 
+class _Connections(dict[tuple[str, str], HTTPConnection]):
+    """The open connections of a thread, which are closed with it."""
+
+    def __del__(self) -> None:
+        for connection in self.values():
+            connection.close()
+
+
 class _Reply(NamedTuple):
     status: int
     headers: Mapping[str, str]
@@ -166,7 +174,7 @@ class HttpEndpoint:
         raise CallFailed(f"more than {_REDIRECTS} redirections", again=False)
 
     def _reply(self, method: str, parts: SplitResult, body: bytes | None, headers: Mapping[str, str]) -> _Reply:
-        kept = self._own.__dict__.setdefault("connections", {})
+        kept: _Connections = self._own.__dict__.setdefault("connections", _Connections())
         place = (parts.scheme, parts.netloc)
         for reused in (True, False):
             connection = kept.pop(place, None) if reused else None

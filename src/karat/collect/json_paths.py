@@ -83,7 +83,7 @@ def keys_of(value: Mapping[str, Any]) -> str:
 
 
 def describe(value: Any) -> str:
-    """What a JSON value is, for messages."""
+    """The kind of a JSON value, for messages."""
     if isinstance(value, Mapping):
         return f"an object with {keys_of(value)}"
     kinds = {list: "a list", str: "a text", bool: "true or false", int: "a number", float: "a number"}

@@ -1,4 +1,4 @@
-"""Targets: a retriever by its name, `file.py:function`, `package.module:object` or a URL; or the object itself."""
+"""Targets: a retriever by its name or URL, or the object itself, separate because it may load the user's code."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from karat.judges.auto import Auto, Choice, choose, fit
+from karat.judges.auto import Auto, Choice, choose, fit, has_fields
 from karat.judges.ids import Exact, Ids
 from karat.judges.protocol import Judge, JudgeLike, all_judges, find_judge, judge
 
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from karat.judges.spans import Spans as Spans
     from karat.judges.text import Text as Text
 
-__all__ = ["Auto", "Choice", "Exact", "Ids", "Judge", "JudgeLike", "all_judges", "choose", "find_judge", "fit", "judge"]
+__all__ = [
+    "Auto", "Choice", "Exact", "Ids", "Judge", "JudgeLike", "all_judges", "choose", "find_judge", "fit",
+    "has_fields", "judge",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import Any, NamedTuple
 
-from karat.conventions import Convention
+from karat.conventions import STANDARD, Convention
 from karat.errors import InputError
 from karat.hits import Hits
 from karat.judges.ids import Exact, Ids
 from karat.judges.protocol import CustomJudge, Judge, find_judge, judge
 from karat.samples import Field, Samples
 from karat.samples.notes import Note
+from karat.samples.objects import id_form
+from karat.samples.rankings.lists import Lists
 
 _ITEMS_CHECKED = 50
 _QUERIES_CHECKED = 200
+_FORMS = {"random": "random", "hashed": "hashes"}
 
 
 class Choice(NamedTuple):
@@ -28,26 +31,69 @@ class Choice(NamedTuple):
 def choose(samples: Samples) -> Choice:
     """The cheapest judge that fits the items of both sides."""
     both = samples.retrieved.all_fields & samples.gold.all_fields
-    if "id" not in both and both >= {"doc", "start", "end"}:
-        return Choice(find_judge("spans"), "both sides have ranges")
-    if not both & {"id", "text"} and "doc" in both:
-        return Choice(Ids(at="doc"), "both sides name documents")
-    both &= {"id", "text"}
-    if not both:
-        sides = (("retrieved", samples.retrieved.all_fields), ("gold", samples.gold.all_fields))
-        raise InputError(
-            "retrieved and gold items have no field in common that could be compared",
-            got="; ".join(f"{side}: {', '.join(sorted(fields))}" for side, fields in sides),
-            hint='{"id": …} on both sides, or {"text": …} on both',
-        )
-    if both == {"text"}:
-        return Choice(Exact(), "not both sides have ids")
-    if both == {"id"} or not (samples.retrieved.plain or samples.gold.plain):
+    form = _form_without_match(samples) if "id" in both else ""
+    if "id" not in both or (form and both & {"text", "doc"}):
+        return _without_ids(samples, both, form)
+    if "text" not in both or not (samples.retrieved.plain or samples.gold.plain):
         return Choice(Ids(), "both sides have ids")
-    items = list(map(str, samples.gold.columns["text"][:_ITEMS_CHECKED]))
-    if sum(" " in item for item in items) > len(items) / 2:  # ids contain no white space, sentences do
+    if _are_texts(samples.gold.columns["text"]):
         return Choice(Exact(), "the items look like texts")
     return Choice(Ids(), "the items look like ids")
+
+
+def _without_ids(samples: Samples, both: frozenset[Field], form: str) -> Choice:
+    """The judge for items that have no ids in common; `form` is that of retrieved ids which cannot match."""
+    why = f"; the retrieved ids are {_FORMS[form]}, and none is a gold id" if form else ""
+    if both >= {"doc", "start", "end"}:
+        return Choice(find_judge("spans"), f"both sides have ranges{why}")
+    if "text" not in both and "doc" in both:
+        return Choice(Ids(at="doc"), f"both sides name documents{why}")
+    if _names_documents(samples):
+        return Choice(Ids(at="doc"), f"the gold names documents{why}")
+    if "text" in both:
+        if form and samples.gold.plain and not _are_texts(samples.gold.columns["text"]):
+            return Choice(Ids(), "the items look like ids")
+        return Choice(Exact(), f"both sides have texts{why}" if form else "not both sides have ids")
+    sides = (("retrieved", samples.retrieved.all_fields), ("gold", samples.gold.all_fields))
+    raise InputError(
+        "retrieved and gold items have no field in common that could be compared",
+        got="; ".join(f"{side}: {', '.join(sorted(fields))}" for side, fields in sides),
+        hint='{"id": …} on both sides, or {"text": …} on both',
+    )
+
+
+def _are_texts(gold: Sequence[Any]) -> bool:
+    """True if most of the first bare strings contain a space: ids do not, sentences do."""
+    items = list(map(str, gold[:_ITEMS_CHECKED]))
+    return sum(" " in item for item in items) > len(items) / 2
+
+
+def _form_without_match(samples: Samples) -> str:
+    """The form of the ids of retrieved records if nobody chose them and none of the first is a gold id."""
+    rankings = samples.retrieved
+    if rankings.plain or not isinstance(rankings, Lists):
+        return ""
+    some = list(islice(chain.from_iterable(rankings.columns["id"]), _ITEMS_CHECKED))
+    form = id_form(some[0]) if some else ""
+    if not form or any(id_form(one) != form for one in some):
+        return ""
+    known = set(map(str, chain.from_iterable(rankings.columns["id"][:_QUERIES_CHECKED])))
+    end = int(samples.gold.start[: _QUERIES_CHECKED + 1][-1])
+    return form if known.isdisjoint(map(str, samples.gold.columns["id"][:end])) else ""
+
+
+def _names_documents(samples: Samples) -> bool:
+    """True if bare strings of the gold are documents of retrieved items."""
+    if not samples.gold.plain or "doc" not in samples.retrieved.all_fields:
+        return False
+    return _gold_documents(samples, STANDARD) > 0
+
+
+def has_fields(samples: Samples, judge: Judge) -> bool:
+    """True if all items have the fields that a judge compares; the id of a gold item may name a document."""
+    gold = samples.gold.all_fields
+    named = gold | {"doc"} if "id" in gold else gold
+    return samples.retrieved.all_fields.issuperset(judge.fields) and named.issuperset(judge.fields)
 
 
 def fit(judge: Judge, samples: Samples) -> Choice:

@@ -128,7 +128,7 @@ class Claims(ModelJudge):
 
         def steps(row: int) -> Steps[Attribution]:
             task = Task(queries[row], (), passages[row], self.partial)
-            if extracted and given[row].strip():
+            if extracted and given[row].strip() and row not in samples.failed:
                 return attribution(self, given[row], task)
             claims = given[row] if source == "gold" else _distinct(given[row])
             return attribution_of(self, task._replace(claims=claims))

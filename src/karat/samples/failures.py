@@ -1,4 +1,4 @@
-"""Failed retrievals: the field `error` of samples, which have no ranking, neither an empty nor a missing one."""
+"""Failed retrievals: the field `error` of samples without a ranking, separate from rows, which are larger than this."""
 
 from __future__ import annotations
 

@@ -81,7 +81,8 @@ def rankings_of(
     lists = _lists(column, where, field)
     later = texts is None and sum(map(len, lists)) > _FEW and have_short_strings(lists)
     types: set[type] = {str} if later else item_types(lists)
-    about: tuple[Note, ...] = ()
+    responses = lists is not column and any(isinstance(one, Mapping) and is_response(one) for one in column)
+    about = id_notes(lists) if responses else ()
     if not types <= PLAIN and are_objects(lists, types):
         lists = [plain_items(items, _named(where, row, field)) for row, items in enumerate(lists)]
         types, about = item_types(lists), id_notes(lists)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -138,6 +138,7 @@ def _samples(table: QueryTable) -> Samples:
 
 def _without_bad_rows(table: QueryTable, before: Container[str]) -> QueryTable:
     """The table without rows that cannot be read alone, and without rows that repeat an id, here or before."""
+    table = _with_lists(table)
     bad: set[int] = set()
     seen: set[str] = set()
     for row in range(table.size):
@@ -154,6 +155,15 @@ def _without_bad_rows(table: QueryTable, before: Container[str]) -> QueryTable:
             bad |= {row} if samples.ids[0] in seen or samples.ids[0] in before else set()
             seen.add(samples.ids[0])
     return table.without(bad) if bad else table
+
+
+def _with_lists(table: QueryTable) -> QueryTable:
+    """The table with lists in place of iterators, which can be read only once."""
+    columns = {
+        name: [list(value) if isinstance(value, Iterator) else value for value in column]
+        for name, column in table.columns.items()
+    }
+    return table._replace(columns=columns)
 
 
 def read_side(value: Any, side: str) -> Side:

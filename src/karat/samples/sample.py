@@ -18,6 +18,7 @@ class Sample(msgspec.Struct, kw_only=True, omit_defaults=True):
         retrieved: the results, best first, whatever their scores; or a dict of scores.
         steps: in place of `retrieved`, the searches in their order, each a dict with its own `retrieved`.
         stages: in place of `retrieved`, several rankings by name, for `karat.stages`.
+        error: in place of `retrieved`, the error if the retrieval failed.
         id: the id of the query; its row number by default.
         query: the text of the query.
         answer: the reference answer.
@@ -37,6 +38,7 @@ class Sample(msgspec.Struct, kw_only=True, omit_defaults=True):
     retrieved: list[Any] | dict[str, float] | None = None
     steps: list[Any] | None = None
     stages: dict[str, Any] | None = None
+    error: str | None = None
     id: str | int | None = None
     query: str | None = None
     answer: str | None = None

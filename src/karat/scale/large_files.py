@@ -14,7 +14,7 @@ from karat._internal.output import clean_exit
 from karat.errors import InputError
 from karat.hits.combine import take
 from karat.hits.totals import RAW_SCORE
-from karat.judges import choose
+from karat.judges import choose, has_fields
 from karat.plan import Plan
 from karat.run import Run
 from karat.run.merge import concat_items, merge_parts
@@ -108,7 +108,7 @@ def _evaluate(batches: Batches, plan: Plan, memory: int, jobs: int) -> tuple[Run
 def _check_choice(plan: Plan, samples: Samples) -> None:
     """Refuse the judge that fitted the first batch if a later one lacks the fields it compares."""
     other = choose(samples).judge
-    if other.name != plan.judge.name and not (samples.retrieved.plain and samples.gold.plain):
+    if other.name != plan.judge.name and not has_fields(samples, plan.judge):
         raise InputError(
             f'judge "{plan.judge.name}" was chosen for the first samples, but later ones have other fields',
             hint=f'judge="{other.name}"',
