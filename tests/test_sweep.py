@@ -27,6 +27,10 @@ def make(found, k=None):
     return retrieve
 
 
+def without_k(found):
+    return make(found)
+
+
 @pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -68,7 +72,7 @@ def test_k_is_the_depth():
 
 
 def test_k_is_the_depth_even_if_make_does_not_take_it():
-    found = karat.sweep(lambda found: make(found), {"found": [4], "k": [1, 2]}, GOLD, "recall@4")
+    found = karat.sweep(without_k, {"found": [4], "k": [1, 2]}, GOLD, "recall@4")
     assert [len(run.items("q0").retrieved) for run in found.runs] == [1, 2]
 
 
@@ -107,7 +111,7 @@ def test_another_gold_set_or_retriever_is_refused():
         karat.sweep(make, {"found": [4]}, GOLD[:10], "recall@1,4")
     assert "restart=True" in refused.value.hint
     with pytest.raises(karat.BadArgument, match="another retriever"):
-        karat.sweep(lambda found: make(found), {"found": [4]}, GOLD, "recall@1,4")
+        karat.sweep(without_k, {"found": [4]}, GOLD, "recall@1,4")
     found = karat.sweep(make, {"found": [5]}, GOLD[:10], "recall@1,4", restart=True)
     assert [path.name for path in Path("karat-sweep").glob("*.parquet")] == ["found=5.parquet"]
     assert len(found.ids) == 10

@@ -81,7 +81,7 @@ def test_other_forms(folder):
     assert "| chunk | k | `recall@3` |" in run("sweep", "karat-sweep", "--format", "markdown", cwd=folder)
     page = run("sweep", "karat-sweep", "--format", "html", "--report", "page.html", cwd=folder)
     assert page == (folder / "page.html").read_text()
-    assert page.count("<polyline") == 2
+    assert page.count("<polyline") == 4  # two curves, and their samples beside the names
     assert "Recall at equal tokens" in page
 
 
