@@ -35,8 +35,9 @@ def scores(rng: np.random.Generator, queries: int, means: Floats, shared: float)
 
 
 def simulate(count: int, queries: int, shared: float, ends: tuple[float, float]) -> list[float]:
-    """Shares: one setting is called the winner; the best is kept; the honest and the plain interval cover; and the
-    mean excess of the winner's mean and of the mean on held-out queries over the truth.
+    """The shares of simulations in which each claim holds, and the mean errors of the two means of the winner.
+
+    The claims: one setting is called the winner; the best one may be best; the interval covers; the plain one does.
     """
     rng, means = np.random.default_rng(_SEED), np.linspace(*ends, count)
     found = []

@@ -215,6 +215,31 @@ def test_bad_settings(given, problem):
         combinations(given)
 
 
+def test_another_judge_evaluates_again():
+    text = [one | {"gold": [{"text": f"d{i}"}]} for i, one in enumerate(GOLD)]
+    made = karat.sweep(make, {"found": [4]}, text, "recall@1", judge=karat.Fuzzy(0.5))
+    again = karat.sweep(make, {"found": [4]}, text, "recall@1", judge=karat.Fuzzy(0.99))
+    assert made.runs[0].provenance.judge != again.runs[0].provenance.judge
+    assert karat.sweep("karat-sweep").runs[0].provenance.judge == again.runs[0].provenance.judge
+    by_function = karat.sweep(make, {"found": [4]}, text, "recall@1", judge=lambda gold, item: True)
+    assert by_function.runs[0].mean["recall@1"] == 1
+    assert len(CALLS) == 20
+
+
+def test_values_that_json_cannot_hold():
+    assert combinations({"a": ["\ud800", 2.0]}) == [{"a": "\\ud800"}, {"a": 2.0}]
+    with pytest.raises(karat.BadArgument, match="must be a number"):
+        combinations({"a": [10**30]})
+
+
+def test_parts_of_different_settings_are_not_merged():
+    one, two = (karat.sweep(make, {"found": [n]}, GOLD[i : i + 10], "rr", folder=f"f{n}").runs[0]
+                for i, n in ((0, 4), (10, 9)))  # fmt: skip
+    with pytest.raises(karat.BadArgument, match="settings of the retriever: found=4 / found=9"):
+        karat.merge([one, two])
+    assert one.take([0, 1]).provenance.settings == {"found": 4}
+
+
 def test_bad_limit_and_parameters():
     with pytest.raises(karat.BadArgument, match="limit is a number"):
         combinations({"a": [1]}, limit=0)
