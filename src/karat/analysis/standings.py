@@ -42,7 +42,7 @@ class Standing(NamedTuple):
     p: float
     """The p-value against being the best run, corrected for choosing among all; 1 for the winner."""
     possible: bool
-    """True if the run cannot be told apart from the best."""
+    """True if the run cannot be distinguished from the best."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ class Standings:
 
     @property
     def possible(self) -> list[Standing]:
-        """The runs that cannot be told apart from the best, the winner first."""
+        """The runs that cannot be distinguished from the best, the winner first."""
         return [row for row in self.rows if row.possible]
 
     @property

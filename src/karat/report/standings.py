@@ -157,7 +157,7 @@ def _verdict(standings: Standings, kind: str) -> list[str]:
     if not worse:
         rest = f" ({corrected[0].upper()}{corrected[1:]}.)"
     like = f"{'; '.join(others)}{more}"
-    return [f"No clear winner in {metric}: {best} is ahead, but cannot be told apart from {like}.{rest}"]
+    return [f"No clear winner in {metric}: {best} is ahead, but cannot be distinguished from {like}.{rest}"]
 
 
 def _winner(standings: Standings) -> list[str]:
@@ -231,7 +231,7 @@ def _legend(standings: Standings, mark: str) -> str:
         parts.append("latency: the median, in ms")
     if others := [name for name in first.measures if name != "latency"]:
         parts.append(f"{', '.join(others)}: the median")
-    return "; ".join([*parts, "best?: maybe is what cannot be told apart from the winner"]).capitalize() + "."
+    return "; ".join([*parts, "best?: maybe is what cannot be distinguished from the winner"]).capitalize() + "."
 
 
 def data(standings: Standings) -> dict[str, Any]:

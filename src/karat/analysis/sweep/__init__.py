@@ -78,7 +78,7 @@ class Sweep(Result):
 
     @property
     def best(self) -> dict[str, Any]:
-        """The setting with the highest mean; `standings.possible` has those that cannot be told apart from it."""
+        """The setting with the highest mean; `standings.possible` has those that cannot be distinguished from it."""
         return dict(self.standings.rows[0].settings)
 
     @property

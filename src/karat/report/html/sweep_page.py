@@ -16,7 +16,7 @@ from karat.report.html.scores import table
 _WIDTH, _HEIGHT = 720, 300
 _LEFT, _RIGHT, _TOP, _FOOT = 44, 230, 12, 34
 _APART, _LINES = 16, 10
-"""The distance of two labels, and the number of runs that are drawn: more could not be told apart."""
+"""The distance of two labels, and the number of runs that are drawn: more could not be distinguished."""
 _GRID = (0.0, 0.25, 0.5, 0.75, 1.0)
 _DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 4")
 
