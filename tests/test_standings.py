@@ -162,6 +162,23 @@ def test_cheapest_of_those_that_may_be_best():
     assert "chunk=40, k=10 reads the fewest tokens: 200 instead of 250" in repr(karat.compare(*runs))
 
 
+def test_a_field_that_only_some_runs_have():
+    given = [karat.evaluate([{"id": str(i), "retrieved": ["a"], "gold": ["a"]} | more for i in range(6)], "rr")
+             for more in ({}, {"latency": 5}, {}, {"latency": 7.5})]  # fmt: skip
+    ranked = karat.compare(*given).standings
+    assert [row.measures["latency"] for row in ranked.rows if row.name in "BD"] == [5, 7.5]
+    assert all(isnan(row.measures["latency"]) for row in ranked.rows if row.name in "AC")
+    assert {row.name: row.best for row in ranked.rows} == {"A": set(), "B": {"latency"}, "C": set(), "D": set()}
+
+
+def test_many_long_settings_are_one_column_in_a_narrow_terminal(monkeypatch):
+    monkeypatch.setattr("karat.report.standings.terminal_width", lambda: 60)
+    long = {"first": "a rather long value of a setting", "second": "x" * 30, "third": 1}
+    given = [one.replace(provenance=replace(one.provenance, settings={name: f"{value}{i}" for name, value in long.items()}))
+             for i, one in enumerate(runs(0.2, 0.9, 0.3, 0.5))]  # fmt: skip
+    assert repr(karat.compare(*given)).splitlines()[2].split()[:2] == ["setting", "recall@5"]
+
+
 def test_measures_are_columns():
     four = karat.compare(*runs(0.2, 0.9, 0.3, 0.5, metrics="recall@5 first_rank"))
     header = repr(four).splitlines()[2].split()

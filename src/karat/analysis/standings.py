@@ -145,6 +145,8 @@ def standings_of(
         {name: _median(values[rows]) for name, values in _numbers(run, also).items()}
         for run, rows in zip(runs, places, strict=True)
     ]
+    every = dict.fromkeys(name for own in measures for name in own)
+    measures = [{name: own.get(name, nan) for name in every} for own in measures]
     cutoff = next(k for one in runs[0].metrics for name, k in one.columns if name == metric)
     tokens = [mean_tokens(run, rows, cutoff) for run, rows in zip(runs, places, strict=True)]
     best = [frozenset(a | b) for a, b in zip(_best(means), _best(measures, less=_less(runs[0])), strict=True)]
