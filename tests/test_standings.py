@@ -174,8 +174,10 @@ def test_a_field_that_only_some_runs_have():
 def test_many_long_settings_are_one_column_in_a_narrow_terminal(monkeypatch):
     monkeypatch.setattr("karat.report.standings.terminal_width", lambda: 60)
     long = {"first": "a rather long value of a setting", "second": "x" * 30, "third": 1}
-    given = [one.replace(provenance=replace(one.provenance, settings={name: f"{value}{i}" for name, value in long.items()}))
-             for i, one in enumerate(runs(0.2, 0.9, 0.3, 0.5))]  # fmt: skip
+    given = []
+    for i, one in enumerate(runs(0.2, 0.9, 0.3, 0.5)):
+        settings = {name: f"{value}{i}" for name, value in long.items()}
+        given.append(one.replace(provenance=replace(one.provenance, settings=settings)))
     assert repr(karat.compare(*given)).splitlines()[2].split()[:2] == ["setting", "recall@5"]
 
 
