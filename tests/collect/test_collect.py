@@ -8,13 +8,14 @@ import json
 import subprocess
 import sys
 from time import sleep
+from typing import Any
 
 import polars as pl
 import pytest
 
 import karat
 
-GOLD = [
+GOLD: list[dict[str, Any]] = [
     {"id": "q1", "query": "one", "gold": ["a"], "topic": "x"},
     {"id": "q2", "query": "two", "gold": [{"id": "b", "grade": 2, "aspects": ["p"]}], "answer": "B"},
     {"id": "q3", "query": "three", "gold": {"c": 1, "d": 0}},

@@ -8,6 +8,7 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from time import perf_counter, sleep
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -26,6 +27,8 @@ class Handler(BaseHTTPRequestHandler):
     """Records what it is asked, and does what the path says."""
 
     protocol_version = "HTTP/1.1"
+    seen: list[dict[str, Any]]
+    script: Any
 
     def log_message(self, *_):
         pass
@@ -37,7 +40,7 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(self.rfile.read(int(self.headers.get("content-length", 0))))
 
     def answer(self, body):
-        seen, path = self.server.seen, urlsplit(self.path).path
+        seen, path = self.seen, urlsplit(self.path).path
         call = {
             "method": self.command,
             "path": self.path,
@@ -46,7 +49,7 @@ class Handler(BaseHTTPRequestHandler):
         }
         call["body"] = json.loads(body) if body else None
         seen.append(call)
-        status, headers, content = self.server.script(path, call, len(seen))
+        status, headers, content = self.script(path, call, len(seen))
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
@@ -62,10 +65,10 @@ class Server:
     """A server with a script: from path, call and number of the call to status, headers and body."""
 
     def __init__(self, script):
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.seen: list[dict[str, Any]] = []
+        handler = type("Scripted", (Handler,), {"seen": self.seen, "script": staticmethod(script)})
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
-        self._server.seen, self._server.script = [], script
-        self.seen = self._server.seen
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def __enter__(self):

@@ -129,6 +129,26 @@ def test_steps():
     assert (run.failures, run.mean["recall@5"]) == ({"q2": "retrieval failed: x"}, 1.0)
 
 
+def test_stages():
+    rows = [
+        {"id": "q1", "stages": {"first": ["x", "a"], "second": ["a", "x"]}, "gold": ["a"]},
+        {"id": "q2", "error": "x", "gold": ["a"]},
+    ]
+    stages = karat.stages(rows, "rr")
+    for run, value in ((stages.runs["first"], 0.5), (stages.runs["second"], 1.0)):
+        assert (run.failures, run.mean["rr"]) == ({"q2": "retrieval failed: x"}, value)
+    assert repr(stages)
+    with pytest.raises(karat.InputError, match='"error" and "stages"'):
+        karat.stages([rows[0] | {"error": "x"}, rows[0] | {"id": "q3"}], "rr")
+
+
+def test_the_latency_is_that_of_the_results():
+    results = [{"id": "q1", "retrieved": ["a"], "latency": 5.0}]
+    gold = [{"id": "q1", "gold": ["a"], "retrieved": ["b"], "latency": 9.0, "topic": "x"}]
+    run = karat.evaluate(results, "rr", gold=gold)
+    assert (run.meta["latency"], run.meta["topic"]) == ([5.0], ["x"])
+
+
 def test_every_query_failed():
     rows = [{"id": f"q{n}", "query": "x", "error": "refused", "gold": ["a"]} for n in range(3)]
     run = karat.evaluate(rows, "recall@5")

@@ -95,3 +95,20 @@ def test_a_share_of_the_queries_is_the_same_in_every_block():
 def test_an_executor_with_another_karat_is_refused():
     with pytest.raises(karat.errors.Unavailable, match="an executor has karat"):
         next(work_for(names={}, version="0.0.0")(iter([])))
+
+
+@pytest.mark.parametrize("block", [1, 1 << 25])
+@pytest.mark.parametrize("joined", [False, True], ids=["one table", "two tables"])
+def test_a_failed_retrieval_is_a_failure(block, joined, monkeypatch):
+    monkeypatch.setattr(spark_work, "_BLOCK", block)
+    rows = [{"id": f"q{n}", "retrieved": ["a"], "gold": ["a"], "error": None} for n in range(4)]
+    rows[2] |= {"retrieved": None, "error": "timed out"}
+    frame = pl.DataFrame(rows, schema_overrides={"error": pl.String})
+    marked = frame.with_columns(pl.col("id").alias(KEY), pl.Series(ROW, range(len(frame))))
+    if joined:
+        sides = [pl.struct("retrieved", "error").alias(RUN), pl.struct("gold").alias(GOLD)]
+        marked = marked.select(KEY, ROW, *sides)
+    table, told = done(work_for(names={RUN: "id", GOLD: "id"} if joined else {}), marked, 1)
+    assert table["failure"].to_list() == [None, None, "retrieval failed: timed out", None]
+    assert table["recall@1"].to_list() == [1.0, 1.0, None, 1.0]
+    assert {query for one in told for part in one.parts for query in part.failures} == {"q2"}

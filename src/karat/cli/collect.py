@@ -18,7 +18,7 @@ _EPILOG = """\
 TARGET is file.py:function, package.module:object, or the URL of an endpoint.
 A function takes the query, or the query and k, and returns items, best first: ids, texts, or records with id and text.
 
-The same command continues what was stopped, and calls failed queries again. --fresh starts anew.
+The same command continues what was stopped, and calls failed queries again. --fresh starts again.
 
 exit code: 0 collected, also if some queries failed; 2 bad input or settings; 3 every query failed; 130 after Ctrl-C
 """
@@ -35,7 +35,7 @@ exit code: 0 collected, also if some queries failed; 2 bad input or settings; 3 
     argument("--timeout", type=float, default=30.0, metavar="SECONDS", help="the time of each call; 0 for no limit"),
     argument("--retries", type=int, default=0, metavar="N", help="repeat a failed call N times, after growing pauses"),
     argument("--repeats", type=int, default=1, metavar="N", help="call each query N times, if results vary"),
-    argument("--fresh", action="store_true", help="start anew, and replace the file"),
+    argument("--fresh", action="store_true", help="start again, and replace the file"),
     argument(
         "--import", dest="imports", metavar="FILE", action="append", default=[],
         help="a Python file or module to import before; repeatable",

@@ -53,7 +53,7 @@ def collect(
         retries: how often a failed call is repeated, after a pause that doubles each time.
         repeats: how often each query is called, for retrievers that do not always return the same.
         output: a JSONL file for the samples. What is done is kept in a journal beside it; the same call continues.
-        fresh: True to forget what the output and its journal have, and start anew.
+        fresh: True to forget what the output and its journal have, and start again.
         progress: True to show a bar on the terminal.
 
     Returns:

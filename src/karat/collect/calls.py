@@ -14,19 +14,22 @@ from contextvars import copy_context
 from heapq import heappop, heappush
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any, NamedTuple, Protocol
 
 from karat.errors import KaratError, first_line
 from karat.samples.items import rankings_of
 from karat.samples.objects import plain_items
 
+_FIELDS = frozenset(("id", "text", "score"))
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
 _GRACE = 1.0
 """Seconds after the time limit in which a cancelled coroutine must end; otherwise its event loop is abandoned."""
 _MOST_HANGING = 256
 """Abandoned threads; if there are more, no further query is called."""
 _LONGEST_WAIT = 0.5
+_REST = 0.005
+"""Seconds in which outcomes gather. Each time this thread works, those of the calls have to wait for it."""
 
 
 class Asked(Protocol):
@@ -228,10 +231,19 @@ def _consumed(found: Any) -> Any:
 
 
 def _items(found: Any) -> list[Any]:
-    """The items of a result, which can be read as one ranking."""
+    """The items of a result, which can be read as one ranking; a list of karat's own items is taken as it is."""
+    if type(found) is list and (set(map(type, found)) <= {str} or all(map(_is_usual, found))):
+        return found
     items = plain_items(found)
     rankings_of([items], ["1"], lambda _: "the result")
     return items
+
+
+def _is_usual(item: Any) -> bool:
+    """True for a record with an id, as most have; others are looked at more closely, which takes longer."""
+    if type(item) is not dict or not item.keys() <= _FIELDS or type(item.get("id")) is not str:
+        return False
+    return type(item.get("text", "")) is str and type(item.get("score", 0.0)) is float
 
 
 def _milliseconds(seconds: float) -> float:
@@ -299,10 +311,13 @@ class _Calls:
         if late:
             return late
         ends = [now + _LONGEST_WAIT, self._check_at, *(end for end, _ in self._waiting[:1])]
-        try:
-            return [self._done.get(timeout=max(min(ends) - now, 0.001))]
-        except Empty:
-            return []
+        found: list[Outcome] = []
+        with suppress(Empty):
+            found.append(self._done.get(timeout=max(min(ends) - now, 0.001)))
+            sleep(_REST)
+            while True:
+                found.append(self._done.get_nowait())
+        return found
 
     def _late(self, now: float) -> list[Outcome]:
         """The calls beyond the time limit, which are abandoned."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from inspect import Parameter, signature
+from inspect import Parameter, isfunction, signature
 from typing import Any
 
 from karat._internal.user_code import user_object
@@ -36,11 +36,13 @@ def is_url(target: str) -> bool:
 
 def _made(target: Any, name: str) -> Any:
     """The object; a class or a function without parameters is called, and makes it."""
+    if not isinstance(target, type) and not isfunction(target):
+        return target
     try:
-        parameters = list(signature(target).parameters.values()) if callable(target) else []
+        parameters = list(signature(target).parameters.values())
     except (TypeError, ValueError):
         return target
-    if not isinstance(target, type) and (not callable(target) or parameters):
+    if parameters and not isinstance(target, type):
         return target
     needed = [p.name for p in parameters if p.default is Parameter.empty and p.kind is not Parameter.VAR_KEYWORD]
     needed = [one for one in needed if one not in ("args", "kwargs")]

@@ -12,6 +12,8 @@ from karat.errors import InputError, shorten
 from karat.samples.columns import Samples
 from karat.samples.keys import Where, short_id
 
+OF_RETRIEVAL = ("latency", "repeat", "trace_id", "span_id")
+"""Fields that belong to the results: gold that was collected before has those of another retrieval."""
 ANSWERABLE = "answerable"
 """The name of the field; it stays a field by which results can be sliced."""
 _MARKS: dict[object, bool | None] = {
@@ -53,8 +55,8 @@ def _is_empty(gold: Any) -> bool:
 def joined_meta(
     left: Mapping[str, list[Any]], right: Mapping[str, list[Any]], ids: Sequence[str]
 ) -> dict[str, list[Any]]:
-    """The fields of results and gold; those of the gold count. Either side may mark a query, but not differently."""
-    meta = {**left, **right}
+    """The fields of results and gold; those of the gold count, except of a retrieval. Both may mark a query alike."""
+    meta = {**left, **right, **{name: left[name] for name in OF_RETRIEVAL if name in left}}
     if ANSWERABLE in left and ANSWERABLE in right:
         pairs = list(zip(left[ANSWERABLE], right[ANSWERABLE], strict=True))
         for query, (theirs, ours) in zip(ids, pairs, strict=True):

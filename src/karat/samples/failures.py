@@ -24,7 +24,10 @@ def failed_rows(columns: Mapping[str, list[Any]], where: Where) -> dict[int, str
     """The rows with an error, each with the reason; refuses a row that has results, too."""
     failed = {row: value for row, value in enumerate(columns.get(ERROR, ())) if is_error(value)}
     for row, error in failed.items():
-        both = next((name for name in RANKINGS if not _is_empty(columns[name][row] if name in columns else None)), None)
+        own = {name: columns[name][row] for name in RANKINGS if name in columns}
+        if isinstance(stages := (columns["stages"][row] if "stages" in columns else None), Mapping):
+            own["stages"] = stages
+        both = next((name for name, value in own.items() if not _is_empty(value)), None)
         if both is not None:
             problem = f'{where(row)}: the sample has "{ERROR}" and "{both}"; expected one of them'
             raise InputError(problem, got=error, hint=f'drop "{both}" if the retrieval failed, else "{ERROR}"')

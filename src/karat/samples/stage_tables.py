@@ -24,7 +24,9 @@ def read_stages(samples: Any, names: Sequence[str] | None = None, *, need_gold: 
     table = query_table(loaded, source)
     if not table.staged:
         raise InputError(f'{source}: no column "stages"', got=table.given[:9], hint=f"{_EXAMPLE}, or several run files")
-    rows = [_stages_of(value, row, table) for row, value in enumerate(table.columns["stages"])]
+    failed = table.failed()
+    given = enumerate(table.columns["stages"])
+    rows = [{} if row in failed else _stages_of(value, row, table) for row, value in given]
     if is_frame(loaded):
         rows = [{name: _without_nulls(ranking) for name, ranking in stages.items()} for stages in rows]
     chosen = _order(rows, table) if names is None else _chosen(rows, names)
@@ -95,8 +97,9 @@ def _chosen(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[str
 
 def _samples_of_stage(table: QueryTable, rows: Sequence[Mapping[str, Any]], name: str, *, need_gold: bool) -> Samples:
     """The samples of one stage, over the queries that have it."""
-    given = [row for row, stages in enumerate(rows) if stages.get(name) is not None]
-    if not given:
+    failed = table.failed()
+    given = [row for row, stages in enumerate(rows) if stages.get(name) is not None or row in failed]
+    if len(given) == len(failed):
         raise InputError(f'{table.source}: no query has a ranking of stage "{name}"', hint=f'"{name}": […]')
     columns = {column: values for column, values in table.columns.items() if column != "stages"}
     columns["retrieved"] = [stages.get(name) for stages in rows]
