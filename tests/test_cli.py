@@ -244,9 +244,12 @@ def test_options_are_named_as_in_python():
     own = {
         "all", "by", "format", "output", "import", "color", "gold", "junit", "markdown", "yes", "engine", "master",
         "min_judged", "price", "force", "no_gold", "queries", "query", "bounds", "summary", "metrics_file",
+        "set", "report",
     }  # fmt: skip
     verbs = {"eval": karat.evaluate, "rosetta": karat.rosetta, "merge": karat.merge}
-    verbs |= {name: getattr(karat, name) for name in ("compare", "gate", "diagnose", "calibrate", "lint", "stages")}
+    verbs |= {
+        name: getattr(karat, name) for name in ("compare", "gate", "diagnose", "calibrate", "lint", "stages", "sweep")
+    }
     settings = {one.name for one in fields(ModelSettings)}
     for name, verb in verbs.items():
         for names, _, _ in all_commands()[name].arguments:

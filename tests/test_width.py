@@ -37,6 +37,7 @@ MORE = [
     ["eval", "samples.jsonl", *METRICS.split(), "--by", "topic"], ["show", "branch.parquet", "--by", "topic"],
     ["show", "branch.parquet", "--summary", "p10,median,gm,worst(topic)"],
     ["compare", "main.parquet", "branch.parquet", "--summary", "worst(topic)"],
+    ["compare", "main.parquet", "branch.parquet", "run.parquet", "main.parquet"],
     ["compare", "main.parquet", "branch.parquet", "--by", "topic"], ["diagnose", "branch.parquet", f"{LONG}/1"],
     ["gate", "branch.parquet", "recall@5 no-drop", "recall@5 >= 0.99", "--baseline", "main.parquet", "--by", "topic"],
     ["gate", "main.parquet", "recall@5 no-drop", "--baseline", "branch.parquet", "--by", "topic"],

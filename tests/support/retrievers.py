@@ -9,8 +9,8 @@ def make(chunk=40, step=None):
     chunks = []
     for page in corpus():
         text = page.text.split()
-        for start in range(0, len(text), step or chunk):
-            chunks.append({"id": page.id, "text": " ".join(text[start : start + chunk])})
+        starts = range(0, len(text), step or chunk)
+        chunks += [{"id": page.id, "text": " ".join(text[start : start + chunk])} for start in starts]
 
     def retrieve(query, k):
         wanted = set(words(query))

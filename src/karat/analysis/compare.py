@@ -229,7 +229,8 @@ def compare(
     Returns:
         A `Comparison`: `rows` (one per metric, with the difference, its 95 % interval, the p-value corrected by
         Holm's method, and a verdict), `moved()` (the queries that changed most), `table`, `by("topic")` (the rows of
-        each slice), `remarks()`, `to_dict()`, `to_markdown()`, `to_latex()`.
+        each slice), `standings` (four runs and more, the best first), `remarks()`, `to_dict()`, `to_markdown()`,
+        `to_latex()`.
 
     Example:
         >>> comparison = karat.compare("main.parquet", "branch.parquet")

@@ -42,7 +42,7 @@ class Standing(NamedTuple):
     p: float
     """The p-value against being the best run, corrected for choosing among all; 1 for the winner."""
     possible: bool
-    """True if the run cannot be told apart from the best."""
+    """True if the run cannot be distinguished from the best."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ class Standings:
 
     @property
     def possible(self) -> list[Standing]:
-        """The runs that cannot be told apart from the best, the winner first."""
+        """The runs that cannot be distinguished from the best, the winner first."""
         return [row for row in self.rows if row.possible]
 
     @property
@@ -105,10 +105,11 @@ class Standings:
     @property
     def unequal_tokens(self) -> tuple[Standing, Standing] | None:
         """The runs with the fewest and the most tokens at the cutoff, if the comparison at equal k is unfair."""
-        known = sorted((row for row in self.rows if row.tokens > 0), key=lambda row: row.tokens)
-        if not isinstance(self.cutoff, int) or len(known) < 2 or known[-1].tokens < _UNFAIR * known[0].tokens:
+        known = [row for row in self.rows if row.tokens > 0]
+        if not isinstance(self.cutoff, int) or not known:
             return None
-        return known[0], known[-1]
+        few, many = (choose(known, key=lambda row: row.tokens) for choose in (min, max))
+        return None if many.tokens < _UNFAIR * few.tokens else (few, many)
 
     @property
     def cheapest(self) -> Standing | None:
@@ -144,6 +145,8 @@ def standings_of(
         {name: _median(values[rows]) for name, values in _numbers(run, also).items()}
         for run, rows in zip(runs, places, strict=True)
     ]
+    every = dict.fromkeys(name for own in measures for name in own)
+    measures = [{name: own.get(name, nan) for name in every} for own in measures]
     cutoff = next(k for one in runs[0].metrics for name, k in one.columns if name == metric)
     tokens = [mean_tokens(run, rows, cutoff) for run, rows in zip(runs, places, strict=True)]
     best = [frozenset(a | b) for a, b in zip(_best(means), _best(measures, less=_less(runs[0])), strict=True)]

@@ -28,7 +28,7 @@ class BudgetPoint(NamedTuple):
     leader: int
     """The place of the best run in `TokenCurve.rows`; -1 if the recall is undefined, or equal for every query."""
     possible: int
-    """The number of runs that cannot be told apart from the leader, with it."""
+    """The number of runs that cannot be distinguished from the leader, with it."""
 
 
 class TokenCurve(NamedTuple):

@@ -65,11 +65,15 @@ def _sweep(options: Namespace) -> None:
 
     from karat._internal.output import check_outputs
     from karat.analysis.sweep import saved_sweep, sweep
+    from karat.judges import find_judge
     from karat.judges.tokens import words
     from karat.metrics import DEFAULT
 
     for name in options.imports:
         load_user_code(name)
+    if find_judge(options.judge).model is not None:
+        problem = f"judge {options.judge} calls a model: karat sweep does not estimate its cost"
+        raise BadArgument(problem, hint=f'karat.sweep(…, judge="{options.judge}") in Python')
     check_outputs({"--report": options.report}, [options.gold])
     shown = Path(options.make).is_dir()
     if shown:

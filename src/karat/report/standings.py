@@ -7,7 +7,18 @@ from itertools import groupby
 from math import isnan
 from typing import Any, Protocol
 
-from karat._internal.display import bold, cut_name, number, paragraph, sanitize, span, style, text_table
+from karat._internal.display import (
+    bold,
+    columns,
+    cut_name,
+    number,
+    paragraph,
+    sanitize,
+    span,
+    style,
+    terminal_width,
+    text_table,
+)
 from karat._internal.writers import html_table, html_text
 from karat.analysis.standings import Standing, Standings
 from karat.analysis.sweep.grid import label, value_text
@@ -30,16 +41,31 @@ class Mark(Protocol):
 
 def terminal(standings: Standings) -> list[str]:
     """The table, recall at equal tokens, and the sentences, as blocks of lines."""
-    header, *rows = lines(standings, starred, _NAME)
+    header, *rows = table_lines = lines(standings, starred, _NAME)
+    texts = _texts(standings)
+    if texts > 1 and _width(table_lines) > terminal_width():  # a table that is split repeats its first column alone
+        header, *rows = [_joined(standings, cells, place) for place, cells in enumerate(table_lines)]
+        texts = 1
     for cells in rows:
         cells[-1] = style(cells[-1], _STYLE[cells[-1]]) if cells[-1] in _STYLE else cells[-1]
-    right = range(_texts(standings), len(header) - 1)
+    right = range(texts, len(header) - 1)
     blocks = [text_table([[*map(bold, header)], *rows], right=right)]
     if standings.curve is not None:
         header, *rows = curve_lines(standings, standings.curve, starred, _NAME)
         header[0] = CURVE_TITLE
         blocks += ["", text_table([[*map(bold, header)], *rows], right=range(1, len(header)))]
     return [*blocks, ""]
+
+
+def _width(rows: Sequence[Sequence[str]]) -> int:
+    """The columns of the terminal that a table takes."""
+    return 2 + sum(max(map(columns, column)) + 2 for column in zip(*rows, strict=True)) - 2
+
+
+def _joined(standings: Standings, cells: Sequence[str], place: int) -> list[str]:
+    """A line of the table with all settings in one column."""
+    name = "setting" if place == 0 else named(standings, standings.rows[place - 1])
+    return [name, *cells[_texts(standings) :]]
 
 
 def paragraphs(standings: Standings, kind: str) -> list[str]:
@@ -157,7 +183,7 @@ def _verdict(standings: Standings, kind: str) -> list[str]:
     if not worse:
         rest = f" ({corrected[0].upper()}{corrected[1:]}.)"
     like = f"{'; '.join(others)}{more}"
-    return [f"No clear winner in {metric}: {best} is ahead, but cannot be told apart from {like}.{rest}"]
+    return [f"No clear winner in {metric}: {best} is ahead, but cannot be distinguished from {like}.{rest}"]
 
 
 def _winner(standings: Standings) -> list[str]:
@@ -192,7 +218,7 @@ def _tokens(standings: Standings, kind: str) -> list[str]:
             f"{named(standings, few)} {few.tokens:,.0f}. Compare at equal tokens."
         )
     if curve is None:
-        if all(row.tokens != row.tokens for row in standings.rows):
+        if kind == "setting" and all(row.tokens != row.tokens for row in standings.rows):
             told.append("The items have no texts, so there is no comparison at equal tokens.")
         return told
     return [*told, _leaders(standings, curve)]
@@ -231,7 +257,7 @@ def _legend(standings: Standings, mark: str) -> str:
         parts.append("latency: the median, in ms")
     if others := [name for name in first.measures if name != "latency"]:
         parts.append(f"{', '.join(others)}: the median")
-    return "; ".join([*parts, "best?: maybe is what cannot be told apart from the winner"]).capitalize() + "."
+    return "; ".join([*parts, "best?: maybe is what cannot be distinguished from the winner"]).capitalize() + "."
 
 
 def data(standings: Standings) -> dict[str, Any]:

@@ -233,6 +233,7 @@ def _asked(run: Run) -> dict[str, str]:
         **choices,
         "tokens counted by": p.tokens,
         "steps merged by": p.merge,
+        "settings of the retriever": ", ".join(f"{name}={value}" for name, value in sorted(p.settings.items())),
         "totals": ", ".join(sorted({*run.all_hits.totals.at_rank, *run.all_hits.totals.sizes} - {RAW_SCORE})),
     }
 

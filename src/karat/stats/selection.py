@@ -50,7 +50,7 @@ class Selection(NamedTuple):
 
     @property
     def possible(self) -> tuple[bool, ...]:
-        """For each column, True if it cannot be told apart from the best."""
+        """For each column, True if it cannot be distinguished from the best."""
         return tuple(not p < ALPHA for p in self.p)
 
 

@@ -16,7 +16,7 @@ from karat.analysis.changes import check_comparable
 from karat.analysis.compare import aligned, chosen_metrics, shared_queries
 from karat.analysis.standings import Standings, standings_of
 from karat.analysis.sweep.grid import LIMIT, Setting, check_parameters, combinations, label
-from karat.analysis.sweep.saved import SweepFolder, digest, samples_of
+from karat.analysis.sweep.saved import SweepFolder, digest, judge_digest, samples_of
 from karat.conventions import Convention
 from karat.errors import BadArgument, InputError, KaratError, first_line
 from karat.judges import JudgeLike
@@ -78,7 +78,7 @@ class Sweep(Result):
 
     @property
     def best(self) -> dict[str, Any]:
-        """The setting with the highest mean; `standings.possible` has those that cannot be told apart from it."""
+        """The setting with the highest mean; `standings.possible` has those that cannot be distinguished from it."""
         return dict(self.standings.rows[0].settings)
 
     @property
@@ -179,6 +179,7 @@ def sweep(
     judging = {"judge": judge, "at": at, "tokens": tokens, "convention": convention, "order": order}
     collected = {"retriever": _source(make, maker), "gold": digest(gold), "number of repeats": str(repeats)}
     evaluated = {"metrics": " ".join(map(str, wanted)), **{name: digest(value) for name, value in judging.items()}}
+    evaluated["judge"] = judge_digest(judge)
     place.begin(collected, evaluated, restart=restart)
     trial = _Trial(maker, takes_k, _depth(k, wanted), gold, wanted, calls, judging)
     runs, failures = _try_all(trial, place, grid, headline, fields)

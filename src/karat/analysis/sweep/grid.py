@@ -10,7 +10,7 @@ from itertools import product
 from math import isfinite
 from typing import Any
 
-from karat._internal.display import sanitize
+from karat._internal.display import sanitize, valid_utf8
 from karat.errors import BadArgument, nearest
 
 Setting = dict[str, Any]
@@ -18,7 +18,7 @@ Setting = dict[str, Any]
 LIMIT = 100
 """The largest number of settings, unless more are allowed."""
 _EXAMPLE = '{"chunk": [200, 400], "k": [5, 10]}'
-_LONGEST = 100
+_LONGEST, _LARGEST = 100, 2**63
 _SAFE = re.compile(r"[^A-Za-z0-9._+=,-]+")
 _RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\.|$)")
 
@@ -79,11 +79,13 @@ def _check_name(name: object) -> None:
 
 def _checked(name: str, value: Any) -> Any:
     """A value that JSON can hold: it is stored with the run."""
-    if value is None or isinstance(value, bool | str):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, str):
+        return valid_utf8([value])[0]
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:  # a NumPy number
         value = value.item()
-    if isinstance(value, int) or (isinstance(value, float) and isfinite(value)):
+    if (isinstance(value, int) and abs(value) < _LARGEST) or (isinstance(value, float) and isfinite(value)):
         return value
     if isinstance(value, list | tuple):
         return [_checked(name, one) for one in value]

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
+from inspect import isfunction
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from karat._internal.output import write_text
 from karat.analysis.sweep.grid import Setting, file_stems, key
 from karat.errors import BadArgument, RunFileError, first_line
+from karat.judges import JudgeLike, find_judge
 from karat.run import Run
 from karat.run.file import load
 
@@ -154,6 +156,13 @@ def samples_of(place: Path) -> tuple[Path, Path]:
     return samples, samples.with_name(f"{samples.name}.collect")
 
 
+def judge_digest(judge: JudgeLike) -> str:
+    """A digest of a judge: its name, its settings and its model; of a function, its source."""
+    found = find_judge(judge)
+    source = digest(judge) if isfunction(judge) else ""
+    return digest(f"{found.name} {sorted(found.settings.items())!r} {found.model} {source}")
+
+
 def digest(given: Any) -> str:
     """A digest of an argument: the content of a file, the source of a function, the values of data."""
     hasher = blake2b(digest_size=16)
@@ -186,8 +195,9 @@ def _files(path: Path) -> Iterator[bytes]:
 
 def _source(given: Any) -> bytes:
     """The source of a function or class; its name if that is unknown."""
+    owner = str(getattr(getattr(given, "__self__", None), "name", ""))  # a tokenizer of many
     try:
-        return inspect.getsource(given).encode("utf-8", "backslashreplace")
+        return (owner + inspect.getsource(given)).encode("utf-8", "backslashreplace")
     except (OSError, TypeError):
         code = getattr(given, "__code__", None)
         name = getattr(given, "__qualname__", type(given).__qualname__)

@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 from karat._internal.display import cut_name
 from karat.analysis.compare import Comparison
 from karat.analysis.diagnose import Diagnosis
+from karat.analysis.sweep.grid import label
 from karat.errors import BadArgument
 from karat.report.html.curves import curves
 from karat.report.html.markup import Element, block, data, h, write
@@ -131,6 +132,7 @@ def _provenance(run: Run) -> Element:
         "judge": p.judge,
         "convention": p.convention,
         "tokens counted by": p.tokens,
+        "settings of the retriever": label(p.settings),
         "digest of queries and gold": run.gold_hash,
         "karat": p.karat,
     }

@@ -14,9 +14,9 @@ from karat.report.html.markup import Element, data, h, write
 from karat.report.html.scores import table
 
 _WIDTH, _HEIGHT = 720, 300
-_LEFT, _RIGHT, _TOP, _FOOT = 44, 190, 12, 34
+_LEFT, _RIGHT, _TOP, _FOOT = 44, 230, 12, 34
 _APART, _LINES = 16, 10
-"""The distance of two labels, and the number of runs that are drawn: more could not be told apart."""
+"""The distance of two labels, and the number of runs that are drawn: more could not be distinguished."""
 _GRID = (0.0, 0.25, 0.5, 0.75, 1.0)
 _DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 4")
 
@@ -31,8 +31,9 @@ def sweep_page(standings: Standings, caption: str, remarks: Sequence[str]) -> st
     top = h(
         "header",
         h("p.brand", "karat"),
-        h("h1", data(first)),
+        h("h1", "Sweep"),
         h("p", data(caption)),
+        h("p", h("strong", data(first))),
         *(h("p.note", data(remark)) for remark in rest),
     )
     body = write(h("body", top, h("main", *sections)))
@@ -77,11 +78,13 @@ def _drawing(standings: Standings, curve: TokenCurve) -> Element:
         for tokens, recall in known:
             title = h("title", f"{name}: {number(recall)} at {tokens:,} tokens")
             shapes.append(h(f"circle.{kind}", title, cx=x(tokens), cy=y(recall), r=2.6))
-        ends.append((y(known[-1][1] if known else 0.0), name, kind))
+        ends.append((y(known[-1][1] if known else 0.0), i, kind))
     placed, last = [], -_APART * 1.0
-    for place, name, kind in sorted(ends):
+    for place, i, kind in sorted(ends):
         last = max(place, last + _APART)
-        placed.append(h(f"text.{kind}", name, x=right + 8, y=last + 4))
+        sample = f"{right + 8},{last} {right + 32},{last}"
+        placed.append(h(f"polyline.{kind}", points=sample, stroke_dasharray=_DASHES[i // 2] or None))
+        placed.append(h(f"text.{kind}", names[i], x=right + 38, y=last + 4))
     lowest = max(_HEIGHT, round(last + _FOOT))
     every = ranked.curve_names(standings, curve)
     led = [(point.tokens, every[point.leader]) for point in curve.points if point.leader >= 0]
