@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from karat.analysis.stages import stages as stages
     from karat.analysis.sweep import Sweep as Sweep
     from karat.analysis.sweep import sweep as sweep
+    from karat.bridges.push import push as push
     from karat.collect import collect as collect
     from karat.collect.collected import Collected as Collected
-    from karat.bridges.push import push as push
     from karat.conventions import STANDARD as STANDARD
     from karat.conventions import Convention as Convention
     from karat.errors import BadArgument as BadArgument
