@@ -62,8 +62,8 @@ def test_as_many_at_once_as_allowed(is_async):
 
 
 def test_latency_is_that_of_the_call_alone():
-    found = call(lambda query: sleep(0.02) or ["a"], ["q"] * 6, concurrency=1)
-    assert max(one.latency for one in found) < 100  # the last waited for the others
+    found = call(lambda query: sleep(0.05) or ["a"], ["q"] * 10, concurrency=1)
+    assert max(one.latency for one in found) < 400  # the last waited longer for the others
 
 
 def test_a_generator_works_while_it_is_read():
@@ -183,6 +183,22 @@ def test_a_coroutine_that_blocks_its_loop(monkeypatch):
     assert asked["block"] == 1
 
 
+def test_a_coroutine_that_refuses_to_end(monkeypatch):
+    monkeypatch.setattr(calls._Loop, "grace", 0.1)
+
+    async def search(query):
+        while query == "stubborn":
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                query = "still stubborn"
+                await asyncio.sleep(2)
+        return [query]
+
+    found = call(search, ["stubborn", *"abcdef"], concurrency=1, timeout=0.3)
+    assert [one.error for one in found] == ["timed out after 0.3 s"] + [None] * 6
+
+
 def test_no_more_calls_if_all_hang(monkeypatch):
     monkeypatch.setattr(calls, "_MOST_HANGING", 3)
     release = Event()
@@ -283,4 +299,4 @@ def test_little_time_is_lost(is_async):
 
     began = perf_counter()
     call(search_later if is_async else search, ["q"] * 160, concurrency=16)
-    assert perf_counter() - began < 5 * 160 * 0.02 / 16
+    assert perf_counter() - began < 160 * 0.02 / 2

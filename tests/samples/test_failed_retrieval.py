@@ -127,6 +127,10 @@ def test_steps():
     rows = [{"id": "q1", "steps": [["x"], ["a"]], "gold": ["a"]}, {"id": "q2", "error": "x", "gold": ["a"]}]
     run = karat.evaluate(rows, "recall@5")
     assert (run.failures, run.mean["recall@5"]) == ({"q2": "retrieval failed: x"}, 1.0)
+    each = karat.evaluate(rows, "recall@5", at="step")
+    assert each.ids == ["q1#1", "q1#2", "q2#1"]
+    assert (each.failures, each.mean["recall@5"]) == ({"q2#1": "retrieval failed: x"}, 0.5)
+    assert not any("no step" in line for line in each.remarks())
 
 
 def test_stages():

@@ -24,7 +24,7 @@ from karat.samples.objects import plain_items
 _FIELDS = frozenset(("id", "text", "score"))
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
 _GRACE = 1.0
-"""Seconds after the time limit in which a cancelled coroutine must end; otherwise its event loop is abandoned."""
+"""Seconds after the time limit in which a cancelled coroutine must end, and in which its event loop must respond."""
 _MOST_HANGING = 256
 """Abandoned threads; if there are more, no further query is called."""
 _LONGEST_WAIT = 0.5
@@ -104,6 +104,10 @@ class _Pool:
         """Make room for as many calls as were abandoned."""
         raise NotImplementedError
 
+    def responds(self) -> bool:
+        """False if no call can go on, because one of them blocks all others."""
+        return True
+
     def close(self) -> None:
         """Take no more jobs, and leave the calls that are still running."""
         raise NotImplementedError
@@ -170,6 +174,7 @@ class _Loop(_Pool):
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         self._ready = Event()
+        self._more: list[asyncio.Task[None]] = []
         self._thread = Thread(target=copy_context().run, args=(self._run,), daemon=True, name="karat collect")
         self._thread.start()
         self._ready.wait()
@@ -182,7 +187,15 @@ class _Loop(_Pool):
         self._soon(put)
 
     def replace(self, abandoned: int) -> None:
-        raise NotImplementedError  # the whole loop is replaced
+        def start() -> None:
+            self._more += [self._loop.create_task(self._work()) for _ in range(abandoned)]
+
+        self._soon(start)
+
+    def responds(self) -> bool:
+        heard = Event()
+        self._soon(heard.set)
+        return heard.wait(_GRACE)
 
     def close(self) -> None:
         self._soon(self._main.cancel)
@@ -281,8 +294,8 @@ class _Calls:
         """The jobs without an outcome, each with the number of its failed calls."""
         self._waiting: list[tuple[float, int]] = []
         self._hanging = 0
-        self._innocent: set[int] = set()
-        """Jobs that were called again because another one blocked the event loop."""
+        self._suspected: set[int] = set()
+        """Jobs that were running when an event loop was blocked."""
         self._check_at = 0.0
 
     def _new_pool(self) -> None:
@@ -325,37 +338,38 @@ class _Calls:
             self._check_at = float("inf")
             return []
         allowed = self._limits.timeout + self._pool.grace
-        running = list(self._pool.running.items())
+        running = sorted(self._pool.running.items(), key=lambda pair: pair[1].at)
         over = [(call, own) for call, own in running if now - own.at >= allowed]
-        self._check_at = min([now, *(own.at for _, own in running)]) + allowed if not over else now
+        self._check_at = min([now, *(own.at for _, own in running)]) + allowed
+        if not over:
+            return []
+        if not self._pool.responds():
+            return self._blocked([own for _, own in running], now, allowed)
         late = [_timed_out(own.job, self._limits) for call, own in over if self._pool.running.pop(call, None)]
-        if late and isinstance(self._pool, _Loop):
-            late = self._suspects([own for _, own in over])
-        if late:
-            self._hanging += len(late)
-            self._abandon(late)
+        self._pool.replace(len(late))
+        self._hanging += len(late)
         if self._hanging > _MOST_HANGING:
-            why = f"not called: {self._hanging} calls before it hang"
-            late += [Outcome(job, error=why, again=False) for job in self._left if job not in {one.job for one in late}]
+            why, known = f"not called: {self._hanging} calls before it hang", {one.job for one in late}
+            late += [Outcome(job, error=why, again=False) for job in self._left if job not in known]
         return late
 
-    def _suspects(self, over: Sequence[_Started]) -> list[Outcome]:
-        """The calls that may block the event loop: the last that began, and those that were called again before."""
-        last = max(over, key=lambda own: own.at)
-        suspects = [own.job for own in over if own is last or own.job in self._innocent]
-        self._innocent |= {own.job for own in over if own is not last}
-        return [_timed_out(job, self._limits) for job in suspects]
+    def _blocked(self, running: Sequence[_Started], now: float, allowed: float) -> list[Outcome]:
+        """The calls that block the event loop, which is replaced; calls that only waited for them are made again.
 
-    def _abandon(self, late: Sequence[Outcome]) -> None:
-        """Replace threads that hang; or an event loop, with all of its other jobs."""
-        if not isinstance(self._pool, _Loop):
-            self._pool.replace(len(late))
-            return
-        over, waiting = {one.job for one in late}, {job for _, job in self._waiting}
+        The last call that began is blamed, and so are calls that were running when a loop was blocked before.
+        """
+        last = running[-1]
+        if now - last.at < allowed:
+            self._check_at = last.at + allowed
+            return []
+        blamed = {own.job for own in running if own is last or own.job in self._suspected}
+        self._suspected |= {own.job for own in running}
+        waiting = {job for _, job in self._waiting}
         self._pool.running.clear()
         self._pool.close()
         self._new_pool()
-        self._pool.submit([job for job in self._left if job not in over and job not in waiting])
+        self._pool.submit([job for job in self._left if job not in blamed and job not in waiting])
+        return [_timed_out(job, self._limits) for job in blamed]
 
     def _try_again(self, outcome: Outcome) -> bool:
         """True if the job is called again after a pause."""

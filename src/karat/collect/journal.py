@@ -158,16 +158,14 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 def _json(value: Mapping[str, Any]) -> bytes:
     """A value as a line of JSON; what JSON has no form for is written as text."""
+    import json
+
     import msgspec
 
     try:
         return msgspec.json.encode(value, enc_hook=_plain) + b"\n"
-    except UnicodeError:  # a lone surrogate
-        return msgspec.json.encode(_valid(msgspec.to_builtins(value, enc_hook=_plain))) + b"\n"
-    except OverflowError:  # an integer of more than 64 bits
-        import json
-
-        return json.dumps(value, default=_plain).encode() + b"\n"
+    except (UnicodeError, OverflowError):  # a lone surrogate, or an integer of more than 64 bits
+        return json.dumps(_valid(value), default=_plain).encode() + b"\n"
 
 
 def _plain(value: Any) -> Any:

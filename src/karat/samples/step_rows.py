@@ -86,15 +86,21 @@ def _check_fact(name: str, value: Any, place: Where, row: int) -> None:
 
 
 def each_step(samples: Samples) -> Samples:
-    """One row for each step, with the gold of its query; fields tell the sample and the number of the step."""
+    """One row for each step, with the gold of its query; fields tell the sample and the number of the step.
+
+    A sample whose retrieval failed has one row, at the end.
+    """
     given = samples.retrieved
     if not isinstance(given, Steps):
         raise InputError('at="step" needs samples with steps', hint=_HINT)
     refuse_steps(samples)
-    row = np.repeat(np.arange(len(samples)), np.diff(given.start))
-    rows, number = row.tolist(), (row_number(given.start) + 1).tolist()
+    failed = sorted(samples.failed)
+    rows = [*np.repeat(np.arange(len(samples)), np.diff(given.start)).tolist(), *failed]
+    number = [*(row_number(given.start) + 1).tolist(), *(1 for _ in failed)]
     if not rows:
         raise InputError("no sample has a step")
+    nothing = [None] * len(failed)
+    texts, names = [*given.about.query, *nothing], [*given.about.name, *nothing]
     ids = [f"{samples.ids[i]}#{n}" for i, n in zip(rows, number, strict=True)]
     check_ids(ids, samples.reading.source)
 
@@ -102,21 +108,22 @@ def each_step(samples: Samples) -> Samples:
         return None if column is None else [column[i] for i in rows]
 
     asked = repeated(samples.query) or [None] * len(rows)
-    own = [step if step is not None else query for step, query in zip(given.about.query, asked, strict=True)]
+    own = [step if step is not None else query for step, query in zip(texts, asked, strict=True)]
     meta = {name: [column[i] for i in rows] for name, column in samples.meta.items()}
     meta |= {"sample": [samples.ids[i] for i in rows], "step": list(map(str, number))}
-    if any(given.about.name):
-        meta["step_name"] = list(given.about.name)
+    if any(names):
+        meta["step_name"] = names
     without = len(samples) - len(set(rows))
     notes = (Note("no_steps", without, len(samples)),) if without else ()
     return Samples(
         ids=ids,
-        retrieved=given.own,
-        gold=samples.gold.take(row),
+        retrieved=given.own.take([*range(len(given.own)), *nothing]) if failed else given.own,
+        gold=samples.gold.take(np.array(rows, np.int64)),
         query=own if any(text is not None for text in own) else None,
         answer=repeated(samples.answer),
         response=repeated(samples.response),
         cited=repeated(samples.cited),
         meta=meta,
+        failed={len(rows) - len(failed) + place: samples.failed[row] for place, row in enumerate(failed)},
         reading=replace(samples.reading, notes=(*samples.reading.notes, *notes)),
     )
