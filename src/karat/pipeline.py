@@ -17,6 +17,8 @@ from karat.metrics import DEFAULT, Metric, parse_all
 from karat.plan import Plan
 from karat.run import Run
 from karat.samples import read_samples
+from karat.samples.field_map import Fields
+from karat.samples.loading import Selection
 from karat.samples.step_rows import each_step
 
 P = ParamSpec("P")
@@ -62,6 +64,8 @@ def evaluate(
     skip_bad_rows: bool = False,
     memory: str | int = "1GiB",
     jobs: int = 1,
+    fields: Fields = None,
+    split: str | None = None,
 ) -> Run:
     """Evaluate what a retriever returned against what it should have returned.
 
@@ -88,6 +92,9 @@ def evaluate(
         memory: files that need more memory than this are evaluated in batches, with the same result. Judges that
             call a language model need all queries at once: for them such files are refused.
         jobs: the number of worker processes for slow judges; the result does not depend on it.
+        fields: your column names, by karat's: `{"retrieved": "docs", "gold": "relevant"}`. A dot reaches into records
+            ("output.docs"); "retrieved.id" and "gold.id" are fields of the items. docs/fields.md lists them.
+        split: the split of a data set, such as "dev" of a BEIR folder.
 
     Returns:
         A `Run`: `run.mean["recall@5"]`, `run.interval()`, `run.table` (one row per query), `run.by("topic")`,
@@ -104,11 +111,17 @@ def evaluate(
     if isinstance(source, str | PathLike) and (samples is None) != (retrieved is None):
         from karat.scale.large_files import evaluate_large
 
-        large = evaluate_large(source, gold, plan, memory=memory, jobs=jobs, skip_bad_rows=skip_bad_rows)
+        selection = Selection(fields, split)
+        large = evaluate_large(
+            source, gold, plan, memory=memory, jobs=jobs, skip_bad_rows=skip_bad_rows, selection=selection
+        )
         if large is not None:
             return large
     need_gold = plan.judge.needs_gold
-    data = read_samples(samples, retrieved=retrieved, gold=gold, skip_bad_rows=skip_bad_rows, need_gold=need_gold)
+    data = read_samples(
+        samples, retrieved=retrieved, gold=gold, skip_bad_rows=skip_bad_rows, need_gold=need_gold, fields=fields,
+        split=split,
+    )  # fmt: skip
     data = each_step(plan.seen(data)) if at == "step" else data
     plan = plan.with_judge_for(data)
     plan.check_samples(data)

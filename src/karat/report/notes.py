@@ -10,6 +10,7 @@ from karat._internal.display import cut_name, plural, sanitize
 from karat.metrics import METRICS
 from karat.report.aspect_table import ASPECT_SENTENCES
 from karat.report.fusion_notes import FUSION_SENTENCES
+from karat.report.reading_notes import READING_SENTENCES
 from karat.report.step_table import STEP_SENTENCES
 from karat.report.thresholds import no_answer
 from karat.report.unjudged_items import failed, unjudged
@@ -110,7 +111,7 @@ def listed(ids: Sequence[str]) -> str:
     return shown if len(ids) <= _IDS_SHOWN else f"{shown} and {len(ids) - _IDS_SHOWN:,} more"
 
 
-SENTENCES: dict[str, Sentence] = {**FUSION_SENTENCES, **STEP_SENTENCES, **ASPECT_SENTENCES}
+SENTENCES: dict[str, Sentence] = {**FUSION_SENTENCES, **STEP_SENTENCES, **ASPECT_SENTENCES, **READING_SENTENCES}
 SENTENCES[FREE_TEXT] = lambda note, _: str(note.details["text"])
 
 

@@ -32,6 +32,22 @@ _LATIN = Encoding("latin-1 (ISO-8859-1)", "ISO-8859-1")
 _WINDOWS = Encoding("Windows-1252", "WINDOWS-1252")
 
 
+def marked_encoding(content: str | bytes) -> str | None:
+    """The encoding that the first bytes of a file (its path), or of bytes, name: UTF-16 or UTF-32."""
+    if isinstance(content, bytes):
+        head = content[:4]
+    else:
+        with open_unpacked(content) or nullcontext(BytesIO()) as file:
+            head = file.read(4)
+    return next((name.lower() for mark, name in _MARKS.items() if head.startswith(mark)), None)
+
+
+def recoded(content: bytes) -> bytes:
+    """The same text in UTF-8, if its first bytes name another encoding."""
+    encoding = marked_encoding(content)
+    return content if encoding is None else content.decode(encoding).encode()
+
+
 def encoding_error(name: str, content: str | bytes) -> InputError | None:
     """The error for a file (its path), or for bytes, that are not UTF-8; None if they are, or cannot be read."""
     try:
