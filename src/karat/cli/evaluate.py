@@ -47,7 +47,7 @@ MAP = argument(
     help="your column names, such as retrieved=docs,gold=relevant,query=question; docs/fields.md lists the fields",
 )  # fmt: skip
 SPLIT = argument(
-    "--split", metavar="NAME", help="the split of a data set, such as dev of a BEIR folder (default: test)"
+    "--split", metavar="NAME", help="the split of a data set, such as dev of a BEIR folder (default: its test split)"
 )
 _EXIT_CODES = """\
 exit code: 0 evaluated, 2 bad input or settings, 3 too few queries were judged, 130 interrupted by Ctrl-C
@@ -260,6 +260,8 @@ def _evaluate(options: Namespace, metrics: Any, **settings: Any) -> Run:
     if options.engine == "spark":
         if options.skip_bad_rows or options.jobs != 1:
             raise BadArgument("--skip-bad-rows and --jobs do not apply to --engine spark", hint="--engine local")
+        if settings.pop("split") is not None:
+            raise BadArgument("--split does not apply to --engine spark", hint="--engine local")
         from karat.scale.spark.tables import evaluate_files
 
         return evaluate_files(options.file, metrics, master=options.master, **settings).run

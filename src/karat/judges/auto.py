@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import Any, NamedTuple
 
-from karat.conventions import Convention
+from karat.conventions import STANDARD, Convention
 from karat.errors import InputError
 from karat.hits import Hits
 from karat.judges.ids import Exact, Ids
@@ -45,6 +45,9 @@ def choose(samples: Samples) -> Choice:
     if both == {"id"} or not (samples.retrieved.plain or samples.gold.plain):
         return Choice(Ids(), "both sides have ids")
     items = list(map(str, samples.gold.columns["text"][:_ITEMS_CHECKED]))
+    if not samples.gold.plain:  # gold has ids and texts, the results have bare strings
+        some = chain.from_iterable(samples.retrieved.each("id", STANDARD))
+        items = list(map(str, islice(some, _ITEMS_CHECKED)))
     if sum(" " in item for item in items) > len(items) / 2:  # ids contain no white space, sentences do
         return Choice(Exact(), "the items look like texts")
     return Choice(Ids(), "the items look like ids")

@@ -17,9 +17,9 @@ from karat.samples.dialects import DIALECTS, KARAT, LONG, SIDE_NAMES, dialect_of
 SYNONYMS = {
     "retrieved": (
         "retrieved_docs", "retrieved_documents", "retrieved_doc_ids", "docs", "documents", "contexts", "context",
-        "chunks", "passages", "results", "search_results", "hits", "predicted", "predictions", "candidates", "nodes", "matches",
-        "source_documents", "sources", "snippets", "ranking", "ranked", "top_k", "topk", "doc_ids", "document_ids",
-        "chunk_ids", "output", "outputs", "response_docs",
+        "chunks", "passages", "results", "search_results", "hits", "predicted", "predictions", "candidates", "nodes",
+        "matches", "source_documents", "sources", "snippets", "ranking", "ranked", "top_k", "topk", "doc_ids",
+        "document_ids", "chunk_ids", "output", "outputs", "response_docs",
     ),
     "gold": (
         "golden", "relevant", "relevant_docs", "relevant_documents", "relevant_ids", "relevant_doc_ids", "expected",
@@ -81,9 +81,11 @@ def no_item_column(columns: Columns, place: str) -> InputError:
 
 def missing_columns(problem: str, columns: Columns, wanted: Iterable[str], hint: str) -> NoColumn:
     """The error for missing fields, with the likeliest columns and the map that reads them; else with this hint."""
+    wanted = list(wanted)
     fields, others = likeliest(columns, wanted)
     if not fields:
-        return NoColumn(problem, got=list(columns)[:9], hint=hint)
+        fields = long_fields(columns) if len(wanted) == 1 else {}
+        return NoColumn(problem, got=list(columns)[:9], hint=hint, fields=fields)
     known = dialect_of([*columns, *fields]) or KARAT
     if "query" not in fields and not any(known.fields.get(name) in ("query", "id") for name in columns):
         asked = likeliest({name: column for name, column in columns.items() if name not in fields.values()}, ["query"])

@@ -29,7 +29,7 @@ def read_cell(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except RecursionError as error:
-        raise ValueError("nested too deeply") from error
+        raise ValueError("is not a list in valid JSON: nested too deeply") from error
     except msgspec.DecodeError as error:
         try:
             return _Reader(text).whole()

@@ -57,6 +57,7 @@ def _folder(path: Path) -> Path | None:
 def _qrels_of(folder: Path, split: str | None) -> Path:
     """The qrels of a split: the one that is asked for, else test, else the only one."""
     found = {path.name.partition(".")[0]: path for path in sorted((folder / "qrels").iterdir()) if path.is_file()}
+    split = None if split is None else split.rpartition("/")[2]  # "default/test" of MTEB
     if split is None and (_DEFAULT in found or len(found) == 1):
         return found.get(_DEFAULT) or next(iter(found.values()))
     if split in found:

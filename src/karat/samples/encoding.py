@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import zlib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -37,8 +38,11 @@ def marked_encoding(content: str | bytes) -> str | None:
     if isinstance(content, bytes):
         head = content[:4]
     else:
-        with open_unpacked(content) or nullcontext(BytesIO()) as file:
-            head = file.read(4)
+        try:
+            with open_unpacked(content) or nullcontext(BytesIO()) as file:
+                head = file.read(4)
+        except (OSError, EOFError, zlib.error):  # a damaged file, which is refused when it is read
+            return None
     return next((name.lower() for mark, name in _MARKS.items() if head.startswith(mark)), None)
 
 

@@ -39,7 +39,7 @@ Fields = Mapping[str, str] | str | None
 """Karat's fields with the names of their columns: a dict, or a text such as "retrieved=docs,gold=relevant"."""
 
 
-class _Resolved(NamedTuple):
+class Resolved(NamedTuple):
     """The mapped fields of one table: their names there, and the columns that are left as they are."""
 
     paths: dict[str, Path]
@@ -84,7 +84,7 @@ class FieldMap:
         if is_frame(data):
             frame = data if hasattr(data, "collect_schema") else as_polars(data)
             schema = dict(frame.collect_schema())
-            found = self._resolve(list(schema), source)
+            found = self.resolve(list(schema), source)
             columns = {name: column_at(path, schema[path[0]]) for name, path in found.paths.items()}
             names = [*found.kept, *(name for name in columns if name not in found.kept)]
             chosen = frame.select([columns[name].alias(name) if name in columns else name for name in names])
@@ -129,10 +129,10 @@ class FieldMap:
         """Rows under karat's names; what is no row stays, to be refused with its place."""
         dicts = [_as_dict(row) for row in rows]
         names = list(dict.fromkeys(name for row in dicts if isinstance(row, Mapping) for name in row))
-        found = self._resolve(names, source)
+        found = self.resolve(names, source)
         return [_renamed(row, found) if isinstance(row, Mapping) else row for row in dicts]
 
-    def _resolve(self, names: list[str], source: str) -> _Resolved:
+    def resolve(self, names: list[str], source: str) -> Resolved:
         """The columns of one table that are mapped, and those that keep their names."""
         self._seen |= dict.fromkeys(names)
         paths = {name: path for name, theirs in self._columns.items() if (path := _path(theirs, names))}
@@ -150,7 +150,7 @@ class FieldMap:
         self._read.setdefault(source, {}).update(dict.fromkeys(self._arrows(paths, items)))
         self._dropped.setdefault(source, {}).update(dict.fromkeys(dropped))
         kept = [name for name in kept if name not in hidden]
-        return _Resolved({ours.get(name, name): path for name, path in paths.items()}, kept, items)
+        return Resolved({ours.get(name, name): path for name, path in paths.items()}, kept, items)
 
     def _of_items(self, side: str) -> dict[str, Path]:
         """The renamed fields of the records of one side."""
@@ -208,7 +208,7 @@ def _as_dict(row: Any) -> Any:
     return {name: value for name in row.__struct_fields__ if (value := getattr(row, name)) is not None}
 
 
-def _renamed(row: Mapping[str, Any], found: _Resolved) -> dict[str, Any]:
+def _renamed(row: Mapping[str, Any], found: Resolved) -> dict[str, Any]:
     """One row under karat's names; a column that it lacks stays absent."""
     new = {name: row[name] for name in found.kept if name in row}
     new |= {name: at_path(row, path) for name, path in found.paths.items() if path[0] in row}

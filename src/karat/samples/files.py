@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -235,9 +236,8 @@ def _read_marked(source: Source, *, skip_bad_rows: bool) -> Any:
     """Files that begin with the mark of UTF-16 or UTF-32: they are loaded into memory."""
     parts = []
     for one in source.each():
-        with read_errors(one):
-            stream = open_unpacked(one.files[0])
-            content = b"" if stream is None else recoded(stream.read())
+        with read_errors(one), open_unpacked(one.files[0]) or nullcontext(BytesIO()) as stream:
+            content = recoded(stream.read())
         parts.append(_read_content(one, content, skip_bad_rows=skip_bad_rows))
     return parts[0] if len(parts) == 1 else _concat(source, parts)
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 _SEEN = 1000
 """The number of rows that show whether scores are distances: no large table is read twice."""
-_FEWEST_RISING = 2
-"""The number of queries, all with rising scores, that is no coincidence."""
+_FEWEST_PAIRS = 6
+"""The number of neighbours, all with rising scores, that is no coincidence."""
 _MORE_THAN_IDS = {"text", "start", "end", "group"}
 
 
@@ -275,17 +275,17 @@ def first_rows(query: pl.Series) -> Ints:
 
 def rises(scores: Floats, size: Ints) -> bool:
     """True if the scores of every query rise from row to row, as distances do, as far as the first rows show."""
-    seen, at = 0, 0
+    queries, pairs, at = 0, 0, 0
     for rows in size[:_SEEN].tolist():
         own = scores[at : at + min(rows, _SEEN)]
         at += rows
         if len(own) > 1 and own[0] != own[-1]:
             if not (own[1:] >= own[:-1]).all():
                 return False
-            seen += 1
+            queries, pairs = queries + 1, pairs + len(own) - 1
         if at > _SEEN:
             break
-    return seen >= _FEWEST_RISING
+    return queries > 1 and pairs >= _FEWEST_PAIRS
 
 
 def _by_rank(grouped: _Groups, ranks: Floats) -> Ints | None:

@@ -16,6 +16,7 @@ from karat.samples import Samples
 from karat.samples.candidates import no_column
 from karat.samples.columns import rows_of
 from karat.samples.dialects import id_column, is_long, long_column
+from karat.samples.field_map import FieldMap
 from karat.samples.long import has_records
 from karat.samples.read import samples_of, side_of
 from karat.scale.spark import Evaluated, evaluate, need_spark, spark_errors
@@ -64,6 +65,23 @@ def prepare(data: Any, gold: Any) -> Prepared:
 def _check(table: Any, name: str) -> None:
     if not hasattr(table, "mapInArrow"):
         raise BadArgument(f"{name} must be a Spark DataFrame", got=type(table).__name__, hint="karat.evaluate(…)")
+
+
+def mapped(table: Any, name: str, fields: FieldMap | None) -> Any:
+    """The table under karat's names, where the caller names columns."""
+    if fields is None or not hasattr(table, "mapInArrow"):
+        return table
+    found = fields.resolve(table.columns, name)
+    if found.items:
+        problem = "on Spark, the fields of records in arrays are not renamed"
+        raise BadArgument(problem, got=[f"{side}.…" for side in found.items], hint="transform(…) in Spark")
+    columns = [_named(table, name) for name in found.kept]
+    for ours, (root, *inside) in found.paths.items():
+        column = _named(table, root)
+        for field in inside:
+            column = column.getField(field)
+        columns.append(column.alias(ours))
+    return table.select(*columns)
 
 
 def look(prepared: Prepared) -> Samples:
