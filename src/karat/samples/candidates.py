@@ -54,6 +54,7 @@ def no_column(expected: str, columns: Columns | Sequence[str], place: str) -> In
         *(n for names in LONG.values() if expected in names for n in names),
     ]
     taken = {name for d in DIALECTS for name in d.fields}  # a known name is not a typo
+    taken |= {name for names in LONG.values() for name in names if expected not in names}
     close = next((name for name in columns if name not in taken for k in known if nearest(name, [k])), None)
     if close:
         hint = f'rename "{close}" to "{expected}"'

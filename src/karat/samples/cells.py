@@ -106,8 +106,9 @@ class _Reader:
         """The value within array(…), of which dtype=… and other settings are skipped."""
         self._take("(")
         value = self._value()
-        while self._kind and self._part != ")":
-            self._next()
+        if self._part == ",":
+            while self._kind and self._part != ")":
+                self._next()
         self._take(")")
         return value
 
