@@ -9,6 +9,7 @@ import pytest
 
 import karat
 from fuzz.frame import command
+from karat.errors import NoColumn
 from karat.samples.candidates import likeliest, long_fields
 
 IDS, LONGER = [["a"], ["b"]], [["a", "b", "c"], ["b", "c", "d"]]
@@ -47,7 +48,7 @@ def test_the_question_is_found_by_its_name_or_by_its_words():
 @pytest.mark.parametrize("form", [list, pl.DataFrame, lambda given: pl.DataFrame(given).to_dict(as_series=False)])
 def test_the_error_has_the_map(form):
     given = rows(frage=QUESTIONS, docs=LONGER, relevant=IDS, topic=["x", "y"])
-    with pytest.raises(karat.InputError) as caught:
+    with pytest.raises(NoColumn) as caught:
         karat.evaluate(form(given), "rr")
     assert caught.value.hint == 'fields={"query": "frage", "retrieved": "docs", "gold": "relevant"}'
     assert caught.value.got == "['frage', 'docs', 'relevant', 'topic']"
@@ -86,7 +87,7 @@ def test_long_tables():
     assert long_fields({"query_id": ["q", "q"], "treffer": ["a", "b"], "rank": [1, 2]}) == {"item": "treffer"}
     assert long_fields({"x": [1.5]}) == {}
     for given in (pl.DataFrame(LONG), pl.DataFrame(LONG).rename({"treffer": "doc_id"})):
-        with pytest.raises(karat.InputError) as caught:
+        with pytest.raises(NoColumn) as caught:
             karat.evaluate(retrieved=given, gold={"q1": ["a"], "q2": ["a"]}, metrics="rr")
         fields = caught.value.fields
         run = karat.evaluate(retrieved=given, gold={"q1": ["a"], "q2": ["a"]}, metrics="rr", fields=fields)

@@ -11,7 +11,7 @@ from karat._internal.arrays import Floats, Ints, starts
 from karat._internal.threads import in_parallel
 from karat.errors import InputError, NoColumn
 from karat.samples.aspect_rows import AspectColumn, GoldRows, aspect_column
-from karat.samples.candidates import no_column, some_values
+from karat.samples.candidates import long_fields, no_column, some_values
 from karat.samples.columns import Side
 from karat.samples.dialects import LONG, long_column, long_columns, misnamed
 from karat.samples.items import SYNONYMS, gold_of, rankings_of
@@ -230,7 +230,8 @@ class LongTable(NamedTuple):
         for name in self.frame.columns:
             if name not in known and self.frame[name].dtype.is_numeric():
                 problem = f'{self.source}: no column "{roles[0]}", but an unknown numeric column "{name}"'
-                raise NoColumn(problem, fields={roles[0]: name})
+                others = {field: own for field, own in long_fields(some_values(self.frame)).items() if field != "score"}
+                raise NoColumn(problem, got=list(self.frame.columns), fields={**others, roles[0]: name})
 
 
 class _Groups(NamedTuple):
