@@ -134,7 +134,7 @@ def _model_argument(one: Field[Any]) -> Argument:
         ("karat eval bm25.run ap ndcg@10 --gold qrels.txt", "TREC files"),
         ('karat eval samples.jsonl recall@5 --judge "fuzzy(0.8)"', "match similar texts, not ids"),
         ("karat eval samples.jsonl recall@5 --by topic", "the means of each topic, too"),
-        ("karat eval results.csv recall@5 --map retrieved=docs,gold=relevant", "columns with other names"),
+        ("karat eval results.jsonl recall@5 --map retrieved=docs,gold=relevant", "columns with other names"),
     ],
     epilog=_EXIT_CODES,
     aliases=["evaluate"],
