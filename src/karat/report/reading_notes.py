@@ -1,4 +1,4 @@
-"""Notes on how files and columns were read as sentences: mapped columns, separators, encodings, distances."""
+"""Notes on reading as sentences, separate from the other notes: mapped columns, separators, encodings, distances."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from karat.samples.sources import Source, find_source
 
 
 class Selection:
-    """What is read of the data: the columns that the caller names, and a split; and how it was read."""
+    """The part of the data that is read: the columns that the caller names, and a split; with notes on the reading."""
 
     def __init__(self, fields: Fields | FieldMap = None, split: str | None = None) -> None:
         self.fields = FieldMap.of(fields)

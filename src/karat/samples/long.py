@@ -11,11 +11,11 @@ from karat._internal.arrays import Floats, Ints, starts
 from karat._internal.threads import in_parallel
 from karat.errors import InputError, NoColumn
 from karat.samples.aspect_rows import AspectColumn, GoldRows, aspect_column
-from karat.samples.candidates import long_fields, no_column, some_values
 from karat.samples.columns import Side
 from karat.samples.dialects import LONG, long_column, long_columns, misnamed
 from karat.samples.items import SYNONYMS, gold_of, rankings_of
 from karat.samples.keys import by_id
+from karat.samples.missing_columns import long_fields, no_column, some_values
 from karat.samples.notes import Note
 from karat.samples.rankings.steps import About, Steps
 from karat.samples.rankings.table import Table

@@ -12,7 +12,6 @@ from karat._internal.display import valid_utf8
 from karat.conventions import STANDARD
 from karat.errors import BadArgument, InputError
 from karat.samples.answerable import ANSWERABLE, joined_meta, unanswerable
-from karat.samples.candidates import no_item_column, some_values
 from karat.samples.columns import Reading, Samples, Side, check_ids, rows_of
 from karat.samples.dialects import SIDE_NAMES, is_long, lacks_items
 from karat.samples.field_map import Fields
@@ -23,6 +22,7 @@ from karat.samples.items import BUILD, rankings_of
 from karat.samples.keys import Where, as_ids, by_id, numbered
 from karat.samples.loading import Selection, load
 from karat.samples.long import read_long
+from karat.samples.missing_columns import no_item_column, some_values
 from karat.samples.rows import Header, QueryTable, query_table
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from karat._internal.display import valid_utf8
 from karat.errors import InputError, nearest, shorten
 from karat.samples.answerable import ANSWERABLE, marks_of, with_empty_gold
-from karat.samples.candidates import missing_columns, no_column
 from karat.samples.columns import Side, check_ids
 from karat.samples.dialects import Dialect, dialect_of, is_long, probably_meant
 from karat.samples.files import Rows
@@ -19,6 +18,7 @@ from karat.samples.frames import as_polars, is_frame
 from karat.samples.id_lists import id_lists_of
 from karat.samples.items import BUILD
 from karat.samples.keys import Where, as_id, as_ids, numbered
+from karat.samples.missing_columns import no_column, no_columns
 from karat.samples.notes import Note
 from karat.samples.step_rows import steps_of
 
@@ -287,7 +287,7 @@ def query_table(
         hint = "gold=…, or --gold FILE"
         lists = {str(name): column for name, column in value.items() if isinstance(column, Sequence)}
         wanted = ("retrieved", "gold") if side is None else (side,)
-        raise missing_columns(f"{source}: no column {' or '.join(map(_quoted, wanted))}", lists, wanted, hint)
+        raise no_columns(f"{source}: no column {' or '.join(map(_quoted, wanted))}", lists, wanted, hint)
     if isinstance(value, Mapping) and all(isinstance(column, Sequence) for column in value.values()):
         columns = {str(name): list(column) for name, column in value.items()}
         sizes = {name: len(column) for name, column in columns.items()}

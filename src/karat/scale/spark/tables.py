@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from karat._internal.display import plural
 from karat.errors import BadArgument, InputError, KaratError, Unavailable, first_line
 from karat.samples import Samples
-from karat.samples.candidates import no_column
 from karat.samples.columns import rows_of
 from karat.samples.dialects import id_column, is_long, long_column
 from karat.samples.field_map import FieldMap
 from karat.samples.long import has_records
+from karat.samples.missing_columns import no_column
 from karat.samples.read import samples_of, side_of
 from karat.scale.spark import Evaluated, evaluate, need_spark, spark_errors
 from karat.scale.spark.executor import GOLD, HASH, KEY, ROW, RUN

@@ -10,7 +10,7 @@ import pytest
 import karat
 from fuzz.frame import command
 from karat.errors import NoColumn
-from karat.samples.candidates import likeliest, long_fields
+from karat.samples.missing_columns import likeliest, long_fields
 
 IDS, LONGER = [["a"], ["b"]], [["a", "b", "c"], ["b", "c", "d"]]
 QUESTIONS = ["What is a?", "Who is b?"]

@@ -1,4 +1,4 @@
-"""Candidates: the columns that probably have a field which is missing, by their names and by their values.
+"""Missing columns: the columns that probably have a field which is missing, by their names and by their values.
 
 They are named in errors, with the map that reads them; nothing is read by a guess.
 """
@@ -67,7 +67,7 @@ def no_column(expected: str, columns: Columns | Sequence[str], place: str) -> In
         if fields:
             return found
     wanted = _LISTS if expected in _LISTS and not any(name in columns for name in _OTHER_SIDE[expected]) else [expected]
-    return missing_columns(f'{place}: no column "{expected}"', values, wanted, f'a column "{expected}"{without}')
+    return no_columns(f'{place}: no column "{expected}"', values, wanted, f'a column "{expected}"{without}')
 
 
 def no_item_column(columns: Columns, place: str) -> InputError:
@@ -80,7 +80,7 @@ def no_item_column(columns: Columns, place: str) -> InputError:
     return NoColumn(problem, got=list(columns)[:9], hint=f'a column "{first}"', fields=fields)
 
 
-def missing_columns(problem: str, columns: Columns, wanted: Iterable[str], hint: str) -> NoColumn:
+def no_columns(problem: str, columns: Columns, wanted: Iterable[str], hint: str) -> NoColumn:
     """The error for missing fields, with the likeliest columns and the map that reads them; else with this hint."""
     wanted = list(wanted)
     fields, others = likeliest(columns, wanted)
