@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pandas as pd
 import polars as pl
@@ -192,7 +193,7 @@ class Fake:
 
 
 def fake_package(monkeypatch, **sets):
-    package = ModuleType("ir_datasets")
+    package: Any = ModuleType("ir_datasets")
     package.registry = dict(sets)
     package.load = package.registry.__getitem__
     monkeypatch.setitem(sys.modules, "ir_datasets", package)
