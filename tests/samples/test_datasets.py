@@ -90,6 +90,9 @@ def test_beir_in_pieces_and_on_the_command_line(beir, trec):
     assert json.loads(done.out)["queries"] == 3
     assert command("lint", beir).code == 0
     assert command("lint", beir, "--corpus", beir / "corpus.jsonl").code == 0
+    assert command("lint", beir, "--corpus", beir).code == 0
+    (beir / "corpus.jsonl").write_text('{"_id": "a", "text": "Text of a."}')
+    assert command("lint", beir, "--corpus", beir).code == 1  # b is missing
 
 
 def test_gold_keeps_query_texts_for_other_readers(beir):

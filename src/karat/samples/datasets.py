@@ -54,6 +54,12 @@ def _folder(path: Path) -> Path | None:
     return path.parent.parent if inside else None
 
 
+def corpus_of(path: Path) -> Path | None:
+    """The documents of a BEIR folder; None for other folders and files."""
+    corpus = path / "corpus.jsonl"
+    return corpus if path.is_dir() and _folder(path) is not None and corpus.is_file() else None
+
+
 def _qrels_of(folder: Path, split: str | None) -> Path:
     """The qrels of a split: the one that is asked for, else test, else the only one."""
     found = {path.name.partition(".")[0]: path for path in sorted((folder / "qrels").iterdir()) if path.is_file()}
