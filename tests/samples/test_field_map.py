@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 
 import numpy as np
@@ -115,6 +116,31 @@ def test_paths_into_cells_of_csv(tmp_path):
     run = karat.evaluate(path, "recall@1,2", fields=fields)
     assert run.mean == {"recall@1": 0, "recall@2": 1}
     assert run.query[0] == "What is 0?"
+
+
+def test_paths_into_texts_and_other_values():
+    rows = [
+        {"out": json.dumps({"docs": ["a"]}), "gold": ["a"], "kind": 1},
+        {"out": "[broken", "gold": ["a"], "kind": 2},
+    ]
+    fields = {"retrieved": "out.docs"}
+    assert karat.evaluate(rows[:1], "rr", fields=fields).mean["rr"] == 1
+    assert karat.evaluate(pl.DataFrame(rows[:1]), "rr", fields=fields).mean["rr"] == 1
+    for given in (rows, pl.DataFrame(rows)):
+        with pytest.raises(karat.InputError, match='field "retrieved" is missing or null'):
+            karat.evaluate(given, "rr", fields=fields)
+    for form, wrong in itertools.product((list, pl.DataFrame), ("kind.docs", "out.other.more")):
+        with pytest.raises(karat.InputError):
+            karat.evaluate(form(rows[:1]), "rr", fields={"retrieved": wrong})
+
+
+def test_items_that_are_no_records_stay():
+    fields = {"retrieved.id": "chunk", "gold.id": "chunk"}
+    rows = [{"retrieved": ["a"], "gold": [{"chunk": "a"}]}]
+    assert karat.evaluate(rows, "rr", fields=fields).mean["rr"] == 1
+    assert karat.evaluate(pl.DataFrame(rows), "rr", fields=fields).mean["rr"] == 1
+    cells = pl.DataFrame({"retrieved": ["['a']"], "gold": ["[{'chunk': 'a'}]"]})
+    assert karat.evaluate(cells, "rr", fields=fields).mean["rr"] == 1
 
 
 def test_a_column_whose_name_has_a_dot():

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
 from typing import Any
 
 from karat.errors import InputError, NoColumn, nearest
@@ -207,10 +206,3 @@ def some_values(frame: Any) -> dict[str, list[Any]]:
     """The first values of each column of a frame."""
     head = frame.head(_SAMPLED)
     return {name: head[name].to_list() for name in head.columns}
-
-
-def of_rows(rows: Sequence[Any]) -> dict[str, list[Any]]:
-    """The first values of each field of rows."""
-    some = [row for row in rows[:_SAMPLED] if isinstance(row, Mapping)]
-    names = dict.fromkeys(chain.from_iterable(some))
-    return {name: [row.get(name) for row in some] for name in names if isinstance(name, str)}
