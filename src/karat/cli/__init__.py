@@ -314,11 +314,11 @@ def _with_map(error: KaratError, given: list[str]) -> KaratError:
         return error
     rest, maps = [], []
     for place, text in enumerate(given):
-        if text.startswith("--map="):
+        if text.startswith(("--map=", "--fields=")):
             maps.append(text.partition("=")[2])
-        elif place and given[place - 1] == "--map":
+        elif place and given[place - 1] in ("--map", "--fields"):
             maps.append(text)
-        elif text != "--map":
+        elif text not in ("--map", "--fields"):
             rest.append(text)
     pairs = dict(pair.split("=", 1) for text in maps for pair in text.split(",") if "=" in pair)
     wanted = ",".join(f"{name}={theirs}" for name, theirs in {**pairs, **error.fields}.items())

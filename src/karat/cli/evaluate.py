@@ -43,7 +43,7 @@ SUMMARY = argument(
     help='also show p10, median, gm or "worst(field)" of each metric; several with commas; may be repeated',
 )  # fmt: skip
 MAP = argument(
-    "--map", metavar="FIELD=COLUMN", action="append", default=[],
+    "--map", "--fields", metavar="FIELD=COLUMN", action="append", default=[],
     help="your column names, such as retrieved=docs,gold=relevant,query=question; docs/fields.md lists the fields",
 )  # fmt: skip
 SPLIT = argument(

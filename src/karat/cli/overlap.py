@@ -29,7 +29,7 @@ NO_GOLD_ARGUMENTS = (
     argument("--depth", type=int, metavar="N", group=_GROUP, help="use the top N of each ranking (default: all)"),
     argument("--queries", type=int, metavar="N", group=_GROUP, help="changed queries to show (default: 3; 10 in JSON)"),
     argument(
-        "--map", metavar="FIELD=COLUMN", action="append", default=[], group=_GROUP,
+        "--map", "--fields", metavar="FIELD=COLUMN", action="append", default=[], group=_GROUP,
         help="your column names, such as retrieved=docs",
     ),
     argument("--query", metavar="ID", group=_GROUP, help="show one query alone, all of its top k (default: none)"),
