@@ -24,8 +24,8 @@ EXAMPLES = [shlex.split(line)[1:] for one in COMMANDS.values() for line, _ in on
 FIRST = [shlex.split(one.examples[0][0])[1:] for one in COMMANDS.values()]
 TABLES = [arguments for arguments in EXAMPLES if not {"--format", "--dry-run"} & {*arguments}]
 FILES = (
-    "samples.jsonl", "run.parquet", "main.parquet", "branch.parquet", "bm25.run", "qrels.txt", "labels.csv",
-    "part-1.parquet", "part-2.parquet", "stages.jsonl",
+    "samples.jsonl", "results.jsonl", "run.parquet", "main.parquet", "branch.parquet", "bm25.run", "qrels.txt",
+    "labels.csv", "part-1.parquet", "part-2.parquet", "stages.jsonl",
     "gold.jsonl", "retrievers.py", "karat-sweep", "traced.parquet",
 )  # fmt: skip
 """The files that examples may name."""
@@ -60,6 +60,8 @@ MISTAKES = [
     ["stages", "samples.jsonl"], ["stages", "run.parquet"], ["stages", "stages.jsonl", "recal@5"],
     ["stages", "stages.jsonl", "--names", "bm25", "rerankd"], ["stages", "stages.jsonl", "-k", "0"],
     ["stages", "run.parquet", "part-1.parquet", "--judge", "ids"], ["eval", "stages.jsonl"],
+    ["eval", "results.jsonl"], ["eval", "results.jsonl", "--map", "retrieved=dosc"],
+    ["eval", "bm25.run", "--split", "x"],
     ["merge", "run.parquet", "run.parquet", "-o", "both.parquet"], ["report", "run.parquet", "-o", "run.parquet"],
 ]  # fmt: skip
 
@@ -87,6 +89,8 @@ def fill(folder, bm25, other, metrics, file=str):
     """Write the files that the examples name."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / file("samples.jsonl")).write_text("\n".join(map(json.dumps, bm25)))
+    other_names = [{"question": row["query"], "docs": row["retrieved"], "relevant": row["gold"]} for row in bm25]
+    (folder / file("results.jsonl")).write_text("\n".join(map(json.dumps, other_names)))
     run, before = karat.evaluate(bm25, metrics, judge="ids"), karat.evaluate(other, metrics, judge="ids")
     for name, one in (("run", run), ("branch", run), ("main", before)):
         one.save(folder / file(f"{name}.parquet"))

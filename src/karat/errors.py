@@ -2,6 +2,7 @@
 
 KaratError
 ├── InputError      (ValueError)    the data cannot be read as samples
+│   └── NoColumn                    a column is missing; others may have what it should
 ├── UnknownName     (LookupError)   no such metric, judge, convention or column
 ├── BadArgument     (ValueError)    an argument or setting is invalid
 ├── RunFileError    (OSError)       a run file cannot be written or read
@@ -12,7 +13,7 @@ KaratError
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 _SHOWN = 120
 _LONGEST = 2000
@@ -60,6 +61,17 @@ class KaratError(Exception):
 
 class InputError(KaratError, ValueError):
     """The data cannot be read as samples."""
+
+
+class NoColumn(InputError):
+    """A column is missing. `fields` are the columns that may be read instead, by karat's names."""
+
+    def __init__(
+        self, problem: str, *, got: object = ..., hint: str | None = None, fields: Mapping[str, str] | None = None
+    ) -> None:
+        self.fields = dict(fields or {})
+        quoted = ", ".join(f'"{name}": "{theirs}"' for name, theirs in self.fields.items())
+        super().__init__(problem, got=got, hint=f"fields={{{quoted}}}" if fields else hint)
 
 
 class UnknownName(KaratError, KeyError):

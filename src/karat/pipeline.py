@@ -18,6 +18,8 @@ from karat.plan import Plan
 from karat.run import Run
 from karat.run.numbers import check_fields, read_fields
 from karat.samples import read_samples
+from karat.samples.field_map import Fields
+from karat.samples.loading import Selection
 from karat.samples.step_rows import each_step
 
 P = ParamSpec("P")
@@ -64,6 +66,8 @@ def evaluate(
     skip_bad_rows: bool = False,
     memory: str | int = "1GiB",
     jobs: int = 1,
+    fields: Fields = None,
+    split: str | None = None,
 ) -> Run:
     """Evaluate what a retriever returned against what it should have returned.
 
@@ -92,6 +96,9 @@ def evaluate(
         memory: files that need more memory than this are evaluated in batches, with the same result. Judges that
             call a language model need all queries at once: for them such files are refused.
         jobs: the number of worker processes for slow judges; the result does not depend on it.
+        fields: your column names, by karat's: `{"retrieved": "docs", "gold": "relevant"}`. A dot reaches into records
+            ("output.docs"); "retrieved.id" and "gold.id" are fields of the items. docs/fields.md lists them.
+        split: the split of a data set, such as "dev" of a BEIR folder.
 
     Returns:
         A `Run`: `run.mean["recall@5"]`, `run.interval()`, `run.table` (one row per query), `run.by("topic")`,
@@ -104,28 +111,34 @@ def evaluate(
     """
     plan = Plan.of(metrics, judge, convention, at=at, tokens=tokens, order=order, merge=merge, samples=samples)
     plan.check_scores()
-    fields = read_fields(also) if also else ()
+    numbers = read_fields(also) if also else ()
     source = samples if retrieved is None else retrieved
     if isinstance(source, str | PathLike) and (samples is None) != (retrieved is None):
         from karat.scale.large_files import evaluate_large
 
-        large = evaluate_large(source, gold, plan, memory=memory, jobs=jobs, skip_bad_rows=skip_bad_rows)
+        selection = Selection(fields, split)
+        large = evaluate_large(
+            source, gold, plan, memory=memory, jobs=jobs, skip_bad_rows=skip_bad_rows, selection=selection
+        )
         if large is not None:
-            return large.also(also) if fields else large
+            return large.also(also) if numbers else large
     need_gold = plan.judge.needs_gold
-    data = read_samples(samples, retrieved=retrieved, gold=gold, skip_bad_rows=skip_bad_rows, need_gold=need_gold)
+    data = read_samples(
+        samples, retrieved=retrieved, gold=gold, skip_bad_rows=skip_bad_rows, need_gold=need_gold, fields=fields,
+        split=split,
+    )  # fmt: skip
     data = each_step(plan.seen(data)) if at == "step" else data
     plan = plan.with_judge_for(data)
     plan.check_samples(data)
-    if fields:
-        check_fields(fields, data.ids, data.meta, {name for metric in plan.metrics for name in metric.names})
+    if numbers:
+        check_fields(numbers, data.ids, data.meta, {name for metric in plan.metrics for name in metric.names})
     if jobs == 1:
         run = plan.evaluate_all(data)
     else:
         from karat.scale.processes import evaluate_in_processes
 
         run = evaluate_in_processes(plan, data, jobs)
-    return run.also(also) if fields else run
+    return run.also(also) if numbers else run
 
 
 def score(

@@ -1,4 +1,4 @@
-"""Files that are not UTF-8: the error names the encoding, the line, and the command that converts the file."""
+"""Files that are not UTF-8: read if their first bytes name the encoding; else the error names it, with the remedy."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ GOLD = {"q1": ["Crème"]}
 ENCODINGS = {
     "latin-1": ("latin-1", "ISO-8859-1"),
     "cp1252": ("Windows-1252", "WINDOWS-1252"),
-    "utf-16": ("UTF-16", "UTF-16"),
     "utf-16-le": ("UTF-16", "UTF-16LE"),
     "utf-16-be": ("UTF-16", "UTF-16BE"),
-    "utf-32": ("UTF-32", "UTF-32"),
 }
+MARKED = ["utf-16", "utf-32"]
+"""Encodings whose files begin with a mark."""
 
 
 def refused(path, **how):
@@ -55,6 +55,34 @@ def test_the_encoding_is_named(tmp_path, name, encoding, memory):
     error = refused(path, memory="1GiB" if name == "samples.json" else memory)  # one document is not read in pieces
     assert f"the file looks like {named}" in str(error)
     assert error.hint.startswith(f"iconv -f {iconv} -t UTF-8 {shlex.quote(str(path))} > ")
+
+
+@pytest.mark.parametrize("encoding", MARKED)
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_marked_encoding_is_read(tmp_path, name, encoding):
+    path = tmp_path / name
+    path.write_bytes(TEXTS[name].encode(encoding))
+    run = karat.evaluate(path, "rr", gold=None if "samples" in name else GOLD)
+    assert run.mean["rr"] == 1
+    assert f"{path}: read as {encoding.upper()}, by the mark at its beginning." in run.remarks()
+    path.write_bytes(gzip.compress(TEXTS[name].encode(encoding)))
+    assert karat.evaluate(path, "rr", gold=None if "samples" in name else GOLD).mean["rr"] == 1
+
+
+@pytest.mark.parametrize("encoding", MARKED)
+@pytest.mark.parametrize("name", [name for name in TEXTS if name != "samples.json"])
+def test_a_marked_encoding_is_named_if_the_file_is_too_large(tmp_path, name, encoding):
+    path = tmp_path / name
+    path.write_bytes((TEXTS[name] + "\n" * 3000).encode(encoding))
+    error = refused(path, memory=IN_PIECES)
+    assert f"the file looks like {encoding.upper()}" in str(error)
+    assert error.hint.startswith(f"iconv -f {encoding.upper()} -t UTF-8 {shlex.quote(str(path))} > ")
+
+
+def test_several_marked_files(tmp_path):
+    for number, row in enumerate(ROWS):
+        (tmp_path / f"{number}.jsonl").write_text(json.dumps(row), "utf-16")
+    assert karat.evaluate(tmp_path, "rr").query == ["Crème brûlée?"] * 3
 
 
 @pytest.mark.skipif(shutil.which("iconv") is None, reason="iconv is part of every Linux and macOS")
@@ -115,9 +143,11 @@ def test_one_of_several_files(tmp_path):
 def test_standard_input(tmp_path):
     command = [sys.executable, "-m", "karat", "eval", "-"]
     done = subprocess.run(command, input=TEXTS["samples.jsonl"].encode("utf-16"), capture_output=True, check=False)
+    assert done.returncode == 0
+    done = subprocess.run(command, input=TEXTS["samples.jsonl"].encode("utf-16-le"), capture_output=True, check=False)
     assert done.returncode == 2
     assert b"standard input: line 1 is not UTF-8; the file looks like UTF-16" in done.stderr
-    assert b"iconv -f UTF-16 -t UTF-8 FILE | karat eval -" in done.stderr
+    assert b"iconv -f UTF-16LE -t UTF-8 FILE | karat eval -" in done.stderr
 
 
 def test_documents_of_a_corpus(tmp_path):

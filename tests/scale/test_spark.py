@@ -468,3 +468,22 @@ def test_queries_without_an_answer(spark, tmp_path):
     run = karat.merge([found.run], order=memory.ids)
     check(found._replace(run=run), memory, tmp_path)
     assert run.thresholds().points == memory.thresholds().points
+
+
+def test_columns_with_other_names(spark):
+    rows = [{"number": f"q{i}", "out": {"docs": ["a", "b"]}, "relevant": ["b"], "retrieved": "junk"} for i in range(6)]
+    fields = {"id": "number", "retrieved": "out.docs", "gold": "relevant"}
+    run = evaluate(spark.createDataFrame(rows), "recall@1,2", fields=fields).run
+    assert run.mean == karat.evaluate(rows, "recall@1,2", fields=fields).mean == {"recall@1": 0, "recall@2": 1}
+    assert any("out.docs → retrieved" in remark for remark in run.remarks())
+    long = [
+        {"frage": f"q{i}", "treffer": item, "wert": score} for i in range(6) for item, score in (("b", 1.0), ("a", 2.0))
+    ]
+    gold = [{"frage": f"q{i}", "treffer": "b", "grade": 1} for i in range(6)]
+    fields = {"id": "frage", "item": "treffer", "score": "wert"}
+    tables = [spark.createDataFrame(side) for side in (long, gold)]
+    assert evaluate(tables[0], "recall@1,2", gold=tables[1], fields=fields).run.mean == {"recall@1": 0, "recall@2": 1}
+    with pytest.raises(BadArgument, match="fields of records in arrays are not renamed"):
+        evaluate(spark.createDataFrame(rows), "rr", fields={"retrieved": "out.docs", "retrieved.id": "chunk"})
+    with pytest.raises(InputError, match='no column "dosc" to read as "retrieved"'):
+        evaluate(spark.createDataFrame(rows), "rr", fields={"retrieved": "dosc"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from argparse import Action, ArgumentError, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
@@ -24,7 +25,7 @@ from karat._internal.display import (
 )
 from karat._internal.output import Terminated, clean_exit
 from karat._internal.writers import put
-from karat.errors import BadArgument, KaratError, NotJudged, nearest, unknown
+from karat.errors import BadArgument, KaratError, NoColumn, NotJudged, nearest, unknown
 
 if TYPE_CHECKING:
     from karat._internal.result import Result
@@ -202,7 +203,7 @@ def _main(arguments: Sequence[str] | None) -> int:
             sys.stdout.flush()
     except KaratError as error:
         with color(on=wants_color(sys.stderr, choice)):
-            put(_error_text(error), error=True)
+            put(_error_text(_with_map(error, given)), error=True)
         return 3 if isinstance(error, NotJudged) else 2
     except KeyboardInterrupt:
         put("karat: interrupted", error=True)
@@ -300,6 +301,29 @@ def program() -> str:
     from shutil import which
 
     return "karat" if which("karat") or not sys.argv[0].endswith("karat") else sys.argv[0]
+
+
+def _with_map(error: KaratError, given: list[str]) -> KaratError:
+    """The error; if columns are missing that others may have, with the whole command that reads these."""
+    command = _COMMANDS.get(given[0]) if given else None
+    if not isinstance(error, NoColumn) or not error.fields or command is None:
+        return error
+    if not any("--map" in one.names for one in command.arguments):
+        fields = ", ".join(f'"{theirs}" to "{name}"' for name, theirs in error.fields.items())
+        error.hint = f"rename {fields}"
+        return error
+    rest, maps = [], []
+    for place, text in enumerate(given):
+        if text.startswith(("--map=", "--fields=")):
+            maps.append(text.partition("=")[2])
+        elif place and given[place - 1] in ("--map", "--fields"):
+            maps.append(text)
+        elif text not in ("--map", "--fields"):
+            rest.append(text)
+    pairs = dict(pair.split("=", 1) for text in maps for pair in text.split(",") if "=" in pair)
+    wanted = ",".join(f"{name}={theirs}" for name, theirs in {**pairs, **error.fields}.items())
+    error.hint = shlex.join([program(), *rest, "--map", wanted])
+    return error
 
 
 def _error_text(error: KaratError) -> str:

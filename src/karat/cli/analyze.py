@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from karat._internal.display import has_color
 from karat._internal.output import is_special
 from karat.cli import RUN, argument, command, emit, format_argument, on_github, program, say
-from karat.cli.evaluate import ALSO, SUMMARY, also_fields
+from karat.cli.evaluate import ALSO, MAP, SPLIT, SUMMARY, also_fields
 from karat.cli.gate_files import GateFiles, refused_arguments
 from karat.cli.overlap import NO_GOLD_ARGUMENTS, compares_rankings, print_overlap
 from karat.errors import BadArgument
@@ -213,6 +213,8 @@ def _calibrate(options: Namespace) -> None:
     argument("--gold", metavar="FILE", help="the gold, if FILE has only the retrieved items"),
     argument("--corpus", metavar="PATH", help="the documents with the gold: a folder of texts, or a JSONL file"),
     argument("--runs", metavar="RUN", nargs="+", default=[], help="run files over this test set"),
+    MAP,
+    SPLIT,
     format_argument("json", "csv", "markdown"),
     examples=[
         ("karat lint samples.jsonl", "repeated queries, conflicting gold, size"),
@@ -223,7 +225,10 @@ def _calibrate(options: Namespace) -> None:
 def _lint(options: Namespace) -> int:
     from karat.analysis.lint import lint
 
-    found = lint(options.file, gold=options.gold, corpus=options.corpus, runs=options.runs)
+    found = lint(
+        options.file, gold=options.gold, corpus=options.corpus, runs=options.runs, fields=",".join(options.map),
+        split=options.split,
+    )  # fmt: skip
     emit(found, options.format)
     return 0 if found.sound else 1
 

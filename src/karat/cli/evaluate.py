@@ -47,6 +47,13 @@ ALSO = argument(
     "--also", metavar="FIELDS", action="append", default=[],
     help='also summarise numeric fields of the samples, such as cost,tokens; "clicks(more)" if more is better',
 )  # fmt: skip
+MAP = argument(
+    "--map", "--fields", metavar="FIELD=COLUMN", action="append", default=[],
+    help="your column names, such as retrieved=docs,gold=relevant,query=question; docs/fields.md lists the fields",
+)  # fmt: skip
+SPLIT = argument(
+    "--split", metavar="NAME", help="the split of a data set, such as dev of a BEIR folder (default: its test split)"
+)
 _EXIT_CODES = """\
 exit code: 0 evaluated, 2 bad input or settings, 3 too few queries were judged, 130 interrupted by Ctrl-C
 """
@@ -80,7 +87,12 @@ def _model_argument(one: Field[Any]) -> Argument:
         help="such as recall@1,5,10 ndcg@10 rr; karat metrics lists them (default: recall@1,3,5,10 and others)",
     ),
     argument("--metrics", metavar="METRICS", dest="more_metrics", nargs="+", default=[], help="the same as METRICS"),
-    argument("--gold", metavar="FILE", help="the gold, if FILE has only the retrieved items (default: FILE has it)"),
+    argument(
+        "--gold", metavar="FILE",
+        help="the gold, if FILE has only the retrieved items: a file, a BEIR folder, irds:… (default: FILE has it)",
+    ),
+    MAP,
+    SPLIT,
     argument("--judge", default="auto", help='how items are matched, such as "fuzzy(0.8)"; karat judges lists them'),
     argument(
         "--at", choices=("item", "doc", "step"), default="item",
@@ -131,6 +143,7 @@ def _model_argument(one: Field[Any]) -> Argument:
         ("karat eval bm25.run ap ndcg@10 --gold qrels.txt", "TREC files"),
         ('karat eval samples.jsonl recall@5 --judge "fuzzy(0.8)"', "match similar texts, not ids"),
         ("karat eval samples.jsonl recall@5 --by topic", "the means of each topic, too"),
+        ("karat eval results.jsonl recall@5 --map retrieved=docs,gold=relevant", "columns with other names"),
     ],
     epilog=_EXIT_CODES,
     aliases=["evaluate"],
@@ -159,6 +172,8 @@ def _eval(options: Namespace) -> int:
         order=options.order,
         merge=options.merge,
         also=also,
+        fields=",".join(options.map),
+        split=options.split,
     )
     called = _model_judge(judge)
     interrupted = called is not None and called.interrupted
@@ -270,6 +285,8 @@ def _evaluate(options: Namespace, metrics: Any, **settings: Any) -> Run:
     if options.engine == "spark":
         if options.skip_bad_rows or options.jobs != 1:
             raise BadArgument("--skip-bad-rows and --jobs do not apply to --engine spark", hint="--engine local")
+        if settings.pop("split") is not None:
+            raise BadArgument("--split does not apply to --engine spark", hint="--engine local")
         from karat.scale.spark.tables import evaluate_files
 
         also = settings.pop("also")

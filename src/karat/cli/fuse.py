@@ -6,6 +6,7 @@ from argparse import Namespace
 
 from karat._internal.output import check_outputs
 from karat.cli import argument, command, emit, format_argument, say
+from karat.cli.evaluate import MAP
 from karat.errors import BadArgument
 
 _EPILOG = """\
@@ -34,6 +35,7 @@ normalisations: none, min-max, max, sum, zmuv, rank, borda (default: min-max)
     argument(
         "--allow-mismatch", action="store_true", help="fuse runs of different data or settings over the shared queries"
     ),
+    MAP,
     argument("-o", "--output", metavar="RUN", help="save the fused run, which compare, gate and report read"),
     argument("--trec", metavar="FILE", help="write the fused rankings as a TREC run"),
     format_argument("json", "csv", "markdown"),
@@ -56,7 +58,7 @@ def _fuse(options: Namespace) -> None:
     found = fuse(
         *legs, method=options.method, weights=options.weights, depth=options.depth,
         metrics=" ".join(options.metrics) or None, sweep=options.sweep, metric=options.metric, folds=options.folds,
-        allow_mismatch=options.allow_mismatch,
+        allow_mismatch=options.allow_mismatch, fields=",".join(options.map),
     )  # fmt: skip
     if options.output is not None:
         if found.run is None:

@@ -10,7 +10,7 @@ from karat.cli import argument, emit
 from karat.errors import BadArgument
 
 _GROUP = "without gold"
-_OPTIONS = {"k": 10, "p": 0.9, "at": "item", "depth": None, "queries": None, "query": None}
+_OPTIONS = {"k": 10, "p": 0.9, "at": "item", "depth": None, "queries": None, "query": None, "map": []}
 """The options that only rankings without gold have, and their defaults."""
 NO_GOLD_ARGUMENTS = (
     argument(
@@ -28,6 +28,10 @@ NO_GOLD_ARGUMENTS = (
     ),
     argument("--depth", type=int, metavar="N", group=_GROUP, help="use the top N of each ranking (default: all)"),
     argument("--queries", type=int, metavar="N", group=_GROUP, help="changed queries to show (default: 3; 10 in JSON)"),
+    argument(
+        "--map", "--fields", metavar="FIELD=COLUMN", action="append", default=[], group=_GROUP,
+        help="your column names, such as retrieved=docs",
+    ),
     argument("--query", metavar="ID", group=_GROUP, help="show one query alone, all of its top k (default: none)"),
 )  # fmt: skip
 
@@ -68,6 +72,6 @@ def print_overlap(options: Namespace) -> None:
     settings = {name: getattr(options, name) for name in ("k", "p", "at", "depth")}
     if options.queries is not None and options.queries < 0:
         raise BadArgument("--queries is a number of queries", got=options.queries, hint="--queries 10")
-    found = overlap(options.first, options.others[0], **settings)
+    found = overlap(options.first, options.others[0], **settings, fields=",".join(options.map))
     shown: dict[str, Any] = {name: getattr(options, name) for name in ("queries", "query")}
     emit(found, options.format, **{name: value for name, value in shown.items() if value is not None})

@@ -6,7 +6,7 @@ from argparse import Namespace
 
 from karat._internal.user_code import load_user_code
 from karat.cli import argument, command, emit, format_argument
-from karat.cli.evaluate import IMPORT
+from karat.cli.evaluate import IMPORT, MAP
 from karat.errors import BadArgument, KaratError
 
 
@@ -25,6 +25,7 @@ from karat.errors import BadArgument, KaratError
     argument("--order", choices=("listed", "score"), help="score: sort lists by their scores (default: as listed)"),
     argument("-k", "--k", type=int, metavar="K", help="the cutoff (default: that of the recall nearest to 5)"),
     argument("-n", type=int, metavar="N", default=5, help="queries to list (default: %(default)s)"),
+    MAP,
     IMPORT,
     format_argument("json", "csv", "markdown", about="csv: one row per stage and metric"),
     examples=[
@@ -48,7 +49,7 @@ def _stages(options: Namespace) -> None:
     metrics = " ".join([*filter(_is_metric, others), *options.metrics]) or None
     found = stages(
         files[0] if len(files) == 1 else files, metrics, names=options.names, judge=options.judge,
-        at=options.at, convention=options.convention, order=options.order, k=options.k,
+        at=options.at, convention=options.convention, order=options.order, k=options.k, fields=",".join(options.map),
     )  # fmt: skip
     shown = {"shown": max(options.n, 0)} if options.format in {"table", "markdown"} else {}
     emit(found, options.format, **shown)

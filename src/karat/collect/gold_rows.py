@@ -9,7 +9,8 @@ from karat.errors import InputError
 from karat.samples.columns import Samples, Side
 from karat.samples.files import Rows
 from karat.samples.frames import is_frame
-from karat.samples.read import load, read_side, side_of
+from karat.samples.loading import load
+from karat.samples.read import read_side, side_of
 from karat.samples.rows import query_table
 
 _EXAMPLE = '{"id": "q1", "query": "Closed when?", "gold": ["doc-4"]}'

@@ -36,7 +36,8 @@ def choose(samples: Samples) -> Choice:
         return _without_ids(samples, both, generated)
     if "text" not in both or not (samples.retrieved.plain or samples.gold.plain):
         return Choice(Ids(), "both sides have ids")
-    if _are_texts(samples.gold.columns["text"]):
+    # Where gold has ids and texts, and the results are bare strings, the results decide.
+    if _are_texts(samples.gold.columns["text"] if samples.gold.plain else _first_retrieved(samples)):
         return Choice(Exact(), "the items look like texts")
     return Choice(Ids(), "the items look like ids")
 
@@ -62,9 +63,14 @@ def _without_ids(samples: Samples, both: frozenset[Field], generated: str) -> Ch
     )
 
 
-def _are_texts(gold: Sequence[Any]) -> bool:
+def _first_retrieved(samples: Samples) -> list[Any]:
+    """The first retrieved items, which are bare strings."""
+    return list(islice(chain.from_iterable(samples.retrieved.each("id", STANDARD)), _ITEMS_CHECKED))
+
+
+def _are_texts(bare: Sequence[Any]) -> bool:
     """True if most of the first bare strings contain a space: ids do not, sentences do."""
-    items = list(map(str, gold[:_ITEMS_CHECKED]))
+    items = list(map(str, bare[:_ITEMS_CHECKED]))
     return sum(" " in item for item in items) > len(items) / 2
 
 

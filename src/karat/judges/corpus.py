@@ -15,6 +15,7 @@ from karat._internal.display import plural
 from karat._internal.grams import Grams
 from karat.errors import BadArgument, InputError, nearest
 from karat.judges.text import fold_space, fold_space_with_origins
+from karat.samples.datasets import corpus_of
 from karat.samples.files import Rows, read_file
 from karat.samples.keys import as_id
 
@@ -93,6 +94,7 @@ class Corpus:
             path = Path(given).expanduser()
             if not str(given) or not path.exists():
                 raise InputError(f'there is no corpus "{given}"', hint='corpus="folder/", or corpus="documents.jsonl"')
+            path = corpus_of(path) or path
             self.label = path.name or str(given)  # the same on other machines
             self._add_folder(path) if path.is_dir() else self._add_rows(path)
         else:

@@ -11,6 +11,7 @@ from karat.metrics import METRICS
 from karat.report.aspect_table import ASPECT_SENTENCES
 from karat.report.fusion_notes import FUSION_SENTENCES
 from karat.report.object_notes import OBJECT_SENTENCES
+from karat.report.reading_notes import READING_SENTENCES
 from karat.report.step_table import STEP_SENTENCES
 from karat.report.thresholds import no_answer
 from karat.report.unjudged_items import failed, unjudged
@@ -112,7 +113,7 @@ def listed(ids: Sequence[str]) -> str:
 
 
 SENTENCES: dict[str, Sentence] = {
-    **FUSION_SENTENCES, **STEP_SENTENCES, **ASPECT_SENTENCES, **OBJECT_SENTENCES,
+    **FUSION_SENTENCES, **STEP_SENTENCES, **ASPECT_SENTENCES, **OBJECT_SENTENCES, **READING_SENTENCES,
 }  # fmt: skip
 SENTENCES[FREE_TEXT] = lambda note, _: str(note.details["text"])
 

@@ -9,7 +9,7 @@ from collections.abc import Container, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from karat.errors import InputError, nearest
+from karat.errors import nearest
 
 _SIMILAR = 0.8
 
@@ -71,10 +71,11 @@ SIDE_NAMES = {
 """All known names of the columns with rankings and with gold."""
 
 LONG = {
-    "query": ("query_id", "qid", "query", "question_id", "query-id"),
+    "query": ("query_id", "qid", "q_id", "query", "question_id", "query-id"),
     "item": ("doc_id", "docno", "doc", "docid", "document_id", "document", "corpus-id", "pid", "passage_id",
              "chunk_id", "item_id", "item", "url", "text", "content"),
     "score": ("score", "sim", "similarity"),
+    "distance": ("distance", "distances", "_distance", "dist"),
     "rank": ("rank", "position"),
     "step": ("step",),
     "grade": ("grade", "relevance", "rel", "label", "judgement", "judgment", "rating", "gain"),
@@ -127,18 +128,8 @@ def lacks_items(columns: Sequence[str]) -> bool:
     """True if a table seems to have one row per item, but no column of items that is known."""
     if dialect_of(columns) is not None or long_column(columns, "item") or not long_column(columns, "query"):
         return False
-    known = [long_column(columns, role) for role in ("query", "score", "rank", "grade")]
+    known = [long_column(columns, role) for role in ("query", "score", "distance", "rank", "grade")]
     return any(known[1:]) or ("id" in columns and known[0] != "query")
-
-
-def no_item_column(columns: Sequence[str], place: str) -> InputError:
-    """The error for a long table without a known column of items, which suggests the column to rename."""
-    known = {long_column(columns, role) for role in LONG}
-    name = next((name for name in ("id", *columns) if name in columns and name not in known), None)
-    first, *others = LONG["item"]
-    hint = f'rename "{name}" to "{first}"' if name else f'a column "{first}"'
-    problem = f"{place}: no column of item ids; expected {first} ({', '.join(others)} are accepted, too)"
-    return InputError(problem, got=list(columns)[:9], hint=hint)
 
 
 def id_column(columns: Sequence[str]) -> str | None:
@@ -147,19 +138,3 @@ def id_column(columns: Sequence[str]) -> str | None:
         return long_column(columns, "query")
     fields = (dialect_of(columns) or KARAT).fields
     return next((name for name in columns if fields.get(name) == "id"), None)
-
-
-def no_column(expected: str, columns: Sequence[str], place: str) -> InputError:
-    """The error for a missing column, which suggests the column with the most similar name."""
-    if expected in columns:
-        return InputError(f'{place}: column "{expected}" is empty in every row', hint="[]")
-    known = [
-        expected,
-        *SIDE_NAMES.get(expected, ()),
-        *(n for names in LONG.values() if expected in names for n in names),
-    ]
-    taken = {name for d in DIALECTS for name in d.fields}  # a known name is not a typo
-    close = next((name for name in columns if name not in taken for k in known if nearest(name, [k])), None)
-    without = ", or karat compare A B without gold" if expected == "gold" else ""
-    hint = f'rename "{close}" to "{expected}"' if close else f'a column "{expected}"{without}'
-    return InputError(f'{place}: no column "{expected}"', got=list(columns), hint=hint)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import zlib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -30,6 +31,25 @@ class Encoding(NamedTuple):
 
 _LATIN = Encoding("latin-1 (ISO-8859-1)", "ISO-8859-1")
 _WINDOWS = Encoding("Windows-1252", "WINDOWS-1252")
+
+
+def marked_encoding(content: str | bytes) -> str | None:
+    """The encoding that the first bytes of a file (its path), or of bytes, name: UTF-16 or UTF-32."""
+    if isinstance(content, bytes):
+        head = content[:4]
+    else:
+        try:
+            with open_unpacked(content) or nullcontext(BytesIO()) as file:
+                head = file.read(4)
+        except (OSError, EOFError, zlib.error):  # a damaged file, which is refused when it is read
+            return None
+    return next((name.lower() for mark, name in _MARKS.items() if head.startswith(mark)), None)
+
+
+def recoded(content: bytes) -> bytes:
+    """The same text in UTF-8, if its first bytes name another encoding."""
+    encoding = marked_encoding(content)
+    return content if encoding is None else content.decode(encoding).encode()
 
 
 def encoding_error(name: str, content: str | bytes) -> InputError | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,9 +16,12 @@ from karat._internal.panics import panics_as_errors
 from karat._internal.parquet import Damaged, check_parquet, check_parquet_file
 from karat.errors import InputError, first_line
 from karat.samples.dialects import LONG, SIDE_NAMES, is_long, long_columns
+from karat.samples.encoding import encoding_error, marked_encoding, recoded
 from karat.samples.long import has_records
-from karat.samples.sources import STANDARD_INPUT, Source, find_source, open_unpacked
+from karat.samples.separators import decimal_points, separator_of
+from karat.samples.sources import STANDARD_INPUT, Source, find_source, first_text, open_unpacked
 from karat.samples.trec import looks_like_trec, read_trec
+from karat.samples.wrappers import rows_within
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,8 +48,6 @@ def read_errors(source: Source, content: str | bytes | None = None, *, brief: bo
 
 def _not_utf8(source: Source, content: str | bytes | None = None) -> InputError | None:
     """The error that names the encoding of the first file that is not UTF-8."""
-    from karat.samples.encoding import encoding_error
-
     if isinstance(content, bytes):
         return encoding_error(source.name, content)
     return next((error for file in source.files if (error := encoding_error(file, file)) is not None), None)
@@ -71,14 +73,21 @@ def each_batch(source: Source, batches: Iterable[pl.DataFrame]) -> Iterator[pl.D
 def scan(source: Source, side: str | None = None) -> pl.LazyFrame:
     """The table, lazily, with only the columns that are needed."""
     with read_errors(source):
-        frame = _scan(source)
+        frame: pl.LazyFrame = _mapped(source, _scan(source))
         names = frame.collect_schema().names()
         if not source.is_table:
             _refuse_nulls(names, source)
+            if separator_of(source, source.files[0]) == ";":
+                frame = frame.with_columns(decimal_points(names))
         columns = needed(names, side)
         if source.is_table and len(source.files) > 1:
             _check_columns(source, columns)
     return frame.select(columns)
+
+
+def _mapped(source: Source, data: Any) -> Any:
+    """The data under karat's names, where the caller names columns."""
+    return data if source.fields is None else source.fields.apply(data, source.name)
 
 
 def needed(columns: Sequence[str], side: str | None = None) -> list[str]:
@@ -87,7 +96,7 @@ def needed(columns: Sequence[str], side: str | None = None) -> list[str]:
         return list(columns)
     every = {role: names for role in LONG if (names := long_columns(columns, role))}
     found = {role: names[0] for role, names in every.items()}
-    numbers = [len(names) for role, names in every.items() if role in ("score", "rank", "grade")]
+    numbers = [len(names) for role, names in every.items() if role in ("score", "distance", "rank", "grade")]
     if not numbers or max(numbers) > 1 or len({name.strip().lower() for name in columns}) < len(columns):
         return list(columns)  # a column may be misnamed, or given twice, which the reader reports
     if side == "retrieved" and "score" in found:
@@ -111,7 +120,7 @@ def _scan(source: Source) -> pl.LazyFrame:
         return pl.scan_parquet(files, hive_partitioning=source.hive, extra_columns="ignore", **options)
     if source.kind == ".arrow":
         return pl.scan_ipc(files, hive_partitioning=source.hive, **options)
-    separator = "\t" if source.kind == ".tsv" else ","
+    separator = separator_of(source, source.files[0])
     # Cells are text; lists are parsed later, where they are needed.
     frame = pl.scan_csv(files, separator=separator, infer_schema=False, encoding="utf8", **options)
     _refuse_duplicates(source, frame.collect_schema().names(), files if source.remote else files[0], separator)
@@ -147,12 +156,6 @@ def _check_columns(source: Source, columns: Sequence[str]) -> None:
             raise InputError(f'{file}: column "{name}" is {mine}, but {theirs} in {source.files[0]}')
 
 
-_HEAD = 1 << 16
-"""The bytes of the first line that is not blank, which decides the format; it may be larger than memory."""
-_HEAD_LINES = 1000
-"""The number of lines searched for it, where only Polars can unpack them."""
-
-
 class Rows(NamedTuple):
     """Samples as dicts, with their line numbers."""
 
@@ -177,6 +180,8 @@ def read_files(source: Source, side: str | None = None, *, skip_bad_rows: bool =
     kind = source.kind
     if source.files[0] == STANDARD_INPUT or not (source.remote or all(Path(file).is_file() for file in source.files)):
         return _read_pipe(source, skip_bad_rows=skip_bad_rows)
+    if not (source.is_table or source.remote) and marked_encoding(source.files[0]) is not None:
+        return _read_marked(source, skip_bad_rows=skip_bad_rows)
     if source.is_table or kind == ".csv":
         with read_errors(source):
             return scan(source, side).collect()
@@ -187,28 +192,13 @@ def read_files(source: Source, side: str | None = None, *, skip_bad_rows: bool =
 def form_of(source: Source, content: str | bytes) -> tuple[str, str]:
     """The format of a text file, "rows", "json", "table" or "trec", by its ending or first line; and that line."""
     with read_errors(source, content):
-        begin = _first_line(source, content).lstrip("\ufeff").strip()
+        begin = first_text(source, content).lstrip("\ufeff").strip()
     _refuse_nulls([begin], source, content)
     if source.kind == ".jsonl" or (source.kind != ".json" and begin.startswith("{")):
         return "rows", begin
     if source.kind == ".json" or begin.startswith("["):
         return "json", begin
     return ("table" if source.kind == ".tsv" and not looks_like_trec(begin) else "trec"), begin
-
-
-def _first_line(source: Source, content: str | bytes) -> str:
-    """The first line that is not blank, or its begin if it is long."""
-    import polars as pl
-
-    stream = None if isinstance(content, bytes) or source.remote else open_unpacked(content)
-    if stream is None:
-        head = pl.read_lines(content, n_rows=_HEAD_LINES, glob=False)["line"]
-        return next(filter(str.strip, head), "")
-    begin = b""
-    with stream as file:
-        while len(begin) < _HEAD and (block := file.read(_HEAD)):
-            begin = (begin + block).lstrip()
-    return begin.partition(b"\n")[0].decode(errors="replace")
 
 
 def _read_text(source: Source, content: str | bytes, side: str | None, *, skip_bad_rows: bool) -> Any:
@@ -220,34 +210,55 @@ def _read_text(source: Source, content: str | bytes, side: str | None, *, skip_b
         if form == "table":
             return scan(source, side).collect()
         if form == "trec":
-            return read_trec(source.name, content, begin)
+            return _mapped(source, read_trec(source.name, content, begin))
         lines = pl.read_lines(content, glob=False)["line"]
     if form == "rows":
-        return decode_lines(source.name, lines, skip_bad_rows=skip_bad_rows)
-    return _decode(source.name, lines)
+        rows = decode_lines(source.name, lines, skip_bad_rows=skip_bad_rows)
+        within = rows_within(rows.rows[0]) if len(rows.rows) == 1 else None
+        return _mapped(source, rows if within is None else within)
+    found = _decode(source.name, lines)
+    within = rows_within(found)
+    return _mapped(source, found if within is None else within)
 
 
 def _read_pipe(source: Source, *, skip_bad_rows: bool) -> Any:
     """Standard input or a pipe, which can be read only once: it is loaded into memory."""
-    import polars as pl
-
     with read_errors(source):
         name = source.files[0]
         if name == STANDARD_INPUT and sys.stdin is None:
             raise OSError("it is closed")
         content = sys.stdin.buffer.read() if name == STANDARD_INPUT else Path(name).read_bytes()
+        content = recoded(content) if not source.is_table else content
+    return _read_content(source, content, skip_bad_rows=skip_bad_rows)
+
+
+def _read_marked(source: Source, *, skip_bad_rows: bool) -> Any:
+    """Files that begin with the mark of UTF-16 or UTF-32: they are loaded into memory."""
+    parts = []
+    for one in source.each():
+        with read_errors(one), open_unpacked(one.files[0]) or nullcontext(BytesIO()) as stream:
+            content = recoded(stream.read())
+        parts.append(_read_content(one, content, skip_bad_rows=skip_bad_rows))
+    return parts[0] if len(parts) == 1 else _concat(source, parts)
+
+
+def _read_content(source: Source, content: bytes, *, skip_bad_rows: bool) -> Any:
+    """The contents of a file that is in memory."""
+    import polars as pl
+
     with read_errors(source, content):
         if source.kind == ".parquet":
             check_parquet(content)
-            return pl.read_parquet(content)
+            return _mapped(source, pl.read_parquet(content))
         if source.kind == ".arrow":
             check_arrow(content)
-            return pl.read_ipc(content)
+            return _mapped(source, pl.read_ipc(content))
         if source.kind in (".csv", ".tsv"):
-            separator = "\t" if source.kind == ".tsv" else ","
+            separator = separator_of(source, content)
             frame = pl.read_csv(content, separator=separator, infer_schema=False)
             _refuse_duplicates(source, frame.columns, content, separator)
-            return frame
+            mapped = _mapped(source, frame)
+            return mapped.with_columns(decimal_points(mapped.columns)) if separator == ";" else mapped
     return _read_text(source, content, None, skip_bad_rows=skip_bad_rows)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from karat._internal.arrays import starts
 from karat.errors import InputError, nearest, shorten
+from karat.samples.cells import is_cell, read_cell
 from karat.samples.columns import Field, GoldItems, Rankings, gold_of_dicts
 from karat.samples.dialects import LONG, probably_meant
 from karat.samples.keys import (
@@ -153,16 +154,22 @@ def _records(lists: list[Sequence[Any]], where: Where, side: str, number: str) -
         if field in used or field in complete
     }
     numbers: list[Sequence[float]] | None = None
+    notes: tuple[Note, ...] = ()
     if number in used:
         numbers = [[_number(item, number, where, row, side) for item in items] for row, items in enumerate(rows)]
-    return Records(columns, complete, numbers, _unknown_fields(rows, used, side, number))
+    elif side == "retrieved" and (distance := next((name for name in LONG["distance"] if name in used), None)):
+        far = [[_number(item, distance, where, row, side) for item in items] for row, items in enumerate(rows)]
+        numbers = [[-one for one in own] for own in far]
+        notes = (Note("distances", sum(map(bool, rows)), details={"field": distance}),)
+        number = distance
+    return Records(columns, complete, numbers, (*notes, *_unknown_fields(rows, used, side, number)))
 
 
 def _unknown_fields(rows: list[list[Record]], used: set[str], side: str, number: str) -> tuple[Note, ...]:
     """Notes on fields that are not used, some with a name like one that is, in records that lack it."""
     notes = []
-    for name in sorted(map(str, used - {*_FIELDS, number, "distance"})):
-        meant = number if name in LONG[number] else probably_meant(name, (*_FIELDS, number))
+    for name in sorted(map(str, used - {*_FIELDS, number})):
+        meant = number if name in LONG.get(number, ()) else probably_meant(name, (*_FIELDS, number))
         having = [item for items in rows for item in items if name in item and meant not in item]
         if meant == number:
             having = [item for item in having if isinstance(item[name], int | float)]
@@ -327,7 +334,7 @@ def as_list(value: Any, where: Where, row: int, field: str) -> Sequence[Any]:
     if isinstance(value, Mapping):  # in one row, with lists in others
         return _of_mapping(value, where, row, field)
     if isinstance(value, str):
-        return _of_json(value, where(row), field)
+        return _of_cell(value, where, row, field)
     if isinstance(value, set | frozenset) and field.startswith("gold"):
         return sorted(value, key=lambda one: one if isinstance(one, str) else shorten(one))
     if (items := listed_or_none(value)) is not None:  # a frame has records, perhaps with the names of another tool
@@ -353,17 +360,17 @@ def _named(where: Where, row: int, field: str) -> str:
     return f"{where(row)}: {field}"
 
 
-def _of_json(text: str, place: str, field: str) -> Sequence[Any]:
-    """A list written as JSON, as in the cells of a CSV file."""
-    import msgspec
-
-    if text.lstrip().startswith("["):
+def _of_cell(text: str, where: Where, row: int, field: str) -> Sequence[Any]:
+    """A list in the cell of a CSV file, written as JSON or as Python prints it."""
+    place = where(row)
+    if is_cell(text):
         try:
-            return msgspec.json.decode(text, type=list[Any])
-        except (msgspec.DecodeError, RecursionError) as error:
-            why = "nested too deeply" if isinstance(error, RecursionError) else error
-            problem = f'{place}: field "{field}" is not a list in valid JSON: {why}'
+            read = read_cell(text)
+        except ValueError as error:
+            problem = f'{place}: field "{field}" {error}'
             raise InputError(problem, got=text, hint='["doc-4", "doc-9"]') from error
+        if not isinstance(read, str):
+            return as_list(read, where, row, field)
     parts = [part.strip() for part in text.split(",")] if "," in text else [text]
     problem = f'{place}: field "{field}" is a string; expected a list of strings or records'
     raise InputError(problem, got=text, hint=shorten(parts).replace("'", '"'))

@@ -9,12 +9,13 @@ import numpy as np
 
 from karat._internal.arrays import Floats, Ints, starts
 from karat._internal.threads import in_parallel
-from karat.errors import InputError
+from karat.errors import InputError, NoColumn
 from karat.samples.aspect_rows import AspectColumn, GoldRows, aspect_column
 from karat.samples.columns import Side
-from karat.samples.dialects import LONG, long_column, long_columns, misnamed, no_column
+from karat.samples.dialects import LONG, long_column, long_columns, misnamed
 from karat.samples.items import SYNONYMS, gold_of, rankings_of
 from karat.samples.keys import by_id
+from karat.samples.missing_columns import long_fields, no_column, some_values
 from karat.samples.notes import Note
 from karat.samples.rankings.steps import About, Steps
 from karat.samples.rankings.table import Table
@@ -22,6 +23,10 @@ from karat.samples.rankings.table import Table
 if TYPE_CHECKING:
     import polars as pl
 
+_SEEN = 1000
+"""The number of rows that show whether scores are distances: no large table is read twice."""
+_FEWEST_PAIRS = 6
+"""The number of neighbours, all with rising scores, that is no coincidence."""
 _MORE_THAN_IDS = {"text", "start", "end", "group"}
 
 
@@ -96,9 +101,9 @@ class LongTable(NamedTuple):
         return next(iter(found), None)
 
     def rankings(self) -> Side:
-        """One row per retrieved item, ordered by score, else by rank, else as given."""
-        score, rank = self.name("score"), self.name("rank")
-        if score is None and rank is None:
+        """One row per retrieved item, ordered by score, else by distance, else by rank, else as given."""
+        score, rank, distance = self.name("score"), self.name("rank"), self.name("distance")
+        if score is None and rank is None and distance is None:
             if self.name("grade") is not None:
                 problem = "has grades, but neither scores nor ranks: it looks like gold, not like results"
                 raise InputError(f"{self.source} {problem}")
@@ -107,14 +112,21 @@ class LongTable(NamedTuple):
         grouped = _group(self._filled("query"))
         order = grouped.order
         scores = None
-        if score is not None:
-            scores = self._numbers(score).to_numpy()
+        notes: tuple[Note, ...] = ()
+        if score is not None or distance is not None:
+            scores = self._numbers(str(score or distance)).to_numpy()
             scores = scores if order is None else scores[order]
+            if score is None:
+                scores = -scores
+            elif rises(scores, grouped.size):
+                notes = (Note("scores_rise", details={"source": self.source, "column": score}),)
         elif rank is not None:
             order = _by_rank(grouped, self._ranks(rank).to_numpy())
         by = f"the column {score or rank}" if score or rank else "row order"
+        by = f"the column {distance}, the smallest first" if distance and not score else by
         table = Table(item if order is None else item.gather(order), starts(grouped.size), scores)
-        return Side(grouped.ids, table, self.source, (Note("ranked_by", details={"source": self.source, "by": by}),))
+        ranked = Note("ranked_by", details={"source": self.source, "by": by})
+        return Side(grouped.ids, table, self.source, (ranked, *notes))
 
     def gold(self) -> Side:
         """One row per gold item; without a grade column every item has grade 1."""
@@ -152,6 +164,8 @@ class LongTable(NamedTuple):
         number = "score" if side == "retrieved" else "grade"
         query, value, rank = self.name("query"), self.name(number), self.name("rank")
         frame, ids = self.frame, self.ids("query")
+        if side == "retrieved" and value is None and (far := self.name("distance")) is not None:
+            frame = frame.with_columns(self._numbers(far).alias(far))
         if side == "retrieved" and rank is not None and value is None:
             order = self._ranks(rank).arg_sort()  # stable
             frame, ids = frame[order], ids[order]
@@ -175,7 +189,7 @@ class LongTable(NamedTuple):
         """The column with this role, which must exist and have no nulls."""
         name = self.name(role)
         if name is None:
-            raise no_column(LONG[role][0], self.frame.columns, self.source)
+            raise no_column(LONG[role][0], some_values(self.frame), self.source)
         column = self.frame[name]
         if column.null_count():
             raise InputError(f'{self._row(column.is_null())}: column "{name}" is empty')
@@ -215,10 +229,9 @@ class LongTable(NamedTuple):
         known = {self.name(role) for role in ("query", "item")}
         for name in self.frame.columns:
             if name not in known and self.frame[name].dtype.is_numeric():
-                raise InputError(
-                    f'{self.source}: no column "{roles[0]}", but an unknown numeric column "{name}"',
-                    hint=f'rename "{name}" to "{roles[0]}"',
-                )
+                problem = f'{self.source}: no column "{roles[0]}", but an unknown numeric column "{name}"'
+                others = {field: own for field, own in long_fields(some_values(self.frame)).items() if field != "score"}
+                raise NoColumn(problem, got=list(self.frame.columns), fields={**others, roles[0]: name})
 
 
 class _Groups(NamedTuple):
@@ -259,6 +272,21 @@ def first_rows(query: pl.Series) -> Ints:
         return rows if at and chunk[0] == query[at - 1] else np.concatenate(([at], rows))
 
     return np.concatenate([np.zeros(0, np.int64), *in_parallel(within, range(len(chunks)))])
+
+
+def rises(scores: Floats, size: Ints) -> bool:
+    """True if the scores of every query rise from row to row, as distances do, as far as the first rows show."""
+    queries, pairs, at = 0, 0, 0
+    for rows in size[:_SEEN].tolist():
+        own = scores[at : at + min(rows, _SEEN)]
+        at += rows
+        if len(own) > 1 and own[0] != own[-1]:
+            if not (own[1:] >= own[:-1]).all():
+                return False
+            queries, pairs = queries + 1, pairs + len(own) - 1
+        if at > _SEEN:
+            break
+    return queries > 1 and pairs >= _FEWEST_PAIRS
 
 
 def _by_rank(grouped: _Groups, ranks: Floats) -> Ints | None:

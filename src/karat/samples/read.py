@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from os import PathLike
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,18 +13,21 @@ from karat.conventions import STANDARD
 from karat.errors import BadArgument, InputError
 from karat.samples.answerable import ANSWERABLE, joined_meta, unanswerable
 from karat.samples.columns import Reading, Samples, Side, check_ids, rows_of
-from karat.samples.dialects import SIDE_NAMES, is_long, lacks_items, no_item_column
+from karat.samples.dialects import SIDE_NAMES, is_long, lacks_items
 from karat.samples.failures import ERROR, is_error
-from karat.samples.files import Rows, read_files
+from karat.samples.field_map import Fields
+from karat.samples.files import Rows
 from karat.samples.frames import as_polars, is_column, is_frame, of_rows, values_of
+from karat.samples.header import Header
 from karat.samples.id_lists import without_excluded
 from karat.samples.items import BUILD, rankings_of
 from karat.samples.keys import Where, as_ids, by_id, numbered
+from karat.samples.loading import Selection, load
 from karat.samples.long import read_long
+from karat.samples.missing_columns import no_item_column, some_values
 from karat.samples.repeat_rows import gold_of_rows
 from karat.samples.results import each_query
-from karat.samples.rows import Header, QueryTable, query_table
-from karat.samples.sources import find_source
+from karat.samples.rows import QueryTable, query_table
 
 
 def read_samples(
@@ -34,10 +37,13 @@ def read_samples(
     gold: Any = None,
     skip_bad_rows: bool = False,
     need_gold: bool = True,
+    fields: Fields = None,
+    split: str | None = None,
 ) -> Samples:
     """Read samples from one source, or the results and the gold from one source each.
 
-    With `need_gold=False` the gold may be absent: some judges create it from the answer, others need none.
+    With `need_gold=False` the gold may be absent: some judges create it from the answer, others need none. `fields`
+    names the columns that are read as karat's fields, `split` the part of a data set.
     """
     if samples is not None and retrieved is not None:
         raise InputError("both samples and retrieved are given; expected one of them")
@@ -48,25 +54,40 @@ def read_samples(
     if gold is not None:
         if skip_bad_rows:
             raise BadArgument("skip_bad_rows needs results and gold in one source, not gold=")
-        return _join(read_side(results, "retrieved"), read_side(gold, "gold"))
+        selection = Selection(fields, split)
+        left, right = load(results, "retrieved", selection=selection), load(gold, "gold", selection=selection)
+        selection.check()
+        joined = _join(side_from(left[0], "retrieved", left[1]), side_from(right[0], "gold", right[1]))
+        return _with_notes(joined, selection)
     if retrieved is not None:
         raise InputError("nothing to compare with: give gold=")
     if isinstance(samples, Samples):
         return samples
-    loaded = load(samples, "samples", skip_bad_rows=skip_bad_rows)
-    return samples_of(*loaded, skip_bad_rows=skip_bad_rows, need_gold=need_gold)
+    selection = Selection(fields, split)
+    loaded, source = load(samples, "samples", skip_bad_rows=skip_bad_rows, selection=selection)
+    selection.check(source)
+    return _with_notes(samples_of(loaded, source, skip_bad_rows=skip_bad_rows, need_gold=need_gold), selection)
 
 
-def read_test_set(samples: Any) -> Samples:
+def _with_notes(samples: Samples, selection: Selection) -> Samples:
+    """The samples with notes on how their files were read."""
+    if not (notes := selection.notes()):
+        return samples
+    return replace(samples, reading=replace(samples.reading, notes=(*notes, *samples.reading.notes)))
+
+
+def read_test_set(samples: Any, fields: Fields = None, split: str | None = None) -> Samples:
     """Read samples, or gold alone; the rankings are empty then."""
     if isinstance(samples, Samples):
         return samples
-    loaded, source = load(samples, "samples")
+    selection = Selection(fields, split)
+    loaded, source = load(samples, "samples", selection=selection)
+    selection.check(source)
     rows = loaded.rows if isinstance(loaded, Rows) else loaded
     some = rows if isinstance(rows, list | tuple) and len(rows) else [rows]
     if any(name in SIDE_NAMES["retrieved"] for row in some for name in _names(row)):
         return samples_of(loaded, source)
-    gold = read_side(loaded, "gold")
+    gold = side_from(loaded, "gold", source)
     ids = gold.ids or numbered(len(gold.data.start) - 1)
     if not ids:
         raise InputError(f"{source}: the data set is empty")
@@ -76,7 +97,7 @@ def read_test_set(samples: Any) -> Samples:
         gold=gold.data,
         query=gold.texts.get("query"),
         meta=gold.meta,
-        reading=Reading(source=source, notes=gold.all_notes),
+        reading=Reading(source=source, notes=(*selection.notes(), *gold.all_notes)),
     )
 
 
@@ -168,9 +189,14 @@ def _with_lists(table: QueryTable) -> QueryTable:
     return table._replace(columns=columns)
 
 
-def read_side(value: Any, side: str) -> Side:
-    """Read the rankings or the gold alone, from any source."""
-    loaded, source = load(value, side)
+def read_side(value: Any, side: str, selection: Selection | None = None) -> Side:
+    """Read the rankings or the gold alone, from any source; whether it has all that is selected is not checked."""
+    loaded, source = load(value, side, selection=selection)
+    return side_from(loaded, side, source)
+
+
+def side_from(loaded: Any, side: str, source: str) -> Side:
+    """The rankings or the gold from what was loaded."""
     if side == "retrieved" and isinstance(loaded, Mapping) and (results := each_query(loaded)) is not None:
         loaded = results
     if isinstance(loaded, Mapping) and not _is_columns(loaded, side):
@@ -203,20 +229,12 @@ def side_of(loaded: Any, side: str, source: str, first: int = 0, header: Header 
         if is_long(loaded.columns):
             return read_long(loaded, side, source, first)
         if lacks_items(loaded.columns):
-            raise no_item_column(loaded.columns, source)
-    return query_table(loaded, source, first=first, header=header).read_side(side)
+            raise no_item_column(some_values(loaded), source)
+    return query_table(loaded, source, first=first, header=header, side=side).read_side(side)
 
 
 def _places(loaded: Any, source: str) -> Where:
     return lambda row: loaded.place(row, source) if isinstance(loaded, Rows) else f"{source}, row {row + 1}"
-
-
-def load(value: Any, name: str, *, skip_bad_rows: bool = False) -> tuple[Any, str]:
-    """The contents of a file, or the value itself, and its name for messages."""
-    if not isinstance(value, str | PathLike):
-        return value, name
-    source = find_source(value)
-    return read_files(source, name, skip_bad_rows=skip_bad_rows), source.name
 
 
 def _is_columns(value: Mapping[Any, Any], side: str) -> bool:

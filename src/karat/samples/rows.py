@@ -12,13 +12,15 @@ from karat._internal.display import valid_utf8
 from karat.errors import InputError, nearest, shorten
 from karat.samples.answerable import ANSWERABLE, marks_of, with_empty_gold
 from karat.samples.columns import Side, check_ids
-from karat.samples.dialects import KARAT, Dialect, dialect_of, is_long, no_column, probably_meant
-from karat.samples.failures import ERROR, RANKINGS, failed_rows, is_error, with_empty_rankings
+from karat.samples.dialects import Dialect, is_long, probably_meant
+from karat.samples.failures import ERROR, failed_rows, with_empty_rankings
 from karat.samples.files import Rows
 from karat.samples.frames import as_polars, is_frame
+from karat.samples.header import Header
 from karat.samples.id_lists import id_lists_of
 from karat.samples.items import BUILD
 from karat.samples.keys import Where, as_id, as_ids, numbered
+from karat.samples.missing_columns import no_column, no_columns
 from karat.samples.notes import Note
 from karat.samples.repeat_rows import REPEAT, need_ids, repeat_numbers, row_ids
 from karat.samples.step_rows import steps_of
@@ -32,58 +34,6 @@ _TYPO = 0.7
 
 class NoRow(InputError):
     """No row of the data, or of this piece, can be read."""
-
-
-class Header:
-    """The columns of a file that is read in pieces, so that each piece is read as a part of the whole."""
-
-    _FIXED = ("id", "retrieved", "retrieved_ids", "gold", "gold_ids", "steps")
-    """Columns that are in all pieces or in none: where one has no value in a piece, every row of it lacks the value."""
-
-    def __init__(self) -> None:
-        self._names: dict[str, None] = {}
-        self._theirs: dict[str, str] = {}
-        self._fixed: dict[str, None] = {}
-        self._unanswerable = True
-        self._failed = True
-        self.closed = False
-        """True if samples were read: another fixed column would have been missing in them."""
-
-    @property
-    def unknown(self) -> bool:
-        """True if the columns so far are those of no dialect."""
-        return dialect_of(self._names) is None
-
-    def dialect(self, columns: Mapping[str, list[Any]], source: str) -> Dialect:
-        """The dialect of all columns so far, which must be that of the columns before these."""
-        before = dialect_of(self._names)
-        self._names |= dict.fromkeys(columns)
-        dialect = dialect_of(self._names) or (KARAT if any(map(is_error, columns.get(ERROR, ()))) else None)
-        if dialect is None:
-            raise no_column("retrieved", list(columns), source)
-        if before is not None and before is not dialect:
-            problem = f"{source}: some samples have the columns of {before.name}, others those of {dialect.name}"
-            raise InputError(problem, got=list(self._names))
-        return dialect
-
-    def complete(self, ours: dict[str, list[Any]], theirs: Mapping[str, str], size: int, source: str) -> None:
-        """Add the fixed columns that have a value only in earlier pieces; refuse those that have one only here."""
-        for name, own in theirs.items():
-            if self._theirs.setdefault(name, own) != own:
-                raise InputError(f'{source}: two columns are read as "{name}"', got=[self._theirs[name], own])
-        here = [name for name in self._FIXED if name in ours]
-        late = next((name for name in here if name not in self._fixed and not self._may_come_late(name)), None)
-        if self.closed and late:
-            raise InputError(f'{source}: the first samples have no "{late}", others have one', hint=f'"{late}" in each')
-        self._fixed |= dict.fromkeys(here)
-        self._unanswerable = self._unanswerable and ANSWERABLE in ours
-        self._failed = self._failed and all(map(is_error, ours.get(ERROR, [None])))
-        for name in self._fixed:
-            ours.setdefault(name, [None] * size)
-
-    def _may_come_late(self, name: str) -> bool:
-        """True for gold, if all samples so far were queries without an answer; for rankings, if all have failed."""
-        return (name in ("gold", "gold_ids") and self._unanswerable) or (name in RANKINGS and self._failed)
 
 
 class QueryTable(NamedTuple):
@@ -120,7 +70,7 @@ class QueryTable(NamedTuple):
                 hint = "karat.stages(samples)" if self.source == "samples" else f"karat stages {self.source}"
                 raise InputError(f'{self.source}: samples have "stages", not one ranking each', hint=hint)
             self._refuse_typo_of_mark(side)
-            raise no_column(side, self.given, self.source)
+            raise no_column(side, self._as_given(), self.source)
         try:
             if item_ids is None:
                 return BUILD[side](items, ids, self.where)
@@ -134,6 +84,11 @@ class QueryTable(NamedTuple):
     def failed(self) -> dict[int, str]:
         """The rows whose retrieval failed, each with the reason."""
         return failed_rows(self.columns, self.where) if ERROR in self.columns else {}
+
+    def _as_given(self) -> dict[str, list[Any]]:
+        """The columns under the names that were given."""
+        ours = {name: self.columns[new] for name, new in self.renamed.items() if new in self.columns}
+        return {name: ours.get(name) or self.columns.get(name) or [] for name in self.given}
 
     def _refuse_typo(self, field: str) -> None:
         """Refuse the first row that lacks a field which the other rows have, but has one of a similar name."""
@@ -281,16 +236,25 @@ class QueryTable(NamedTuple):
 
 
 def query_table(
-    value: Any, source: str, *, skip_bad_rows: bool = False, first: int = 0, header: Header | None = None
+    value: Any,
+    source: str,
+    *,
+    skip_bad_rows: bool = False,
+    first: int = 0,
+    header: Header | None = None,
+    side: str | None = None,
 ) -> QueryTable:
-    """Read rows, a frame or a dict of columns; `first` rows of the source, with this header, come before them."""
+    """Read rows, a frame or a dict of columns; `first` rows of the source, with this header, come before them.
+
+    Only one `side` may be needed: retrieved or gold.
+    """
     header = header or Header()
     if isinstance(value, Rows):
-        read = _of_rows(value.rows, source, lambda row: value.place(row, source), header)
+        read = _of_rows(value.rows, source, lambda row: value.place(row, source), header, side)
         return read._replace(skipped=value.skipped)
     if isinstance(value, Sequence) and not isinstance(value, str):
         good = [row for row in value if _is_row(row)] if skip_bad_rows else value
-        read = _of_rows(good, source, lambda row: f"{source}, sample {row + 1}", header)
+        read = _of_rows(good, source, lambda row: f"{source}, sample {row + 1}", header, side)
         return read._replace(skipped=len(value) - len(good))
     if is_frame(value):
         frame = as_polars(value)
@@ -300,14 +264,16 @@ def query_table(
         value = {name: [_without_nulls(cell) for cell in frame[name].to_list()] for name in frame.columns}
     if isinstance(value, Mapping) and dialect_of(value) is None:
         hint = "gold=…, or --gold FILE"
-        raise InputError(f'{source}: no column "retrieved" or "gold"', got=list(value)[:9], hint=hint)
+        lists = {str(name): column for name, column in value.items() if isinstance(column, Sequence)}
+        wanted = ("retrieved", "gold") if side is None else (side,)
+        raise no_columns(f"{source}: no column {' or '.join(map(_quoted, wanted))}", lists, wanted, hint)
     if isinstance(value, Mapping) and all(isinstance(column, Sequence) for column in value.values()):
         columns = {str(name): list(column) for name, column in value.items()}
         sizes = {name: len(column) for name, column in columns.items()}
         if len(set(sizes.values())) > 1:
             raise InputError(f"{source}: the columns have different lengths", got=sizes)
         size = next(iter(sizes.values()), 0)
-        return _renamed(columns, size, source, lambda row: f"{source}, row {first + row + 1}", header)
+        return _renamed(columns, size, source, lambda row: f"{source}, row {first + row + 1}", header, side)
     raise InputError(
         f"{source}: cannot be read as samples",
         got=f"{type(value).__name__}: {shorten(value)}",
@@ -333,6 +299,10 @@ def _is_row(value: Any) -> bool:
     return isinstance(value, Mapping) or hasattr(value, "__struct_fields__")
 
 
+def _quoted(name: str) -> str:
+    return f'"{name}"'
+
+
 def _is_typo_of_mark(name: str) -> bool:
     return name not in _KNOWN and name != ANSWERABLE and probably_meant(name, (ANSWERABLE,)) is not None
 
@@ -351,7 +321,7 @@ def _fits(value: Any) -> bool:
     return type(value) is not int or -(2**63) <= value < 2**63
 
 
-def _of_rows(rows: Sequence[Any], source: str, where: Where, header: Header) -> QueryTable:
+def _of_rows(rows: Sequence[Any], source: str, where: Where, header: Header, side: str | None) -> QueryTable:
     """Rows as columns; a field that a row lacks is None."""
     dicts: list[Mapping[str, Any]] = []
     for row, value in enumerate(rows):
@@ -363,14 +333,16 @@ def _of_rows(rows: Sequence[Any], source: str, where: Where, header: Header) -> 
     for name in names:
         if not isinstance(name, str):
             raise InputError(f"{source}: the name of a field is a string, not {type(name).__name__}", got=name)
-    return _renamed({str(n): [row.get(n) for row in dicts] for n in names}, len(dicts), source, where, header)
+    return _renamed({str(n): [row.get(n) for row in dicts] for n in names}, len(dicts), source, where, header, side)
 
 
-def _renamed(columns: dict[str, list[Any]], size: int, source: str, where: Where, header: Header) -> QueryTable:
+def _renamed(
+    columns: dict[str, list[Any]], size: int, source: str, where: Where, header: Header, side: str | None
+) -> QueryTable:
     """The columns under karat's names; unknown columns keep theirs, empty ones are dropped."""
     if size == 0:
         raise InputError(f"{source}: the data set is empty")
-    dialect = header.dialect(columns, source)
+    dialect = header.dialect(columns, source, side)
     ours: dict[str, list[Any]] = {}
     names: dict[str, str] = {}
     for theirs, column in columns.items():

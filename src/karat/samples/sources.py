@@ -9,9 +9,12 @@ from importlib import import_module
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
 from karat.errors import InputError, first_line, nearest
+
+if TYPE_CHECKING:
+    from karat.samples.field_map import FieldMap
 
 _COMPRESSED = (".gz", ".zst")
 _PACKINGS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -22,6 +25,10 @@ _KINDS = {**_TABLES, **_ROWS, ".csv": ".csv", ".tsv": ".tsv", ".json": ".json"}
 _REMOTE = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _PARTITION = re.compile(r"[^/\\=]+=[^/\\]*")
 STANDARD_INPUT = "-"
+_HEAD = 1 << 16
+"""The bytes of the first line that is not blank, which decides the format; it may be larger than memory."""
+_HEAD_LINES = 1000
+"""The number of lines searched for it, where only Polars can unpack them."""
 
 
 class Source(NamedTuple):
@@ -36,6 +43,8 @@ class Source(NamedTuple):
     """The size of all files in bytes; 0 if they are remote."""
     remote: bool = False
     hive: bool = False
+    fields: FieldMap | None = None
+    """The columns that are read as karat's fields, if the caller names them."""
 
     @property
     def is_table(self) -> bool:
@@ -98,6 +107,21 @@ def open_unpacked(file: str | PathLike[str]) -> BinaryIO | None:
     if find_spec("pyarrow") is None:
         return None
     return cast("BinaryIO", import_module("pyarrow").CompressedInputStream(str(file), "zstd"))
+
+
+def first_text(source: Source, content: str | bytes) -> str:
+    """The first line that is not blank, or its begin if it is long."""
+    import polars as pl
+
+    stream = None if isinstance(content, bytes) or source.remote else open_unpacked(content)
+    if stream is None:
+        head = pl.read_lines(content, n_rows=_HEAD_LINES, glob=False)["line"]
+        return next(filter(str.strip, head), "")
+    begin = b""
+    with stream as file:
+        while len(begin) < _HEAD and (block := file.read(_HEAD)):
+            begin = (begin + block).lstrip()
+    return begin.partition(b"\n")[0].decode(errors="replace")
 
 
 def _of_files(name: str, files: list[Path], folder: Path | None) -> Source:

@@ -8,19 +8,25 @@ from typing import Any
 
 from karat.errors import BadArgument, InputError, unknown
 from karat.samples.columns import Samples
+from karat.samples.field_map import Fields
 from karat.samples.frames import is_frame
-from karat.samples.read import load, samples_of_table
+from karat.samples.loading import Selection, load
+from karat.samples.read import samples_of_table
 from karat.samples.rows import QueryTable, query_table
 
 _EXAMPLE = '"stages": {"bm25": […], "reranked": […]} in each sample'
 
 
-def read_stages(samples: Any, names: Sequence[str] | None = None, *, need_gold: bool = True) -> dict[str, Samples]:
+def read_stages(
+    samples: Any, names: Sequence[str] | None = None, *, need_gold: bool = True, fields: Fields = None
+) -> dict[str, Samples]:
     """The samples of each stage, in the order of the pipeline; a query without a stage is not in its samples.
 
     `names` chooses the stages and their order.
     """
-    loaded, source = load(samples, "samples")
+    selection = Selection(fields)
+    loaded, source = load(samples, "samples", selection=selection)
+    selection.check(source)
     table = query_table(loaded, source)
     if not table.staged:
         raise InputError(f'{source}: no column "stages"', got=table.given[:9], hint=f"{_EXAMPLE}, or several run files")

@@ -16,13 +16,14 @@ from karat.samples.columns import Side, check_ids, rows_of
 from karat.samples.dialects import LONG, is_long, long_column
 from karat.samples.files import Rows
 from karat.samples.frames import of_rows
+from karat.samples.header import Header
 from karat.samples.id_lists import without_excluded
 from karat.samples.keys import by_id, numbered, short_id
 from karat.samples.long import has_records, ids_of
 from karat.samples.notes import Note, merge_notes
 from karat.samples.read import Before, by_text, check_same_ids, samples_of, side_of
 from karat.samples.repeat_rows import REPEAT
-from karat.samples.rows import Header, NoRow
+from karat.samples.rows import NoRow
 from karat.samples.sources import Source
 from karat.scale.memory import MemoryLimits, estimate_memory
 from karat.scale.pieces import Cut, Piece, Pieces, Scattered, by_query, whole_queries

@@ -20,6 +20,8 @@ from karat.run import Run
 from karat.run.merge import concat_items, merge_parts
 from karat.run.stored_items import StoredItems, stored_ranks
 from karat.samples import Samples
+from karat.samples.datasets import is_dataset
+from karat.samples.loading import Selection
 from karat.samples.read import read_side
 from karat.samples.sources import find_source
 from karat.scale.batches import Batches, Data, Joined, Whole
@@ -36,13 +38,17 @@ def evaluate_large(
     memory: str | int | MemoryLimits,
     jobs: int,
     skip_bad_rows: bool,
+    selection: Selection | None = None,
 ) -> Run | None:
     """The run of files that need more memory than allowed; None if they fit, or cannot be read in pieces.
 
     A judge that calls a model needs all queries at once: its estimate, its budget and its random order are for all.
     """
     limits, calls = MemoryLimits.of(memory), plan.judge.model is not None
-    large = larger_than(source, limits.refused if calls else limits.total)
+    selection = selection or Selection()
+    if is_dataset(source):
+        return None
+    large = larger_than(selection.source(source), limits.refused if calls else limits.total)
     if large is None or (skip_bad_rows and gold is not None):
         return None
     if plan.at == "step":
@@ -50,10 +56,13 @@ def evaluate_large(
     if calls:
         what = f'{large.name}: judge "{plan.judge.name}" calls a model for all queries in one random order'
         raise too_large(what, estimate_memory(large), limits)
-    if isinstance(gold, str | PathLike):
+    if isinstance(gold, str | PathLike) and not is_dataset(gold):
         check_gold(find_source(gold), limits.total)
-    side = None if gold is None else read_side(gold, "gold")
-    return evaluate_files(Data(large, side, limits, skip_bad_rows, plan.judge.needs_gold), plan, jobs)
+    side = None if gold is None else read_side(gold, "gold", selection)
+    run = evaluate_files(Data(large, side, limits, skip_bad_rows, plan.judge.needs_gold), plan, jobs)
+    selection.check(large.name)
+    notes = (*selection.notes(), *run.provenance.notes)
+    return run.replace(provenance=replace(run.provenance, notes=notes))
 
 
 @clean_exit()

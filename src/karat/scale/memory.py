@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from karat.errors import BadArgument, InputError
 from karat.samples.dialects import is_long
+from karat.samples.encoding import marked_encoding
 from karat.samples.files import form_of, read_errors, scan
 from karat.samples.long import has_records
 from karat.samples.sources import STANDARD_INPUT, Source, find_source, packing
@@ -66,9 +67,9 @@ class MemoryLimits(NamedTuple):
         return cls(memory)
 
 
-def larger_than(value: str | PathLike[str], memory: int) -> Source | None:
+def larger_than(value: str | PathLike[str] | Source, memory: int) -> Source | None:
     """The files of a path if they do not fit into memory, else None."""
-    source = find_source(value)
+    source = value if isinstance(value, Source) else find_source(value)
     if source.files[0] == STANDARD_INPUT or (source.size == 0 and not source.remote):
         return None  # a pipe, which is in memory anyway
     return source if estimate_memory(source, memory) > memory else None
@@ -91,6 +92,8 @@ def estimate_memory(source: Source, enough: float = 0) -> float:
                 return rows * len(names) * _WIDE * COLUMN_FACTOR
             width = row_bytes(frame.head(SAMPLED_ROWS).collect())
         return rows * width * COLUMN_FACTOR if long else max(rows * width, source.size) * OBJECT_FACTOR
+    if not source.remote and marked_encoding(source.files[0]) is not None:
+        return text_size(source) * OBJECT_FACTOR
     form = "table" if source.kind == ".csv" else form_of(source, source.files[0])[0]
     factor = OBJECT_FACTOR if form in ("rows", "json") else COLUMN_FACTOR
     with read_errors(source):

@@ -94,6 +94,7 @@ class Pieces:
         elif form == "rows":
             for first, lines in self._lines(source, self._budget // OBJECT_FACTOR):
                 rows = decode_lines(file, lines, skip_bad_rows=self._skip_bad_rows, first=first)
+                rows = rows if source.fields is None else source.fields.apply(rows, self._source.name)
                 if rows.rows or rows.skipped:
                     yield rows._replace(files=[file] * len(rows.rows))
         else:
@@ -108,7 +109,7 @@ class Pieces:
         if (regular := scan_regular(file, begin)) is not None:
             try:
                 for piece in self._collect(regular, self._budget, len(begin) * 2):
-                    table = checked(piece, begin)
+                    table = self._mapped(checked(piece, begin))
                     done += len(table)
                     yield table
                     self._bar.step(len(table) * (len(begin) + 1))
@@ -119,7 +120,11 @@ class Pieces:
         for first, lines in self._lines(source, self._budget):
             rest = lines[max(done + 1 - first, 0) :]
             if len(rest):
-                yield parse_lines(file, rest, max(done + 1, first), run=len(begin.split()) != 4)
+                yield self._mapped(parse_lines(file, rest, max(done + 1, first), run=len(begin.split()) != 4))
+
+    def _mapped(self, table: pl.DataFrame) -> pl.DataFrame:
+        fields = self._source.fields
+        return table if fields is None else fields.apply(table, self._source.name)
 
     def _lines(self, source: Source, budget: int) -> Iterator[tuple[int, pl.Series]]:
         """Lines, with the number of the first of them, in pieces of about `budget` bytes."""

@@ -23,6 +23,7 @@ from karat.errors import BadArgument
 from karat.fusion import Fuser, parse_fuser
 from karat.metrics import Metric
 from karat.run import Run
+from karat.samples.field_map import Fields
 from karat.samples.notes import Note
 
 FUSED = "fused"
@@ -138,6 +139,7 @@ def fuse(
     metric: str | None = None,
     folds: int = FOLDS,
     allow_mismatch: bool = False,
+    fields: Fields = None,
 ) -> Fusion:
     """Fuse the rankings of several retrievers into one.
 
@@ -156,6 +158,7 @@ def fuse(
         folds: the number of folds of a sweep.
         allow_mismatch: fuse runs of different gold, judges or conventions, over the queries in all of them. By
             default these are refused.
+        fields: your column names, by karat's, as for `karat.evaluate`.
 
     Returns:
         A `Fusion`: `retrieved` (the fused scores by query and item, as `karat.evaluate` takes them) and, if every leg
@@ -173,7 +176,7 @@ def fuse(
         raise BadArgument("depth must be a whole number from 1 on", got=depth, hint="depth=10")
     fuser = parse_fuser(method, weights, len(given))
     labels = run_names(given, names)
-    aligned = align(read_legs(given, labels), allow_mismatch=allow_mismatch)
+    aligned = align(read_legs(given, labels, fields), allow_mismatch=allow_mismatch)
     evaluator, notes = _evaluator(aligned, metrics, needed=sweep)
     found = None
     if sweep:

@@ -20,7 +20,9 @@ from karat.fusion import Candidates, Fuser
 from karat.run import Run
 from karat.run.file import is_run_file, load
 from karat.run.stored_items import StoredItems
+from karat.samples.field_map import Fields
 from karat.samples.keys import as_id, as_text, numbered, short_id
+from karat.samples.loading import Selection
 from karat.samples.notes import Note
 from karat.samples.rankings.score_order import AS_GIVEN
 from karat.samples.read import read_side
@@ -42,9 +44,10 @@ class Leg(NamedTuple):
     run: Run | None = None
 
 
-def read_legs(given: Sequence[LegLike], names: Sequence[str]) -> list[Leg]:
+def read_legs(given: Sequence[LegLike], names: Sequence[str], fields: Fields = None) -> list[Leg]:
     """The legs, each with its name."""
     legs = []
+    selection = Selection(fields)
     for one, name in zip(given, names, strict=True):
         path = isinstance(one, str | os.PathLike)
         if path and _is_parquet(Path(one)) and is_run_file(one):  # type: ignore[arg-type]
@@ -52,10 +55,11 @@ def read_legs(given: Sequence[LegLike], names: Sequence[str]) -> list[Leg]:
         elif isinstance(one, Run):
             legs.append(_of_run(one, name))
         elif path or isinstance(one, Mapping | list | tuple) or hasattr(one, "columns"):
-            legs.append(_of_results(one, name))
+            legs.append(_of_results(one, name, selection))
         else:
             hint = '"bm25.parquet", or {"q1": {"doc-4": 12.5}}'
             raise BadArgument("a leg is a run, the path of a file, or results by query", got=one, hint=hint)
+    selection.check()
     return legs
 
 
@@ -101,9 +105,9 @@ def _split(column: Sequence[Any], start: Ints) -> list[Sequence[Any]]:
     return [column[begin:end] for begin, end in pairwise(start.tolist())]
 
 
-def _of_results(given: Any, name: str) -> Leg:
+def _of_results(given: Any, name: str, selection: Selection) -> Leg:
     """Results without gold: a TREC run, a file of samples, or dicts and lists by query."""
-    side = read_side(given, "retrieved")
+    side = read_side(given, "retrieved", selection)
     rankings, ids = side.data, side.ids or numbered(len(side.data))
     if side.failed:  # the leg lacks these queries
         kept = [row for row in range(len(ids)) if row not in side.failed]

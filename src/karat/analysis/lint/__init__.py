@@ -17,6 +17,7 @@ from karat.judges.corpus import Corpus, CorpusLike
 from karat.run import Run
 from karat.run.file import as_run
 from karat.samples import read_samples, read_test_set
+from karat.samples.field_map import Fields
 from karat.samples.notes import Note
 
 
@@ -52,6 +53,8 @@ def lint(
     gold: Any = None,
     corpus: CorpusLike | None = None,
     runs: Sequence[Run | str | PathLike[str]] = (),
+    fields: Fields = None,
+    split: str | None = None,
 ) -> Lint:
     """Find problems in a test set: queries with gold, with or without retrieved items.
 
@@ -61,6 +64,8 @@ def lint(
         gold: the relevant items alone, as for `karat.evaluate`.
         corpus: a folder of texts, a JSONL file or a dict. Gold must be in it, and near copies are searched in it.
         runs: runs over the test set, or paths of their files, to check whether it still distinguishes them.
+        fields: your column names, by karat's, as for `karat.evaluate`.
+        split: the split of a data set, as for `karat.evaluate`.
 
     Returns:
         A `Lint`: `problems` (the worst first), `sound` (True without serious problems), `strength` (the minimum
@@ -75,7 +80,10 @@ def lint(
         raise BadArgument("runs is a list of runs", got=runs, hint="runs=[…]")
     given = [as_run(run) for run in runs]
     whole = gold is not None or retrieved is not None
-    data = read_samples(samples, retrieved=retrieved, gold=gold) if whole else read_test_set(samples)
+    if whole:
+        data = read_samples(samples, retrieved=retrieved, gold=gold, fields=fields, split=split)
+    else:
+        data = read_test_set(samples, fields, split)
     tests = TestSet(data)
     documents = None if corpus is None else Documents(Corpus(corpus))
     power = strength(tests, given)

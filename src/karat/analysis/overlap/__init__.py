@@ -18,7 +18,9 @@ from karat.analysis.overlap.paired_lists import Listed, PairedLists
 from karat.analysis.overlap.ranked_lists import ResultsLike, is_run, read_lists
 from karat.analysis.overlap.score_drift import ScoreDrift, score_drift
 from karat.errors import BadArgument, unknown
+from karat.samples.field_map import Fields
 from karat.samples.keys import short_id
+from karat.samples.loading import Selection
 from karat.samples.notes import Note
 from karat.stats import intervals
 from karat.stats.rank_similarity import CommonRanks, check_persistence, jaccard, other_top, rbo, same_order, tau
@@ -216,6 +218,7 @@ def overlap(
     at: str = "item",
     depth: int | None = None,
     names: Sequence[str] | None = None,
+    fields: Fields = None,
 ) -> Overlap:
     """Compare two rankings of the same queries without gold.
 
@@ -229,6 +232,7 @@ def overlap(
         at: "doc" compares documents in place of items.
         depth: the number of items of each ranking that are used; default: all of them.
         names: one name for each; default: the names of the files, or A and B.
+        fields: your column names, by karat's, as for `karat.evaluate`.
 
     Returns:
         An `Overlap`: `rows` (jaccard, rank-biased overlap, Kendall's tau and the share of queries with another top
@@ -247,7 +251,10 @@ def overlap(
             raise BadArgument(f"{name} must be a whole number from 1 on", got=value, hint=f"{name}=10")
     check_persistence(p)
     labels = run_names((a, b), names)
-    paired = PairedLists(*(read_lists(one, name) for one, name in zip((a, b), labels, strict=True)), at=at, depth=depth)
+    selection = Selection(fields)
+    lists = [read_lists(one, name, selection) for one, name in zip((a, b), labels, strict=True)]
+    selection.check()
+    paired = PairedLists(*lists, at=at, depth=depth)
     common = paired.common
     similar = {f"jaccard@{k}": jaccard(common, k), _rbo_name(p): rbo(common, p), "tau": tau(common)}
     return Overlap(

@@ -21,6 +21,7 @@ from karat.run.file import is_run_file, load
 from karat.samples import Field
 from karat.samples.columns import Side
 from karat.samples.keys import as_ids, as_text, numbered
+from karat.samples.loading import Selection
 from karat.samples.notes import Note
 from karat.samples.rankings.lists import Lists
 from karat.samples.read import read_side
@@ -93,14 +94,14 @@ def is_run(given: object) -> bool:
     return parquet and is_run_file(given)
 
 
-def read_lists(given: ResultsLike, name: str) -> RankedLists:
+def read_lists(given: ResultsLike, name: str, selection: Selection | None = None) -> RankedLists:
     """The ranked lists of a source."""
     if is_run(given):
         return _RunLists(given if isinstance(given, Run) else load(given), name)  # type: ignore[arg-type]
     if not (isinstance(given, str | os.PathLike | Mapping | list | tuple) or hasattr(given, "columns")):
         hint = '"before.jsonl", or {"q1": ["doc-4", "doc-9"]}'
         raise BadArgument("expected a run, the path of a file, or results by query", got=given, hint=hint)
-    return _ResultLists(read_side(given, "retrieved"), name)
+    return _ResultLists(read_side(given, "retrieved", selection), name)
 
 
 def _place(doc: object, start: object, end: object) -> str:

@@ -36,6 +36,7 @@ from karat.plan import Plan
 from karat.run import Run
 from karat.run.file import as_run
 from karat.run.repeats import one_row_each
+from karat.samples.field_map import Fields
 from karat.samples.notes import Note
 
 if TYPE_CHECKING:
@@ -232,6 +233,7 @@ def stages(
     convention: str | Convention = "standard",
     order: Literal["listed", "score"] | None = None,
     k: int | None = None,
+    fields: Fields = None,
 ) -> Stages:
     """Compare the stages of a retrieval pipeline: what each adds, and what the last one could still reach.
 
@@ -247,6 +249,7 @@ def stages(
         convention: the definition of the metrics, as in `karat.evaluate`.
         order: "score" sorts lists by their scores, as in `karat.evaluate`.
         k: the cutoff for what was lifted and pushed out; default: the cutoff of the recall that is nearest to 5.
+        fields: your column names, by karat's, as for `karat.evaluate`.
 
     Returns:
         A `Stages`: `runs`, `comparison` (each stage with the one before it), `ceiling` (the gold among the candidates),
@@ -261,7 +264,7 @@ def stages(
     given = given_runs(samples, names)
     if given is None:
         plan = Plan.of(DEFAULT if metrics is None else metrics, judge, convention, at=at, order=order)
-        found = evaluate_stages(samples, plan, names)
+        found = evaluate_stages(samples, plan, names, fields)
         return _result(found.runs, None, k, found.items)
     usual = {"judge": "auto", "at": "item", "convention": "standard", "order": None}
     for setting, value in {"judge": judge, "at": at, "convention": convention, "order": order}.items():

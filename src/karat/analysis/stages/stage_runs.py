@@ -16,6 +16,7 @@ from karat.metrics.names import parse_stored
 from karat.plan import Plan
 from karat.run import Run
 from karat.samples import Samples
+from karat.samples.field_map import Fields
 from karat.samples.keys import as_text
 from karat.samples.stage_tables import read_stages
 
@@ -49,13 +50,13 @@ class StageRuns(NamedTuple):
     items: dict[str, Identities] | None
 
 
-def evaluate_stages(samples: Any, plan: Plan, names: Sequence[str] | None) -> StageRuns:
+def evaluate_stages(samples: Any, plan: Plan, names: Sequence[str] | None, fields: Fields = None) -> StageRuns:
     """Evaluate each stage by the same plan."""
     if not plan.judge.complete_gold:
         problem = f'judge "{plan.judge.name}" grades only what a stage retrieved: the stages would have different gold'
         raise BadArgument(problem, hint="a judge that compares with gold, such as ids, contains or claims(…)")
     plan.check_scores()
-    tables = read_stages(samples, names, need_gold=plan.judge.needs_gold)
+    tables = read_stages(samples, names, need_gold=plan.judge.needs_gold, fields=fields)
     plans = {name: plan.with_judge_for(own) for name, own in tables.items()}
     chosen = {name: own.judge.name for name, own in plans.items()}
     if len(set(chosen.values())) > 1:

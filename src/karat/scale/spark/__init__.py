@@ -24,6 +24,7 @@ from karat.run import Run
 from karat.run.merge import merge_parts
 from karat.run.stored_items import stored_ranks
 from karat.samples.answerable import ANSWERABLE
+from karat.samples.field_map import FieldMap, Fields
 from karat.samples.notes import Note
 from karat.scale.spark.executor import FAILURE, PART, QUERY, ROW, Delivery, Work
 
@@ -60,6 +61,7 @@ def evaluate(
     order: Literal["listed", "score"] | None = None,
     merge: str = "concat",
     max_queries: int = _MAX_QUERIES,
+    fields: Fields = None,
 ) -> Evaluated:
     """Evaluate Spark tables on the executors of a cluster.
 
@@ -76,6 +78,7 @@ def evaluate(
         merge: how the steps of a query become one ranking, as in `karat.evaluate`.
         max_queries: the largest number of queries that the run holds. Up to this number it is the run that
             `karat.evaluate` returns.
+        fields: your column names, by karat's, as for `karat.evaluate`; those of the records in arrays are refused.
 
     Returns:
         The table of scores, and the run.
@@ -84,13 +87,17 @@ def evaluate(
         >>> scores, run = karat.scale.spark.evaluate(results, "recall@5 ndcg@10", gold=qrels)
     """
     need_spark()
-    from karat.scale.spark.tables import check_queries, count_queries, look, prepare
+    from karat.scale.spark.tables import check_queries, count_queries, look, mapped, prepare
 
     plan = Plan.of(metrics, judge, convention, at=at, tokens=tokens, order=order, merge=merge)
     plan.check_scores()
     if at not in ("item", "doc"):
         raise BadArgument('on Spark, at is "item" or "doc"', got=at, hint='karat.evaluate(…, at="step")')
+    chosen = FieldMap.of(fields)
     with spark_errors():
+        data, gold = mapped(data, "data", chosen), mapped(gold, "gold", chosen)
+        if chosen is not None:
+            chosen.check()
         prepared = prepare(data, gold)
         queries = count_queries(prepared)
         plan = replace(plan.with_judge_for(look(prepared)), stored=stored_ranks(plan.metrics, queries))
@@ -104,6 +111,8 @@ def evaluate(
         try:
             check_queries(prepared, sum(one.shared for one in deliveries), sum(one.nameless for one in deliveries))
             run = _run(deliveries, queries)
+            if chosen is not None:
+                run = run.replace(provenance=replace(run.provenance, notes=(*chosen.notes(), *run.provenance.notes)))
             return Evaluated(scores, plan.check_run(run) if len(run) == queries else run)
         except InputError:
             scores.unpersist()

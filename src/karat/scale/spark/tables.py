@@ -14,8 +14,10 @@ from karat._internal.display import plural
 from karat.errors import BadArgument, InputError, KaratError, Unavailable, first_line
 from karat.samples import Samples
 from karat.samples.columns import rows_of
-from karat.samples.dialects import id_column, is_long, long_column, no_column
+from karat.samples.dialects import id_column, is_long, long_column
+from karat.samples.field_map import FieldMap
 from karat.samples.long import has_records
+from karat.samples.missing_columns import no_column
 from karat.samples.read import samples_of, side_of
 from karat.samples.repeat_rows import REPEAT
 from karat.scale.spark import Evaluated, evaluate, need_spark, spark_errors
@@ -66,6 +68,23 @@ def _check(table: Any, name: str) -> None:
         raise BadArgument(f"{name} must be a Spark DataFrame", got=type(table).__name__, hint="karat.evaluate(…)")
     if REPEAT in table.columns:
         raise BadArgument(f'{name}: "{REPEAT}" is not supported on Spark', hint="karat.evaluate(…), --engine local")
+
+
+def mapped(table: Any, name: str, fields: FieldMap | None) -> Any:
+    """The table under karat's names, where the caller names columns."""
+    if fields is None or not hasattr(table, "mapInArrow"):
+        return table
+    found = fields.resolve(table.columns, name)
+    if found.items:
+        problem = "on Spark, the fields of records in arrays are not renamed"
+        raise BadArgument(problem, got=[f"{side}.…" for side in found.items], hint="transform(…) in Spark")
+    columns = [_named(table, name) for name in found.kept]
+    for ours, (root, *inside) in found.paths.items():
+        column = _named(table, root)
+        for field in inside:
+            column = column.getField(field)
+        columns.append(column.alias(ours))
+    return table.select(*columns)
 
 
 def look(prepared: Prepared) -> Samples:

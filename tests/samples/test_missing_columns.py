@@ -1,0 +1,116 @@
+"""A missing column: the error names the likeliest columns by name and by content, and the map that reads them."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+import karat
+from fuzz.frame import command
+from karat.errors import NoColumn
+from karat.samples.missing_columns import likeliest, long_fields
+
+IDS, LONGER = [["a"], ["b"]], [["a", "b", "c"], ["b", "c", "d"]]
+QUESTIONS = ["What is a?", "Who is b?"]
+
+
+def rows(**columns):
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ({"docs": IDS, "relevant": IDS}, {"retrieved": "docs", "gold": "relevant"}),
+        ({"expected_ids": IDS, "search_results": IDS}, {"retrieved": "search_results", "gold": "expected_ids"}),
+        ({"Ground Truth": IDS, "topChunks": IDS}, {"retrieved": "topChunks", "gold": "Ground Truth"}),
+        ({"positives": IDS, "x": LONGER}, {"retrieved": "x", "gold": "positives"}),
+        ({"x": IDS, "y": LONGER}, {"retrieved": "y", "gold": "x"}),  # by content: the longer lists are the results
+        ({"x": ["['a']", "['b']"], "y": ['["a", "b", "c"]', '["b", "c"]']}, {"retrieved": "y", "gold": "x"}),
+        ({"hits": [{"a": 0.5}, {"b": 1}], "labels": IDS}, {"retrieved": "hits", "gold": "labels"}),
+        ({"docs": ["a text", "another"], "chunks": IDS, "relevant": IDS}, {"retrieved": "chunks", "gold": "relevant"}),
+        ({"documents": [None, None], "relevant": IDS}, {"retrieved": "documents", "gold": "relevant"}),
+        ({"topic": ["x", "y"], "number": [1, 2]}, {}),
+    ],
+)  # fmt: skip
+def test_likeliest_columns(columns, expected):
+    assert likeliest(columns, ("retrieved", "gold"))[0] == expected
+
+
+def test_the_question_is_found_by_its_name_or_by_its_words():
+    assert likeliest({"prompt": QUESTIONS, "kind": ["x", "y"]}, ["query"])[0] == {"query": "prompt"}
+    assert likeliest({"frage": QUESTIONS, "kind": ["x", "y"]}, ["query"])[0] == {"query": "frage"}
+    assert likeliest({"user_input": ["a", "b"]}, ["query"])[0] == {}
+
+
+@pytest.mark.parametrize("form", [list, pl.DataFrame, lambda given: pl.DataFrame(given).to_dict(as_series=False)])
+def test_the_error_has_the_map(form):
+    given = rows(frage=QUESTIONS, docs=LONGER, relevant=IDS, topic=["x", "y"])
+    with pytest.raises(NoColumn) as caught:
+        karat.evaluate(form(given), "rr")
+    assert caught.value.hint == 'fields={"query": "frage", "retrieved": "docs", "gold": "relevant"}'
+    assert caught.value.got == "['frage', 'docs', 'relevant', 'topic']"
+    assert karat.evaluate(form(given), "rr", fields=caught.value.fields).query == QUESTIONS
+
+
+def test_only_the_missing_side_is_suggested(tmp_path):
+    with pytest.raises(karat.InputError) as caught:
+        karat.evaluate(rows(query=QUESTIONS, retrieved=LONGER, answers=IDS), "rr")
+    assert caught.value.hint == 'fields={"gold": "answers"}'
+    path = tmp_path / "gold.jsonl"
+    path.write_text(json.dumps({"id": "1", "truth": ["a"]}))
+    with pytest.raises(karat.InputError) as caught:
+        karat.evaluate(retrieved={"1": ["a"]}, gold=path, metrics="rr")
+    assert caught.value.hint == 'fields={"gold": "truth"}'
+
+
+def test_several_candidates_are_named():
+    with pytest.raises(karat.InputError) as caught:
+        karat.evaluate(rows(docs=IDS, chunks=IDS, relevant=IDS), "rr")
+    assert '"chunks" may be the retrieved, too' in str(caught.value)
+
+
+def test_no_candidate_leaves_the_old_hint():
+    with pytest.raises(karat.InputError) as caught:
+        karat.evaluate(rows(query=QUESTIONS, topic=["x", "y"]), "rr")
+    assert caught.value.hint == 'a column "retrieved"'
+
+
+LONG = {"frage": ["q1", "q1", "q2"], "treffer": ["a", "b", "a"], "wert": [0.5, 0.25, 1.0]}
+
+
+def test_long_tables():
+    assert long_fields(LONG) == {"id": "frage", "item": "treffer", "score": "wert"}
+    assert long_fields({**LONG, "wert": ["0,5", "0,25", "1,0"]}) == {"id": "frage", "item": "treffer", "score": "wert"}
+    assert long_fields({"query_id": ["q", "q"], "treffer": ["a", "b"], "rank": [1, 2]}) == {"item": "treffer"}
+    assert long_fields({"x": [1.5]}) == {}
+    for given in (pl.DataFrame(LONG), pl.DataFrame(LONG).rename({"treffer": "doc_id"})):
+        with pytest.raises(NoColumn) as caught:
+            karat.evaluate(retrieved=given, gold={"q1": ["a"], "q2": ["a"]}, metrics="rr")
+        fields = caught.value.fields
+        run = karat.evaluate(retrieved=given, gold={"q1": ["a"], "q2": ["a"]}, metrics="rr", fields=fields)
+        assert run.mean["rr"] == 1
+
+
+def test_items_and_scores_of_long_tables():
+    frame = pl.DataFrame({"query_id": ["q"], "id": ["a"], "score": [1.0]})
+    with pytest.raises(karat.InputError) as caught:
+        karat.evaluate(retrieved=frame, gold={"q": ["a"]}, metrics="rr")
+    assert caught.value.hint == 'fields={"item": "id"}'
+    assert karat.evaluate(retrieved=frame, gold={"q": ["a"]}, metrics="rr", fields={"item": "id"}).mean["rr"] == 1
+    frame = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "bm25": [1.0, 2.0]})
+    with pytest.raises(karat.InputError) as caught:
+        karat.evaluate(retrieved=frame, gold={"q": ["a"]}, metrics="rr")
+    assert caught.value.hint == 'fields={"score": "bm25"}'
+    assert karat.evaluate(retrieved=frame, gold={"q": ["a"]}, metrics="rr", fields={"score": "bm25"}).mean["rr"] == 0.5
+
+
+def test_the_command_is_complete(tmp_path):
+    path = tmp_path / "my data.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows(frage=QUESTIONS, docs=LONGER, relevant=IDS)))
+    done = command("eval", path, "rr", "--map", "query=frage")
+    assert done.code == 2
+    wanted = f"karat eval '{path}' rr --map query=frage,retrieved=docs,gold=relevant"
+    assert wanted in " ".join(done.err.split())
