@@ -81,6 +81,7 @@ def test_a_dozen_runs_fit_into_a_table():
 def test_equal_runs():
     same = karat.compare(*[run(0.5, seed=1)] * 4)
     assert "Every run has the same recall@5 for every query" in repr(same)
+    assert repr(same).count(" maybe\n") == 4
     assert not same.standings.sole
 
 

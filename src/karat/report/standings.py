@@ -131,7 +131,7 @@ def lines(standings: Standings, mark: Mark, width: int | None = None) -> list[li
 def _state(standings: Standings, row: Standing) -> str:
     if standings.selection is None:
         return "–"
-    return "winner" if row is standings.rows[0] else "maybe" if row.possible else "no"
+    return "winner" if row is standings.rows[0] and not standings.equal else "maybe" if row.possible else "no"
 
 
 def named(standings: Standings, row: Standing, *, without: str = "") -> str:
