@@ -12,8 +12,8 @@ from karat._internal.display import valid_utf8
 from karat.errors import InputError, nearest, shorten
 from karat.samples.answerable import ANSWERABLE, marks_of, with_empty_gold
 from karat.samples.columns import Side, check_ids
-from karat.samples.dialects import Dialect, is_long, probably_meant
-from karat.samples.failures import ERROR, failed_rows, with_empty_rankings
+from karat.samples.dialects import Dialect, dialect_of, is_long, probably_meant
+from karat.samples.failures import ERROR, failed_rows, is_error, with_empty_rankings
 from karat.samples.files import Rows
 from karat.samples.frames import as_polars, is_frame
 from karat.samples.header import Header
