@@ -42,6 +42,15 @@ SUMMARY = argument(
     "--summary", metavar="NAMES", action="append", default=[],
     help='also show p10, median, gm or "worst(field)" of each metric; several with commas; may be repeated',
 )  # fmt: skip
+_SPANS = "traces (OpenInference, OpenTelemetry, Phoenix, LangSmith, Langfuse, MLflow)"
+WHERE = argument(
+    "--where", metavar="CONDITION", action="append", default=[], group=_SPANS,
+    help="only spans with such attributes: 'session.id == \"abc\" and latency > 500'; may be repeated",
+)  # fmt: skip
+SINCE = argument(
+    "--since", metavar="TIME", group=_SPANS, help="only spans that started since then: 2026-11-01, or 7d (days ago)"
+)
+UNTIL = argument("--until", metavar="TIME", group=_SPANS, help="only spans that started before: 2026-11-30, or 1d")
 _EXIT_CODES = """\
 exit code: 0 evaluated, 2 bad input or settings, 3 too few queries were judged, 130 interrupted by Ctrl-C
 """
@@ -66,7 +75,7 @@ def _model_argument(one: Field[Any]) -> Argument:
     "evaluate a file of samples, or rankings with their gold",
     argument(
         "file", metavar="FILE",
-        help="JSONL, JSON, CSV, Parquet, Arrow, TREC; .gz, .zst; a folder, a pattern, s3://…; - for standard input",
+        help="JSONL, JSON, CSV, Parquet, Arrow, TREC, traces; .gz, .zst; a folder, a pattern, s3://…; - is standard input",
     ),
     argument(
         "metrics", metavar="METRICS", nargs="*",
@@ -74,6 +83,9 @@ def _model_argument(one: Field[Any]) -> Argument:
     ),
     argument("--metrics", metavar="METRICS", dest="more_metrics", nargs="+", default=[], help="the same as METRICS"),
     argument("--gold", metavar="FILE", help="the gold, if FILE has only the retrieved items (default: FILE has it)"),
+    WHERE,
+    SINCE,
+    UNTIL,
     argument("--judge", default="auto", help='how items are matched, such as "fuzzy(0.8)"; karat judges lists them'),
     argument(
         "--at", choices=("item", "doc", "step"), default="item",
@@ -122,6 +134,7 @@ def _model_argument(one: Field[Any]) -> Argument:
         ("karat eval bm25.run ap ndcg@10 --gold qrels.txt", "TREC files"),
         ('karat eval samples.jsonl recall@5 --judge "fuzzy(0.8)"', "match similar texts, not ids"),
         ("karat eval samples.jsonl recall@5 --by topic", "the means of each topic, too"),
+        ("karat eval traces.jsonl recall@5 --gold gold.jsonl --since 2026-11-01", "what an application retrieved"),
     ],
     epilog=_EXIT_CODES,
     aliases=["evaluate"],
@@ -242,7 +255,10 @@ def check_output(options: Namespace, inputs: Iterable[str | PathLike[str] | None
 
 def _evaluate(options: Namespace, metrics: Any, **settings: Any) -> Run:
     """Evaluate here or on a cluster."""
+    chosen = {name: value for name in ("where", "since", "until") if (value := getattr(options, name))}
     if options.engine == "spark":
+        if chosen:
+            raise BadArgument("--where, --since and --until do not apply to --engine spark", hint="--engine local")
         if options.skip_bad_rows or options.jobs != 1:
             raise BadArgument("--skip-bad-rows and --jobs do not apply to --engine spark", hint="--engine local")
         from karat.scale.spark.tables import evaluate_files
@@ -251,6 +267,10 @@ def _evaluate(options: Namespace, metrics: Any, **settings: Any) -> Run:
     from karat.pipeline import evaluate
 
     local = {"jobs": options.jobs, "memory": options.memory, "skip_bad_rows": options.skip_bad_rows}
+    if chosen:
+        from karat.samples.traces.traces import read_traces
+
+        return evaluate(read_traces(options.file, **chosen), metrics, **settings, **local)
     return evaluate(options.file, metrics, **settings, **local)
 
 

@@ -12,6 +12,7 @@ from karat.report.aspect_table import ASPECT_SENTENCES
 from karat.report.fusion_notes import FUSION_SENTENCES
 from karat.report.step_table import STEP_SENTENCES
 from karat.report.thresholds import no_answer
+from karat.report.trace_notes import TRACE_SENTENCES
 from karat.report.unjudged_items import failed, unjudged
 from karat.run import Run
 from karat.samples.id_differences import IdDifference
@@ -110,7 +111,7 @@ def listed(ids: Sequence[str]) -> str:
     return shown if len(ids) <= _IDS_SHOWN else f"{shown} and {len(ids) - _IDS_SHOWN:,} more"
 
 
-SENTENCES: dict[str, Sentence] = {**FUSION_SENTENCES, **STEP_SENTENCES, **ASPECT_SENTENCES}
+SENTENCES: dict[str, Sentence] = {**FUSION_SENTENCES, **STEP_SENTENCES, **ASPECT_SENTENCES, **TRACE_SENTENCES}
 SENTENCES[FREE_TEXT] = lambda note, _: str(note.details["text"])
 
 

@@ -16,11 +16,15 @@ from karat._internal.parquet import Damaged, check_parquet, check_parquet_file
 from karat.errors import InputError, first_line
 from karat.samples.dialects import LONG, SIDE_NAMES, is_long, long_columns
 from karat.samples.long import has_records
+from karat.samples.notes import Note
 from karat.samples.sources import STANDARD_INPUT, Source, find_source, open_unpacked
+from karat.samples.traces import is_table_of_traces, may_be_traces
 from karat.samples.trec import looks_like_trec, read_trec
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from karat.samples.traces.span_set import SpanSet
 
 
 @contextmanager
@@ -161,6 +165,10 @@ class Rows(NamedTuple):
     skipped: int = 0
     files: Sequence[str] = ()
     """The file of each row, if there are several files."""
+    notes: tuple[Note, ...] = ()
+    """Facts noticed when the rows were read."""
+    traced: bool = False
+    """True if the rows are from traces: their gold is found by the text of the query."""
 
     def place(self, row: int, source: str) -> str:
         """The file and line of a row, for messages."""
@@ -173,15 +181,32 @@ def read_file(path: str | PathLike[str]) -> Rows | pl.DataFrame | Any:
 
 
 def read_files(source: Source, side: str | None = None, *, skip_bad_rows: bool = False) -> Rows | pl.DataFrame | Any:
-    """The contents of files: rows, a frame or a JSON value; of a long table only the columns that `side` needs."""
+    """The contents of files: rows, a frame, a JSON value, or the spans of traces.
+
+    Of a long table only the columns that `side` needs are read.
+    """
     kind = source.kind
     if source.files[0] == STANDARD_INPUT or not (source.remote or all(Path(file).is_file() for file in source.files)):
         return _read_pipe(source, skip_bad_rows=skip_bad_rows)
     if source.is_table or kind == ".csv":
         with read_errors(source):
-            return scan(source, side).collect()
+            return _read_table(source, side)
     parts = [_read_text(one, one.files[0], side, skip_bad_rows=skip_bad_rows) for one in source.each()]
     return parts[0] if len(parts) == 1 else _concat(source, parts)
+
+
+def _read_table(source: Source, side: str | None) -> Any:
+    """The whole table, or the spans of a table of traces."""
+    if len(source.files) > 1 and is_table_of_traces(_scan(source.each()[0]).collect_schema().names()):
+        return _concat(source, [_read_table(one, side) for one in source.each()])
+    frame = scan(source, side)
+    if not is_table_of_traces(frame.collect_schema().names()):
+        return frame.collect()
+    from karat.samples.traces.traces import ROWS_AT_A_TIME, spans_of_frames
+
+    batches = frame.collect_batches(chunk_size=ROWS_AT_A_TIME, maintain_order=True, lazy=True)
+    spans = spans_of_frames(each_batch(source, batches))
+    return frame.collect() if spans is None else spans
 
 
 def form_of(source: Source, content: str | bytes) -> tuple[str, str]:
@@ -216,6 +241,8 @@ def _read_text(source: Source, content: str | bytes, side: str | None, *, skip_b
     import polars as pl
 
     form, begin = form_of(source, content)
+    if begin.startswith("{") and may_be_traces(begin) and (spans := _read_spans(source, content)) is not None:
+        return spans
     with read_errors(source, content):
         if form == "table":
             return scan(source, side).collect()
@@ -225,6 +252,22 @@ def _read_text(source: Source, content: str | bytes, side: str | None, *, skip_b
     if form == "rows":
         return decode_lines(source.name, lines, skip_bad_rows=skip_bad_rows)
     return _decode(source.name, lines)
+
+
+def _read_spans(source: Source, content: str | bytes) -> SpanSet | None:
+    """The spans of a file with one JSON object per line; None if it has no traces."""
+    import polars as pl
+
+    from karat.samples.traces.traces import spans_of_lines
+
+    with read_errors(source, content):
+        if isinstance(content, bytes):
+            return spans_of_lines(content.split(b"\n"))
+        stream = None if source.remote else open_unpacked(content)
+        if stream is None:
+            return spans_of_lines(line.encode() for line in pl.read_lines(content, glob=False)["line"])
+        with stream as file:
+            return spans_of_lines(file)
 
 
 def _read_pipe(source: Source, *, skip_bad_rows: bool) -> Any:
@@ -259,6 +302,10 @@ def _concat(source: Source, parts: list[Any]) -> Any:
         with read_errors(source):
             return pl.concat(parts, how="diagonal")  # only some qrels have subtopics
     if not all(isinstance(part, Rows) for part in parts):
+        from karat.samples.traces.traces import spans_of_parts
+
+        if (spans := spans_of_parts(parts)) is not None:
+            return spans
         raise InputError(f"{source.name}: several JSON files; expected one, or JSONL files")
     return Rows(
         [row for part in parts for row in part.rows],

@@ -22,6 +22,7 @@ from karat.samples.keys import Where, as_ids, by_id, numbered
 from karat.samples.long import read_long
 from karat.samples.rows import Header, QueryTable, query_table
 from karat.samples.sources import find_source
+from karat.samples.traces import Traces, may_hold_traces
 
 
 def read_samples(
@@ -45,12 +46,17 @@ def read_samples(
     if gold is not None:
         if skip_bad_rows:
             raise BadArgument("skip_bad_rows needs results and gold in one source, not gold=")
-        return _join(read_side(results, "retrieved"), read_side(gold, "gold"))
+        loaded, source = load(results, "retrieved")
+        if isinstance(loaded, Rows) and loaded.traced:
+            return _traced_samples(loaded, source, read_side(gold, "gold"))
+        return _join(_side(loaded, "retrieved", source), read_side(gold, "gold"))
     if retrieved is not None:
         raise InputError("nothing to compare with: give gold=")
     if isinstance(samples, Samples):
         return samples
     loaded = load(samples, "samples", skip_bad_rows=skip_bad_rows)
+    if need_gold and isinstance(loaded[0], Rows) and loaded[0].traced and "gold" not in loaded[0].rows[0]:
+        raise InputError(f"{loaded[1]}: traces have no gold", hint="--gold gold.jsonl, or gold=…")
     return samples_of(*loaded, skip_bad_rows=skip_bad_rows, need_gold=need_gold)
 
 
@@ -157,6 +163,10 @@ def _without_bad_rows(table: QueryTable, before: Container[str]) -> QueryTable:
 def read_side(value: Any, side: str) -> Side:
     """Read the rankings or the gold alone, from any source."""
     loaded, source = load(value, side)
+    return _side(loaded, side, source)
+
+
+def _side(loaded: Any, side: str, source: str) -> Side:
     if isinstance(loaded, Mapping) and not _is_columns(loaded, side):
         given = list(loaded)
         try:
@@ -195,12 +205,35 @@ def _places(loaded: Any, source: str) -> Where:
     return lambda row: loaded.place(row, source) if isinstance(loaded, Rows) else f"{source}, row {row + 1}"
 
 
-def load(value: Any, name: str, *, skip_bad_rows: bool = False) -> tuple[Any, str]:
-    """The contents of a file, or the value itself, and its name for messages."""
+def load(value: Any, name: str, *, skip_bad_rows: bool = False, stages: bool = False) -> tuple[Any, str]:
+    """The contents of a file, or the value itself, and its name for messages.
+
+    Of traces with several rankings each the last is read, or with `stages` all.
+    """
     if not isinstance(value, str | PathLike):
-        return value, name
+        return _traces(value, name, stages=stages) if isinstance(value, Traces) else (value, name)
     source = find_source(value)
-    return read_files(source, name, skip_bad_rows=skip_bad_rows), source.name
+    loaded = read_files(source, name, skip_bad_rows=skip_bad_rows)
+    return _traces(loaded, source.name, stages=stages) if may_hold_traces(loaded) else (loaded, source.name)
+
+
+def _traces(value: Any, source: str, *, stages: bool) -> tuple[Any, str]:
+    """The samples of traces as rows, and the name of their source; other values as they are."""
+    from karat.samples.traces.traces import rows_of_traces, spans_of_loaded, traces_of
+
+    if isinstance(value, Traces):
+        return rows_of_traces(value, stages=stages), value.source
+    spans = spans_of_loaded(value)
+    return (value, source) if spans is None else (rows_of_traces(traces_of(spans, source), stages=stages), source)
+
+
+def _traced_samples(rows: Rows, source: str, gold: Side) -> Samples:
+    """The samples of traces with the gold of their queries."""
+    from karat.samples.traces.trace_gold import with_gold
+
+    joined = with_gold(rows.rows, gold)
+    lines, notes = [rows.lines[row] for row in joined.kept], (*rows.notes, *joined.notes, *gold.all_notes)
+    return samples_of(Rows(joined.rows, lines, notes=notes, traced=True), f"{source}, {gold.source}")
 
 
 def _is_columns(value: Mapping[Any, Any], side: str) -> bool:

@@ -95,6 +95,8 @@ class QueryTable(NamedTuple):
     source: str
     where: Where
     skipped: int = 0
+    noted: tuple[Note, ...] = ()
+    """Facts noticed when the rows were read."""
 
     @property
     def staged(self) -> bool:
@@ -215,7 +217,7 @@ class QueryTable(NamedTuple):
         columns = ", ".join(f"{theirs} → {ours}" for theirs, ours in self.renamed.items())
         details = {"source": self.source, "dialect": self.dialect.name, "columns": columns}
         renamed = (Note("columns_renamed", details=details),) if columns else ()
-        return (*renamed, *self._unknown_fields(), *self._similar_columns())
+        return (*self.noted, *renamed, *self._unknown_fields(), *self._similar_columns())
 
     def _similar_columns(self) -> Iterator[Note]:
         """Notes on columns whose names differ only in case or surrounding spaces from a column that was read."""
@@ -257,7 +259,7 @@ def query_table(
     header = header or Header()
     if isinstance(value, Rows):
         read = _of_rows(value.rows, source, lambda row: value.place(row, source), header)
-        return read._replace(skipped=value.skipped)
+        return read._replace(skipped=value.skipped, noted=value.notes)
     if isinstance(value, Sequence) and not isinstance(value, str):
         good = [row for row in value if _is_row(row)] if skip_bad_rows else value
         read = _of_rows(good, source, lambda row: f"{source}, sample {row + 1}", header)

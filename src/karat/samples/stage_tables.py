@@ -20,7 +20,7 @@ def read_stages(samples: Any, names: Sequence[str] | None = None, *, need_gold: 
 
     `names` chooses the stages and their order.
     """
-    loaded, source = load(samples, "samples")
+    loaded, source = load(samples, "samples", stages=True)
     table = query_table(loaded, source)
     if not table.staged:
         raise InputError(f'{source}: no column "stages"', got=table.given[:9], hint=f"{_EXAMPLE}, or several run files")

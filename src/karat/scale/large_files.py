@@ -22,6 +22,7 @@ from karat.run.stored_items import StoredItems, stored_ranks
 from karat.samples import Samples
 from karat.samples.read import read_side
 from karat.samples.sources import find_source
+from karat.samples.traces import holds_traces
 from karat.scale.batches import Batches, Data, Joined, Whole
 from karat.scale.memory import MemoryLimits, check_gold, estimate_memory, larger_than, too_large
 from karat.scale.pieces import Scattered
@@ -45,6 +46,8 @@ def evaluate_large(
     large = larger_than(source, limits.refused if calls else limits.total)
     if large is None or (skip_bad_rows and gold is not None):
         return None
+    if holds_traces(large):
+        return None  # only the spans of retrievers are kept in memory
     if plan.at == "step":
         raise too_large(f'{large.name}: at="step" needs all samples at once', estimate_memory(large), limits)
     if calls:
