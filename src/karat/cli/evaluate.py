@@ -75,7 +75,7 @@ def _model_argument(one: Field[Any]) -> Argument:
     "evaluate a file of samples, or rankings with their gold",
     argument(
         "file", metavar="FILE",
-        help="JSONL, JSON, CSV, Parquet, Arrow, TREC, traces; .gz, .zst; a folder, a pattern, s3://…; - is standard input",
+        help="JSONL, JSON, CSV, Parquet, Arrow, TREC, traces; .gz, .zst; a folder, a pattern, s3://…; - for a pipe",
     ),
     argument(
         "metrics", metavar="METRICS", nargs="*",

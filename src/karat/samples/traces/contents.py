@@ -1,4 +1,4 @@
-"""Contents of spans: the query in an input, and the documents in an output, however a tool or an application wrote them."""
+"""Contents of spans: the query in an input and the documents in an output, however an application wrote them."""
 
 from __future__ import annotations
 
@@ -39,8 +39,11 @@ def query_of(value: Any, depth: int = 0) -> str | None:
         return value if value.strip() else None
     if isinstance(value, list):
         return _said(value) or (query_of(value[0], depth + 1) if len(value) == 1 and depth < _DEPTH else None)
-    if not isinstance(value, Mapping) or depth >= _DEPTH:
-        return None
+    return _query_in(value, depth) if isinstance(value, Mapping) and depth < _DEPTH else None
+
+
+def _query_in(value: Mapping[str, Any], depth: int) -> str | None:
+    """The query in a record: under a name that tells, in chat messages, as its only text, or in a record inside."""
     for name in _QUERY:
         if name in value and (found := query_of(value[name], depth + 1)):
             return found
@@ -94,17 +97,24 @@ def _item(given: Any) -> dict[str, Any] | None:
         return None if item is None else {**item, "score": _number(given[1])}
     if isinstance(given, str):
         inner = decoded(given)
-        if isinstance(inner, Mapping) and (item := _item(inner)) is not None:
-            return item
-        return ({"text": given} if any(map(str.isspace, given)) else {"id": given}) if given.strip() else None
+        return (_of_record(inner) if isinstance(inner, Mapping) else None) or _of_text(given)
     if isinstance(given, int) and not isinstance(given, bool):
         return {"id": str(given)}
-    if not isinstance(given, Mapping):
+    return _of_record(given) if isinstance(given, Mapping) else None
+
+
+def _of_text(given: str) -> dict[str, Any] | None:
+    """A text with white space is that of a document, another is an id."""
+    if not given.strip():
         return None
+    return {"text" if any(map(str.isspace, given)) else "id": given}
+
+
+def _of_record(given: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The item of a record; None if it has neither an id nor a text."""
     record = _record(given)
     meta = decoded(first_mapping(record, "metadata", "meta", "payload"))
     meta = meta if isinstance(meta, Mapping) else {}
-    item: dict[str, Any] = {}
     own_id = _id_in(record) or _id_in(meta)
     text = next((record[name] for name in _TEXTS if isinstance(record.get(name), str)), None)
     text = text if text is not None else next((meta[n] for n in _TEXTS if isinstance(meta.get(n), str)), None)

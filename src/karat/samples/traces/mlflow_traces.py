@@ -31,9 +31,8 @@ def spans_of_trace(row: Mapping[str, Any]) -> Iterator[Span | None]:
     trace = text_of(first_of(info, "trace_id", "request_id")) or ""
     about = _about(info)
     for given in spans if isinstance(spans, list) else ():
-        given = decoded(given)
         try:
-            yield _span(given, trace, about)
+            yield _span(decoded(given), trace, about)
         except (AttributeError, KeyError, TypeError, ValueError):
             yield None
 
@@ -64,7 +63,7 @@ def _span(given: Mapping[str, Any], trace: str, about: Mapping[str, Any]) -> Spa
     failed = "ERROR" in str(code)
     return span_of(
         {**about, **plain},
-        id=_hex(first_of(given, "span_id")),
+        own=_hex(first_of(given, "span_id")),
         trace=trace or text_of(given.get("trace_id")),
         parent=_hex(first_of(given, "parent_span_id", "parent_id")),
         name=given.get("name"),

@@ -49,7 +49,7 @@ def _of_otlp(given: Mapping[str, Any], shared: Mapping[str, Any]) -> Span:
     )
     return span_of(
         {**shared, **_attributes(given.get("attributes"))},
-        id=first_of(given, "spanId", "span_id"),
+        own=first_of(given, "spanId", "span_id"),
         trace=first_of(given, "traceId", "trace_id"),
         parent=first_of(given, "parentSpanId", "parent_span_id"),
         name=given.get("name"),
@@ -82,7 +82,7 @@ def _value(given: Any) -> Any:
 
 
 def span_of_json(row: Mapping[str, Any]) -> Span:
-    """A span as the SDK of OpenTelemetry or the client of Phoenix writes it: with `context` and a dict of attributes."""
+    """A span as the SDK of OpenTelemetry or the client of Phoenix writes it, with `context` and `attributes`."""
     context, status = row["context"], row.get("status")
     status = status if isinstance(status, Mapping) else {}
     code = first_of(row, "status_code") or status.get("status_code")
@@ -92,7 +92,7 @@ def span_of_json(row: Mapping[str, Any]) -> Span:
         attributes.setdefault("openinference.span.kind", row["span_kind"])
     return span_of(
         attributes,
-        id=_no_prefix(context.get("span_id")),
+        own=_no_prefix(context.get("span_id")),
         trace=_no_prefix(context.get("trace_id")),
         parent=_no_prefix(row.get("parent_id")),
         name=row.get("name"),
@@ -117,7 +117,7 @@ def span_of_table(row: Mapping[str, Any]) -> Span:
     failed = str(row.get("status_code")) in _FAILED
     return span_of(
         {name: value for name, value in attributes.items() if value is not None},
-        id=first_of(row, "context.span_id", "span_id", "index"),
+        own=first_of(row, "context.span_id", "span_id", "index"),
         trace=first_of(row, "context.trace_id", "trace_id"),
         parent=row.get("parent_id"),
         name=row.get("name"),
@@ -146,7 +146,7 @@ def piece_of_table(row: Mapping[str, Any]) -> Span:
 
 
 def span_of(
-    attributes: dict[str, Any], *, id: Any, trace: Any, parent: Any, name: Any, start: Any, end: Any, error: str | None
+    attributes: dict[str, Any], *, own: Any, trace: Any, parent: Any, name: Any, start: Any, end: Any, error: str | None
 ) -> Span:
     """A span from its attributes, by the conventions of whoever wrote them."""
     kind = _kind(attributes)
@@ -160,7 +160,7 @@ def span_of(
     session = text_of(first_of(attributes, *_SESSIONS))
     small = {name: value for name, value in attributes.items() if name not in _LARGE} if kind != OTHER else {}
     return Span(
-        text_of(id) or "",
+        text_of(own) or "",
         text_of(trace) or "",
         text_of(parent),
         kind,

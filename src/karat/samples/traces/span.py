@@ -1,4 +1,4 @@
-"""A span: one operation of a trace, whatever tool recorded it, and the values that all tools write in their own ways."""
+"""A span: one operation of a trace, whatever tool recorded it; and times and texts that each tool writes in its way."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from karat.errors import InputError, nearest
@@ -32,10 +33,10 @@ def with_gold(rows: Sequence[Mapping[str, Any]], gold: Side) -> Joined:
         raise InputError(f"{gold.source} has neither query texts nor ids, by which traces could be found", hint=_HINT)
     by_text: dict[str, int] = {}
     twice: set[str] = set()
-    for row, text in enumerate(texts):
-        if text is not None and by_text.setdefault(text, row) != row:
+    for place, text in enumerate(texts):
+        if text is not None and by_text.setdefault(text, place) != place:
             twice.add(text)
-    by_id = {query: row for row, query in enumerate(gold.ids or [])}
+    by_id = {query: place for place, query in enumerate(gold.ids or [])}
     fields, used, unknown = _fields(gold), dict[int, int](), Tally()
     joined: list[dict[str, Any]] = []
     kept: list[int] = []
@@ -64,9 +65,9 @@ def _find(
     row: Mapping[str, Any], by_text: Mapping[str, int], by_id: Mapping[str, int], twice: set[str], source: str
 ) -> int | None:
     """The gold query of a sample: by its ids, its query, the input of its trace, then the queries of its steps."""
-    for own in (row["id"], row.get("span_id"), row.get("trace_id")):
-        if own in by_id:
-            return by_id[own]
+    for name in ("id", "span_id", "trace_id"):
+        if (found := by_id.get(row.get(name, ""))) is not None:
+            return found
     for text in _texts(row):
         own = folded(text)
         if own in twice:
@@ -96,8 +97,8 @@ def _items(gold: GoldItems) -> Iterator[Any]:
     """The gold of each query in a form that can be read again."""
     grades, start = gold.grade.tolist(), gold.start.tolist()
     graded = any(grade != 1 for grade in grades)
-    plain = gold.columns["id"] if "id" in gold.columns else []
-    for begin, end in zip(start[:-1], start[1:], strict=True):
+    plain = gold.columns.get("id", [])
+    for begin, end in pairwise(start):
         if gold.plain and not graded:
             yield list(plain[begin:end])
         elif gold.plain:

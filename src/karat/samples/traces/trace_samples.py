@@ -1,4 +1,4 @@
-"""Samples from spans: one for each trace that retrieved, with steps if it did so several times, and stages if it reranked."""
+"""Samples from spans: one per trace, with steps if several retrievers are in it, and stages if it reranks."""
 
 from __future__ import annotations
 

@@ -72,8 +72,7 @@ def spans_of_frames(frames: Iterable[pl.DataFrame]) -> SpanSet | None:
 def spans_of_value(value: Any) -> SpanSet | None:
     """The spans of a JSON document, or of rows; None if the first is no trace."""
     spans, known = SpanSet(), False
-    for number, row in enumerate(rows_in(value), 1):
-        row = plain(row)
+    for number, row in enumerate(map(plain, rows_in(value)), 1):
         if not known and find_format(row) is None:
             return None
         known = True
@@ -131,9 +130,21 @@ def spans_of_parts(parts: Sequence[Any]) -> SpanSet | None:
 def rows_of_traces(traces: Traces, *, stages: bool = False) -> Rows:
     """Traces as rows: of samples with stages the last ranking, or with `stages` only those samples, in full."""
     kept = [number for number, row in enumerate(traces) if not stages or "stages" in row]
-    rows = [traces[number] if stages else _last_stage(traces[number]) for number in kept]
+    rows = [traces[number] for number in kept] if stages else _one_shape(list(map(_last_stage, traces)))
     lines = traces.lines if len(traces.lines) == len(traces) else range(1, len(traces) + 1)
     return Rows(rows or [*traces], [lines[number] for number in kept] or [*lines], notes=traces.notes, traced=True)
+
+
+def _one_shape(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The samples; if some have steps, a sample with one ranking has one step."""
+    if not any("steps" in row for row in rows):
+        return rows
+    return [_as_step(row) if "retrieved" in row else row for row in rows]
+
+
+def _as_step(row: dict[str, Any]) -> dict[str, Any]:
+    step = {name: row[name] for name in ("name", "query", "latency", "retrieved") if name in row}
+    return {**{name: value for name, value in row.items() if name != "retrieved"}, "steps": [step]}
 
 
 def _last_stage(sample: dict[str, Any]) -> dict[str, Any]:
@@ -185,8 +196,8 @@ def read_traces(
     Args:
         traces: a path, a frame such as `client.spans.get_spans_dataframe()` of Phoenix, or a list of dicts, of runs of
             LangSmith, or of traces of MLflow.
-        gold: the gold, in any form that `karat.evaluate` accepts; it is found by the text of the query. Without it, pass
-            the gold to `karat.evaluate`.
+        gold: the gold, in any form that `karat.evaluate` accepts; it is found by the text of the query. Or pass it to
+            `karat.evaluate`.
         where: conditions on the attributes of spans, such as 'session.id == "abc" and latency > 500'; of several all
             must hold.
         since: only spans that started at this time or later: "2026-11-01", a datetime, or "7d" for seven days ago.
