@@ -1,4 +1,4 @@
-"""Traces of retrieval: spans of several tools → samples. These checks are for every file; the readers load on demand."""
+"""Traces of retrieval: spans of several tools → samples. The checks here are for every file; readers load on demand."""
 
 from __future__ import annotations
 
