@@ -1,12 +1,13 @@
 """Samples of traces without what differs from one recording to the next: ids, times and latencies.
 
-The tests of frameworks record traces with each tool's own instrumentation, and compare them with the fixtures. Such a file,
-run as a program with the folder of fixtures, writes its fixtures anew.
+The tests of frameworks record traces with each tool's own instrumentation, and compare them with the fixtures. Such a
+file, run as a program, writes its fixtures anew.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "traces"
@@ -27,3 +28,16 @@ def same_shape(path, name):
     import karat
 
     return shape(karat.read_traces(path)) == shape(karat.read_traces(FIXTURES / name))
+
+
+def fixture(name):
+    """The path of a fixture that is written anew."""
+    path = FIXTURES / name
+    path.unlink(missing_ok=True)
+    return path
+
+
+def clean():
+    """Remove paths of the machine from all fixtures that are texts."""
+    for path in [*FIXTURES.glob("*.json*")]:
+        path.write_text(re.sub(r"(?:/[\w.@+-]+){3,}", "…", path.read_text()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
+import os
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,8 +21,9 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
 import karat
-from support.trace_shapes import same_shape
+from support.trace_shapes import clean, fixture, same_shape
 
+os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1"
 DOCUMENTS = {
     "opening hours": [("a", "Open from 9 to 5."), ("b", "Closed on Sunday.")],
     "returns": [("c", "Return within 30 days.")],
@@ -94,11 +95,21 @@ class _Server(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def _chunks(self):
+        body = b""
+        while size := int(self.rfile.readline(), 16):
+            body += self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+        return body
+
     def do_GET(self):
-        self._answer({"batch_ingest_config": {"use_multipart_endpoint": False, "size_limit": 100}})
+        limits = {"size_limit": 100, "size_limit_bytes": 1_000_000, "scale_up_qsize_trigger": 1000}
+        threads = {"scale_up_nthreads_limit": 1, "scale_down_nempty_trigger": 4, "use_multipart_endpoint": False}
+        self._answer({"version": "0.1", "batch_ingest_config": {**limits, **threads}})
 
     def do_POST(self):
-        body = self.rfile.read(int(self.headers["content-length"]))
+        body = self.rfile.read(int(self.headers["content-length"])) if "content-length" in self.headers else self._chunks()
         if self.headers.get("content-encoding") == "zstd":
             body = zstandard.ZstdDecompressor().decompressobj().decompress(body)
         sent = json.loads(body)
@@ -112,11 +123,11 @@ def write_langsmith(path):
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Server)
     server.runs = {}
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    client = Client(api_url=f"http://127.0.0.1:{server.server_port}", api_key="none", auto_batch_tracing=True)
+    client = Client(api_url=f"http://127.0.0.1:{server.server_port}", api_key="none")
     with tracing_context(enabled=True, client=client):
         use({"callbacks": [LangChainTracer(client=client)], "metadata": {"session_id": "s1"}})
         hand_traced(client)("returns")
-    client.flush()
+    client.flush(timeout=10)
     server.shutdown()
     kept = [{k: v for k, v in run.items() if k not in ("events", "serialized")} for run in server.runs.values()]
     Path(path).write_text("".join(json.dumps(run) + "\n" for run in kept))
@@ -137,7 +148,7 @@ def write_langsmith_otel(path):
     with tracing_context(enabled=True, client=client):
         hand_traced(client)("opening hours")
         hand_traced(client)("returns")
-    client.flush()
+    client.flush(timeout=1)
     provider.shutdown()
 
 
@@ -189,7 +200,7 @@ def test_spans_of_langsmith(tmp_path):
 
 
 if __name__ == "__main__":
-    folder = Path(sys.argv[1])
-    write_openinference(folder / "openinference_langchain.jsonl")
-    write_langsmith(folder / "langsmith_runs.jsonl")
-    write_langsmith_otel(folder / "langsmith_spans.jsonl")
+    write_openinference(fixture("openinference_langchain.jsonl"))
+    write_langsmith(fixture("langsmith_runs.jsonl"))
+    write_langsmith_otel(fixture("langsmith_spans.jsonl"))
+    clean()
