@@ -19,9 +19,7 @@ TEXTS = {"a": "We open at 9.", "b": "Closed on Sunday, open on Monday."}
 
 def pipeline():
     store = InMemoryDocumentStore()
-    store.write_documents(
-        [Document(id=i, content=text, meta={"n": n}) for n, (i, text) in enumerate(TEXTS.items())]
-    )
+    store.write_documents([Document(id=i, content=text, meta={"n": n}) for n, (i, text) in enumerate(TEXTS.items())])
     made = Pipeline()
     made.add_component("retriever", InMemoryBM25Retriever(store))
     made.add_component("ranker", MetaFieldRanker(meta_field="n", weight=1.0))

@@ -109,7 +109,9 @@ class _Server(BaseHTTPRequestHandler):
         self._answer({"version": "0.1", "batch_ingest_config": {**limits, **threads}})
 
     def do_POST(self):
-        body = self.rfile.read(int(self.headers["content-length"])) if "content-length" in self.headers else self._chunks()
+        body = (
+            self.rfile.read(int(self.headers["content-length"])) if "content-length" in self.headers else self._chunks()
+        )
         if self.headers.get("content-encoding") == "zstd":
             body = zstandard.ZstdDecompressor().decompressobj().decompress(body)
         sent = json.loads(body)

@@ -37,7 +37,7 @@ def write(path):
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Server)
     server.bodies = []
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    client = Langfuse(public_key="pk", secret_key="sk", base_url=f"http://127.0.0.1:{server.server_port}")  # noqa: S106
+    client = Langfuse(public_key="pk", secret_key="sk", base_url=f"http://127.0.0.1:{server.server_port}")
     with client.start_as_current_observation(as_type="chain", name="ask", input={"question": "When are you open?"}):
         with client.start_as_current_observation(as_type="retriever", name="search", input="opening hours") as found:
             found.update(output=FOUND)

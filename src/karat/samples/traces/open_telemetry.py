@@ -214,5 +214,11 @@ def _flattened(attributes: dict[str, Any]) -> dict[str, list[Any]]:
     found: dict[str, dict[int, dict[str, Any]]] = {}
     for name in [name for name in attributes if ".document." in name]:
         if (match := _DOCUMENT.fullmatch(name)) and int(match[2]) < _MOST_DOCUMENTS:
-            found.setdefault(match[1], {}).setdefault(int(match[2]), {})[match[3]] = attributes.pop(name)
+            document = found.setdefault(match[1], {}).setdefault(int(match[2]), {})
+            outer, dot, inner = match[3].partition("document.metadata.")
+            if dot and not outer:  # Phoenix gives each field of the metadata
+                document, document_field = document.setdefault("document.metadata", {}), inner
+            else:
+                document_field = match[3]
+            document[document_field] = attributes.pop(name)
     return {name: [rows[number] for number in sorted(rows)] for name, rows in found.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
 
 from karat.errors import BadArgument, nearest
@@ -148,6 +148,8 @@ def _time(name: str, value: Any) -> int | None:
             return nanoseconds(datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])}))
         except OverflowError:
             return 0
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = value.isoformat()
     found = nanoseconds(value) if not (isinstance(value, str) and value.strip().isdigit()) else None
     if found is None:
         raise BadArgument(f"{name} is no time", got=value, hint="2026-11-01, 2026-11-01T09:30+00:00, 7d or 24h")
