@@ -17,13 +17,14 @@ from karat.cli.demo.screen import samples
 from karat.llm.cache import Cache
 from karat.llm.model import Reply
 from support.pseudo_terminal import STYLE, columns, show
+from support.spans_by_hand import otlp, retriever
 
 COMMANDS = {name: one for name, one in all_commands().items() if name == one.name}
 EXAMPLES = [shlex.split(line)[1:] for one in COMMANDS.values() for line, _ in one.examples]
 TABLES = [arguments for arguments in EXAMPLES if "--format" not in arguments]
 FILES = (
     "samples.jsonl", "run.parquet", "main.parquet", "branch.parquet", "bm25.run", "qrels.txt", "labels.csv",
-    "part-1.parquet", "part-2.parquet", "stages.jsonl",
+    "part-1.parquet", "part-2.parquet", "stages.jsonl", "traces.jsonl", "gold.jsonl",
 )  # fmt: skip
 """The files that examples may name."""
 METRICS = "recall@1,5,10,100 precision@1,5,10,100 ndcg@1,5,10,100 rr ap"
@@ -78,6 +79,12 @@ def staged(bm25, words):
     return {name: value for name, value in bm25.items() if name != "retrieved"} | {"stages": stages}
 
 
+def traced(row):
+    """A sample as the span of a retriever."""
+    when = {"_startTimeUnixNano": "1794830048478611968", "_traceId": row["id"], "_spanId": row["id"]}
+    return retriever(row["query"], *(item["id"] for item in row["retrieved"]), **when)
+
+
 def fill(folder, bm25, other, metrics, file=str):
     """Write the files that the examples name."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -95,6 +102,8 @@ def fill(folder, bm25, other, metrics, file=str):
     (folder / file("qrels.txt")).write_text("\n".join(gold))
     labels = [f"{query},1,{i % 3 and 1}" for i, query in enumerate(run.ids[:12])]
     (folder / file("labels.csv")).write_text("\n".join(["query_id,rank,label", *labels]))
+    (folder / file("gold.jsonl")).write_text("\n".join(json.dumps({**row, "retrieved": None}) for row in bm25))
+    (folder / file("traces.jsonl")).write_text("\n".join(otlp(traced(row)) for row in bm25))
     cache = Cache(folder / "karat" / "answers.sqlite")
     for i in range(3):
         cache.put(str(i), f"model-{LONG if i else ''}", "1", Reply({"said": "x"}, 1000, 10))

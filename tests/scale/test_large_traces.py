@@ -9,7 +9,8 @@ import karat
 from karat.samples.sources import find_source
 from karat.samples.traces import holds_traces
 from karat.scale.spark.tables import evaluate_files
-from samples.test_traces import FIXTURES, otlp, retriever
+from support.spans_by_hand import otlp, retriever
+from support.trace_shapes import FIXTURES
 
 
 def test_files_larger_than_memory_keep_only_their_retrievers(tiny, tmp_path):

@@ -22,28 +22,34 @@ FOUND = [
 ]
 
 
+BODIES = []
+
+
 class _Server(BaseHTTPRequestHandler):
     def log_message(self, *_):
         pass
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["content-length"]))
-        self.server.bodies.append(gzip.decompress(body) if self.headers.get("content-encoding") == "gzip" else body)
+        BODIES.append(gzip.decompress(body) if self.headers.get("content-encoding") == "gzip" else body)
         self.send_response(200)
         self.end_headers()
 
 
 def write(path):
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Server)
-    server.bodies = []
+    BODIES.clear()
     threading.Thread(target=server.serve_forever, daemon=True).start()
     client = Langfuse(public_key="pk", secret_key="sk", base_url=f"http://127.0.0.1:{server.server_port}")
-    with client.start_as_current_observation(as_type="chain", name="ask", input={"question": "When are you open?"}):
-        with client.start_as_current_observation(as_type="retriever", name="search", input="opening hours") as found:
-            found.update(output=FOUND)
+    start = client.start_as_current_observation
+    with (
+        start(as_type="chain", name="ask", input={"question": "When are you open?"}),
+        start(as_type="retriever", name="search", input="opening hours") as found,
+    ):
+        found.update(output=FOUND)
     client.flush()
     server.shutdown()
-    requests = [MessageToDict(ExportTraceServiceRequest.FromString(body)) for body in server.bodies]
+    requests = [MessageToDict(ExportTraceServiceRequest.FromString(body)) for body in BODIES]
     path.write_text("".join(json.dumps(request) + "\n" for request in requests))
 
 

@@ -1,7 +1,7 @@
 """Spans of Phoenix: tables that its client makes of spans in its server.
 
-The server needs a minute to start, so the tests use what the client exported from it, and compare it with what the client
-makes of the same spans without a server. Run as a program, this file starts the server and exports the spans anew.
+The server needs a minute to start, so the tests use what the client exported from it, and compare it with what the
+client makes of the same spans without a server. Run as a program, this file starts the server and exports them anew.
 """
 
 from __future__ import annotations
