@@ -52,7 +52,8 @@ def _gold(note: Note, run: Run | None = None) -> str:
             f"{note.count:,} of {plural(note.of, 'sample', 'samples')} of traces {have} no gold: ignored ({some})."
         )
     if sums.get("unused"):
-        lines.append(f"{plural(sums['unused'], 'query', 'queries')} of the gold occur in no trace: not evaluated.")
+        verb = "occurs" if sums["unused"] == 1 else "occur"
+        lines.append(f"{plural(sums['unused'], 'query', 'queries')} of the gold {verb} in no trace: not evaluated.")
     if sums.get("repeated"):
         queries = plural(sums["repeated"], "query occurs", "queries occur")
         lines.append(f"{queries} in several traces, {sums['in_repeats']:,} in all: each is a sample of its own.")

@@ -38,7 +38,7 @@ def spans_of_trace(row: Mapping[str, Any]) -> Iterator[Span | None]:
 
 
 def _about(info: Mapping[str, Any]) -> dict[str, Any]:
-    """What the trace says for all its spans: metadata under their own names, and tags as `tags.name`."""
+    """Facts of the trace for all its spans: metadata under their own names, and tags as `tags.name`."""
     about: dict[str, Any] = {}
     for name, before in (("trace_metadata", ""), ("request_metadata", ""), ("tags", "tags.")):
         given = decoded(info.get(name))

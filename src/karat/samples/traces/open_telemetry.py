@@ -184,7 +184,7 @@ def _kind(attributes: Mapping[str, Any]) -> str:
 
 
 def _documents(attributes: dict[str, Any], kind: str) -> tuple[list[Any] | None, list[Any] | None]:
-    """What a span retrieved, or the output and the input of a reranker."""
+    """The documents of a retriever, or the output and the input of a reranker."""
     flat = _flattened(attributes)
     if kind == RERANKER:
         before = _listed(attributes, flat, "reranker.input_documents")

@@ -25,7 +25,7 @@ class Span:
     name: str | None = None
     query: str | None = None
     documents: list[Any] | None = None
-    """What was retrieved, or the output of a reranker; None if the trace does not tell."""
+    """The retrieved documents, or the output of a reranker; None if the trace does not tell."""
     before: list[Any] | None = None
     """The input of a reranker, if the trace tells."""
     start: int | None = None

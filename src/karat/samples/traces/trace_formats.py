@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from karat.samples.traces import LISTS, is_table_of_traces
-from karat.samples.traces.langfuse_observations import is_observation, spans_of_observation
+from karat.samples.traces.langfuse_rows import is_observation, spans_of_observation
 from karat.samples.traces.langsmith_runs import is_run, spans_of_run
 from karat.samples.traces.mlflow_traces import is_trace, spans_of_trace
 from karat.samples.traces.open_telemetry import piece_of_table, span_of_json, span_of_table, spans_of_otlp

@@ -85,7 +85,7 @@ def _texts(row: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _fields(gold: Side) -> list[dict[str, Any]]:
-    """What the gold says on each query: its items, its answer, and its other fields."""
+    """The fields that the gold has for each query: its items, its answer, and its other fields."""
     columns = {**{name: texts for name, texts in gold.texts.items() if name != "query"}, **gold.meta, **gold.id_lists}
     return [
         {**{name: column[row] for name, column in columns.items() if column[row] is not None}, "gold": items}

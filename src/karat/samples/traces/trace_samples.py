@@ -29,7 +29,7 @@ class Search(NamedTuple):
 
     @property
     def error(self) -> str | None:
-        """Why the search failed, if it did."""
+        """The reason for which the search failed, if it did."""
         if self.last.documents is not None and self.last.error is None:
             return None
         return next((one.error for one in reversed(self.spans) if one.error is not None), None)

@@ -1,4 +1,4 @@
-"""Observations of Langfuse: rows of its exports in Parquet, JSONL, JSON and CSV, and of its API."""
+"""Observations of Langfuse: rows of its exports and of its API; a separate file, as each format has one."""
 
 from __future__ import annotations
 
