@@ -42,7 +42,7 @@ SUMMARY = argument(
     "--summary", metavar="NAMES", action="append", default=[],
     help='also show p10, median, gm or "worst(field)" of each metric; several with commas; may be repeated',
 )  # fmt: skip
-_SPANS = "traces (OpenInference, OpenTelemetry, Phoenix, LangSmith, Langfuse, MLflow)"
+_SPANS = "traces of Phoenix, LangSmith, Langfuse or MLflow"
 WHERE = argument(
     "--where", metavar="CONDITION", action="append", default=[], group=_SPANS,
     help="only spans with such attributes: 'session.id == \"abc\" and latency > 500'; may be repeated",
