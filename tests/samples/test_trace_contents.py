@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 import karat
@@ -67,6 +68,10 @@ def test_queries(given, query):
 )
 def test_documents(given, items):
     assert documents_of(given) == items
+
+
+def test_arrays_of_numpy_are_lists():
+    assert documents_of(np.array([{"id": "a", "text": None}])) == [{"id": "a"}]
 
 
 def test_texts_that_python_prints_for_objects_are_no_documents():

@@ -23,7 +23,9 @@ _STARTS, _ENDS = ("start", "start_index", "start_char_idx"), ("end", "end_index"
 
 
 def decoded(value: Any) -> Any:
-    """The value of a text with JSON; other values and texts as they are."""
+    """The value of a text with JSON, and the list of an array of NumPy; other values and texts as they are."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "[", '"'):
         try:
             return msgspec.json.decode(value)
