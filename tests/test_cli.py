@@ -259,5 +259,6 @@ def test_options_are_named_as_in_python():
                 known = {
                     *signature(verb).parameters,
                     *(signature(karat.overlap).parameters if name == "compare" else ()),
+                    *(signature(karat.read_traces).parameters if name == "eval" else ()),
                 }
                 assert {word, names[-1].removeprefix("--")} & known, f"karat {name} {option}"

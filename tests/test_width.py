@@ -18,6 +18,7 @@ from karat.cli.demo.screen import samples
 from karat.llm.cache import Cache
 from karat.llm.model import Reply
 from support.pseudo_terminal import STYLE, columns, show
+from support.spans_by_hand import otlp, retriever
 
 COMMANDS = {name: one for name, one in all_commands().items() if name == one.name}
 EXAMPLES = [shlex.split(line)[1:] for one in COMMANDS.values() for line, _ in one.examples]
@@ -26,7 +27,7 @@ TABLES = [arguments for arguments in EXAMPLES if not {"--format", "--dry-run"} &
 FILES = (
     "samples.jsonl", "results.jsonl", "run.parquet", "main.parquet", "branch.parquet", "bm25.run", "qrels.txt",
     "labels.csv", "part-1.parquet", "part-2.parquet", "stages.jsonl",
-    "gold.jsonl", "retrievers.py", "karat-sweep", "traced.parquet",
+    "gold.jsonl", "retrievers.py", "karat-sweep", "traced.parquet", "traces.jsonl",
 )  # fmt: skip
 """The files that examples may name."""
 RETRIEVERS = (Path(__file__).parent / "support" / "retrievers.py").read_text()
@@ -85,6 +86,12 @@ def staged(bm25, words):
     return {name: value for name, value in bm25.items() if name != "retrieved"} | {"stages": stages}
 
 
+def traced(row):
+    """A sample as the span of a retriever."""
+    when = {"_startTimeUnixNano": "1794830048478611968", "_traceId": row["id"], "_spanId": row["id"]}
+    return retriever(row["query"], *(item["id"] for item in row["retrieved"]), **when)
+
+
 def fill(folder, bm25, other, metrics, file=str):
     """Write the files that the examples name."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -112,6 +119,7 @@ def fill(folder, bm25, other, metrics, file=str):
     grid = {"chunk": [20, 40], "k": [3, 5]}
     gold, place = folder / file("gold.jsonl"), folder / file("karat-sweep")
     karat.sweep(folder / file("retrievers.py"), grid, gold, "recall@3", folder=place)
+    (folder / file("traces.jsonl")).write_text("\n".join(otlp(traced(row)) for row in bm25))
     cache = Cache(folder / "karat" / "answers.sqlite")
     for i in range(3):
         cache.put(str(i), f"model-{LONG if i else ''}", "1", Reply({"said": "x"}, 1000, 10))

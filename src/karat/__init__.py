@@ -68,6 +68,8 @@ if TYPE_CHECKING:
     from karat.run.merge import merge as merge
     from karat.samples.notes import Note as Note
     from karat.samples.sample import Sample as Sample
+    from karat.samples.traces import Traces as Traces
+    from karat.samples.traces.traces import read_traces as read_traces
 
 # Where each public name lives. Nothing is loaded before it is asked for.
 _HOMES = {
@@ -127,6 +129,8 @@ _HOMES = {
     "Sample": "samples.sample",
     "sweep": "analysis.sweep",
     "Sweep": "analysis.sweep",
+    "Traces": "samples.traces",
+    "read_traces": "samples.traces.traces",
 }
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604

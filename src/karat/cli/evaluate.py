@@ -54,6 +54,15 @@ MAP = argument(
 SPLIT = argument(
     "--split", metavar="NAME", help="the split of a data set, such as dev of a BEIR folder (default: its test split)"
 )
+_SPANS = "traces of Phoenix, LangSmith, Langfuse or MLflow"
+WHERE = argument(
+    "--where", metavar="CONDITION", action="append", default=[], group=_SPANS,
+    help="only spans with such attributes: 'session.id == \"abc\" and latency > 500'; may be repeated",
+)  # fmt: skip
+SINCE = argument(
+    "--since", metavar="TIME", group=_SPANS, help="only spans that started since then: 2026-11-01, or 7d (days ago)"
+)
+UNTIL = argument("--until", metavar="TIME", group=_SPANS, help="only spans that started before: 2026-11-30, or 1d")
 _EXIT_CODES = """\
 exit code: 0 evaluated, 2 bad input or settings, 3 too few queries were judged, 130 interrupted by Ctrl-C
 """
@@ -80,7 +89,7 @@ def _model_argument(one: Field[Any]) -> Argument:
     "evaluate a file of samples, or rankings with their gold",
     argument(
         "file", metavar="FILE",
-        help="JSONL, JSON, CSV, Parquet, Arrow, TREC; .gz, .zst; a folder, a pattern, s3://…; - for standard input",
+        help="JSONL, JSON, CSV, Parquet, Arrow, TREC, traces; .gz, .zst; a folder, a pattern, s3://…; - for a pipe",
     ),
     argument(
         "metrics", metavar="METRICS", nargs="*",
@@ -93,6 +102,9 @@ def _model_argument(one: Field[Any]) -> Argument:
     ),
     MAP,
     SPLIT,
+    WHERE,
+    SINCE,
+    UNTIL,
     argument("--judge", default="auto", help='how items are matched, such as "fuzzy(0.8)"; karat judges lists them'),
     argument(
         "--at", choices=("item", "doc", "step"), default="item",
@@ -144,6 +156,7 @@ def _model_argument(one: Field[Any]) -> Argument:
         ('karat eval samples.jsonl recall@5 --judge "fuzzy(0.8)"', "match similar texts, not ids"),
         ("karat eval samples.jsonl recall@5 --by topic", "the means of each topic, too"),
         ("karat eval results.jsonl recall@5 --map retrieved=docs,gold=relevant", "columns with other names"),
+        ("karat eval traces.jsonl recall@5 --gold gold.jsonl --since 2026-11-01", "what an application retrieved"),
     ],
     epilog=_EXIT_CODES,
     aliases=["evaluate"],
@@ -282,7 +295,10 @@ def check_output(options: Namespace, inputs: Iterable[str | PathLike[str] | None
 
 def _evaluate(options: Namespace, metrics: Any, **settings: Any) -> Run:
     """Evaluate here or on a cluster."""
+    chosen = {name: value for name in ("where", "since", "until") if (value := getattr(options, name))}
     if options.engine == "spark":
+        if chosen:
+            raise BadArgument("--where, --since and --until do not apply to --engine spark", hint="--engine local")
         if options.skip_bad_rows or options.jobs != 1:
             raise BadArgument("--skip-bad-rows and --jobs do not apply to --engine spark", hint="--engine local")
         if settings.pop("split") is not None:
@@ -295,6 +311,10 @@ def _evaluate(options: Namespace, metrics: Any, **settings: Any) -> Run:
     from karat.pipeline import evaluate
 
     local = {"jobs": options.jobs, "memory": options.memory, "skip_bad_rows": options.skip_bad_rows}
+    if chosen:
+        from karat.samples.traces.traces import read_traces
+
+        return evaluate(read_traces(options.file, **chosen), metrics, **settings, **local)
     return evaluate(options.file, metrics, **settings, **local)
 
 

@@ -18,6 +18,7 @@ from karat.errors import BadArgument, KaratError
         help='samples with "stages", or run files in the order of the pipeline; then metrics, such as recall@5 ndcg@10',
     ),
     argument("--metrics", metavar="METRICS", nargs="+", default=[], help="the same as metrics after the files"),
+    argument("--gold", metavar="FILE", help="the gold of traces with rerankers, found by the text of the query"),
     argument("--names", metavar="NAME", nargs="+", help="the stages and their order, or the names of the run files"),
     argument("--judge", default="auto", help='how items are matched, such as "fuzzy(0.8)"; karat judges lists them'),
     argument("--at", choices=("item", "doc"), default="item", help="doc: compare documents, not chunks"),
@@ -47,12 +48,22 @@ def _stages(options: Namespace) -> None:
     first, *others = options.given
     files = [first, *(one for one in others if not _is_metric(one))]
     metrics = " ".join([*filter(_is_metric, others), *options.metrics]) or None
+    given = _traces(files, options.gold) if options.gold else files[0] if len(files) == 1 else files
     found = stages(
-        files[0] if len(files) == 1 else files, metrics, names=options.names, judge=options.judge,
+        given, metrics, names=options.names, judge=options.judge,
         at=options.at, convention=options.convention, order=options.order, k=options.k, fields=",".join(options.map),
     )  # fmt: skip
     shown = {"shown": max(options.n, 0)} if options.format in {"table", "markdown"} else {}
     emit(found, options.format, **shown)
+
+
+def _traces(files: list[str], gold: str) -> object:
+    """The samples of a file of traces, with their gold."""
+    from karat.samples.traces.traces import read_traces
+
+    if len(files) > 1:
+        raise BadArgument("--gold is for one file of traces", got=files, hint=f"karat stages {files[0]} --gold {gold}")
+    return read_traces(files[0], gold=gold)
 
 
 def _is_metric(given: str) -> bool:

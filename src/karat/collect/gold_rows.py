@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from karat.errors import InputError
 from karat.samples.columns import Samples, Side
-from karat.samples.files import Rows
 from karat.samples.frames import is_frame
+from karat.samples.json_rows import Rows
 from karat.samples.loading import load
 from karat.samples.read import read_side, side_of
 from karat.samples.rows import query_table

@@ -16,7 +16,8 @@ from karat._internal.grams import Grams
 from karat.errors import BadArgument, InputError, nearest
 from karat.judges.text import fold_space, fold_space_with_origins
 from karat.samples.datasets import corpus_of
-from karat.samples.files import Rows, read_file
+from karat.samples.files import read_file
+from karat.samples.json_rows import Rows
 from karat.samples.keys import as_id
 
 _MAX_PLACES = 1000

@@ -14,6 +14,7 @@ from karat.report.object_notes import OBJECT_SENTENCES
 from karat.report.reading_notes import READING_SENTENCES
 from karat.report.step_table import STEP_SENTENCES
 from karat.report.thresholds import no_answer
+from karat.report.trace_notes import TRACE_SENTENCES
 from karat.report.unjudged_items import failed, unjudged
 from karat.run import Run
 from karat.samples.id_differences import IdDifference
@@ -114,6 +115,7 @@ def listed(ids: Sequence[str]) -> str:
 
 SENTENCES: dict[str, Sentence] = {
     **FUSION_SENTENCES, **STEP_SENTENCES, **ASPECT_SENTENCES, **OBJECT_SENTENCES, **READING_SENTENCES,
+    **TRACE_SENTENCES,
 }  # fmt: skip
 SENTENCES[FREE_TEXT] = lambda note, _: str(note.details["text"])
 

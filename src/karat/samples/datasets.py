@@ -10,7 +10,8 @@ from typing import Any
 
 from karat.errors import BadArgument, InputError, Unavailable, first_line, nearest, unknown
 from karat.samples.dialects import long_column
-from karat.samples.files import Rows, read_file
+from karat.samples.files import read_file
+from karat.samples.json_rows import Rows
 
 _IR_DATASETS = ("ir_datasets:", "irds:")
 _QUERY_IDS = ("_id", "id", "query_id", "query-id")

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from karat.errors import BadArgument, NoColumn, nearest, unknown
 from karat.samples.dialects import LONG, dialect_of, is_long
 from karat.samples.field_paths import Path, at_path, column_at, decoded, item_fields, with_names
-from karat.samples.files import Rows
 from karat.samples.frames import as_polars, is_frame
+from karat.samples.json_rows import Rows
 from karat.samples.notes import Note
 
 _OF_QUERIES = (

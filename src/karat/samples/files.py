@@ -9,22 +9,26 @@ from contextlib import contextmanager, nullcontext
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from karat._internal.arrow import check_arrow, check_arrow_file
 from karat._internal.panics import panics_as_errors
 from karat._internal.parquet import Damaged, check_parquet, check_parquet_file
 from karat.errors import InputError, first_line
-from karat.samples.dialects import LONG, SIDE_NAMES, is_long, long_columns
+from karat.samples.dialects import LONG, is_long, long_columns
 from karat.samples.encoding import encoding_error, marked_encoding, recoded
+from karat.samples.json_rows import Rows, decode_json, decode_lines
 from karat.samples.long import has_records
 from karat.samples.separators import decimal_points, separator_of
 from karat.samples.sources import STANDARD_INPUT, Source, find_source, first_text, open_unpacked
+from karat.samples.traces import is_table_of_traces, may_be_traces
 from karat.samples.trec import looks_like_trec, read_trec
 from karat.samples.wrappers import rows_within
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from karat.samples.traces.span_set import SpanSet
 
 
 @contextmanager
@@ -156,27 +160,16 @@ def _check_columns(source: Source, columns: Sequence[str]) -> None:
             raise InputError(f'{file}: column "{name}" is {mine}, but {theirs} in {source.files[0]}')
 
 
-class Rows(NamedTuple):
-    """Samples as dicts, with their line numbers."""
-
-    rows: list[Any]
-    lines: list[int]
-    skipped: int = 0
-    files: Sequence[str] = ()
-    """The file of each row, if there are several files."""
-
-    def place(self, row: int, source: str) -> str:
-        """The file and line of a row, for messages."""
-        return f"{self.files[row] if self.files else source}, line {self.lines[row]}"
-
-
 def read_file(path: str | PathLike[str]) -> Rows | pl.DataFrame | Any:
     """The contents of a file, a folder or a pattern."""
     return read_files(find_source(path))
 
 
 def read_files(source: Source, side: str | None = None, *, skip_bad_rows: bool = False) -> Rows | pl.DataFrame | Any:
-    """The contents of files: rows, a frame or a JSON value; of a long table only the columns that `side` needs."""
+    """The contents of files: rows, a frame, a JSON value, or the spans of traces.
+
+    Of a long table only the columns that `side` needs are read.
+    """
     kind = source.kind
     if source.files[0] == STANDARD_INPUT or not (source.remote or all(Path(file).is_file() for file in source.files)):
         return _read_pipe(source, skip_bad_rows=skip_bad_rows)
@@ -184,9 +177,23 @@ def read_files(source: Source, side: str | None = None, *, skip_bad_rows: bool =
         return _read_marked(source, skip_bad_rows=skip_bad_rows)
     if source.is_table or kind == ".csv":
         with read_errors(source):
-            return scan(source, side).collect()
+            return _read_table(source, side)
     parts = [_read_text(one, one.files[0], side, skip_bad_rows=skip_bad_rows) for one in source.each()]
     return parts[0] if len(parts) == 1 else _concat(source, parts)
+
+
+def _read_table(source: Source, side: str | None) -> Any:
+    """The whole table, or the spans of a table of traces."""
+    if len(source.files) > 1 and is_table_of_traces(_scan(source.each()[0]).collect_schema().names()):
+        return _concat(source, [_read_table(one, side) for one in source.each()])
+    frame = scan(source, side)
+    if not is_table_of_traces(frame.collect_schema().names()):
+        return frame.collect()
+    from karat.samples.traces.traces import ROWS_AT_A_TIME, spans_of_frames
+
+    batches = frame.collect_batches(chunk_size=ROWS_AT_A_TIME, maintain_order=True, lazy=True)
+    spans = spans_of_frames(each_batch(source, batches))
+    return frame.collect() if spans is None else spans
 
 
 def form_of(source: Source, content: str | bytes) -> tuple[str, str]:
@@ -206,6 +213,8 @@ def _read_text(source: Source, content: str | bytes, side: str | None, *, skip_b
     import polars as pl
 
     form, begin = form_of(source, content)
+    if begin.startswith("{") and may_be_traces(begin) and (spans := _read_spans(source, content)) is not None:
+        return spans
     with read_errors(source, content):
         if form == "table":
             return scan(source, side).collect()
@@ -216,9 +225,25 @@ def _read_text(source: Source, content: str | bytes, side: str | None, *, skip_b
         rows = decode_lines(source.name, lines, skip_bad_rows=skip_bad_rows)
         within = rows_within(rows.rows[0]) if len(rows.rows) == 1 else None
         return _mapped(source, rows if within is None else within)
-    found = _decode(source.name, lines)
+    found = decode_json(source.name, lines)
     within = rows_within(found)
     return _mapped(source, found if within is None else within)
+
+
+def _read_spans(source: Source, content: str | bytes) -> SpanSet | None:
+    """The spans of a file with one JSON object per line; None if it has no traces."""
+    import polars as pl
+
+    from karat.samples.traces.traces import spans_of_lines
+
+    with read_errors(source, content):
+        if isinstance(content, bytes):
+            return spans_of_lines(content.split(b"\n"))
+        stream = None if source.remote else open_unpacked(content)
+        if stream is None:
+            return spans_of_lines(line.encode() for line in pl.read_lines(content, glob=False)["line"])
+        with stream as file:
+            return spans_of_lines(file)
 
 
 def _read_pipe(source: Source, *, skip_bad_rows: bool) -> Any:
@@ -270,6 +295,10 @@ def _concat(source: Source, parts: list[Any]) -> Any:
         with read_errors(source):
             return pl.concat(parts, how="diagonal")  # only some qrels have subtopics
     if not all(isinstance(part, Rows) for part in parts):
+        from karat.samples.traces.traces import spans_of_parts
+
+        if (spans := spans_of_parts(parts)) is not None:
+            return spans
         raise InputError(f"{source.name}: several JSON files; expected one, or JSONL files")
     return Rows(
         [row for part in parts for row in part.rows],
@@ -277,81 +306,3 @@ def _concat(source: Source, parts: list[Any]) -> Any:
         sum(part.skipped for part in parts),
         [file for file, part in zip(source.files, parts, strict=True) for _ in part.rows],
     )
-
-
-def decode_lines(path: str, lines: pl.Series, *, skip_bad_rows: bool = False, first: int | None = None) -> Rows:
-    """Rows from lines of JSON: a whole file, or a piece that starts at line `first`."""
-    rows: list[Any] = []
-    numbers: list[int] = []
-    skipped = 0
-    for number, line in enumerate(lines.to_list(), first or 1):
-        if not line or line.isspace():
-            continue
-        try:
-            row = _json(line.removeprefix("\ufeff"))
-            if not isinstance(row, dict):
-                raise ValueError("expected an object")  # noqa: TRY004
-            if any(name in _SIDES and line.count(f'"{name}"') > 1 for name in row):
-                _refuse_second(line.removeprefix("\ufeff"))
-        except ValueError as error:
-            if skip_bad_rows:
-                skipped += 1
-                continue
-            raise InputError(
-                f"{path}, line {number}: not a JSON object: {first_line(error)}",
-                got=line,
-                hint='{"query": …, "retrieved": […], "gold": […]}',
-            ) from error
-        rows.append(row)
-        numbers.append(number)
-    if not rows and first is None:
-        raise InputError(f"{path}: the file is empty" if not skipped else f"{path}: no row can be read")
-    return Rows(rows, numbers, skipped)
-
-
-_SIDES = frozenset(name for names in SIDE_NAMES.values() for name in names)
-
-
-def _refuse_second(text: str) -> None:
-    """Refuse an object with two values for one of its sides, of which a decoder keeps the last."""
-    import json
-
-    def check(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        names = [name for name, _ in pairs if name in _SIDES]
-        if twice := next((name for name in names if names.count(name) > 1), None):
-            raise ValueError(f'two values for "{twice}"')
-        return dict(pairs)
-
-    json.loads(text, object_pairs_hook=check)
-
-
-def _decode(path: str, lines: pl.Series) -> Any:
-    text = "\n".join(lines.to_list()).removeprefix("\ufeff")
-    try:
-        found = _json(text)
-        rows = [row for row in (found if isinstance(found, list) else [found]) if isinstance(row, dict)]
-        if any(text.count(f'"{name}"') > sum(name in row for row in rows) for name in _SIDES):
-            _refuse_second(text)
-    except ValueError as error:
-        raise InputError(f"{path}: malformed JSON: {first_line(error)}") from error
-    return found
-
-
-def _json(text: str) -> Any:
-    """Decode JSON; on errors with the standard library, which accepts lone surrogates and reports the line."""
-    import msgspec
-
-    try:
-        try:
-            return msgspec.json.decode(text)
-        except (msgspec.DecodeError, UnicodeError):
-            import json
-
-            try:
-                return json.loads(text)
-            except json.JSONDecodeError:
-                raise
-            except ValueError as error:
-                raise ValueError("a number with thousands of digits") from error
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error

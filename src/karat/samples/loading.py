@@ -12,6 +12,7 @@ from karat.samples.files import read_files
 from karat.samples.notes import Note
 from karat.samples.separators import reading_notes
 from karat.samples.sources import Source, find_source
+from karat.samples.traces import Traces, may_hold_traces
 
 
 class Selection:
@@ -56,13 +57,38 @@ class Selection:
         return self._notes if self.fields is None else (*self._notes, *self.fields.notes())
 
 
-def load(value: Any, name: str, *, skip_bad_rows: bool = False, selection: Selection | None = None) -> tuple[Any, str]:
-    """The contents of a file or data set, or the value itself, and its name for messages."""
+def load(
+    value: Any,
+    name: str,
+    *,
+    skip_bad_rows: bool = False,
+    selection: Selection | None = None,
+    stages: bool = False,
+) -> tuple[Any, str]:
+    """The contents of a file or data set, or the value itself, and its name for messages.
+
+    Of traces with several rankings each the last is read, or with `stages` all.
+    """
     selection = selection or Selection()
+    if isinstance(value, Traces):
+        return _of_traces(value, name, stages=stages)
     if not isinstance(value, str | PathLike):
         value = value if isinstance(value, list) else selection.convert(value, name)
         return (value if selection.fields is None else selection.fields.apply(value, name)), name
     if name != "retrieved" and is_dataset(value):
         return selection.dataset(value)
     source = selection.source(value)
-    return selection.convert(read_files(source, name, skip_bad_rows=skip_bad_rows), name), source.name
+    loaded = read_files(source, name, skip_bad_rows=skip_bad_rows)
+    if may_hold_traces(loaded):
+        return _of_traces(selection.convert(loaded, name), source.name, stages=stages)
+    return selection.convert(loaded, name), source.name
+
+
+def _of_traces(value: Any, source: str, *, stages: bool) -> tuple[Any, str]:
+    """The samples of traces as rows, and the name of their source; other values as they are."""
+    from karat.samples.traces.traces import rows_of_traces, spans_of_loaded, traces_of
+
+    if isinstance(value, Traces):
+        return rows_of_traces(value, stages=stages), value.source
+    spans = spans_of_loaded(value)
+    return (value, source) if spans is None else (rows_of_traces(traces_of(spans, source), stages=stages), source)

@@ -16,11 +16,11 @@ from karat.samples.columns import Reading, Samples, Side, check_ids, rows_of
 from karat.samples.dialects import SIDE_NAMES, is_long, lacks_items
 from karat.samples.failures import ERROR, is_error
 from karat.samples.field_map import Fields
-from karat.samples.files import Rows
 from karat.samples.frames import as_polars, is_column, is_frame, of_rows, values_of
 from karat.samples.header import Header
 from karat.samples.id_lists import without_excluded
 from karat.samples.items import BUILD, rankings_of
+from karat.samples.json_rows import Rows
 from karat.samples.keys import Where, as_ids, by_id, numbered
 from karat.samples.loading import Selection, load
 from karat.samples.long import read_long
@@ -57,8 +57,10 @@ def read_samples(
         selection = Selection(fields, split)
         left, right = load(results, "retrieved", selection=selection), load(gold, "gold", selection=selection)
         selection.check()
-        joined = _join(side_from(left[0], "retrieved", left[1]), side_from(right[0], "gold", right[1]))
-        return _with_notes(joined, selection)
+        known = side_from(right[0], "gold", right[1])
+        if isinstance(left[0], Rows) and left[0].traced:
+            return _with_notes(_traced_samples(*left, known), selection)
+        return _with_notes(_join(side_from(left[0], "retrieved", left[1]), known), selection)
     if retrieved is not None:
         raise InputError("nothing to compare with: give gold=")
     if isinstance(samples, Samples):
@@ -66,6 +68,8 @@ def read_samples(
     selection = Selection(fields, split)
     loaded, source = load(samples, "samples", skip_bad_rows=skip_bad_rows, selection=selection)
     selection.check(source)
+    if need_gold and isinstance(loaded, Rows) and loaded.traced and "gold" not in loaded.rows[0]:
+        raise InputError(f"{source}: traces have no gold", hint="--gold gold.jsonl, or gold=…")
     return _with_notes(samples_of(loaded, source, skip_bad_rows=skip_bad_rows, need_gold=need_gold), selection)
 
 
@@ -235,6 +239,15 @@ def side_of(loaded: Any, side: str, source: str, first: int = 0, header: Header 
 
 def _places(loaded: Any, source: str) -> Where:
     return lambda row: loaded.place(row, source) if isinstance(loaded, Rows) else f"{source}, row {row + 1}"
+
+
+def _traced_samples(rows: Rows, source: str, gold: Side) -> Samples:
+    """The samples of traces with the gold of their queries."""
+    from karat.samples.traces.trace_gold import with_gold
+
+    joined = with_gold(rows.rows, gold)
+    lines, notes = [rows.lines[row] for row in joined.kept], (*rows.notes, *joined.notes, *gold.all_notes)
+    return samples_of(Rows(joined.rows, lines, notes=notes, traced=True), f"{source}, {gold.source}")
 
 
 def _is_columns(value: Mapping[Any, Any], side: str) -> bool:

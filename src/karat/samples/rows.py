@@ -14,11 +14,11 @@ from karat.samples.answerable import ANSWERABLE, marks_of, with_empty_gold
 from karat.samples.columns import Side, check_ids
 from karat.samples.dialects import Dialect, dialect_of, is_long, probably_meant
 from karat.samples.failures import ERROR, failed_rows, is_error, with_empty_rankings
-from karat.samples.files import Rows
 from karat.samples.frames import as_polars, is_frame
 from karat.samples.header import Header
 from karat.samples.id_lists import id_lists_of
 from karat.samples.items import BUILD
+from karat.samples.json_rows import Rows
 from karat.samples.keys import Where, as_id, as_ids, numbered
 from karat.samples.missing_columns import no_column, no_columns
 from karat.samples.notes import Note
@@ -49,6 +49,8 @@ class QueryTable(NamedTuple):
     source: str
     where: Where
     skipped: int = 0
+    noted: tuple[Note, ...] = ()
+    """Facts noticed when the rows were read."""
 
     @property
     def staged(self) -> bool:
@@ -200,7 +202,7 @@ class QueryTable(NamedTuple):
         columns = ", ".join(f"{theirs} → {ours}" for theirs, ours in self.renamed.items())
         details = {"source": self.source, "dialect": self.dialect.name, "columns": columns}
         renamed = (Note("columns_renamed", details=details),) if columns else ()
-        return (*renamed, *self._unknown_fields(), *self._similar_columns())
+        return (*self.noted, *renamed, *self._unknown_fields(), *self._similar_columns())
 
     def _similar_columns(self) -> Iterator[Note]:
         """Notes on columns whose names differ only in case or surrounding spaces from a column that was read."""
@@ -251,7 +253,7 @@ def query_table(
     header = header or Header()
     if isinstance(value, Rows):
         read = _of_rows(value.rows, source, lambda row: value.place(row, source), header, side)
-        return read._replace(skipped=value.skipped)
+        return read._replace(skipped=value.skipped, noted=value.notes)
     if isinstance(value, Sequence) and not isinstance(value, str):
         good = [row for row in value if _is_row(row)] if skip_bad_rows else value
         read = _of_rows(good, source, lambda row: f"{source}, sample {row + 1}", header, side)

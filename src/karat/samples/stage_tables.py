@@ -25,7 +25,7 @@ def read_stages(
     `names` chooses the stages and their order.
     """
     selection = Selection(fields)
-    loaded, source = load(samples, "samples", selection=selection)
+    loaded, source = load(samples, "samples", selection=selection, stages=True)
     selection.check(source)
     table = query_table(loaded, source)
     if not table.staged:

@@ -14,10 +14,10 @@ from karat.samples import Reading, Samples
 from karat.samples.answerable import joined_meta
 from karat.samples.columns import Side, check_ids, rows_of
 from karat.samples.dialects import LONG, is_long, long_column
-from karat.samples.files import Rows
 from karat.samples.frames import of_rows
 from karat.samples.header import Header
 from karat.samples.id_lists import without_excluded
+from karat.samples.json_rows import Rows
 from karat.samples.keys import by_id, numbered, short_id
 from karat.samples.long import has_records, ids_of
 from karat.samples.notes import Note, merge_notes

@@ -24,6 +24,7 @@ from karat.samples.datasets import is_dataset
 from karat.samples.loading import Selection
 from karat.samples.read import read_side
 from karat.samples.sources import find_source
+from karat.samples.traces import holds_traces
 from karat.scale.batches import Batches, Data, Joined, Whole
 from karat.scale.memory import MemoryLimits, check_gold, estimate_memory, larger_than, too_large
 from karat.scale.pieces import Scattered
@@ -51,6 +52,8 @@ def evaluate_large(
     large = larger_than(selection.source(source), limits.refused if calls else limits.total)
     if large is None or (skip_bad_rows and gold is not None):
         return None
+    if holds_traces(large):
+        return None  # only the spans of retrievers are kept in memory
     if plan.at == "step":
         raise too_large(f'{large.name}: at="step" needs all samples at once', estimate_memory(large), limits)
     if calls:

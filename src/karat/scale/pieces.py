@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 from karat._internal.output import temporary_folder
 from karat._internal.progress import Progress
 from karat.errors import InputError, Unavailable, first_line
-from karat.samples.files import decode_lines, each_batch, form_of, read_errors, scan
+from karat.samples.files import each_batch, form_of, read_errors, scan
+from karat.samples.json_rows import decode_lines
 from karat.samples.long import first_rows, ids_of
 from karat.samples.sources import Source, open_unpacked, packing
 from karat.samples.trec import Irregular, checked, parse_lines, scan_regular

@@ -16,8 +16,9 @@ from karat.hits import Hits
 from karat.metrics import parse
 from karat.run import Run
 from karat.samples.dialects import LONG
-from karat.samples.files import Rows, read_file
+from karat.samples.files import read_file
 from karat.samples.frames import as_polars, is_frame
+from karat.samples.json_rows import Rows
 from karat.samples.keys import as_id
 from karat.samples.notes import Note
 from karat.samples.sources import STANDARD_INPUT

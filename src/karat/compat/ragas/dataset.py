@@ -123,7 +123,8 @@ class EvaluationDataset(UserList[SingleTurnSample]):
     @classmethod
     def from_jsonl(cls, path: str | PathLike[str]) -> EvaluationDataset:
         """From a JSONL file."""
-        from karat.samples.files import Rows, read_file
+        from karat.samples.files import read_file
+        from karat.samples.json_rows import Rows
 
         read: Any = read_file(Path(path))
         if not isinstance(read, Rows):

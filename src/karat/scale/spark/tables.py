@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from os import PathLike, fspath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from karat._internal.display import plural
@@ -20,6 +21,8 @@ from karat.samples.long import has_records
 from karat.samples.missing_columns import no_column
 from karat.samples.read import samples_of, side_of
 from karat.samples.repeat_rows import REPEAT
+from karat.samples.sources import find_source
+from karat.samples.traces import holds_traces
 from karat.scale.spark import Evaluated, evaluate, need_spark, spark_errors
 from karat.scale.spark.executor import GOLD, HASH, KEY, ROW, RUN
 
@@ -288,6 +291,8 @@ def evaluate_files(
     **options: Any,
 ) -> Evaluated:
     """Evaluate Parquet, JSONL or CSV files, folders or glob patterns on a cluster."""
+    if Path(file).exists() and holds_traces(find_source(file)):
+        raise InputError(f"{fspath(file)}: Spark does not read traces", hint="--engine local")
     spark = session(master)
     with spark_errors():
         data = _read(spark, fspath(file))
