@@ -179,7 +179,7 @@ def test_two_hops():
     assert [tuple(row) for row in run.hops] == [(1, 2, 0, 0, 0), (2, 0, 1, 1, 1)]
     first, second = run.steps.rows
     assert (first.name, second.name) == ("first", "second")
-    assert (first.latency, second.latency) == (0.2, 0.4)
+    assert (first.latency, second.latency) == (200, 400)
     assert second.repeated == pytest.approx(2 / 4)
     assert "although hop 1 was found" in str(run)
 

@@ -124,7 +124,6 @@ NODES = [Scored(Node("n1", "one", "a.md", 0, 3), 0.5), Scored(Node("n2", "two", 
         (SimpleNamespace(uuid=uuid.UUID(RANDOM), properties={"text": "x"}, metadata=SimpleNamespace(distance=0.5)),
          {"id": RANDOM, "text": "x", "distance": 0.5}),
     ],
-    ids=str,
 )  # fmt: skip
 def test_an_item(given, expected):
     assert plain_items([given]) == [expected]
@@ -164,7 +163,6 @@ BOTH = [{"id": "1", "text": "aa", "doc": "a", "distance": 0.0}, {"id": "2", "tex
         ([("a", 1), ("b", 2)], [{"id": "a", "score": 1.0}, {"id": "b", "score": 2.0}]),
         ([Haystack("a", "x", score=0.5), Haystack("b", "y")], [{"id": "a", "text": "x"}, {"id": "b", "text": "y"}]),
     ],
-    ids=lambda given: str(given)[:40],
 )  # fmt: skip
 def test_a_result(result, expected):
     assert plain_items(result) == expected
@@ -191,7 +189,6 @@ def test_a_result(result, expected):
         ([True], "item 1 of the result is bool objects"),
         (np.float64(1.5), "the result is a float64"),
     ],
-    ids=lambda given: str(given)[:30],
 )
 def test_a_bad_result(result, message):
     with pytest.raises(InputError, match=message):

@@ -7,8 +7,8 @@ TWO_HOPS = [
         "id": "q1",
         "query": "Which river flows through the birthplace of Kafka?",
         "steps": [
-            {"query": "birthplace of Kafka", "retrieved": ["kafka", "a1", "a2"], "latency": 0.2, "name": "first"},
-            {"query": "river in Prague", "retrieved": ["a1", "vltava", "b1"], "latency": 0.4, "name": "second"},
+            {"query": "birthplace of Kafka", "retrieved": ["kafka", "a1", "a2"], "latency": 200, "name": "first"},
+            {"query": "river in Prague", "retrieved": ["a1", "vltava", "b1"], "latency": 400, "name": "second"},
         ],
         "gold": [{"id": "kafka", "text": "kafka", "hop": 1}, {"id": "vltava", "text": "vltava", "hop": 2}],
         "topic": "rivers",

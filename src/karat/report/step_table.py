@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from karat._internal.display import number, percent, plural
+from karat._internal.display import number, percent, plural, quantity
 from karat.metrics import METRICS
 from karat.run import Run
 from karat.run.step_summary import StepSummary, hops_of_run, shown_cutoff
@@ -36,7 +36,7 @@ def rows(found: StepSummary, run: Run) -> list[list[str]]:
         name = f"{row.step}: {row.name}" if row.name else str(row.step)
         alone = [number(row.alone.get(metric, float("nan"))) for metric in _metrics(run)]
         facts = [number(row.recall_after), f"{row.new_gold:.2f}", percent(row.repeated)]
-        timed = [f"{row.latency:.3g} s" if row.latency == row.latency else "–" for _ in _latency(found)]
+        timed = [quantity(row.latency, "ms") for _ in _latency(found)]
         shown.append([name, f"{row.queries:,}", *alone, *facts, *timed])
     means = [number(run.mean[metric]) for metric in _metrics(run)]
     return [*shown, [f"merged: {found.merge}", f"{len(run):,}", *means, *[""] * (3 + len(_latency(found)))]]

@@ -150,9 +150,8 @@ def _sample(searches: list[Search], trace: str, spans: SpanSet) -> dict[str, Any
 
 
 def _step(search: Search) -> dict[str, Any]:
-    """One search as a step, whose latency is in seconds, unlike that of a sample."""
-    seconds = None if search.latency is None else search.latency / 1000
-    facts = {"name": search.last.name, "query": search.query, "latency": seconds}
+    """One search as a step."""
+    facts = {"name": search.last.name, "query": search.query, "latency": search.latency}
     return {**{k: v for k, v in facts.items() if v is not None}, "retrieved": list(search.last.documents or [])}
 
 

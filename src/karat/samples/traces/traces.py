@@ -144,8 +144,7 @@ def _one_shape(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _as_step(row: dict[str, Any]) -> dict[str, Any]:
-    step: dict[str, Any] = {name: row[name] for name in ("name", "query", "retrieved") if name in row}
-    step |= {"latency": row["latency"] / 1000} if "latency" in row else {}
+    step = {name: row[name] for name in ("name", "query", "retrieved", "latency") if name in row}
     return {**{name: value for name, value in row.items() if name != "retrieved"}, "steps": [step]}
 
 
