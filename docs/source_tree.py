@@ -19,7 +19,7 @@ _RULES = {
     "llm": "requests → answers or explained failures; knows nothing about retrieval",
     "conventions": "one frozen record per library",
     "samples": "the caller's data → columns, copied only if needed",
-    "collect": "a retriever and gold → samples; knows no framework by import",
+    "collection": "a retriever and gold → samples; knows no framework by import",
     "hits": "immutable tables of matches",
     "judges": "samples → hits",
     "metrics": "hits → one number per query",

@@ -278,7 +278,7 @@ def test_an_end_that_too_few_queries_have_fails_with_the_reason():
 
 def test_summaries_show_the_numbers_with_their_unit():
     shown = str(karat.evaluate(samples(), "rr"))
-    assert "5 queries are too few for both ends of an interval of p95: it takes at least 72." in shown
+    assert "latency: 5 queries are too few for both ends of an interval: p50 takes 6, p95 takes 72." in shown
     run = karat.evaluate(samples(topic=["x", "x", "y", "y", "y"]), "rr")
     assert run.summary("worst(topic)")["latency"].value == (20 + 1000) / 2
     assert run._render("terminal", summary=["p10"]).count("14 ms") == 1

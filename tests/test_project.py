@@ -77,7 +77,7 @@ def test_every_development_tool_is_pinned():
 def test_the_coverage_floor_covers_the_core():
     core = [
         "samples",
-        "collect",
+        "collection",
         "hits",
         "judges",
         "metrics",

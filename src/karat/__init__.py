@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from karat.analysis.sweep import Sweep as Sweep
     from karat.analysis.sweep import sweep as sweep
     from karat.bridges.push import push as push
-    from karat.collect import collect as collect
-    from karat.collect.collected import Collected as Collected
+    from karat.collection import collect as collect
+    from karat.collection.collected import Collected as Collected
     from karat.conventions import STANDARD as STANDARD
     from karat.conventions import Convention as Convention
     from karat.errors import BadArgument as BadArgument
@@ -77,8 +77,8 @@ _HOMES = {
     "calibrate": "analysis.calibrate",
     "Comparison": "analysis.compare",
     "compare": "analysis.compare",
-    "Collected": "collect.collected",
-    "collect": "collect",
+    "Collected": "collection.collected",
+    "collect": "collection",
     "STANDARD": "conventions",
     "Convention": "conventions",
     "Diagnosis": "analysis.diagnose",

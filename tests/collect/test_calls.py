@@ -11,15 +11,15 @@ from time import perf_counter, sleep
 
 import pytest
 
-from karat.collect import calls
-from karat.collect.calls import CallFailed, Limits, call_all
-from karat.collect.retrievers import as_retriever
+from karat.collection import calls
+from karat.collection.calls import CallFailed, Calls, Limits
+from karat.collection.retrievers import as_retriever
 from support.waiting import wait_until
 
 
 def call(function, queries, **limits):
     """The outcomes in the order of the queries."""
-    found = list(call_all(as_retriever(function, 5), queries, Limits(**limits)))
+    found = list(Calls(as_retriever(function, 5), queries, Limits(**limits)).outcomes())
     assert sorted(one.job for one in found) == list(range(len(queries)))
     return sorted(found, key=lambda one: one.job)
 
@@ -274,12 +274,13 @@ def test_inside_a_running_loop():
 
 
 def test_no_query():
-    assert list(call_all(as_retriever(lambda query: [], 5), [], Limits())) == []
+    assert list(Calls(as_retriever(lambda query: [], 5), [], Limits()).outcomes()) == []
 
 
 def test_stopping_early_leaves_no_thread():
     before = active_count()
-    outcomes = call_all(as_retriever(lambda query: sleep(0.01) or ["a"], 5), ["q"] * 1000, Limits(concurrency=4))
+    retriever = as_retriever(lambda query: sleep(0.01) or ["a"], 5)
+    outcomes = Calls(retriever, ["q"] * 1000, Limits(concurrency=4)).outcomes()
     next(outcomes)
     outcomes.close()
     wait_until(lambda: active_count() <= before)
@@ -300,3 +301,26 @@ def test_little_time_is_lost(is_async):
     began = perf_counter()
     call(search_later if is_async else search, ["q"] * 160, concurrency=16)
     assert perf_counter() - began < 160 * 0.02 / 2
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["threads", "loop"])
+def test_what_is_known_at_an_interruption_is_not_lost(is_async):
+    called = []
+
+    def search(query):
+        called.append(query)
+        return [query]
+
+    async def search_later(query):
+        return search(query)
+
+    running = Calls(as_retriever(search_later if is_async else search, 5), [f"q{n}" for n in range(50)], Limits())
+    outcomes = running.outcomes()
+    given = [next(outcomes).job for _ in range(3)]
+    wait_until(lambda: len(called) == 50)
+    wait_until(lambda: not running._pool.running)
+    known = {one.job: one.items for one in running.known()}
+    outcomes.close()
+    assert known.keys() | set(given) == set(range(50))
+    assert given[2] in known  # the caller was interrupted before it could store this one
+    assert known[49] == ["q49"]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
-import subprocess
-import sys
+import uuid
 from time import sleep
 from typing import Any
 
@@ -249,9 +247,28 @@ def test_by_name(tmp_path):
         karat.collect("mine.py", gold)
 
 
-def test_the_name_is_the_function_whatever_was_loaded_before():
-    gold = [{"query": "q", "gold": ["a"]}]
-    code = f"import karat, karat.collect.journal; print(len(karat.collect(lambda query: ['a'], {gold})))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "1\n"
-    assert list(inspect.signature(karat.collect).parameters)[:2] == ["retriever", "gold"]
+def test_columns_with_other_names_and_data_sets(tmp_path):
+    table = tmp_path / "gold.csv"
+    table.write_text("frage;antworten\nClosed when?;['faq-2']\n")
+    with pytest.raises(karat.InputError, match='no column "gold"'):
+        karat.collect(lambda query: ["faq-2"], table)
+    found = karat.collect(lambda query: ["faq-2"], table, fields={"query": "frage", "gold": "antworten"})
+    assert found[0]["query"] == "Closed when?"
+    assert karat.evaluate(found, "rr").mean["rr"] == 1
+    folder = tmp_path / "scifact"
+    (folder / "qrels").mkdir(parents=True)
+    (folder / "corpus.jsonl").write_text('{"_id": "d1", "text": "one"}\n')
+    (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "first"}\n{"_id": "q2", "text": "second"}\n')
+    for split, query in (("test", "q1"), ("dev", "q2")):
+        (folder / "qrels" / f"{split}.tsv").write_text(f"query-id\tcorpus-id\tscore\n{query}\td1\t2\n")
+    assert [one["query"] for one in karat.collect(lambda query: ["d1"], folder)] == ["first"]
+    assert [one["query"] for one in karat.collect(lambda query: ["d1"], folder, split="dev")] == ["second"]
+
+
+def test_what_is_noticed_about_the_results():
+    gold = [{"query": f"query {n}", "gold": ["a"]} for n in range(3)]
+    found = karat.collect(lambda query: [{"id": str(uuid.uuid4()), "text": "a"}], gold, k=2)
+    assert found.short == 3
+    assert "3 of 3 results have fewer than 2 items, 1 on average." in str(found)
+    assert "3 of 3 ids of retrieved items are random, such as" in str(found)
+    assert not karat.collect(lambda query: ["a", "b"], gold, k=2).notes

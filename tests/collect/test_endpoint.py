@@ -18,10 +18,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 import karat
-from karat.collect import http_endpoint
-from karat.collect.calls import CallFailed
-from karat.collect.http_endpoint import HttpEndpoint
-from karat.collect.json_paths import JsonPath, NotThere
+from karat.collection import http_endpoint
+from karat.collection.calls import CallFailed
+from karat.collection.http_endpoint import HttpEndpoint
+from karat.collection.json_paths import JsonPath, NotThere
 from support.forked import run_karat
 
 GOLD = [{"id": "q1", "query": 'say "ä" & {k}?', "gold": ["a"]}, {"id": "q2", "query": "two", "gold": ["b"]}]

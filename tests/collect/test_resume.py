@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import karat
-from karat.collect import journal
+from karat.collection import journal
 from support.forked import run_karat
 from support.waiting import wait_until
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from karat.collect.retrievers import as_retriever
+from karat.collection.retrievers import as_retriever
 from karat.errors import BadArgument, InputError
 
 NAMES = [f"d{number}" for number in range(1, 9)]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from karat.bridges.row_scores import Metrics, Rows, framework
-from karat.collect import collect
+from karat.collection import collect
 from karat.errors import BadArgument, InputError
 from karat.metrics import DEFAULT
 from karat.pipeline import evaluate

@@ -11,6 +11,7 @@ from karat._internal.output import Terminated, check_outputs
 from karat._internal.user_code import load_user_code
 from karat._internal.writers import put
 from karat.cli import argument, command, emit, program, say
+from karat.cli.evaluate import IMPORT, MAP, SPLIT
 from karat.errors import BadArgument
 
 _HTTP = "endpoints (TARGET is a URL)"
@@ -28,7 +29,12 @@ exit code: 0 collected, also if some queries failed; 2 bad input or settings; 3 
     "collect",
     "call a retriever for every query of a gold set, and write samples",
     argument("target", metavar="TARGET", help="file.py:function, package.module:object, or https://…"),
-    argument("--gold", metavar="FILE", required=True, help="the queries and their gold; - for standard input"),
+    argument(
+        "--gold", metavar="FILE", required=True,
+        help="the queries and their gold: a file, a BEIR folder, irds:…; - for standard input",
+    ),
+    MAP,
+    SPLIT,
     argument("-k", type=int, default=20, metavar="K", help="the number of items to retrieve"),
     argument("-o", "--output", metavar="FILE", default="samples.jsonl", help="the JSONL file; - for standard output"),
     argument("--concurrency", type=int, default=8, metavar="N", help="simultaneous calls"),
@@ -36,10 +42,7 @@ exit code: 0 collected, also if some queries failed; 2 bad input or settings; 3 
     argument("--retries", type=int, default=0, metavar="N", help="repeat a failed call N times, after growing pauses"),
     argument("--repeats", type=int, default=1, metavar="N", help="call each query N times, if results vary"),
     argument("--fresh", action="store_true", help="start again, and replace the file"),
-    argument(
-        "--import", dest="imports", metavar="FILE", action="append", default=[],
-        help="a Python file or module to import before; repeatable",
-    ),
+    IMPORT,
     argument("--method", choices=("GET", "POST"), group=_HTTP, help="default: GET if the URL has {query}, else POST"),
     argument(
         "--request", metavar="JSON", group=_HTTP,
@@ -64,12 +67,13 @@ exit code: 0 collected, also if some queries failed; 2 bad input or settings; 3 
     epilog=_EPILOG,
 )  # fmt: skip
 def _collect(options: Namespace) -> int:
-    from karat.collect import collect
+    from karat.collection import collect
 
     for name in options.imports:
         load_user_code(name)
     to_stdout = options.output == "-"
     settings = {name: getattr(options, name) for name in ("k", "concurrency", "retries", "repeats", "fresh")}
+    settings |= {"fields": ",".join(options.map), "split": options.split}
     settings["timeout"] = options.timeout or None
     settings["output"] = None if to_stdout else options.output
     if not to_stdout:
@@ -81,7 +85,7 @@ def _collect(options: Namespace) -> int:
             say(f"What is done is kept in {options.output}.collect: the same command continues.", error=True)
         raise
     if to_stdout:
-        from karat.collect.journal import json_lines
+        from karat.collection.journal import json_lines
 
         sys.stdout.flush()
         sys.stdout.buffer.write(json_lines(found))
@@ -94,11 +98,11 @@ def _collect(options: Namespace) -> int:
 
 def _retriever(options: Namespace) -> Any:
     """The target, or the endpoint with its options."""
-    from karat.collect.targets import is_url
+    from karat.collection.targets import is_url
 
     given = {name: getattr(options, name) for name in ("method", "request", "path", "item")}
     if is_url(options.target):
-        from karat.collect.http_endpoint import HttpEndpoint
+        from karat.collection.http_endpoint import HttpEndpoint
 
         return HttpEndpoint(
             options.target, k=options.k, timeout=options.timeout or None, headers=options.header, **given

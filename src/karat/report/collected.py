@@ -6,8 +6,9 @@ from typing import Any
 
 from karat._internal.display import heading, number, paragraph, plural, sanitize
 from karat._internal.writers import html_text, plain
-from karat.collect.collected import Collected
+from karat.collection.collected import Collected
 from karat.report import forms
+from karat.report.object_notes import OBJECT_SENTENCES
 
 _SHOWN = 5
 
@@ -33,7 +34,7 @@ def html(found: Collected) -> str:
 def data(found: Collected) -> dict[str, Any]:
     """The counts, the speed, the failures and the samples."""
     about = {name: value for name, value in vars(found).items() if value is not None}
-    extra = {"rate": found.rate, "latency": found.latency, "failures": found.failures}
+    extra = {"rate": found.rate, "short": found.short, "latency": found.latency, "failures": found.failures}
     return dict(plain({**about, **extra})) | {"samples": list(found)}
 
 
@@ -59,4 +60,9 @@ def _lines(found: Collected) -> list[str]:
     if found.cut:
         one = plural(found.cut, "result", "results")
         lines.append(f"{one} had more than {found.k} items: the rest was cut off.")
+    if found.short:
+        sizes = [len(sample["retrieved"]) for sample in found if "retrieved" in sample]
+        one = f"{found.short:,} of {plural(len(sizes), 'result has', 'results have')}"
+        lines.append(f"{one} fewer than {found.k} items, {sum(sizes) / len(sizes):.3g} on average.")
+    lines += [OBJECT_SENTENCES[note.kind](note, None) for note in found.notes]
     return lines

@@ -80,12 +80,13 @@ def remarks(run: Run) -> list[str]:
             of = plural(len(run), "query", "queries") if run.repeats is None else plural(len(run), "row", "rows")
             why = " (those that failed among them)" if failed else ""
             lines.append(f"{sanitize(name)}: {missing:,} of {of} without a number{why}.")
-    for name in STATISTICS:
-        counts = {
-            field: len(run.queries) - int(np.isnan(run.per_query(own)).sum()) for field, own in run.numbers.items()
-        }
-        least = least_for_interval(read_statistic(name))
-        lines += too_few(counts, f"both ends of an interval of {name}" if name != "mean" else "an interval", least)
+    for name, values in run.numbers.items():
+        n = len(run.queries) - int(np.isnan(run.per_query(values)).sum())
+        short = {one: least for one in STATISTICS if (least := least_for_interval(read_statistic(one))) > n}
+        if short:
+            takes = ", ".join(f"{one} takes {least}" for one, least in short.items())
+            few = plural(n, "query is", "queries are")
+            lines.append(f"{sanitize(name)}: {few} too few for both ends of an interval: {takes}.")
     return lines
 
 

@@ -13,7 +13,7 @@ from haystack.components.retrievers.in_memory import InMemoryBM25Retriever, InMe
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 
 import karat
-from karat.collect.retrievers import as_retriever
+from karat.collection.retrievers import as_retriever
 from karat.errors import BadArgument
 from karat.samples.objects import plain_items
 

@@ -15,7 +15,7 @@ from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 
 import karat
-from karat.collect.retrievers import as_retriever
+from karat.collection.retrievers import as_retriever
 from karat.samples.objects import plain_items
 
 TEXTS = {"zoo.md": "zebras zigzag", "sea.md": "eels sleep", "map.md": "maps amaze"}

@@ -13,7 +13,7 @@ from llama_index.core.node_parser import TokenTextSplitter
 from llama_index.core.schema import Document, ImageNode, IndexNode, MediaResource, Node, NodeWithScore, TextNode
 
 import karat
-from karat.collect.retrievers import as_retriever
+from karat.collection.retrievers import as_retriever
 from karat.samples.objects import plain_items
 
 TEXTS = {"zoo.md": "zebras zigzag", "sea.md": "eels sleep", "map.md": "maps amaze"}

@@ -11,7 +11,7 @@ from chromadb.config import Settings
 from qdrant_client import QdrantClient, models
 
 import karat
-from karat.collect.retrievers import as_retriever
+from karat.collection.retrievers import as_retriever
 from karat.errors import BadArgument
 
 TEXTS = {"zoo.md": "zebras zigzag", "sea.md": "eels sleep", "map.md": "maps amaze"}

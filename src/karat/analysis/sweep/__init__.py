@@ -262,7 +262,7 @@ class _Trial(NamedTuple):
 
     def run(self, setting: Setting, place: Path) -> Run:
         """The run of a setting; the samples are kept beside the run file."""
-        from karat.collect import collect
+        from karat.collection import collect
 
         given = {name: value for name, value in setting.items() if name != "k" or self.takes_k}
         samples = samples_of(place)[0]

@@ -1,13 +1,11 @@
-"""Collect: a retriever and a gold set → samples."""
+"""Collection: a retriever and a gold set → samples."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from os import PathLike, fspath
 from time import perf_counter
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from karat._internal.display import plural
@@ -15,12 +13,11 @@ from karat._internal.progress import Progress
 from karat.errors import BadArgument, NotJudged
 
 if TYPE_CHECKING:
-    from inspect import Signature
-
-    from karat.collect.calls import Asked, Limits, Outcome
-    from karat.collect.collected import Collected
-    from karat.collect.gold_rows import GoldRow
-    from karat.collect.journal import Done, Journal, Key
+    from karat.collection.calls import Asked, Limits, Outcome
+    from karat.collection.collected import Collected
+    from karat.collection.gold_rows import GoldRow
+    from karat.collection.journal import Done, Journal, Key
+    from karat.samples.field_map import Fields
 
 __all__ = ["collect"]
 _ENOUGH = 25
@@ -39,6 +36,8 @@ def collect(
     output: str | PathLike[str] | None = None,
     fresh: bool = False,
     progress: bool = True,
+    fields: Fields = None,
+    split: str | None = None,
 ) -> Collected:
     """Call a retriever for every query of a gold set, and return the samples.
 
@@ -55,6 +54,8 @@ def collect(
         output: a JSONL file for the samples. What is done is kept in a journal beside it; the same call continues.
         fresh: True to forget what the output and its journal have, and start again.
         progress: True to show a bar on the terminal.
+        fields: the columns of the gold if they have other names, such as {"query": "question", "gold": "relevant"}.
+        split: the split of a data set, such as "dev" of a BEIR folder.
 
     Returns:
         The samples, in the order of the gold: a list of dicts with `id`, `query`, `retrieved`, `latency` (milliseconds)
@@ -66,16 +67,16 @@ def collect(
         >>> karat.evaluate(samples, "recall@1,5").mean["recall@5"]
         1.0
     """
-    from karat.collect.calls import Limits
-    from karat.collect.gold_rows import read_gold
-    from karat.collect.targets import find_retriever
+    from karat.collection.calls import Limits
+    from karat.collection.gold_rows import read_gold
+    from karat.collection.targets import find_retriever
 
     _check(k=k, concurrency=concurrency, repeats=repeats)
     if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
         raise BadArgument("retries must be a whole number from 0 on", got=retries)
     if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
         raise BadArgument("timeout must be a number of seconds, or None", got=timeout)
-    rows = read_gold(gold)
+    rows = read_gold(gold, fields, split)
     found = find_retriever(retriever, k, timeout=timeout)
     limits = Limits(concurrency, timeout, retries)
     collection = _Collection(found, rows, k, repeats, output=None if output is None else fspath(output), fresh=fresh)
@@ -104,7 +105,7 @@ class _Collection:
         self._journal: Journal | None = None
         self._cut = 0
         if output is not None:
-            from karat.collect.journal import Journal
+            from karat.collection.journal import Journal
 
             settings = {"target": retriever.name, "k": k, "repeats": repeats, **getattr(retriever, "settings", {})}
             self._journal = Journal(output, settings, fresh=fresh)
@@ -135,28 +136,30 @@ class _Collection:
         return found
 
     def _called(self, left: Sequence[_Job], limits: Limits, *, progress: bool) -> Collected:
-        from karat.collect.calls import call_all
+        from karat.collection.calls import Calls
 
         tally = _Tally(len(left), good=len(self._done) - sum(one.error is not None for one in self._done.values()))
-        queries = [self._rows[job.row].query for job in left]
-        with (
-            closing(call_all(self._retriever, queries, limits)) as outcomes,
-            Progress(len(left), f"collecting {self._retriever.name}") as bar,
-        ):
-            for outcome in outcomes:
-                self._add(left[outcome.job], outcome)
-                tally.add(outcome)
-                if tally.hopeless(2 * limits.concurrency):
-                    break
-                if progress:
-                    bar.title = tally.title
-                    bar.step()
+        calls = Calls(self._retriever, [self._rows[job.row].query for job in left], limits)
+        with closing(calls.outcomes()) as outcomes, Progress(len(left), f"collecting {self._retriever.name}") as bar:
+            try:
+                for outcome in outcomes:
+                    self._add(left[outcome.job], outcome)
+                    tally.add(outcome)
+                    if tally.hopeless(2 * limits.concurrency):
+                        break
+                    if progress:
+                        bar.title = tally.title
+                        bar.step()
+            except BaseException:  # Ctrl-C: what is known by now is kept
+                for outcome in calls.known():
+                    self._add(left[outcome.job], outcome)
+                raise
         if tally.nothing_good:
             raise tally.error()
         return self._collected(len(left), tally.seconds)
 
     def _add(self, job: _Job, outcome: Outcome) -> None:
-        from karat.collect.journal import Done
+        from karat.collection.journal import Done
 
         items = outcome.items
         if items is not None and len(items) > self._k:
@@ -168,7 +171,7 @@ class _Collection:
         self._done[self._key(job)] = done
 
     def _collected(self, calls: int, seconds: float) -> Collected:
-        from karat.collect.collected import Collected
+        from karat.collection.collected import Collected
 
         pairs = ((row, repeat) for row in range(len(self._rows)) for repeat in range(1, self._repeats + 1))
         samples = [self._sample(_Job(*pair)) for pair in pairs]
@@ -231,19 +234,3 @@ class _Tally:
         skipped = f"; the other {rest:,} were not tried" if rest else ""
         others = f" ({count:,} of them; {len(self._causes) - 1:,} other causes)" if len(self._causes) > 1 else ""
         return NotJudged(f"the retriever failed for every query: {tried}{skipped}. {cause}{others}")
-
-
-class _Room(ModuleType):
-    """This module, which can be called: `karat.collect(…)` is the function, whether or not the module is loaded."""
-
-    def __call__(self, *given: Any, **named: Any) -> Collected:
-        return collect(*given, **named)
-
-    @property
-    def __signature__(self) -> Signature:
-        from inspect import signature
-
-        return signature(collect)
-
-
-sys.modules[__name__].__class__ = _Room

@@ -7,9 +7,9 @@ from inspect import Parameter, isfunction, signature
 from typing import Any
 
 from karat._internal.user_code import user_object
-from karat.collect.calls import Asked
-from karat.collect.http_endpoint import HttpEndpoint
-from karat.collect.retrievers import Retriever, as_retriever
+from karat.collection.calls import Asked
+from karat.collection.http_endpoint import HttpEndpoint
+from karat.collection.retrievers import Retriever, as_retriever
 from karat.errors import BadArgument
 
 _NAMES = "file.py:function, package.module:object, or https://…"

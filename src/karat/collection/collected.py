@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from karat._internal.result import Result
+from karat.samples.notes import Note
+from karat.samples.objects import id_notes
 
 
 class Collected(Result, list[dict[str, Any]]):
@@ -49,6 +51,16 @@ class Collected(Result, list[dict[str, Any]]):
     def causes(self) -> list[tuple[str, int]]:
         """The errors and the number of their samples, the most frequent first."""
         return Counter(str(sample["error"]) for sample in self if sample.get("error") is not None).most_common()
+
+    @property
+    def short(self) -> int:
+        """The number of rankings with fewer than k items."""
+        return sum("retrieved" in sample and len(sample["retrieved"]) < self.k for sample in self)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Notes on ids that are random or hashes."""
+        return id_notes(sample["retrieved"] for sample in self if "retrieved" in sample)
 
     @property
     def rate(self) -> float:

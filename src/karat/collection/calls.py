@@ -8,7 +8,8 @@ one takes its place, and the process can still exit.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from heapq import heappop, heappush
@@ -277,13 +278,7 @@ def _timed_out(job: int, limits: Limits) -> Outcome:
     return Outcome(job, error=f"timed out after {limits.timeout:g} s")
 
 
-def call_all(retriever: Asked, queries: Sequence[str], limits: Limits) -> Generator[Outcome]:
-    """Call the retriever for each query, and yield one outcome each, in the order in which they are known."""
-    if queries:
-        yield from _Calls(retriever, queries, limits).outcomes()
-
-
-class _Calls:
+class Calls:
     """The calls for all queries: what is running, what waits for another attempt, and what is left."""
 
     def __init__(self, retriever: Asked, queries: Sequence[str], limits: Limits) -> None:
@@ -297,6 +292,8 @@ class _Calls:
         self._suspected: set[int] = set()
         """Jobs that were running when an event loop was blocked."""
         self._check_at = 0.0
+        self._gathered: deque[Outcome] = deque()
+        """The outcomes that are known, but not yet given."""
 
     def _new_pool(self) -> None:
         # With its own queue: late results of an abandoned pool go nowhere.
@@ -304,33 +301,43 @@ class _Calls:
         kind = _Loop if self._given[0].is_async else _Threads
         self._pool: _Pool = kind(*self._given, self._done, self._limits)
 
-    def outcomes(self) -> Iterator[Outcome]:
+    def outcomes(self) -> Generator[Outcome]:
+        """One outcome for each query, in the order in which they are known."""
         self._pool.submit(list(self._left))
         try:
             while self._left:
-                for outcome in self._some():
+                self._gather()
+                while self._gathered:
+                    outcome = self._gathered[0]  # it is known() until the caller has it
                     if outcome.job in self._left and not self._try_again(outcome):
-                        del self._left[outcome.job]
                         yield outcome
+                        del self._left[outcome.job]
+                    self._gathered.popleft()
         finally:
             self._pool.close()
 
-    def _some(self) -> Iterable[Outcome]:
-        """The outcomes of a short time."""
+    def known(self) -> Iterator[Outcome]:
+        """The good outcomes that are known, and were perhaps not given before an interruption."""
+        with suppress(Empty):
+            while True:
+                self._gathered.append(self._done.get_nowait())
+        return (one for one in self._gathered if one.job in self._left and one.error is None)
+
+    def _gather(self) -> None:
+        """Wait for the outcomes of a short time."""
         now = perf_counter()
         while self._waiting and self._waiting[0][0] <= now:
             self._pool.submit([heappop(self._waiting)[1]])
         late = self._late(now) if now >= self._check_at else []
         if late:
-            return late
+            self._gathered.extend(late)
+            return
         ends = [now + _LONGEST_WAIT, self._check_at, *(end for end, _ in self._waiting[:1])]
-        found: list[Outcome] = []
         with suppress(Empty):
-            found.append(self._done.get(timeout=max(min(ends) - now, 0.001)))
+            self._gathered.append(self._done.get(timeout=max(min(ends) - now, 0.001)))
             sleep(_REST)
             while True:
-                found.append(self._done.get_nowait())
-        return found
+                self._gathered.append(self._done.get_nowait())
 
     def _late(self, now: float) -> list[Outcome]:
         """The calls beyond the time limit, which are abandoned."""

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 from karat.errors import InputError
 from karat.samples.columns import Samples, Side
+from karat.samples.field_map import Fields
 from karat.samples.frames import is_frame
 from karat.samples.json_rows import Rows
-from karat.samples.loading import load
+from karat.samples.loading import Selection, load
 from karat.samples.read import read_side, side_of
 from karat.samples.rows import query_table
 
@@ -26,11 +27,13 @@ class GoldRow(NamedTuple):
     fields: dict[str, Any]
 
 
-def read_gold(gold: Any) -> list[GoldRow]:
+def read_gold(gold: Any, fields: Fields = None, split: str | None = None) -> list[GoldRow]:
     """The queries of a gold set, from anything that karat reads as gold, if it has the texts of the queries."""
     if isinstance(gold, Samples):
         raise InputError("gold: cannot be read as gold", got="Samples", hint=_EXAMPLE)
-    loaded, source = load(gold, "gold")
+    selection = Selection(fields, split)
+    loaded, source = load(gold, "gold", selection=selection)
+    selection.check(source)
     read = isinstance(loaded, Rows) or is_frame(loaded)
     side = side_of(loaded, "gold", source) if read else read_side(loaded, "gold")
     texts = side.texts.get("query")
