@@ -56,6 +56,7 @@ def test_by_hand():
     assert found.table["found"].to_list() == [16, 10, 4]
     assert found.standings.curve is None
     assert "no texts" in " ".join(found.remarks())
+    assert [line.split()[-1] for line in repr(found).splitlines()[3:6]] == ["ahead", "maybe", "no"]
 
 
 def test_a_sole_winner():
@@ -63,6 +64,7 @@ def test_a_sole_winner():
     assert found.standings.sole
     assert "found=20 beats every other setting in recall@1" in repr(found)
     assert found.standings.held_out == 1
+    assert repr(found).splitlines()[3].endswith("winner")
 
 
 def test_k_is_the_depth():

@@ -28,7 +28,7 @@ from karat.report.measures import amount, finite
 
 _NAME, _NAMED = 32, 4
 """The width of a name in the terminal, and the number of runs that a sentence names."""
-_STYLE = {"winner": "good", "maybe": "unsure"}
+_STYLE = {"winner": "good", "ahead": "unsure", "maybe": "unsure"}
 CURVE_TITLE = "Recall at equal tokens"
 
 
@@ -131,7 +131,9 @@ def lines(standings: Standings, mark: Mark, width: int | None = None) -> list[li
 def _state(standings: Standings, row: Standing) -> str:
     if standings.selection is None:
         return "–"
-    return "winner" if row is standings.rows[0] and not standings.equal else "maybe" if row.possible else "no"
+    if row is standings.rows[0] and not standings.equal:
+        return "winner" if standings.sole else "ahead"
+    return "maybe" if row.possible else "no"
 
 
 def named(standings: Standings, row: Standing, *, without: str = "") -> str:
@@ -257,7 +259,7 @@ def _legend(standings: Standings, mark: str) -> str:
         parts.append("latency: the median, in ms")
     if others := [name for name in first.measures if name != "latency"]:
         parts.append(f"{', '.join(others)}: the median")
-    return "; ".join([*parts, "best?: maybe is what cannot be distinguished from the winner"]).capitalize() + "."
+    return "; ".join([*parts, "best?: maybe is what cannot be distinguished from the first"]).capitalize() + "."
 
 
 def data(standings: Standings) -> dict[str, Any]:
