@@ -67,7 +67,7 @@ $(ORACLES:%=oracle-%): oracle-%: .oracles/%/ready.stamp
 
 # Every framework that karat reads objects of or works inside of. `make test` runs the tests of those that are installed.
 frameworks: $(FRAMEWORKS:%=framework-%)
-	@$(BIN)/python -m pytest -rs tests/frameworks
+	@$(BIN)/python -m pytest -rs -n 2 tests/frameworks
 
 $(FRAMEWORKS:%=framework-%): framework-%: .frameworks/%/ready.stamp
 

@@ -111,7 +111,8 @@ def test_a_long_table_without_an_item_column_is_explained(side):
         karat.evaluate(**tables, metrics="rr")
     assert f"{side}: no column of item ids" in caught.value.problem
     assert "chunk_id" in caught.value.problem
-    assert caught.value.hint == 'rename "id" to "doc_id"'
+    assert caught.value.hint == 'fields={"item": "id"}'
+    karat.evaluate(**tables, metrics="rr", fields={"item": "id"})
 
 
 def test_without_intervals_none_are_mentioned(folder, capsys):

@@ -21,13 +21,18 @@ from support.pseudo_terminal import STYLE, columns, show
 from support.spans_by_hand import otlp, retriever
 
 COMMANDS = {name: one for name, one in all_commands().items() if name == one.name}
-EXAMPLES = [shlex.split(line)[1:] for one in COMMANDS.values() for line, _ in one.examples]
-FIRST = [shlex.split(one.examples[0][0])[1:] for one in COMMANDS.values()]
+NEW = ["-o", "collected.jsonl", "--fresh"]  # the examples of collect write a file which others read
+EXAMPLES = [
+    shlex.split(line)[1:] + (NEW if line.startswith("karat collect") else [])
+    for one in COMMANDS.values()
+    for line, _ in one.examples
+]
+FIRST = [next(one for one in EXAMPLES if one[0] == name) for name in COMMANDS]
 TABLES = [arguments for arguments in EXAMPLES if not {"--format", "--dry-run"} & {*arguments}]
 FILES = (
     "samples.jsonl", "results.jsonl", "run.parquet", "main.parquet", "branch.parquet", "bm25.run", "qrels.txt",
     "labels.csv", "part-1.parquet", "part-2.parquet", "stages.jsonl",
-    "gold.jsonl", "retrievers.py", "karat-sweep", "traced.parquet", "traces.jsonl",
+    "gold.jsonl", "retrievers.py", "search.py", "karat-sweep", "traced.parquet", "traces.jsonl",
 )  # fmt: skip
 """The files that examples may name."""
 RETRIEVERS = (Path(__file__).parent / "support" / "retrievers.py").read_text()
@@ -116,6 +121,7 @@ def fill(folder, bm25, other, metrics, file=str):
     asked = [{name: row[name] for name in ("id", "query", "gold")} for row in bm25 if row["gold"]]
     (folder / file("gold.jsonl")).write_text("\n".join(map(json.dumps, asked)))
     (folder / file("retrievers.py")).write_text(RETRIEVERS)
+    (folder / file("search.py")).write_text(f"{RETRIEVERS}\n\nretrieve = make()\n")
     grid = {"chunk": [20, 40], "k": [3, 5]}
     gold, place = folder / file("gold.jsonl"), folder / file("karat-sweep")
     karat.sweep(folder / file("retrievers.py"), grid, gold, "recall@3", folder=place)
@@ -144,7 +150,7 @@ def long_name(name):
 
 
 def renamed(arguments):
-    return [long_name(one) if one in FILES else one for one in arguments]
+    return [long_name(one) if one.partition(":")[0] in FILES else one for one in arguments]
 
 
 def assert_fits(commands, shown, width):

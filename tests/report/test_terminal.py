@@ -54,8 +54,11 @@ def results(tmp_path_factory):
     labels = tmp_path_factory.mktemp("labels") / "labels.csv"
     rows = [f"{query},1,{i % 3 and 1}" for i, query in enumerate(run.ids[:12])]
     labels.write_text("\n".join(["query_id,rank,label", *rows]))
+    gold = [{"query": "one", "gold": ["a"]}, {"query": "two", "gold": ["b"]}]
     return {
         "run": run,
+        "collected": karat.collect(lambda query: ["a"], gold),
+        "settings": karat.sweep(lambda name: lambda query: [name], {"name": ["a", "b"]}, gold, "rr", folder=labels.parent),
         "slices": run.by("topic"),
         "comparison": karat.compare(before, run, names=("a-rather-long-name", "another-long-name")),
         "matrix": karat.compare(before, run, before, names=("a", "b", "c")),
@@ -109,7 +112,7 @@ def test_every_result_has_every_form(results, name):
 def test_every_class_of_results_is_shown_above(results):
     """All subclasses of Result, wherever they are defined: a new one needs a renderer and a place in this test."""
     for module in walk_packages(karat.__path__, "karat."):
-        if "__main__" not in module.name and "spark" not in module.name:
+        if not any(part in module.name for part in ("__main__", "spark", "karat.bridges.")):
             import_module(module.name)
 
     def subclasses(kind):
@@ -122,7 +125,8 @@ def test_every_class_of_results_is_shown_above(results):
 
 
 def test_every_public_verb_returns_something_that_a_notebook_shows():
-    others = {"score": float, "metric": Any, "parse": karat.Metric, "judge": Any}
+    others = {"score": float, "metric": Any, "parse": karat.Metric, "judge": Any, "flat_name": str}
+    others |= {"read_traces": list, "push": Any}  # a list, and counts
     verbs = {name: getattr(karat, name) for name in karat.__all__ if isfunction(getattr(karat, name))}
     assert {"evaluate", "compare", "load", "merge", *others} <= verbs.keys()
     for name in verbs.keys() - others.keys():

@@ -43,7 +43,10 @@ exit code: 0 collected, also if some queries failed; 2 bad input or settings; 3 
     argument("--repeats", type=int, default=1, metavar="N", help="call each query N times, if results vary"),
     argument("--fresh", action="store_true", help="start again, and replace the file"),
     IMPORT,
-    argument("--method", choices=("GET", "POST"), group=_HTTP, help="default: GET if the URL has {query}, else POST"),
+    argument(
+        "--method", choices=("GET", "POST"), group=_HTTP,
+        help="of the request (default: GET if the URL has {query}, else POST)",
+    ),
     argument(
         "--request", metavar="JSON", group=_HTTP,
         help='what is posted (default: {"query": "{query}", "k": {k}})',

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from karat._internal.display import plural
 from karat._internal.progress import Progress
+from karat.collection.collected import Collected
 from karat.errors import BadArgument, NotJudged
+from karat.samples.field_map import Fields
 
 if TYPE_CHECKING:
     from karat.collection.calls import Asked, Limits, Outcome
-    from karat.collection.collected import Collected
     from karat.collection.gold_rows import GoldRow
     from karat.collection.journal import Done, Journal, Key
-    from karat.samples.field_map import Fields
 
 __all__ = ["collect"]
 _ENOUGH = 25
@@ -171,7 +171,6 @@ class _Collection:
         self._done[self._key(job)] = done
 
     def _collected(self, calls: int, seconds: float) -> Collected:
-        from karat.collection.collected import Collected
 
         pairs = ((row, repeat) for row in range(len(self._rows)) for repeat in range(1, self._repeats + 1))
         samples = [self._sample(_Job(*pair)) for pair in pairs]

@@ -123,10 +123,9 @@ class Journal:
 
     def finish(self, samples: Sequence[Mapping[str, Any]]) -> None:
         """Write the samples to the output, and forget the outcomes."""
-        with atomic_path(self.output) as place:
-            place.write_bytes(json_lines(samples))
-        with atomic_path(self.path) as place:
-            place.write_bytes(self._header(finished=True))
+        for path, content in ((self.output, json_lines(samples)), (self.path, self._header(finished=True))):
+            with atomic_path(path) as place, place.open("wb") as file:
+                file.write(content)
         self.close()
 
 

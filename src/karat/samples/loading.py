@@ -8,7 +8,7 @@ from typing import Any
 from karat.errors import BadArgument
 from karat.samples.datasets import converted, is_dataset, read_dataset
 from karat.samples.field_map import FieldMap, Fields
-from karat.samples.files import read_files
+from karat.samples.files import read_errors, read_files
 from karat.samples.notes import Note
 from karat.samples.separators import reading_notes
 from karat.samples.sources import Source, find_source
@@ -28,7 +28,8 @@ class Selection:
     def source(self, value: str | PathLike[str]) -> Source:
         """The files of a path, under karat's names."""
         found = find_source(value)
-        self._notes += reading_notes(found)
+        with read_errors(found):
+            self._notes += reading_notes(found)
         return found if self.fields is None else found._replace(fields=self.fields)
 
     def convert(self, value: Any, side: str) -> Any:

@@ -14,8 +14,8 @@ from karat.samples.columns import Side
 from karat.samples.files import form_of, read_errors, read_files, scan
 from karat.samples.frames import as_polars, is_frame
 from karat.samples.json_rows import Rows
-from karat.samples.sources import Source, find_source, open_unpacked
-from karat.samples.traces import Traces, is_table_of_traces, may_be_traces, may_hold_traces
+from karat.samples.sources import Source, find_source, first_text, open_unpacked
+from karat.samples.traces import MARKERS, Traces, is_table_of_traces, may_be_traces, may_hold_traces
 from karat.samples.traces.span_filter import SpanFilter
 from karat.samples.traces.span_set import SpanSet
 from karat.samples.traces.trace_formats import add_row, find_format, rows_in
@@ -107,6 +107,11 @@ def is_source_of_traces(source: Source) -> bool:
     one = source.each()[0]
     if source.remote or not Path(one.files[0]).is_file():
         return False
+    if one.kind == ".csv":
+        with read_errors(one):
+            header = first_text(one, one.files[0])
+        if not any(name in header for name in MARKERS):  # a scan would unpack the whole file
+            return False
     if one.is_table or one.kind == ".csv":
         head = scan(one).head(1)
         with read_errors(one):
