@@ -55,10 +55,11 @@ def results(tmp_path_factory):
     rows = [f"{query},1,{i % 3 and 1}" for i, query in enumerate(run.ids[:12])]
     labels.write_text("\n".join(["query_id,rank,label", *rows]))
     gold = [{"query": "one", "gold": ["a"]}, {"query": "two", "gold": ["b"]}]
+    names = {"name": ["a", "b"]}
     return {
         "run": run,
         "collected": karat.collect(lambda query: ["a"], gold),
-        "settings": karat.sweep(lambda name: lambda query: [name], {"name": ["a", "b"]}, gold, "rr", folder=labels.parent),
+        "settings": karat.sweep(lambda name: lambda query: [name], names, gold, "rr", folder=labels.parent),
         "slices": run.by("topic"),
         "comparison": karat.compare(before, run, names=("a-rather-long-name", "another-long-name")),
         "matrix": karat.compare(before, run, before, names=("a", "b", "c")),
