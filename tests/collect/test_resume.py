@@ -133,6 +133,8 @@ def test_in_python_ctrl_c_is_raised(folder):
         if len(calls) == 10:
             wait_until(lambda: Path("out.jsonl.collect").read_bytes().count(b"\n") > 5)
             os.kill(os.getpid(), signal.SIGINT)
+        if len(calls) > 10:
+            sleep(0.05)
         return ["a"]
 
     with pytest.raises(KeyboardInterrupt):

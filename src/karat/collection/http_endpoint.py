@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
 from karat import __version__
-from karat.collection.calls import CallFailed
 from karat.collection.json_paths import JsonPath, NotThere, describe, find_documents
+from karat.collection.outcomes import CallFailed
 from karat.errors import BadArgument
 from karat.llm.faults import retry_after
 from karat.llm.secrets import Secrets, secret_headers
