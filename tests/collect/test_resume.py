@@ -9,6 +9,7 @@ import subprocess
 import sys
 from datetime import date
 from pathlib import Path
+from time import sleep
 
 import numpy as np
 import pytest
