@@ -101,7 +101,8 @@ def needed(columns: Sequence[str], side: str | None = None) -> list[str]:
     every = {role: names for role in LONG if (names := long_columns(columns, role))}
     found = {role: names[0] for role, names in every.items()}
     numbers = [len(names) for role, names in every.items() if role in ("score", "distance", "rank", "grade")]
-    if not numbers or max(numbers) > 1 or len({name.strip().lower() for name in columns}) < len(columns):
+    twice = len({name.strip().lower() for name in columns}) < len(columns)
+    if "query" not in found or not numbers or max(numbers) > 1 or twice:
         return list(columns)  # a column may be misnamed, or given twice, which the reader reports
     if side == "retrieved" and "score" in found:
         found = {role: found[role] for role in ("query", "item", "score", "step") if role in found}
