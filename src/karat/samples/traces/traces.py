@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -117,7 +117,7 @@ def is_source_of_traces(source: Source) -> bool:
         return spans_of_lines(line for line in [next((line for line in file if line.strip()), b"")]) is not None
 
 
-def spans_of_parts(parts: Sequence[Any]) -> SpanSet | None:
+def spans_of_parts(parts: Iterable[Any]) -> SpanSet | None:
     """The spans of several files; None if one has no traces."""
     spans = SpanSet()
     for part in parts:
@@ -169,11 +169,7 @@ def _no_sample(spans: SpanSet, source: str, choice: SpanFilter) -> InputError:
     counts = spans.counts
     what = ", ".join(spans.formats) or "traces"
     if counts.filtered:
-        return InputError(
-            f"{source}: no span of a retriever is left by where, since and until",
-            got=f"{counts.filtered:,} spans",
-            hint=choice.hint(),
-        )
+        return choice.nothing_left(source, counts.filtered)
     if counts.without_documents:
         problem = f"{source}: {what}, but no span of a retriever has documents"
         return InputError(problem, got=f"{counts.without_documents:,} spans of retrievers without documents")
