@@ -75,6 +75,25 @@ def test_eval_takes_the_last_stage_and_stages_all(tmp_path):
     assert {name: own.mean["rr"] for name, own in found.runs.items()} == {"retrieve": 0.5, "rerank": 1}
 
 
+def test_stages_say_nothing_twice(tmp_path):
+    (tmp_path / "traces.jsonl").write_text(otlp(retriever("one", "a", "b"), reranker(["a", "b"], ["a", "b"])))
+    gold = [{"query": "one", "gold": ["a"]}]
+    text = str(karat.stages(karat.read_traces(tmp_path / "traces.jsonl", gold=gold), "recall@2", k=2))
+    assert "karat stages" not in text and "What an ideal" not in text
+    (tmp_path / "traces.jsonl").write_text(otlp(retriever("one", "b", "a"), reranker(["b", "a"], ["b", "a"])))
+    text = str(karat.stages(karat.read_traces(tmp_path / "traces.jsonl", gold=gold), "recall@1", k=1))
+    assert "What an ideal" in text
+
+
+def test_a_failed_retrieval_is_not_one_without_steps(tmp_path):
+    lines = [otlp(retriever("one", "a"), retriever("two", "b"))]
+    lines += [otlp(retriever("three", _traceId="t2", _spanId="x", _status={"code": 2, "message": "no index"}))]
+    (tmp_path / "traces.jsonl").write_text("\n".join(lines))
+    gold = [{"query": query, "gold": ["a"]} for query in ("one", "three")]
+    run = karat.evaluate(tmp_path / "traces.jsonl", "recall@1", gold=gold)
+    assert len(run.failures) == 1 and not any(note.kind == "no_steps" for note in run.provenance.notes)
+
+
 def test_samples_with_and_without_steps_are_evaluated_together(tmp_path):
     path = tmp_path / "traces.jsonl"
     several = otlp(retriever("one", "a", _traceId="t1", _spanId="x"), retriever("two", "b", _traceId="t1", _spanId="y"))
