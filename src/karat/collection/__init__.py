@@ -111,7 +111,7 @@ class _Collection:
             from karat.collection.journal import Journal
 
             settings = {"target": retriever.name, "k": k, "repeats": repeats, **getattr(retriever, "settings", {})}
-            self._journal = Journal(output, settings, fresh=fresh)
+            self._journal = Journal(output, settings, code=getattr(retriever, "code", ""), fresh=fresh)
             self._journal.check_queries(self._key(job) for job in self._jobs())
             self._done = self._journal.done
 
@@ -128,8 +128,8 @@ class _Collection:
         left = [job for job in self._jobs() if (one := self._done.get(self._key(job))) is None or one.error is not None]
         if self._journal is None:
             return self._called(left, limits, progress=progress)
-        if not left and self._journal.finished:
-            return self._collected()
+        if not left and self._journal.has(found := self._collected()):
+            return found
         self._journal.open()
         try:
             found = self._called(left, limits, progress=progress)
@@ -183,7 +183,8 @@ class _Collection:
         pairs = ((row, repeat) for row in range(len(self._rows)) for repeat in range(1, self._repeats + 1))
         samples = [self._sample(_Job(*pair)) for pair in pairs]
         return Collected(
-            samples, target=self._retriever.name, k=self._k, cut=self._cut, output=self._output, **speed
+            samples, target=self._retriever.name, k=self._k, cut=self._cut, output=self._output,
+            older=0 if self._journal is None else self._journal.older, **speed,
         )  # fmt: skip
 
     def _sample(self, job: _Job) -> dict[str, Any]:
@@ -242,7 +243,8 @@ class _Tally:
         tried = plural(self._failed, "query", "queries")
         rest = self._total - self._failed
         skipped = f"; the other {rest:,} were not tried" if rest else ""
-        others = f" ({len(jobs):,} of them; {len(self._causes) - 1:,} other causes)" if len(self._causes) > 1 else ""
+        more = plural(len(self._causes) - 1, "other cause", "other causes")
+        others = f" ({len(jobs):,} of them; {more})" if len(self._causes) > 1 else ""
         return NotJudged(
             f"the retriever failed for every query: {tried}{skipped}. {cause}{others}", got=queries[min(jobs)]
         )

@@ -35,6 +35,7 @@ class Collected(Result, list[dict[str, Any]]):
         first: float = nan,
         concurrency: int = 1,
         cut: int = 0,
+        older: int = 0,
         output: str | None = None,
     ) -> None:
         list.__init__(self, samples)
@@ -54,6 +55,8 @@ class Collected(Result, list[dict[str, Any]]):
         self.concurrency = concurrency
         self.cut = cut
         """The queries for which the retriever returned more than k items; the rest was cut off."""
+        self.older = older
+        """The results of before that were collected with other code of the retriever."""
         self.output = output
         """The file of the samples."""
 

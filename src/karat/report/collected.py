@@ -56,7 +56,12 @@ def _lines(found: Collected) -> list[str]:
         lines.append(f"{failed:,} of {plural(len(found), 'sample', 'samples')} failed:")
         lines += [f"{sanitize(cause)} ({count:,})" for cause, count in found.causes[:_SHOWN]]
         more = len(found.causes) - _SHOWN
-        lines += [f"{more:,} other causes"] if more > 0 else []
+        lines += [plural(more, "other cause", "other causes")] if more > 0 else []
+    if found.older:
+        one = f"{found.older:,} of {plural(len(found), 'result was', 'results were')}"
+        lines.append(
+            f"The code of {sanitize(found.target)} has changed since {one} collected: --fresh calls all again."
+        )
     if found.cut:
         one = plural(found.cut, "result", "results")
         lines.append(f"{one} had more than {found.k} items: the rest was cut off.")
