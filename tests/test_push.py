@@ -162,8 +162,9 @@ def test_refused_scores_are_counted(store):
 
 def test_a_store_that_never_answers(store):
     store.fail = lambda requests: ConnectionError("no answer")
-    with pytest.raises(karat.Unavailable, match="phoenix: ConnectionError: no answer"):
-        push(traced_run(*PLACES), "phoenix")
+    with pytest.raises(karat.Unavailable, match="phoenix at http://x:1: ConnectionError: no answer") as caught:
+        push(traced_run(*PLACES), "phoenix", endpoint="http://x:1")
+    assert caught.value.hint == "phoenix serve, or --endpoint URL"
     assert len(store.requests) == 1
 
 

@@ -42,7 +42,7 @@ def test_what_it_prints(folder):
     assert first == "mine.py:search · 6 queries · k=2"
     assert called.startswith("  6 queries called, ")
     assert latency.startswith("  Latency: p50 ")
-    assert (failed, why) == ("  1 of 6 samples failed:", "  ValueError: no luck (1)")
+    assert (failed, why) == ("  1 of 6 samples failed:", "  ValueError: no luck (mine.py, line 5) (1)")
     assert saved == "Saved to samples.jsonl. Next: karat eval samples.jsonl"
     assert "1 of 6 queries could not be judged" in karat(folder, "eval", "samples.jsonl", "rr").stdout
 

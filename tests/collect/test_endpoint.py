@@ -19,9 +19,9 @@ import pytest
 
 import karat
 from karat.collection import http_endpoint
-from karat.collection.calls import CallFailed
 from karat.collection.http_endpoint import HttpEndpoint
 from karat.collection.json_paths import JsonPath, NotThere
+from karat.collection.outcomes import CallFailed
 from support.forked import run_karat
 
 GOLD = [{"id": "q1", "query": 'say "ä" & {k}?', "gold": ["a"]}, {"id": "q2", "query": "two", "gold": ["b"]}]

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from datetime import date
 from pathlib import Path
+from time import sleep
 
 import numpy as np
 import pytest
@@ -133,6 +134,8 @@ def test_in_python_ctrl_c_is_raised(folder):
         if len(calls) == 10:
             wait_until(lambda: Path("out.jsonl.collect").read_bytes().count(b"\n") > 5)
             os.kill(os.getpid(), signal.SIGINT)
+        if len(calls) > 10:
+            sleep(0.05)
         return ["a"]
 
     with pytest.raises(KeyboardInterrupt):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -65,8 +66,11 @@ def test_splits(beir, trec):
     (beir / "qrels" / "train.tsv").unlink()
     assert len(karat.evaluate(trec, "rr", gold=beir)) == 3  # the only one
     (beir / "qrels" / "dev.tsv").unlink()
-    with pytest.raises(karat.InputError, match="the folder qrels is empty"):
-        karat.evaluate(trec, "rr", gold=beir)
+    for remove in (Path.exists, Path.rmdir):
+        remove(beir / "qrels")
+        with pytest.raises(karat.InputError, match="a BEIR folder needs qrels") as caught:
+            karat.evaluate(trec, "recall@1", gold=beir)
+        assert caught.value.hint == f"{beir}/qrels/test.tsv"
     with pytest.raises(karat.BadArgument, match="split chooses among the splits of a data set"):
         karat.evaluate(trec, "rr", gold={"q1": ["a"]}, split="dev")
 

@@ -225,3 +225,10 @@ def test_few_rows_are_no_evidence():
     frame = pl.DataFrame({"query_id": ["q", "q", "r", "r"], "doc_id": [*"abab"], "score": [1.0, 2.0, 1.0, 2.0]})
     run = karat.evaluate(retrieved=frame, gold={"q": ["a"]}, metrics="rr")
     assert not any("distances" in remark for remark in run.remarks())
+
+
+@pytest.mark.parametrize("cell", ["a,b,c", "a|b|c", "a; b; c"])
+def test_a_list_without_brackets_is_refused_with_the_list(cell):
+    with pytest.raises(karat.InputError) as caught:
+        karat.evaluate([{"retrieved": cell, "gold": ["b"]}], "rr")
+    assert caught.value.hint == '["a", "b", "c"]'

@@ -245,6 +245,12 @@ def test_wrong_maps(fields, problem):
     assert problem in str(caught.value)
 
 
+def test_a_map_in_the_wrong_direction():
+    with pytest.raises(karat.BadArgument) as caught:
+        karat.evaluate([{"docs": ["a"], "gold": ["a"]}], "rr", fields="docs=retrieved")
+    assert caught.value.hint == "retrieved=docs"
+
+
 def test_the_nearest_column_is_suggested():
     with pytest.raises(karat.InputError) as caught:
         karat.evaluate(ROWS, "rr", fields={"retrieved": "dosc", "gold": "relevant"})

@@ -107,6 +107,62 @@ def test_items_and_scores_of_long_tables():
     assert karat.evaluate(retrieved=frame, gold={"q": ["a"]}, metrics="rr", fields={"score": "bm25"}).mean["rr"] == 0.5
 
 
+def write_csv(path, columns, rows):
+    path.write_text("\n".join([columns, *rows]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_id_of_a_long_table_is_that_of_the_query(tmp_path, separator):
+    def table(name, columns, *rows):
+        return write_csv(tmp_path / name, columns.replace(",", separator), [row.replace(",", separator) for row in rows])
+
+    results = table("results.csv", "id,item,score", "q1,a,2", "q1,b,3", "q2,x,2")
+    for columns in ("id,item", "id,item,grade", "id,item,grade,more"):
+        ending = ",1" * (columns.count(",") - 1)
+        gold = table("gold.csv", columns, f"q1,b{ending}", f"q2,y{ending}")
+        assert karat.evaluate(retrieved=results, gold=gold, metrics="recall@1").mean["recall@1"] == 0.5
+
+
+def test_id_beside_a_text_or_another_query_is_not_that_of_the_query():
+    with pytest.raises(NoColumn):
+        karat.evaluate(retrieved=pl.DataFrame({"id": ["d1"], "text": ["a"]}), gold={"d1": ["a"]}, metrics="rr")
+    frame = pl.DataFrame({"qid": ["q"], "item": ["a"], "id": ["x"]})
+    assert karat.evaluate(retrieved=frame, gold={"q": ["a"]}, metrics="rr").mean["rr"] == 1
+
+
+FOUR = ("q1,a,0.5", "q1,b,0.25", "q2,a,1.0")
+
+
+@pytest.mark.parametrize(
+    ("results", "result_rows", "gold", "gold_rows"),
+    [
+        ("frage,item,score", FOUR, "frage,item", ("q1,a", "q2,a")),
+        ("frage,item,score", FOUR, "frage,item,grade", ("q1,a,1", "q2,a,1")),
+        ("frage,item,score", FOUR, "frage,item,grade", ("q1,a,1", "q1,b,0", "q2,a,1")),
+        ("frage,treffer,wert", FOUR, "query_id,item", ("q1,a", "q2,a")),
+        ("topic,docno,score", FOUR, "qid,docno,label", ("q1,a,1", "q2,a,1")),
+        ("id,text,score", FOUR, "query_id,text", ("q1,a", "q2,a")),
+        ("id,Retrieved", ('q1,"[""a""]"', 'q2,"[""a""]"'), "id,Gold", ('q1,"[""a""]"', 'q2,"[""a""]"')),
+        ("id,hits", ('q1,"[""a""]"', 'q2,"[""a""]"'), "qid,item", ("q1,a", "q2,a")),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_printed_map_works(tmp_path, results, result_rows, gold, gold_rows, encoding):
+    paths = [write_csv(tmp_path / "r.csv", results, result_rows), write_csv(tmp_path / "g.csv", gold, gold_rows)]
+    for path in paths:
+        path.write_text(path.read_text(), encoding=encoding)
+    fields = {}
+    for _ in range(3):
+        try:
+            run = karat.evaluate(retrieved=paths[0], gold=paths[1], metrics="rr", fields=fields)
+            break
+        except NoColumn as error:
+            assert error.fields and not error.fields.items() <= fields.items(), str(error)
+            fields |= error.fields
+    assert fields and run.mean["rr"] == 1
+
+
 def test_the_command_is_complete(tmp_path):
     path = tmp_path / "my data.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows(frage=QUESTIONS, docs=LONGER, relevant=IDS)))

@@ -75,6 +75,25 @@ def test_eval_takes_the_last_stage_and_stages_all(tmp_path):
     assert {name: own.mean["rr"] for name, own in found.runs.items()} == {"retrieve": 0.5, "rerank": 1}
 
 
+def test_stages_say_nothing_twice(tmp_path):
+    (tmp_path / "traces.jsonl").write_text(otlp(retriever("one", "a", "b"), reranker(["a", "b"], ["a", "b"])))
+    gold = [{"query": "one", "gold": ["a"]}]
+    text = str(karat.stages(karat.read_traces(tmp_path / "traces.jsonl", gold=gold), "recall@2", k=2))
+    assert "karat stages" not in text and "What an ideal" not in text
+    (tmp_path / "traces.jsonl").write_text(otlp(retriever("one", "b", "a"), reranker(["b", "a"], ["b", "a"])))
+    text = str(karat.stages(karat.read_traces(tmp_path / "traces.jsonl", gold=gold), "recall@1", k=1))
+    assert "What an ideal" in text
+
+
+def test_a_failed_retrieval_is_not_one_without_steps(tmp_path):
+    lines = [otlp(retriever("one", "a"), retriever("two", "b"))]
+    lines += [otlp(retriever("three", _traceId="t2", _spanId="x", _status={"code": 2, "message": "no index"}))]
+    (tmp_path / "traces.jsonl").write_text("\n".join(lines))
+    gold = [{"query": query, "gold": ["a"]} for query in ("one", "three")]
+    run = karat.evaluate(tmp_path / "traces.jsonl", "recall@1", gold=gold)
+    assert len(run.failures) == 1 and not any(note.kind == "no_steps" for note in run.provenance.notes)
+
+
 def test_samples_with_and_without_steps_are_evaluated_together(tmp_path):
     path = tmp_path / "traces.jsonl"
     several = otlp(retriever("one", "a", _traceId="t1", _spanId="x"), retriever("two", "b", _traceId="t1", _spanId="y"))
@@ -198,7 +217,7 @@ SPANS = (
 def test_where(tmp_path, where, queries):
     line = otlp(*SPANS)
     if not queries:
-        with pytest.raises(karat.InputError, match="is left by where"):
+        with pytest.raises(karat.InputError, match="is left by where|no span of a retriever has"):
             read(tmp_path, line, where=where)
         return
     samples = read(tmp_path, line, where=where, steps=False)
@@ -209,7 +228,15 @@ def test_where(tmp_path, where, queries):
 def test_a_misspelt_attribute_is_named(tmp_path):
     with pytest.raises(karat.InputError) as caught:
         read(tmp_path, otlp(*SPANS), where="sesion.id == s1")
+    assert 'no span of a retriever has "sesion.id"' in str(caught.value)
+    assert caught.value.got.startswith("['session.id', 'session', ")
     assert caught.value.hint == "session.id == …"
+
+
+def test_values_of_an_attribute_are_named(tmp_path):
+    with pytest.raises(karat.InputError, match="is left by where") as caught:
+        read(tmp_path, otlp(*SPANS), where="session.id == other and latency > 0")
+    assert caught.value.got.startswith("'session.id: s")
 
 
 @pytest.mark.parametrize(
@@ -296,3 +323,17 @@ def test_several_files_are_one_set_of_traces(tmp_path):
     frame.write_parquet(tables / "1.parquet")
     frame.drop("attributes.gen_ai", strict=False).head(3).write_parquet(tables / "2.parquet")
     assert list(karat.read_traces(tables)) == list(karat.read_traces(frame))
+
+
+def test_files_of_different_formats_are_one_set_of_traces(tmp_path):
+    (tmp_path / "a.jsonl").write_text(otlp(retriever("one", "a")))
+    (tmp_path / "b.json").write_text(f'[{otlp(retriever("two", "b", _traceId="t2", _spanId="x"))}]')
+    (tmp_path / "c.parquet").write_bytes((FIXTURES / "phoenix_spans.parquet").read_bytes())
+    samples = karat.read_traces(tmp_path)
+    own = karat.read_traces(tmp_path / "c.parquet")
+    assert len(samples) == len(own) + 2
+    assert {"one", "two"} < {sample["query"] for sample in samples}
+    (tmp_path / "d.csv").write_text("id,retrieved,gold\n1,a,a\n")
+    with pytest.raises(karat.InputError, match="files of different formats") as caught:
+        karat.read_traces(tmp_path)
+    assert caught.value.hint == str(tmp_path / "*.jsonl")

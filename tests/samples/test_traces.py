@@ -165,6 +165,16 @@ def test_spans_of_langfuse():
     assert sample["retrieved"] == [A, B]
 
 
+def test_ids_of_otlp_are_hexadecimal(tmp_path):
+    spans = karat.read_traces(FIXTURES / "langfuse_spans.jsonl", steps=False)
+    assert {(len(bytes.fromhex(one["span_id"])), len(bytes.fromhex(one["trace_id"]))) for one in spans} == {(8, 16)}
+    ids = {"_spanId": "nAPdoZ850tM=", "_traceId": "AAECAwQFBgcICQoLDA0O/w=="}
+    (one,) = read(tmp_path, otlp(retriever("q", "a", **ids)))
+    assert (one["span_id"], one["trace_id"]) == ("9c03dda19f39d2d3", "000102030405060708090a0b0c0d0eff")
+    (one,) = read(tmp_path, otlp(retriever("q", "a", _spanId="9C03DDA19F39D2D3", _traceId="t1")))
+    assert (one["span_id"], one["trace_id"]) == ("9c03dda19f39d2d3", "t1")
+
+
 def test_traces_of_mlflow(tmp_path):
     samples = karat.read_traces(FIXTURES / "mlflow_traces.jsonl")
     found = by_query(samples)

@@ -41,6 +41,7 @@ exit code: 0 collected, also if some queries failed; 2 bad input or settings; 3 
     argument("--timeout", type=float, default=30.0, metavar="SECONDS", help="the time of each call; 0 for no limit"),
     argument("--retries", type=int, default=0, metavar="N", help="repeat a failed call N times, after growing pauses"),
     argument("--repeats", type=int, default=1, metavar="N", help="call each query N times, if results vary"),
+    argument("--warm-up", type=int, default=0, metavar="N", help="make N calls before, which are not recorded"),
     argument("--fresh", action="store_true", help="start again, and replace the file"),
     IMPORT,
     argument(
@@ -75,7 +76,7 @@ def _collect(options: Namespace) -> int:
     for name in options.imports:
         load_user_code(name)
     to_stdout = options.output == "-"
-    settings = {name: getattr(options, name) for name in ("k", "concurrency", "retries", "repeats", "fresh")}
+    settings = {name: getattr(options, name) for name in ("k", "concurrency", "retries", "repeats", "warm_up", "fresh")}
     settings |= {"fields": ",".join(options.map), "split": options.split}
     settings["timeout"] = options.timeout or None
     settings["output"] = None if to_stdout else options.output

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from math import nan
 from os import PathLike, fspath
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,9 +16,10 @@ from karat.errors import BadArgument, NotJudged
 from karat.samples.field_map import Fields
 
 if TYPE_CHECKING:
-    from karat.collection.calls import Asked, Limits, Outcome
+    from karat.collection.calls import Asked, Calls, Limits
     from karat.collection.gold_rows import GoldRow
     from karat.collection.journal import Done, Journal, Key
+    from karat.collection.outcomes import Outcome
 
 __all__ = ["collect"]
 _ENOUGH = 25
@@ -33,6 +35,7 @@ def collect(
     timeout: float | None = 30.0,
     retries: int = 0,
     repeats: int = 1,
+    warm_up: int = 0,
     output: str | PathLike[str] | None = None,
     fresh: bool = False,
     progress: bool = True,
@@ -51,6 +54,7 @@ def collect(
         timeout: the seconds of each call; None for no limit. A call that takes longer fails.
         retries: how often a failed call is repeated, after a pause that doubles each time.
         repeats: how often each query is called, for retrievers that do not always return the same.
+        warm_up: the number of calls before all others, which are not recorded: the first ones often take longer.
         output: a JSONL file for the samples. What is done is kept in a journal beside it; the same call continues.
         fresh: True to forget what the output and its journal have, and start again.
         progress: True to show a bar on the terminal.
@@ -71,22 +75,21 @@ def collect(
     from karat.collection.gold_rows import read_gold
     from karat.collection.targets import find_retriever
 
-    _check(k=k, concurrency=concurrency, repeats=repeats)
-    if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
-        raise BadArgument("retries must be a whole number from 0 on", got=retries)
+    _check(1, k=k, concurrency=concurrency, repeats=repeats)
+    _check(0, retries=retries, warm_up=warm_up)
     if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
         raise BadArgument("timeout must be a number of seconds, or None", got=timeout)
     rows = read_gold(gold, fields, split)
     found = find_retriever(retriever, k, timeout=timeout)
-    limits = Limits(concurrency, timeout, retries)
+    limits = Limits(concurrency, timeout, retries, warm_up)
     collection = _Collection(found, rows, k, repeats, output=None if output is None else fspath(output), fresh=fresh)
     return collection.run(limits, progress=progress)
 
 
-def _check(**counts: Any) -> None:
+def _check(least: int, **counts: Any) -> None:
     for name, value in counts.items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise BadArgument(f"{name} must be a whole number from 1 on", got=value)
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise BadArgument(f"{name} must be a whole number from {least} on", got=value)
 
 
 class _Job(NamedTuple):
@@ -108,7 +111,7 @@ class _Collection:
             from karat.collection.journal import Journal
 
             settings = {"target": retriever.name, "k": k, "repeats": repeats, **getattr(retriever, "settings", {})}
-            self._journal = Journal(output, settings, fresh=fresh)
+            self._journal = Journal(output, settings, code=getattr(retriever, "code", ""), fresh=fresh)
             self._journal.check_queries(self._key(job) for job in self._jobs())
             self._done = self._journal.done
 
@@ -125,8 +128,8 @@ class _Collection:
         left = [job for job in self._jobs() if (one := self._done.get(self._key(job))) is None or one.error is not None]
         if self._journal is None:
             return self._called(left, limits, progress=progress)
-        if not left and self._journal.finished:
-            return self._collected(0, 0.0)
+        if not left and self._journal.has(found := self._collected()):
+            return found
         self._journal.open()
         try:
             found = self._called(left, limits, progress=progress)
@@ -138,8 +141,9 @@ class _Collection:
     def _called(self, left: Sequence[_Job], limits: Limits, *, progress: bool) -> Collected:
         from karat.collection.calls import Calls
 
-        tally = _Tally(len(left), good=len(self._done) - sum(one.error is not None for one in self._done.values()))
         calls = Calls(self._retriever, [self._rows[job.row].query for job in left], limits)
+        good = len(self._done) - sum(one.error is not None for one in self._done.values())
+        tally = _Tally(calls, len(left), good=good)
         with closing(calls.outcomes()) as outcomes, Progress(len(left), f"collecting {self._retriever.name}") as bar:
             try:
                 for outcome in outcomes:
@@ -155,8 +159,11 @@ class _Collection:
                     self._add(left[outcome.job], outcome)
                 raise
         if tally.nothing_good:
-            raise tally.error()
-        return self._collected(len(left), tally.seconds)
+            raise tally.error([self._rows[job.row].query for job in left])
+        return self._collected(
+            calls=len(left), seconds=tally.seconds, cpu=tally.cpu, busy=calls.busy, concurrency=limits.concurrency,
+            first=nan if limits.warm_up else tally.first,
+        )  # fmt: skip
 
     def _add(self, job: _Job, outcome: Outcome) -> None:
         from karat.collection.journal import Done
@@ -170,13 +177,13 @@ class _Collection:
             self._journal.add(self._key(job), done)
         self._done[self._key(job)] = done
 
-    def _collected(self, calls: int, seconds: float) -> Collected:
+    def _collected(self, **speed: Any) -> Collected:
 
         pairs = ((row, repeat) for row in range(len(self._rows)) for repeat in range(1, self._repeats + 1))
         samples = [self._sample(_Job(*pair)) for pair in pairs]
         return Collected(
-            samples, target=self._retriever.name, k=self._k, calls=calls, seconds=seconds, cut=self._cut,
-            output=self._output,
+            samples, target=self._retriever.name, k=self._k, cut=self._cut, output=self._output,
+            older=0 if self._journal is None else self._journal.older, **speed,
         )  # fmt: skip
 
     def _sample(self, job: _Job) -> dict[str, Any]:
@@ -192,23 +199,27 @@ class _Collection:
 class _Tally:
     """The number of outcomes and failures, and the speed, while a collection runs."""
 
-    def __init__(self, total: int, *, good: int) -> None:
-        self._total, self._good, self._failed, self._now = total, good, 0, 0
-        self._began = perf_counter()
-        self._causes: dict[str, int] = {}
+    def __init__(self, calls: Calls, total: int, *, good: int) -> None:
+        self._calls, self._total, self._good, self._failed, self._now = calls, total, good, 0, 0
+        self._causes: dict[str, list[int]] = {}
+        self.cpu, self.first = 0.0, nan
+        """The milliseconds in which the processor worked for the calls, and the latency of the first call."""
 
     def add(self, outcome: Outcome) -> None:
         self._now += 1
         if outcome.error is None:
             self._good += 1
+            self.cpu += outcome.cpu
+            if outcome.job == 0:
+                self.first = outcome.latency
         else:
             self._failed += 1
-            self._causes[outcome.error] = self._causes.get(outcome.error, 0) + 1
+            self._causes.setdefault(outcome.error, []).append(outcome.job)
 
     @property
     def seconds(self) -> float:
         """The time since the first call began."""
-        return perf_counter() - self._began
+        return perf_counter() - self._calls.began
 
     @property
     def title(self) -> str:
@@ -225,11 +236,14 @@ class _Tally:
         """True if many calls failed for one reason, and none succeeded."""
         return self.nothing_good and len(self._causes) == 1 and self._failed >= max(_ENOUGH, in_flight)
 
-    def error(self) -> NotJudged:
-        """The error that says why nothing was collected."""
-        cause, count = max(self._causes.items(), key=lambda pair: pair[1])
+    def error(self, queries: Sequence[str]) -> NotJudged:
+        """The error that says why nothing was collected, with an example of the queries that were called."""
+        cause, jobs = max(self._causes.items(), key=lambda pair: len(pair[1]))
         tried = plural(self._failed, "query", "queries")
         rest = self._total - self._failed
         skipped = f"; the other {rest:,} were not tried" if rest else ""
-        others = f" ({count:,} of them; {len(self._causes) - 1:,} other causes)" if len(self._causes) > 1 else ""
-        return NotJudged(f"the retriever failed for every query: {tried}{skipped}. {cause}{others}")
+        more = plural(len(self._causes) - 1, "other cause", "other causes")
+        others = f" ({len(jobs):,} of them; {more})" if len(self._causes) > 1 else ""
+        return NotJudged(
+            f"the retriever failed for every query: {tried}{skipped}. {cause}{others}", got=queries[min(jobs)]
+        )

@@ -15,10 +15,10 @@ from contextvars import copy_context
 from heapq import heappop, heappush
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
-from time import perf_counter, sleep
+from time import perf_counter, process_time, sleep, thread_time
 from typing import Any, NamedTuple, Protocol
 
-from karat.errors import KaratError, first_line
+from karat.collection.outcomes import Outcome, failed, timed_out
 from karat.samples.items import rankings_of
 from karat.samples.objects import plain_items
 
@@ -52,34 +52,16 @@ class Asked(Protocol):
         ...
 
 
-class CallFailed(Exception):
-    """A failed call, with what a retriever knows of it: whether to try again, and after how many seconds."""
-
-    def __init__(self, message: str, *, again: bool = True, pause: float | None = None) -> None:
-        super().__init__(message)
-        self.again = again
-        self.pause = pause
-
-
 class Limits(NamedTuple):
-    """The number of simultaneous calls, the seconds of each (None: no limit), and how often it is repeated."""
+    """The number of simultaneous calls, the seconds of each (None: no limit), and how often it is repeated.
+
+    `warm_up` is the number of calls before all others, whose outcomes are not given.
+    """
 
     concurrency: int = 8
     timeout: float | None = 30.0
     retries: int = 0
-
-
-class Outcome(NamedTuple):
-    """The result of the call for one query: items and milliseconds, or an error."""
-
-    job: int
-    items: list[Any] | None = None
-    latency: float = 0.0
-    error: str | None = None
-    again: bool = True
-    """True if another call may succeed."""
-    pause: float | None = None
-    """The seconds to wait before it, if the retriever says so."""
+    warm_up: int = 0
 
 
 class _Started(NamedTuple):
@@ -158,13 +140,13 @@ class _Threads(_Pool):
                 return
 
     def _call(self, job: int) -> Outcome:
-        began = perf_counter()
+        began, worked = perf_counter(), thread_time()
         try:
             found = _consumed(self.retriever.ask(self.queries[job]))
-            seconds = perf_counter() - began
-            return Outcome(job, _items(found), _milliseconds(seconds))
+            seconds, cpu = perf_counter() - began, thread_time() - worked
+            return Outcome(job, _items(found), _milliseconds(seconds), cpu=cpu * 1e3)
         except BaseException as error:  # noqa: BLE001  # whatever the user's code raises fails this query alone
-            return _failed(job, error)
+            return failed(job, error)
 
 
 class _Loop(_Pool):
@@ -212,6 +194,7 @@ class _Loop(_Pool):
 
     async def _all(self) -> None:
         self._loop, self._todo = asyncio.get_running_loop(), asyncio.Queue[int]()
+        self._worked = thread_time()
         main = asyncio.current_task()
         assert main is not None
         self._main = main
@@ -231,12 +214,13 @@ class _Loop(_Pool):
         try:
             async with limit:
                 found = _consumed(await self.retriever.ask(self.queries[job]))
-            seconds = perf_counter() - began
-            return Outcome(job, _items(found), _milliseconds(seconds))
+            seconds, worked = perf_counter() - began, self._worked
+            self._worked = thread_time()  # all calls share a thread: what it did since the last one ended
+            return Outcome(job, _items(found), _milliseconds(seconds), cpu=(self._worked - worked) * 1e3)
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError) and self._main.cancelling():
                 raise
-            return _timed_out(job, self.limits) if limit.expired() else _failed(job, error)
+            return timed_out(job, self.limits.timeout) if limit.expired() else failed(job, error)
 
 
 def _consumed(found: Any) -> Any:
@@ -264,28 +248,19 @@ def _milliseconds(seconds: float) -> float:
     return round(seconds * 1e3, 3)  # the clock is no finer
 
 
-def _failed(job: int, error: BaseException) -> Outcome:
-    if isinstance(error, CallFailed):
-        return Outcome(job, error=str(error), again=error.again, pause=error.pause)
-    from karat.llm.secrets import Secrets
-
-    text = error.problem if isinstance(error, KaratError) else first_line(error)
-    text = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    return Outcome(job, error=Secrets().message(text))
-
-
-def _timed_out(job: int, limits: Limits) -> Outcome:
-    return Outcome(job, error=f"timed out after {limits.timeout:g} s")
-
-
 class Calls:
     """The calls for all queries: what is running, what waits for another attempt, and what is left."""
 
     def __init__(self, retriever: Asked, queries: Sequence[str], limits: Limits) -> None:
-        self._given = (retriever, queries)
+        self._size = len(queries)
+        before = [queries[number % self._size] for number in range(limits.warm_up)] if queries else []
+        self._given = (retriever, [*queries, *before])
         self._limits = limits
+        self.began = perf_counter()
+        """The time when the first query was called, after those that warm up."""
+        self._worked = process_time()
         self._new_pool()
-        self._left: dict[int, int] = dict.fromkeys(range(len(queries)), 0)
+        self._left: dict[int, int] = {}
         """The jobs without an outcome, each with the number of its failed calls."""
         self._waiting: list[tuple[float, int]] = []
         self._hanging = 0
@@ -303,25 +278,38 @@ class Calls:
 
     def outcomes(self) -> Generator[Outcome]:
         """One outcome for each query, in the order in which they are known."""
-        self._pool.submit(list(self._left))
         try:
-            while self._left:
-                self._gather()
-                while self._gathered:
-                    outcome = self._gathered[0]  # it is known() until the caller has it
-                    if outcome.job in self._left and not self._try_again(outcome):
-                        yield outcome
-                        del self._left[outcome.job]
-                    self._gathered.popleft()
+            for _ in self._outcomes(range(self._size, len(self._given[1]))):
+                pass
+            self.began, self._worked = perf_counter(), process_time()
+            yield from self._outcomes(range(self._size))
         finally:
             self._pool.close()
+
+    def _outcomes(self, jobs: Sequence[int]) -> Iterator[Outcome]:
+        self._left = dict.fromkeys(jobs, 0)
+        self._pool.submit(jobs)
+        while self._left:
+            self._gather()
+            while self._gathered:
+                outcome = self._gathered[0]  # it is known() until the caller has it
+                if outcome.job in self._left and not self._try_again(outcome):
+                    yield outcome
+                    del self._left[outcome.job]
+                self._gathered.popleft()
+
+    @property
+    def busy(self) -> float:
+        """The share of the time since then in which this process worked; above 1 on several cores."""
+        return (process_time() - self._worked) / max(perf_counter() - self.began, 1e-9)
 
     def known(self) -> Iterator[Outcome]:
         """The good outcomes that are known, and were perhaps not given before an interruption."""
         with suppress(Empty):
             while True:
                 self._gathered.append(self._done.get_nowait())
-        return (one for one in self._gathered if one.job in self._left and one.error is None)
+        good = (one for one in self._gathered if one.job in self._left and one.error is None)
+        return (one for one in good if one.job < self._size)
 
     def _gather(self) -> None:
         """Wait for the outcomes of a short time."""
@@ -352,7 +340,7 @@ class Calls:
             return []
         if not self._pool.responds():
             return self._blocked([own for _, own in running], now, allowed)
-        late = [_timed_out(own.job, self._limits) for call, own in over if self._pool.running.pop(call, None)]
+        late = [timed_out(own.job, self._limits.timeout) for call, own in over if self._pool.running.pop(call, None)]
         self._pool.replace(len(late))
         self._hanging += len(late)
         if self._hanging > _MOST_HANGING:
@@ -376,7 +364,7 @@ class Calls:
         self._pool.close()
         self._new_pool()
         self._pool.submit([job for job in self._left if job not in blamed and job not in waiting])
-        return [_timed_out(job, self._limits) for job in blamed]
+        return [timed_out(job, self._limits.timeout) for job in blamed]
 
     def _try_again(self, outcome: Outcome) -> bool:
         """True if the job is called again after a pause."""

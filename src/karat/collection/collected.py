@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from math import nan
 from typing import Any
 
 from karat._internal.result import Result
 from karat.samples.notes import Note
 from karat.samples.objects import id_notes
+
+_BUSY = 0.5
+"""The share of the time in which the process works, from which on calls wait for each other."""
+_ALONE = 0.8
+"""The share of the latencies that is work: calls that do little else did not wait."""
+_COLD, _NOTABLE = 10, 10.0
+"""A first call is much longer than others: by this factor, and by these milliseconds at least."""
 
 
 class Collected(Result, list[dict[str, Any]]):
@@ -20,9 +28,14 @@ class Collected(Result, list[dict[str, Any]]):
         *,
         target: str,
         k: int,
-        calls: int,
-        seconds: float,
+        calls: int = 0,
+        seconds: float = 0.0,
+        cpu: float = 0.0,
+        busy: float = 0.0,
+        first: float = nan,
+        concurrency: int = 1,
         cut: int = 0,
+        older: int = 0,
         output: str | None = None,
     ) -> None:
         list.__init__(self, samples)
@@ -33,8 +46,17 @@ class Collected(Result, list[dict[str, Any]]):
         """The queries that were called now; the others were done before."""
         self.seconds = seconds
         """The time of all calls together."""
+        self.cpu = cpu
+        """The milliseconds in which the processor worked for them."""
+        self.busy = busy
+        """The share of the time in which this process used a processor; above 1 on several cores."""
+        self.first = first
+        """The latency of the first call, unless others were made before it to warm up."""
+        self.concurrency = concurrency
         self.cut = cut
         """The queries for which the retriever returned more than k items; the rest was cut off."""
+        self.older = older
+        """The results of before that were collected with other code of the retriever."""
         self.output = output
         """The file of the samples."""
 
@@ -66,6 +88,20 @@ class Collected(Result, list[dict[str, Any]]):
     def rate(self) -> float:
         """Queries per second; NaN if nothing was called."""
         return self.calls / self.seconds if self.seconds > 0 and self.calls else float("nan")
+
+    @property
+    def waits(self) -> bool:
+        """True if calls waited for each other rather than for something else, which is part of their latencies.
+
+        The process worked most of the time, in which Python lets one thread work at once; each call took longer than
+        it worked.
+        """
+        return self.concurrency > 1 and self.busy > _BUSY and self.cpu < _ALONE * self.latency["mean"] * self.calls
+
+    @property
+    def is_cold(self) -> bool:
+        """True if the first call took much longer than the others."""
+        return self.first > max(_COLD * self.latency["p50"], _NOTABLE)
 
     @property
     def latency(self) -> Mapping[str, float]:

@@ -8,6 +8,7 @@ import re
 import ssl
 from collections.abc import Mapping, Sequence
 from functools import cache
+from hashlib import blake2b
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from string import Template
 from threading import local
@@ -15,11 +16,11 @@ from typing import Any, NamedTuple
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
 from karat import __version__
-from karat.collection.calls import CallFailed
 from karat.collection.json_paths import JsonPath, NotThere, describe, find_documents
+from karat.collection.outcomes import CallFailed
 from karat.errors import BadArgument
 from karat.llm.faults import retry_after
-from karat.llm.secrets import Secrets, secret_headers
+from karat.llm.secrets import Secrets, hide, secret_headers
 from karat.samples.objects import plain_items
 
 DEFAULT_REQUEST = '{"query": "{query}", "k": {k}}'
@@ -82,20 +83,20 @@ class HttpEndpoint:
             path: where the documents are in the answer, such as "hits.hits[]".
             item: where the fields of an item are in each document: "id=_id,text=_source.body".
         """
-        self.name = url
+        self.name = hide(url)
         self._k, self._timeout = k, timeout
         self._method = (method or ("GET" if _QUERY in url and request is None else "POST")).upper()
         self._url = _expand(url)
-        _checked_url(self._url.replace(_QUERY, "q").replace(_K, "1"), url)
+        _checked_url(self._url.replace(_QUERY, "q").replace(_K, "1"), self.name)
         self._request = self._template(url, request)
         self._headers = dict(map(_header, headers))
         used = [os.environ[name] for text in (url, *headers) for name in Template(text).get_identifiers()]
         self._secrets = Secrets([*used, *secret_headers(self._headers)])
         self._path = None if path is None else JsonPath(path)
         self._item = None if item is None else _mapping(item)
-        given = {"method": method, "request": request, "path": path, "item": item}
-        self.settings = {name: value for name, value in given.items() if value is not None}
-        """The settings that decide what is retrieved; no headers."""
+        given = {"target": url, "method": method, "request": request, "path": path, "item": item}
+        self.settings = {name: _stored(value) for name, value in given.items() if value is not None}
+        """The settings that decide what is retrieved; no headers and no secrets."""
         self._own = local()
 
     def _template(self, url: str, request: str | None) -> Any:
@@ -107,7 +108,7 @@ class HttpEndpoint:
                 raise BadArgument("a GET request has no body", got=request, hint="--method POST")
             if _QUERY not in url:
                 hint = f"{url}{'&' if '?' in url else '?'}q={{query}}"
-                raise BadArgument("the URL of a GET request needs {query}", got=url, hint=hint)
+                raise BadArgument("the URL of a GET request needs {query}", got=self.name, hint=hint)
             return None
         text = DEFAULT_REQUEST if request is None else request
         try:
@@ -240,9 +241,17 @@ def _expand(text: str) -> str:
         return Template(text).substitute(os.environ)
     except KeyError as error:
         name = error.args[0]
-        raise BadArgument(f"the environment variable {name} is not set", got=text, hint=f"export {name}=…") from None
+        raise BadArgument(
+            f"the environment variable {name} is not set", got=hide(text), hint=f"export {name}=…"
+        ) from None
     except ValueError:
-        raise BadArgument("a dollar sign begins an environment variable", got=text, hint="$$") from None
+        raise BadArgument("a dollar sign begins an environment variable", got=hide(text), hint="$$") from None
+
+
+def _stored(text: str) -> str:
+    """A setting without secrets; a digest tells it from others that differ in them only."""
+    shown = hide(text)
+    return text if shown == text else f"{shown} ({blake2b(text.encode(), digest_size=4).hexdigest()})"
 
 
 def _checked_url(url: str, given: str) -> None:

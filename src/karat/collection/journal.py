@@ -2,7 +2,7 @@
 
 Its first line has the settings. Each other line has the outcome of one query, appended as soon as it is known. When all
 queries are done, the samples are written to `samples.jsonl`, and the journal shrinks to its first line: the settings
-with which the samples were collected.
+with which the samples were collected. Digests of the retriever's code are kept, too: a later line has that of new code.
 """
 
 from __future__ import annotations
@@ -36,12 +36,18 @@ class Done(NamedTuple):
 class Journal:
     """The journal of one output file."""
 
-    def __init__(self, output: Target, settings: Mapping[str, Any], *, fresh: bool = False) -> None:
-        """Open the journal, and read what is done; `settings` must be those of before, unless it begins afresh."""
+    def __init__(self, output: Target, settings: Mapping[str, Any], *, code: str = "", fresh: bool = False) -> None:
+        """Open the journal, and read what is done.
+
+        `settings` must be those of before, unless it begins afresh, or nothing was retrieved with them. `code` is a
+        digest of the retriever's code, which may change.
+        """
         check_outputs({"": output})
         self.output = Path(output)
         self.path = Path(f"{os.fspath(output)}.collect")
         self.settings = dict(settings)
+        self.code, self.older = code, 0
+        """The digest of the code, and the number of results that were collected with other code."""
         self.done: dict[Key, Done] = {}
         self.finished = False
         """True if the output is complete: it has all queries of the journal."""
@@ -59,19 +65,34 @@ class Journal:
                 raise BadArgument(problem, hint=f"-o {new_name(self.output)}, or --fresh (fresh=True)")
             return
         header, *added = lines
-        self._check(header)
+        self._check_format(header)
         before = _lines(self.output) if header.get("finished") and self.output.exists() else []
         self.finished = bool(before) and not added
         for line in (*before, *added):
             with suppress(KeyError, TypeError, ValueError):
                 key = (str(line["id"]), str(line["query"]), int(line.get("repeat", 1)))
                 self.done[key] = Done(line.get("retrieved"), line.get("latency"), line.get("error"))
+        if before or any(one.error is None for one in self.done.values()):
+            self._check(header)
+            self._read_code([line for line in lines if "code" in line])
+        else:
+            self.done, self._fresh = {}, True
 
-    def _check(self, header: Mapping[str, Any]) -> None:
-        """Refuse other settings than those of before: results of two retrievers would be mixed."""
+    def _read_code(self, lines: Sequence[Mapping[str, Any]]) -> None:
+        """Count the results of other code than that of now."""
+        last = lines[-1] if lines else {"code": self.code}
+        if last["code"] == self.code:
+            self.older = int(last.get("older", 0))
+        else:
+            self.older = sum(one.error is None for one in self.done.values())
+
+    def _check_format(self, header: Mapping[str, Any]) -> None:
         if header.get("karat") != _FORMAT:
             problem = f"{self.path} is not a journal of karat collect"
             raise BadArgument(problem, hint=f"-o {new_name(self.output)}")
+
+    def _check(self, header: Mapping[str, Any]) -> None:
+        """Refuse other settings than those of before: results of two retrievers would be mixed."""
         before = header.get("settings", {})
         for name in {**self.settings, **before}:
             was, now = before.get(name), self.settings.get(name)
@@ -98,11 +119,14 @@ class Journal:
         file.seek(0)
         whole = file.read().rfind(b"\n") + 1
         os.ftruncate(file.fileno(), whole)
-        if not whole:
-            os.write(file.fileno(), self._header())
+        os.write(file.fileno(), _json(self._code) if whole else self._header())
+
+    @property
+    def _code(self) -> dict[str, Any]:
+        return {"code": self.code, "older": self.older}
 
     def _header(self, **more: Any) -> bytes:
-        return _json({"karat": _FORMAT, **more, "settings": self.settings})
+        return _json({"karat": _FORMAT, **more, **self._code, "settings": self.settings})
 
     def add(self, key: Key, done: Done) -> None:
         """Append an outcome; it survives the end of this process, however it ends."""
@@ -120,6 +144,10 @@ class Journal:
                 os.fsync(self._file.fileno())
             self._file.close()
             self._file = None
+
+    def has(self, samples: Sequence[Mapping[str, Any]]) -> bool:
+        """True if the output is complete and has these samples, with the same labels."""
+        return self.finished and self.output.read_bytes() == json_lines(samples)
 
     def finish(self, samples: Sequence[Mapping[str, Any]]) -> None:
         """Write the samples to the output, and forget the outcomes."""

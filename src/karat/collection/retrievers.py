@@ -31,6 +31,8 @@ class Retriever:
     is_async: bool = False
     takes_k: bool = False
     """True if the retriever is told the number of results; otherwise it returns as many as it is configured for."""
+    code: str = ""
+    """A digest of its source, by which a change is noticed; empty if unknown."""
 
     def items(self, result: Any) -> list[Any]:
         """The first k items of a result of `ask`."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from hashlib import blake2b
 from inspect import Parameter, isfunction, signature
 from typing import Any
 
+from karat._internal.source_code import code_of
 from karat._internal.user_code import user_object
 from karat.collection.calls import Asked
 from karat.collection.http_endpoint import HttpEndpoint
 from karat.collection.retrievers import Retriever, as_retriever
 from karat.errors import BadArgument
+from karat.llm.secrets import Secrets
 
 _NAMES = "file.py:function, package.module:object, or https://…"
 
@@ -20,13 +23,17 @@ def find_retriever(target: Any, k: int, *, timeout: float | None = 30.0) -> Aske
     if isinstance(target, HttpEndpoint | Retriever):
         return target
     if not isinstance(target, str):
-        return as_retriever(_made(target, "retriever"), k)
+        return replace(as_retriever(_made(target, "retriever"), k), code=_digest(target, target))
     if is_url(target):
         return HttpEndpoint(target, k=k, timeout=timeout)
     if ":" not in target:
         raise BadArgument("a retriever is named by its file or module and its name", got=target, hint=_NAMES)
-    found = as_retriever(_made(user_object(target), target), k)
-    return replace(found, name=target)
+    found = user_object(target)
+    return replace(as_retriever(_made(found, target), k), name=target, code=_digest(target, found))
+
+
+def _digest(place: Any, found: Any) -> str:
+    return blake2b(code_of(place, found), digest_size=16).hexdigest()
 
 
 def is_url(target: str) -> bool:
@@ -52,4 +59,5 @@ def _made(target: Any, name: str) -> Any:
     try:
         return target()
     except Exception as error:
-        raise BadArgument(f"{name} could not make a retriever: {type(error).__name__}: {error}") from error
+        why = Secrets().message(f"{type(error).__name__}: {error}")
+        raise BadArgument(f"{name} could not make a retriever: {why}") from error

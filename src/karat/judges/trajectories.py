@@ -26,7 +26,7 @@ def with_facts(
     """The hits with the steps, hops and aspects of their samples, as far as they have any; `counter` counts tokens."""
     if isinstance(samples.retrieved, Steps):
         steps = _trajectory(samples.retrieved, hits, c, counter)
-        hits = hits.replace(steps=steps, notes=(*hits.notes, *_step_notes(steps, samples.ids)))
+        hits = hits.replace(steps=steps, notes=(*hits.notes, *_step_notes(steps, samples)))
     known = len(samples.gold.grade) == len(hits.gold_items.grade if (unit := hits.gold_items.unit) is None else unit)
     if "hop" in samples.gold.columns and not makes_gold and known:
         hop, notes = _hops(samples.gold, hits, samples.ids)
@@ -90,14 +90,14 @@ def _numbers(column: Sequence[float | None]) -> Floats:
     return np.array([nan if value is None else value for value in column], float)
 
 
-def _step_notes(steps: Trajectory, ids: Sequence[str]) -> list[Note]:
-    """Notes on queries without a step, and on steps that returned nothing."""
+def _step_notes(steps: Trajectory, samples: Samples) -> list[Note]:
+    """Notes on queries without a step although their retrieval did not fail, and on steps that returned nothing."""
     notes = []
     if empty := int((steps.depth == 0).sum()):
         notes.append(Note("empty_steps", empty, len(steps.depth)))
-    if len(without := np.flatnonzero(steps.count == 0)):
-        few = tuple(short_id(ids[row]) for row in without[:EXAMPLES].tolist())
-        notes.append(Note("no_steps", len(without), len(ids), examples=few))
+    if without := [row for row in np.flatnonzero(steps.count == 0).tolist() if row not in samples.failed]:
+        few = tuple(short_id(samples.ids[row]) for row in without[:EXAMPLES])
+        notes.append(Note("no_steps", len(without), len(samples), examples=few))
     return notes
 
 

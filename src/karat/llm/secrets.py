@@ -15,8 +15,19 @@ HIDDEN = "[secret]"
 _VARIABLES = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 _HEADERS = re.compile(r"AUTH|COOKIE|" + _VARIABLES.pattern, re.IGNORECASE)
 # What a key looks like, for keys that are not in the environment; services quote parts of them, too.
+_NAMED = r"""["']?\s*[=:]\s*["']?"""
+_VALUE = r"""(?!\{(?:query|k)\}|(?-i:\$\{?[A-Z_][A-Z0-9_]*\}?(?:[&"'\s]|$)))[^\s&"',;]"""
+"""The first character of a value that is neither a place for the query nor the name of an environment variable."""
+_REST = r"""[^\s&"',;]*"""
 _LOOKS_SECRET = re.compile(
-    r"\bsk-[\w*.…-]{4,}|\bBearer\s+\S+|(?<=://)[^/\s@]+@|(?<=api[-_]key[=:])\s*\S+", re.IGNORECASE
+    r"\bsk-[\w*.…-]{4,}|\bBearer\s+\S+|(?<=://)[^/\s@]+@"
+    rf"|(?P<named>(?:api[-_]?key|passw(?:or)?d|pwd){_NAMED}){_VALUE}{_REST}"
+    rf"|(?P<header>\bauthorization{_NAMED})(?:(?:basic|digest|token|apikey)\s+)?{_VALUE}{_REST}"
+    rf"|(?P<url>[?&](?:(?:[\w.-]*[._-])?(?:key|sig|auth)|[\w.-]*(?:token|secret|signature|credential))=){_VALUE}{_REST}"
+    # A short or numeric value may be a count or a word: "token=3", "Unexpected token: end".
+    rf"|(?P<text>(?:token|secret)(?:[-_]key)?{_NAMED})(?=[\w.+/=-]*[a-z])(?=[\w.+/=-]*\d){_VALUE}[\w.+/=-]{{5,}}"
+    rf"|(?P<equal>\b[a-z_-]*(?:token|secret)=)(?=[\w.+/-]*[a-z]){_VALUE}[\w.+/-]{{5,}}",
+    re.IGNORECASE,
 )
 _ENTITIES = {"&": ["amp"], "<": ["lt"], ">": ["gt"], '"': ["quot"], "'": ["apos"]}
 _SHORTEST = 6
@@ -44,7 +55,7 @@ class Secrets:
     def message(self, text: str) -> str:
         """The text on one short line, without secrets and without anything that looks like one."""
         found = text if self._in_messages is None else self._in_messages.sub(HIDDEN, text)
-        return sanitize(_LOOKS_SECRET.sub(HIDDEN, found), _WIDTH)
+        return sanitize(hide(found), _WIDTH)
 
     def clean(self, value: Any) -> Any:
         """The answer of a model without secrets, in its strings and in the names of its fields."""
@@ -55,6 +66,11 @@ class Secrets:
         if isinstance(value, dict):
             return {self.clean(name): self.clean(one) for name, one in value.items()}
         return [self.clean(one) for one in value] if isinstance(value, list) else value
+
+
+def hide(text: str) -> str:
+    """The text without anything that looks like a secret; the names before the values stay."""
+    return _LOOKS_SECRET.sub(lambda found: f"{next(filter(None, found.groups()), '')}{HIDDEN}", text)
 
 
 def secret_headers(headers: Mapping[str, Any]) -> list[str]:

@@ -47,8 +47,9 @@ def terminal(stages: Stages, shown: int = _SHOWN) -> str:
         for row, cells in zip(change.rows, rows, strict=True):
             cells[3] = style(cells[3], _VERDICT[row.verdict])
         lines += ["", heading(_compared(change)), text_table([["", *map(bold, _header(change))], *rows], right=(1, 4))]
-    title = heading("What an ideal reranking of the candidates would reach")
-    lines += ["", title, text_table([[*map(bold, best[0])], *best[1:]], right=range(1, len(best[0])))]
+    if best:
+        title = heading("What an ideal reranking of the candidates would reach")
+        lines += ["", title, text_table([[*map(bold, best[0])], *best[1:]], right=range(1, len(best[0])))]
     for verb, mark, moves in _moved(stages):
         if moves:
             rows = [_move(move, cell_width(_NAME)) for move in _of_queries(moves, shown)]
@@ -62,7 +63,7 @@ def terminal(stages: Stages, shown: int = _SHOWN) -> str:
 def markdown(stages: Stages, shown: int = _SHOWN) -> str:
     """The same as Markdown."""
     parts: list[str] = [escape(_heading(stages)), escape(conclusion(stages))]
-    for header, *rows in (_means(stages), _ideals(stages)):
+    for header, *rows in filter(None, (_means(stages), _ideals(stages))):
         name = "ideal reranking of" if len(parts) > 2 else "stage"
         cells = [[code(stage), *own] for stage, *own in rows]
         parts.append(table([name, *map(code, header[1:])], cells, right=range(1, len(header))))
@@ -84,8 +85,8 @@ def html(stages: Stages) -> str:
         shown += html_table(
             ("", *_header(change)), [[row.metric, *_change(row)] for row in change.rows], _compared(change)
         )
-    head, *rows = _ideals(stages)
-    shown += html_table(head, rows, "What an ideal reranking of the candidates would reach")
+    if best := _ideals(stages):
+        shown += html_table(best[0], best[1:], "What an ideal reranking of the candidates would reach")
     for verb, _, moves in _moved(stages):
         if moves:
             shown += html_table(_MOVED, list(map(_move, _of_queries(moves, _SHOWN))), _title(stages, verb, moves))
@@ -230,7 +231,7 @@ def _means(stages: Stages) -> list[list[str]]:
 
 
 def _ideals(stages: Stages) -> list[list[str]]:
-    """A header, and a row per stage, and one for the stages before the last together."""
+    """A header, and a row per stage, and one for the stages before the last together; nothing if all are ideal."""
     best = [(_name(name), run, stages.ceiling[name]) for name, run in stages.ideal.items()]
     legs, ceiling, run = stages.candidates
     if len(legs) > 1:
@@ -240,7 +241,8 @@ def _ideals(stages: Stages) -> list[list[str]]:
         [name, *(number(run.mean[metric]) for metric in shown), *_medians(run), number(own.mean)]
         for name, run, own in best
     ]
-    return [["", *shown, *_measures(stages), "ceiling"], *rows]
+    found = [["", *shown, *_measures(stages), "ceiling"], *rows]
+    return [] if found == _means(stages) else found
 
 
 def _measures(stages: Stages) -> list[str]:

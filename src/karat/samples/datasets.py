@@ -48,7 +48,7 @@ def _folder(path: Path) -> Path | None:
     """The folder of a BEIR data set, by its path or by that of its qrels."""
     try:
         if path.is_dir():
-            return path if (path / "qrels").is_dir() else None
+            return path if (path / "qrels").is_dir() or (path / "corpus.jsonl").is_file() else None
         inside = path.parent.name == "qrels" and path.is_file() and (path.parent.parent / "queries.jsonl").is_file()
     except (OSError, ValueError):
         return None
@@ -63,14 +63,15 @@ def corpus_of(path: Path) -> Path | None:
 
 def _qrels_of(folder: Path, split: str | None) -> Path:
     """The qrels of a split: the one that is asked for, else test, else the only one."""
-    found = {path.name.partition(".")[0]: path for path in sorted((folder / "qrels").iterdir()) if path.is_file()}
+    files = sorted((folder / "qrels").glob("*"))
+    found = {path.name.partition(".")[0]: path for path in files if path.is_file()}
     split = None if split is None else split.rpartition("/")[2]  # "default/test" of MTEB
     if split is None and (_DEFAULT in found or len(found) == 1):
         return found.get(_DEFAULT) or next(iter(found.values()))
     if split in found:
         return found[str(split)]
     if not found:
-        raise InputError(f"{folder}: the folder qrels is empty", hint=f"{folder}/qrels/test.tsv")
+        raise InputError(f"{folder}: a BEIR folder needs qrels", hint=f"{folder}/qrels/test.tsv")
     problem = f"{folder}: no split {split!r}" if split else f"{folder}: several splits, and none is {_DEFAULT}"
     raise InputError(problem, got=list(found), hint=f"--split {nearest(split or '', found) or next(iter(found))}")
 

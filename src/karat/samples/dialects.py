@@ -83,6 +83,8 @@ LONG = {
     "iteration": ("iteration",),
 }  # fmt: skip
 """Roles of the columns of long tables (one row per item), each with its known names, the preferred one first."""
+_TEXTS = ("url", "text", "content")
+"""Names of items beside which a column `id` may be that of the item: it is not read as the id of the query."""
 
 
 def dialect_of(columns: Container[str]) -> Dialect | None:
@@ -96,12 +98,15 @@ def long_column(columns: Sequence[str], role: str) -> str | None:
 
 
 def long_columns(columns: Sequence[str], role: str) -> list[str]:
-    """All columns whose names are known for this role, the preferred one first."""
+    """All columns whose names are known for this role, the preferred one first; `id` is that of the query if none is."""
     folded: dict[str, list[str]] = {}
     for name in columns:
         if isinstance(name, str):
             folded.setdefault(name.lower(), []).append(name)
-    return [column for name in LONG[role] for column in folded.get(name, ())]
+    found = [column for name in LONG[role] for column in folded.get(name, ())]
+    if role == "query" and not found and any(name in folded for name in LONG["item"] if name not in _TEXTS):
+        return folded.get("id", [])
+    return found
 
 
 def misnamed(columns: Sequence[str], *roles: str) -> tuple[str, str] | None:

@@ -70,7 +70,10 @@ class FieldMap:
         if pairs is None or not all(isinstance(text, str) and text for pair in pairs for text in pair):
             problem = "fields are a dict of karat's fields and the names of your columns"
             raise BadArgument(problem, got=given, hint='{"retrieved": "docs", "gold": "relevant"}')
-        for name, _ in pairs:
+        for name, theirs in pairs:
+            if name not in FIELDS and theirs in FIELDS:
+                problem = f'no field "{name}": a map is FIELD=COLUMN'
+                raise BadArgument(problem, got=f"{name}={theirs}", hint=f"{theirs}={name}")
             if name not in FIELDS:
                 raise unknown("field", name, FIELDS, "one of: " + ", ".join((*_OF_QUERIES, *_OF_ROWS, "retrieved.id")))
         if len(dict(pairs)) < len(pairs):

@@ -20,7 +20,7 @@ from karat.samples.encoding import encoding_error, marked_encoding, recoded
 from karat.samples.json_rows import Rows, decode_json, decode_lines
 from karat.samples.long import has_records
 from karat.samples.separators import decimal_points, separator_of
-from karat.samples.sources import STANDARD_INPUT, Source, find_source, first_text, open_unpacked
+from karat.samples.sources import MIXED, STANDARD_INPUT, Source, different_formats, find_source, first_text, open_unpacked
 from karat.samples.traces import is_table_of_traces, may_be_traces
 from karat.samples.trec import looks_like_trec, read_trec
 from karat.samples.wrappers import rows_within
@@ -101,7 +101,8 @@ def needed(columns: Sequence[str], side: str | None = None) -> list[str]:
     every = {role: names for role in LONG if (names := long_columns(columns, role))}
     found = {role: names[0] for role, names in every.items()}
     numbers = [len(names) for role, names in every.items() if role in ("score", "distance", "rank", "grade")]
-    if not numbers or max(numbers) > 1 or len({name.strip().lower() for name in columns}) < len(columns):
+    twice = len({name.strip().lower() for name in columns}) < len(columns)
+    if "query" not in found or not numbers or max(numbers) > 1 or twice:
         return list(columns)  # a column may be misnamed, or given twice, which the reader reports
     if side == "retrieved" and "score" in found:
         found = {role: found[role] for role in ("query", "item", "score", "step") if role in found}
@@ -171,6 +172,8 @@ def read_files(source: Source, side: str | None = None, *, skip_bad_rows: bool =
     Of a long table only the columns that `side` needs are read.
     """
     kind = source.kind
+    if kind == MIXED:
+        return _read_mixed(source)
     if source.files[0] == STANDARD_INPUT or not (source.remote or all(Path(file).is_file() for file in source.files)):
         return _read_pipe(source, skip_bad_rows=skip_bad_rows)
     if not (source.is_table or source.remote) and marked_encoding(source.files[0]) is not None:
@@ -180,6 +183,16 @@ def read_files(source: Source, side: str | None = None, *, skip_bad_rows: bool =
             return _read_table(source, side)
     parts = [_read_text(one, one.files[0], side, skip_bad_rows=skip_bad_rows) for one in source.each()]
     return parts[0] if len(parts) == 1 else _concat(source, parts)
+
+
+def _read_mixed(source: Source) -> SpanSet:
+    """The spans of traces in files of different formats; the first file without traces is an error."""
+    from karat.samples.traces.traces import spans_of_parts
+
+    spans = spans_of_parts(map(read_files, source.each()))
+    if spans is None:
+        raise different_formats(source.name, source.files)
+    return spans
 
 
 def _read_table(source: Source, side: str | None) -> Any:

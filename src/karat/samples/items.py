@@ -371,7 +371,8 @@ def _of_cell(text: str, where: Where, row: int, field: str) -> Sequence[Any]:
             raise InputError(problem, got=text, hint='["doc-4", "doc-9"]') from error
         if not isinstance(read, str):
             return as_list(read, where, row, field)
-    parts = [part.strip() for part in text.split(",")] if "," in text else [text]
+    sign = next((sign for sign in ",|;" if sign in text), None)
+    parts = [part.strip() for part in text.split(sign)] if sign else [text]
     problem = f'{place}: field "{field}" is a string; expected a list of strings or records'
     raise InputError(problem, got=text, hint=shorten(parts).replace("'", '"'))
 

@@ -224,6 +224,7 @@ class LongTable(NamedTuple):
 
     def _refuse_misnamed(self, *roles: str) -> None:
         """Refuse a column that is probably misnamed: ignoring it would change the scores."""
+        self._filled("query")
         if (close := misnamed(self.frame.columns, *roles)) is not None:
             raise no_column(close[1], self.frame.columns, self.source)
         known = {self.name(role) for role in ("query", "item")}

@@ -55,18 +55,18 @@ def no_column(expected: str, columns: Columns | Sequence[str], place: str) -> In
     taken = {name for d in DIALECTS for name in d.fields}  # a known name is not a typo
     taken |= {name for names in LONG.values() for name in names if expected not in names}
     close = next((name for name in columns if name not in taken for k in known if nearest(name, [k])), None)
-    if close:
-        hint = f'rename "{close}" to "{expected}"'
-        return InputError(f'{place}: no column "{expected}"', got=list(columns), hint=hint)
+    problem = f'{place}: no column "{expected}"'
+    if close and close.lower() != expected:
+        return InputError(problem, got=list(columns), hint=f'rename "{close}" to "{expected}"')
     without = ", or karat compare A B without gold" if expected == "gold" else ""
     values = columns if isinstance(columns, Mapping) else dict.fromkeys(columns, ())
     if expected in LONG["query"]:
-        fields = long_fields(values)
-        found = NoColumn(f'{place}: no column "{expected}"', got=list(columns), fields=fields)
-        if fields:
-            return found
+        roles = [long_column(list(columns), role) for role in LONG]
+        free = {name: column for name, column in values.items() if name not in roles}
+        fields = long_fields(values) or likeliest(free, ["id"])[0]
+        return NoColumn(problem, got=list(columns), hint=f'a column "{expected}"', fields=fields)
     wanted = _LISTS if expected in _LISTS and not any(name in columns for name in _OTHER_SIDE[expected]) else [expected]
-    return no_columns(f'{place}: no column "{expected}"', values, wanted, f'a column "{expected}"{without}')
+    return no_columns(problem, values, wanted, f'a column "{expected}"{without}')
 
 
 def no_item_column(columns: Columns, place: str) -> InputError:

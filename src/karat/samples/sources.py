@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+from collections.abc import Sequence
 from glob import glob, has_magic
 from importlib import import_module
 from importlib.util import find_spec
@@ -22,6 +23,8 @@ _PACKINGS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _TABLES = {".parquet": ".parquet", ".arrow": ".arrow", ".ipc": ".arrow", ".feather": ".arrow"}
 _ROWS = {".jsonl": ".jsonl", ".ndjson": ".jsonl"}
 _KINDS = {**_TABLES, **_ROWS, ".csv": ".csv", ".tsv": ".tsv", ".json": ".json"}
+MIXED = "mixed"
+"""The kind of files of different formats, which only traces may have."""
 _REMOTE = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _PARTITION = re.compile(r"[^/\\=]+=[^/\\]*")
 STANDARD_INPUT = "-"
@@ -37,7 +40,7 @@ class Source(NamedTuple):
     name: str
     """The name for messages."""
     kind: str
-    """`.parquet`, `.arrow`, `.csv`, `.tsv`, `.jsonl` or `.json`; for other endings the first line decides."""
+    """`.parquet`, `.arrow`, `.csv`, `.tsv`, `.jsonl` or `.json`; for other endings the first line decides; or MIXED."""
     files: tuple[str, ...]
     size: int = 0
     """The size of all files in bytes; 0 if they are remote."""
@@ -53,7 +56,9 @@ class Source(NamedTuple):
 
     def each(self) -> list[Source]:
         """The files one by one, as far as they are known."""
-        return [self._replace(name=file, files=(file,)) for file in self.files] if len(self.files) > 1 else [self]
+        if len(self.files) == 1:
+            return [self]
+        return [self._replace(name=file, files=(file,), kind=kind_of(file)) for file in self.files]
 
 
 def find_source(value: str | PathLike[str]) -> Source:
@@ -125,14 +130,13 @@ def first_text(source: Source, content: str | bytes) -> str:
 
 
 def _of_files(name: str, files: list[Path], folder: Path | None) -> Source:
-    """Several files as one table; they must have the same format."""
+    """Several files as one table, or as traces of different formats."""
     if not files:
         problem = "the folder has no file that karat can read" if folder else "no file matches"
         raise InputError(f"{name}: {problem}", hint="Parquet, Arrow, CSV, JSONL or TREC files")
-    kinds = {kind_of(file.name): file for file in reversed(files)}
-    if len(kinds) > 1:
-        some = ", ".join(str(file) for file in list(kinds.values())[:3])
-        raise InputError(f"{name}: files of different formats", got=some, hint="name/*.parquet")
+    kinds = {kind_of(file.name) for file in files}
+    if len(kinds) > 1 and not kinds <= {*_KINDS.values()}:
+        raise different_formats(name, files)
     if empty := [file for file in files if file.stat().st_size == 0]:
         raise InputError(f"{empty[0]}: the file is empty")
     for file in files:
@@ -140,11 +144,18 @@ def _of_files(name: str, files: list[Path], folder: Path | None) -> Source:
     inside = [file.relative_to(folder).parts[:-1] if folder else file.parts[:-1] for file in files]
     return Source(
         name,
-        next(iter(kinds)),
+        MIXED if len(kinds) > 1 else next(iter(kinds)),
         tuple(map(str, files)),
         sum(file.stat().st_size for file in files),
         hive=any(_PARTITION.fullmatch(part) for parts in inside for part in parts),
     )
+
+
+def different_formats(name: str, files: Sequence[str | Path]) -> InputError:
+    """The error for files that form no table, with a pattern of those that are like the first one."""
+    first = {kind_of(str(file)): str(file) for file in reversed(files)}
+    pattern = str(Path(files[0]).with_name(f"*{Path(files[0]).suffix}"))
+    return InputError(f"{name}: files of different formats", got=", ".join(list(first.values())[:3]), hint=pattern)
 
 
 def _check_name(file: Path) -> None:

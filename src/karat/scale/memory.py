@@ -17,7 +17,7 @@ from karat.samples.dialects import is_long
 from karat.samples.encoding import marked_encoding
 from karat.samples.files import form_of, read_errors, scan
 from karat.samples.long import has_records
-from karat.samples.sources import STANDARD_INPUT, Source, find_source, packing
+from karat.samples.sources import MIXED, STANDARD_INPUT, Source, find_source, packing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -82,6 +82,8 @@ def estimate_memory(source: Source, enough: float = 0) -> float:
     """
     import polars as pl
 
+    if source.kind == MIXED:
+        return 0  # traces, of which only the spans of retrievers are kept
     if source.is_table:
         frame = scan(source)
         with read_errors(source):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from inspect import getsourcefile
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from karat._internal.result import Result
+from karat._internal.source_code import code_of
 from karat._internal.user_code import load_user_code, user_function
 from karat.analysis.changes import check_comparable
 from karat.analysis.compare import aligned, chosen_metrics, shared_queries
@@ -234,13 +234,7 @@ def _maker(make: Any) -> Callable[..., Any]:
 
 def _source(make: Any, maker: Callable[..., Any]) -> str:
     """A digest of the code that makes the retriever: the file that was named, or the function."""
-    if isinstance(make, str | PathLike):
-        try:
-            file = getsourcefile(maker)
-        except TypeError:
-            file = None
-        return digest(file or fspath(make))
-    return digest(maker)
+    return digest(code_of(make, maker))
 
 
 def _depth(k: int | None, metrics: Sequence[Metric]) -> int:
@@ -326,7 +320,11 @@ def _try_all(
 
 
 def _cause(error: Exception) -> str:
-    return error.problem if isinstance(error, KaratError) else f"{type(error).__name__}: {first_line(error)}"
+    """The reason in one line, without secrets."""
+    from karat.llm.secrets import Secrets
+
+    text = error.problem if isinstance(error, KaratError) else f"{type(error).__name__}: {first_line(error)}"
+    return Secrets().message(text)
 
 
 def announce(number: int, total: int, setting: Setting) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from karat._internal.output import write_text
+from karat._internal.source_code import source_of
 from karat.analysis.sweep.grid import Setting, file_stems, key
 from karat.errors import BadArgument, RunFileError, first_line
 from karat.judges import JudgeLike, find_judge
@@ -180,7 +180,7 @@ def _parts(given: Any) -> Iterator[bytes]:
                 return
         yield str(given).encode("utf-8", "backslashreplace")
     elif callable(given):
-        yield _source(given)
+        yield source_of(given)
     else:
         yield _values(given)
 
@@ -191,17 +191,6 @@ def _files(path: Path) -> Iterator[bytes]:
         about = file.stat()
         small = about.st_size <= _WHOLE
         yield file.read_bytes() if small else f"{about.st_size} {about.st_mtime_ns}".encode()
-
-
-def _source(given: Any) -> bytes:
-    """The source of a function or class; its name if that is unknown."""
-    owner = str(getattr(getattr(given, "__self__", None), "name", ""))  # a tokenizer of many
-    try:
-        return (owner + inspect.getsource(given)).encode("utf-8", "backslashreplace")
-    except (OSError, TypeError):
-        code = getattr(given, "__code__", None)
-        name = getattr(given, "__qualname__", type(given).__qualname__)
-        return name.encode() + (code.co_code if code is not None else b"")
 
 
 def _values(given: Any) -> bytes:

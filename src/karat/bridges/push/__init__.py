@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,14 +47,38 @@ class _Known(NamedTuple):
     projects: bool = False
     documents: bool = False
     flat: bool = False
+    variable: str = ""
+    """The environment variable that has the address of the server."""
+    address: str = ""
+    """The address that the package takes if none is given."""
+    start: str = ""
+    """The command that starts a server."""
+
+    def unreachable(self, to: str, endpoint: str | None, error: Exception) -> Unavailable:
+        """The error for a server that does not answer, with its address."""
+        address = endpoint or os.environ.get(self.variable) or self.address
+        hint = f"{self.start}, or --endpoint URL" if self.start else "--endpoint URL"
+        return Unavailable(f"{to} at {_cleaned(address)}: {_reason(error)}", hint=hint)
 
 
 DESTINATIONS = {
-    "phoenix": _Known("phoenix_scores:PhoenixAnnotations", "arize-phoenix-client", "phoenix", documents=True),
-    "langsmith": _Known("langsmith_scores:LangSmithFeedback", "langsmith", "langsmith", projects=True),
-    "langfuse": _Known("langfuse_scores:LangfuseScores", "langfuse", "langfuse"),
-    "mlflow": _Known("mlflow_scores:MLflowAssessments", "mlflow", "mlflow", flat=True),
-}
+    "phoenix": _Known(
+        "phoenix_scores:PhoenixAnnotations", "arize-phoenix-client", "phoenix", documents=True,
+        variable="PHOENIX_COLLECTOR_ENDPOINT", address="http://localhost:6006", start="phoenix serve",
+    ),
+    "langsmith": _Known(
+        "langsmith_scores:LangSmithFeedback", "langsmith", "langsmith", projects=True,
+        variable="LANGSMITH_ENDPOINT", address="https://api.smith.langchain.com",
+    ),
+    "langfuse": _Known(
+        "langfuse_scores:LangfuseScores", "langfuse", "langfuse",
+        variable="LANGFUSE_BASE_URL", address="https://cloud.langfuse.com",
+    ),
+    "mlflow": _Known(
+        "mlflow_scores:MLflowAssessments", "mlflow", "mlflow", flat=True,
+        variable="MLFLOW_TRACKING_URI", start="mlflow server",
+    ),
+}  # fmt: skip
 
 
 class Pushed(NamedTuple):
@@ -111,8 +136,8 @@ def push(
         except KaratError:
             raise
         except Exception as error:
-            raise Unavailable(f"{to}: {_reason(error)}", hint="--endpoint URL") from error
-        return _send(outgoing, destination, to)
+            raise known.unreachable(to, endpoint, error) from error
+        return _send(outgoing, destination, to, endpoint)
 
 
 def scores_to_push(
@@ -136,7 +161,7 @@ def _known(to: str) -> _Known:
     return DESTINATIONS[to]
 
 
-def _send(outgoing: Outgoing, destination: Destination, to: str) -> Pushed:
+def _send(outgoing: Outgoing, destination: Destination, to: str, endpoint: str | None) -> Pushed:
     """Send all scores; a request that fails ends the push, since another push sends the rest."""
     total = len(outgoing.scores)
     errors: dict[str, int] = {}
@@ -150,7 +175,7 @@ def _send(outgoing: Outgoing, destination: Destination, to: str) -> Pushed:
                 raise
             except Exception as error:
                 if not sent:
-                    raise Unavailable(f"{to}: {_reason(error)}", hint="--endpoint URL") from error
+                    raise DESTINATIONS[to].unreachable(to, endpoint, error) from error
                 errors[_reason(error)] = errors.get(_reason(error), 0) + total - start
                 break
             for reason in map(_cleaned, refused):

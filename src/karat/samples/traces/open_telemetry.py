@@ -6,6 +6,7 @@ The attributes are those of OpenInference, OpenTelemetry GenAI, LangSmith, Langf
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -19,6 +20,9 @@ _OUTPUTS = ("output.value", "langfuse.observation.output", "mlflow.spanOutputs",
 _SESSIONS = ("session.id", "langfuse.session.id", "langsmith.metadata.session_id", "gen_ai.conversation.id",
              "langsmith.metadata.thread_id", "mlflow.trace.session")  # fmt: skip
 _DOCUMENT = re.compile(r"(?:retrieval\.|reranker\.)(documents|input_documents|output_documents)\.(\d+)\.(.+)")
+_BASE64 = re.compile(r"[A-Za-z0-9+/]{11}=|[A-Za-z0-9+/]{22}==")
+"""The 8 bytes of a span's id, or the 16 of a trace's."""
+_HEX = re.compile(r"[0-9a-fA-F]{16}|[0-9a-fA-F]{32}")
 _MOST_DOCUMENTS = 100_000
 _LARGE = {*_INPUTS, *_OUTPUTS, "gen_ai.retrieval.documents", "retrieval.documents", "reranker.input_documents",
           "reranker.output_documents"}  # fmt: skip
@@ -49,14 +53,21 @@ def _of_otlp(given: Mapping[str, Any], shared: Mapping[str, Any]) -> Span:
     )
     return span_of(
         {**shared, **_attributes(given.get("attributes"))},
-        own=first_of(given, "spanId", "span_id"),
-        trace=first_of(given, "traceId", "trace_id"),
-        parent=first_of(given, "parentSpanId", "parent_span_id"),
+        own=_hex(first_of(given, "spanId", "span_id")),
+        trace=_hex(first_of(given, "traceId", "trace_id")),
+        parent=_hex(first_of(given, "parentSpanId", "parent_span_id")),
         name=given.get("name"),
         start=first_of(given, "startTimeUnixNano", "start_time_unix_nano"),
         end=first_of(given, "endTimeUnixNano", "end_time_unix_nano"),
         error=error_text(message) if failed else None,
     )
+
+
+def _hex(given: Any) -> Any:
+    """An id in hexadecimal, as OTLP-JSON has it; protobuf writes the bytes of an id in base64."""
+    if isinstance(given, str) and _BASE64.fullmatch(given):
+        return b64decode(given).hex()
+    return given.lower() if isinstance(given, str) and _HEX.fullmatch(given) else given
 
 
 def _attributes(given: Any) -> dict[str, Any]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from karat.errors import BadArgument, nearest
+from karat.errors import BadArgument, InputError, nearest
 from karat.samples.traces.contents import decoded
 from karat.samples.traces.span import Span, nanoseconds
 
@@ -20,6 +21,8 @@ _AND = re.compile(r"and\b")
 _AGO = re.compile(r"(\d+)\s*([mhdw])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _KNOWN_NAMES = 500
+_SHOWN = 6
+"""The number of names or values that an error shows."""
 
 
 class Condition(NamedTuple):
@@ -59,6 +62,8 @@ class SpanFilter:
         self.since, self.until = _time("since", since), _time("until", until)
         self.names: dict[str, None] = {}
         """Names of attributes that spans had."""
+        self.values: dict[str, dict[str, None]] = {condition.name: {} for condition in self.conditions}
+        """Some values of the attributes that are asked for."""
 
     @property
     def active(self) -> bool:
@@ -69,19 +74,25 @@ class SpanFilter:
         """True if a span is chosen; a span without a time is not, if there are bounds of time."""
         if self.conditions and len(self.names) < _KNOWN_NAMES:
             self.names |= dict.fromkeys(span.attributes)
+        for name, values in self.values.items():
+            if len(values) < _SHOWN and (given := value_of(span, name)) is not None:
+                values[_text(given)] = None
         if self.since is not None and (span.start is None or span.start < self.since):
             return False
         if self.until is not None and (span.start is None or span.start >= self.until):
             return False
         return all(condition.holds(span) for condition in self.conditions)
 
-    def hint(self) -> str | None:
-        """The name of an attribute that spans have, similar to one that is asked for and that no span has."""
-        known = [*_OWN, *self.names]
-        missing = [
-            one.name for one in self.conditions if one.name not in known and one.name.partition(".")[0] not in known
-        ]
-        return next((f"{close} == …" for name in missing if (close := nearest(name, known))), None)
+    def nothing_left(self, source: str, spans: int) -> InputError:
+        """The error if no span is kept: an attribute that no span has, with the nearest ones, or some values."""
+        missing = next((name for name, values in self.values.items() if not values), None)
+        if missing is not None:
+            close = get_close_matches(missing, sorted({*_OWN, *self.names}), n=_SHOWN, cutoff=0)
+            hint = next((f"{name} == …" for name in close if nearest(missing, [name])), None)
+            return InputError(f'{source}: no span of a retriever has "{missing}"', got=close, hint=hint)
+        problem = f"{source}: no span of a retriever is left by where, since and until"
+        got = "; ".join(f"{name}: {', '.join(values)}" for name, values in self.values.items())
+        return InputError(problem, got=got or f"{spans:,} spans")
 
 
 _OWN = ("name", "session", "trace_id", "span_id", "latency", "start_time", "kind", "query", "error")

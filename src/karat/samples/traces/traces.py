@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from karat.samples.columns import Side
 from karat.samples.files import form_of, read_errors, read_files, scan
 from karat.samples.frames import as_polars, is_frame
 from karat.samples.json_rows import Rows
+from karat.samples.notes import Note
 from karat.samples.sources import Source, find_source, first_text, open_unpacked
 from karat.samples.traces import MARKERS, Traces, is_table_of_traces, may_be_traces, may_hold_traces
 from karat.samples.traces.span_filter import SpanFilter
@@ -122,7 +124,7 @@ def is_source_of_traces(source: Source) -> bool:
         return spans_of_lines(line for line in [next((line for line in file if line.strip()), b"")]) is not None
 
 
-def spans_of_parts(parts: Sequence[Any]) -> SpanSet | None:
+def spans_of_parts(parts: Iterable[Any]) -> SpanSet | None:
     """The spans of several files; None if one has no traces."""
     spans = SpanSet()
     for part in parts:
@@ -137,8 +139,14 @@ def rows_of_traces(traces: Traces, *, stages: bool = False) -> Rows:
     """Traces as rows: of samples with stages the last ranking, or with `stages` only those samples, in full."""
     kept = [number for number, row in enumerate(traces) if not stages or "stages" in row]
     rows = [traces[number] for number in kept] if stages else _one_shape(list(map(_last_stage, traces)))
+    notes = tuple(map(_without_stages, traces.notes)) if stages else traces.notes
     lines = traces.lines if len(traces.lines) == len(traces) else range(1, len(traces) + 1)
-    return Rows(rows or [*traces], [lines[number] for number in kept] or [*lines], notes=traces.notes, traced=True)
+    return Rows(rows or [*traces], [lines[number] for number in kept] or [*lines], notes=notes, traced=True)
+
+
+def _without_stages(note: Note) -> Note:
+    """A note that does not count the samples with stages."""
+    return replace(note, sums={name: value for name, value in note.sums.items() if name != "stages"})
 
 
 def _one_shape(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -174,11 +182,7 @@ def _no_sample(spans: SpanSet, source: str, choice: SpanFilter) -> InputError:
     counts = spans.counts
     what = ", ".join(spans.formats) or "traces"
     if counts.filtered:
-        return InputError(
-            f"{source}: no span of a retriever is left by where, since and until",
-            got=f"{counts.filtered:,} spans",
-            hint=choice.hint(),
-        )
+        return choice.nothing_left(source, counts.filtered)
     if counts.without_documents:
         problem = f"{source}: {what}, but no span of a retriever has documents"
         return InputError(problem, got=f"{counts.without_documents:,} spans of retrievers without documents")
