@@ -241,6 +241,15 @@ def test_analyses_of_rows_refuse_repeats(tmp_path):
         karat.calibrate(run, [{"query_id": "q1", "score": 1.0}])
     with pytest.raises(BadArgument, match="stages takes one row per query"):
         karat.stages({"a": run, "b": run})
+    staged = [{**row, "stages": {"a": row["retrieved"], "b": ["a"]}} for row in rows()]
+    for row in staged:
+        del row["retrieved"]
+    with pytest.raises(BadArgument, match="stages takes one row per query"):
+        karat.stages(staged, "rr")
+    assert karat.stages(staged[::2], "rr").runs["b"].ids == ["q1 #1", "q2 #1"]
+    for results in (run, rows()):
+        with pytest.raises(BadArgument, match="a comparison without gold takes one row per query"):
+            karat.overlap(results, results)
     with pytest.raises(BadArgument, match="a comparison with bounds takes one row per query"):
         karat.compare(run, run).bounds  # noqa: B018
     with pytest.raises(BadArgument, match="fuse takes one row per query"):
