@@ -183,24 +183,21 @@ class Scored:
                 irrelevant. Default: True if the gold has grades of 0 or less, which tell irrelevant from unjudged.
 
         Returns:
-            The lower and upper bound by metric name. Queries that could not be judged score 0 or 1.
+            The lower and upper bound by metric name. Queries that could not be judged score 0 or 1, as does each
+            repeat of a query that could not.
         """
-        found, failed = self.query_bounds(unjudged=unjudged), self._failed_rows
+        if self.averages is not None:
+            return self.averages.bounds(unjudged=unjudged)
+        failed = np.isin(np.arange(len(self)), list(self._hits.failed))
+        found = {
+            name: own.with_failed(failed & self.about(name))
+            for name, own in self.query_bounds(unjudged=unjudged).items()
+        }
         if (repeats := self.repeats) is not None:
             found = {name: repeats.bounds(own) for name, own in found.items()}
-        ends = {name: own.of_mean(int(self.about(name)[failed].sum())) for name, own in found.items()}
+        ends = {name: own.of_mean() for name, own in found.items()}
         low, high = (self._rounded({name: own[end] for name, own in ends.items()}) for end in (0, 1))
         return {name: Interval(low[name], high[name]) for name in ends}
-
-    @property
-    def _failed_rows(self) -> list[int]:
-        """A row of each query that could not be judged in any repeat."""
-        failed = [*self._hits.failed]
-        if self.repeats is None:
-            return failed
-        judged = np.ones(len(self), bool)
-        judged[failed] = False
-        return [row for row in self.repeats.first(judged).tolist() if not judged[row]]
 
     def query_bounds(self, *, unjudged: bool | None = None) -> dict[str, QueryBounds]:
         """The bounds of the scores of each query, as in `bounds`, by metric name: `low` and `high`."""
