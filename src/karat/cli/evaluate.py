@@ -348,4 +348,4 @@ def _check_judged(run: Run, least: float) -> None:
     """Refuse a run of which too few queries were judged; it was shown and saved before."""
     if not run.enough_judged(least):
         expected = f"; expected at least {100 * least:g} % (--min-judged {least:g})" if run.judged else ""
-        raise NotJudged(f"{run.judged:,} of {plural(len(run), 'query was', 'queries were')} judged{expected}")
+        raise NotJudged(f"{run.judged:,} of {plural(len(run.queries), 'query was', 'queries were')} judged{expected}")

@@ -204,7 +204,8 @@ _CALIBRATION: dict[str, Callable[[Note], str]] = {
     "too_few_for_interval": lambda note: too_few({"": note.count})[0],
     "too_few_labelled": lambda note: f"No corrected mean: it needs at least {note.count} queries with a human score.",
     "not_judged": lambda note: (
-        f"{note.count:,} of {plural(note.of, 'query', 'queries')} could not be judged and are excluded from the means."
+        f"{note.count:,} of {plural(note.of, 'query', 'queries')} could not be judged and "
+        f"{'is' if note.count == 1 else 'are'} excluded from the means."
     ),
     "undefined": lambda note: (
         f"{plural(note.count, 'query is', 'queries are')} undefined for {note.details['metric']} and excluded "

@@ -37,13 +37,18 @@ def failed(run: Run) -> list[str]:
     why = "; ".join(f"{cause} ({count:,})" for cause, count in causes[:_CAUSES_SHOWN])
     more = f"; {len(causes) - _CAUSES_SHOWN} other causes" if len(causes) > _CAUSES_SHOWN else ""
     if not run.judged:
-        return [f"0 of {plural(len(run), 'query was', 'queries were')} judged: {why}{more}."]
-    queries = plural(len(run), "query", "queries")
+        return [f"0 of {plural(len(run.queries), 'query was', 'queries were')} judged: {why}{more}."]
+    missing, rows = len(run.queries) - run.judged, f"{len(failures):,} of {plural(len(run), 'repeat', 'repeats')}"
+    if not missing:
+        return [f"{rows} could not be judged: {why}{more}. Their queries count with the mean of their other repeats."]
+    queries = f"{missing:,} of {plural(len(run.queries), 'query', 'queries')}"
+    queries += "" if run.repeats is None else f" and {rows}"
+    verb = "is" if len(failures) == 1 else "are"
     ends = [(name, f"between {low:.3f} and {high:.3f}") for name, (low, high) in run.bounds(unjudged=False).items()]
     bounds = ", ".join([f"{ends[0][0]} would be {ends[0][1]}", *(f"{name} {text}" for name, text in ends[1:])])
     return [
-        f"{len(failures):,} of {queries} could not be judged and are excluded: {why}{more}.",
-        f"If they all scored 0 or 1, {bounds}.",
+        f"{queries} could not be judged and {verb} excluded: {why}{more}.",
+        f"If {'the query' if missing == 1 else 'they all'} scored 0 or 1, {bounds}.",
     ]
 
 

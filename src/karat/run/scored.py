@@ -162,17 +162,17 @@ class Scored:
 
     @property
     def failures(self) -> dict[str, str]:
-        """The queries that could not be judged, with the reason. They are excluded from the means, not scored 0."""
+        """The rows that could not be judged, with the reason. They are excluded from the means, not scored 0."""
         return {self.ids[row]: why for row, why in self._hits.failed.items()}
 
     @property
     def judged(self) -> int:
-        """The number of queries that could be judged."""
-        return len(self) - len(self._hits.failed)
+        """The number of queries that could be judged, in one repeat at least."""
+        return len(self.queries) - len(self._failed_rows)
 
     def enough_judged(self, share: float) -> bool:
         """True if at least this share of the queries was judged; False if none was."""
-        return not self._hits.failed or (self.judged > 0 and self.judged >= share * len(self) - 1e-9)
+        return not self._hits.failed or (self.judged > 0 and self.judged >= share * len(self.queries) - 1e-9)
 
     def bounds(self, *, unjudged: bool | None = None) -> dict[str, Interval]:
         """The bounds of each mean, whatever the judgements are that are missing.
@@ -236,11 +236,10 @@ class Scored:
 
         A query without an answer is not among them: it is not one that recall and its kin are about.
         """
-        flags = {
-            name: self.about(name) if self.repeats is None else self.repeats.any(self.about(name))
-            for name in self.scores
+        return {
+            name: int((np.isnan(self.per_query(own)) & self.queries_about(name)).sum())
+            for name, own in self.scores.items()
         }
-        return {name: int((np.isnan(self.per_query(own)) & flags[name]).sum()) for name, own in self.scores.items()}
 
     @cached_property
     def defined(self) -> dict[str, int]:
@@ -248,10 +247,15 @@ class Scored:
         return {name: int((~np.isnan(self.per_query(own))).sum()) for name, own in self.scores.items()}
 
     def about(self, name: str) -> Bools:
-        """Flags of the queries that a metric is about: those with an answer, those without one, or all."""
+        """Flags of the rows that a metric is about: those with an answer, those without one, or all."""
         metric = next((metric for metric in self.requested if name in metric.names), None)
         concerned = None if metric is None else metric.concerns(self._hits)
         return np.ones(len(self), bool) if concerned is None else concerned
+
+    def queries_about(self, name: str) -> Bools:
+        """Flags of the queries that a metric is about, one per query; those of `about` if there are no repeats."""
+        flags = self.about(name)
+        return flags if self.repeats is None else self.repeats.any(flags)
 
     def alike(self, name: str) -> list[str]:
         """The metrics that are about the same queries as this one."""
@@ -283,7 +287,7 @@ class Scored:
     def gold_size(self) -> float:
         """The mean number of relevant gold items per query, over the queries that have any."""
         counts = self._hits.gold_count()
-        return mean_defined(np.where(counts > 0, counts, np.nan))
+        return mean_defined(self.per_query(np.where(counts > 0, counts, np.nan)))
 
     def interval(self, level: float = 0.95) -> dict[str, Interval]:
         """The confidence interval of each mean; NaN for fewer than five queries.

@@ -1,0 +1,93 @@
+"""Repeats where a run is shown and checked: the query is the unit of every count and interval, not the row."""
+
+import json
+import re
+from html import unescape
+
+import pytest
+
+import karat
+from karat.cli import main
+from karat.errors import KaratError
+from karat.report.html.curves import measured
+from karat.report.run import metric_comments
+
+QUERIES, REPEATS = 20, 3
+
+
+def rows(failed=("q3",), failed_rows=("q5 #1",)):
+    """Queries of two topics; q3 fails in each repeat, q5 in its first."""
+    found = []
+    for i in range(QUERIES):
+        for n in range(1, REPEATS + 1):
+            own = {"id": f"q{i}", "query": f"what is number {i}?", "repeat": n, "gold": ["a"], "topic": "xy"[i % 2]}
+            if own["id"] in failed or f"q{i} #{n}" in failed_rows:
+                own["error"] = "TimeoutError: 30 s"
+            else:
+                own |= {"retrieved": ["a", "b"] if i * n % 3 else ["b", "c"], "latency": 10.0 * (i + 1) + n}
+            found.append(own)
+    return found
+
+
+@pytest.fixture(scope="module")
+def run():
+    return karat.evaluate(rows(), "recall@1,2 precision@2")
+
+
+def page(run, path):
+    run.report(path / "page.html")
+    text = (path / "page.html").read_text()
+    return re.sub(r"\|+", "|", unescape(re.sub(r"<[^>]+>", "|", text)))
+
+
+def test_the_page_counts_queries(run, tmp_path):
+    shown = page(run, tmp_path)
+    part = run.by("topic")["y"]
+    low, high = part.interval()["recall@2"]
+    assert f"|y|10|{part.mean['recall@2']:.3f}|{low:.2f} – {high:.2f}|" in shown
+    assert "31 gold items of 19 queries (each repeat counts) are not in the top 2." in shown
+
+
+def test_the_curve_over_k_is_that_of_the_means(run):
+    found = measured(run, [1, 2])
+    for k in (1, 2):
+        assert found["recall"][k] == (pytest.approx(run.mean[f"recall@{k}"]), run.interval()[f"recall@{k}"])
+
+
+def test_failures_are_counted_in_queries(run):
+    assert (run.judged, len(run.failures)) == (19, 4)
+    assert run.remarks()[0] == (
+        "1 of 20 queries and 4 of 60 repeats could not be judged and are excluded: "
+        "retrieval failed: TimeoutError: 30 s (4)."
+    )
+    assert run.remarks()[1].startswith("If the query scored 0 or 1, recall@1 would be between")
+    some = karat.evaluate(rows(failed=()), "rr")
+    assert some.enough_judged(1.0)
+    assert some.remarks()[0].startswith("1 of 60 repeats could not be judged: ")
+    assert not any("scored 0 or 1" in line for line in some.remarks())
+
+
+def test_the_highest_precision_is_that_of_judged_queries():
+    given = [
+        {"id": "q1", "retrieved": ["a", "b"], "gold": ["a", "b"]},
+        {"id": "q2", "error": "down", "gold": ["a"]},
+        {"id": "q3", "retrieved": ["a", "c"], "gold": ["a"]},
+    ]
+    found = karat.evaluate(given, "precision@2")
+    assert found.mean["precision@2"] == 0.75
+    assert metric_comments(found)["precision@2"] == "highest possible 0.750"
+
+
+def test_lint_counts_queries_once():
+    found = karat.lint(rows())
+    assert (found.queries, found.strength.queries) == (20, 20)
+    assert "duplicate queries" not in {problem.kind for problem in found.problems}
+    scores = karat.evaluate(rows(), "recall@5").averaged().scores["recall@5"]
+    assert found.strength.spread == pytest.approx(scores[scores == scores].std(ddof=1))
+
+
+def test_lint_finds_repeats_with_different_gold():
+    given = rows(failed=(), failed_rows=())
+    given[1]["gold"] = ["b"]
+    conflict = next(problem for problem in karat.lint(given).problems if problem.kind == "conflicting gold")
+    assert (conflict.count, conflict.serious) == (1, True)
