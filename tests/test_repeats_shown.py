@@ -91,3 +91,22 @@ def test_lint_finds_repeats_with_different_gold():
     given[1]["gold"] = ["b"]
     conflict = next(problem for problem in karat.lint(given).problems if problem.kind == "conflicting gold")
     assert (conflict.count, conflict.serious) == (1, True)
+
+
+def test_the_numbers_for_trackers_are_of_queries(run):
+    found = json.loads(str(run._render("metrics")))
+    assert (found["queries"], found["failed_queries"]) == (20, 1)
+    low, high = run.interval()["recall@1"]
+    assert (found["recall_at_1__low"], found["recall_at_1__high"]) == (low, high)
+    for name in ("p50", "p95", "mean"):
+        assert found[f"latency__{name}"] == run.summary(name)["latency"].value
+
+
+def test_an_interval_that_is_shown_is_not_called_impossible():
+    calls = [{**row, "latency": (7 * i) % 60} for i, row in enumerate(rows(failed=(), failed_rows=()))]
+    more = [{**row, "repeat": row["repeat"] + REPEATS, "latency": (11 * i) % 60} for i, row in enumerate(calls)]
+    for given, shown in ((calls, False), (calls + more, True)):
+        run = karat.evaluate(given, "rr")
+        p95 = run.summary("p95")["latency"]
+        assert (p95.high == p95.high) is shown
+        assert any("p95 takes up to 72" in line for line in str(run).splitlines()) is not shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -80,13 +81,14 @@ def remarks(run: Run) -> list[str]:
             of = plural(len(run), "query", "queries") if run.repeats is None else plural(len(run), "row", "rows")
             why = " (those that failed among them)" if failed else ""
             lines.append(f"{sanitize(name)}: {missing:,} of {of} without a number{why}.")
-    for name, values in run.numbers.items():
-        n = len(run.queries) - int(np.isnan(run.per_query(values)).sum())
-        short = {one: least for one in STATISTICS if (least := least_for_interval(read_statistic(one))) > n}
-        if short:
-            takes = ", ".join(f"{one} takes {least}" for one, least in short.items())
+    found = _summaries(run) if run.numbers else {}
+    for name in run.numbers:
+        short = [one for one, of in found.items() if isnan(of[name].low + of[name].high)]
+        if short and (n := found[short[0]][name].n):
+            takes = "takes" if run.repeats is None else "takes up to"
+            least = ", ".join(f"{one} {takes} {least_for_interval(read_statistic(one))}" for one in short)
             few = plural(n, "query is", "queries are")
-            lines.append(f"{sanitize(name)}: {few} too few for both ends of an interval: {takes}.")
+            lines.append(f"{sanitize(name)}: {few} too few for both ends of an interval: {least}.")
     return lines
 
 
