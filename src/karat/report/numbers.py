@@ -10,10 +10,12 @@ import numpy as np
 from karat._internal.display import bold, cut_name, p_value, plural, quantity, quantity_span, sanitize, text_table
 from karat.analysis.compare import Comparison
 from karat.analysis.number_tests import STATISTICS, NumberRow
+from karat.errors import shorten
 from karat.report.forms import Markdown, code, latex_table, table
 from karat.report.measures import finite
 from karat.report.notes import too_few
 from karat.run import Run
+from karat.run.numbers import no_latency
 from karat.stats import Summary, read_statistic
 from karat.stats.summary import least_for_interval
 
@@ -75,6 +77,10 @@ def data(run: Run) -> dict[str, Any]:
 def remarks(run: Run) -> list[str]:
     """The rows without a number, and intervals for which there are too few queries."""
     lines = []
+    bad, example = no_latency(run)
+    if bad:
+        of = f"{bad:,} of {plural(len(run), 'value', 'values')}"
+        lines.append(f"latency is not shown: {of} {'is not a number' if bad == 1 else 'are not numbers'} from 0, such as {shorten(example)}.")
     failed = len(run.all_hits.failed)
     for name, values in run.numbers.items():
         if missing := int(np.isnan(values).sum()):
