@@ -110,3 +110,34 @@ def test_an_interval_that_is_shown_is_not_called_impossible():
         p95 = run.summary("p95")["latency"]
         assert (p95.high == p95.high) is shown
         assert any("p95 takes up to 72" in line for line in str(run).splitlines()) is not shown
+
+
+def test_a_query_is_diagnosed_by_its_own_id(run):
+    found = karat.diagnose(run, "q5")
+    assert found.query_id == "q5 #2", "the first repeat that was judged"
+    assert str(found).startswith('q5 #2 "what is number 5?" · one of 3 repeats')
+    assert karat.diagnose(run, "q5 #3").query_id == "q5 #3"
+    assert run.hits("q5") == run.hits("q5 #2")
+    with pytest.raises(KaratError, match='no query "q99"') as error:
+        karat.diagnose(run, "q99")
+    assert error.value.hint == "one of: q0, q1, q2, q3, q4, … (20 queries)"
+
+
+def test_the_gold_of_a_failed_query_has_no_rank(run):
+    shown = str(karat.diagnose(run, "q3"))
+    assert "Not judged: retrieval failed: TimeoutError: 30 s" in shown
+    assert "a  grade 1  not judged" in shown
+
+
+def test_fuse_refuses_one_leg_with_repeats(run, tmp_path, capsys):
+    plain = [{name: value for name, value in row.items() if name != "repeat"} for row in rows()[::REPEATS]]
+    other = karat.evaluate(plain, "recall@1,2 precision@2")
+    with pytest.raises(KaratError, match="fuse takes one row per query, not repeats") as error:
+        karat.fuse(other, run)
+    assert error.value.hint == 'run.by("repeat")["1"], or karat collect … --repeats 1'
+    assert len(karat.fuse(other, run.by("repeat")["1"]).run) == QUERIES
+    results = [{name: row[name] for name in ("id", "retrieved", "repeat")} for row in rows((), ())]
+    (tmp_path / "samples.jsonl").write_text("\n".join(map(json.dumps, results)))
+    other.save(tmp_path / "other.parquet")
+    assert main(["fuse", str(tmp_path / "other.parquet"), str(tmp_path / "samples.jsonl")]) == 2
+    assert "fuse takes one row per query, not repeats" in capsys.readouterr().err

@@ -196,6 +196,8 @@ def _one_query(found: Diagnosis, *, bold: bool) -> str:
     retrieved = [] if items is None else items.retrieved
     query = None if run.query is None else run.query[run.row(query_id)]
     quoted = "" if query is None else f' "{sanitize(query)}"'
+    if run.repeats is not None:
+        quoted += f" · one of {run.repeats.sizes[run.repeats.query[run.row(query_id)]]} repeats"
     about = f"{sanitize(query_id)}{quoted} · judge: {run.provenance.judge} · top {found.k}"
     misses = {miss.item: miss for miss in found.misses}
     places = [[cut_label(g.gold, _GOLD), f"grade {g.grade:g}", _where(g, misses.get(i))] for i, g in enumerate(gold)]
@@ -221,7 +223,9 @@ def _where(gold: GoldItem, miss: Miss | None) -> str:
     """The rank of a gold item, or why it was missed."""
     if miss is not None:
         return f"missed: {sanitize(miss.text)}"
-    return "not relevant" if gold.grade <= 0 and gold.rank is None else f"at rank {gold.rank}"
+    if gold.rank is not None:
+        return f"at rank {gold.rank}"
+    return "not relevant" if gold.grade <= 0 else "not judged"
 
 
 def _compared(gold: GoldItem, miss: Miss | None) -> Sequence[int]:

@@ -198,9 +198,7 @@ class Scored:
         failed = [*self._hits.failed]
         if self.repeats is None:
             return failed
-        judged = np.ones(len(self), bool)
-        judged[failed] = False
-        return [row for row in self.repeats.first(judged).tolist() if not judged[row]]
+        return [row for row in self.repeats.first_judged(failed).tolist() if row in self._hits.failed]
 
     def query_bounds(self, *, unjudged: bool | None = None) -> dict[str, QueryBounds]:
         """The bounds of the scores of each query, as in `bounds`, by metric name: `low` and `high`."""
