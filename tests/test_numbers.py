@@ -350,3 +350,11 @@ def test_a_change_needs_a_baseline_with_the_field():
     found = karat.gate(run, "latency p50 no-rise 10%", baseline=karat.evaluate(samples([20.0] * 5), "rr"))
     assert found.checks[0].text == "20 ms → 30 ms (+10 ms, 5 queries)"
     assert found.exit_code == 1
+
+
+def test_a_latency_that_is_no_number_is_said():
+    given = [{"retrieved": ["a"], "gold": ["a"], "latency": value} for value in ("12ms", 3, -1)]
+    run = karat.evaluate(given, "rr")
+    assert not run.numbers
+    assert "latency is not shown: 2 of 3 values are not numbers from 0, such as '12ms'." in str(run)
+    assert "latency" not in str(karat.evaluate([{**row, "latency": None} for row in given], "rr"))

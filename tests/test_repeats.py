@@ -167,9 +167,26 @@ def test_a_query_is_a_failure_if_all_its_repeats_are():
     assert list(some.failures) == ["q1 #2", "q2 #1", "q2 #2"]
     assert some.averaged().failures == {"q2": "timeout"}
     assert some.undefined["rr"] == 1
-    assert some.bounds()["rr"] == (0.5, 1.0)
-    found = karat.gate(some, "rr >= 0.5", min_judged=0.6)
-    assert "1 of 2 queries was judged" in str(found) or "1 of 2 queries were judged" in str(found)
+    assert some.bounds()["rr"] == some.averaged().bounds()["rr"] == (0.25, 1.0)  # q1: 1 and 0 or 1; q2: 0 or 1
+
+
+def test_failed_repeats_are_seen_by_gates_and_comparisons():
+    given = many()
+    for row in given[::3]:
+        row |= {"error": "503"}
+        del row["retrieved"]
+    run = karat.evaluate(given, "rr")
+    assert (run.judged, run.judged_rows, run.averaged().failures) == (30, 60, {})
+    failed = karat.gate(run, "rr >= 0.1", min_judged=0.95)
+    assert not failed.passed
+    assert failed.checks[0].text == "60 of 90 repeats were judged: the rules were not checked"
+    found = karat.gate(run, "rr >= 0.1", min_judged=0.6)
+    assert found.passed
+    assert "Not judged: q0 #1, q1 #1" in " ".join(found.remarks())
+    once = karat.evaluate([row for row in many() if row["repeat"] == 1], "rr")
+    assert "B: 60 of 90 repeats were judged." in karat.compare(once, run).remarks()
+    low, high = run.bounds()["rr"]
+    assert (low, high) == pytest.approx((run.mean["rr"] * 2 / 3, run.mean["rr"] * 2 / 3 + 1 / 3))
 
 
 def test_a_comparison_pairs_the_means_of_the_queries():
@@ -241,6 +258,15 @@ def test_analyses_of_rows_refuse_repeats(tmp_path):
         karat.calibrate(run, [{"query_id": "q1", "score": 1.0}])
     with pytest.raises(BadArgument, match="stages takes one row per query"):
         karat.stages({"a": run, "b": run})
+    staged = [{**row, "stages": {"a": row["retrieved"], "b": ["a"]}} for row in rows()]
+    for row in staged:
+        del row["retrieved"]
+    with pytest.raises(BadArgument, match="stages takes one row per query"):
+        karat.stages(staged, "rr")
+    assert karat.stages(staged[::2], "rr").runs["b"].ids == ["q1 #1", "q2 #1"]
+    for results in (run, rows()):
+        with pytest.raises(BadArgument, match="a comparison without gold takes one row per query"):
+            karat.overlap(results, results)
     with pytest.raises(BadArgument, match="a comparison with bounds takes one row per query"):
         karat.compare(run, run).bounds  # noqa: B018
     with pytest.raises(BadArgument, match="fuse takes one row per query"):

@@ -41,7 +41,7 @@ def test_a_measure_that_some_query_never_reaches_has_no_mean():
 
 def test_summaries_intervals_and_bounds():
     run = karat.evaluate([{"retrieved": ["a", "x"][i % 2 :], "gold": ["a"]} for i in range(10)], "recall@1")
-    found = flat_metrics(run, summary=["median,gm"], intervals=True, bounds=True)
+    found = flat_metrics(run, summary=["median,gm"], bounds=True)
     low, high = run.interval()["recall@1"]
     assert (found["recall_at_1__low"], found["recall_at_1__high"]) == (low, high)
     assert found["recall_at_1__median"] == run.summary("median")["recall@1"].value

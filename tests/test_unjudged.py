@@ -124,7 +124,7 @@ def test_queries_that_become_defined_are_in_the_mean_only_where_they_help():
     assert run.bounds()["precision@2"] == (0.5, 1.0)
     ends = QueryBounds(np.array([0.5, 0.2, 0.9]), np.array([0.5, 0.4, 0.9]), np.array([False, True, True]), exact=True)
     assert ends.of_mean() == pytest.approx((0.35, 0.7))
-    assert ends.of_mean(failed=1) == pytest.approx((0.7 / 3, 2.4 / 3))
+    assert ends.with_failed(np.array([False, False, True])).of_mean() == pytest.approx((0.7 / 3, 0.75))
 
 
 def cases(rng, c, count):

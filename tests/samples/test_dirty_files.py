@@ -128,6 +128,16 @@ def test_decimal_commas(tmp_path):
         karat.evaluate(tmp_path / "b.csv", "rr", gold={"q": ["a"]})
 
 
+@pytest.mark.parametrize("memory", ["1GiB", PIECES], ids=["at once", "in pieces"])
+def test_decimal_commas_of_other_fields(tmp_path, memory):
+    rows = "".join(f"q{i};12,5;['a'];['a'];{i},5;0,25\n" for i in range(40))
+    (tmp_path / "a.csv").write_text(f"id;query;retrieved;gold;latency;cost\n{rows}")
+    run = karat.evaluate(tmp_path / "a.csv", "rr", also="cost", memory=memory)
+    assert run.numbers["latency"].tolist() == [i + 0.5 for i in range(40)]
+    assert run.summary("mean")["cost"].value == 0.25
+    assert run.query[0] == "12,5"
+
+
 ROWS = [{"id": "q", "retrieved": ["a"], "gold": ["a"]}]
 LONG = [{"query_id": "q", "doc_id": "a", "score": 1.0}]
 

@@ -31,7 +31,7 @@ def check(run):
     assert run.provenance.missing == 0
     assert "error" not in run.meta
     assert run.remarks()[0] == (
-        "1 of 4 queries could not be judged and are excluded: retrieval failed: TimeoutError: 30 s (1)."
+        "1 of 4 queries could not be judged and is excluded: retrieval failed: TimeoutError: 30 s (1)."
     )
 
 

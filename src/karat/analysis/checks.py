@@ -15,6 +15,7 @@ from karat.errors import BadArgument
 from karat.judges.protocol import share_of_one
 from karat.metrics.names import sign_of
 from karat.run import Run
+from karat.run.repeats import judged_in_words
 from karat.stats import Summary, difference_intervals, read_statistic
 from karat.stats.paired import maxt_p_values, min_queries
 from karat.stats.summary import least_for_interval
@@ -100,10 +101,9 @@ def check_judged(run: Run, least: float) -> list[Check]:
     if not run.failures:
         return []
     passed = run.enough_judged(share)
-    text = f"{run.judged:,} of {plural(len(run), 'query was', 'queries were')} judged"
-    text += "" if passed else ": the rules were not checked"
-    rule = f"judged >= {digits(share)}" if share else "judged > 0"
-    return [Check(rule, None, _verdict(passed=passed), text, figures={"judged": run.judged, "queries": len(run)})]
+    text = judged_in_words(run) + ("" if passed else ": the rules were not checked")
+    rule, of = f"judged >= {digits(share)}" if share else "judged > 0", "queries" if run.repeats is None else "repeats"
+    return [Check(rule, None, _verdict(passed=passed), text, figures={"judged": run.judged_rows, of: len(run)})]
 
 
 def check_limit(run: Run, rule: Limit) -> Check:

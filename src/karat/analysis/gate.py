@@ -174,7 +174,8 @@ def gate(
         slice_tolerance: the same for slices.
         alpha: the significance level: the false-alarm rate of all no-drop checks together.
         min_defined: raise an error if a mean is over fewer queries.
-        min_judged: fail, without checking the rules, if a smaller share of the queries was judged, or none.
+        min_judged: fail, without checking the rules, if a smaller share of the queries was judged, or none; of their
+            repeats, if there are any.
         fail_undecided: fail also if a check is undecided: too few queries to detect a drop, or no baseline.
 
     Returns:
@@ -196,8 +197,8 @@ def gate(
     limits = DropLimits(alpha, *tolerances)
     fields = (by,) if isinstance(by, str) else tuple(by or ())
     found = Gate(
-        run=checked, name=cut_name(checked.name, 60), when=_now(), rules=read, checks=check_judged(checked, min_judged),
-        by=fields, limits=limits, fail_undecided=fail_undecided,
+        run=checked, name=cut_name(checked.name, 60), when=_now(), rules=read, by=fields, limits=limits,
+        checks=check_judged(checked.with_repeats, min_judged), fail_undecided=fail_undecided,
     )  # fmt: skip
     if found.counts["failed"]:
         return found

@@ -35,7 +35,7 @@ def log_run(run: Run, *, step: int | None = None, prefix: str = "", folder: str 
     """
     with nullcontext(mlflow.active_run()) if mlflow.active_run() else mlflow.start_run() as active:
         run_id = str(active.info.run_id)
-        numbers = flat_metrics(run, intervals=True)
+        numbers = flat_metrics(run)
         mlflow.log_metrics({prefix + name: value for name, value in numbers.items()}, step=step)
         mlflow.set_tags({f"karat.{name}": value for name, value in tracked_facts(run).items()})
         _log_table(run, f"{folder}/{_TABLE}", run_id)

@@ -35,7 +35,7 @@ def log_run(
     active = wandb_run or wandb.run
     if active is None:
         raise BadArgument("no run of W&B is active", hint='wandb.init(project="retrieval")')
-    values: dict[str, Any] = {prefix + name: value for name, value in flat_metrics(run, intervals=True).items()}
+    values: dict[str, Any] = {prefix + name: value for name, value in flat_metrics(run).items()}
     if table:
         columns = tracked_table(run)
         rows = [list(row) for row in zip(*columns.values(), strict=True)]

@@ -9,7 +9,7 @@ from dataclasses import Field, fields
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from karat._internal.display import paragraph, plural
+from karat._internal.display import paragraph
 from karat._internal.model_settings import DEFAULT_CACHE, ModelSettings
 from karat._internal.output import check_outputs, text_file
 from karat._internal.user_code import load_user_code, user_function
@@ -346,6 +346,8 @@ def _model_judge(judge: Judge) -> ModelJudge | None:
 
 def _check_judged(run: Run, least: float) -> None:
     """Refuse a run of which too few queries were judged; it was shown and saved before."""
+    from karat.run.repeats import judged_in_words
+
     if not run.enough_judged(least):
-        expected = f"; expected at least {100 * least:g} % (--min-judged {least:g})" if run.judged else ""
-        raise NotJudged(f"{run.judged:,} of {plural(len(run), 'query was', 'queries were')} judged{expected}")
+        expected = f"; expected at least {100 * least:g} % (--min-judged {least:g})" if run.judged_rows else ""
+        raise NotJudged(f"{judged_in_words(run)}{expected}")

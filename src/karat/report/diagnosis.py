@@ -30,6 +30,7 @@ from karat.report.advice import sentences
 from karat.report.aspect_table import lost_aspects
 from karat.report.forms import bullets, code, escape, table
 from karat.report.marks import known_overlap, stored_text
+from karat.report.repeats import count
 from karat.report.step_table import lost_hops
 from karat.run.stored_items import GoldItem, GoldText, Hit, Range, Retrieved
 
@@ -122,7 +123,7 @@ def data(found: Diagnosis) -> dict[str, Any]:
     values: dict[str, Any] = {
         "k": found.k,
         "query_id": found.query_id,
-        "queries": len(found.run),
+        "queries": len(found.run.queries),
         "judged": found.run.judged,
         "recall": found.recall,
         "gold_items": found.gold_items,
@@ -156,8 +157,9 @@ def _lost(found: Diagnosis) -> list[str]:
 
 def _heading(found: Diagnosis) -> str:
     run, judged = found.run, found.run.judged
-    queries = plural(len(run), "query", "queries")
-    queries = queries if judged == len(run) else f"{judged:,} of {queries} {'was' if judged == 1 else 'were'} judged"
+    queries = count(run)
+    if judged < len(run.queries):
+        queries = f"{judged:,} of {queries} {'was' if judged == 1 else 'were'} judged"
     start = f"{run.name} · {queries} · judge: {run.provenance.judge}"
     if not judged:
         return sanitize(start)
@@ -173,8 +175,8 @@ def _heading(found: Diagnosis) -> str:
 def nothing_missed(found: Diagnosis) -> str:
     """The reason why there are no misses."""
     if not found.run.judged:
-        return f"0 of {plural(len(found.run), 'query was', 'queries were')} judged"
-    whose = "" if found.run.judged == len(found.run) else " of the judged queries"
+        return f"0 of {plural(len(found.run.queries), 'query was', 'queries were')} judged"
+    whose = "" if found.run.judged == len(found.run.queries) else " of the judged queries"
     return f"all gold{whose} is in the top {found.k}" if found.gold_items else f"there is no relevant gold{whose}"
 
 
@@ -194,6 +196,8 @@ def _one_query(found: Diagnosis, *, bold: bool) -> str:
     retrieved = [] if items is None else items.retrieved
     query = None if run.query is None else run.query[run.row(query_id)]
     quoted = "" if query is None else f' "{sanitize(query)}"'
+    if run.repeats is not None:
+        quoted += f" · one of {run.repeats.sizes[run.repeats.query[run.row(query_id)]]} repeats"
     about = f"{sanitize(query_id)}{quoted} · judge: {run.provenance.judge} · top {found.k}"
     misses = {miss.item: miss for miss in found.misses}
     places = [[cut_label(g.gold, _GOLD), f"grade {g.grade:g}", _where(g, misses.get(i))] for i, g in enumerate(gold)]
@@ -219,7 +223,9 @@ def _where(gold: GoldItem, miss: Miss | None) -> str:
     """The rank of a gold item, or why it was missed."""
     if miss is not None:
         return f"missed: {sanitize(miss.text)}"
-    return "not relevant" if gold.grade <= 0 and gold.rank is None else f"at rank {gold.rank}"
+    if gold.rank is not None:
+        return f"at rank {gold.rank}"
+    return "not relevant" if gold.grade <= 0 else "not judged"
 
 
 def _compared(gold: GoldItem, miss: Miss | None) -> Sequence[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,12 @@ import numpy as np
 from karat._internal.display import bold, cut_name, p_value, plural, quantity, quantity_span, sanitize, text_table
 from karat.analysis.compare import Comparison
 from karat.analysis.number_tests import STATISTICS, NumberRow
+from karat.errors import shorten
 from karat.report.forms import Markdown, code, latex_table, table
 from karat.report.measures import finite
 from karat.report.notes import too_few
 from karat.run import Run
+from karat.run.numbers import no_latency
 from karat.stats import Summary, read_statistic
 from karat.stats.summary import least_for_interval
 
@@ -74,19 +77,24 @@ def data(run: Run) -> dict[str, Any]:
 def remarks(run: Run) -> list[str]:
     """The rows without a number, and intervals for which there are too few queries."""
     lines = []
+    bad, example = no_latency(run)
+    if bad:
+        of = f"{bad:,} of {plural(len(run), 'value', 'values')}"
+        lines.append(f"latency is not shown: {of} {'is not a number' if bad == 1 else 'are not numbers'} from 0, such as {shorten(example)}.")
     failed = len(run.all_hits.failed)
     for name, values in run.numbers.items():
         if missing := int(np.isnan(values).sum()):
             of = plural(len(run), "query", "queries") if run.repeats is None else plural(len(run), "row", "rows")
             why = " (those that failed among them)" if failed else ""
             lines.append(f"{sanitize(name)}: {missing:,} of {of} without a number{why}.")
-    for name, values in run.numbers.items():
-        n = len(run.queries) - int(np.isnan(run.per_query(values)).sum())
-        short = {one: least for one in STATISTICS if (least := least_for_interval(read_statistic(one))) > n}
-        if short:
-            takes = ", ".join(f"{one} takes {least}" for one, least in short.items())
+    found = _summaries(run) if run.numbers else {}
+    for name in run.numbers:
+        short = [one for one, of in found.items() if isnan(of[name].low + of[name].high)]
+        if short and (n := found[short[0]][name].n):
+            takes = "takes" if run.repeats is None else "takes up to"
+            least = ", ".join(f"{one} {takes} {least_for_interval(read_statistic(one))}" for one in short)
             few = plural(n, "query is", "queries are")
-            lines.append(f"{sanitize(name)}: {few} too few for both ends of an interval: {takes}.")
+            lines.append(f"{sanitize(name)}: {few} too few for both ends of an interval: {least}.")
     return lines
 
 

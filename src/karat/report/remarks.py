@@ -12,6 +12,7 @@ from karat.analysis.rules import NoDrop, worse_change
 from karat.report.notes import listed, too_few
 from karat.report.notes import remarks as run_remarks
 from karat.report.unjudged_items import differs
+from karat.run.repeats import judged_in_words
 from karat.samples.notes import Note
 from karat.stats import ALPHA
 
@@ -38,9 +39,9 @@ def comparison_remarks(comparison: Comparison) -> list[str]:
         once = "a query counts once, with the mean of its repeats; ranks are those of the first"
         lines.append(f"Repeats in {', '.join(repeated)}: {once}.")
     lines += [
-        f"{name}: {run.judged:,} of {plural(len(run), 'query was', 'queries were')} judged."
+        f"{name}: {judged_in_words(run.with_repeats)}."
         for name, run in zip(comparison.names, comparison.runs, strict=True)
-        if run.judged < len(run)
+        if run.with_repeats.failures
     ]
     defined = {name: int(np.count_nonzero(~np.isnan(values))) for name, values in comparison.scores[0].items()}
     counts = {row.metric: int(comparison.about(row.metric).sum()) - defined[row.metric] for row in rows}
@@ -128,7 +129,7 @@ def _power(gate: Gate) -> list[str]:
 
 def _without_score(gate: Gate) -> list[str]:
     """The queries that could not be judged, and those without a retrieved item that may have an answer."""
-    run, failed = gate.run, list(gate.run.failures)
+    run, failed = gate.run, list(gate.run.with_repeats.failures)
     empty = [run.ids[row] for row in np.flatnonzero((run.all_hits.depth == 0) & ~run.unanswerable).tolist()]
     empty = [query for query in empty if query not in gate.run.failures]
     lines = [f"Not judged: {listed(failed)}."] if failed else []
@@ -204,7 +205,8 @@ _CALIBRATION: dict[str, Callable[[Note], str]] = {
     "too_few_for_interval": lambda note: too_few({"": note.count})[0],
     "too_few_labelled": lambda note: f"No corrected mean: it needs at least {note.count} queries with a human score.",
     "not_judged": lambda note: (
-        f"{note.count:,} of {plural(note.of, 'query', 'queries')} could not be judged and are excluded from the means."
+        f"{note.count:,} of {plural(note.of, 'query', 'queries')} could not be judged and "
+        f"{'is' if note.count == 1 else 'are'} excluded from the means."
     ),
     "undefined": lambda note: (
         f"{plural(note.count, 'query is', 'queries are')} undefined for {note.details['metric']} and excluded "

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from karat._internal.arrays import mean_defined
 from karat._internal.display import bold, heading, number, paragraph, plural, sanitize, span, text_table
 from karat._internal.writers import html_table, to_csv, to_json
 from karat.metrics import Metric
@@ -201,10 +202,10 @@ def _highest_precision(run: Run, metric: Metric) -> dict[str, str]:
     """The highest possible precision, if queries have fewer gold items than k."""
     if run.convention.precision_over != "k" or not run.all_hits.one_to_one:
         return {}
-    gold = run.all_hits.gold_count(metric.rel)
-    gold = gold[gold > 0]
-    ranks = [(name, k) for name, k in metric.columns if isinstance(k, int) and len(gold)]
-    best = {name: float(np.minimum(gold / k, 1).mean()) for name, k in ranks}
+    gold = run.all_hits.gold_count(metric.rel).astype(float)
+    gold[[*np.flatnonzero(gold == 0), *run.all_hits.failed]] = np.nan
+    ranks = [(name, k) for name, k in metric.columns if isinstance(k, int)]
+    best = {name: mean_defined(run.per_query(np.minimum(gold / k, 1))) for name, k in ranks}
     return {name: f"highest possible {value:.3f}" for name, value in best.items() if value < _NOTABLE}
 
 

@@ -89,7 +89,7 @@ Counts = Mapping[str, Sequence[int]]
 def scored_queries(runs: Sequence[Run], metrics: Sequence[str]) -> tuple[Counts, Counts]:
     """The queries in the mean of each metric, and those that it is about, in the run of each slice."""
     defined = {name: [run.defined[name] for run in runs] for name in metrics}
-    return defined, {name: [int(run.about(name).sum()) for run in runs] for name in metrics}
+    return defined, {name: [int(run.queries_about(name).sum()) for run in runs] for name in metrics}
 
 
 def few_queries(defined: Counts, about: Counts) -> list[str]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from karat.analysis.compare import Comparison
 
 _CAUSES_SHOWN = 3
+_REPEATS = ("repeat", "repeats")
 Ends = TypeVar("Ends")
 _NO_IRRELEVANT = "The gold has no irrelevant items (grade 0): whatever is not gold counts as unjudged."
 DIFFERENCE_HEADER = ("metric", "difference", "lowest", "highest", "whatever the labels")
@@ -37,13 +38,16 @@ def failed(run: Run) -> list[str]:
     why = "; ".join(f"{cause} ({count:,})" for cause, count in causes[:_CAUSES_SHOWN])
     more = f"; {len(causes) - _CAUSES_SHOWN} other causes" if len(causes) > _CAUSES_SHOWN else ""
     if not run.judged:
-        return [f"0 of {plural(len(run), 'query was', 'queries were')} judged: {why}{more}."]
-    queries = plural(len(run), "query", "queries")
+        return [f"0 of {plural(len(run.queries), 'query was', 'queries were')} judged: {why}{more}."]
+    rows = f"{len(failures):,} of {plural(len(run), *('query', 'queries') if run.repeats is None else _REPEATS)}"
+    missing, verb = len(run.queries) - run.judged, "is" if len(failures) == 1 else "are"
+    if run.repeats is not None and missing:
+        rows = f"{missing:,} of {plural(len(run.queries), 'query', 'queries')} and {rows}"
     ends = [(name, f"between {low:.3f} and {high:.3f}") for name, (low, high) in run.bounds(unjudged=False).items()]
     bounds = ", ".join([f"{ends[0][0]} would be {ends[0][1]}", *(f"{name} {text}" for name, text in ends[1:])])
     return [
-        f"{len(failures):,} of {queries} could not be judged and are excluded: {why}{more}.",
-        f"If they all scored 0 or 1, {bounds}.",
+        f"{rows} could not be judged and {verb} excluded: {why}{more}.",
+        f"If {'it' if len(failures) == 1 else 'they all'} scored 0 or 1, {bounds}.",
     ]
 
 

@@ -42,17 +42,22 @@ class QueryBounds(NamedTuple):
     exact: bool
     """False if the bounds are wider than needed: the limits of the metric where they would take too long."""
 
-    def of_mean(self, failed: int = 0) -> Interval:
-        """The bounds of the mean; queries that failed score 0 or 1."""
-        low = -_highest_mean(-self.low, self.optional, failed, 0.0)
-        return Interval(low + 0.0, _highest_mean(self.high, self.optional, failed, 1.0))
+    def with_failed(self, failed: Bools) -> QueryBounds:
+        """The bounds if those that failed score 0 or 1."""
+        low, high = (np.where(failed, end, own) for end, own in ((0.0, self.low), (1.0, self.high)))
+        return QueryBounds(low, high, self.optional & ~failed, self.exact)
+
+    def of_mean(self) -> Interval:
+        """The bounds of the mean."""
+        low = -_highest_mean(-self.low, self.optional)
+        return Interval(low + 0.0, _highest_mean(self.high, self.optional))
 
 
-def _highest_mean(values: Floats, optional: Bools, failed: int, best: float) -> float:
+def _highest_mean(values: Floats, optional: Bools) -> float:
     """The highest mean of the values if any of the optional ones may be left out."""
     defined = ~np.isnan(values)
     certain = values[defined & ~optional]
-    total, count = float(certain.sum()) + failed * best, len(certain) + failed
+    total, count = float(certain.sum()), len(certain)
     for value in np.sort(values[defined & optional])[::-1].tolist():
         if count and value <= total / count:
             break

@@ -72,7 +72,18 @@ def fields_of(run: Scored) -> tuple[NumberField, ...]:
 def _is_latency(column: Sequence[Any]) -> bool:
     """True if all values are missing or numbers from 0, and not all are missing."""
     numbers = [_number(value) for value in column]
-    return all(one is not None and not one < 0 for one in numbers) and any(one == one for one in numbers)
+    return all(map(_from_zero, numbers)) and any(one == one for one in numbers)
+
+
+def _from_zero(number: float | None) -> bool:
+    return number is not None and not number < 0
+
+
+def no_latency(run: Scored) -> tuple[int, Any]:
+    """The number of latencies that are not numbers from 0, so that none is shown, and the first of them."""
+    column = () if LATENCY in run.all_columns else run.meta.get(LATENCY, ())
+    bad = [value for value in column if not _from_zero(_number(value))]
+    return len(bad), bad[0] if bad else None
 
 
 def numbers_of(run: Scored) -> dict[str, Floats]:

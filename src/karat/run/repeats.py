@@ -7,13 +7,14 @@ mean, with the queries as the unit, contains both parts. W is estimated by the v
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import nan, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints
+from karat._internal.display import plural
 from karat.errors import BadArgument
 from karat.run.bounds import QueryBounds
 from karat.samples.repeat_rows import REPEAT, query_ids_of
@@ -86,6 +87,12 @@ class Repeats(NamedTuple):
         rows: Ints = order[np.searchsorted(self.query[order], np.arange(len(self.queries)))]
         return rows
 
+    def first_judged(self, failed: Collection[int]) -> Ints:
+        """The first row of each query that was judged, else its first row."""
+        judged = np.ones(len(self.query), bool)
+        judged[list(failed)] = False
+        return self.first(judged)
+
     def bounds(self, own: QueryBounds) -> QueryBounds:
         """The bounds of each query: the means of those of its rows."""
         return QueryBounds(self.average(own.low), self.average(own.high), self.any(own.optional), own.exact)
@@ -111,17 +118,22 @@ class Repeats(NamedTuple):
 
 
 def one_row_each(run: Run, what: str) -> Run:
-    """The run; refuses one with repeats, for analyses in which each row is a query of its own."""
+    """The run with the ids of its queries; refuses repeats, for analyses in which each row is a query of its own."""
     if run.repeats is not None and run.repeats.sizes.max() > 1:
-        raise BadArgument(f"{what} takes one row per query, not repeats", hint=f'run.by("{REPEAT}")["1"]')
-    return run
+        hint = f'run.by("{REPEAT}")["1"], or karat collect … --repeats 1'
+        raise BadArgument(f"{what} takes one row per query, not repeats", hint=hint)
+    return run.averaged()
+
+
+def judged_in_words(run: Run) -> str:
+    """The number of queries that were judged, of all of them; of repeats, if there are any."""
+    of = ("query was", "queries were") if run.repeats is None else ("repeat was", "repeats were")
+    return f"{run.judged_rows:,} of {plural(len(run), *of)} judged"
 
 
 def averaged_run(run: Run, repeats: Repeats) -> Run:
     """The run with one row per query; hits and items are those of its first repeat that was judged."""
-    judged = np.ones(len(run), bool)
-    judged[list(run.all_hits.failed)] = False
-    one = run.take(repeats.first(judged).tolist())
+    one = run.take(repeats.first_judged(run.all_hits.failed).tolist())
     meta = {name: column for name, column in one.meta.items() if name != REPEAT}
     for name, values in run.numbers.items():
         meta[name] = [None if value != value else value for value in repeats.average(values).tolist()]

@@ -256,7 +256,11 @@ class Run(Scored, Result):
 
     @cached_property
     def _rows(self) -> dict[str, int]:
-        return {query: row for row, query in enumerate(self.ids)}
+        rows = {query: row for row, query in enumerate(self.ids)}
+        if self.repeats is None:
+            return rows
+        first = self.repeats.first_judged(self._hits.failed).tolist()
+        return dict(zip(self.queries, first, strict=True)) | rows
 
     def _hits_of(self, row: int) -> range:
         """The rows of the hits of a query."""
@@ -264,11 +268,12 @@ class Run(Scored, Result):
         return range(first, last)
 
     def row(self, query_id: str | int) -> int:
-        """The row number of a query."""
+        """The row number of a query; of one with repeats that of its first repeat that was judged."""
         row = self._rows.get(valid_utf8([str(query_id)])[0])
         if row is None:
-            more = f", … ({len(self):,} queries)" if len(self) > 5 else ""
-            raise unknown("query", str(query_id), self.ids[:10_000], f"one of: {', '.join(self.ids[:5])}{more}")
+            known = self.queries
+            more = f", … ({len(known):,} queries)" if len(known) > 5 else ""
+            raise unknown("query", str(query_id), known[:10_000], f"one of: {', '.join(known[:5])}{more}")
         return row
 
     def remarks(self) -> list[str]:

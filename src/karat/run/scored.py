@@ -162,17 +162,31 @@ class Scored:
 
     @property
     def failures(self) -> dict[str, str]:
-        """The queries that could not be judged, with the reason. They are excluded from the means, not scored 0."""
+        """The rows that could not be judged, with the reason. They are excluded from the means, not scored 0."""
         return {self.ids[row]: why for row, why in self._hits.failed.items()}
 
     @property
     def judged(self) -> int:
-        """The number of queries that could be judged."""
+        """The number of queries that could be judged, in one repeat at least."""
+        rows = ~self._failed
+        return int((rows if self.repeats is None else self.repeats.any(rows)).sum())
+
+    @property
+    def judged_rows(self) -> int:
+        """The number of rows that could be judged: of repeats, if there are any, else of queries."""
         return len(self) - len(self._hits.failed)
 
     def enough_judged(self, share: float) -> bool:
-        """True if at least this share of the queries was judged; False if none was."""
-        return not self._hits.failed or (self.judged > 0 and self.judged >= share * len(self) - 1e-9)
+        """True if at least this share of the rows was judged; False if none was."""
+        rows = self.judged_rows
+        return rows == len(self) or (rows > 0 and rows >= share * len(self) - 1e-9)
+
+    @property
+    def _failed(self) -> Bools:
+        """Flags of the rows that could not be judged."""
+        flags = np.zeros(len(self), bool)
+        flags[list(self._hits.failed)] = True
+        return flags
 
     def bounds(self, *, unjudged: bool | None = None) -> dict[str, Interval]:
         """The bounds of each mean, whatever the judgements are that are missing.
@@ -183,24 +197,18 @@ class Scored:
                 irrelevant. Default: True if the gold has grades of 0 or less, which tell irrelevant from unjudged.
 
         Returns:
-            The lower and upper bound by metric name. Queries that could not be judged score 0 or 1.
+            The lower and upper bound by metric name. Queries that could not be judged score 0 or 1, as does each
+            repeat of a query that could not.
         """
-        found, failed = self.query_bounds(unjudged=unjudged), self._failed_rows
+        if self.averages is not None:
+            return self.averages.bounds(unjudged=unjudged)
+        found, failed = self.query_bounds(unjudged=unjudged), self._failed
+        found = {name: own.with_failed(failed & self.about(name)) for name, own in found.items()}
         if (repeats := self.repeats) is not None:
             found = {name: repeats.bounds(own) for name, own in found.items()}
-        ends = {name: own.of_mean(int(self.about(name)[failed].sum())) for name, own in found.items()}
+        ends = {name: own.of_mean() for name, own in found.items()}
         low, high = (self._rounded({name: own[end] for name, own in ends.items()}) for end in (0, 1))
         return {name: Interval(low[name], high[name]) for name in ends}
-
-    @property
-    def _failed_rows(self) -> list[int]:
-        """A row of each query that could not be judged in any repeat."""
-        failed = [*self._hits.failed]
-        if self.repeats is None:
-            return failed
-        judged = np.ones(len(self), bool)
-        judged[failed] = False
-        return [row for row in self.repeats.first(judged).tolist() if not judged[row]]
 
     def query_bounds(self, *, unjudged: bool | None = None) -> dict[str, QueryBounds]:
         """The bounds of the scores of each query, as in `bounds`, by metric name: `low` and `high`."""
@@ -236,11 +244,10 @@ class Scored:
 
         A query without an answer is not among them: it is not one that recall and its kin are about.
         """
-        flags = {
-            name: self.about(name) if self.repeats is None else self.repeats.any(self.about(name))
-            for name in self.scores
+        return {
+            name: int((np.isnan(self.per_query(own)) & self.queries_about(name)).sum())
+            for name, own in self.scores.items()
         }
-        return {name: int((np.isnan(self.per_query(own)) & flags[name]).sum()) for name, own in self.scores.items()}
 
     @cached_property
     def defined(self) -> dict[str, int]:
@@ -248,10 +255,15 @@ class Scored:
         return {name: int((~np.isnan(self.per_query(own))).sum()) for name, own in self.scores.items()}
 
     def about(self, name: str) -> Bools:
-        """Flags of the queries that a metric is about: those with an answer, those without one, or all."""
+        """Flags of the rows that a metric is about: those with an answer, those without one, or all."""
         metric = next((metric for metric in self.requested if name in metric.names), None)
         concerned = None if metric is None else metric.concerns(self._hits)
         return np.ones(len(self), bool) if concerned is None else concerned
+
+    def queries_about(self, name: str) -> Bools:
+        """Flags of the queries that a metric is about, one per query; those of `about` if there are no repeats."""
+        flags = self.about(name)
+        return flags if self.repeats is None else self.repeats.any(flags)
 
     def alike(self, name: str) -> list[str]:
         """The metrics that are about the same queries as this one."""
@@ -283,7 +295,7 @@ class Scored:
     def gold_size(self) -> float:
         """The mean number of relevant gold items per query, over the queries that have any."""
         counts = self._hits.gold_count()
-        return mean_defined(np.where(counts > 0, counts, np.nan))
+        return mean_defined(self.per_query(np.where(counts > 0, counts, np.nan)))
 
     def interval(self, level: float = 0.95) -> dict[str, Interval]:
         """The confidence interval of each mean; NaN for fewer than five queries.

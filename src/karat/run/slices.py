@@ -107,11 +107,11 @@ class Slices(Result, Mapping[str, "Run"]):
         runs = list(self._runs.values())
         counts: dict[str, list[int]] = {}
         for name in runs[0].scores:
-            about = [run.about(name) for run in runs]
+            about = [run.queries_about(name) for run in runs]
             if all(flags.all() for flags in about):
                 counts["queries"] = [len(run.queries) for run in runs]
             elif any(flags.any() for flags in about):
-                without = any((flags & run.unanswerable).any() for flags, run in zip(about, runs, strict=True))
+                without = any((run.about(name) & run.unanswerable).any() for run in runs)
                 counts["without answer" if without else "with answer"] = [int(np.sum(flags)) for flags in about]
         return (
             {"queries": next(iter(counts.values()), [len(run.queries) for run in runs])} if len(counts) < 2 else counts

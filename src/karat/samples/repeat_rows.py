@@ -65,6 +65,12 @@ def refuse_steps(samples: Samples) -> None:
         raise BadArgument('at="step" does not take samples with repeats', hint='at="item"')
 
 
+def refuse_repeats(ids: Sequence[str] | None, meta: Mapping[str, Sequence[Any]], what: str) -> None:
+    """Refuse several rows of a query, for analyses in which each row is a query of its own."""
+    if ids is not None and REPEAT in meta and len(set(query_ids_of(ids, meta[REPEAT]))) < len(ids):
+        raise BadArgument(f"{what} takes one row per query, not repeats", hint=f'only the rows with "{REPEAT}": 1')
+
+
 def gold_of_rows(left: Side, right: Side) -> Side:
     """The gold once for each repeat of its query in the results; as it is if the results have no repeats."""
     if REPEAT not in left.meta or REPEAT in right.meta or left.ids is None or right.ids is None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from karat.samples.dialects import LONG
+from karat.samples.dialects import DIALECTS, LONG
 from karat.samples.encoding import marked_encoding
 from karat.samples.notes import Note
 from karat.samples.sources import Source, first_text
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _NUMBERS = {name for role in ("score", "rank", "grade", "distance") for name in LONG[role]}
+_TEXTS = {name for names in (*LONG.values(), *(d.fields for d in DIALECTS)) for name in names} - _NUMBERS
+"""Columns of ids and texts, in which 12,5 may be two ids."""
 _DECIMAL_COMMA = r"^\s*([-+]?\d*),(\d+(?:[eE][-+]?\d+)?)\s*$"
 
 
@@ -57,8 +59,8 @@ def reading_notes(source: Source) -> tuple[Note, ...]:
 
 
 def decimal_points(names: Sequence[str]) -> list[pl.Expr]:
-    """The columns of numbers of a table with semicolons, with points in place of decimal commas."""
+    """The columns of numbers and other fields of a table with semicolons, with points in place of decimal commas."""
     import polars as pl
 
-    numbers = [name for name in names if name.strip().lower() in _NUMBERS]
+    numbers = [name for name in names if name.strip().lower() not in _TEXTS]
     return [pl.col(name).str.replace(_DECIMAL_COMMA, "${1}.${2}") for name in numbers]

@@ -1,14 +1,16 @@
 """Quantities without bounds, such as latencies: their quantiles and means with intervals, and paired differences.
 
 A quantity may be skewed, so that Student's t misses: the interval of a mean is Hall's, which corrects t for skewness.
-Several calls of one query are alike. A quantile of all calls has the interval of as many independent calls as have the
-same variance; a mean is one of the means of the queries; and a bootstrap draws queries, each with all its calls.
+Several calls of one query are alike, and every query counts the same, however often it was called: a mean is one of the
+means of the queries, and in a quantile of the calls those of a query have its weight together. It has the interval of as
+many independent calls as have the same variance. A bootstrap draws queries, each with all its calls.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from math import nan, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,12 +19,12 @@ from karat.stats.agreement import t_quantile
 from karat.stats.interval import MIN_QUERIES, Interval, check_level
 from karat.stats.paired import SEED, Paired, paired_test
 from karat.stats.paired_summary import RESAMPLES, exchanged, paired_summary
-from karat.stats.summary import Statistic, Summary, least_for_interval, ordered_ends, quantile, summarize
+from karat.stats.summary import Statistic, Summary, cut_off, least_for_interval, quantile, summarize
 
 _AT_ONCE = 4_000_000
 _FEWEST, _DRAWN = 400, 40_000_000
 """The fewest resamples of many calls, and the number of draws that is not exceeded for more."""
-_EQUAL = 1e-12
+_EQUAL, _SAME = 1e-12, 1e-9
 _LEVEL = 0.95
 
 
@@ -76,17 +78,41 @@ def means_of(values: Floats, group: Ints) -> Floats:
     return means
 
 
+class _WeightedCalls(NamedTuple):
+    """The calls in the order of their values, with weights that add up to the same for each query; the least is 1."""
+
+    ordered: Floats
+    query: Ints
+    weight: Floats
+
+    @classmethod
+    def of(cls, values: Floats, group: Ints) -> _WeightedCalls:
+        order = np.lexsort((group, values))
+        query: Ints = np.unique(group, return_inverse=True)[1][order]
+        size = np.bincount(query)
+        return cls(values[order], query, size.max(initial=1) / size[query])
+
+    def quantile(self, share: float) -> float:
+        """The value at a share of the weight; `quantile` if all weights are equal."""
+        return float(_weighted_quantiles(self.weight[None], self.ordered, share)[0])
+
+
 def _quantile_of_calls(values: Floats, group: Ints, share: float, level: float) -> Summary:
-    """The quantile of all calls, with the interval of as many independent calls as have the same variance."""
-    ordered = np.sort(values)
-    value, calls = quantile(ordered, share), len(ordered)
-    numbers: Ints = np.unique(group, return_inverse=True)[1]
-    size = np.bincount(numbers)
+    """The quantile of the calls, with the interval of as many independent calls as have the same variance."""
+    calls = _WeightedCalls.of(values, group)
+    value, size = calls.quantile(share), np.bincount(calls.query)
     queries = len(size)
-    beyond = np.bincount(numbers, values <= value) - share * size
-    variance = float((beyond**2).sum()) / calls**2 * queries / max(queries - 1, 1)
-    alike = share * (1 - share) / variance if variance > 0 else calls
-    low, high = ordered_ends(ordered, share, level, int(min(max(alike, queries), calls)))
+    beyond = np.bincount(calls.query, calls.ordered <= value) / size - share
+    variance = float((beyond**2).sum()) / queries / max(queries - 1, 1)
+    most = queries**2 / float((1 / size).sum())
+    alike = share * (1 - share) / variance if variance > 0 else most
+    independent = int(min(max(alike, queries), most) + _EQUAL)
+    below, above = cut_off(independent, share, (1 - level) / 2)
+    part = calls.weight / calls.weight.sum()
+    upto = np.cumsum(part)
+    first = np.searchsorted(upto, (below - 1) / independent + _EQUAL, side="right")
+    last = np.searchsorted(upto - part, 1 - (above - 1) / independent - _EQUAL) - 1
+    low, high = (float(calls.ordered[at]) if cut else nan for at, cut in ((first, below), (last, above)))
     return Summary(value, min(low, value), max(high, value), queries)
 
 
@@ -98,7 +124,7 @@ def paired_quantity(a: Floats, b: Floats, statistic: Statistic, query: tuple[Int
     means = (a, b) if query is None else (means_of(a, query[0]), means_of(b, query[1]))
     if statistic.name == "mean":
         largest = float(np.abs(means[1] - means[0]).max(initial=0.0))
-        found = paired_test(*(own / (largest or 1.0) for own in means))  # a score differs by 1 at most
+        found = paired_test(*(own / (largest or 1.0) for own in means), test="bounded")  # scores differ by 1 at most
         return found._replace(**{name: largest * getattr(found, name) for name in ("difference", "low", "high")})
     if query is None:
         return paired_summary(a, b, statistic)
@@ -108,11 +134,12 @@ def paired_quantity(a: Floats, b: Floats, statistic: Statistic, query: tuple[Int
 def _paired_calls(
     a: Floats, b: Floats, statistic: Statistic, query: tuple[Ints, Ints], means: tuple[Floats, Floats]
 ) -> Paired:
-    """The difference of a quantile of all calls: a bootstrap of the queries with their calls, and an exchange test."""
+    """The difference of a quantile of the calls: a bootstrap of the queries with their calls, and an exchange test."""
     share, size = statistic.share, len(means[0])
     won, lost = int((means[1] > means[0]).sum()), int((means[1] < means[0]).sum())
     counts = (won, size - won - lost, lost, size)
-    value = quantile(np.sort(b), share) - quantile(np.sort(a), share)
+    before, after = (_WeightedCalls.of(*own).quantile(share) for own in ((a, query[0]), (b, query[1])))
+    value = after - before
     if size < least_for_interval(statistic):
         return Paired(value, nan, nan, nan, *counts)
     drawn = np.sort(np.concatenate(list(_resampled_calls((a, b), query, share, size))))
@@ -128,25 +155,24 @@ def _resampled_calls(
 ) -> Iterator[Floats]:
     """The difference of the quantiles in each resample of the queries, a block at a time."""
     rng, calls = np.random.default_rng(SEED), max(map(len, both))
-    orders = []
-    for values, group in zip(both, query, strict=True):
-        order = np.lexsort((group, values))
-        orders.append((values[order], np.unique(group, return_inverse=True)[1][order]))
+    orders = [_WeightedCalls.of(*own) for own in zip(both, query, strict=True)]
     step, resamples = max(1, _AT_ONCE // calls), min(RESAMPLES, max(_FEWEST, _DRAWN // calls))
     for first in range(0, resamples, step):
         rows = min(step, resamples - first)
         picks = rng.integers(0, size, (rows, size)) + size * np.arange(rows)[:, None]
         times = np.bincount(picks.ravel(), minlength=rows * size).reshape(rows, size)
-        before, after = (_weighted_quantiles(times[:, group], ordered, share) for ordered, group in orders)
+        before, after = (
+            _weighted_quantiles(times[:, own.query] * own.weight, own.ordered, share) for own in orders
+        )
         yield after - before
 
 
-def _weighted_quantiles(times: Ints, ordered: Floats, share: float) -> Floats:
-    """The quantile of each resample, which has each of the sorted values so many times."""
-    upto = np.cumsum(times, axis=1)
+def _weighted_quantiles(weights: Floats, ordered: Floats, share: float) -> Floats:
+    """The quantile of each row of weights of the sorted values; the least weight that is not 0 is 1."""
+    upto = np.cumsum(weights, axis=1)
     place = (upto[:, -1] - 1) * share
-    below = np.floor(place)
-    lower = (upto > below[:, None]).argmax(axis=1)
-    upper = (upto > np.minimum(below + 1, upto[:, -1] - 1)[:, None]).argmax(axis=1)
-    found: Floats = ordered[lower] + (ordered[upper] - ordered[lower]) * (place - below)
+    lower = (upto > place[:, None] + _SAME).argmax(axis=1)
+    upper = (upto > place[:, None] + 1 - _SAME).argmax(axis=1)
+    part = np.clip(place + 1 - upto[np.arange(len(upto)), lower], 0.0, 1.0)
+    found: Floats = ordered[lower] + (ordered[upper] - ordered[lower]) * part
     return found

@@ -119,23 +119,14 @@ def quantile(ordered: Floats, share: float) -> float:
 
 def quantile_interval(ordered: Floats, share: float, level: float = 0.95) -> Interval:
     """The interval of a quantile between two of the sorted values; an end is NaN if there are too few values for it."""
-    return ordered_ends(ordered, share, level, len(ordered))
-
-
-def ordered_ends(ordered: Floats, share: float, level: float, independent: int) -> Interval:
-    """The same if the sorted values vary as much as this number of independent ones."""
-    below, above = _cut_off(independent, share, (1 - level) / 2)
-    first, last = ((cut - 1) * len(ordered) // max(independent, 1) for cut in (below, above))
-    return Interval(
-        float(ordered[first]) if below else nan,
-        float(ordered[len(ordered) - 1 - last]) if above else nan,
-    )
+    below, above = cut_off(len(ordered), share, (1 - level) / 2)
+    return Interval(float(ordered[below - 1]) if below else nan, float(ordered[-above]) if above else nan)
 
 
 def least_queries(share: float, level: float = 0.95, end: str = "") -> int:
     """The number of queries from which on a quantile has an interval with both ends, or with its lower or upper one."""
     for size in count(1):
-        below, above = _cut_off(size, share, (1 - level) / 2)
+        below, above = cut_off(size, share, (1 - level) / 2)
         if {"lower": below, "upper": above}.get(end, min(below, above)):
             break
     return size
@@ -147,7 +138,7 @@ def least_for_interval(statistic: Statistic, end: str = "") -> int:
 
 
 @lru_cache(maxsize=512)
-def _cut_off(size: int, share: float, tail: float) -> tuple[int, int]:
+def cut_off(size: int, share: float, tail: float) -> tuple[int, int]:
     """The largest numbers of values that may be cut off at both ends: more are below, or above, at most this seldom."""
     if not size:
         return 0, 0

@@ -134,7 +134,7 @@ def _misses(run: Run, missed: Missed, numbers: Ints, findings: dict[int, Finding
 
 
 def _unjudged(run: Run) -> tuple[Note, ...]:
-    return (Note("judged", run.judged, len(run)),) if run.judged < len(run) else ()
+    return (Note("judged", run.judged, len(run.queries)),) if run.judged < len(run.queries) else ()
 
 
 def _holes(run: Run, k: int, row: int | None) -> tuple[Note, ...]:

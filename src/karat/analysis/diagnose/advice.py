@@ -97,7 +97,7 @@ def _lower(run: Run, missed: Missed) -> Iterator[Note]:
     at = bisect_left(ks, True, key=lambda k: missed.recall(missed.first <= k) >= recall - _MAX_LOSS)
     if recall > 0 and at < len(ks) and missed.k > 1:
         details = {"k": missed.k, "lower": ks[at], "recalls": (missed.recall(missed.first <= ks[at]), recall)}
-        yield Note("lower_k", run.judged, len(run), details=details)
+        yield Note("lower_k", run.judged, len(run.queries), details=details)
 
 
 def _other_ways(

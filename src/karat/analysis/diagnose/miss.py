@@ -70,6 +70,7 @@ class Missed:
         self.query: Ints = hits.gold_query
         scores = run.scores.get(f"recall@{k}")  # a query that is not in the run's mean is not in ours
         self._excluded = np.zeros(hits.queries, bool) if scores is None else np.isnan(scores)
+        self._per_query = run.per_query
 
     @property
     def items(self) -> Ints:
@@ -86,7 +87,7 @@ class Missed:
         queries = len(self._excluded)
         gold = np.bincount(self.query[self.relevant], minlength=queries).astype(float)
         share = np.bincount(self.query[self.relevant & found], minlength=queries) / np.where(gold > 0, gold, np.nan)
-        return float(share[row]) if row is not None else mean_defined(np.where(self._excluded, np.nan, share))
+        return float(share[row]) if row is not None else mean_defined(self._per_query(np.where(self._excluded, np.nan, share)))
 
 
 def default_cutoff(run: Run, k: int | None) -> int:

@@ -24,7 +24,6 @@ from karat.hits.totals import Totals
 from karat.judges import find_judge
 from karat.metrics import Metric, parse_all
 from karat.run import Run
-from karat.run.repeats import one_row_each
 from karat.run.stored_items import Extent, StoredItems, stored_ranks
 from karat.samples.notes import Note
 from karat.samples.rankings.score_order import precision_of
@@ -55,7 +54,7 @@ class Evaluator:
     def __init__(self, aligned: Aligned, metrics: Any = None) -> None:
         self._aligned = aligned
         self.candidates = aligned.candidates
-        self.runs = [one_row_each(leg.run, "fuse") for leg in aligned.legs if leg.run is not None]
+        self.runs = [leg.run for leg in aligned.legs if leg.run is not None]
         self.convention = self.runs[0].convention
         self._first = take(self.runs[0].all_hits, aligned.rows[0])
         self._known = self._matches()

@@ -19,6 +19,7 @@ from karat.errors import BadArgument, InputError
 from karat.fusion import Candidates, Fuser
 from karat.run import Run
 from karat.run.file import is_run_file, load
+from karat.run.repeats import one_row_each
 from karat.run.stored_items import StoredItems
 from karat.samples.field_map import Fields
 from karat.samples.keys import as_id, as_text, numbered, short_id
@@ -26,6 +27,7 @@ from karat.samples.loading import Selection
 from karat.samples.notes import Note
 from karat.samples.rankings.score_order import AS_GIVEN
 from karat.samples.read import read_side
+from karat.samples.repeat_rows import REPEAT
 
 _BY = ("id", "text", "place")
 """The ways to recognise an item in another leg, the best first; a place is a range of a document."""
@@ -73,6 +75,7 @@ def _is_parquet(path: Path) -> bool:
 
 def _of_run(run: Run, name: str) -> Leg:
     """The stored items of a run."""
+    run = one_row_each(run, "fuse")
     stored = run.stored_items
     if stored is None:
         raise BadArgument(f"{name} stores no items: it cannot be fused", hint="karat eval again, with this version")
@@ -108,6 +111,8 @@ def _split(column: Sequence[Any], start: Ints) -> list[Sequence[Any]]:
 def _of_results(given: Any, name: str, selection: Selection) -> Leg:
     """Results without gold: a TREC run, a file of samples, or dicts and lists by query."""
     side = read_side(given, "retrieved", selection)
+    if REPEAT in side.meta:
+        raise BadArgument("fuse takes one row per query, not repeats", hint="karat collect … --repeats 1")
     rankings, ids = side.data, side.ids or numbered(len(side.data))
     if side.failed:  # the leg lacks these queries
         kept = [row for row in range(len(ids)) if row not in side.failed]

@@ -106,7 +106,7 @@ def lint(
     }
     return Lint(
         source=data.reading.source,
-        queries=len(data),
+        queries=len(tests),
         gold_items=len(tests.gold),
         problems=problems,
         strength=power,

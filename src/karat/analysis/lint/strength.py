@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Floats
-from karat.analysis.changes import rows_of
 from karat.analysis.lint.test_set import Problem, TestSet
 from karat.metrics import parse
 from karat.pipeline import evaluate
@@ -74,9 +73,12 @@ def _spread(tests: TestSet, runs: Sequence[Run]) -> tuple[float, str]:
 
 
 def _scores(run: Run) -> Floats:
+    """The metric of each query, the mean over its repeats."""
     if run.all_hits.gold_items.incomplete:  # recall is undefined
-        return np.full(len(run), nan)
-    return parse(METRIC).scores(run.all_hits, run.convention)[METRIC]
+        return np.full(len(run.queries), nan)
+    scores = parse(METRIC).scores(run.all_hits, run.convention)[METRIC].copy()
+    scores[list(run.all_hits.failed)] = nan
+    return run.per_query(scores)
 
 
 def _deviation(values: Floats) -> float | None:
@@ -87,14 +89,13 @@ def _deviation(values: Floats) -> float | None:
 
 def _differences(a: Run, b: Run) -> Floats:
     """The differences of the metric over the shared queries."""
-    others = set(b.ids)
-    ids = [query for query in a.ids if query in others]
-    return _scores(b)[rows_of(b, ids)] - _scores(a)[rows_of(a, ids)]
+    before, after = (dict(zip(run.queries, _scores(run).tolist(), strict=True)) for run in (a, b))
+    return np.array([after[query] - own for query, own in before.items() if query in after])
 
 
 def _evaluated(tests: TestSet) -> Run | None:
     """The retrieved items, evaluated; None if there are none that can be compared with the gold."""
-    run = evaluate(tests.samples, METRIC) if tests.comparable else None
+    run = evaluate(tests.every, METRIC) if tests.comparable else None
     return run if run is not None and run.all_hits.depth.any() else None
 
 

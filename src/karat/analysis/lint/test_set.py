@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise, repeat
 from typing import Any, Literal, NamedTuple
+
+import numpy as np
 
 from karat.conventions import STANDARD
 from karat.judges import Ids, choose
 from karat.samples import Field, Samples
 from karat.samples.keys import as_id, as_text
 from karat.samples.notes import Tally
+from karat.samples.repeat_rows import REPEAT, query_ids_of
 
 Kind = Literal[
     "not in the corpus",
@@ -86,11 +89,13 @@ class Chunk(NamedTuple):
 
 
 class TestSet:
-    """Queries with their gold, and the retrieved items if known."""
+    """Queries with their gold, and the retrieved items if known; repeats of a query are one row."""
 
     def __init__(self, samples: Samples) -> None:
-        self.samples = samples
-        self.gold = list(_gold_rows(samples, bare=self._bare))
+        self.every = samples
+        """The samples with all repeats."""
+        self.samples = samples if REPEAT not in samples.meta else _without_repeats(samples)
+        self.gold = list(_gold_rows(self.samples, bare=self._bare))
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -128,6 +133,32 @@ class TestSet:
         fields = ("text",) if given.plain else given.any_fields
         columns = [given.each(field, STANDARD) if field in fields else repeat(()) for field in _CHUNK]
         return [list(_chunks(*own)) for own in zip(*columns, strict=False)]
+
+
+def _without_repeats(samples: Samples) -> Samples:
+    """The first row of each query, and rows of it that have other gold: under the id of the query."""
+    names, gold, first = query_ids_of(samples.ids, samples.meta[REPEAT]), samples.gold, dict[object, int]()
+    for row, (begin, end) in enumerate(pairwise(gold.start.tolist())):
+        own = [column[begin:end] for column in (*gold.columns.values(), gold.grade.tolist())]
+        first.setdefault((names[row], repr(own)), row)
+    rows = [*first.values()]
+
+    def taken(column: Sequence[Any] | None) -> Any:
+        return None if column is None else [column[row] for row in rows]
+
+    return replace(
+        samples,
+        ids=taken(names),
+        retrieved=samples.retrieved.take(rows),
+        gold=gold.take(np.array(rows, np.int64)),
+        query=taken(samples.query),
+        answer=taken(samples.answer),
+        response=taken(samples.response),
+        cited=taken(samples.cited),
+        missing=None,
+        failed={},
+        meta={name: taken(column) for name, column in samples.meta.items()},
+    )
 
 
 _CHUNK: tuple[Field, ...] = ("text", "id", "doc", "start", "end")

@@ -18,6 +18,7 @@ from karat.errors import BadArgument
 from karat.judges.text import folder
 from karat.run import Run
 from karat.run.file import is_run_file, load
+from karat.run.repeats import one_row_each
 from karat.samples import Field
 from karat.samples.columns import Side
 from karat.samples.keys import as_ids, as_text, numbered
@@ -25,6 +26,7 @@ from karat.samples.loading import Selection
 from karat.samples.notes import Note
 from karat.samples.rankings.lists import Lists
 from karat.samples.read import read_side
+from karat.samples.repeat_rows import refuse_repeats
 
 ResultsLike = Run | str | os.PathLike[str] | Mapping[Any, Any] | Sequence[Any]
 """A run, the path of a run file or of results, or results by query."""
@@ -34,6 +36,7 @@ FOLDS = ("unicode", "space")
 """The differences of texts that are ignored."""
 _READING = ("columns_renamed", "ranked_by", "similar_column", "unknown_field", "no_steps")
 """The notes on the reading of a file that concern its rankings."""
+_ALONE = "a comparison without gold"
 _CHECKED = 50
 """The number of bare strings that are checked for white space, as the judge `auto` does."""
 
@@ -97,11 +100,14 @@ def is_run(given: object) -> bool:
 def read_lists(given: ResultsLike, name: str, selection: Selection | None = None) -> RankedLists:
     """The ranked lists of a source."""
     if is_run(given):
-        return _RunLists(given if isinstance(given, Run) else load(given), name)  # type: ignore[arg-type]
+        run = given if isinstance(given, Run) else load(given)  # type: ignore[arg-type]
+        return _RunLists(one_row_each(run, _ALONE), name)
     if not (isinstance(given, str | os.PathLike | Mapping | list | tuple) or hasattr(given, "columns")):
         hint = '"before.jsonl", or {"q1": ["doc-4", "doc-9"]}'
         raise BadArgument("expected a run, the path of a file, or results by query", got=given, hint=hint)
-    return _ResultLists(read_side(given, "retrieved", selection), name)
+    side = read_side(given, "retrieved", selection)
+    refuse_repeats(side.ids, side.meta, _ALONE)
+    return _ResultLists(side, name)
 
 
 def _place(doc: object, start: object, end: object) -> str:

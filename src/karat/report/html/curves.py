@@ -72,6 +72,7 @@ def measured(run: Run, ks: Sequence[int]) -> dict[str, Curve]:
     if run.all_hits.failed:
         failed = np.isin(np.arange(len(run)), list(run.all_hits.failed))
         scores = {key: np.where(failed, np.nan, values) for key, values in scores.items()}
+    scores = {key: run.per_query(values) for key, values in scores.items()}
     ends = intervals({f"{name}@{k}": values for (name, k), values in scores.items()})
     found: dict[str, Curve] = {name: {} for name in _METRICS}
     for (name, k), values in scores.items():

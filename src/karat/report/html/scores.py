@@ -246,10 +246,10 @@ def _slice(run: Run, field: str, parts: Slices, comparison: Comparison | None) -
     rows: list[list[Any]] = []
     for value in sorted(parts, key=worst):
         part = parts[value]
-        ends, mean = intervals({first: part.scores[first]})[first], part.mean[first]
+        ends, mean = intervals({first: part.per_query(part.scores[first])})[first], part.mean[first]
         rest = [number(part.mean[name]) for name in names[1:]]
         change = [] if changes is None else difference(changes[value]) if value in changes else ["–", "–"]
-        size = f"{part.about(first).sum():,}"
+        size = f"{part.queries_about(first).sum():,}"
         rows.append([data(value), size, number(mean), between(*ends), strip(mean, *ends), *change, *rest])
     changed: list[Child] = [] if changes is None else [f"{first}, difference", "95 % interval"]
     header: list[Child] = [data(field), "queries", first, "95 % interval", "from 0 to 1", *changed, *names[1:]]

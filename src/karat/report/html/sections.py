@@ -144,8 +144,10 @@ def misses(found: Diagnosis, place: Mapping[str, int]) -> Element:
     count = len(found.misses)
     if not count:
         return h("section", h("h2", "Missed gold"), h("p", f"None: {nothing_missed(found)}."), id="misses")
-    queries = len({miss.query_id for miss in found.misses})
+    run, rows = found.run, {found.run.row(miss.query_id) for miss in found.misses}
+    queries = len(rows if run.repeats is None else {*run.repeats.query[[*rows]].tolist()})
     of = f"{plural(count, 'gold item', 'gold items')} of {plural(queries, 'query', 'queries')}"
+    of += "" if run.repeats is None else " (each repeat counts)"
     return h(
         "section",
         h("h2", "Missed gold"),
