@@ -122,10 +122,12 @@ def test_a_note_on_random_ids_and_on_hashes():
 
 def test_scores_and_distances():
     distances = {"ids": [["1", "2"]], "documents": [["x", "y"]], "distances": [[0.1, 7.0]]}
-    assert rankings_of([distances], ["q"], by_id(["q"])).sorted_scores(STANDARD) is None
+    (scores,) = rankings_of([distances], ["q"], by_id(["q"])).sorted_scores(STANDARD)
+    assert list(scores) == [-0.1, -7]
     run = karat.evaluate(retrieved=[distances], gold=[["2"]], metrics="rr")
     assert run.mean["rr"] == 0.5
-    assert len(run.remarks()) == 1  # one query is too few for an interval, and nothing else
+    said = '1 list has a "distance" and no score: the smaller, the better; shown as a negative score.'
+    assert said in run.remarks()
     rising = [(one, float(number)) for number, one in enumerate(DOCUMENTS)]
     run = karat.evaluate(retrieved=[rising], gold=[["b.md"]], metrics="rr")
     assert run.mean["rr"] == 0.5

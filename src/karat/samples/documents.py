@@ -32,8 +32,9 @@ BODIES = ("metadata", "meta", "payload", "properties", "_source", "entity")
 _AROUND = ("node", "document")
 """The fields in which a result keeps the document itself, beside its score."""
 LAYERS = frozenset((*BODIES, "node"))
-"""Fields that only documents of other tools have."""
+"""Fields by which a record of a sample is known as a document of another tool."""
 KNOWN = frozenset(name for names in (*FIELDS.values(), BODIES) for name in names)
+"""All names of fields."""
 _BODY_ID = ("id", "chunk_id", "_id", "node_id", "id_")
 _PAGES = ("page", "page_label")
 """Fields of documents that are one page of a file: their ranges count from the start of the page."""
@@ -66,16 +67,26 @@ def read_document(one: Any, *, made: bool = False) -> dict[str, Any]:
             return read_document({str(name).removeprefix(_FLAT): value for name, value in one.items()}, made=True)
     get = _getter(one)
     for name in _AROUND:
-        inner = get(name)
-        if inner is not None and not isinstance(inner, str) and get("page_content") is None:
-            record = read_document(inner)
+        inner = None if isinstance(get(name), str) or get("page_content") is not None else get(name)
+        if inner is not None and (record := read_document(inner)):
             score = _first_number([get], "score")
-            return record | ({} if score is None or not record else {"score": score})
+            return record if score is None else {**record, "score": score}
     of_framework = any(_has(one, name) for name in _MADE_BY_FRAMEWORKS)
     record = _read(get, made=made or of_framework)
     if of_framework and record and "text" not in record:
         record["text"] = _content(one)
     return record
+
+
+def without_layers(item: Any) -> Any:
+    """A record of a sample without metadata: its own fields, and those that are read from it as from a document.
+
+    A distance is only its own: in metadata of some items it may be that of a shop.
+    """
+    if not isinstance(item, Mapping):
+        return item
+    own = {name: value for name, value in item.items() if name not in LAYERS}
+    return own | {name: value for name, value in read_document(item).items() if name != "distance"}
 
 
 def _has(one: Any, name: str) -> bool:
