@@ -137,6 +137,7 @@ def test_metrics_and_options_are_checked_at_once():
 def test_values_have_a_place():
     record = {"docs": {"top": [1]}, "other": 2}
     assert value_at(record, "docs.top", "documents") == [1]
+    assert value_at(record, "docs.top[0]", "documents") == 1
     assert value_at(record, lambda found: found["other"], "documents") == 2
     assert value_at([3], "docs", "documents") == [3]
     with pytest.raises(karat.InputError) as caught:

@@ -14,7 +14,8 @@ import pytest
 
 import karat
 from karat.errors import InputError
-from karat.samples.objects import id_form, plain_items
+from karat.samples.documents import id_form
+from karat.samples.objects import plain_items
 
 RANDOM = "9475501e-9329-47fe-a415-ee1a7e1a7551"
 HASH = "9f1062d81498e8b82387c33bfccd8b97be0f5ea2f9bd796199bd454750972ea6"

@@ -50,7 +50,7 @@ def test_queries(given, query):
         ([{"id": 7.0, "content": "x"}], [{"id": "7", "text": "x"}]),
         ([["a", 0.5]], [{"id": "a", "score": 0.5}]),
         ([[None, 0.5]], None),
-        ([NODE], [{"id": "n", "text": "Open.", "doc": "a.md", "score": 0.5, "start": 3}]),
+        ([NODE], [{"id": "n", "text": "Open.", "doc": "a.md", "score": 0.5, "start": 3, "end": 8}]),
         ([{"lc": 1, "type": "constructor", "id": ["x"], "kwargs": {"page_content": "Open."}}], [{"text": "Open."}]),
         ([{"source": "a.md"}], [{"id": "a.md", "doc": "a.md"}]),
         ([{"payload": {"text": "Open.", "_id": "p"}, "score": 1}], [{"id": "p", "text": "Open.", "score": 1.0}]),

@@ -9,6 +9,7 @@ from math import isfinite
 from typing import Any, NamedTuple, TypeAlias
 
 from karat._internal.display import plural
+from karat.collection.json_paths import JsonPath, NotThere
 from karat.errors import InputError, Unavailable, nearest
 from karat.metrics import Metric, parse_all
 from karat.pipeline import evaluate
@@ -17,7 +18,7 @@ from karat.run import Run
 from karat.samples.objects import gold_items, plain_items
 
 Where: TypeAlias = str | Callable[[Any], Any]
-"""The place of a value in a record: the name of a field, with dots for fields in fields, or a function."""
+"""The place of a value in a record: a path of fields, such as `output.docs`, or a function."""
 Metrics: TypeAlias = str | Metric | Iterable[str | Metric]
 
 
@@ -111,17 +112,14 @@ def value_at(record: Any, where: Where, option: str) -> Any:
         return where(record)
     if not isinstance(record, Mapping):
         return record
-    value: Any = record
-    for name in where.split("."):
-        if isinstance(value, Mapping) and name in value:
-            value = value[name]
-        elif all(one is None for one in record.values()):
+    try:
+        return JsonPath(where).find(record)
+    except NotThere:
+        if all(one is None for one in record.values()):
             return None
-        else:
-            known = [str(name) for name in record]
-            hint = f'{option}="{nearest(where, known) or known[0]}"'
-            raise InputError(f'there is no "{where}" among the fields', got=", ".join(known), hint=hint)
-    return value
+        known = [str(name) for name in record]
+        hint = f'{option}="{nearest(where, known) or known[0]}"'
+        raise InputError(f'there is no "{where}" among the fields', got=", ".join(known), hint=hint) from None
 
 
 def query_of(inputs: Any) -> str | None:

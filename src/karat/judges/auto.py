@@ -12,8 +12,8 @@ from karat.hits import Hits
 from karat.judges.ids import Exact, Ids
 from karat.judges.protocol import CustomJudge, Judge, find_judge, judge
 from karat.samples import Field, Samples
+from karat.samples.documents import id_form
 from karat.samples.notes import Note
-from karat.samples.objects import id_form
 from karat.samples.rankings.lists import Lists
 
 _ITEMS_CHECKED = 50

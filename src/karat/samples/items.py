@@ -15,6 +15,7 @@ from karat.errors import InputError, nearest, shorten
 from karat.samples.cells import is_cell, read_cell
 from karat.samples.columns import Field, GoldItems, Rankings, gold_of_dicts
 from karat.samples.dialects import LONG, probably_meant
+from karat.samples.documents import LAYERS, without_layers
 from karat.samples.keys import (
     Where,
     are_usual,
@@ -142,6 +143,8 @@ def _records(lists: list[Sequence[Any]], where: Where, side: str, number: str) -
     """The fields that any record has, and the scores or grades."""
     rows = [[_record(item, where, row, side) for item in items] for row, items in enumerate(lists)]
     used = {name for items in rows for item in items for name in item}
+    if not used.isdisjoint(LAYERS):
+        return _records([[without_layers(item) for item in items] for items in lists], where, side, number)
     complete = frozenset(field for field in _FIELDS if all(field in item for items in rows for item in items))
     if not complete & _IDENTIFYING:
         raise _no_field(rows, where, side)

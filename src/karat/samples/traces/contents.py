@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from math import isfinite
 from typing import Any
 
 import msgspec
+
+from karat.samples.documents import read_document
+from karat.samples.objects import is_pair
 
 _QUERY = ("query", "question", "query_str", "query_text", "search_query", "user_input", "input", "q", "text", "prompt")
 """Names of the query in an input, the most telling first."""
@@ -14,12 +16,6 @@ _DOCUMENTS = ("documents", "retrieval.documents", "docs", "nodes", "source_nodes
               "contexts", "retrieved", "output", "outputs", "result")  # fmt: skip
 """Names of the documents in an output, the most telling first."""
 _DEPTH = 4
-_IDS = ("id", "chunk_id", "_id", "node_id", "id_", "doc_id", "document_id")
-"""Names of an id in a document or in its metadata, the id of a chunk before that of its document."""
-_TEXTS = ("text", "content", "page_content", "document")
-_SOURCES = ("doc", "doc_id", "document_id", "ref_doc_id", "doc_uri", "source", "uri", "url", "file_path", "file_name")
-"""Names of the document that a chunk is from."""
-_STARTS, _ENDS = ("start", "start_index", "start_char_idx"), ("end", "end_index", "end_char_idx")
 
 
 def decoded(value: Any) -> Any:
@@ -94,9 +90,9 @@ def items_of(documents: Iterable[Any]) -> list[Any] | None:
 
 def _item(given: Any) -> dict[str, Any] | None:
     """One document as an item, from a text, a record, or a pair of a record and its score."""
-    if isinstance(given, list | tuple) and len(given) == 2 and _number(given[1]) is not None:
+    if is_pair(given):
         item = _item(given[0])
-        return None if item is None else {**item, "score": _number(given[1])}
+        return None if item is None else {**item, "score": float(given[1])}
     if isinstance(given, str):
         inner = decoded(given)
         return (_of_record(inner) if isinstance(inner, Mapping) else None) or _of_text(given)
@@ -113,68 +109,13 @@ def _of_text(given: str) -> dict[str, Any] | None:
 
 
 def _of_record(given: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The item of a record; None if it has neither an id nor a text."""
-    record = _record(given)
-    meta = decoded(first_mapping(record, "metadata", "meta", "payload"))
-    meta = meta if isinstance(meta, Mapping) else {}
-    own_id = _id_in(record) or _id_in(meta)
-    text = next((record[name] for name in _TEXTS if isinstance(record.get(name), str)), None)
-    text = text if text is not None else next((meta[n] for n in _TEXTS if isinstance(meta.get(n), str)), None)
-    doc = next((name for place in (meta, record) for key in _SOURCES if (name := _id(place.get(key)))), None)
-    score = next(
-        (number for name in ("score", "relevance_score") if (number := _number(record.get(name))) is not None), None
-    )
-    values = {"id": own_id, "text": text, "doc": doc, "score": score}
-    item = {name: value for name, value in values.items() if value is not None}
-    if "id" not in item and not (text or "").strip():
-        if doc is None:
+    """The item of a record; the document is its id if it has neither id nor text, and None is for one without any."""
+    item = read_document(given)
+    for name in ("id", "doc"):
+        if name in item:
+            item[name] = str(item[name])
+    if "id" not in item and not item.get("text", "").strip():
+        if "doc" not in item:
             return None
-        item["id"] = doc
-    return {**item, **_range(record, meta, has_text=bool(text))} if doc is not None else item
-
-
-def _record(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a document, without the layers that tools put around them."""
-    record = {str(name).removeprefix("document."): value for name, value in given.items()}
-    if record.get("type") == "constructor" and isinstance(record.get("kwargs"), Mapping):  # LangChain's serialization
-        return dict(record["kwargs"])
-    for name in ("node", "document"):
-        if isinstance(record.get(name), Mapping):
-            inner = _record(record[name])
-            return {**inner, **{key: record[key] for key in ("score",) if record.get(key) is not None}}
-    return record
-
-
-def first_mapping(record: Mapping[str, Any], *names: str) -> Any:
-    """The first of these fields that is a record, or a text that may hold one."""
-    return next((record[name] for name in names if isinstance(record.get(name), Mapping | str)), None)
-
-
-def _id_in(place: Mapping[str, Any]) -> str | None:
-    return next((found for name in _IDS if (found := _id(place.get(name)))), None)
-
-
-def _id(value: Any) -> str | None:
-    if isinstance(value, str):
-        return value if value.strip() else None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return str(int(value)) if isfinite(value) and value == int(value) else None
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-        return None
-    return float(value)
-
-
-def _range(record: Mapping[str, Any], meta: Mapping[str, Any], *, has_text: bool) -> dict[str, int]:
-    """The characters of the document that a chunk is made of, if they are known."""
-    found: dict[str, int] = {}
-    for field, names in (("start", _STARTS), ("end", _ENDS)):
-        for name in names:
-            value = record.get(name) if record.get(name) is not None else meta.get(name)
-            if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-                found.setdefault(field, value)
-    known = "start" in found and (has_text or "end" in found) and found.get("end", found["start"]) >= found["start"]
-    return found if known else {}
+        item["id"] = item["doc"]
+    return item

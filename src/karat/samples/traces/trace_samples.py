@@ -170,15 +170,17 @@ def _rankings(rows: Iterable[dict[str, Any]]) -> Iterator[list[Any]]:
 
 
 def _make_uniform(rows: list[dict[str, Any]]) -> None:
-    """Give all items the same kinds of fields: scores only if all have them, and the text as id where ids are mixed."""
-    scores = ids = texts = True
-    for item in (item for ranking in _rankings(rows) for item in ranking):
-        scores, ids, texts = scores and "score" in item, ids and "id" in item, texts and "text" in item
-    if scores and (ids or texts):
+    """Give all items the same fields: scores and distances only if all have them, the text as id if ids are mixed."""
+    items = [item for ranking in _rankings(rows) for item in ranking]
+    given = {name for item in items for name in item}
+    lacked = {name for name in given if any(name not in item for item in items)}
+    ids, texts = (name in given - lacked for name in ("id", "text"))
+    dropped = lacked & {"score", "distance"}
+    if not dropped and (ids or texts):
         return
     for ranking in _rankings(rows):
         for place, item in enumerate(ranking):
-            changed = item if scores else {name: value for name, value in item.items() if name != "score"}
+            changed = {name: value for name, value in item.items() if name not in dropped}
             ranking[place] = changed if ids or texts or "id" in item else {"id": item["text"], **changed}
 
 
