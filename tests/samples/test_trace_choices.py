@@ -327,7 +327,7 @@ def test_several_files_are_one_set_of_traces(tmp_path):
 
 def test_files_of_different_formats_are_one_set_of_traces(tmp_path):
     (tmp_path / "a.jsonl").write_text(otlp(retriever("one", "a")))
-    (tmp_path / "b.json").write_text(f'[{otlp(retriever("two", "b", _traceId="t2", _spanId="x"))}]')
+    (tmp_path / "b.json").write_text(f"[{otlp(retriever('two', 'b', _traceId='t2', _spanId='x'))}]")
     (tmp_path / "c.parquet").write_bytes((FIXTURES / "phoenix_spans.parquet").read_bytes())
     samples = karat.read_traces(tmp_path)
     own = karat.read_traces(tmp_path / "c.parquet")
