@@ -114,7 +114,8 @@ def needed(columns: Sequence[str], side: str | None = None) -> list[str]:
         return list(columns)  # a column may be misnamed, or given twice, which the reader reports
     if side == "retrieved" and "score" in found:
         found = {role: found[role] for role in ("query", "item", "score", "step") if role in found}
-    return list(dict.fromkeys(found.values()))
+    texts = [name for name in every["query"] if name.lower() == "query"]
+    return list(dict.fromkeys([*found.values(), *texts]))
 
 
 def _scan(source: Source) -> pl.LazyFrame:
