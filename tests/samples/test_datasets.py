@@ -106,6 +106,19 @@ def test_gold_keeps_query_texts_for_other_readers(beir):
     assert not is_dataset({"q": ["a"]})
 
 
+@pytest.mark.parametrize("form", ["frame", "a.csv", "a.parquet"])
+def test_texts_of_queries_beside_their_ids(tmp_path, form):
+    rows = [("q2", "Where?", "a", 1.0), ("q1", "When?", "a", 1.0), ("q2", "Where?", "b", 2.0)]
+    ranked = pl.DataFrame(rows, schema=["qid", "query", "docno", "score"], orient="row")
+    given: Any = ranked
+    if form != "frame":
+        given = tmp_path / form
+        ranked.write_csv(given) if form == "a.csv" else ranked.write_parquet(given)
+    run = karat.evaluate(retrieved=given, gold={"q1": ["a"], "q2": ["a"]}, metrics="rr")
+    assert dict(zip(run.ids, run.query, strict=True)) == {"q1": "When?", "q2": "Where?"}
+    assert run.table["rr"].to_list() == [1, 0.5]
+
+
 def test_qrels_of_hugging_face(tmp_path, trec):
     qrels = pl.DataFrame({"query-id": list(QUERIES), "corpus-id": ["b"] * 6, "score": [2] * 6})
     qrels.write_parquet(tmp_path / "qrels.parquet")

@@ -79,7 +79,8 @@ def test_stages_say_nothing_twice(tmp_path):
     (tmp_path / "traces.jsonl").write_text(otlp(retriever("one", "a", "b"), reranker(["a", "b"], ["a", "b"])))
     gold = [{"query": "one", "gold": ["a"]}]
     text = str(karat.stages(karat.read_traces(tmp_path / "traces.jsonl", gold=gold), "recall@2", k=2))
-    assert "karat stages" not in text and "What an ideal" not in text
+    assert "karat stages" not in text
+    assert "What an ideal" not in text
     (tmp_path / "traces.jsonl").write_text(otlp(retriever("one", "b", "a"), reranker(["b", "a"], ["b", "a"])))
     text = str(karat.stages(karat.read_traces(tmp_path / "traces.jsonl", gold=gold), "recall@1", k=1))
     assert "What an ideal" in text
@@ -91,7 +92,8 @@ def test_a_failed_retrieval_is_not_one_without_steps(tmp_path):
     (tmp_path / "traces.jsonl").write_text("\n".join(lines))
     gold = [{"query": query, "gold": ["a"]} for query in ("one", "three")]
     run = karat.evaluate(tmp_path / "traces.jsonl", "recall@1", gold=gold)
-    assert len(run.failures) == 1 and not any(note.kind == "no_steps" for note in run.provenance.notes)
+    assert len(run.failures) == 1
+    assert not any(note.kind == "no_steps" for note in run.provenance.notes)
 
 
 def test_samples_with_and_without_steps_are_evaluated_together(tmp_path):
@@ -217,7 +219,7 @@ SPANS = (
 def test_where(tmp_path, where, queries):
     line = otlp(*SPANS)
     if not queries:
-        with pytest.raises(karat.InputError, match="is left by where|no span of a retriever has"):
+        with pytest.raises(karat.InputError, match=r"is left by where|no span of a retriever has"):
             read(tmp_path, line, where=where)
         return
     samples = read(tmp_path, line, where=where, steps=False)
@@ -327,7 +329,7 @@ def test_several_files_are_one_set_of_traces(tmp_path):
 
 def test_files_of_different_formats_are_one_set_of_traces(tmp_path):
     (tmp_path / "a.jsonl").write_text(otlp(retriever("one", "a")))
-    (tmp_path / "b.json").write_text(f'[{otlp(retriever("two", "b", _traceId="t2", _spanId="x"))}]')
+    (tmp_path / "b.json").write_text(f"[{otlp(retriever('two', 'b', _traceId='t2', _spanId='x'))}]")
     (tmp_path / "c.parquet").write_bytes((FIXTURES / "phoenix_spans.parquet").read_bytes())
     samples = karat.read_traces(tmp_path)
     own = karat.read_traces(tmp_path / "c.parquet")

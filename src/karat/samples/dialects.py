@@ -98,7 +98,7 @@ def long_column(columns: Sequence[str], role: str) -> str | None:
 
 
 def long_columns(columns: Sequence[str], role: str) -> list[str]:
-    """All columns whose names are known for this role, the preferred one first; `id` is that of the query if none is."""
+    """All columns whose names are known for this role, the preferred one first; `id` is the last resort."""
     folded: dict[str, list[str]] = {}
     for name in columns:
         if isinstance(name, str):

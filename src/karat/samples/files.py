@@ -20,7 +20,15 @@ from karat.samples.encoding import encoding_error, marked_encoding, recoded
 from karat.samples.json_rows import Rows, decode_json, decode_lines
 from karat.samples.long import has_records
 from karat.samples.separators import decimal_points, separator_of
-from karat.samples.sources import MIXED, STANDARD_INPUT, Source, different_formats, find_source, first_text, open_unpacked
+from karat.samples.sources import (
+    MIXED,
+    STANDARD_INPUT,
+    Source,
+    different_formats,
+    find_source,
+    first_text,
+    open_unpacked,
+)
 from karat.samples.traces import is_table_of_traces, may_be_traces
 from karat.samples.trec import looks_like_trec, read_trec
 from karat.samples.wrappers import rows_within
@@ -106,7 +114,8 @@ def needed(columns: Sequence[str], side: str | None = None) -> list[str]:
         return list(columns)  # a column may be misnamed, or given twice, which the reader reports
     if side == "retrieved" and "score" in found:
         found = {role: found[role] for role in ("query", "item", "score", "step") if role in found}
-    return list(dict.fromkeys(found.values()))
+    texts = [name for name in every["query"] if name.lower() == "query"]
+    return list(dict.fromkeys([*found.values(), *texts]))
 
 
 def _scan(source: Source) -> pl.LazyFrame:

@@ -75,7 +75,7 @@ def _read_steps(frame: pl.DataFrame, step: str, source: str, first: int) -> Side
     names = nothing if numbers else order["step"].to_list()
     about = About(names, nothing, nothing, nothing)
     size = np.bincount(order["row"].to_numpy(), minlength=len(queries))
-    return side._replace(ids=queries.to_list(), data=Steps(own, starts(size), queries.to_list(), about))
+    return side._replace(ids=queries.to_list(), data=Steps(own, starts(size), queries.to_list(), about), texts={})
 
 
 class LongTable(NamedTuple):
@@ -126,7 +126,7 @@ class LongTable(NamedTuple):
         by = f"the column {distance}, the smallest first" if distance and not score else by
         table = Table(item if order is None else item.gather(order), starts(grouped.size), scores)
         ranked = Note("ranked_by", details={"source": self.source, "by": by})
-        return Side(grouped.ids, table, self.source, (ranked, *notes))
+        return Side(grouped.ids, table, self.source, (ranked, *notes), self._texts(grouped))
 
     def gold(self) -> Side:
         """One row per gold item; without a grade column every item has grade 1."""
@@ -147,8 +147,18 @@ class LongTable(NamedTuple):
         rows = GoldRows(keys, grade, starts(grouped.size))
         if (aspects := self._aspects(grouped)) is not None:
             rows, more = rows.with_aspects(aspects.names), Note("aspects_read", details=aspects.read)
-            return Side(grouped.ids, rows.items(), self.source, (note, more))
-        return Side(grouped.ids, rows.items(), self.source, (note,))
+            return Side(grouped.ids, rows.items(), self.source, (note, more), self._texts(grouped))
+        return Side(grouped.ids, rows.items(), self.source, (note,), self._texts(grouped))
+
+    def _texts(self, grouped: _Groups) -> dict[str, list[str | None]]:
+        """The text of each query, from a column `query` beside that of the ids."""
+        import polars as pl
+
+        names = [name for name in long_columns(self.frame.columns, "query")[1:] if name.lower() == "query"]
+        if not names or self.frame[name := names[0]].dtype != pl.String:
+            return {}
+        first = starts(grouped.size)[:-1]
+        return {"query": self.frame[name].gather(first if grouped.order is None else grouped.order[first]).to_list()}
 
     def _aspects(self, grouped: _Groups) -> AspectColumn | None:
         """The aspects of each row; None if there is no such column, or it only counts iterations."""

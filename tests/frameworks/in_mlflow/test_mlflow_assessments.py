@@ -95,7 +95,7 @@ def test_what_was_set_before_is_restored(store, places):
 
 def test_a_server_that_does_not_answer(places, monkeypatch):
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-    with pytest.raises(Unavailable, match="mlflow at .*: "):
+    with pytest.raises(Unavailable, match=r"mlflow at .*: "):
         push(traced_run(*places), "mlflow", endpoint="http://127.0.0.1:9")
 
 

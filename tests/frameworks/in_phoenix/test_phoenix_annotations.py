@@ -132,5 +132,5 @@ def test_grades_of_documents(server):
 
 
 def test_a_server_that_does_not_answer():
-    with pytest.raises(Unavailable, match="phoenix at http://127.0.0.1:9: ConnectError"):
+    with pytest.raises(Unavailable, match=r"phoenix at http://127\.0\.0\.1:9: ConnectError"):
         push(traced_run(PLACES[0]), "phoenix", endpoint="http://127.0.0.1:9")
