@@ -357,5 +357,5 @@ def test_a_latency_that_is_no_number_is_said():
     given = [{"retrieved": ["a"], "gold": ["a"], "latency": value} for value in ("12ms", 3, -1)]
     run = karat.evaluate(given, "rr")
     assert not run.numbers
-    assert "latency is not shown: 2 of 3 values are not numbers from 0, such as '12ms'." in str(run)
+    assert "latency is not shown: 2 of 3 values are not a number from 0, such as '12ms'." in str(run)
     assert "latency" not in str(karat.evaluate([{**row, "latency": None} for row in given], "rr"))

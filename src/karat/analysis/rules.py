@@ -152,10 +152,7 @@ def _read(text: str, run: Run) -> list[Rule]:
         _check_end(text, text.strip()[: found.start("sign")].strip(), f"{sign} {found['value'].strip()}")
     if found["metric"] in run.numbers:
         return [_of_number(found["metric"], found["statistic"], end, sign, found["value"], text, run)]
-    field, _, last = found["metric"].rpartition(" ")
-    if field in run.numbers:
-        problem = f'no summary "{last}" of {field}; a rule limits its mean, its median, or one of p1 to p99'
-        raise BadArgument(problem, got=text, hint=f'"{field} p99 {sign} {found["value"].strip()}"')
+    _check_summary(found["metric"], f"{sign} {found['value'].strip()}", text, run)
     if _is_measure(found["metric"]):
         return _of_measure(found["metric"], found["statistic"], end, sign, found["value"], text, run)
     names = _names(found["metric"], run.scores, [*run.measured, *run.numbers])
@@ -237,7 +234,9 @@ def _no_change(named: str, statistic: str | None, change: str, tolerance: str | 
     value = _amount(tolerance.removesuffix("%"), named, "" if share else field.unit, rule, text)
     if value < 0:
         raise BadArgument("a tolerance must be a number from 0", got=text, hint=f'"{rule} 10%"')
-    return NoChange(named, _of_quantity(statistic, text, run), worse, value / 100 if share else value, share, field.unit)
+    return NoChange(
+        named, _of_quantity(statistic, text, run), worse, value / 100 if share else value, share, field.unit
+    )
 
 
 def _statistic(text: str, rule: str, run: Run) -> str:
@@ -272,6 +271,14 @@ def _check_end(text: str, named: str, limit: str) -> None:
         problem = f"after {found['statistic']} only lower or upper may follow"
         end = nearest(found["more"], ends) or ends[0]
         raise BadArgument(problem, got=text, hint=f'"{found["metric"]} {found["statistic"]} {end} {limit}"')
+
+
+def _check_summary(named: str, limit: str, text: str, run: Run) -> None:
+    """Refuse a summary of a numeric field that does not exist."""
+    field, _, last = named.rpartition(" ")
+    if field in run.numbers:
+        problem = f'no summary "{last}" of {field}; a rule limits its mean, its median, or one of p1 to p99'
+        raise BadArgument(problem, got=text, hint=f'"{field} p99 {limit}"')
 
 
 def _check_measure(text: str, run: Run) -> None:

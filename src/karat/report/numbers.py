@@ -79,8 +79,8 @@ def remarks(run: Run) -> list[str]:
     lines = []
     bad, example = no_latency(run)
     if bad:
-        of = f"{bad:,} of {plural(len(run), 'value', 'values')}"
-        lines.append(f"latency is not shown: {of} {'is not a number' if bad == 1 else 'are not numbers'} from 0, such as {shorten(example)}.")
+        which = f"{bad:,} of {plural(len(run), 'value', 'values')} {'is' if bad == 1 else 'are'}"
+        lines.append(f"latency is not shown: {which} not a number from 0, such as {shorten(example)}.")
     failed = len(run.all_hits.failed)
     for name, values in run.numbers.items():
         if missing := int(np.isnan(values).sum()):

@@ -75,9 +75,9 @@ def remarks(run: Run) -> list[str]:
     if not run.spread:
         return []
     meaning = (
-        "Repeats: a query counts once, with the mean of its repeats; the intervals allow for the variation of both. The "
-        "table has the standard deviation (SD) between the repeats of a query; the part of the variance of the mean "
-        "that is due to repeats; how much narrower the interval can become, at most, with more repeats of these "
+        "Repeats: a query counts once, with the mean of its repeats; the intervals allow for the variation of both. "
+        "The table has the standard deviation (SD) between the repeats of a query; the part of the variance of the "
+        "mean that is due to repeats; how much narrower the interval can become, at most, with more repeats of these "
         "queries; and how many queries, repeated as often as now, would do the same."
     )
     return [meaning]
