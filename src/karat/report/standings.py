@@ -257,12 +257,13 @@ def _leaders(standings: Standings, curve: TokenCurve) -> str:
         parts.append(f"{names[leader]} at {_list([f'{point.tokens:,}' for point in points])}")
     clear = [f"{point.tokens:,}" for point in led if point.possible == 1]
     sure = f"significantly at {_list(clear)}" if clear else "none of them significantly"
-    less = " In brackets: retrieved fewer tokens than that." if _has_brackets(curve) else ""
+    less = " In brackets: retrieved fewer tokens than that." if has_brackets(curve) else ""
     deepest = " Of settings that differ in k alone, the largest k is shown." if curve.without_k else ""
     return f"Recall at equal tokens is led by {'; '.join(parts)} tokens, {sure}.{less}{deepest}"
 
 
-def _has_brackets(curve: TokenCurve) -> bool:
+def has_brackets(curve: TokenCurve) -> bool:
+    """True if a run retrieved fewer tokens than a budget."""
     return any(total < point.tokens for point in curve.points for total in curve.total)
 
 

@@ -48,7 +48,8 @@ def page(sweep: Sweep) -> str:
     """The same as a self-contained HTML page, with the chart of recall at equal tokens."""
     from karat.report.html.sweep_page import sweep_page
 
-    return sweep_page(sweep.standings, _caption(sweep), remarks(sweep))
+    files = [sweep.files[row.place] for row in sweep.standings.rows]
+    return sweep_page(sweep.standings, _caption(sweep), remarks(sweep), files)
 
 
 def csv(sweep: Sweep) -> str:

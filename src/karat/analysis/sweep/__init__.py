@@ -61,6 +61,12 @@ class Sweep(Result):
         """A label for each run, such as "chunk=200, k=5"."""
         return [label(run.provenance.settings) for run in self.runs]
 
+    @property
+    def files(self) -> list[str]:
+        """The file of each run."""
+        stems = (Path(run.provenance.source).stem for run in self.runs)
+        return [str(Path(self.folder) / f"{stem}.parquet") for stem in stems]
+
     @cached_property
     def ids(self) -> list[str]:
         """The queries in every run."""
