@@ -97,6 +97,7 @@ def test_ties_have_one_order():
         ranked = karat.compare(*runs_given)
         assert [row.settings["k"] for row in ranked.standings.rows] == [5, 10, 20, 1]
         assert [row.equal for row in ranked.standings.rows] == [False, True, True, False]
+        assert ranked.standings.held_out == karat.compare(*given).standings.held_out
         assert [line.split()[-1] for line in repr(ranked).splitlines()[3:6]] == ["equal"] * 3
     few, many = chunked(40, 10), chunked(50, 10)
     assert few.mean["recall@5"] == many.mean["recall@5"] == 1

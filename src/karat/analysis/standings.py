@@ -147,29 +147,29 @@ def standings_of(
     tokens = [mean_tokens(run, rows, cutoff) for run, rows in zip(runs, places, strict=True)]
     means = [{name: mean_defined(column) for name, column in each.items()} for each in scores]
     settings = [run.provenance.settings for run in runs]
-
-    def place(i: int) -> tuple[Any, ...]:
-        """The place of a run: by its mean; of equal ones the cheapest first, then in the order of their settings."""
-        return -_finite(sign * means[i][metric]), -_finite(-tokens[i]), _natural(settings[i]), i
-
-    order = sorted(range(len(runs)), key=place)
-    own = np.array([scores[i][metric] for i in order]).T
+    # Of equal runs the cheapest is first, then in the order of their settings; no score decides between them.
+    before = sorted(range(len(runs)), key=lambda i: (-_finite(-tokens[i]), _natural(settings[i]), i))
+    own = np.array([scores[i][metric] for i in before]).T
     defined: Bools = ~np.isnan(own).any(axis=1)
     values = own[defined] if sign > 0 else 1 - own[defined]
     selection = select_best(values) if defined.any() else None
     p = [nan] * len(runs) if selection is None else list(selection.p)
     possible = [True] * len(runs) if selection is None else list(selection.possible)
-    same = (abs(values - values[:, :1]) < 10**-_DIGITS).all(axis=0).tolist()
     medians = _medians(runs, places)
     best = [frozenset(a | b) for a, b in zip(_best(means), _best(medians, _signs(runs)), strict=True)]
+    winner = None if selection is None else selection.winner
+    order = sorted(range(len(runs)), key=lambda at: (at != winner, -_finite(sign * means[before[at]][metric])))
+    same = (abs(values - values[:, order[:1]]) < 10**-_DIGITS).all(axis=0).tolist()
     rows = [
         Standing(
             i, names[i], settings[i], means[i], best[i], medians[i], tokens[i], p[at], possible[at],
-            equal=selection is not None and at > 0 and same[at],
+            equal=winner not in (None, at) and same[at],
             failed=len(set(places[i].tolist()).intersection(runs[i].all_hits.failed)),
         )
-        for at, i in enumerate(order)
+        for at in order
+        for i in [before[at]]
     ]  # fmt: skip
+    order = [row.place for row in rows]
     curve = curve_of([runs[i] for i in order], [places[i] for i in order], [row.settings for row in rows])
     return Standings(metric, cutoff, rows, int(defined.sum()), selection, curve)
 
