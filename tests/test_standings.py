@@ -81,8 +81,83 @@ def test_a_dozen_runs_fit_into_a_table():
 def test_equal_runs():
     same = karat.compare(*[run(0.5, seed=1)] * 4)
     assert "Every run has the same recall@5 for every query" in repr(same)
-    assert repr(same).count(" maybe\n") == 4
+    assert repr(same).count(" equal\n") == 4
+    assert "maybe" not in repr(same)
     assert not same.standings.sole
+
+
+def with_settings(one, **settings):
+    return one.replace(provenance=replace(one.provenance, settings=settings))
+
+
+def test_ties_have_one_order():
+    """Of equal runs the cheapest is first, then the one with the smallest number, whatever the order of the files."""
+    given = [with_settings(run(0.5, seed=1), k=k) for k in (10, 20, 5)] + [with_settings(run(0.3, seed=2), k=1)]
+    for runs_given in (given, given[::-1]):
+        ranked = karat.compare(*runs_given)
+        assert [row.settings["k"] for row in ranked.standings.rows] == [5, 10, 20, 1]
+        assert [row.equal for row in ranked.standings.rows] == [False, True, True, False]
+        assert ranked.standings.held_out == karat.compare(*given).standings.held_out
+        assert [line.split()[-1] for line in repr(ranked).splitlines()[3:6]] == ["equal"] * 3
+    few, many = chunked(40, 10), chunked(50, 10)
+    assert few.mean["recall@5"] == many.mean["recall@5"] == 1
+    by_tokens = karat.compare(many, few, many, chunked(10, 10)).standings
+    assert [row.settings["chunk"] for row in by_tokens.rows] == [40, 50, 50, 10]
+
+
+def test_equal_runs_are_not_said_to_be_ahead_of_each_other():
+    ahead = [with_settings(run(0.55, seed=1), k=k) for k in (5, 10)] + [
+        with_settings(run(own, seed=2), k=k) for own, k in ((0.5, 1), (0.2, 2))
+    ]
+    shown = repr(karat.compare(*ahead))
+    assert "No clear winner in recall@5: k=5 has the same recall@5 for every query as k=10. They are ahead" in shown
+    assert "Their mean of" in shown
+    winners = [with_settings(run(0.95, seed=1), k=k) for k in (5, 10)] + [
+        with_settings(run(own, seed=2), k=k) for own, k in ((0.3, 1), (0.2, 2))
+    ]
+    assert "k=5 has the same recall@5 for every query as k=10. They beat every other run (5 %" in repr(
+        karat.compare(*winners)
+    )
+
+
+def test_queries_that_failed_are_counted_and_named():
+    """A run that fails on the hard queries does not win by it: they are excluded for all."""
+
+    def made(good, failing, unanswerable=()):
+        rows = []
+        for i in range(20):
+            outcome = {"error": "timeout"} if i < failing else {"retrieved": ["a"] * (i < good)}
+            rows.append({"id": str(i), "gold": [] if i in unanswerable else ["a"]} | outcome)
+        return karat.evaluate(rows, "recall@5", judge="ids")
+
+    compared = karat.compare(made(10, 0), made(10, 4), made(12, 0), made(8, 0))
+    ranked = compared.standings
+    assert ranked.queries == 16
+    assert [(row.name, row.failed, round(row.means["recall@5"] * 16)) for row in ranked.rows] == [
+        ("C", 0, 8), ("A", 0, 6), ("B", 4, 6), ("D", 0, 4),
+    ]  # fmt: skip
+    assert repr(compared).splitlines()[2].split() == ["run", "recall@5", "failed", "best?"]
+    assert "4 queries failed in at least one run and were excluded." in compared.remarks()
+    mixed = karat.compare(made(10, 1, [19]), made(10, 0, [19])).remarks()
+    assert "2 queries failed (1) or are undefined in at least one run and were excluded." in mixed
+
+
+def test_numbers_are_medians_with_enough_digits():
+    def made(clicks, latency):
+        rows = [{"id": str(i), "retrieved": ["a"], "gold": ["a"], "clicks": clicks + i, "latency": latency * (i + 1)}
+                for i in range(6)]  # fmt: skip
+        return karat.evaluate(rows, "rr", judge="ids", also="clicks(more)")
+
+    given = [made(1, 0.001), made(4, 0.002), made(2, 0.003), made(3, 0.004)]
+    compared = karat.compare(*given)
+    for row in compared.standings.rows:
+        own = given["ABCD".index(row.name)].summary("median")
+        assert row.measures == {"latency": own["latency"].value, "clicks": own["clicks"].value}
+    assert {row.name: row.best for row in compared.standings.rows if row.best} == {"A": {"latency"}, "B": {"clicks"}}
+    assert "0.0035*" in repr(compared)
+    assert "Numbers: paired" not in repr(compared)
+    assert "Numbers: paired" in repr(karat.compare(*given[:2]))
+    assert "p95" not in compared._repr_html_()
 
 
 def test_runs_of_a_sweep_show_their_settings():
@@ -143,7 +218,7 @@ def test_recall_at_equal_tokens_by_hand():
 
 def test_recall_at_equal_tokens_in_words():
     shown = repr(karat.compare(chunked(50, 10), chunked(10, 30), chunked(50, 5), chunked(10, 10)))
-    assert "At equal k, recall@5 is not fair: chunk=50, k=10 reads 250 tokens, chunk=10, k=30 50." in shown
+    assert "At equal k, recall@5 is not fair: chunk=50, k=5 reads 250 tokens, chunk=10, k=10 50." in shown
     assert "Recall at equal tokens is led by chunk=10 at 10 and 20 tokens" in shown
     assert "Of settings that differ in k alone, the largest k is shown." in shown
     assert "(1.000)" in shown  # 10 x 30 words are fewer than 500 tokens
@@ -157,10 +232,11 @@ def test_a_failed_query_is_not_in_the_curve():
 
 
 def test_cheapest_of_those_that_may_be_best():
-    runs = [chunked(50, 10), chunked(50, 5), chunked(45, 10), chunked(40, 10)]
+    runs = [chunked(50, 10, 7), chunked(50, 5, 7), chunked(45, 10, 7), chunked(30, 10, 7)]
     ranked = karat.compare(*runs).standings
-    assert ranked.cheapest.settings == {"chunk": 40, "k": 10}
-    assert "chunk=40, k=10 reads the fewest tokens: 200 instead of 250" in repr(karat.compare(*runs))
+    assert ranked.rows[0].settings == {"chunk": 45, "k": 10}
+    assert ranked.cheapest.settings == {"chunk": 30, "k": 10}
+    assert "chunk=30, k=10 reads the fewest tokens: 150 instead of 225" in repr(karat.compare(*runs))
 
 
 def test_a_field_that_only_some_runs_have():

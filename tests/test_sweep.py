@@ -166,7 +166,7 @@ def test_a_setting_that_fails_does_not_stop_the_others():
     found = karat.sweep(broken, {"found": [4, 3, 16]}, GOLD, "recall@1")
     assert [(one.settings, one.error) for one in found.failures] == [({"found": 3}, "ValueError: no index")]
     assert len(found) == 2
-    assert "Failed: found=3: ValueError: no index" in repr(found)
+    assert "found=3 failed: ValueError: no index" in repr(found)
     with pytest.raises(karat.BadArgument, match="every setting failed: ValueError: no index"):
         karat.sweep(broken, {"found": [3]}, GOLD, "recall@1", folder="other")
 
@@ -188,7 +188,7 @@ def test_queries_that_fail_are_excluded_not_zero():
     found = karat.sweep(flaky, {"found": [4, 16]}, GOLD, "recall@1")
     assert found.standings.queries == 19
     assert [row.means["recall@1"] for row in found.standings.rows] == [pytest.approx(15 / 19), pytest.approx(3 / 19)]
-    assert "1 query failed" in " ".join(found.remarks())
+    assert "found=4: 1 of 20 queries failed, such as q0" in " ".join(found.remarks())
 
 
 def test_grid():
@@ -293,8 +293,10 @@ def test_folders_that_are_not_of_a_sweep():
     for given in ("own", "nowhere", None, 5):
         with pytest.raises(karat.BadArgument):
             karat.sweep(given)
-    with pytest.raises(karat.BadArgument, match="needs settings and gold"):
+    with pytest.raises(karat.BadArgument, match="needs gold"):
         karat.sweep(make, {"found": [1]})
+    with pytest.raises(karat.BadArgument, match="needs settings"):
+        karat.sweep(make, gold=GOLD)
 
 
 def test_an_index_cannot_reach_other_files():

@@ -76,7 +76,7 @@ def test_other_forms(folder):
     assert given["interval"][0] < given["held_out_mean"] <= given["mean"] < given["interval"][1]
     assert given["at_equal_tokens"][0]["recall"].keys() == {"chunk=20", "chunk=60"}
     table = run("sweep", "karat-sweep", "--format", "csv", cwd=folder).splitlines()
-    assert table[0] == "chunk,k,recall@3,rr,latency,tokens,p,possibly_best"
+    assert table[0] == "chunk,k,recall@3,rr,latency,tokens,failed,p,possibly_best"
     assert len(table) == 5
     assert "| chunk | k | `recall@3` |" in run("sweep", "karat-sweep", "--format", "markdown", cwd=folder)
     page = run("sweep", "karat-sweep", "--format", "html", "--report", "page.html", cwd=folder)
@@ -93,7 +93,7 @@ def test_compare_of_its_runs(folder):
 
 
 def test_mistakes(folder):
-    assert "karat sweep needs settings and gold" in run("sweep", "retrievers.py", code=2, cwd=folder)
+    assert "karat sweep needs --set and --gold" in run("sweep", "retrievers.py", code=2, cwd=folder)
     finished = run("sweep", "karat-sweep", "--set", "k=1", "--gold", "gold.jsonl", code=2, cwd=folder)
     assert "is a finished sweep" in finished
     few = run(*CALL, "--limit", "3", code=2, cwd=folder)

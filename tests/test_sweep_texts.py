@@ -83,6 +83,10 @@ def test_the_page():
     assert "<svg" in page
     assert "chunk=40" in page
     assert page.count("<polyline") == 4
+    assert "karat-sweep/chunk=40,k=9.parquet" in page
+    assert ("In brackets: the setting" in page) == any(
+        "(" in line for line in repr(found).split("\n\n")[2].splitlines()
+    )
     with pytest.raises(karat.BadArgument, match="would replace a run"):
         found.report("karat-sweep/chunk=10,k=3.parquet")
     assert "chunk=10" in found.to_markdown()

@@ -9,8 +9,9 @@ from itertools import combinations
 import pytest
 
 import karat
+from karat.cli.demo.example import queries
 from karat.report.html.queries import PLAIN
-from support import browser, example, hostile
+from support import browser, example, hostile, retrievers
 
 pytestmark = pytest.mark.skipif(browser.program() is None, reason=browser.MISSING)
 
@@ -259,6 +260,26 @@ def contrast(one, other):
 
 def test_the_button_turns_the_light(chromium, folder):
     chromium.open(folder / "help.html", dark=True)
+    before = chromium.run("getComputedStyle(document.body).backgroundColor")
+    chromium.click("#theme")
+    assert chromium.run("getComputedStyle(document.body).backgroundColor") != before
+
+
+def test_a_sweep(chromium, tmp_path):
+    """Narrow: tables scroll in their boxes, the verdict of a setting is seen, no name is cut; and the theme changes."""
+    grid = {"chunk": [10, 40], "step": [None, 20], "k": [3, 9]}
+    gold = [{"id": one.id, "query": one.query, "gold": [*one.gold]} for one in queries() if one.gold]
+    found = karat.sweep(retrievers.make, grid, gold, "recall@3 ndcg@10 rr", folder=tmp_path / "sweep")
+    found.report(tmp_path / "sweep.html")
+    chromium.open(tmp_path / "sweep.html", width=390)
+    assert chromium.complaints() == []
+    assert chromium.run("document.documentElement.scrollWidth") <= 390
+    seen = "[...document.querySelectorAll('.legend li, #settings th:nth-child(4)')]"
+    ends = chromium.run(f"{seen}.map(e => e.getBoundingClientRect().right)")
+    assert len(ends) == 5
+    assert max(ends) <= 390
+    rows = chromium.run("[...document.querySelectorAll('#tokens tbody th')].map(e => e.getClientRects()[0].height)")
+    assert max(rows) < 60  # a setting per line, none broken in the middle
     before = chromium.run("getComputedStyle(document.body).backgroundColor")
     chromium.click("#theme")
     assert chromium.run("getComputedStyle(document.body).backgroundColor") != before

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from karat._internal.arrays import Bools, Floats, mean_defined
+from karat._internal.arrays import Bools, Floats, Ints, mean_defined
 from karat.analysis.changes import rows_of
 from karat.analysis.token_curve import TokenCurve, curve_of, mean_tokens
 from karat.metrics.cutoffs import Cutoff
@@ -19,6 +19,7 @@ from karat.metrics.names import sign_of
 from karat.run import Run
 from karat.stats import Interval
 from karat.stats.selection import Selection, select_best
+from karat.stats.summary import quantile
 
 _UNFAIR = 1.5
 """At equal k, a run that reads this many times the tokens of another has an advantage."""
@@ -43,6 +44,10 @@ class Standing(NamedTuple):
     """The p-value against being the best run, corrected for choosing among all; 1 for the winner."""
     possible: bool
     """True if the run cannot be distinguished from the best."""
+    equal: bool
+    """True if the first run has the same score for every query, and this is another one."""
+    failed: int
+    """The number of queries that could not be retrieved or judged; they are excluded in all runs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +84,11 @@ class Standings:
     def possible(self) -> list[Standing]:
         """The runs that cannot be distinguished from the best, the winner first."""
         return [row for row in self.rows if row.possible]
+
+    @property
+    def equals(self) -> list[Standing]:
+        """The other runs that have the score of the first one for every query."""
+        return [row for row in self.rows if row.equal]
 
     @property
     def held_out(self) -> float:
@@ -130,71 +140,78 @@ def standings_of(
     ids: Sequence[str],
     scores: Sequence[Mapping[str, Floats]],
     metric: str,
-    also: Sequence[str] = (),
 ) -> Standings:
     """The standings of runs by a metric; `scores` are those of the shared queries `ids`, NaN in all runs or in none."""
-    own = np.array([each[metric] for each in scores]).T
+    sign, places = sign_of(metric), [rows_of(run, ids) for run in runs]
+    cutoff = next(k for one in runs[0].metrics for name, k in one.columns if name == metric)
+    tokens = [mean_tokens(run, rows, cutoff) for run, rows in zip(runs, places, strict=True)]
+    means = [{name: mean_defined(column) for name, column in each.items()} for each in scores]
+    settings = [run.provenance.settings for run in runs]
+    # Of equal runs the cheapest is first, then in the order of their settings; no score decides between them.
+    before = sorted(range(len(runs)), key=lambda i: (-_finite(-tokens[i]), _natural(settings[i]), i))
+    own = np.array([scores[i][metric] for i in before]).T
     defined: Bools = ~np.isnan(own).any(axis=1)
-    values = own[defined] if sign_of(metric) > 0 else 1 - own[defined]
+    values = own[defined] if sign > 0 else 1 - own[defined]
     selection = select_best(values) if defined.any() else None
     p = [nan] * len(runs) if selection is None else list(selection.p)
     possible = [True] * len(runs) if selection is None else list(selection.possible)
-    means = [{name: mean_defined(column) for name, column in each.items()} for each in scores]
-    places = [rows_of(run, ids) for run in runs]
-    measures = [
-        {name: _median(values[rows]) for name, values in _numbers(run, also).items()}
-        for run, rows in zip(runs, places, strict=True)
-    ]
-    every = dict.fromkeys(name for own in measures for name in own)
-    measures = [{name: own.get(name, nan) for name in every} for own in measures]
-    cutoff = next(k for one in runs[0].metrics for name, k in one.columns if name == metric)
-    tokens = [mean_tokens(run, rows, cutoff) for run, rows in zip(runs, places, strict=True)]
-    best = [frozenset(a | b) for a, b in zip(_best(means), _best(measures, less=_less(runs[0])), strict=True)]
-    sign = sign_of(metric)
-    order = sorted(range(len(runs)), key=lambda i: (-_finite(sign * means[i][metric]), i))
-    if selection is not None:  # of equal means, the one that was selected
-        order.sort(key=lambda i: i != selection.winner)
+    medians = _medians(runs, places)
+    best = [frozenset(a | b) for a, b in zip(_best(means), _best(medians, _signs(runs)), strict=True)]
+    winner = None if selection is None else selection.winner
+    order = sorted(range(len(runs)), key=lambda at: (at != winner, -_finite(sign * means[before[at]][metric])))
+    same = (abs(values - values[:, order[:1]]) < 10**-_DIGITS).all(axis=0).tolist()
     rows = [
-        Standing(i, names[i], runs[i].provenance.settings, means[i], best[i], measures[i], tokens[i], p[i], possible[i])
-        for i in order
-    ]
+        Standing(
+            i, names[i], settings[i], means[i], best[i], medians[i], tokens[i], p[at], possible[at],
+            equal=winner not in (None, at) and same[at],
+            failed=len(set(places[i].tolist()).intersection(runs[i].all_hits.failed)),
+        )
+        for at in order
+        for i in [before[at]]
+    ]  # fmt: skip
+    order = [row.place for row in rows]
     curve = curve_of([runs[i] for i in order], [places[i] for i in order], [row.settings for row in rows])
     return Standings(metric, cutoff, rows, int(defined.sum()), selection, curve)
 
 
-def _numbers(run: Run, also: Sequence[str]) -> dict[str, Floats]:
-    """The measures of a run, the latency of its queries, and other fields with numbers."""
-    fields = [name for name in ("latency", *also) if name in run.meta and name not in run.measured]
-    return {**run.measured, **{name: np.array(list(map(_number, run.meta[name])), float) for name in fields}}
+def _natural(settings: Mapping[str, Any]) -> list[tuple[str, int, float, str]]:
+    """A key to sort settings by: their values by name, numbers by size before texts."""
+    return [
+        (name, 0, float(value), "") if isinstance(value, int | float) else (name, 1, 0.0, str(value))
+        for name, value in sorted(settings.items())
+    ]
 
 
-def _number(value: Any) -> float:
-    """A number, or the mean of those of several repeats; NaN for anything else."""
-    if isinstance(value, list | tuple):
-        return mean_defined(np.array(list(map(_number, value)), float))
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else nan
+def _medians(runs: Sequence[Run], places: Sequence[Ints]) -> list[dict[str, float]]:
+    """For each run, the median of each measure, and of each number such as the latency; NaN for what it lacks."""
+    columns = [{**run.measured, **run.numbers} for run in runs]
+    every = dict.fromkeys(name for own in columns for name in own)
+    return [
+        {name: _median(own[name][rows]) if name in own else nan for name in every}
+        for own, rows in zip(columns, places, strict=True)
+    ]
 
 
-def _less(run: Run) -> dict[str, bool]:
-    """For each measure, True if less is better."""
-    return {name: not one.definition.more_is_better for one in run.measures for name in one.names}
+def _signs(runs: Sequence[Run]) -> dict[str, float]:
+    """For each measure and number, 1 if more is better, else -1."""
+    signs = {name: 1.0 if one.definition.more_is_better else -1.0 for one in runs[0].measures for name in one.names}
+    return signs | {field.name: field.sign for run in runs for field in run.number_fields}
 
 
 def _median(values: Floats) -> float:
-    defined = values[~np.isnan(values)]
-    return float(np.median(defined)) if len(defined) else nan
+    return quantile(np.sort(values[~np.isnan(values)]), 0.5)
 
 
 def _finite(value: float) -> float:
     return -np.inf if value != value else round(value, _DIGITS)
 
 
-def _best(columns: Sequence[Mapping[str, float]], less: Mapping[str, bool] | None = None) -> list[set[str]]:
+def _best(columns: Sequence[Mapping[str, float]], signs: Mapping[str, float] | None = None) -> list[set[str]]:
     """For each run, the columns in which no other run is better; none for a column in which all are equal."""
     found: list[set[str]] = [set() for _ in columns]
     for name in columns[0]:
-        sign = sign_of(name) if less is None else -1.0 if less.get(name, True) else 1.0
-        own = [_finite(sign * each.get(name, nan)) for each in columns]
+        sign = sign_of(name) if signs is None else signs[name]
+        own = [_finite(sign * each[name]) for each in columns]
         if len(set(own)) > 1:
             for place in compress(range(len(own)), [value == max(own) for value in own]):
                 found[place].add(name)

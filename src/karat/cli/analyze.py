@@ -63,7 +63,7 @@ _ALLOW_MISMATCH = argument(
         ("karat compare main.parquet branch.parquet", "is branch better than main?"),
         ("karat compare main.parquet branch.parquet --metrics recall@5 ndcg@10", "only these metrics"),
         ("karat compare main.parquet branch.parquet --summary p10", "the worst tenth of the queries"),
-        ("karat compare main.parquet branch.parquet run.parquet", "several runs, every pair"),
+        ("karat compare main.parquet branch.parquet run.parquet", "several runs: which beats which"),
         ("karat compare main.parquet branch.parquet --no-gold", "what changed in the rankings?"),
     ],
 )  # fmt: skip

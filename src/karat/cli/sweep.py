@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from argparse import Namespace
 from collections.abc import Sequence
+from shlex import quote
 from typing import Any
 
+from karat._internal.output import Terminated
 from karat._internal.user_code import load_user_code, user_function
 from karat.cli import argument, command, emit, format_argument, say
-from karat.cli.evaluate import IMPORT
+from karat.cli.evaluate import ALSO, IMPORT, MAP, SPLIT, also_fields
 from karat.errors import BadArgument
 
 _FOLDER = "karat-sweep"
@@ -22,6 +24,11 @@ the Python file:
       return retrieve                anything that karat collect calls
 
 values: 200 and 0.5 are numbers; true, false and none are what they say; "200" and "a,b" in quotes are texts
+
+The same command continues what was stopped, and tries failed settings again. --restart begins anew.
+
+exit code: 0 swept, also if some settings failed; 2 bad input, or no setting worked; 3 every query failed;
+130 after Ctrl-C
 """
 
 
@@ -36,6 +43,8 @@ values: 200 and 0.5 are numbers; true, false and none are what they say; "200" a
         help="the values of a setting; repeat it for others: all combinations are tried",
     ),
     argument("--gold", metavar="FILE", help="the queries and their gold"),
+    MAP,
+    SPLIT,
     argument("-o", "--folder", metavar="FOLDER", default=_FOLDER, help="one run file per setting"),
     argument("--metric", help="the metric that ranks the settings (default: the first)"),
     argument("-k", "--k", type=int, metavar="K", help="items to retrieve, without a setting k (default: 20 or more)"),
@@ -48,7 +57,7 @@ values: 200 and 0.5 are numbers; true, false and none are what they say; "200" a
     argument("--timeout", type=float, metavar="SECONDS", default=30.0, help="the time limit of a call"),
     argument("--retries", type=int, metavar="N", default=0, help="how often a failed call is repeated"),
     argument("--repeats", type=int, metavar="N", default=1, help="how often each query is called"),
-    argument("--also", metavar="FIELDS", default="", help="numeric fields of the samples, as medians, such as cost"),
+    ALSO,
     argument("--limit", type=int, metavar="N", default=100, help="refuse more settings than this"),
     argument("--restart", action="store_true", help="remove the sweep that is in the folder, and begin anew"),
     argument("--report", metavar="HTML", help="also write the result as an HTML page"),
@@ -80,25 +89,42 @@ def _sweep(options: Namespace) -> None:
         _check_alone(options)
         found = saved_sweep(options.make, options.metric)
     else:
-        if not options.settings or options.gold is None:
-            hint = f"karat sweep {options.make} --set k=5,10 --gold gold.jsonl"
-            raise BadArgument("karat sweep needs settings and gold", hint=hint)
+        _check_whole(options)
         same = ("folder", "metric", "k", "judge", "at", "convention", "order", "concurrency", "timeout", "retries",
-                "repeats", "also", "limit", "restart")  # fmt: skip
-        found = sweep(
-            options.make,
-            read_settings(options.settings),
-            options.gold,
-            " ".join([*options.metrics, *options.more_metrics]) or DEFAULT,
-            tokens=user_function(options.tokens) if options.tokens else words,
-            **{name: getattr(options, name) for name in same},
-        )
+                "repeats", "split", "limit", "restart")  # fmt: skip
+        try:
+            found = sweep(
+                options.make,
+                read_settings(options.settings),
+                options.gold,
+                " ".join([*options.metrics, *options.more_metrics]) or DEFAULT,
+                tokens=user_function(options.tokens) if options.tokens else words,
+                also=also_fields(options),
+                fields=",".join(options.map),
+                **{name: getattr(options, name) for name in same},
+            )
+        except (KeyboardInterrupt, Terminated):
+            say(f"What is done is kept in {options.folder}: the same command continues.", error=True)
+            raise
     if options.report is not None:
         found.report(options.report)
     emit(found, options.format)
     saved = [*([] if shown else [found.folder]), *filter(None, [options.report])]
     if saved:
         say(f"Saved to {' and '.join(saved)}", error=options.format != "table")
+
+
+def _check_whole(options: Namespace) -> None:
+    """A new sweep needs a Python file, settings and gold: what is missing is named."""
+    from pathlib import Path
+
+    if ":" not in options.make and not Path(options.make).exists():
+        raise BadArgument(f"{options.make} does not exist", hint="karat sweep retrievers.py --set k=5,10 …")
+    missing = [name for name, given in (("--set", options.settings), ("--gold", options.gold)) if not given]
+    if missing:
+        given = "".join(f" --set {quote(text)}" for text in options.settings) or " --set k=5,10"
+        hint = f"karat sweep {quote(options.make)}{given} --gold {quote(options.gold or 'gold.jsonl')}"
+        raise BadArgument(f"karat sweep needs {' and '.join(missing)}", hint=hint)
 
 
 def _check_alone(options: Namespace) -> None:

@@ -98,7 +98,7 @@ def html(comparison: Comparison) -> str:
         shown = html_table(_header(comparison), _lines(comparison), caption)
     if comparison.measures and comparison.standings is None:
         shown += html_table(measures.compared_header(comparison), measures.compared_rows(comparison), "measures")
-    if comparison.numbers:
+    if comparison.numbers and comparison.standings is None:
         shown += html_table(numbers.compared_header(comparison), numbers.compared_rows(comparison), "numbers")
     for fields in comparison.slices:
         shown += html_table(slice_header(comparison, fields), list(slice_lines(comparison, fields)), f"by {fields}")
@@ -277,7 +277,7 @@ def _footnotes(comparison: Comparison) -> list[str]:
         notes += few_queries(defined, comparison.about_slices(fields))
     return [
         *notes,
-        *numbers.compared_remarks(comparison),
+        *([] if comparison.standings is not None else numbers.compared_remarks(comparison)),
         *summaries.compared_remarks(comparison),
         *remarks(comparison),
     ]

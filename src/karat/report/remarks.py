@@ -43,15 +43,29 @@ def comparison_remarks(comparison: Comparison) -> list[str]:
         for name, run in zip(comparison.names, comparison.runs, strict=True)
         if run.with_repeats.failures
     ]
-    defined = {name: int(np.count_nonzero(~np.isnan(values))) for name, values in comparison.scores[0].items()}
-    counts = {row.metric: int(comparison.about(row.metric).sum()) - defined[row.metric] for row in rows}
-    for undefined in sorted({*counts.values()} - {0}):
-        names = [name for name, count in counts.items() if count == undefined]
-        which = "" if len(names) == len(rows) else f" for {', '.join(names)}"
-        queries = plural(undefined, "query is", "queries are")
-        verb = "was" if undefined == 1 else "were"
-        lines.append(f"{queries} undefined in at least one run{which} and {verb} excluded.")
+    lines += _excluded(comparison)
     return [sanitize(line) for line in lines]
+
+
+def _excluded(comparison: Comparison) -> list[str]:
+    """The queries without a score in some run: those that failed, and those for which a metric is undefined."""
+    failures = {query for run in comparison.runs for query in run.failures}
+    failed = np.array([query in failures for query in comparison.ids])
+    counts: dict[tuple[int, int], list[str]] = {}
+    for name, values in comparison.scores[0].items():
+        out = comparison.about(name) & np.isnan(values)
+        counts.setdefault((int(out.sum()), int((out & failed).sum())), []).append(name)
+    lines = []
+    for (count, own), names in sorted(counts.items()):
+        if not count:
+            continue
+        which = "" if len(counts) == 1 else f" for {', '.join(names)}"
+        why = "failed" if own == count else f"{'is' if count == 1 else 'are'} undefined"
+        if 0 < own < count:
+            why = f"failed ({own:,}) or are undefined"
+        queries, verb = plural(count, "query", "queries"), "was" if count == 1 else "were"
+        lines.append(f"{queries} {why} in at least one run{which} and {verb} excluded.")
+    return lines
 
 
 def _comparison_note(note: Note, comparison: Comparison) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from math import isnan
+from math import isinf, isnan
 from typing import Any, Protocol
 
 from karat._internal.display import (
@@ -13,6 +13,7 @@ from karat._internal.display import (
     cut_name,
     number,
     paragraph,
+    quantity,
     sanitize,
     span,
     style,
@@ -28,7 +29,7 @@ from karat.report.measures import amount, finite
 
 _NAME, _NAMED = 32, 4
 """The width of a name in the terminal, and the number of runs that a sentence names."""
-_STYLE = {"winner": "good", "ahead": "unsure", "maybe": "unsure"}
+_STYLE = {"winner": "good", "ahead": "unsure", "equal": "unsure", "maybe": "unsure"}
 CURVE_TITLE = "Recall at equal tokens"
 
 
@@ -118,20 +119,28 @@ def lines(standings: Standings, mark: Mark, width: int | None = None) -> list[li
     """The header, then one line per run: settings or name, means, measures, tokens, and if it may be the best."""
     first, named = standings.rows[0], standings.varying or ["run"]
     tokens = ["tokens"] if any(row.tokens == row.tokens for row in standings.rows) else []
-    found = [[*named, *first.means, *first.measures, *tokens, "best?"]]
+    failed = ["failed"] if any(row.failed for row in standings.rows) else []
+    found = [[*named, *first.means, *first.measures, *tokens, *failed, "best?"]]
     for row in standings.rows:
         texts = [cut_name(value_text(row.settings.get(name, "–")), width) for name in standings.varying]
         means = [mark(number(value), best=name in row.best) for name, value in row.means.items()]
-        measures = [mark(amount(value), best=name in row.best) for name, value in row.measures.items()]
+        measures = [mark(_median(value), best=name in row.best) for name, value in row.measures.items()]
         counted = [amount(round(row.tokens) if row.tokens == row.tokens else row.tokens) for _ in tokens]
-        found.append([*(texts or [cut_name(row.name, width)]), *means, *measures, *counted, _state(standings, row)])
+        numbers = [*means, *measures, *counted, *(f"{row.failed:,}" for _ in failed)]
+        found.append([*(texts or [cut_name(row.name, width)]), *numbers, _state(standings, row)])
     return [[sanitize(cell) if type(cell) is str else cell for cell in row] for row in found]
 
 
+def _median(value: float) -> str:
+    return amount(value) if isinf(value) else quantity(value)
+
+
 def _state(standings: Standings, row: Standing) -> str:
-    if standings.selection is None:
+    if standings.selection is None or len(standings.rows) == 1:
         return "–"
-    if row is standings.rows[0] and not standings.equal:
+    if row.equal or (row is standings.rows[0] and standings.equals):
+        return "equal"
+    if row is standings.rows[0]:
         return "winner" if standings.sole else "ahead"
     return "maybe" if row.possible else "no"
 
@@ -165,7 +174,7 @@ def sentences(standings: Standings, kind: str, mark: str = "*") -> list[str]:
     if standings.selection is None:
         return [f"{standings.metric} is undefined for every query that all {kind}s have: nothing can be chosen by it."]
     told = [*_verdict(standings, kind), *_winner(standings), *_cheaper(standings), *_tokens(standings, kind)]
-    return [sanitize(line) for line in [*told, _legend(standings, mark)]]
+    return [sanitize(line) for line in [*told, *_legend(standings, mark)]]
 
 
 def _verdict(standings: Standings, kind: str) -> list[str]:
@@ -177,15 +186,24 @@ def _verdict(standings: Standings, kind: str) -> list[str]:
     corrected = f"5 % level, corrected for choosing among {len(rows)}"
     if standings.sole:
         return [f"{best} beats every other {kind} in {metric} ({corrected})."]
-    possible = standings.possible
-    others = [named(standings, row) for row in possible[1 : _NAMED + 1]]
-    more = f" and {len(possible) - 1 - _NAMED} more" if len(possible) - 1 > _NAMED else ""
-    worse = len(rows) - len(possible)
+    equals, others = standings.equals, [row for row in standings.possible[1:] if not row.equal]
+    worse = len(rows) - len(standings.possible)
+    alike = f"{best} has the same {metric} for every query as {_some(standings, equals)}" if equals else ""
+    if not others:
+        return [f"{alike}. They beat every other {kind} ({corrected})."]
     rest = f" The other {worse} are worse ({corrected})." if worse > 1 else f" One is worse ({corrected})."
     if not worse:
         rest = f" ({corrected[0].upper()}{corrected[1:]}.)"
-    like = f"{'; '.join(others)}{more}"
-    return [f"No clear winner in {metric}: {best} is ahead, but cannot be distinguished from {like}.{rest}"]
+    like = f"cannot be distinguished from {_some(standings, others)}.{rest}"
+    if equals:
+        return [f"No clear winner in {metric}: {alike}. They are ahead, but {like}"]
+    return [f"No clear winner in {metric}: {best} is ahead, but {like}"]
+
+
+def _some(standings: Standings, rows: Sequence[Standing]) -> str:
+    """A few runs by name, and the number of the others."""
+    names = "; ".join(named(standings, row) for row in rows[:_NAMED])
+    return f"{names} and {len(rows) - _NAMED} more" if len(rows) > _NAMED else names
 
 
 def _winner(standings: Standings) -> list[str]:
@@ -198,8 +216,11 @@ def _winner(standings: Standings) -> list[str]:
         if isnan(standings.held_out)
         else f" On queries that took no part in the choice: {number(standings.held_out)}."
     )
-    ends = f" The interval of its true mean, with the choice accounted for: {low_high}." if low_high else ""
-    return [f"Its mean of {number(naive)} was chosen for being the best, so it may be too high.{held}{ends}"]
+    its = "their" if standings.equals else "its"
+    ends = f" The interval of {its} true mean, with the choice accounted for: {low_high}." if low_high else ""
+    return [
+        f"{its.capitalize()} mean of {number(naive)} was chosen for being the best, so it may be too high.{held}{ends}"
+    ]
 
 
 def _cheaper(standings: Standings) -> list[str]:
@@ -236,12 +257,13 @@ def _leaders(standings: Standings, curve: TokenCurve) -> str:
         parts.append(f"{names[leader]} at {_list([f'{point.tokens:,}' for point in points])}")
     clear = [f"{point.tokens:,}" for point in led if point.possible == 1]
     sure = f"significantly at {_list(clear)}" if clear else "none of them significantly"
-    less = " In brackets: retrieved fewer tokens than that." if _has_brackets(curve) else ""
+    less = " In brackets: retrieved fewer tokens than that." if has_brackets(curve) else ""
     deepest = " Of settings that differ in k alone, the largest k is shown." if curve.without_k else ""
     return f"Recall at equal tokens is led by {'; '.join(parts)} tokens, {sure}.{less}{deepest}"
 
 
-def _has_brackets(curve: TokenCurve) -> bool:
+def has_brackets(curve: TokenCurve) -> bool:
+    """True if a run retrieved fewer tokens than a budget."""
     return any(total < point.tokens for point in curve.points for total in curve.total)
 
 
@@ -249,17 +271,23 @@ def _list(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def _legend(standings: Standings, mark: str) -> str:
+def _legend(standings: Standings, mark: str) -> list[str]:
     first = standings.rows[0]
     parts = [f"{mark}: the best of its column"] if any(row.best for row in standings.rows) or standings.curve else []
     if any(row.tokens == row.tokens for row in standings.rows):
         top = f"the top {standings.cutoff}" if isinstance(standings.cutoff, int) else "all that was retrieved"
         parts.append(f"tokens: the mean of {top}")
+    if any(row.failed for row in standings.rows):
+        parts.append("failed: queries, which are excluded for all")
     if "latency" in first.measures:
         parts.append("latency: the median, in ms")
     if others := [name for name in first.measures if name != "latency"]:
         parts.append(f"{', '.join(others)}: the median")
-    return "; ".join([*parts, "best?: maybe is what cannot be distinguished from the first"]).capitalize() + "."
+    words = {"equal": "has the scores of the first for every query", "maybe": "cannot be distinguished from the first"}
+    states = {_state(standings, row) for row in standings.rows}
+    if told := [f"{state} {meaning}" for state, meaning in words.items() if state in states]:
+        parts.append(f"best?: {', '.join(told)}")
+    return [f"{parts[0][0].upper()}{'; '.join(parts)[1:]}."] if parts else []
 
 
 def data(standings: Standings) -> dict[str, Any]:
@@ -289,6 +317,8 @@ def _row_data(row: Standing) -> dict[str, Any]:
         "tokens": finite(row.tokens),
         "p": finite(row.p),
         "possibly_best": row.possible,
+        "equals_first": row.equal,
+        "failed": row.failed,
     }
 
 

@@ -16,29 +16,26 @@ from karat.analysis.changes import check_comparable
 from karat.analysis.compare import aligned, chosen_metrics, shared_queries
 from karat.analysis.standings import Standings, standings_of
 from karat.analysis.sweep.grid import LIMIT, Setting, check_parameters, combinations, label
-from karat.analysis.sweep.saved import SweepFolder, digest, judge_digest, samples_of
+from karat.analysis.sweep.saved import FailedSetting, SweepFolder, digest, judge_digest, samples_of
 from karat.conventions import Convention
 from karat.errors import BadArgument, InputError, KaratError, first_line
 from karat.judges import JudgeLike
 from karat.judges.tokens import Counter, words
 from karat.metrics import DEFAULT, Metric, parse_all
 from karat.run import Run
+from karat.run.numbers import read_fields
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from karat.samples.field_map import Fields
 
 _DEPTH = 20
 """The number of items to retrieve, unless a setting k or a metric says otherwise."""
 _COUNTED = "hit@1000t"
 """A metric with a token budget: with it, the tokens of the retrieved texts are counted."""
 _HINT = 'judge="ids", not "auto"'
-
-
-class FailedSetting(NamedTuple):
-    """A setting without a run, and the reason."""
-
-    settings: Setting
-    error: str
+_CALL = 'karat.sweep(make, {"chunk": [200, 400]}, "gold.jsonl")'
 
 
 @dataclass(repr=False, eq=False)
@@ -53,8 +50,8 @@ class Sweep(Result):
     """The settings for which no run could be made."""
     metric: str
     """The metric by which the settings are ranked."""
-    also: tuple[str, ...] = ()
-    """Numeric fields of the samples that are shown as medians."""
+    missing: int = 0
+    """The number of settings that were not tried, because the sweep was stopped."""
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -64,17 +61,28 @@ class Sweep(Result):
         """A label for each run, such as "chunk=200, k=5"."""
         return [label(run.provenance.settings) for run in self.runs]
 
+    @property
+    def files(self) -> list[str]:
+        """The file of each run."""
+        stems = (Path(run.provenance.source).stem for run in self.runs)
+        return [str(Path(self.folder) / f"{stem}.parquet") for stem in stems]
+
     @cached_property
     def ids(self) -> list[str]:
         """The queries in every run."""
-        return shared_queries(self.runs)
+        return shared_queries(self._averaged)
+
+    @cached_property
+    def _averaged(self) -> list[Run]:
+        """The runs with one row per query, which has the means of its repeats."""
+        return [run.averaged() for run in self.runs]
 
     @cached_property
     def standings(self) -> Standings:
         """The settings from the best to the worst, those that may be best, and an honest mean of the winner."""
-        columns = [name for name in self.runs[0].scores if all(name in run.scores for run in self.runs)]
-        scores = aligned(self.runs, self.ids, columns)
-        return standings_of(self.names, self.runs, self.ids, scores, self.metric, self.also)
+        runs = self._averaged
+        columns = [name for name in runs[0].scores if all(name in run.scores for run in runs)]
+        return standings_of(self.names, runs, self.ids, aligned(runs, self.ids, columns), self.metric)
 
     @property
     def best(self) -> dict[str, Any]:
@@ -124,6 +132,8 @@ def sweep(
     retries: int = 0,
     repeats: int = 1,
     also: str | Sequence[str] = (),
+    fields: Fields = None,
+    split: str | None = None,
     limit: int = LIMIT,
     restart: bool = False,
 ) -> Sweep:
@@ -148,7 +158,9 @@ def sweep(
         timeout: the seconds of each call; None for no limit.
         retries: how often a failed call is repeated.
         repeats: how often each query is called, for retrievers that do not always return the same.
-        also: numeric fields of the samples to show as medians, such as "cost"; latency is always shown.
+        also: numeric fields of the gold to show as medians, such as "cost" or "clicks(more)"; latency is always shown.
+        fields: the columns of the gold if they have other names, as in `karat.collect`.
+        split: the split of a data set, as in `karat.collect`.
         limit: the largest number of settings; more are refused.
         restart: True to remove the runs of another sweep from the folder, and begin anew.
 
@@ -164,51 +176,49 @@ def sweep(
     if settings is None and gold is None:
         return saved_sweep(make, metric)
     if settings is None or gold is None:
-        raise BadArgument(
-            "a sweep needs settings and gold", hint='karat.sweep(make, {"chunk": [200, 400]}, "gold.jsonl")'
-        )
+        raise BadArgument(f"a sweep needs {'settings' if settings is None else 'gold'}", hint=_CALL)
     grid = combinations(settings, limit)
     maker = _maker(make)
     takes_k = check_parameters(maker, grid)
     wanted = parse_all(metrics)
     headline = _headline(metric, [name for one in wanted if not one.unit for name in one.names])
     gold = list(gold) if isinstance(gold, Iterator) else gold
-    fields = tuple(also.replace(",", " ").split()) if isinstance(also, str) else tuple(also)
+    numbers = tuple(map(str, read_fields(also))) if also else ()
     place = SweepFolder(folder)
     calls = {"concurrency": concurrency, "timeout": timeout, "retries": retries, "repeats": repeats}
+    reading = {"fields": fields, "split": split}
     judging = {"judge": judge, "at": at, "tokens": tokens, "convention": convention, "order": order}
-    collected = {"retriever": _source(make, maker), "gold": digest(gold), "number of repeats": str(repeats)}
+    of_gold = digest(gold) + "".join(f" {value}" for value in reading.values() if value)
+    collected = {"retriever": _source(make, maker), "gold": of_gold, "number of repeats": str(repeats)}
     evaluated = {"metrics": " ".join(map(str, wanted)), **{name: digest(value) for name, value in judging.items()}}
     evaluated["judge"] = judge_digest(judge)
     place.begin(collected, evaluated, restart=restart)
-    trial = _Trial(maker, takes_k, _depth(k, wanted), gold, wanted, calls, judging)
-    runs, failures = _try_all(trial, place, grid, headline, fields)
-    return _result(place, runs, failures, headline, fields)
+    trial = _Trial(maker, takes_k, _depth(k, wanted), gold, wanted, calls | reading, judging)
+    runs = _try_all(trial, place, grid, headline, numbers)
+    return _result(place, runs, place.failures(grid), headline)
 
 
 def saved_sweep(folder: Any, metric: str | None = None) -> Sweep:
     """The sweep of a folder, from its run files alone."""
     if not isinstance(folder, str | PathLike):
-        raise BadArgument(
-            "a sweep needs settings and gold", hint='karat.sweep(make, {"chunk": [200, 400]}, "gold.jsonl")'
-        )
+        raise BadArgument("a sweep needs settings and gold", hint=_CALL)
     place = SweepFolder(folder)
     if not place.exists:
         raise BadArgument(f"{fspath(folder)} is not the folder of a sweep", hint="karat-sweep, or settings and gold")
-    runs = place.runs()
+    runs = [run.also(place.also) if place.also else run for run in place.runs()]
     if not runs:
         raise BadArgument(f"{fspath(folder)} has no finished run", hint="the same karat sweep again")
     known = list(runs[0].scores)
-    return _result(place, runs, [], _headline(metric or place.metric, known), place.also)
+    found = _result(place, runs, place.failures(), _headline(metric or place.metric, known))
+    found.missing = place.missing
+    return found
 
 
-def _result(
-    place: SweepFolder, runs: list[Run], failures: list[FailedSetting], headline: str, also: tuple[str, ...]
-) -> Sweep:
+def _result(place: SweepFolder, runs: list[Run], failures: list[FailedSetting], headline: str) -> Sweep:
     names = [label(run.provenance.settings) for run in runs]
     for run, name in zip(runs[1:], names[1:], strict=True):
         check_comparable(runs[0], run, names=(names[0], name), hint=_HINT)
-    return Sweep(str(place.path), runs, failures, headline, also)
+    return Sweep(str(place.path), runs, failures, headline)
 
 
 def _headline(metric: str | None, known: Sequence[str]) -> str:
@@ -295,11 +305,11 @@ def _have_texts(samples: Sequence[Mapping[str, Any]]) -> bool:
 
 def _try_all(
     trial: _Trial, place: SweepFolder, grid: Sequence[Setting], headline: str, also: tuple[str, ...]
-) -> tuple[list[Run], list[FailedSetting]]:
-    """The run of each setting, from before or made now, and the settings that failed."""
+) -> list[Run]:
+    """The run of each setting, from before or made now, except for those that failed."""
     files = place.places(grid)
     place.write(headline, also)
-    runs, failures, first = [], [], None
+    runs, first = [], None
     for number, (setting, file) in enumerate(zip(grid, files, strict=True), 1):
         run = place.finished(file, setting)
         if run is None:
@@ -308,15 +318,15 @@ def _try_all(
                 run = trial.run(setting, file)
             except Exception as error:  # noqa: BLE001  # code of the user
                 first = first or error
-                failures.append(FailedSetting(setting, _cause(error)))
+                place.note_failure(setting, _cause(error))
                 continue
             run.save(file)
-        runs.append(run)
+        runs.append(run.also(also) if also else run)
     if not runs and first is not None:
         if isinstance(first, KaratError):
             raise first
-        raise BadArgument(f"every setting failed: {failures[0].error}") from first
-    return runs, failures
+        raise BadArgument(f"every setting failed: {_cause(first)}") from first
+    return runs
 
 
 def _cause(error: Exception) -> str:

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from inspect import isfunction
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from karat._internal.output import write_text
 from karat._internal.source_code import source_of
@@ -22,6 +22,13 @@ INDEX = "sweep.json"
 _FORMAT = 1
 _WHOLE = 64 * 2**20
 """Files up to this size are compared by their content, larger ones by size and time."""
+
+
+class FailedSetting(NamedTuple):
+    """A setting without a run, and the reason."""
+
+    settings: Setting
+    error: str
 
 
 class SweepFolder:
@@ -54,6 +61,7 @@ class SweepFolder:
         again: the runs of before are removed.
         """
         before = self._index.get("collected", {})
+        restart = restart or not self._has_results()
         changed = [name for name in collected if before.get(name) != collected[name]] if self.exists else []
         if changed and not restart:
             what = " and ".join(changed)
@@ -80,6 +88,11 @@ class SweepFolder:
             problem = f"{self.path} has Parquet files that are not of a sweep"
             raise BadArgument(problem, hint=f'folder="{self.path}-2" (-o {self.path}-2)')
 
+    def _has_results(self) -> bool:
+        """True if a setting has a run or samples."""
+        places = [self.path / entry["file"] for entry in self._entries()]
+        return any(path.exists() for place in places for path in (place, *samples_of(place)))
+
     def _entries(self) -> Iterator[dict[str, Any]]:
         for entry in self._index.get("runs", []):
             name = entry.get("file") if isinstance(entry, dict) else None
@@ -95,7 +108,35 @@ class SweepFolder:
         for one, stem in zip(new, stems, strict=True):
             known[key(one)] = f"{stem}.parquet"
             self._index["runs"].append({"settings": one, "file": known[key(one)]})
-        return [self.path / known[key(one)] for one in settings]
+        self._index["last"] = [known[key(one)] for one in settings]
+        for entry in self._entries():
+            if entry["file"] in self._index["last"]:
+                entry.pop("error", None)  # it is tried again
+        return [self.path / file for file in self._index["last"]]
+
+    def note_failure(self, setting: Setting, error: str) -> None:
+        """Keep the reason why a setting has no run."""
+        for entry in self._entries():
+            if key(entry["settings"]) == key(setting):
+                entry["error"] = error
+        self._save()
+
+    def failures(self, settings: Sequence[Setting] | None = None) -> list[FailedSetting]:
+        """The settings that failed, of some or of all, in the order in which they were tried."""
+        wanted = None if settings is None else set(map(key, settings))
+        failed = [
+            FailedSetting(entry["settings"], str(entry["error"])) for entry in self._entries() if "error" in entry
+        ]
+        return [one for one in failed if wanted is None or key(one.settings) in wanted]
+
+    @property
+    def missing(self) -> int:
+        """The number of settings of the last sweep that were not tried."""
+        last = [entry for entry in self._entries() if entry["file"] in self._index.get("last", ())]
+        return sum(
+            "error" not in entry and self.finished(self.path / entry["file"], entry["settings"]) is None
+            for entry in last
+        )
 
     def finished(self, place: Path, setting: Setting) -> Run | None:
         """The saved run of a setting, or None."""
@@ -109,9 +150,12 @@ class SweepFolder:
 
     def write(self, metric: str, also: Sequence[str]) -> None:
         """Write the index."""
+        self._index |= {"metric": metric, "also": list(also)}
+        self._save()
+
+    def _save(self) -> None:
         import msgspec
 
-        self._index |= {"metric": metric, "also": list(also)}
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -76,14 +76,23 @@ def page(
         _provenance(run),
     ]
     there = [section for section in sections if section is not None]
-    body = h("body", _top(run, there), h("main", *there))
-    end = "</body></html>\n"
-    rest = block(for_script, "data") + f"<script>{_own('script.js')}</script>"
-    return f'<!DOCTYPE html>\n<html lang="en">{page_head(_title(run))}{write(body).removesuffix("</body>")}{rest}{end}'
+    return whole_page(_title(run), h("body", _top(run, there), h("main", *there)), block(for_script, "data"))
 
 
-def page_head(title: str) -> str:
-    """The head of the page: the security policy, and karat's own style."""
+def whole_page(title: str, body: Element, more: str = "") -> str:
+    """The text of a page, with karat's own style and script; `more` is for the script."""
+    rest = f"{more}<script>{_own('script.js')}</script></body></html>\n"
+    return f'<!DOCTYPE html>\n<html lang="en">{_head(title)}{write(body).removesuffix("</body>")}{rest}'
+
+
+def brand() -> Element:
+    """The first line of a page, with the button for the theme."""
+    button = h("button", "◐", type="button", id="theme", hidden="", aria_label="Dark or light theme")
+    return h("p.brand", "karat", button)
+
+
+def _head(title: str) -> str:
+    """The head of a page: the security policy, and karat's own style."""
     allowed = f"default-src 'none'; img-src data:; style-src {_hash('style.css')}; script-src {_hash('script.js')}"
     about = [
         h("meta", charset="utf-8"),
@@ -103,7 +112,7 @@ def _top(run: Run, sections: list[Element]) -> Element:
     links = [h("a", _heading(section), href=f"#{section.attributes['id']}") for section in sections]
     return h(
         "header",
-        h("p.brand", "karat", h("button", "◐", type="button", id="theme", hidden="", aria_label="Dark or light theme")),
+        brand(),
         h("h1", data(_title(run))),
         h(
             "p",

@@ -1,7 +1,15 @@
 "use strict";
-// Search, sort and paging of the table of queries. Without this script the page shows the first rows.
+// The theme; search, sort and paging of the table of queries. Without this script the page shows the first rows.
 (() => {
   const at = (id) => document.getElementById(id);
+  const theme = at("theme"), root = document.documentElement;
+  theme.hidden = false;
+  theme.addEventListener("click", () => {
+    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    root.dataset.theme = dark ? "light" : "dark";
+  });
+  if (!at("data")) return;
+
   const data = JSON.parse(at("data").textContent);
   const table = at("all"), body = table.tBodies[0], more = at("more"), search = at("search"), count = at("count");
   const rows = [...body.rows];
@@ -90,11 +98,4 @@
   search.form.hidden = false;
   list();
   follow();
-
-  const theme = at("theme"), root = document.documentElement;
-  theme.hidden = false;
-  theme.addEventListener("click", () => {
-    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-    root.dataset.theme = dark ? "light" : "dark";
-  });
 })();
