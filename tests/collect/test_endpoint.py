@@ -168,7 +168,7 @@ def test_where_the_documents_and_their_fields_are():
         ({"a": [1]}, {"path": "a[].b"}, 'no "b" in "a[]", which is a number'),
         ([{"key": 1}], {"item": "id=_id"}, 'no "_id" in a document, which has "key"'),
         ({"a": 1}, {"path": "a", "item": "id=b"}, "the documents are a number, not a list"),
-        (b"<html>oops</html>\nmore", {}, "the answer is not JSON: <html>oops</html>"),
+        (b"<html>oops</html>\nmore", {}, "the answer is not JSON: oops more"),
         (b"", {}, "the answer is not JSON: it is empty"),
     ],
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from karat._internal.display import plural
 from karat._internal.progress import Progress
-from karat.errors import BadArgument, NotJudged
+from karat.errors import BadArgument, NotJudged, shorten
 
 if TYPE_CHECKING:
     from karat.collection.calls import Asked, Calls, Limits
@@ -243,6 +243,5 @@ class _Tally:
         rest = self._total - self._failed
         skipped = f"; the other {rest:,} were not tried" if rest else ""
         others = f" ({len(jobs):,} of them; {len(self._causes) - 1:,} other causes)" if len(self._causes) > 1 else ""
-        return NotJudged(
-            f"the retriever failed for every query: {tried}{skipped}. {cause}{others}", got=queries[min(jobs)]
-        )
+        example = f"for example for {shorten(queries[min(jobs)])}"
+        return NotJudged(f"the retriever failed for every query: {tried}{skipped}. {cause}{others}, {example}")
