@@ -98,7 +98,7 @@ def _item(one: Any, number: int, what: str) -> Item:
     record = {} if isinstance(one, Sequence) else of_object(one)
     if record:
         return record
-    raise InputError(f"item {number} of {what} is {_kind(one)}; expected {ACCEPTED}", got=one)
+    raise InputError(f"item {number} of {what} is {kind_of_one(one)}; expected {ACCEPTED}", got=one)
 
 
 def is_pair(one: Any) -> bool:
@@ -123,6 +123,12 @@ def of_object(one: Any) -> dict[str, Any]:
     """The record of an object with the attributes of an item; empty if it has none of them."""
     record = read_document(one)
     return record if record.keys() & {"id", "text", "doc"} else {}
+
+
+def kind_of_one(one: Any) -> str:
+    """The type of a value with its article, for messages."""
+    name = type(one).__name__
+    return "None" if one is None else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
 def _kind(one: Any) -> str:
