@@ -10,7 +10,7 @@ from karat.analysis.standings import Standings
 from karat.analysis.token_curve import TokenCurve
 from karat.report import standings as ranked
 from karat.report.html import brand, whole_page
-from karat.report.html.markup import Element, data, h
+from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.scores import table
 
 _WIDTH, _HEIGHT = 720, 300
@@ -45,7 +45,9 @@ def sweep_page(standings: Standings, caption: str, remarks: Sequence[str], files
 
 def _runs(standings: Standings, files: Sequence[str]) -> Element:
     """The run file of each setting."""
-    rows = [[ranked.named(standings, row), data(file)] for row, file in zip(standings.rows, files, strict=True)]
+    rows: list[list[Child]] = [
+        [ranked.named(standings, row), data(file)] for row, file in zip(standings.rows, files, strict=True)
+    ]
     note = "karat report RUN -o run.html shows the queries of a run."
     return h(
         "section",
