@@ -14,7 +14,7 @@ import pytest
 
 import karat
 from karat.errors import InputError
-from karat.samples.documents import id_form
+from karat.samples.document_fields import id_form
 from karat.samples.objects import plain_items
 
 RANDOM = "9475501e-9329-47fe-a415-ee1a7e1a7551"

@@ -12,7 +12,7 @@ from karat.hits import Hits
 from karat.judges.ids import Exact, Ids
 from karat.judges.protocol import CustomJudge, Judge, find_judge, judge
 from karat.samples import Field, Samples
-from karat.samples.documents import id_form
+from karat.samples.document_fields import id_form
 from karat.samples.notes import Note
 from karat.samples.rankings.lists import Lists
 

@@ -15,7 +15,7 @@ from karat.errors import InputError, nearest, shorten
 from karat.samples.cells import is_cell, read_cell
 from karat.samples.columns import Field, GoldItems, Rankings, gold_of_dicts
 from karat.samples.dialects import LONG, probably_meant
-from karat.samples.documents import LAYERS, without_layers
+from karat.samples.document_fields import LAYERS, without_layers
 from karat.samples.keys import (
     Where,
     are_usual,

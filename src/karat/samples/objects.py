@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from karat.errors import InputError
-from karat.samples.documents import KNOWN, as_item_id, id_form, read_document
+from karat.samples.document_fields import KNOWN, as_item_id, id_form, read_document
 from karat.samples.keys import as_number, is_id
 from karat.samples.notes import Note, Tally
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from karat.samples.documents import read_document
+from karat.samples.document_fields import read_document
 from karat.samples.objects import is_pair
 
 _QUERY = ("query", "question", "query_str", "query_text", "search_query", "user_input", "input", "q", "text", "prompt")

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 import karat
-from karat.samples.documents import read_document, without_layers
+from karat.samples.document_fields import read_document, without_layers
 from karat.samples.objects import plain_items
 from karat.samples.traces.contents import documents_of
 from support.spans_by_hand import otlp, read, retriever
