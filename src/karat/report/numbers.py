@@ -80,7 +80,9 @@ def remarks(run: Run) -> list[str]:
     bad, example = no_latency(run)
     if bad:
         of = f"{bad:,} of {plural(len(run), 'value', 'values')}"
-        lines.append(f"latency is not shown: {of} {'is not a number' if bad == 1 else 'are not numbers'} from 0, such as {shorten(example)}.")
+        lines.append(
+            f"latency is not shown: {of} {'is not a number' if bad == 1 else 'are not numbers'} from 0, such as {shorten(example)}."
+        )
     failed = len(run.all_hits.failed)
     for name, values in run.numbers.items():
         if missing := int(np.isnan(values).sum()):
@@ -177,7 +179,9 @@ def compared_remarks(comparison: Comparison) -> list[str]:
     """The tests of the numbers, and summaries for which there are too few queries."""
     if not comparison.numbers:
         return []
-    lines = ["Numbers: paired over the queries; quantiles by a bootstrap, the mean by sign flips."]
+    if not comparison.numbers[0].pairs:
+        return []
+    lines = ["Numbers: paired over the queries; quantiles by a bootstrap, the mean by its interval."]
     for name in STATISTICS:
         counts = {row.field.name: row.summaries[0].n for row in comparison.numbers if row.statistic == name}
         if name != "mean":

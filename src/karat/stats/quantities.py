@@ -161,9 +161,7 @@ def _resampled_calls(
         rows = min(step, resamples - first)
         picks = rng.integers(0, size, (rows, size)) + size * np.arange(rows)[:, None]
         times = np.bincount(picks.ravel(), minlength=rows * size).reshape(rows, size)
-        before, after = (
-            _weighted_quantiles(times[:, own.query] * own.weight, own.ordered, share) for own in orders
-        )
+        before, after = (_weighted_quantiles(times[:, own.query] * own.weight, own.ordered, share) for own in orders)
         yield after - before
 
 

@@ -87,7 +87,11 @@ class Missed:
         queries = len(self._excluded)
         gold = np.bincount(self.query[self.relevant], minlength=queries).astype(float)
         share = np.bincount(self.query[self.relevant & found], minlength=queries) / np.where(gold > 0, gold, np.nan)
-        return float(share[row]) if row is not None else mean_defined(self._per_query(np.where(self._excluded, np.nan, share)))
+        return (
+            float(share[row])
+            if row is not None
+            else mean_defined(self._per_query(np.where(self._excluded, np.nan, share)))
+        )
 
 
 def default_cutoff(run: Run, k: int | None) -> int:
