@@ -359,3 +359,20 @@ def test_a_latency_that_is_no_number_is_said():
     assert not run.numbers
     assert "latency is not shown: 2 of 3 values are not a number from 0, such as '12ms'." in str(run)
     assert "latency" not in str(karat.evaluate([{**row, "latency": None} for row in given], "rr"))
+
+
+def test_a_number_of_one_run_alone_is_said():
+    first = karat.evaluate(samples(cost=[1] * 5), "rr", also="cost")
+    found = karat.compare(first, karat.evaluate(samples(), "rr"))
+    assert "Not in every run and not compared: cost of A." in found.remarks()
+    assert {row.field.name for row in found.numbers} == {"latency"}
+
+
+def test_many_runs_have_summaries_of_numbers_and_no_tests(monkeypatch):
+    runs = [karat.evaluate(samples([value + i for value in LATENCIES]), "rr") for i in range(4)]
+    monkeypatch.setattr("karat.analysis.number_tests.paired_calls", None)
+    found = karat.compare(*runs)
+    assert [of.value for of in found.numbers[0].summaries] == [30, 31, 32, 33]
+    assert {(row.pairs, row.verdict) for row in found.numbers} == {((), None)}
+    for shown in (str(found), found.to_markdown(), found.to_latex(), found._repr_html_(), str(found.to_dict())):
+        assert "by a bootstrap" not in shown

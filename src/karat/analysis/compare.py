@@ -262,7 +262,10 @@ def compare(
     notes += judged_notes(runs, labels, [rows_of(run, ids) for run in runs], headline)
     shown = None if summary is None else str(read_one(summary))
     shown = None if shown == "mean" else shown
-    numbers = () if metrics is not None and not also else compare_numbers(rows_of_runs, ids)
+    numbers: Sequence[NumberRow] = ()
+    if metrics is None or also:
+        numbers = compare_numbers(rows_of_runs, ids, in_pairs=len(runs) < MANY)
+        not_shared += _not_shared([list(run.numbers) for run in rows_of_runs], labels)
     comparison = Comparison(
         labels, runs, ids, scores, (*notes, *not_shared), fields, check_test(test), measures, shown, numbers
     )
@@ -308,9 +311,15 @@ def _columns(runs: Sequence[Run], names: Sequence[str], metrics: Any) -> tuple[l
         raise BadArgument("the runs have no metric in common", got=have, hint="karat eval with the same metrics")
     if metrics is not None:
         return chosen_metrics(metrics, common, "metric in every run"), []
-    alone = [[metric for metric in run.scores if metric not in common] for run in runs]
+    return common, _not_shared([list(run.scores) for run in runs], names)
+
+
+def _not_shared(columns: Sequence[Sequence[str]], names: Sequence[str]) -> list[Note]:
+    """A note per run with metrics or numbers that another run lacks."""
+    common = set(columns[0]).intersection(*columns[1:])
+    alone = [[column for column in own if column not in common] for own in columns]
     named = [(name, own) for name, own in zip(names, alone, strict=True) if own]
-    return common, [Note("metrics_not_shared", len(own), details={"run": name, "metrics": own}) for name, own in named]
+    return [Note("metrics_not_shared", len(own), details={"run": name, "metrics": own}) for name, own in named]
 
 
 def chosen_metrics(metrics: Any, known: Sequence[str], kind: str) -> list[str]:

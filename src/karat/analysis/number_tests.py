@@ -1,6 +1,6 @@
 """Numbers such as latency in comparisons: the paired difference of p50, p95 and the mean, with its interval and a test.
 
-A quantile is compared by a paired bootstrap over the queries, the mean by sign flips; see `stats/quantities.py`.
+A quantile is compared by a paired bootstrap over the queries, the mean by its interval; see `stats/quantities.py`.
 """
 
 from __future__ import annotations
@@ -52,10 +52,13 @@ class NumberRow(NamedTuple):
     """p50, p95 or mean."""
     summaries: tuple[Summary, ...]
     pairs: tuple[NumberPair, ...]
+    """Every pair; none if the runs are many."""
 
     @property
-    def verdict(self) -> str:
-        """The second run compared with the first: better, worse, same, or cannot tell."""
+    def verdict(self) -> str | None:
+        """The second run compared with the first: better, worse, same, or cannot tell; None without pairs."""
+        if not self.pairs:
+            return None
         pair = self.pairs[0]
         if not pair.better and not pair.worse and pair.same:
             return "same"
@@ -105,8 +108,8 @@ def paired_calls(before: Calls, after: Calls, statistic: Statistic) -> Paired:
     return paired_quantity(before.values, after.values, statistic, groups)
 
 
-def compare_numbers(runs: Sequence[Run], ids: Sequence[str]) -> list[NumberRow]:
-    """The numbers that all runs have, over these queries."""
+def compare_numbers(runs: Sequence[Run], ids: Sequence[str], *, in_pairs: bool) -> list[NumberRow]:
+    """The numbers that all runs have, over these queries; with the tests of every pair, or without."""
     found: list[NumberRow] = []
     for field in runs[0].number_fields:
         if not all(field.name in run.numbers for run in runs):
@@ -114,7 +117,7 @@ def compare_numbers(runs: Sequence[Run], ids: Sequence[str]) -> list[NumberRow]:
         calls = shared_calls(runs, field.name, ids)
         if not len(calls[0].values):
             continue
-        found += [_row(field, statistic, calls) for statistic in STATISTICS]
+        found += [_row(field, statistic, calls, in_pairs=in_pairs) for statistic in STATISTICS]
     tested = [pair.p for row in found for pair in row.pairs if pair.p == pair.p]
     corrected = iter(holm(tested))
     return [
@@ -123,9 +126,9 @@ def compare_numbers(runs: Sequence[Run], ids: Sequence[str]) -> list[NumberRow]:
     ]
 
 
-def _row(field: NumberField, name: str, calls: Sequence[Calls]) -> NumberRow:
+def _row(field: NumberField, name: str, calls: Sequence[Calls], *, in_pairs: bool) -> NumberRow:
     statistic, pairs = read_statistic(name), []
-    for i, j in combinations(range(len(calls)), 2):
+    for i, j in combinations(range(len(calls)), 2) if in_pairs else ():
         test = paired_calls(calls[i], calls[j], statistic)
         up, down = (test.won, test.lost) if field.more_is_better else (test.lost, test.won)
         pairs.append(NumberPair(i, j, *test[:4], up, test.tied, down, field.sign))

@@ -180,7 +180,9 @@ def compared_remarks(comparison: Comparison) -> list[str]:
     """The tests of the numbers, and summaries for which there are too few queries."""
     if not comparison.numbers:
         return []
-    lines = ["Numbers: paired over the queries; quantiles by a bootstrap, the mean by sign flips."]
+    if not comparison.numbers[0].pairs:
+        return []
+    lines = ["Numbers: paired over the queries; quantiles by a bootstrap, the mean by its interval."]
     for name in STATISTICS:
         counts = {row.field.name: row.summaries[0].n for row in comparison.numbers if row.statistic == name}
         if name != "mean":

@@ -84,7 +84,7 @@ def _comparison_note(note: Note, comparison: Comparison) -> str:
 def gate_remarks(gate: Gate) -> list[str]:
     """The power of the tests, the queries without a score, and the remarks on the data."""
     means = all(isinstance(rule, NoDrop) or rule.statistic == "mean" for rule in gate.rules)
-    about = run_remarks(gate.run, ids=True, interval="an interval" if means else "an interval of the mean")
+    about = run_remarks(gate.run.with_repeats, ids=True, interval="an interval" if means else "an interval of the mean")
     lines = (*no_baseline(gate), *_power(gate), *_without_score(gate), *about)
     return [sanitize(line) for line in lines]
 
