@@ -115,13 +115,18 @@ def value_at(record: Any, where: Where, option: str) -> Any:
     for name in where.split("."):
         if isinstance(value, Mapping) and name in value:
             value = value[name]
-        elif all(one is None for one in record.values()):
+        elif all(one is None for one in record.values()) or _is_error(record):
             return None
         else:
             known = [str(name) for name in record]
             hint = f'{option}="{nearest(where, known) or known[0]}"'
             raise InputError(f'there is no "{where}" among the fields', got=", ".join(known), hint=hint)
     return value
+
+
+def _is_error(record: Mapping[Any, Any]) -> bool:
+    """True for an error in place of the outputs, besides fields without a value."""
+    return bool(record.get("error")) and all(one is None for name, one in record.items() if name != "error")
 
 
 def query_of(inputs: Any) -> str | None:
