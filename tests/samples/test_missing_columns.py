@@ -115,7 +115,9 @@ def write_csv(path, columns, rows):
 @pytest.mark.parametrize("separator", [",", ";"])
 def test_id_of_a_long_table_is_that_of_the_query(tmp_path, separator):
     def table(name, columns, *rows):
-        return write_csv(tmp_path / name, columns.replace(",", separator), [row.replace(",", separator) for row in rows])
+        return write_csv(
+            tmp_path / name, columns.replace(",", separator), [row.replace(",", separator) for row in rows]
+        )
 
     results = table("results.csv", "id,item,score", "q1,a,2", "q1,b,3", "q2,x,2")
     for columns in ("id,item", "id,item,grade", "id,item,grade,more"):

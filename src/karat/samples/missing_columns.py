@@ -67,7 +67,9 @@ def no_column(expected: str, columns: Columns | Sequence[str], place: str) -> In
         return NoColumn(problem, got=list(columns), hint=f'a column "{expected}"', fields=fields)
     wanted = _LISTS if expected in _LISTS and not any(name in columns for name in _OTHER_SIDE[expected]) else [expected]
     found = no_columns(problem, values, wanted, f'a column "{expected}"{without}')
-    return NoColumn(problem, got=list(columns), fields={expected: close}) if close and not found.fields else found
+    if close and expected not in found.fields:
+        return NoColumn(problem, got=list(columns), fields={expected: close})
+    return found
 
 
 def no_item_column(columns: Columns, place: str) -> InputError:
