@@ -83,6 +83,13 @@ class Broken:
         return Exact()(samples, convention).replace(failed={0: "timed out"})
 
 
+def test_an_error_in_place_of_outputs():
+    assert value_at({"error": "down"}, "documents", "documents") is None
+    assert value_at({"error": "down", "answer": None}, "documents", "documents") is None
+    with pytest.raises(karat.InputError, match='there is no "documents"'):
+        value_at({"error": "down", "docs": ["a"]}, "documents", "documents")
+
+
 def test_a_query_that_could_not_be_judged_failed():
     samples = [{"retrieved": ["a"], "gold": ["a"]}] * 3
     (score,) = rows("rr", judge=Broken()).scores(samples[0])

@@ -94,3 +94,17 @@ def test_metrics_files_that_cannot_be_written(samples, capsys, options, said):
     assert main(["eval", "samples.jsonl", "recall@5", *options]) == 2
     assert said in capsys.readouterr().err
     assert (samples / "samples.jsonl").read_text() == before
+
+
+@pytest.mark.parametrize("kept", ['{"acc": 1}', "some text", "[1]"])
+def test_a_metrics_file_of_something_else_is_kept(samples, capsys, kept):
+    file = samples / "metrics.json"
+    file.write_text(kept)
+    arguments = ["eval", "samples.jsonl", "recall@5", "--metrics-file", "metrics.json"]
+    assert main(arguments) == 2
+    assert "--metrics-file new-metrics.json, or --force" in capsys.readouterr().err
+    assert file.read_text() == kept
+    assert main([*arguments, "--force"]) == 0
+    assert "recall_at_5" in file.read_text()
+    assert main([*arguments[:3], "rr", *arguments[3:]]) == 0
+    assert "rr" in json.loads(file.read_text())

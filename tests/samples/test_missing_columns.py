@@ -181,3 +181,40 @@ def test_the_command_is_complete(tmp_path):
     assert done.code == 2
     wanted = f"karat eval '{path}' rr --map query=frage,retrieved=docs,gold=relevant"
     assert wanted in " ".join(done.err.split())
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("Query", "Retrieved", "Gold"),
+        ("query", "retreived", "gold"),
+        ("query", "retrieved docs", "gold"),
+        ("Query", "Retreived", "relevant"),
+        ("question", "docs", "relevant"),
+        ("query", "retrieved", "glod"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("queries", [["one a", "two b"], ["one", "two"]], ids=["words", "word"])
+def test_the_map_of_names_that_are_almost_right_works(names, queries):
+    given = rows(**dict(zip(names, (queries, LONGER, IDS), strict=True)))
+    with pytest.raises(NoColumn) as caught:
+        karat.evaluate(given, "rr")
+    run = karat.evaluate(given, "rr", fields=caught.value.fields)
+    assert (run.query, run.mean["rr"]) == (queries, 1)
+
+
+def test_results_are_not_suggested_as_gold(tmp_path):
+    given = rows(qid=["q0", "q1"], question=QUESTIONS, docs=LONGER, relevant=IDS)
+    file = tmp_path / "tests.jsonl"
+    file.write_text("\n".join(map(json.dumps, given)))
+    with pytest.raises(NoColumn) as caught:
+        karat.lint(file)
+    assert caught.value.fields["gold"] == "relevant"
+    assert karat.lint(file, fields=caught.value.fields).queries == 2
+
+
+def test_a_name_that_is_almost_right_with_other_values():
+    with pytest.raises(NoColumn) as caught:
+        karat.evaluate([{"query": "one", "retreived": 5, "gold": ["a"]}], "rr")
+    assert caught.value.fields == {"retrieved": "retreived"}

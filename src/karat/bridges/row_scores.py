@@ -115,11 +115,16 @@ def value_at(record: Any, where: Where, option: str) -> Any:
     try:
         return JsonPath(where).find(record)
     except NotThere:
-        if all(one is None for one in record.values()):
+        if all(one is None for one in record.values()) or _is_error(record):
             return None
         known = [str(name) for name in record]
         hint = f'{option}="{nearest(where, known) or known[0]}"'
         raise InputError(f'there is no "{where}" among the fields', got=", ".join(known), hint=hint) from None
+
+
+def _is_error(record: Mapping[Any, Any]) -> bool:
+    """True for an error in place of the outputs, besides fields without a value."""
+    return bool(record.get("error")) and all(one is None for name, one in record.items() if name != "error")
 
 
 def query_of(inputs: Any) -> str | None:

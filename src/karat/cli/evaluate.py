@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from karat._internal.display import paragraph
 from karat._internal.model_settings import DEFAULT_CACHE, ModelSettings
-from karat._internal.output import check_outputs, text_file
+from karat._internal.output import check_outputs, is_special, new_name, text_file
 from karat._internal.user_code import load_user_code, user_function
 from karat._internal.writers import put
 from karat.cli import Argument, argument, command, emit, format_argument, say
@@ -129,6 +129,7 @@ def _model_argument(one: Field[Any]) -> Argument:
     ALSO,
     argument("-o", "--output", metavar="RUN", help="save the run as a Parquet file"),
     argument("--metrics-file", metavar="FILE", help="also write the numbers as JSON, such as metrics.json for DVC"),
+    argument("--force", action="store_true", help="replace the --metrics-file even if karat did not write it"),
     FORMAT,
     argument(
         "--min-judged", metavar="SHARE", type=float, default=0.0,
@@ -282,7 +283,10 @@ def check_output(options: Namespace, inputs: Iterable[str | PathLike[str] | None
     from karat.run.file import check_path
 
     inputs = list(inputs)
-    check_outputs({"--metrics-file": getattr(options, "metrics_file", None), "-o": options.output}, inputs)
+    metrics_file = getattr(options, "metrics_file", None)
+    check_outputs({"--metrics-file": metrics_file, "-o": options.output}, inputs)
+    if metrics_file is not None and not getattr(options, "force", False):
+        _check_replaceable(metrics_file)
     if options.output is None:
         return
     try:
@@ -291,6 +295,23 @@ def check_output(options: Namespace, inputs: Iterable[str | PathLike[str] | None
         name = options.output
         then = next((f", then karat {how} {name}" for ending, how in _WRITE.items() if name.endswith(ending)), "")
         raise BadArgument(error.problem, got=name, hint=f"-o run.parquet{then}") from None
+
+
+def _check_replaceable(path: str) -> None:
+    """Refuse to replace a file that is neither empty nor one with the numbers of a run."""
+    from json import loads
+    from pathlib import Path
+
+    file = Path(path)
+    if is_special(path) or not file.is_file() or not file.stat().st_size:
+        return
+    try:
+        known = loads(file.read_bytes())
+    except (OSError, ValueError):
+        known = None
+    if not (isinstance(known, dict) and known.keys() >= {"queries", "failed_queries"}):
+        problem = f"cannot write {path}: it exists, and karat eval did not write it"
+        raise BadArgument(problem, hint=f"--metrics-file {new_name(path)}, or --force")
 
 
 def _evaluate(options: Namespace, metrics: Any, **settings: Any) -> Run:

@@ -37,7 +37,7 @@ _LISTS = ("retrieved", "gold")
 _OTHER_SIDE = {"retrieved": SIDE_NAMES["gold"], "gold": SIDE_NAMES["retrieved"]}
 _SAMPLED = 50
 """The number of values of a column that are looked at."""
-_BY_NAME, _BY_PART = 2, 1
+_SAME, _BY_NAME, _BY_PART = 3, 2, 1
 
 Columns = Mapping[str, Sequence[Any]]
 """Columns with some of their values, or with none if these are not known."""
@@ -56,7 +56,7 @@ def no_column(expected: str, columns: Columns | Sequence[str], place: str) -> In
     taken |= {name for names in LONG.values() for name in names if expected not in names}
     close = next((name for name in columns if name not in taken for k in known if nearest(name, [k])), None)
     problem = f'{place}: no column "{expected}"'
-    if close and close.lower() != expected:
+    if close and close.lower() != expected and expected not in SYNONYMS:
         return InputError(problem, got=list(columns), hint=f'rename "{close}" to "{expected}"')
     without = ", or karat compare A B without gold" if expected == "gold" else ""
     values = columns if isinstance(columns, Mapping) else dict.fromkeys(columns, ())
@@ -66,7 +66,10 @@ def no_column(expected: str, columns: Columns | Sequence[str], place: str) -> In
         fields = long_fields(values) or likeliest(free, ["id"])[0]
         return NoColumn(problem, got=list(columns), hint=f'a column "{expected}"', fields=fields)
     wanted = _LISTS if expected in _LISTS and not any(name in columns for name in _OTHER_SIDE[expected]) else [expected]
-    return no_columns(problem, values, wanted, f'a column "{expected}"{without}')
+    found = no_columns(problem, values, wanted, f'a column "{expected}"{without}')
+    if close and expected not in found.fields:
+        return NoColumn(problem, got=list(columns), fields={expected: close})
+    return found
 
 
 def no_item_column(columns: Columns, place: str) -> InputError:
@@ -82,7 +85,8 @@ def no_item_column(columns: Columns, place: str) -> InputError:
 def no_columns(problem: str, columns: Columns, wanted: Iterable[str], hint: str) -> NoColumn:
     """The error for missing fields, with the likeliest columns and the map that reads them; else with this hint."""
     wanted = list(wanted)
-    fields, others = likeliest(columns, wanted)
+    known_others = _OTHER_SIDE.get(wanted[0], ()) if len(wanted) == 1 else ()
+    fields, others = likeliest({n: column for n, column in columns.items() if n not in known_others}, wanted)
     if not fields:
         fields = long_fields(columns) if len(wanted) == 1 else {}
         return NoColumn(problem, got=list(columns)[:9], hint=hint, fields=fields)
@@ -101,7 +105,8 @@ def likeliest(columns: Columns, wanted: Iterable[str]) -> tuple[dict[str, str], 
     left = {name: [value for value in column[:_SAMPLED] if value is not None] for name, column in columns.items()}
     wanted = list(wanted)
     for field in wanted:
-        found = {name: rank for name, values in left.items() if (rank := _rank(field, name)) and _fits(field, values)}
+        ranks = {name: _rank(field, name) for name in left}
+        found = {name: rank for name, rank in ranks.items() if rank and (_fits(field, left[name]) or rank == _SAME)}
         if found:
             fields[field] = max(found, key=found.__getitem__)
             others[field] = [n for n, rank in found.items() if rank >= _BY_NAME and n != fields[field]][:2]
@@ -165,6 +170,8 @@ def _rank(field: str, name: str) -> float:
     names = (field, *SYNONYMS.get(field, ()))
     if own in names:
         return _BY_NAME + 1 - names.index(own) / len(names)
+    if nearest(own, [field]):
+        return _BY_NAME + 1 - 1 / len(names) / 2
     words = {*own.split("_"), *(word.removesuffix("s") for word in own.split("_"))}
     places = [place for place, known in enumerate(names) if {known, known.removesuffix("s")} & words]
     return _BY_PART - places[0] / len(names) / 2 if places and len(own) > 1 else 0

@@ -2,8 +2,8 @@
 
 A quantity may be skewed, so that Student's t misses: the interval of a mean is Hall's, which corrects t for skewness.
 Several calls of one query are alike, and every query counts the same, however often it was called: a mean is one of the
-means of the queries, and in a quantile of the calls those of a query have its weight together. It has the interval of as
-many independent calls as have the same variance. A bootstrap draws queries, each with all its calls.
+means of the queries, and in a quantile of the calls those of a query have its weight together. The quantile has the
+interval of as many independent calls as have the same variance. A bootstrap draws queries, each with all its calls.
 """
 
 from __future__ import annotations
