@@ -117,7 +117,7 @@ def compared_rows(comparison: Comparison, width: int | None = None) -> list[list
 
 
 def _verdict(comparison: Comparison, row: NumberRow, width: int | None) -> list[str]:
-    if len(comparison.names) > 2:
+    if len(comparison.names) > 2 or row.verdict is None:
         return []
     pair, unit = row.pairs[0], row.field.unit
     winner = {"better": comparison.names[1], "worse": comparison.names[0]}.get(row.verdict, row.verdict)
