@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from numbers import Integral
 from typing import Any
 from uuid import UUID
@@ -90,7 +91,18 @@ def without_layers(item: Any) -> Any:
 
 
 def _has(one: Any, name: str) -> bool:
-    return name in one if isinstance(one, Mapping) else hasattr(one, name)
+    return name in one if isinstance(one, Mapping) else not _lacks(one, name) and hasattr(one, name)
+
+
+def _lacks(one: Any, name: str) -> bool:
+    """True for a model of pydantic without this field: the model itself takes long to say so."""
+    return _is_no_attribute(type(one), name) and name not in one.__dict__ and name not in (one.__pydantic_extra__ or ())
+
+
+@lru_cache(maxsize=4096)
+def _is_no_attribute(kind: type, name: str) -> bool:
+    """True for a class of pydantic models that has no attribute of this name."""
+    return hasattr(kind, "__pydantic_fields__") and not hasattr(kind, name)
 
 
 def _getter(one: Any) -> Get:
@@ -99,6 +111,8 @@ def _getter(one: Any) -> Get:
         return one.get
 
     def get(name: str) -> Any:
+        if _lacks(one, name):
+            return None
         try:
             value = getattr(one, name, None)
         except Exception:  # noqa: BLE001  LlamaIndex raises ValueError for the text of an image
