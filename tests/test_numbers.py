@@ -301,6 +301,7 @@ def test_an_interval_has_the_unit_of_its_value():
     assert quantity_span(900, 1400, 1200, "ms") == "[0.9, 1.4]"
     assert quantity_span(40, nan, 42, "ms") == "[40, –]"
     assert quantity_span(nan, nan, 42, "ms") == ""
+    assert quantity_span(-0.0, 0.0, -0.0, "ms", "+") == "[0, 0]"
 
 
 def test_a_custom_metric_of_the_same_name_comes_first():
@@ -338,7 +339,7 @@ def test_a_gate_limits_the_change_from_the_baseline(rule, passed):
     slower = samples([value + 10 for value in LATENCIES], cost=[1] * 5, clicks=[1] * 5)
     found = karat.gate(karat.evaluate(slower, "rr", also="clicks(more)"), rule, baseline=before)
     assert found.passed is passed, str(found)
-    assert found.checks[0].rule == rule.replace("0.01s", "10ms").replace("p50", "median")
+    assert found.checks[0].rule == rule.replace("0.01s", "10ms")
 
 
 def test_a_change_needs_a_baseline_with_the_field():
@@ -356,7 +357,7 @@ def test_a_latency_that_is_no_number_is_said():
     given = [{"retrieved": ["a"], "gold": ["a"], "latency": value} for value in ("12ms", 3, -1)]
     run = karat.evaluate(given, "rr")
     assert not run.numbers
-    assert "latency is not shown: 2 of 3 values are not numbers from 0, such as '12ms'." in str(run)
+    assert "latency is not shown: 2 of 3 values are not a number from 0, such as '12ms'." in str(run)
     assert "latency" not in str(karat.evaluate([{**row, "latency": None} for row in given], "rr"))
 
 

@@ -71,6 +71,26 @@ def test_gate_takes_units(capsys):
     assert 'try  "latency p95 <= 3ms"' in shown(capsys, "gate", "one.parquet", "latency p95 <= 3kg", code=2)
 
 
+def test_gate_takes_other_spellings_and_suggests_what_was_meant(capsys):
+    assert "PASS  latency p95 <= 5000ms" in shown(capsys, "gate", "one.parquet", "latency p95 <= 5 sec")
+    assert "PASS  latency p50 <= 120000ms" in shown(capsys, "gate", "one.parquet", "latency p50 <= 2 minutes")
+    assert 'try  "latency p95 <= 5000ms"' in shown(capsys, "gate", "one.parquet", "latency p95 <= 5k", code=2)
+    assert 'try  "cost p95 <= 5000"' in shown(capsys, "gate", "one.parquet", "cost p95 <= 5k", code=2)
+    said = shown(capsys, "gate", "one.parquet", "latency max <= 5s", code=2)
+    assert 'no summary "max" of latency; a rule limits its mean, its median, or one of p1 to p99' in said
+    assert 'try  "latency p99 <= 5s"' in said
+
+
+def test_tables_fit_80_columns(capsys, monkeypatch):
+    monkeypatch.setattr("karat._internal.display.terminal_width", lambda *given: 80)
+    lines = shown(capsys, "compare", "one.parquet", "slow.parquet").splitlines()
+    table = lines[next(i for i, line in enumerate(lines) if "latency p50" in line) - 1 :][:4]
+    assert table[0].endswith("winner       p (Holm)")
+    assert "cannot tell" in table[2]
+    text = shown(capsys, "eval", "repeated.jsonl", "recall@5 precision(rel=2)@5")
+    assert next(line for line in text.splitlines() if "SD of repeats" in line).split("  ")[-1] == "or with"
+
+
 def test_repeats_are_shown(capsys, tmp_path):
     assert "12 queries × 3 repeats" in shown(capsys, "eval", "repeated.jsonl", "rr")
     table = list(csv.DictReader(io.StringIO(shown(capsys, "show", "repeated.parquet", "--format", "csv"))))
@@ -79,7 +99,7 @@ def test_repeats_are_shown(capsys, tmp_path):
     shown(capsys, "diagnose", "repeated.parquet", "q0 #1")
     shown(capsys, "report", "repeated.parquet", "--baseline", "one.parquet", "--also", "cost", "-o", "page.html")
     page = (tmp_path / "page.html").read_text()
-    assert "SD between repeats" in page
+    assert "SD of repeats" in page
     assert "cost" in page
 
 

@@ -95,16 +95,16 @@ def test_what_is_shown(tmp_path):
     run = karat.evaluate(many(), "rr")
     shown = str(run)
     assert "30 queries × 3 repeats" in shown
-    assert "SD between repeats" in shown
+    assert "SD of repeats" in shown
     assert "95 % intervals over 30 queries" in shown
-    assert all(len(line) <= 80 for line in shown.splitlines() if "SD between" in line)
+    assert all(len(line) <= 80 for line in shown.splitlines() if "SD of" in line)
     assert run.table.columns[:2] == ["query_id", "repeat"]
     assert run.table["query_id"].to_list()[:4] == ["q0", "q0", "q0", "q1"]
     assert run.table["repeat"].to_list()[:4] == [1, 2, 3, 1]
     data = run.to_dict()
     assert (data["queries"], data["rows"], data["repeats"]["most"]) == (30, 90, 3)
-    assert "SD between repeats" in run.to_markdown()
-    assert "SD between repeats" in run._repr_html_()
+    assert "SD of repeats" in run.to_markdown()
+    assert "SD of repeats" in run._repr_html_()
     run.report(tmp_path / "page.html", baseline=karat.evaluate(many(seed=1), "rr"))
     page = (tmp_path / "page.html").read_text()
     assert "30 queries × 3 repeats" in page
@@ -285,7 +285,7 @@ def test_analyses_of_rows_refuse_repeats(tmp_path):
 def test_one_repeat_of_each_query_is_as_without_repeats():
     run = karat.evaluate([row for row in many() if row["repeat"] == 2], "rr")
     assert run.spread == {}
-    assert "SD between repeats" not in str(run)
+    assert "SD of repeats" not in str(run)
     assert run.averaged().ids == [f"q{i}" for i in range(30)]
 
 

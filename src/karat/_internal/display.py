@@ -191,7 +191,9 @@ def _scale(value: float, unit: str) -> tuple[float, str]:
 
 def _digits(value: float, sign: str) -> str:
     """A number with three digits, or all those before the point."""
-    if not value or not isfinite(value):
+    if not value:
+        return "0"
+    if not isfinite(value):
         return f"{value:g}"
     places = 2 - floor(log10(abs(value)))
     if places > _PLACES:

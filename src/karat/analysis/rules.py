@@ -30,6 +30,11 @@ _NO_AT = re.compile(r"(?P<name>[A-Za-z][A-Za-z_-]*?)[\s_-]*(?P<k>\d+)")
 _AMOUNT = re.compile(r"(?P<number>[-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*(?P<unit>[^\W\d]*)")
 _UNITS = {"us": 1e-3, "µs": 1e-3, "ms": 1.0, "s": 1e3, "min": 6e4}
 """The units of a latency, in milliseconds."""
+_LONG_UNITS = {
+    "msec": "ms", "millisecond": "ms", "milliseconds": "ms", "sec": "s", "secs": "s", "second": "s", "seconds": "s",
+    "mins": "min", "minute": "min", "minutes": "min",
+}  # fmt: skip
+_THOUSANDS = {"k": 1e3, "m": 1e6}
 _SIGNS = {"≥": ">=", "≤": "<="}
 _HINT = '"recall@5 >= 0.80", "recall@5 lower >= 0.75", "recall@5 no-drop", "recall@5 no-drop 0.01"'
 
@@ -147,6 +152,7 @@ def _read(text: str, run: Run) -> list[Rule]:
         _check_end(text, text.strip()[: found.start("sign")].strip(), f"{sign} {found['value'].strip()}")
     if found["metric"] in run.numbers:
         return [_of_number(found["metric"], found["statistic"], end, sign, found["value"], text, run)]
+    _check_summary(found["metric"], f"{sign} {found['value'].strip()}", text, run)
     if _is_measure(found["metric"]):
         return _of_measure(found["metric"], found["statistic"], end, sign, found["value"], text, run)
     names = _names(found["metric"], run.scores, [*run.measured, *run.numbers])
@@ -184,7 +190,7 @@ def _of_number(named: str, statistic: str | None, end: str, sign: str, limit: st
         problem = f"{named} is a number: a rule limits its p50, p95 or mean"
         raise BadArgument(problem, got=text, hint=f'"{named} p95 {sign} {limit.strip()}"')
     value = _amount(limit.strip(), named, unit, f"{named} {statistic} {sign}", text)
-    return Limit(named, _statistic(statistic, text, run), end, sign, value, measure=True, unit=unit)
+    return Limit(named, _of_quantity(statistic, text, run), end, sign, value, measure=True, unit=unit)
 
 
 def _amount(limit: str, named: str, unit: str, rule: str, text: str) -> float:
@@ -193,6 +199,9 @@ def _amount(limit: str, named: str, unit: str, rule: str, text: str) -> float:
     value, given = (None, "") if found is None else (_float(found["number"]), found["unit"])
     if value is None:
         raise BadArgument(f"{named} must be compared with a number", got=text, hint=f'"{rule} 300{unit}"')
+    given = _LONG_UNITS.get(given.lower(), given)
+    if given not in _UNITS:
+        value *= _THOUSANDS.get(given.lower(), 1.0)
     if given and not unit:
         raise BadArgument(f"{named} has no unit", got=text, hint=f'"{rule} {value:.10g}"')
     if given and given not in _UNITS:
@@ -225,7 +234,9 @@ def _no_change(named: str, statistic: str | None, change: str, tolerance: str | 
     value = _amount(tolerance.removesuffix("%"), named, "" if share else field.unit, rule, text)
     if value < 0:
         raise BadArgument("a tolerance must be a number from 0", got=text, hint=f'"{rule} 10%"')
-    return NoChange(named, _statistic(statistic, text, run), worse, value / 100 if share else value, share, field.unit)
+    return NoChange(
+        named, _of_quantity(statistic, text, run), worse, value / 100 if share else value, share, field.unit
+    )
 
 
 def _statistic(text: str, rule: str, run: Run) -> str:
@@ -237,6 +248,11 @@ def _statistic(text: str, rule: str, run: Run) -> str:
     if statistic.by is not None:
         families(run.meta, statistic.by)
     return str(statistic)
+
+
+def _of_quantity(text: str, rule: str, run: Run) -> str:
+    """The spelling of a summary of a numeric field, whose tables have p50 and not median."""
+    return text.lower() if text.lower() == "p50" else _statistic(text, rule, run)
 
 
 def _check_drop(metric: str, change: str, text: str, run: Run) -> None:
@@ -255,6 +271,14 @@ def _check_end(text: str, named: str, limit: str) -> None:
         problem = f"after {found['statistic']} only lower or upper may follow"
         end = nearest(found["more"], ends) or ends[0]
         raise BadArgument(problem, got=text, hint=f'"{found["metric"]} {found["statistic"]} {end} {limit}"')
+
+
+def _check_summary(named: str, limit: str, text: str, run: Run) -> None:
+    """Refuse a summary of a numeric field that does not exist."""
+    field, _, last = named.rpartition(" ")
+    if field in run.numbers:
+        problem = f'no summary "{last}" of {field}; a rule limits its mean, its median, or one of p1 to p99'
+        raise BadArgument(problem, got=text, hint=f'"{field} p99 {limit}"')
 
 
 def _check_measure(text: str, run: Run) -> None:

@@ -26,11 +26,11 @@ from karat._internal.overlap import passages
 from karat._internal.writers import html_table, plain, to_csv
 from karat.analysis.diagnose import Diagnosis
 from karat.analysis.diagnose.miss import Miss, default_cutoff
+from karat.report import repeats
 from karat.report.advice import sentences
 from karat.report.aspect_table import lost_aspects
 from karat.report.forms import bullets, code, escape, table
 from karat.report.marks import known_overlap, stored_text
-from karat.report.repeats import count
 from karat.report.step_table import lost_hops
 from karat.run.stored_items import GoldItem, GoldText, Hit, Range, Retrieved
 
@@ -157,7 +157,7 @@ def _lost(found: Diagnosis) -> list[str]:
 
 def _heading(found: Diagnosis) -> str:
     run, judged = found.run, found.run.judged
-    queries = count(run)
+    queries = repeats.count(run)
     if judged < len(run.queries):
         queries = f"{judged:,} of {queries} {'was' if judged == 1 else 'were'} judged"
     start = f"{run.name} · {queries} · judge: {run.provenance.judge}"

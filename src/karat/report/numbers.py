@@ -79,14 +79,12 @@ def remarks(run: Run) -> list[str]:
     lines = []
     bad, example = no_latency(run)
     if bad:
-        of = f"{bad:,} of {plural(len(run), 'value', 'values')}"
-        lines.append(
-            f"latency is not shown: {of} {'is not a number' if bad == 1 else 'are not numbers'} from 0, such as {shorten(example)}."
-        )
+        which = f"{bad:,} of {plural(len(run), 'value', 'values')} {'is' if bad == 1 else 'are'}"
+        lines.append(f"latency is not shown: {which} not a number from 0, such as {shorten(example)}.")
     failed = len(run.all_hits.failed)
     for name, values in run.numbers.items():
         if missing := int(np.isnan(values).sum()):
-            of = plural(len(run), "query", "queries") if run.repeats is None else plural(len(run), "row", "rows")
+            of = plural(len(run), "query", "queries") if run.repeats is None else plural(len(run), "repeat", "repeats")
             why = " (those that failed among them)" if failed else ""
             lines.append(f"{sanitize(name)}: {missing:,} of {of} without a number{why}.")
     found = _summaries(run) if run.numbers else {}
@@ -103,7 +101,7 @@ def remarks(run: Run) -> list[str]:
 def compared_header(comparison: Comparison, width: int | None = None) -> list[str]:
     """The header of the table of the numbers of several runs."""
     names = [cut_name(name, width) for name in comparison.names]
-    return ["", *names, *(["difference", INTERVAL, "p (Holm)", "winner"] if len(names) == 2 else [])]
+    return ["", *names, *(["difference", INTERVAL, "winner", "p (Holm)"] if len(names) == 2 else [])]
 
 
 def compared_rows(comparison: Comparison, width: int | None = None) -> list[list[str]]:
@@ -124,15 +122,18 @@ def _verdict(comparison: Comparison, row: NumberRow, width: int | None) -> list[
     pair, unit = row.pairs[0], row.field.unit
     winner = {"better": comparison.names[1], "worse": comparison.names[0]}.get(row.verdict, row.verdict)
     between = quantity_span(pair.low, pair.high, pair.difference, unit, "+")
-    return [quantity(pair.difference, unit, "+"), between, p_value(pair.p), cut_name(winner, width)]
+    return [quantity(pair.difference, unit, "+"), between, cut_name(winner, width), p_value(pair.p)]
 
 
 def compared_terminal(comparison: Comparison, width: int | None) -> str:
     """The table of the numbers on the terminal, after a blank line; empty if there are none."""
     if not comparison.numbers:
         return ""
-    lines = [[*map(bold, compared_header(comparison, width))], *compared_rows(comparison, width)]
-    return f"\n\n{text_table(lines, right=_values(comparison))}\n"
+    header, *lines = compared_header(comparison, width), *compared_rows(comparison, width)
+    if len(comparison.names) == 2:  # the difference with its interval, so that the table fits 80 columns
+        del header[4]
+        lines = [[*row[:3], " ".join(row[3:5]).rstrip(), *row[5:]] for row in lines]
+    return f"\n\n{text_table([[*map(bold, header)], *lines], right=range(1, len(comparison.names) + 1))}\n"
 
 
 def _values(comparison: Comparison) -> range:

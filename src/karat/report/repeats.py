@@ -10,7 +10,7 @@ from karat.report.measures import finite
 from karat.run import Run
 from karat.run.repeats import Spread
 
-HEADER = ("metric", "SD between repeats", "share of variance", "endless repeats", "the same from")
+HEADER = ("metric", "SD of repeats", "due to repeats", "more repeats", "or with")
 NUMBERS = (1, 2)
 
 
@@ -75,8 +75,9 @@ def remarks(run: Run) -> list[str]:
     if not run.spread:
         return []
     meaning = (
-        "Repeats: a query counts once, with their mean, so the intervals contain the variation of queries and of "
-        "repeats. Share: the part of the variance of the mean that is due to repeats. Endless repeats would remove it; "
-        "so many queries, with as many repeats as now, would be as good."
+        "Repeats: a query counts once, with the mean of its repeats; the intervals allow for the variation of both. "
+        "The table has the standard deviation (SD) between the repeats of a query; the part of the variance of the "
+        "mean that is due to repeats; how much narrower the interval can become, at most, with more repeats of these "
+        "queries; and how many queries, repeated as often as now, would do the same."
     )
     return [meaning]

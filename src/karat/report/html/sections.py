@@ -71,7 +71,7 @@ def _numbers(comparison: Comparison) -> Element | None:
         return None
     head, *more = numbers.compared_header(comparison)
     cells = [[data(name), *map(data, own)] for name, *own in numbers.compared_rows(comparison)]
-    return table("Numbers of both runs", [head, *map(data, more)], cells, text=(0, 6))
+    return table("Numbers of both runs", [head, *map(data, more)], cells, text=(0, 5))
 
 
 def _moved(moved: list[QueryChange], place: Mapping[str, int]) -> Element:
