@@ -55,10 +55,10 @@ class NumberRow(NamedTuple):
     """Every pair; none if the runs are many."""
 
     @property
-    def verdict(self) -> str | None:
-        """The second run compared with the first: better, worse, same, or cannot tell; None without pairs."""
+    def verdict(self) -> str:
+        """The second run compared with the first: better, worse, same, or cannot tell; not tested without pairs."""
         if not self.pairs:
-            return None
+            return "not tested"
         pair = self.pairs[0]
         if not pair.better and not pair.worse and pair.same:
             return "same"

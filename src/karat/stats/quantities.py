@@ -1,9 +1,9 @@
 """Quantities without bounds, such as latencies: their quantiles and means with intervals, and paired differences.
 
 A quantity may be skewed, so that Student's t misses: the interval of a mean is Hall's, which corrects t for skewness.
-Several calls of one query are alike, and every query counts the same, however often it was called: a mean is one of the
-means of the queries, and in a quantile of the calls those of a query have its weight together. The quantile has the
-interval of as many independent calls as have the same variance. A bootstrap draws queries, each with all its calls.
+Several calls of one query are alike, and every query counts the same, however often it was called: a mean is that of
+the means of the queries, and in a quantile the calls of a query have its weight together. This has the interval of as
+many independent calls as have the same variance. A bootstrap draws queries, each with all its calls.
 """
 
 from __future__ import annotations
