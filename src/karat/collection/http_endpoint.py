@@ -112,7 +112,7 @@ class HttpEndpoint:
             if request is not None:
                 raise BadArgument("a GET request has no body", got=request, hint="--method POST")
             if _QUERY not in url:
-                hint = f"{url}{'&' if '?' in url else '?'}q={{query}}"
+                hint = f"{self.name}{'&' if '?' in url else '?'}q={{query}}"
                 raise BadArgument("the URL of a GET request needs {query}", got=self.name, hint=hint)
             return None
         text = DEFAULT_REQUEST if request is None else request
