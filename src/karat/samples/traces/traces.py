@@ -131,21 +131,9 @@ def spans_of_parts(parts: Sequence[Any]) -> SpanSet | None:
 def rows_of_traces(traces: Traces, *, stages: bool = False) -> Rows:
     """Traces as rows: of samples with stages the last ranking, or with `stages` only those samples, in full."""
     kept = [number for number, row in enumerate(traces) if not stages or "stages" in row]
-    rows = [traces[number] for number in kept] if stages else _one_shape(list(map(_last_stage, traces)))
+    rows = [traces[number] for number in kept] if stages else list(map(_last_stage, traces))
     lines = traces.lines if len(traces.lines) == len(traces) else range(1, len(traces) + 1)
     return Rows(rows or [*traces], [lines[number] for number in kept] or [*lines], notes=traces.notes, traced=True)
-
-
-def _one_shape(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The samples; if some have steps, a sample with one ranking has one step."""
-    if not any("steps" in row for row in rows):
-        return rows
-    return [_as_step(row) if "retrieved" in row else row for row in rows]
-
-
-def _as_step(row: dict[str, Any]) -> dict[str, Any]:
-    step = {name: row[name] for name in ("name", "query", "retrieved", "latency") if name in row}
-    return {**{name: value for name, value in row.items() if name != "retrieved"}, "steps": [step]}
 
 
 def _last_stage(sample: dict[str, Any]) -> dict[str, Any]:
