@@ -261,8 +261,7 @@ def test_analyses_of_rows_refuse_repeats(tmp_path):
     staged = [{**row, "stages": {"a": row["retrieved"], "b": ["a"]}} for row in rows()]
     for row in staged:
         del row["retrieved"]
-    with pytest.raises(BadArgument, match="stages takes one row per query"):
-        karat.stages(staged, "rr")
+    assert karat.stages(staged, "rr").comparison.rows[0].n == 2  # queries, not rows
     assert karat.stages(staged[::2], "rr").runs["b"].ids == ["q1 #1", "q2 #1"]
     for results in (run, rows()):
         with pytest.raises(BadArgument, match="a comparison without gold takes one row per query"):
@@ -271,15 +270,26 @@ def test_analyses_of_rows_refuse_repeats(tmp_path):
         karat.compare(run, run).bounds  # noqa: B018
     with pytest.raises(BadArgument, match="fuse takes one row per query"):
         karat.fuse(run, run)
-    steps = [{"id": "q1", "steps": [{"retrieved": ["a"]}], "gold": ["a"], "repeat": n} for n in (1, 2)]
-    with pytest.raises(BadArgument, match='at="step" does not take samples with repeats'):
-        karat.evaluate(steps, "rr", at="step")
     path = tmp_path / "results.jsonl"
     path.write_text("\n".join(json.dumps({k: row[k] for k in ("id", "retrieved", "repeat")}) for row in many()))
     with pytest.raises(InputError, match="need more memory"):
         karat.evaluate(
             retrieved=path, gold=[{"id": f"q{i}", "gold": ["a"]} for i in range(30)], metrics="rr", memory=SMALL
         )
+
+
+def test_steps_and_stages_are_repeated_with_their_query():
+    asked = [("q1", 1, "a"), ("q1", 2, "x"), ("q2", None, "a")]
+    steps = [
+        {"id": i, "repeat": n, "steps": [[found], ["a"]], "gold": ["a"], "trace_id": f"t{n}"} for i, n, found in asked
+    ]
+    run = karat.evaluate(steps, "rr", at="step")
+    assert run.ids == ["q1#1 #1", "q1#2 #1", "q1#1 #2", "q1#2 #2", "q2#1", "q2#2"]
+    assert run.queries == ["q1#1", "q1#2", "q2#1", "q2#2"]
+    assert run.mean["rr"] == (0.5 + 1 + 1 + 1) / 4
+    stages = [{"id": i, "repeat": n, "stages": {"one": ["x"], "two": [found]}, "gold": ["a"]} for i, n, found in asked]
+    found = karat.stages(stages, "rr").runs["two"]
+    assert (found.queries, found.mean["rr"]) == (["q1", "q2"], (0.5 + 1) / 2)
 
 
 def test_one_repeat_of_each_query_is_as_without_repeats():

@@ -33,7 +33,9 @@ def test_several_retrievers_are_steps_in_the_order_of_time(tmp_path):
     late, soon = retriever("two", "b", _startTimeUnixNano="9"), retriever("one", "a", _startTimeUnixNano="5")
     (sample,) = read(tmp_path, otlp(late, soon))
     assert [(step["query"], ids_of(step["retrieved"])) for step in sample["steps"]] == [("one", ["a"]), ("two", ["b"])]
-    assert (sample["id"], sample["span_id"], sample["span_ids"]) == ("t", "s0", "s1,s0")
+    assert (sample["id"], sample["query"], sample["span_ids"]) == ("t", "one", "s1,s0")
+    assert "span_id" not in sample
+    assert "trace_input" not in sample
     assert len(read(tmp_path, otlp(late, soon), steps=False)) == 2
 
 
@@ -69,7 +71,7 @@ def test_eval_takes_the_last_stage_and_stages_all(tmp_path):
     path.write_text("\n".join([*lines, otlp(retriever("two", "b", _traceId="t2"))]))
     gold = {"one": ["b"], "two": ["b"]}
     run = karat.evaluate(path, "rr", gold=gold)
-    assert (run.mean["rr"], list(run.ids)) == (1, ["y", "s0"])
+    assert (run.mean["rr"], list(run.ids)) == (1, ["one", "two"])
     assert any("karat stages" in line for line in run.remarks())
     found = karat.stages(karat.read_traces(path, gold=gold), "rr")
     assert {name: own.mean["rr"] for name, own in found.runs.items()} == {"retrieve": 0.5, "rerank": 1}
@@ -287,8 +289,8 @@ def test_gold_by_text_id_and_input(tmp_path):
     path = tmp_path / "traces.jsonl"
     path.write_text("\n".join(lines))
     run = karat.evaluate(path, "rr", gold=gold)
-    assert dict(zip(run.ids, run.table["rr"], strict=True)) == {"x0": 1, "x1": 1, "x2": 0, "x5": 1}
-    assert run.meta["gold_id"] == ["q1", "q1", "x2", "q5"]
+    assert dict(zip(run.ids, run.table["rr"], strict=True)) == {"q1 #1": 1, "q1 #2": 1, "x2": 0, "q5": 1}
+    assert run.queries == ["q1", "x2", "q5"]
     assert {name: own.mean["rr"] for name, own in run.by("topic").items()} == {"x": 1, "y": 0.5}
     assert run.meta["span_id"] == ["x0", "x1", "x2", "x5"]
     note = next(note for note in run.provenance.notes if note.kind == "trace_gold")

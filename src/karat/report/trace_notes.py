@@ -56,7 +56,8 @@ def _gold(note: Note, run: Run | None = None) -> str:
         lines.append(f"{plural(sums['unused'], 'query', 'queries')} of the gold {verb} in no trace: not evaluated.")
     if sums.get("repeated"):
         queries = plural(sums["repeated"], "query occurs", "queries occur")
-        lines.append(f"{queries} in several traces, {sums['in_repeats']:,} in all: each is a sample of its own.")
+        once = "these are repeats, and a query counts once"
+        lines.append(f"{queries} in several traces, {sums['in_repeats']:,} in all: {once}.")
     return " ".join(lines)
 
 

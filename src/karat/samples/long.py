@@ -73,7 +73,7 @@ def _read_steps(frame: pl.DataFrame, step: str, source: str, first: int) -> Side
     own = side.data.take([place[name] for name in order["key"].to_list()])
     nothing = [None] * len(order)
     names = nothing if numbers else order["step"].to_list()
-    about = About(names, nothing, nothing, nothing)
+    about = About(names, nothing, nothing, nothing, nothing)
     size = np.bincount(order["row"].to_numpy(), minlength=len(queries))
     return side._replace(ids=queries.to_list(), data=Steps(own, starts(size), queries.to_list(), about), texts={})
 

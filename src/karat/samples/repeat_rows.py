@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from karat.errors import BadArgument, InputError, shorten
-from karat.samples.columns import Samples, Side
+from karat.errors import InputError, shorten
+from karat.samples.columns import Side
 from karat.samples.keys import Where
 
 REPEAT = "repeat"
@@ -57,12 +57,6 @@ def need_ids(numbers: Sequence[int | None], source: str) -> None:
     """Refuse repeats of queries that have no id."""
     if any(number is not None and number > 1 for number in numbers):
         raise InputError(f'{source}: samples with "{REPEAT}" need an "id", the same in all repeats', hint='"id": "q1"')
-
-
-def refuse_steps(samples: Samples) -> None:
-    """Refuse steps as queries of their own if the queries are repeated."""
-    if REPEAT in samples.meta:
-        raise BadArgument('at="step" does not take samples with repeats', hint='at="item"')
 
 
 def refuse_repeats(ids: Sequence[str] | None, meta: Mapping[str, Sequence[Any]], what: str) -> None:

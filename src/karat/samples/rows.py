@@ -23,7 +23,7 @@ from karat.samples.keys import Where, as_id, as_ids, numbered
 from karat.samples.missing_columns import no_column, no_columns
 from karat.samples.notes import Note
 from karat.samples.repeat_rows import REPEAT, need_ids, repeat_numbers, row_ids
-from karat.samples.step_rows import steps_of
+from karat.samples.step_rows import one_shape, steps_of
 
 TEXTS = ("query", "answer", "response")
 ID_LISTS = ("cited", "exclude")
@@ -252,7 +252,8 @@ def query_table(
     """
     header = header or Header()
     if isinstance(value, Rows):
-        read = _of_rows(value.rows, source, lambda row: value.place(row, source), header, side)
+        rows = one_shape(value.rows) if value.traced else value.rows
+        read = _of_rows(rows, source, lambda row: value.place(row, source), header, side)
         return read._replace(skipped=value.skipped, noted=value.notes)
     if isinstance(value, Sequence) and not isinstance(value, str):
         good = [row for row in value if _is_row(row)] if skip_bad_rows else value

@@ -38,11 +38,10 @@ def read_stages(
     chosen = _order(rows, table) if names is None else _chosen(rows, names)
     if len(chosen) < 2:
         raise InputError(f"{source}: one stage is nothing to compare with", got=list(chosen), hint=_EXAMPLE)
-    ids, named = table.ids(), "id" in table.columns
-    with_ids = table if named else table._replace(columns=table.columns | {"id": ids})
+    if "id" in table.columns:
+        return {name: _samples_of_stage(table, rows, name, need_gold=need_gold) for name in chosen}
+    with_ids = table._replace(columns=table.columns | {"id": table.ids()})
     found = {name: _samples_of_stage(with_ids, rows, name, need_gold=need_gold) for name in chosen}
-    if named:
-        return found
     return {name: replace(own, numbered=True) for name, own in found.items()}
 
 

@@ -17,10 +17,23 @@ from karat.samples.items import rankings_of
 from karat.samples.keys import Where, as_number
 from karat.samples.notes import Note
 from karat.samples.rankings.steps import About, Steps
-from karat.samples.repeat_rows import refuse_steps
+from karat.samples.repeat_rows import REPEAT, query_ids_of, row_ids
 
-_FACTS = ("name", "query", "latency", "tokens")
+_FACTS = ("name", "query", "latency", "tokens", "span_id")
+_TEXTS = ("name", "query", "span_id")
 _HINT = '"steps": [{"query": …, "retrieved": […]}, …]'
+
+
+def one_shape(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The samples; if some have steps, a sample with one ranking has one step."""
+    if not any("steps" in row for row in rows):
+        return rows
+    return [_as_step(row) if "retrieved" in row else row for row in rows]
+
+
+def _as_step(row: dict[str, Any]) -> dict[str, Any]:
+    step = {name: row[name] for name in ("retrieved", *_FACTS) if name in row}
+    return {**{name: value for name, value in row.items() if name != "retrieved"}, "steps": [step]}
 
 
 def steps_of(columns: Mapping[str, list[Any]], ids: Sequence[str], where: Where) -> Steps:
@@ -78,7 +91,7 @@ def _facts(steps: Sequence[Any], place: Where) -> list[list[Any]]:
 
 
 def _check_fact(name: str, value: Any, place: Where, row: int) -> None:
-    if name in ("name", "query"):
+    if name in _TEXTS:
         if not isinstance(value, str):
             raise InputError(f'{place(row)}: "{name}" is not a text', got=value)
     elif not (isfinite(number := as_number(value)) and number >= 0):
@@ -93,7 +106,6 @@ def each_step(samples: Samples) -> Samples:
     given = samples.retrieved
     if not isinstance(given, Steps):
         raise InputError('at="step" needs samples with steps', hint=_HINT)
-    refuse_steps(samples)
     failed = sorted(samples.failed)
     rows = [*np.repeat(np.arange(len(samples)), np.diff(given.start)).tolist(), *failed]
     number = [*(row_number(given.start) + 1).tolist(), *(1 for _ in failed)]
@@ -101,7 +113,7 @@ def each_step(samples: Samples) -> Samples:
         raise InputError("no sample has a step")
     nothing = [None] * len(failed)
     texts, names = [*given.about.query, *nothing], [*given.about.name, *nothing]
-    ids = [f"{samples.ids[i]}#{n}" for i, n in zip(rows, number, strict=True)]
+    ids = _step_ids(samples, rows, number)
     check_ids(ids, samples.reading.source)
 
     def repeated(column: Sequence[Any] | None) -> list[Any] | None:
@@ -113,6 +125,10 @@ def each_step(samples: Samples) -> Samples:
     meta |= {"sample": [samples.ids[i] for i in rows], "step": list(map(str, number))}
     if any(names):
         meta["step_name"] = names
+    if any(given.about.span_id):
+        sample_spans = meta.get("span_id", [None] * len(rows))
+        meta["span_id"] = [*given.about.span_id, *sample_spans[len(given.about.span_id) :]]
+        meta.pop("span_ids", None)
     without = len(samples) - len(set(rows))
     notes = (Note("no_steps", without, len(samples)),) if without else ()
     return Samples(
@@ -127,3 +143,10 @@ def each_step(samples: Samples) -> Samples:
         failed={len(rows) - len(failed) + place: samples.failed[row] for place, row in enumerate(failed)},
         reading=replace(samples.reading, notes=(*samples.reading.notes, *notes)),
     )
+
+
+def _step_ids(samples: Samples, rows: Sequence[int], number: Sequence[int]) -> list[str]:
+    """The ids of steps: `q1#2`; of a query with repeats, a step is repeated with it: `q1#2 #1`."""
+    repeats = samples.meta.get(REPEAT, [None] * len(samples))
+    queries = query_ids_of(samples.ids, repeats)
+    return row_ids([f"{queries[i]}#{n}" for i, n in zip(rows, number, strict=True)], [repeats[i] for i in rows])

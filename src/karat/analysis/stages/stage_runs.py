@@ -18,7 +18,6 @@ from karat.run import Run
 from karat.samples import Samples
 from karat.samples.field_map import Fields
 from karat.samples.keys import as_text
-from karat.samples.repeat_rows import refuse_repeats
 from karat.samples.stage_tables import read_stages
 
 RunLike = Run | str | PathLike[str]
@@ -58,8 +57,6 @@ def evaluate_stages(samples: Any, plan: Plan, names: Sequence[str] | None, field
         raise BadArgument(problem, hint="a judge that compares with gold, such as ids, contains or claims(…)")
     plan.check_scores()
     tables = read_stages(samples, names, need_gold=plan.judge.needs_gold, fields=fields)
-    for own in tables.values():
-        refuse_repeats(own.ids, own.meta, "stages")
     plans = {name: plan.with_judge_for(own) for name, own in tables.items()}
     chosen = {name: own.judge.name for name, own in plans.items()}
     if len(set(chosen.values())) > 1:

@@ -118,12 +118,15 @@ def _places(run: Run) -> list[_Place]:
         raise InputError(problem, hint="karat eval traces.jsonl --gold gold.jsonl -o run.parquet")
     names = ("span_id", "trace_id", "start_time", "span_ids")
     columns = zip(run.ids, *(_column(meta, name, len(run)) for name in names), strict=True)
+    hint = '"steps": [{"span_id": …, "retrieved": […]}, …], or at="item"' if "step" in meta else None
     seen: dict[tuple[str | None, str | None], str] = {}
     places = []
     for row, (query_id, span, trace, time, others) in enumerate(columns):
         if (span or trace) and (other := seen.setdefault((trace, span), query_id)) != query_id:
             what = f'the span "{span}"' if span else f'the trace "{trace}"'
-            raise InputError(f'{what} belongs to two queries, "{other}" and "{query_id}", and takes one score')
+            raise InputError(
+                f'{what} belongs to two queries, "{other}" and "{query_id}", and takes one score', hint=hint
+            )
         places.append(_Place(row, query_id, span, trace, time, span is not None and "," not in (others or "")))
     return places
 

@@ -115,6 +115,7 @@ class About(NamedTuple):
     query: Sequence[str | None]
     latency: Sequence[float | None]
     tokens: Sequence[float | None]
+    span_id: Sequence[str | None]
 
     def take(self, rows: Ints) -> About:
         """The facts on some steps."""

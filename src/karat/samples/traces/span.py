@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -56,6 +56,16 @@ class Span:
             return datetime.fromtimestamp(self.start / 1e9, UTC).isoformat(timespec="microseconds")
         except (OverflowError, OSError, ValueError):
             return None
+
+
+def time_of(spans: Iterable[Span]) -> float | None:
+    """The milliseconds in which at least one of the spans was running; None if no time is known."""
+    known = sorted((one.start or 0, one.end or 0) for one in spans if one.latency is not None)
+    total = until = 0
+    for start, end in known:
+        total += max(end - max(start, until), 0)
+        until = max(until, end)
+    return total / 1e6 if known else None
 
 
 def text_of(value: Any) -> str | None:

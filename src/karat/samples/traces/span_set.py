@@ -33,8 +33,8 @@ class SpanSet:
     """Retrievers and rerankers."""
     parents: dict[str, str | None] = field(default_factory=dict)
     """The parent of every span, or None for a root."""
-    inputs: dict[str, str] = field(default_factory=dict)
-    """The input of each root, if it is a text."""
+    inputs: dict[str, dict[str, str]] = field(default_factory=dict)
+    """For each trace the inputs of its roots that are texts, by the ids of the roots."""
     traces: set[str] = field(default_factory=set)
     counts: Counts = field(default_factory=Counts)
     formats: dict[str, None] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class SpanSet:
         self.parents[span.id] = span.parent
         self.traces.add(span.trace)
         if span.parent is None and span.query:
-            self.inputs[span.trace] = span.query
+            self.inputs.setdefault(span.trace, {})[span.id] = span.query
         if span.kind == OTHER:
             counts.other += not again
             return
@@ -92,7 +92,8 @@ class SpanSet:
         self.counts.repeated += len(self.parents.keys() & other.parents.keys())
         self.spans |= other.spans
         self.parents |= other.parents
-        self.inputs |= other.inputs
+        for trace, own in other.inputs.items():
+            self.inputs.setdefault(trace, {}).update(own)
         self.formats |= other.formats
         self.traces |= other.traces
 
@@ -104,6 +105,12 @@ class SpanSet:
             seen.add(parent)
             yield parent
             parent = self.parents.get(parent)
+
+    def input_around(self, span: Span) -> str | None:
+        """The input of the root around a span, or of one that may be: spans between them may be missing."""
+        roots = self.inputs.get(span.trace, {})
+        around = [roots[one] for one in self.ancestors(span) if one in roots]
+        return next(iter([*around, *(text for one, text in roots.items() if one not in self.spans)]), None)
 
     def is_inside(self, span: Span, kind: str) -> bool:
         """True if a span of this kind, whose documents or failure are known, is around a span."""

@@ -7,10 +7,14 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from karat.errors import InputError, nearest
+from karat.samples.answerable import OF_RETRIEVAL
 from karat.samples.columns import GoldItems, Side
 from karat.samples.notes import Note, Tally
+from karat.samples.repeat_rows import REPEAT
 
 _HINT = '{"query": "the text of the query", "gold": […]} in each line of the gold'
+_LATEST = "~"
+"""Sorts after every time."""
 
 
 class Joined(NamedTuple):
@@ -27,7 +31,10 @@ def folded(text: str) -> str:
 
 
 def with_gold(rows: Sequence[Mapping[str, Any]], gold: Side) -> Joined:
-    """The samples for which there is gold, each with the gold of its query; several may have the same query."""
+    """The samples for which there is gold, each with the id and the gold of its query.
+
+    Several traces of one query are its repeats, in the order of time.
+    """
     texts = [None if text is None else folded(text) for text in gold.texts.get("query") or []]
     if gold.ids is None and not texts:
         raise InputError(f"{gold.source} has neither query texts nor ids, by which traces could be found", hint=_HINT)
@@ -37,7 +44,8 @@ def with_gold(rows: Sequence[Mapping[str, Any]], gold: Side) -> Joined:
         if text is not None and by_text.setdefault(text, place) != place:
             twice.add(text)
     by_id = {query: place for place, query in enumerate(gold.ids or [])}
-    fields, used, unknown = _fields(gold), dict[int, int](), Tally()
+    names = gold.ids or gold.texts["query"]
+    fields, used, unknown = _fields(gold), dict[int, list[dict[str, Any]]](), Tally()
     joined: list[dict[str, Any]] = []
     kept: list[int] = []
     for number, row in enumerate(rows):
@@ -45,17 +53,16 @@ def with_gold(rows: Sequence[Mapping[str, Any]], gold: Side) -> Joined:
         if found is None:
             unknown.add(str(row.get("query", row["id"])))
             continue
-        used[found] = used.get(found, 0) + 1
-        own_id = {} if gold.ids is None else {"gold_id": gold.ids[found]}
-        joined.append({**fields[found], **own_id, **row, "gold": fields[found]["gold"]})
+        joined.append({**fields[found], **row, "id": names[found], "gold": fields[found]["gold"]})
+        used.setdefault(found, []).append(joined[-1])
         kept.append(number)
     if not joined:
         raise _nothing_found(rows, [*by_text] or [*by_id], gold.source)
-    repeated = sum(times > 1 for times in used.values())
+    repeated = [own for own in used.values() if _number(own) > 1]
     sums = {
         "unused": len(fields) - len(used),
-        "repeated": repeated,
-        "in_repeats": sum(n for n in used.values() if n > 1),
+        "repeated": len(repeated),
+        "in_repeats": sum(map(len, repeated)),
     }
     note = Note("trace_gold", unknown.count, len(rows), tuple(unknown.examples), sums=sums)
     return Joined(joined, kept, (note,) if unknown.count or any(sums.values()) else ())
@@ -79,6 +86,15 @@ def _find(
     return None
 
 
+def _number(rows: list[dict[str, Any]]) -> int:
+    """Number the samples of one query as its repeats, in the order of time, if there are several; return how many."""
+    for number, row in enumerate(sorted(rows, key=lambda row: row.get("start_time", _LATEST)), 1):
+        row.pop(REPEAT, None)
+        if len(rows) > 1:
+            row[REPEAT] = number
+    return len(rows)
+
+
 def _texts(row: Mapping[str, Any]) -> Iterator[str]:
     given = (row.get("query"), row.get("trace_input"), *(step.get("query") for step in row.get("steps", ())))
     return (text for text in given if text)
@@ -86,7 +102,8 @@ def _texts(row: Mapping[str, Any]) -> Iterator[str]:
 
 def _fields(gold: Side) -> list[dict[str, Any]]:
     """The fields that the gold has for each query: its items, its answer, and its other fields."""
-    columns = {**{name: texts for name, texts in gold.texts.items() if name != "query"}, **gold.meta, **gold.id_lists}
+    meta = {name: column for name, column in gold.meta.items() if name not in OF_RETRIEVAL}
+    columns = {**{name: texts for name, texts in gold.texts.items() if name != "query"}, **meta, **gold.id_lists}
     return [
         {**{name: column[row] for name, column in columns.items() if column[row] is not None}, "gold": items}
         for row, items in enumerate(_items(gold.data))

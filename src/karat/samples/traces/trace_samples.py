@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from karat.llm.secrets import Secrets
 from karat.samples.notes import Note
-from karat.samples.traces.span import RERANKER, RETRIEVER, Span
+from karat.samples.traces.span import RERANKER, RETRIEVER, Span, time_of
 from karat.samples.traces.span_set import SpanSet, tells
 
 
@@ -41,9 +42,8 @@ class Search(NamedTuple):
 
     @property
     def latency(self) -> float | None:
-        """The milliseconds of all spans, one after the other."""
-        times = [one.latency for one in self.spans if one.latency is not None]
-        return sum(times) if times else None
+        """The milliseconds in which at least one of the spans was running."""
+        return time_of(self.spans)
 
     def stages(self) -> dict[str, list[Any]]:
         """The rankings before and after each reranker."""
@@ -81,6 +81,7 @@ def samples_of_spans(spans: SpanSet, *, steps: bool = True) -> tuple[list[dict[s
             rows.append(_sample(group, trace, spans))
             lines.append(min(one.line for search in group for one in search.spans))
     _make_uniform(rows)
+    _hide_secrets(rows)
     return rows, lines, _notes(spans, rows)
 
 
@@ -122,21 +123,20 @@ def _sample(searches: list[Search], trace: str, spans: SpanSet) -> dict[str, Any
     spans.counts.failed_steps += len(searches) - len(good) if good else 0
     root = next((one for one in _roots(every, spans) if one in spans.parents), None)
     last = (good or searches)[-1].last
-    own = last.id if len(searches) == 1 else root or last.id
-    latencies = [one.latency for one in searches if one.latency is not None]
-    asked = spans.inputs.get(trace)
-    query = (asked if len(searches) > 1 else None) or next(filter(None, (one.query for one in searches)), asked)
+    asked = spans.input_around(every[0])
+    inside = len(searches) > 1 and every[0].parent is not None
+    query = (asked if inside else None) or next(filter(None, (one.query for one in searches)), asked)
     sample: dict[str, Any] = {
         "id": last.id if len(searches) == 1 else trace,
         "query": query,
         "trace_id": trace,
-        "span_id": own,
+        "span_id": last.id if len(searches) == 1 else root,
         "span_ids": ",".join(span.id for span in every) if len(every) > 1 else None,
         "trace_input": asked if asked != query else None,
         "name": last.name if len(searches) == 1 else None,
         "session": next((span.session for span in every if span.session), None),
         "start_time": next((span.start_time for span in every if span.start is not None), None),
-        "latency": sum(latencies) if latencies else None,
+        "latency": time_of(every),
     }
     if not good:
         sample["error"] = searches[-1].error
@@ -151,8 +151,9 @@ def _sample(searches: list[Search], trace: str, spans: SpanSet) -> dict[str, Any
 
 def _step(search: Search) -> dict[str, Any]:
     """One search as a step."""
-    facts = {"name": search.last.name, "query": search.query, "latency": search.latency}
-    return {**{k: v for k, v in facts.items() if v is not None}, "retrieved": list(search.last.documents or [])}
+    last = search.last
+    facts = {"name": last.name, "query": search.query, "latency": search.latency, "span_id": last.id}
+    return {**{k: v for k, v in facts.items() if v is not None}, "retrieved": list(last.documents or [])}
 
 
 def _roots(every: list[Span], spans: SpanSet) -> list[str]:
@@ -182,6 +183,14 @@ def _make_uniform(rows: list[dict[str, Any]]) -> None:
         for place, item in enumerate(ranking):
             changed = {name: value for name, value in item.items() if name not in dropped}
             ranking[place] = changed if ids or texts or "id" in item else {"id": item["text"], **changed}
+
+
+def _hide_secrets(rows: list[dict[str, Any]]) -> None:
+    """Remove what may be a key from the errors."""
+    secrets = Secrets()
+    for row in rows:
+        if "error" in row:
+            row["error"] = secrets.message(row["error"])
 
 
 def _notes(spans: SpanSet, rows: list[dict[str, Any]]) -> tuple[Note, ...]:

@@ -138,7 +138,7 @@ def spans_of_parts(parts: Iterable[Any]) -> SpanSet | None:
 def rows_of_traces(traces: Traces, *, stages: bool = False) -> Rows:
     """Traces as rows: of samples with stages the last ranking, or with `stages` only those samples, in full."""
     kept = [number for number, row in enumerate(traces) if not stages or "stages" in row]
-    rows = [traces[number] for number in kept] if stages else _one_shape(list(map(_last_stage, traces)))
+    rows = [traces[number] for number in kept] if stages else list(map(_last_stage, traces))
     notes = tuple(map(_without_stages, traces.notes)) if stages else traces.notes
     lines = traces.lines if len(traces.lines) == len(traces) else range(1, len(traces) + 1)
     return Rows(rows or [*traces], [lines[number] for number in kept] or [*lines], notes=notes, traced=True)
@@ -147,18 +147,6 @@ def rows_of_traces(traces: Traces, *, stages: bool = False) -> Rows:
 def _without_stages(note: Note) -> Note:
     """A note that does not count the samples with stages."""
     return replace(note, sums={name: value for name, value in note.sums.items() if name != "stages"})
-
-
-def _one_shape(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The samples; if some have steps, a sample with one ranking has one step."""
-    if not any("steps" in row for row in rows):
-        return rows
-    return [_as_step(row) if "retrieved" in row else row for row in rows]
-
-
-def _as_step(row: dict[str, Any]) -> dict[str, Any]:
-    step = {name: row[name] for name in ("name", "query", "retrieved", "latency") if name in row}
-    return {**{name: value for name, value in row.items() if name != "retrieved"}, "steps": [step]}
 
 
 def _last_stage(sample: dict[str, Any]) -> dict[str, Any]:
