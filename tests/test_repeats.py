@@ -261,7 +261,7 @@ def test_analyses_of_rows_refuse_repeats(tmp_path):
     staged = [{**row, "stages": {"a": row["retrieved"], "b": ["a"]}} for row in rows()]
     for row in staged:
         del row["retrieved"]
-    assert karat.stages(staged, "rr").comparison.rows[0].n == 2  # queries, not rows
+    assert karat.stages(staged, "rr").comparison[0].rows[0].n == 2  # queries, not rows
     assert karat.stages(staged[::2], "rr").runs["b"].ids == ["q1 #1", "q2 #1"]
     for results in (run, rows()):
         with pytest.raises(BadArgument, match="a comparison without gold takes one row per query"):

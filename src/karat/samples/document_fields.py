@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from numbers import Integral
 from typing import Any
@@ -100,7 +100,7 @@ def _lacks(one: Any, name: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _is_no_attribute(kind: type, name: str) -> bool:
+def _is_no_attribute(kind: Hashable, name: str) -> bool:
     """True for a class of pydantic models that has no attribute of this name."""
     return hasattr(kind, "__pydantic_fields__") and not hasattr(kind, name)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from karat.errors import InputError, shorten
+from karat.errors import BadArgument, InputError, shorten
 from karat.samples.columns import Side
 from karat.samples.keys import Where
 
