@@ -168,7 +168,7 @@ def test_where_the_documents_and_their_fields_are():
         ({"a": [1]}, {"path": "a[].b"}, 'no "b" in "a[]", which is a number'),
         ([{"key": 1}], {"item": "id=_id"}, 'no "_id" in a document, which has "key"'),
         ({"a": 1}, {"path": "a", "item": "id=b"}, "the documents are a number, not a list"),
-        (b"<html>oops</html>\nmore", {}, "the answer is not JSON: <html>oops</html>"),
+        (b"<html>oops</html>\nmore", {}, "the answer is not JSON: oops more"),
         (b"", {}, "the answer is not JSON: it is empty"),
     ],
 )
@@ -358,3 +358,17 @@ def test_options_of_endpoints_are_refused_elsewhere(tmp_path):
     done = run_karat("collect", "mine.py:f", "--gold", "gold.jsonl", "--path", "a", text=True, cwd=tmp_path)
     assert done.returncode == 2
     assert "--path is for endpoints" in done.stderr
+
+
+def test_tls_where_there_is_none():
+    with Server(lambda path, call, number: (200, {}, ["a"])) as server:
+        secure = HttpEndpoint(server.url.replace("http://", "https://"), k=5, timeout=5)
+        with pytest.raises(CallFailed, match="the server does not use TLS"):
+            secure.ask("q")
+
+
+def test_an_endpoint_with_other_names():
+    with Server(lambda path, call, number: (200, {}, {"results": [{"document": {"id": "a"}, "score": 1.0}]})) as server:
+        problem = r'neither "id" nor "text", but "score", "document.id" \(--item id=document.id\)'
+        with pytest.raises(CallFailed, match=problem):
+            HttpEndpoint(server.url, k=5).ask("q")

@@ -45,9 +45,10 @@ def test_an_example_of_the_queries_that_failed():
     def search(query):
         raise KeyError("embeddings")
 
-    with pytest.raises(karat.NotJudged, match=r"KeyError: 'embeddings' \(test_outcomes\.py, line ") as found:
+    with pytest.raises(
+        karat.NotJudged, match=r"KeyError: 'embeddings' \(test_outcomes\.py, line \d+\), for example for 'query 0'"
+    ):
         karat.collect(search, GOLD)
-    assert found.value.got == "'query 0'"
 
 
 def of(latencies, **speed):

@@ -131,7 +131,7 @@ def test_a_bad_result_names_the_retriever(result):
     def search(query):
         return result
 
-    with pytest.raises(InputError, match=r"the result of .*search is (None|a string|a int)"):
+    with pytest.raises(InputError, match=r"the result of .*search is (None|a string|an int)"):
         asked(search)
 
 

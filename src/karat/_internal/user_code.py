@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from inspect import isfunction
 from types import ModuleType
 from typing import Any
 
-from karat.errors import BadArgument, KaratError, unknown
+from karat.errors import BadArgument, KaratError, UnknownName, nearest
 
 
 def user_function(place: str) -> Any:
@@ -26,8 +27,11 @@ def user_object(place: str) -> Any:
         try:
             found = getattr(found, part)
         except AttributeError:
-            names = [one for one in vars(found) if not one.startswith("_")] if hasattr(found, "__dict__") else []
-            raise unknown(f"object in {home}", name, names, f"{home}:{names[-1]}" if names else None) from None
+            own = {one: value for one, value in getattr(found, "__dict__", {}).items() if not one.startswith("_")}
+            functions = [one for one, value in own.items() if isfunction(value)]
+            meant = f" Did you mean {close}?" if (close := nearest(name, own)) else ""
+            hint = f"{home}:{close or functions[-1]}" if close or functions else None
+            raise UnknownName(f'no "{name}" in {home}.{meant}', hint=hint) from None
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from contextlib import nullcontext, redirect_stdout
 from shlex import quote
 from typing import Any
 
@@ -70,8 +71,6 @@ exit code: 0 collected, also if some queries failed; 2 bad input or settings; 3 
 def _collect(options: Namespace) -> int:
     from karat.collection import collect
 
-    for name in options.imports:
-        load_user_code(name)
     to_stdout = options.output == "-"
     settings = {name: getattr(options, name) for name in ("k", "concurrency", "retries", "repeats", "warm_up", "fresh")}
     settings |= {"fields": ",".join(options.map), "split": options.split}
@@ -80,7 +79,10 @@ def _collect(options: Namespace) -> int:
     if not to_stdout:
         check_outputs({"-o": options.output}, [options.gold, *options.imports, options.target.rpartition(":")[0]])
     try:
-        found = collect(_retriever(options), options.gold, **settings)
+        with redirect_stdout(sys.stderr) if to_stdout else nullcontext():  # for what the user's code prints
+            for name in options.imports:
+                load_user_code(name)
+            found = collect(_retriever(options), options.gold, **settings)
     except (KeyboardInterrupt, Terminated):
         if not to_stdout:
             say(f"What is done is kept in {options.output}.collect: the same command continues.", error=True)

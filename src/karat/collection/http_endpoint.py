@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
 from karat import __version__
-from karat.collection.json_paths import JsonPath, NotThere, describe, find_documents
+from karat.collection.json_paths import JsonPath, NotThere, describe, find_documents, keys_of
 from karat.collection.outcomes import CallFailed
 from karat.errors import BadArgument
 from karat.llm.faults import retry_after
@@ -32,11 +32,16 @@ _MOVED = (301, 302, 303, 307, 308)
 _WAIT = (429, 503)
 _AGAIN = (408, 425, *_WAIT, 500, 502, 504)
 """Statuses after which another call may succeed."""
+_NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")
+"""Reasons of OpenSSL if a server answers without TLS."""
 _BODY = 200
 """Characters of the first line of an error's body that are stored."""
 FIELDS = ("id", "text", "doc", "start", "end", "score")
 """The fields of an item that `item` can map."""
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_TITLE = re.compile(r"<title[^>]*>([^<]*)", re.IGNORECASE)
+_TAG = re.compile(r"<(head|script|style)\b.*?(</\1\s*>|\Z)|<!--.*?-->|<[^>]*>?", re.IGNORECASE | re.DOTALL)
+"""A tag of HTML, or a part that is not shown."""
 _SOURCE_TEXTS = ("text", "content", "page_content", "body", "passage", "title")
 
 
@@ -148,7 +153,11 @@ class HttpEndpoint:
         if self._path is not None and isinstance(found, Mapping):
             found = [found]
         if self._item is None:
-            return plain_items([_hit(one) for one in found] if isinstance(found, list) else found)
+            items = plain_items([_hit(one) for one in found] if isinstance(found, list) else found)
+            for document, item in zip(found, items, strict=False):
+                if isinstance(item, dict) and item.keys().isdisjoint(("id", "text", "doc")):
+                    raise _nameless(document)
+            return items
         if not isinstance(found, list):
             raise CallFailed(f"the documents are {describe(found)}, not a list", again=False)
         return [_mapped(one, self._item) for one in found]
@@ -226,6 +235,8 @@ def _broken(error: Exception, timeout: float | None) -> CallFailed:
     """The failure of a connection, in words; a certificate that is not valid stays so."""
     if isinstance(error, TimeoutError):
         return CallFailed(f"timed out after {timeout:g} s" if timeout else "timed out")
+    if isinstance(error, ssl.SSLError) and error.reason in _NO_TLS:
+        return CallFailed("the server does not use TLS (http://… instead of https://…)", again=False)
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return CallFailed(f"{type(error).__name__}: {text}", again=not isinstance(error, ssl.SSLCertVerificationError))
 
@@ -303,6 +314,15 @@ def _mapped(document: Any, item: Mapping[str, JsonPath]) -> dict[str, Any]:
         raise CallFailed(f"{str(error).replace('the answer', 'a document')} (--item)", again=False) from None
 
 
+def _nameless(document: Mapping[str, Any]) -> CallFailed:
+    """The failure for a document whose id or text is under an unknown name, with what it has."""
+    inner = [f"{name}.{one}" for name, value in document.items() if isinstance(value, Mapping) for one in value]
+    known = next((path for path in inner if path.rpartition(".")[2] in ("id", "_id", "chunk_id", "doc_id")), "FIELD")
+    fields = keys_of(dict.fromkeys([*(name for name, one in document.items() if not isinstance(one, Mapping)), *inner]))
+    problem = f'a document has neither "id" nor "text", but {fields} (--item id={known})'
+    return CallFailed(problem, again=False)
+
+
 def _hit(document: Any) -> Any:
     """A hit of Elasticsearch or OpenSearch as an item; other documents as they are."""
     if not (isinstance(document, Mapping) and "_id" in document):
@@ -326,5 +346,9 @@ def _filled(template: Any, query: str) -> Any:
 
 
 def _first_line(body: bytes) -> str:
-    text = body[: 4 * _BODY].decode("utf-8", "replace").strip().partition("\n")[0]
-    return text[:_BODY]
+    """The first line of a text; of a page, its text without tags, or its title."""
+    text = body[: 40 * _BODY].decode("utf-8", "replace").strip()
+    if text.startswith("<"):
+        title = _TITLE.search(text)
+        text = " ".join(_TAG.sub(" ", text).split()) or (title[1].strip() if title else "")
+    return text.partition("\n")[0][:_BODY]

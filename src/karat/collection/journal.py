@@ -19,6 +19,8 @@ from karat._internal.output import Target, atomic_path, check_outputs, new_name
 from karat.errors import BadArgument
 
 _FORMAT = 1
+_ENDINGS = ("", ".jsonl", ".ndjson", ".json")
+"""The endings of names that karat reads as JSONL."""
 _SYNC = 1.0
 """Seconds between two moments at which the operating system is asked to store everything on the disk."""
 Key = tuple[str, str, int]
@@ -44,6 +46,9 @@ class Journal:
         """
         check_outputs({"": output})
         self.output = Path(output)
+        if self.output.suffix.lower() not in _ENDINGS:
+            hint = f"-o {self.output.with_suffix('.jsonl')}"
+            raise BadArgument("samples are collected as JSONL", got=str(output), hint=hint)
         self.path = Path(f"{os.fspath(output)}.collect")
         self.settings = dict(settings)
         self.code, self.older = code, 0

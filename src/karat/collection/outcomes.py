@@ -48,8 +48,8 @@ def failed(job: int, error: BaseException) -> Outcome:
 
     text = error.problem if isinstance(error, KaratError) else first_line(error)
     text = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    place = _place(error)
-    return Outcome(job, error=Secrets().message(f"{text} ({place})" if place else text))
+    message, place = Secrets().message, _place(error)
+    return Outcome(job, error=f"{message(text)} ({message(place)})" if place else message(text))
 
 
 def timed_out(job: int, seconds: float | None) -> Outcome:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from hashlib import blake2b
 from inspect import Parameter, isfunction, signature
@@ -17,6 +18,9 @@ from karat.llm.secrets import Secrets
 
 _NAMES = "file.py:function, package.module:object, or https://…"
 
+_ADDRESS = re.compile(r"[\w.-]+:\d+(/|$)")
+"""A host with a port."""
+
 
 def find_retriever(target: Any, k: int, *, timeout: float | None = 30.0) -> Asked:
     """The retriever of an object or a name."""
@@ -26,6 +30,8 @@ def find_retriever(target: Any, k: int, *, timeout: float | None = 30.0) -> Aske
         return replace(as_retriever(_made(target, "retriever"), k), code=_digest(target, target))
     if is_url(target):
         return HttpEndpoint(target, k=k, timeout=timeout)
+    if _ADDRESS.match(target):
+        raise BadArgument("the URL of an endpoint begins with http:// or https://", got=target, hint=f"http://{target}")
     if ":" not in target:
         raise BadArgument("a retriever is named by its file or module and its name", got=target, hint=_NAMES)
     found = user_object(target)

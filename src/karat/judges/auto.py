@@ -158,14 +158,22 @@ def _different_ids(samples: Samples, field: Field, c: Convention) -> Note:
     from karat.samples.id_differences import count_equal, find_difference
     from karat.samples.keys import as_ids
 
-    rankings = map(as_ids, _first(samples, field, c))
+    rankings = list(map(as_ids, _first(samples, field, c)))
     groups = list(zip(rankings, samples.gold.keys(field).each(), strict=False))
     if equal := count_equal(groups):
         return Note("nothing_matched", equal, sum(len(gold) for _, gold in groups), details={"hint": "excluded"})
     found = find_difference(groups)
     if found is None:
-        return Note("nothing_matched", details={"hint": "ids"})
+        return _other_ids([one for row, one in enumerate(rankings) if row not in samples.failed])
     return Note("nothing_matched", found.count, found.of, details={"hint": "id_difference", **found.to_dict()})
+
+
+def _other_ids(rankings: Sequence[Sequence[str]]) -> Note:
+    """The likeliest reason why retrieved ids have nothing in common with those of the gold."""
+    empty = sum(not one for one in rankings)
+    if 2 * empty > len(rankings):
+        return Note("nothing_matched", empty, len(rankings), details={"hint": "empty"})
+    return Note("nothing_matched", details={"hint": _form(chain.from_iterable(rankings)) or "ids"})
 
 
 def _gold_documents(samples: Samples, c: Convention) -> int:

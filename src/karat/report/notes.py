@@ -368,6 +368,9 @@ def _judge_agreement(note: Note, run: Run) -> str:
 # What to try if nothing matched: judges/auto.py
 
 
+_MADE_AGAIN = "set ids yourself, or give gold as texts, documents or ranges (docs/objects.md)"
+
+
 @sentence("nothing_matched")
 def _nothing_matched(note: Note, run: Run) -> str:
     if len(run.all_hits):
@@ -387,6 +390,9 @@ def _nothing_matched(note: Note, run: Run) -> str:
         "try the judge contains",
         "ids": "no gold id was retrieved for its query. If the corpus was chunked again, the chunk ids changed; "
         "gold given as texts or documents survives that (docs/judges.md)",
+        "empty": f"{note.count:,} of {plural(note.of, 'ranking', 'rankings')} checked are empty",
+        "random": f"the retrieved ids are random: {_MADE_AGAIN}",
+        "hashed": f"the retrieved ids are hashes of texts: {_MADE_AGAIN}",
         "texts": "the gold looks like ids, and this judge compares texts: try the judge ids",
     }
     return f"Nothing matched: {hints[note.details['hint']]}."

@@ -266,6 +266,7 @@ def _no_field(rows: list[list[Record]], where: Where, side: str) -> InputError:
     if "start" in item or "end" in item:
         return InputError(f'{where(row)}: a range of {side} needs a "doc"', got=item)
     close = next((f'; "{name}" looks like "{c}"' for name in item if (c := nearest(name, _FIELDS))), "")
+    close = close or (f"; it has {', '.join(map(repr, map(str, item)))}" if item else "").replace("'", '"')
     return InputError(f'{where(row)}: a {side} record has neither "id" nor "text"{close}', got=item)
 
 

@@ -112,7 +112,8 @@ def likeliest(columns: Columns, wanted: Iterable[str]) -> tuple[dict[str, str], 
             others[field] = [n for n, rank in found.items() if rank >= _BY_NAME and n != fields[field]][:2]
             left.pop(fields[field])
     for field in [field for field in wanted if field not in fields]:
-        free = {name: values for name, values in left.items() if values and _fits(field, values)}
+        other = _OTHER_SIDE.get(field, ())
+        free = {name: values for name, values in left.items() if values and name not in other and _fits(field, values)}
         if free:
             fields[field] = max(free, key=lambda name: _size(free[name]) if field == "retrieved" else 0)
             left.pop(fields[field])

@@ -122,7 +122,7 @@ def _item(one: Any, number: int, what: str) -> Item:
     record = {} if isinstance(one, Sequence) else of_object(one)
     if record:
         return record
-    raise InputError(f"item {number} of {what} is {_kind(one)}; expected {ACCEPTED}", got=one)
+    raise InputError(f"item {number} of {what} is {kind_of_one(one)}; expected {ACCEPTED}", got=one)
 
 
 def is_pair(one: Any) -> bool:
@@ -242,6 +242,12 @@ def _number(value: Any) -> float | None:
     """A score or distance; None for NaN and for what is no number."""
     number = as_number(value)
     return None if number != number else number
+
+
+def kind_of_one(one: Any) -> str:
+    """The type of a value with its article, for messages."""
+    name = type(one).__name__
+    return "None" if one is None else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
 def _kind(one: Any) -> str:

@@ -8,13 +8,13 @@ from typing import Any
 
 from karat.errors import InputError
 from karat.samples.keys import as_number
-from karat.samples.objects import ACCEPTED, is_pair, of_object
+from karat.samples.objects import ACCEPTED, is_pair, kind_of_one, of_object
 
 _HOLDERS = ("source_nodes", "points", "matches", "objects", "documents", "source_documents", "context", "contexts")
 """Attributes and keys of responses that hold the items."""
 _FIRST = 8
 """The number of values of a dict that are searched for outputs of components."""
-_KEYS = (*_HOLDERS, "retrieved", "results", "result", "nodes", "chunks", "hits", "items", "data", "output")
+_KEYS = (*_HOLDERS, "retrieved", "results", "result", "nodes", "chunks", "hits", "items", "data", "output", "sources")
 """Keys of dicts that hold the items."""
 
 
@@ -76,7 +76,7 @@ def each_query(given: Mapping[Any, Any]) -> list[Mapping[Any, Any]] | None:
 def refused(result: Any, what: str) -> InputError:
     """The error for a result that is no list of items."""
     kind = {type(None): "None", str: "a string", bytes: "bytes", dict: "a dict"}.get(
-        type(result), f"one {type(result).__name__}" if of_object(result) else f"a {type(result).__name__}"
+        type(result), f"one {type(result).__name__}" if of_object(result) else kind_of_one(result)
     )
     hint = None
     if hasattr(result, "__aiter__") or hasattr(result, "__await__"):
@@ -130,7 +130,11 @@ def _of_mapping(result: Mapping[Any, Any], what: str) -> Sequence[Any]:
     if all(as_number(value) == as_number(value) for value in result.values()):
         pairs = [(item, as_number(score)) for item, score in result.items()]
         return sorted(pairs, key=lambda pair: -pair[1])
-    raise InputError(f"{what} is a dict without a list of items", got=list(result), hint='{"documents": […]}')
+    lists = [str(name) for name, value in result.items() if isinstance(value, list | tuple)]
+    names = ", ".join(f'"{name}"' for name in lists or result)
+    unknown = f"; it has lists in {names}" if lists else f"; it has {names}"
+    hint = f'result["{lists[0]}"]' if lists else '{"documents": […]}'
+    raise InputError(f"{what} is a dict without a list of items in a known field{unknown}", got=list(result), hint=hint)
 
 
 def _of_chroma(result: Mapping[Any, Any], what: str) -> list[dict[str, Any]]:

@@ -180,6 +180,9 @@ def _remote(name: str) -> Source:
 
 
 def _no_file(path: Path) -> InputError:
+    if path.with_name(f"{path.name}.collect").exists():
+        problem = f"no file {path}: its collection is not finished, and the same command continues it"
+        return InputError(problem, hint=f"karat collect … -o {path}")
     folder = path.parent
     others = [p.name for p in folder.iterdir() if p.exists()] if folder.is_dir() else []
     close = nearest(path.name, others, cutoff=0.8)
