@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from numbers import Integral
 from typing import Any
@@ -96,11 +96,12 @@ def _has(one: Any, name: str) -> bool:
 
 def _lacks(one: Any, name: str) -> bool:
     """True for a model of pydantic without this field: the model itself takes long to say so."""
-    return _is_no_attribute(type(one), name) and name not in one.__dict__ and name not in (one.__pydantic_extra__ or ())
+    known: Any = type(one)
+    return _is_no_attribute(known, name) and name not in one.__dict__ and name not in (one.__pydantic_extra__ or ())
 
 
 @lru_cache(maxsize=4096)
-def _is_no_attribute(kind: Hashable, name: str) -> bool:
+def _is_no_attribute(kind: type, name: str) -> bool:
     """True for a class of pydantic models that has no attribute of this name."""
     return hasattr(kind, "__pydantic_fields__") and not hasattr(kind, name)
 
