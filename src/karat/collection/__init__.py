@@ -244,11 +244,6 @@ class _Tally:
         skipped = f"; the other {rest:,} were not tried" if rest else ""
         more = plural(len(self._causes) - 1, "other cause", "other causes")
         others = f" ({len(jobs):,} of them; {more})" if len(self._causes) > 1 else ""
-<<<<<<< HEAD
         return NotJudged(
             f"the retriever failed for every query: {tried}{skipped}. {cause}{others}", got=queries[min(jobs)]
         )
-=======
-        example = f"for example for {shorten(queries[min(jobs)])}"
-        return NotJudged(f"the retriever failed for every query: {tried}{skipped}. {cause}{others}, {example}")
->>>>>>> fix-journal
