@@ -288,7 +288,9 @@ def test_steps_and_stages_are_repeated_with_their_query():
     assert run.queries == ["q1#1", "q1#2", "q2#1", "q2#2"]
     assert run.mean["rr"] == (0.5 + 1 + 1 + 1) / 4
     stages = [{"id": i, "repeat": n, "stages": {"one": ["x"], "two": [found]}, "gold": ["a"]} for i, n, found in asked]
-    found = karat.stages(stages, "rr").runs["two"]
+    compared = karat.stages(stages, "rr")
+    found = compared.runs["two"]
+    assert len(compared) == 2
     assert (found.queries, found.mean["rr"]) == (["q1", "q2"], (0.5 + 1) / 2)
 
 

@@ -19,7 +19,7 @@ def shape(samples):
     rows = [{name: value for name, value in row.items() if name not in _VARYING} for row in samples]
     for row in rows:
         if "steps" in row:
-            row["steps"] = [{k: v for k, v in step.items() if k != "latency"} for step in row["steps"]]
+            row["steps"] = [{k: v for k, v in step.items() if k not in _VARYING} for step in row["steps"]]
     return sorted(rows, key=lambda row: json.dumps(row, sort_keys=True))
 
 

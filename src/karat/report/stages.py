@@ -128,7 +128,7 @@ def data(stages: Stages) -> dict[str, Any]:
 
 def _stage_data(stages: Stages, name: str, run: Run) -> dict[str, Any]:
     return {
-        "queries": len(run),
+        "queries": len(run.queries),
         "mean": run.mean,
         "interval": {metric: list(ends) for metric, ends in run.interval().items()},
         "ceiling": stages.ceiling[name],

@@ -125,7 +125,7 @@ class Stages(Result):
     """The runs over the queries that every stage has, and could be judged in each."""
 
     def __len__(self) -> int:
-        return len({query for run in self.runs.values() for query in run.ids})
+        return len({query for run in self.runs.values() for query in run.queries})
 
     @property
     def last(self) -> str:
