@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from karat._internal.display import plural
 from karat._internal.progress import Progress
 from karat.collection.collected import Collected
-from karat.errors import BadArgument, NotJudged
+from karat.errors import BadArgument, NotJudged, shorten
 from karat.samples.field_map import Fields
 
 if TYPE_CHECKING:
@@ -244,6 +244,5 @@ class _Tally:
         skipped = f"; the other {rest:,} were not tried" if rest else ""
         more = plural(len(self._causes) - 1, "other cause", "other causes")
         others = f" ({len(jobs):,} of them; {more})" if len(self._causes) > 1 else ""
-        return NotJudged(
-            f"the retriever failed for every query: {tried}{skipped}. {cause}{others}", got=queries[min(jobs)]
-        )
+        example = f"for example for {shorten(queries[min(jobs)])}"
+        return NotJudged(f"the retriever failed for every query: {tried}{skipped}. {cause}{others}, {example}")
