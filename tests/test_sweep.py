@@ -352,3 +352,26 @@ def test_other_fields_and_less_is_better():
     assert found.standings.rows[0].measures["cost"] == 1
     assert found.standings.interval.low == 0
     assert "latency" in found.standings.rows[0].measures
+
+
+def test_queries_that_failed_are_called_again():
+    broken, called = {"q 3"}, []
+
+    def make(name):
+        def search(query):
+            called.append(query)
+            if query in broken:
+                raise LookupError("no index")
+            return [name]
+
+        return search
+
+    gold = [{"id": str(n), "query": f"q {n}", "gold": ["a"]} for n in range(6)]
+    first = karat.sweep(make, {"name": ["a", "b"]}, gold, "rr")
+    assert [len(run.failures) for run in first.runs] == [1, 1]
+    broken.clear()
+    called.clear()
+    again = karat.sweep(make, {"name": ["a", "b"]}, gold, "rr")
+    assert called == ["q 3", "q 3"]
+    assert [len(run.failures) for run in again.runs] == [0, 0]
+    assert again.standings.rows[0].means["rr"] == 1

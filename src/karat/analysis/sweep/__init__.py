@@ -312,7 +312,7 @@ def _try_all(
     runs, first = [], None
     for number, (setting, file) in enumerate(zip(grid, files, strict=True), 1):
         run = place.finished(file, setting)
-        if run is None:
+        if run is None or run.failures:  # queries that failed are called again
             announce(number, len(grid), setting)
             try:
                 run = trial.run(setting, file)
