@@ -93,8 +93,7 @@ def _collect(options: Namespace) -> int:
     if to_stdout:
         from karat.collection.journal import json_lines
 
-        sys.stdout.flush()
-        sys.stdout.buffer.write(json_lines(found))
+        put(json_lines(found).decode(), end="")
         put(repr(found), error=True)
         return 0
     emit(found, "table")

@@ -24,11 +24,10 @@ from karat.judges.tokens import Counter, words
 from karat.metrics import DEFAULT, Metric, parse_all
 from karat.run import Run
 from karat.run.numbers import read_fields
+from karat.samples.field_map import Fields
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from karat.samples.field_map import Fields
 
 _DEPTH = 20
 """The number of items to retrieve, unless a setting k or a metric says otherwise."""
