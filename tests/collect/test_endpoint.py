@@ -368,7 +368,7 @@ def test_tls_where_there_is_none():
 
 
 def test_an_endpoint_with_other_names():
-    with Server(lambda path, call, number: (200, {}, {"results": [{"hit": {"key": "a"}, "score": 1.0}]})) as server:
-        problem = r'neither "id" nor "text", but "score", "hit.key" \(--item id=hit.key\)'
+    with Server(lambda path, call, number: (200, {}, {"results": [{"hit": {"id": "a"}, "score": 1.0}]})) as server:
+        problem = r'neither "id" nor "text", but "score", "hit.id" \(--item id=hit.id\)'
         with pytest.raises(CallFailed, match=problem):
             HttpEndpoint(server.url, k=5).ask("q")
