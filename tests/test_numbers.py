@@ -276,6 +276,13 @@ def test_an_end_that_too_few_queries_have_fails_with_the_reason():
     assert "2 queries are too few" in found.checks[0].text
 
 
+@pytest.mark.parametrize(("given", "meant"), [("10S", "10s"), ("5k", "5000ms"), ("3 weeks", "300ms")])
+def test_the_suggested_limit_is_of_the_same_size_or_only_an_example(given, meant):
+    with pytest.raises(BadArgument) as caught:
+        karat.gate(karat.evaluate(samples(), "rr"), f"latency p95 <= {given}")
+    assert caught.value.hint == f'"latency p95 <= {meant}"'
+
+
 def test_summaries_show_the_numbers_with_their_unit():
     shown = str(karat.evaluate(samples(), "rr"))
     assert "latency: 5 queries are too few for both ends of an interval: p50 takes 6, p95 takes 72." in shown

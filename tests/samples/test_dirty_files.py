@@ -13,7 +13,7 @@ import pytest
 
 import karat
 from karat.samples.cells import is_cell, read_cell
-from karat.samples.wrappers import rows_within
+from karat.samples.json_rows import rows_within
 from karat.scale.memory import MemoryLimits
 
 PIECES = MemoryLimits(3000, fewest_rows=7, item_bytes=0)

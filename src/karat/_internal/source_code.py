@@ -1,4 +1,4 @@
-"""The code of users' functions and objects, as bytes to compare, separate because only what is continued needs it."""
+"""The source of users' functions and objects, as bytes to compare; separate, because it loads `inspect`."""
 
 from __future__ import annotations
 

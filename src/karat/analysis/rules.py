@@ -206,7 +206,9 @@ def _amount(limit: str, named: str, unit: str, rule: str, text: str) -> float:
         raise BadArgument(f"{named} has no unit", got=text, hint=f'"{rule} {value:.10g}"')
     if given and given not in _UNITS:
         problem = f"{named} is in {unit}; its units are {', '.join(_UNITS)}"
-        raise BadArgument(problem, got=text, hint=f'"{rule} {value:.10g}{unit}"')
+        same, known = given.lower() in _UNITS, given.lower() in _THOUSANDS
+        meant = f"{value:.10g}{given.lower() if same else unit}" if same or known else f"300{unit}"
+        raise BadArgument(problem, got=text, hint=f'"{rule} {meant}"')
     return value * _UNITS[given] if given else value
 
 

@@ -8,6 +8,7 @@ one takes its place, and the process can still exit.
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
@@ -69,7 +70,7 @@ class _Started(NamedTuple):
     at: float
 
 
-class _Pool:
+class _Pool(ABC):
     """Something that calls the retriever for submitted jobs; whoever removes a call from `running` reports it."""
 
     grace = 0.0
@@ -79,21 +80,21 @@ class _Pool:
         self._done = done
         self.running: dict[object, _Started] = {}
 
+    @abstractmethod
     def submit(self, jobs: Sequence[int]) -> None:
         """Add jobs, which are called in this order."""
-        raise NotImplementedError
 
+    @abstractmethod
     def replace(self, abandoned: int) -> None:
         """Make room for as many calls as were abandoned."""
-        raise NotImplementedError
 
     def responds(self) -> bool:
         """False if no call can go on, because one of them blocks all others."""
         return True
 
+    @abstractmethod
     def close(self) -> None:
         """Take no more jobs, and leave the calls that are still running."""
-        raise NotImplementedError
 
     def begin(self, job: int) -> object:
         """Note that a call begins now."""

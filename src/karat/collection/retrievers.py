@@ -30,7 +30,7 @@ class Retriever:
     k: int
     is_async: bool = False
     takes_k: bool = False
-    """True if the retriever is told the number of results; otherwise it returns as many as it is configured for."""
+    """True if k is passed to the retriever; otherwise it returns as many results as it is configured for."""
     code: str = ""
     """A digest of its source, by which a change is noticed; empty if unknown."""
 

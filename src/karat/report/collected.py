@@ -8,7 +8,7 @@ from karat._internal.display import heading, number, paragraph, plural, quantity
 from karat._internal.writers import html_text, plain
 from karat.collection.collected import Collected
 from karat.report import forms
-from karat.report.object_notes import OBJECT_SENTENCES
+from karat.report.reading_notes import OBJECT_SENTENCES
 
 _SHOWN = 5
 

@@ -10,7 +10,6 @@ from karat._internal.display import cut_name, plural, sanitize
 from karat.metrics import METRICS
 from karat.report.aspect_table import ASPECT_SENTENCES
 from karat.report.fusion_notes import FUSION_SENTENCES
-from karat.report.object_notes import OBJECT_SENTENCES
 from karat.report.reading_notes import READING_SENTENCES
 from karat.report.step_table import STEP_SENTENCES
 from karat.report.thresholds import no_answer
@@ -114,7 +113,7 @@ def listed(ids: Sequence[str]) -> str:
 
 
 SENTENCES: dict[str, Sentence] = {
-    **FUSION_SENTENCES, **STEP_SENTENCES, **ASPECT_SENTENCES, **OBJECT_SENTENCES, **READING_SENTENCES,
+    **FUSION_SENTENCES, **STEP_SENTENCES, **ASPECT_SENTENCES, **READING_SENTENCES,
     **TRACE_SENTENCES,
 }  # fmt: skip
 SENTENCES[FREE_TEXT] = lambda note, _: str(note.details["text"])

@@ -1,4 +1,4 @@
-"""Notes on reading as sentences, separate from the other notes: mapped columns, separators, encodings, distances."""
+"""Notes on reading as sentences: mapped columns, separators, encodings, distances, and ids that frameworks make."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Callable
 from karat._internal.display import plural
 from karat.run import Run
 from karat.samples.notes import Note
+
+_REMEDY = "Set the ids yourself, or give gold as texts, documents or ranges"
 
 
 def _columns_mapped(note: Note, run: Run) -> str:
@@ -38,10 +40,31 @@ def _scores_rise(note: Note, run: Run) -> str:
     )
 
 
+def _count(note: Note) -> str:
+    return f"{note.count:,} of {note.of:,} ids of retrieved items are"
+
+
+def _random(note: Note, _: object) -> str:
+    return (
+        f"{_count(note)} random, such as {note.examples[0]}: they change when the index is built again, and gold ids "
+        f"match no longer. {_REMEDY} (docs/objects.md)."
+    )
+
+
+def _hashed(note: Note, _: object) -> str:
+    return (
+        f"{_count(note)} hashes, such as {note.examples[0][:12]}…: they change when a text is edited, and gold ids "
+        f"match no longer. {_REMEDY} (docs/objects.md)."
+    )
+
+
+OBJECT_SENTENCES: dict[str, Callable[[Note, object], str]] = {"random_ids": _random, "hashed_ids": _hashed}
+"""The sentence for each kind of note on the ids of objects, which need no run."""
 READING_SENTENCES: dict[str, Callable[[Note, Run], str]] = {
     "columns_mapped": _columns_mapped,
     "separator": _separator,
     "encoding": _encoding,
     "distances": _distances,
     "scores_rise": _scores_rise,
+    **OBJECT_SENTENCES,
 }

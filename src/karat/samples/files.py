@@ -17,7 +17,7 @@ from karat._internal.parquet import Damaged, check_parquet, check_parquet_file
 from karat.errors import InputError, first_line
 from karat.samples.dialects import LONG, is_long, long_columns
 from karat.samples.encoding import encoding_error, marked_encoding, recoded
-from karat.samples.json_rows import Rows, decode_json, decode_lines
+from karat.samples.json_rows import Rows, decode_json, decode_lines, rows_within
 from karat.samples.long import has_records
 from karat.samples.separators import decimal_points, separator_of
 from karat.samples.sources import (
@@ -31,7 +31,6 @@ from karat.samples.sources import (
 )
 from karat.samples.traces import is_table_of_traces, may_be_traces
 from karat.samples.trec import looks_like_trec, read_trec
-from karat.samples.wrappers import rows_within
 
 if TYPE_CHECKING:
     import polars as pl

@@ -1,18 +1,20 @@
-"""JSON: rows from lines, and values from whole files, with the line of what cannot be read."""
+"""JSON: rows from lines, values from whole files, and the rows that a document such as `{"data": [...]}` wraps."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from karat.errors import InputError, first_line
-from karat.samples.dialects import SIDE_NAMES
+from karat.samples.dialects import SIDE_NAMES, dialect_of, is_long, long_column
 from karat.samples.notes import Note
 
 if TYPE_CHECKING:
     import polars as pl
 
 _SIDES = frozenset(name for names in SIDE_NAMES.values() for name in names)
+_WRAPPERS = ("data", "samples", "rows", "results", "examples", "records", "queries", "items")
+"""Names under which tools store a list of rows."""
 
 
 class Rows(NamedTuple):
@@ -107,3 +109,27 @@ def _json(text: str) -> Any:
                 raise ValueError("a number with thousands of digits") from error
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
+
+
+def rows_within(value: Any) -> list[Any] | None:
+    """The rows of a document that wraps them in a dict; None if it has none, or is something else.
+
+    The list has a usual name, or it is the only list of records, and these are samples or rows of a long table.
+    """
+    if not isinstance(value, Mapping) or dialect_of(value) is not None:
+        return None
+    lists = {name: one for name, one in value.items() if isinstance(one, list) and one and _are_records(one)}
+    usual = [name for name in _WRAPPERS if name in lists]
+    if len(lists) == 1 and (usual or _are_rows(next(iter(lists.values()))[0])):
+        return list(next(iter(lists.values())))
+    return None
+
+
+def _are_records(values: list[Any]) -> bool:
+    return all(isinstance(one, Mapping) for one in values)
+
+
+def _are_rows(first: Mapping[str, Any]) -> bool:
+    """True if a record is a sample, or a row with a query and an item."""
+    names = list(first)
+    return dialect_of(first) is not None or (is_long(names) and long_column(names, "query") is not None)
