@@ -68,7 +68,7 @@ def test_compare_shows_the_difference(capsys):
 def test_gate_takes_units(capsys):
     assert "PASS  latency p95 <= 300ms" in shown(capsys, "gate", "one.parquet", "latency p95 <= 0.3s")
     assert "FAIL  cost mean <= 0.002" in shown(capsys, "gate", "one.parquet", "cost mean <= 0.002", code=1)
-    assert 'try  "latency p95 <= 3ms"' in shown(capsys, "gate", "one.parquet", "latency p95 <= 3kg", code=2)
+    assert 'try  "latency p95 <= 300ms"' in shown(capsys, "gate", "one.parquet", "latency p95 <= 3kg", code=2)
 
 
 def test_gate_takes_other_spellings_and_suggests_what_was_meant(capsys):
