@@ -78,7 +78,7 @@ def advise(run: Run, missed: Missed, findings: dict[int, Finding], causes: Cause
         notes += item_threshold(stored, run, missed)
         notes += chunk_advice(stored, run, missed)
     if other is not None:
-        notes.append(second_run_advice(run, missed, other))
+        notes += second_run_advice(run, missed, other)
     untried = [note for note in ways if "gain" not in note.details]
     return Advice((*notes, *threshold_advice(run, missed.k)), (*untried, *_next_checks(notes, missed, findings, other)))
 

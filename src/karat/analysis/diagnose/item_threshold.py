@@ -109,8 +109,7 @@ def _held_out(items: _Scored, order: Ints) -> dict[str, list[float]]:
     kept = (items.score >= own) | (own == -np.inf)
 
     def per_query(values: Bools) -> Floats:
-        sums: Floats = np.bincount(items.query, values.astype(float), minlength=queries)[order]
-        return sums
+        return np.bincount(items.query, values.astype(float), minlength=queries)[order].astype(float)
 
     before, after = per_query(items.relevant), per_query(items.relevant & kept)
     all_items, returned = per_query(np.ones(len(kept), bool)), per_query(kept)

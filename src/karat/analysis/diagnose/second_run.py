@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isnan
 from typing import Literal
 
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints
-from karat.analysis.changes import rows_of
 from karat.analysis.diagnose.miss import Gain, Missed, first_ranks
 from karat.errors import KaratError
 from karat.hits.reranking import ideal
-from karat.metrics import parse
 from karat.run import Run
 from karat.samples.notes import Note
 
@@ -20,11 +19,12 @@ Place = Literal["before", "after"]
 """The place of the second run in a pipeline, as seen from the run."""
 
 
-def second_run_advice(run: Run, missed: Missed, other: Run) -> Note:
+def second_run_advice(run: Run, missed: Missed, other: Run) -> Iterator[Note]:
     """The gain of a reranker, if one run has only items of the other; otherwise that of a hybrid of both."""
-    numbers = _numbers(run, other)
-    place = _place(run, other)
-    return _hybrid(run, missed, other, numbers) if place is None else _stage(run, missed, other, numbers, place)
+    if isnan(missed.recall(missed.found)):
+        return
+    numbers, place = _numbers(run, other), _place(run, other)
+    yield _hybrid(run, missed, other, numbers) if place is None else _stage(run, missed, other, numbers, place)
 
 
 def _numbers(run: Run, other: Run) -> Ints:
@@ -88,11 +88,11 @@ def _hybrid(run: Run, missed: Missed, other: Run, numbers: Ints) -> Note:
     there = _found(first_ranks(other.all_hits), numbers, missed.k)
     more = int((missed.relevant & there & ~missed.found).sum())
     recalls = [missed.recall(found) for found in (missed.found | there, missed.found, there)]
-    details = {"k": missed.k, "recalls": recalls, "fused": _fused(run, other, missed.k)}
+    details = {"k": missed.k, "recalls": recalls, "fused": _fused(run, missed, other)}
     return Note("hybrid", more, len(missed.items), details=details)
 
 
-def _fused(run: Run, other: Run, k: int) -> Gain | None:
+def _fused(run: Run, missed: Missed, other: Run) -> Gain | None:
     """The gain in recall of both runs, fused by reciprocal ranks; None if they cannot be fused and evaluated."""
     from karat.analysis.fuse import fuse
 
@@ -102,6 +102,4 @@ def _fused(run: Run, other: Run, k: int) -> Gain | None:
         return None
     if fused is None:
         return None
-    metric, name = parse(f"recall@{k}"), f"recall@{k}"
-    own = metric.scores(run.all_hits, run.convention)[name][rows_of(run, fused.ids)]
-    return Gain.of(own, metric.scores(fused.all_hits, fused.convention)[name])
+    return missed.gain(_found(first_ranks(fused.all_hits), _numbers(run, fused), missed.k))
