@@ -295,7 +295,8 @@ def test_advice_on_the_size_of_chunks():
     said = advice(karat.evaluate(rows, "recall@2", judge="contains"))[-1]
     assert said == (
         "In the top 2, 10.0 % of the characters of relevant chunks are gold, and 5.0 % of all characters: "
-        "relevant chunks are 10 times as long as their gold. Cut in half, the chunks would still hold 100 % of it whole."
+        "relevant chunks are 10 times as long as their gold. Cut in half, the chunks would still hold 100 % of it "
+        "whole."
     )
     run = karat.evaluate([{"retrieved": [QUOTE + "~" * 96], "gold": [QUOTE]}], "recall@2", judge="contains")
     assert not any("characters" in said for said in advice(run))
@@ -306,7 +307,8 @@ def test_the_size_of_chunks_of_gold_without_texts():
     rows = [{"retrieved": chunks, "gold": [{"doc": "d", "start": 10, "end": 30}]}] * 3
     assert advice(karat.evaluate(rows, "recall@2", judge="spans"))[-1] == (
         "In the top 2, 10.0 % of the characters of relevant chunks are gold, and 5.0 % of all characters: "
-        "relevant chunks are 10 times as long as their gold. Cut in half, the chunks would still hold 100 % of it whole."
+        "relevant chunks are 10 times as long as their gold. Cut in half, the chunks would still hold 100 % of it "
+        "whole."
     )
 
 

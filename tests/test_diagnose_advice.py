@@ -209,8 +209,8 @@ def test_below_k():
     rows = [{"id": "q", "retrieved": ranking, "gold": ["g"]}, {"id": "r", "retrieved": ["g", "h"], "gold": ["g"]}]
     assert advice(rows, 1) == [
         (
-            "1 missed gold item is below rank 1, at rank 3. k = 3 raises recall from 0.500 to 1.000 and lowers precision "
-            "from 0.500 to 0.333."
+            "1 missed gold item is below rank 1, at rank 3. k = 3 raises recall from 0.500 to 1.000 and lowers "
+            "precision from 0.500 to 0.333."
         ),
         (
             "A perfect reranker of the top 3 raises recall@1 as much and precision@1 from 0.500 to 1.000: no reranker "

@@ -26,12 +26,14 @@ _WAYS = {
     "alternatives": "Put the gold item and its near copy in one group",
     "quotes": "Give the gold as texts, with the judge {judge}",
     "without ranges": "Give these quotes without their ranges, or all places of a quote in one group",
+    "larger chunks": "Larger chunks or more overlap keep a passage in one chunk",
     "neighbours": "Also return the neighbours of each chunk, or use larger chunks or more overlap",
 }
 """Changes by which items would count as found: see `analysis/diagnose/advice.py`."""
 _CLAIMS = {
     "neighbours": "if each chunk is extended by its own length on both sides",
     "without ranges": "without ranges",
+    "larger chunks": "if the pieces of a passage count as one",
 }
 _REMEDIES = {
     "same words elsewhere": "Give all places of a quote in one group, or the quotes without their ranges",
@@ -67,14 +69,15 @@ def _higher_k(note: Note) -> str:
     d, k = note.details, note.details["k"]
     items = plural(note.count, "missed gold item is", "missed gold items are")
     where = f"{items} below rank {k}, {'at' if note.count == 1 else 'half of them by'} rank {d['median']}."
-    lower = "lowers" if d["precision"].difference < 0 else "changes"
-    cost = f"{lower} precision from {number(d['precision'].before)} to {number(d['precision'].after)}"
+    precision = d["precision"]
+    verb = "lowers" if precision.difference < 0 else "raises"
+    cost = f"{verb} precision from {number(precision.before)} to {number(precision.after)}"
     return f"{where} k = {d['higher']} raises {_raised('recall', d['recall'])} and {cost}."
 
 
 def _reranker(note: Note) -> str:
     d, k = note.details, note.details["k"]
-    precision = f" and {_raised(f'precision@{k}', d['precision'])}" if d["precision"].difference > 0 else ""
+    precision = f" and {_raised(f'precision@{k}', d['precision'])}" if d["precision"].helps else ""
     recall = f"{f'recall@{k}'} as much" if d["as_much"] else _raised(f"recall@{k}", d["recall"])
     return f"A perfect reranker of the top {d['candidates']} raises {recall}{precision}: no reranker can do more."
 
@@ -219,7 +222,7 @@ def _reranking(note: Note) -> str:
     of = {"before": "This run reranks items of the other", "after": "The other run reranks items of this one"}
     moved = f"{d['lifted']:,} gold items into the top {k} and {d['pushed_out']:,} out"
     text = f"{of[d['place']]}: {moved}, recall@{k} from {number(gain.before)} to {number(gain.after)}{_change(gain)}."
-    if perfect.difference > 0:
+    if perfect.helps:
         return f"{text} A perfect reranker would reach {number(perfect.after)}{_change(perfect)}."
     return f"{text} No other order would find more: only better candidates can."
 

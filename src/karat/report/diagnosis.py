@@ -60,7 +60,7 @@ def terminal(found: Diagnosis, *, bold: bool = False, program: str = "karat", sh
         lines += [text_table([_cells(miss) for miss in some])] if some else []
         lines += [f"    … {count - len(some):,} more"] if count > len(some) > 0 else []
     lines += (
-        _section("Advice", advice(found))
+        _section(advice_title(found), advice(found))
         + _section(NOT_MEASURED, not_measured(found))
         + _section("Hops and aspects", _lost(found))
     )

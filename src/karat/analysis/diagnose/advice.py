@@ -18,7 +18,7 @@ from karat.analysis.diagnose.causes import Causes
 from karat.analysis.diagnose.chunk_size import chunk_advice
 from karat.analysis.diagnose.cutoffs import cutoff_advice
 from karat.analysis.diagnose.item_threshold import item_threshold
-from karat.analysis.diagnose.miss import Cause, Finding, Missed
+from karat.analysis.diagnose.miss import Cause, Finding, Gain, Missed
 from karat.analysis.diagnose.second_run import second_run_advice
 from karat.analysis.diagnose.similar import is_fuzzy
 from karat.analysis.diagnose.trials import (
@@ -93,7 +93,8 @@ def _next_checks(
             yield Note("remedy", counts[cause], details={"cause": cause, "hybrid": other is None})
     if counts["not retrieved"]:
         gold, found = (np.unique(missed.query[own]) for own in (missed.relevant, missed.relevant & missed.retrieved))
-        yield Note("same_model", len(gold) - len(found), len(gold))
+        if len(found) < len(gold):
+            yield Note("same_model", len(gold) - len(found), len(gold))
     if counts["not retrieved"] or counts["below k"] or any(note.kind == "better_order" for note in measured):
         yield Note("another_model")
 
@@ -112,10 +113,19 @@ def _other_ways(
         details: dict[str, Any] = {"k": missed.k, "inside": bool(inside), "causes": [c for c in group if c in present]}
         for way in _ways(group[0], run, missed, inside, causes) if inside else ():
             trial = trials.of(way.judge, way.change)
-            if trial is None or trial.gain.difference > 0:
+            if trial is None or trial.gain.helps:
                 details |= {"way": way.kind, "judge": way.judge} | ({} if trial is None else trial._asdict())
                 break
+        if group[0] == "cut differently" and inside and "way" not in details:
+            details |= {"way": "larger chunks", "judge": "", "gain": _joined(missed, inside), "sample": None}
         yield Note("another_way", len(inside or found), len(found), details=details)
+
+
+def _joined(missed: Missed, pieces: Iterable[int]) -> Gain:
+    """The gain in recall if gold items whose pieces are in the top k count as found."""
+    found = missed.found.copy()
+    found[list(pieces)] = True
+    return missed.gain(found, can_lose=False)
 
 
 def _merged(notes: Iterable[Note]) -> list[Note]:
@@ -206,7 +216,7 @@ def _without_copies(run: Run, missed: Missed, causes: Causes) -> Iterator[Note]:
         first[number] = np.inf if first[number] in own else first[number] - sum(rank < first[number] for rank in own)
     gain = missed.gain(first <= k)
     ranks = int(np.minimum(run.all_hits.depth, k)[judged].sum())
-    if gain.difference > 0:
+    if gain.helps:
         yield Note("copies", inside, ranks, details={"k": k, "gain": gain})
 
 

@@ -38,7 +38,7 @@ def _higher(run: Run, missed: Missed) -> Iterator[Note]:
         return
     higher = min(2 * k, int(run.all_hits.depth.max())) if below.min() <= 2 * k else int(below.min())
     gain = missed.gain(missed.first <= higher, can_lose=False)
-    if gain.difference > 0:
+    if gain.helps:
         precision = Gain.of(precisions(run, k), precisions(run, higher))
         details = {"k": k, "higher": higher, "median": int(np.median(below)), "recall": gain, "precision": precision}
         yield Note("higher_k", len(below), details=details)
@@ -56,7 +56,7 @@ def _reranked(run: Run, missed: Missed, *higher: Gain) -> Iterator[Note]:
     candidates = min(candidates, int(run.all_hits.depth.max()))
     hits = ideal(top(run.all_hits, candidates))
     gain = missed.gain(first_ranks(hits) <= k, can_lose=False)
-    if gain.difference > 0:
+    if gain.helps:
         own, best = precisions(run, k), precisions(run, k, hits)
         precision = Gain.of(own, best, can_lose=bool((best < own).any()))  # by some conventions copies count
         details = {"k": k, "candidates": candidates, "recall": gain, "precision": precision}

@@ -27,7 +27,7 @@ Cause = Literal[
 ]
 """Causes of a missed gold item, in the order of the checks: the first that applies."""
 CAUSES: tuple[Cause, ...] = get_args(Cause)
-_LEVEL = 0.95
+_LEVEL, _LEAST = 0.95, 0.0005
 _DEFAULT_CUTOFF = 10
 _MAX_CUTOFF = 10**12
 
@@ -84,6 +84,11 @@ class Gain(NamedTuple):
     def difference(self) -> float:
         """The mean after the change minus the one before it."""
         return self.after - self.before
+
+    @property
+    def helps(self) -> bool:
+        """True if the mean is higher after the change, by what three decimal places show."""
+        return self.difference > _LEAST
 
 
 def first_ranks(hits: Hits) -> Floats:
