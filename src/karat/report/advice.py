@@ -220,7 +220,7 @@ def _reranking(note: Note) -> str:
     d = note.details
     k, gain, perfect = d["k"], d["gain"], d["perfect"]
     of = {"before": "This run reranks items of the other", "after": "The other run reranks items of this one"}
-    moved = f"{d['lifted']:,} gold items into the top {k} and {d['pushed_out']:,} out"
+    moved = f"{plural(d['lifted'], 'gold item', 'gold items')} into the top {k} and {d['pushed_out']:,} out"
     text = f"{of[d['place']]}: {moved}, recall@{k} from {number(gain.before)} to {number(gain.after)}{_change(gain)}."
     if perfect.helps:
         return f"{text} A perfect reranker would reach {number(perfect.after)}{_change(perfect)}."

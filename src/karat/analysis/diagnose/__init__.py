@@ -53,7 +53,7 @@ class Diagnosis(Result):
 
     @property
     def not_measured(self) -> list[str]:
-        """What to check next, one sentence each: the run cannot show its gain."""
+        """Checks to do next, one sentence each: the run cannot show their gain."""
         return list(self._render("not_measured"))
 
     @property

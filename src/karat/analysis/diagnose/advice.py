@@ -16,9 +16,9 @@ from karat._internal.arrays import Bools
 from karat._internal.grammar import write_call
 from karat.analysis.diagnose.causes import Causes
 from karat.analysis.diagnose.chunk_size import chunk_advice
-from karat.analysis.diagnose.cutoffs import cutoff_advice
 from karat.analysis.diagnose.item_threshold import item_threshold
 from karat.analysis.diagnose.miss import Cause, Finding, Gain, Missed
+from karat.analysis.diagnose.other_cutoffs import cutoff_advice
 from karat.analysis.diagnose.second_run import second_run_advice
 from karat.analysis.diagnose.similar import is_fuzzy
 from karat.analysis.diagnose.trials import (
@@ -58,7 +58,7 @@ class _Way(NamedTuple):
 
 
 class Advice(NamedTuple):
-    """What would raise recall or precision, and what to check next."""
+    """Ways to raise recall or precision, measured with the run or not."""
 
     measured: tuple[Note, ...] = ()
     """Changes whose gain was measured with the items of the run."""

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints, row_number
-from karat.analysis.diagnose.cutoffs import MAX_LOSS
 from karat.analysis.diagnose.miss import Missed
+from karat.analysis.diagnose.other_cutoffs import MAX_LOSS
 from karat.run import Run
 from karat.run.stored_items import StoredItems
 from karat.samples.notes import Note
