@@ -217,7 +217,7 @@ def test_the_title_of_each_output():
     title = "Not measured: what to check next"
     found, none = karat.diagnose(run_of("ab", "ag")), karat.diagnose(run_of("g", "g"))
     assert f"\n{title}\n  1 missed gold item was not retrieved." in repr(found)
-    assert f"**{title}**\n\n- 1 missed" in found.to_markdown()
+    assert f"### {title}\n\n- 1 missed" in found.to_markdown()
     assert f"{title}: 1 missed" in found._repr_html_()
     assert found.to_dict()["not_measured"] == found.not_measured
     for text in (repr(none), none.to_markdown(), none._repr_html_()):
@@ -229,7 +229,7 @@ def test_the_level_of_the_intervals_is_named(tmp_path):
     few, many = run_of("abg", "gab"), run_of(*["abg", "gab"] * 3)
     assert "\nAdvice\n" in repr(karat.diagnose(few))
     assert "\nAdvice, with 95 % intervals\n" in repr(karat.diagnose(many))
-    assert "**Advice, with 95 % intervals**" in karat.diagnose(many).to_markdown()
+    assert "### Advice, with 95 % intervals" in karat.diagnose(many).to_markdown()
     many.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text("utf-8")
     assert "<h3>Advice, with 95 % intervals</h3>" in page

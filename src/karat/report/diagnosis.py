@@ -69,6 +69,16 @@ def terminal(found: Diagnosis, *, bold: bool = False, program: str = "karat", sh
     return "\n".join([*lines, *_next(found, program, more=more)])
 
 
+def _sections(found: Diagnosis) -> list[tuple[str, list[str]]]:
+    """The sentences of a diagnosis under their headings."""
+    return [
+        (advice_title(found), advice(found)),
+        (NOT_MEASURED, not_measured(found)),
+        ("Hops and aspects", _lost(found)),
+        (_UNKNOWN, sentences(found.limits)),
+    ]
+
+
 def _next(found: Diagnosis, program: str, *, more: bool) -> list[str]:
     """The commands that show one query in full, and all misses; in Python, the call."""
     if not found.misses:
@@ -99,11 +109,10 @@ def markdown(found: Diagnosis) -> str:
     if rows:
         counts = [[cause, f"{count:,}"] for cause, count in found.causes.items()]
         parts.append(table(("cause", "gold items"), counts, right=(1,)))
-    parts += [f"**{advice_title(found)}**", bullets(advice(found))] if found.advice_notes else []
-    parts += [f"**{NOT_MEASURED}**", bullets(not_measured(found))] if found.check_notes else []
-    parts += [bullets(lines)] if (lines := notes(found)) else []
+    for title, lines in _sections(found):
+        parts += [f"### {title}", bullets(lines)] if lines else []
     if rows:
-        parts.append(table(("query", "", "gold item", "cause", "why"), rows))
+        parts += ["### Missed gold", table(("query", "", "gold item", "cause", "why"), rows)]
     return "\n\n".join(parts)
 
 
