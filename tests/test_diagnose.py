@@ -296,7 +296,7 @@ def test_advice_on_the_size_of_chunks():
     assert said == (
         "In the top 2, 10.0 % of the characters of relevant chunks are gold, and 5.0 % of all characters: "
         "relevant chunks are 10 times as long as their gold. Cut in half, the chunks would still hold 100 % of it "
-        "whole."
+        "whole, in half the text."
     )
     run = karat.evaluate([{"retrieved": [QUOTE + "~" * 96], "gold": [QUOTE]}], "recall@2", judge="contains")
     assert not any("characters" in said for said in advice(run))
@@ -308,7 +308,7 @@ def test_the_size_of_chunks_of_gold_without_texts():
     assert advice(karat.evaluate(rows, "recall@2", judge="spans"))[-1] == (
         "In the top 2, 10.0 % of the characters of relevant chunks are gold, and 5.0 % of all characters: "
         "relevant chunks are 10 times as long as their gold. Cut in half, the chunks would still hold 100 % of it "
-        "whole."
+        "whole, in half the text."
     )
 
 

@@ -233,6 +233,12 @@ def test_the_level_of_the_intervals_is_named(tmp_path):
     many.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text("utf-8")
     assert "<h3>Advice, with 95 % intervals</h3>" in page
+    assert "<h3>Not measured: what to check next</h3>" in page
+    run_of(*["gabc"] * 6, k=4).report(tmp_path / "all found.html")
+    page = (tmp_path / "all found.html").read_text("utf-8")
+    assert "None: all gold is in the top 4." in page
+    assert "k = 1 would be enough" in page
+    assert "Not measured" not in page
 
 
 def test_saved_runs_have_the_same_advice(tmp_path):

@@ -104,3 +104,31 @@ def test_runs_with_repeats_are_not_stages():
     run = karat.evaluate(rows, "recall@2")
     found = note(run, run)
     assert (found.kind, found.details["fused"]) == ("hybrid", None)
+
+
+class Partial:
+    """Judges all but the first queries."""
+
+    name = "partial"
+
+    def __init__(self, failed):
+        self.failed = failed
+
+    def __call__(self, samples, convention):
+        hits = karat.Exact()(samples, convention)
+        return hits.replace(failed=dict.fromkeys(range(self.failed), "timed out"))
+
+
+@pytest.mark.parametrize("rankings", [SPARSE, BEFORE])
+def test_queries_that_the_other_run_could_not_judge_are_left_out(rankings):
+    start = AFTER if rankings is BEFORE else DENSE
+    run, other = run_of(*start, judge=Partial(0)), run_of(*rankings, judge=Partial(2))
+    found = note(run, other)
+    less = note(*(run_of(*own[2:], judge=Partial(0)) for own in (start, rankings)))
+    assert found == less
+
+
+def test_a_perfect_order_is_no_union_of_orders():
+    """Of three gold items among the candidates, two fit into the top 2, whichever they are."""
+    d = note(run_of("xa", gold="xyz"), run_of("yzxab", gold="xyz")).details
+    assert d["perfect"][:2] == pytest.approx((1 / 3, 2 / 3))

@@ -196,7 +196,7 @@ def _halves(share: float | None, low: float, high: float) -> str:
     if share is None:
         return ""
     ends = "" if low != low else f" [{percent(low)}, {percent(high)}]"
-    return f" Cut in half, the chunks would still hold {percent(share)}{ends} of it whole."
+    return f" Cut in half, the chunks would still hold {percent(share)}{ends} of it whole, in half the text."
 
 
 def _percent(share: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -102,12 +103,13 @@ def first_ranks(hits: Hits) -> Floats:
 class Missed:
     """The relevant gold items of a run, numbered through all queries, and the first rank of each."""
 
-    def __init__(self, run: Run, k: int) -> None:
+    def __init__(self, run: Run, k: int, *, without: Sequence[int] = ()) -> None:
+        """Take the gold of all queries that were judged; rows in `without` are treated as if they were not."""
         hits = run.all_hits
         self.k = k
         self.first = first_ranks(hits)
-        judged = ~np.isin(hits.gold_query, list(hits.failed))  # the misses of failed queries are unknown
-        self.relevant: Bools = (hits.gold_items.grade > 0) & judged
+        dropped = np.isin(np.arange(hits.queries), [*hits.failed, *without])  # the misses of failed queries are unknown
+        self.relevant: Bools = (hits.gold_items.grade > 0) & ~dropped[hits.gold_query]
         self.query: Ints = hits.gold_query
         scores = run.scores.get(f"recall@{k}")  # a query that is not in the run's mean is not in ours
         self._excluded = np.zeros(hits.queries, bool) if scores is None else np.isnan(scores)

@@ -20,7 +20,13 @@ Place = Literal["before", "after"]
 
 
 def second_run_advice(run: Run, missed: Missed, other: Run) -> Iterator[Note]:
-    """The gain of a reranker, if one run has only items of the other; otherwise that of a hybrid of both."""
+    """The gain of a reranker, if one run has only items of the other; otherwise that of a hybrid of both.
+
+    Queries that could not be judged in the other run are left out.
+    """
+    known = set(run.ids)
+    unknown = [run.row(query) for query in other.failures if query in known]
+    missed = Missed(run, missed.k, without=unknown) if unknown else missed
     if isnan(missed.recall(missed.found)):
         return
     numbers, place = _numbers(run, other), _place(run, other)
@@ -73,10 +79,10 @@ def _stage(run: Run, missed: Missed, other: Run, numbers: Ints, place: Place) ->
     best = first_ranks(ideal(candidates.all_hits))
     reachable = best <= k if place == "after" else _found(best, numbers, k)
     before, after = (missed.found, there) if place == "after" else (there, missed.found)
-    recalls = [missed.recalls(found) for found in (before, after, reachable | after)]
+    first, last, best_order = (missed.recalls(found) for found in (before, after, reachable))
     details = {
-        "k": k, "place": place, "gain": Gain.of(recalls[0], recalls[1]),
-        "perfect": Gain.of(recalls[1], recalls[2], can_lose=False),
+        "k": k, "place": place, "gain": Gain.of(first, last),
+        "perfect": Gain.of(last, np.maximum(last, best_order), can_lose=False),
         "lifted": int((missed.relevant & after & ~before).sum()),
         "pushed_out": int((missed.relevant & before & ~after).sum()),
     }  # fmt: skip
