@@ -108,9 +108,9 @@ def test_a_better_order_of_the_top_k():
         assert told(karat.diagnose(run_of(*[ranking] * 6, gold=gold, k=k)), "better_order") is None
 
 
-def scored(signal, queries=40):
+def scored(signal, queries=40, seed=7):
     """Rankings of which a third is relevant; the scores of relevant items are higher by a number."""
-    rng = np.random.default_rng(7)
+    rng = np.random.default_rng(seed)
     rows = []
     for i in range(queries):
         relevant = rng.random(5) < 1 / 3
@@ -133,6 +133,19 @@ def test_a_score_threshold_is_tested_on_held_out_queries():
     assert gain == pytest.approx(np.mean(kept) - np.mean(every), abs=0.05)
     assert "On held-out queries: precision +0." in " ".join(found.advice)
     assert told(karat.diagnose(karat.evaluate(scored(0.0), "recall@5")), "score_threshold") is None
+
+
+def test_the_interval_covers_the_gain_on_new_queries():
+    new = [(item["score"], item["id"] in row["gold"]) for row in scored(3.0, 4_000, 99) for item in row["retrieved"]]
+    score, relevant = np.array(new).T
+    covered = []
+    for seed in range(60):
+        d = told(karat.diagnose(karat.evaluate(scored(3.0, seed=seed), "recall@5")), "score_threshold")
+        if d is not None:
+            gain = relevant[score >= float(d["threshold"])].mean() - relevant.mean()
+            covered.append(d["held_out"][1] <= gain <= d["held_out"][2])
+    assert len(covered) > 40
+    assert np.mean(covered) >= 0.95
 
 
 def test_the_interval_of_a_pooled_precision_by_hand():

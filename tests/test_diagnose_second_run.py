@@ -99,6 +99,13 @@ def test_one_new_item_makes_it_a_hybrid():
     assert note(run_of(*AFTER[:-1], "gx"), run_of(*BEFORE)).kind == "hybrid"
 
 
+def test_two_orders_of_the_same_items_may_be_either():
+    a, b = run_of("gab", "abg", "abg"), run_of("abg", "gab", "agb")
+    kinds = [own.kind for own in karat.diagnose(a, other=b).advice_notes]
+    assert kinds[-2:] == ["reranking", "hybrid"]
+    assert "reranking" not in [own.kind for own in karat.diagnose(a).advice_notes]
+
+
 def test_runs_with_repeats_are_not_stages():
     rows = [{"id": "q", "repeat": i, "retrieved": list(own), "gold": ["g"]} for i, own in enumerate(["gab", "abg"], 1)]
     run = karat.evaluate(rows, "recall@2")

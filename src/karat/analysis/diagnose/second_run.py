@@ -22,6 +22,7 @@ Place = Literal["before", "after"]
 def second_run_advice(run: Run, missed: Missed, other: Run) -> Iterator[Note]:
     """The gain of a reranker, if one run has only items of the other; otherwise that of a hybrid of both.
 
+    If both have the same items, either may be meant.
     Queries that could not be judged in the other run are left out.
     """
     known = set(run.ids)
@@ -29,8 +30,11 @@ def second_run_advice(run: Run, missed: Missed, other: Run) -> Iterator[Note]:
     missed = Missed(run, missed.k, without=unknown) if unknown else missed
     if isnan(missed.recall(missed.found)):
         return
-    numbers, place = _numbers(run, other), _place(run, other)
-    yield _hybrid(run, missed, other, numbers) if place is None else _stage(run, missed, other, numbers, place)
+    numbers, places = _numbers(run, other), _places(run, other)
+    if places:
+        yield _stage(run, missed, other, numbers, places[0])
+    if len(places) != 1:
+        yield _hybrid(run, missed, other, numbers)
 
 
 def _numbers(run: Run, other: Run) -> Ints:
@@ -54,21 +58,23 @@ def _found(first: Floats, numbers: Ints, k: int) -> Bools:
     return found
 
 
-def _place(run: Run, other: Run) -> Place | None:
-    """The place of the other run, if one run reranks the items of the other: none of its items is new.
+def _places(run: Run, other: Run) -> list[Place]:
+    """The places of the other run, if one run reranks the items of the other: none of its items is new.
 
-    None if that is not so, or cannot be known.
+    Both if the items are the same, none if that is not so, or cannot be known.
     """
     from karat.analysis.stages.stage_runs import stored_identities
 
     sets = stored_identities({"run": run, "other": other})
     if sets is None or run.repeats is not None or other.repeats is not None:
-        return None
+        return []
     theirs = dict(zip(other.ids, sets["other"], strict=True))
     pairs = [(own, theirs[query]) for query, own in zip(run.ids, sets["run"], strict=True) if query in theirs]
-    if all(own <= their for own, their in pairs):
-        return "before"
-    return "after" if all(own >= their for own, their in pairs) else None
+    places: dict[Place, bool] = {
+        "before": all(own <= their for own, their in pairs),
+        "after": all(own >= their for own, their in pairs),
+    }
+    return [place for place, possible in places.items() if possible]
 
 
 def _stage(run: Run, missed: Missed, other: Run, numbers: Ints, place: Place) -> Note:
