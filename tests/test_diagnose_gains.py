@@ -260,3 +260,35 @@ def test_saved_runs_have_the_same_advice(tmp_path):
     again = karat.diagnose(tmp_path / "run.parquet")
     assert again.advice == karat.diagnose(run).advice
     assert again.not_measured == karat.diagnose(run).not_measured
+
+
+def mean_at(rows, k, measure):
+    """The mean over the queries of the share of the gold, or of the top k, that is gold in the top k."""
+    shares = []
+    for row in rows:
+        inside = len(set(row["gold"]) & set(row["retrieved"][:k]))
+        shares.append(inside / (len(row["gold"]) if measure == "recall" else k))
+    return float(np.mean(shares))
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_cutoffs_and_rerankers_as_a_slow_twin_counts_them(seed):
+    rng = np.random.default_rng(seed)
+    rows, k = [], int(rng.integers(1, 5))
+    for i in range(int(rng.integers(5, 12))):
+        ranking = [f"d{j}" for j in rng.permutation(12)[: int(rng.integers(1, 11))]]
+        rows.append({"id": f"q{i}", "retrieved": ranking, "gold": [f"d{j}" for j in rng.permutation(12)[:3]]})
+    found = karat.diagnose(karat.evaluate(rows, f"recall@{k}"))
+    for kind, name in (("higher_k", "higher"), ("lower_k", "lower")):
+        if (d := told(found, kind)) is not None:
+            for measure in ("recall", "precision"):
+                assert d[measure][:2] == pytest.approx([mean_at(rows, at, measure) for at in (k, d[name])])
+    if (d := told(found, "reranker")) is not None:
+        ideal = [
+            {**row, "retrieved": sorted(row["retrieved"][: d["candidates"]], key=lambda item: item not in row["gold"])}
+            for row in rows
+        ]
+        for measure in ("recall", "precision"):
+            assert d[measure][:2] == pytest.approx([mean_at(own, k, measure) for own in (rows, ideal)])
+    below = any(set(row["gold"]) & set(row["retrieved"][k:]) for row in rows)
+    assert (told(found, "higher_k") is not None) == (told(found, "reranker") is not None) == below

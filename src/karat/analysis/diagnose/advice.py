@@ -116,8 +116,8 @@ def _other_ways(
             if trial is None or trial.gain.helps:
                 details |= {"way": way.kind, "judge": way.judge} | ({} if trial is None else trial._asdict())
                 break
-        if group[0] == "cut differently" and inside and "way" not in details:
-            details |= {"way": "larger chunks", "judge": "", "gain": _joined(missed, inside), "sample": None}
+        if group[0] == "cut differently" and "way" not in details and (gain := _joined(missed, inside)).helps:
+            details |= {"way": "larger chunks", "judge": "", "gain": gain, "sample": None}
         yield Note("another_way", len(inside or found), len(found), details=details)
 
 
