@@ -7,6 +7,8 @@ import pytest
 
 import karat
 from karat.analysis.diagnose.miss import Gain
+from karat.report.advice import sentences
+from karat.samples.notes import Note
 from karat.stats.interval import difference_intervals, mean_interval
 
 QUOTE = "The museum is closed on Mondays and on public holidays. Tickets are sold at the door until five."
@@ -51,6 +53,16 @@ def test_a_higher_k():
     assert told(karat.diagnose(run_of("gab", "abc")), "higher_k") is None
     far = told(karat.diagnose(run_of("abcdefg", "gab")), "higher_k")
     assert far["higher"] == 7  # there is nothing within 2k
+
+
+def test_a_precision_that_does_not_change_or_is_undefined():
+    half = karat.diagnose(run_of("gagb", gold="gb"))  # one of two, two of four: copies of g do not count
+    assert half.advice[0].endswith("k = 4 raises recall from 0.500 to 1.000 and leaves precision at 0.500.")
+    undefined, recall = Gain(np.nan, np.nan, np.nan, np.nan), Gain(0.5, 1.0, np.nan, np.nan)
+    details = {"k": 2, "higher": 4, "lower": 1, "median": 3, "recall": recall, "precision": undefined}
+    higher, lower = sentences([Note("higher_k", 1, details=details), Note("lower_k", 2, 2, details=details)])
+    assert higher.endswith("k = 4 raises recall from 0.500 to 1.000.")
+    assert lower.endswith("nearly recall@2, 0.500.")
 
 
 def run_rows(run):

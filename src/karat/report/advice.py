@@ -69,10 +69,17 @@ def _higher_k(note: Note) -> str:
     d, k = note.details, note.details["k"]
     items = plural(note.count, "missed gold item is", "missed gold items are")
     where = f"{items} below rank {k}, {'at' if note.count == 1 else 'half of them by'} rank {d['median']}."
-    precision = d["precision"]
-    verb = "lowers" if precision.difference < 0 else "raises"
-    cost = f"{verb} precision from {number(precision.before)} to {number(precision.after)}"
-    return f"{where} k = {d['higher']} raises {_raised('recall', d['recall'])} and {cost}."
+    return f"{where} k = {d['higher']} raises {_raised('recall', d['recall'])}{_cost(d['precision'])}."
+
+
+def _cost(precision: Gain) -> str:
+    """The precision at a higher k; nothing if it is undefined."""
+    if precision.difference != precision.difference:
+        return ""
+    verb = "lowers" if precision.difference < 0 else "raises" if precision.difference else "leaves"
+    if verb == "leaves":
+        return f" and leaves precision at {number(precision.before)}"
+    return f" and {verb} precision from {number(precision.before)} to {number(precision.after)}"
 
 
 def _reranker(note: Note) -> str:
@@ -87,10 +94,10 @@ def _lower_k(note: Note) -> str:
     after, before = d["recall"].after, d["recall"].before
     same = "the same as" if after == before else f"{number(after)}, nearly"
     judged = "" if note.count == note.of else " for the judged query" if note.count == 1 else " for the judged queries"
+    precision = f", and {_raised('precision rises', d['precision'])}" if d["precision"].helps else ""
     return (
-        f"k = {d['lower']} would be enough{judged}: recall@{d['lower']} is {same} recall@{d['k']}, {number(before)}, "
-        f"and precision rises from {number(d['precision'].before)} to {number(d['precision'].after)}"
-        f"{_change(d['precision'])}."
+        f"k = {d['lower']} would be enough{judged}: recall@{d['lower']} is {same} recall@{d['k']}, "
+        f"{number(before)}{precision}."
     )
 
 

@@ -84,8 +84,8 @@ def _better_order(run: Run, missed: Missed) -> Iterator[Note]:
     enough = next((n for n in range(1, _most_gold(missed) + 1) if _nearly(missed.recall(first <= n), recall)), k)
     if enough <= k // 2:
         precision = Gain.of(precisions(run, k), precisions(run, enough, hits))
-        details = {"k": k, "lower": enough, "recall": missed.gain(first <= enough), "precision": precision}
-        yield Note("better_order", details=details)
+        if precision.helps:
+            yield Note("better_order", details={"k": k, "lower": enough, "precision": precision})
 
 
 def _most_gold(missed: Missed) -> int:
