@@ -164,12 +164,12 @@ def _places(options: Namespace, gate: Gate) -> dict[str, Place]:
     argument("--k", type=int, metavar="K", help="the cutoff (default: that of the run's recall nearest to 5)"),
     argument("-n", type=int, metavar="N", default=3, help="misses to list for each cause (default: %(default)s)"),
     argument("--all", action="store_true", help="list every miss"),
-    argument("--other", metavar="RUN", help="a second run: how much both find together"),
+    argument("--other", metavar="RUN", help="a second run: the gain of a hybrid, or of a reranker"),
     format_argument("json", "csv", "markdown"),
     examples=[
         ("karat diagnose run.parquet", "every missed gold item by its cause, and advice"),
         ("karat diagnose run.parquet q01", "one query in full, its texts side by side"),
-        ("karat diagnose branch.parquet --other main.parquet", "what both would find together"),
+        ("karat diagnose branch.parquet --other main.parquet", "what a hybrid of both would gain"),
     ],
 )
 def _diagnose(options: Namespace) -> None:

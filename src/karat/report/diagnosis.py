@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from shlex import quote
@@ -41,6 +42,8 @@ _SHOWN = 3
 """Misses listed for each cause, and ranks compared with a gold item."""
 _ID, _QUERY, _GOLD, _EXCERPT = 20, 40, 40, 60
 _UNKNOWN = "Unknown"
+_INTERVAL = re.compile(r"\[[-+]?\d")
+NOT_MEASURED = "Not measured: what to check next"
 
 
 def terminal(found: Diagnosis, *, bold: bool = False, program: str = "karat", shown: int | None = _SHOWN) -> str:
@@ -56,10 +59,24 @@ def terminal(found: Diagnosis, *, bold: bool = False, program: str = "karat", sh
         lines.append(f"  {cause} · {count:,} of {len(found.misses):,}")
         lines += [text_table([_cells(miss) for miss in some])] if some else []
         lines += [f"    … {count - len(some):,} more"] if count > len(some) > 0 else []
-    lines += _section("Advice", advice(found)) + _section("Hops and aspects", _lost(found))
+    lines += (
+        _section(advice_title(found), advice(found))
+        + _section(NOT_MEASURED, not_measured(found))
+        + _section("Hops and aspects", _lost(found))
+    )
     lines += _section(_UNKNOWN, sentences(found.limits))
     more = shown is not None and any(count > shown for count in found.causes.values())
     return "\n".join([*lines, *_next(found, program, more=more)])
+
+
+def _sections(found: Diagnosis) -> list[tuple[str, list[str]]]:
+    """The sentences of a diagnosis under their headings."""
+    return [
+        (advice_title(found), advice(found)),
+        (NOT_MEASURED, not_measured(found)),
+        ("Hops and aspects", _lost(found)),
+        (_UNKNOWN, sentences(found.limits)),
+    ]
 
 
 def _next(found: Diagnosis, program: str, *, more: bool) -> list[str]:
@@ -92,16 +109,18 @@ def markdown(found: Diagnosis) -> str:
     if rows:
         counts = [[cause, f"{count:,}"] for cause, count in found.causes.items()]
         parts.append(table(("cause", "gold items"), counts, right=(1,)))
-    parts += [bullets(lines) for lines in (advice(found), notes(found)) if lines]
+    for title, lines in _sections(found):
+        parts += [f"### {title}", bullets(lines)] if lines else []
     if rows:
-        parts.append(table(("query", "", "gold item", "cause", "why"), rows))
+        parts += ["### Missed gold", table(("query", "", "gold item", "cause", "why"), rows)]
     return "\n\n".join(parts)
 
 
 def html(found: Diagnosis) -> str:
     """Every miss as an HTML table, for notebooks."""
     rows = [[miss.query_id, miss.query or "", miss.gold, miss.cause, miss.text] for miss in found.misses]
-    caption = " · ".join([_heading(found), *advice(found), *notes(found)])
+    checks = [f"{NOT_MEASURED}: {line}" for line in not_measured(found)]
+    caption = " · ".join([_heading(found), *advice(found), *checks, *notes(found)])
     return html_table(["query", "", "gold item", "cause", "why"], rows, caption)
 
 
@@ -130,6 +149,7 @@ def data(found: Diagnosis) -> dict[str, Any]:
         "missed": len(found.misses),
         "causes": found.causes,
         "advice": advice(found),
+        "not_measured": not_measured(found),
         "notes": notes(found),
         "misses": found.misses,
     }
@@ -142,6 +162,16 @@ def data(found: Diagnosis) -> dict[str, Any]:
 def advice(found: Diagnosis) -> list[str]:
     """Ways to raise recall or precision, one sentence each."""
     return sentences(found.advice_notes)
+
+
+def advice_title(found: Diagnosis) -> str:
+    """The heading of the advice, which names the level of its intervals, if there are any."""
+    return "Advice, with 95 % intervals" if any(_INTERVAL.search(line) for line in advice(found)) else "Advice"
+
+
+def not_measured(found: Diagnosis) -> list[str]:
+    """Checks outside the run, one sentence each: the run cannot show their gain."""
+    return sentences(found.check_notes)
 
 
 def notes(found: Diagnosis) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 from karat._internal.arrays import Ints
 from karat._internal.result import Result
 from karat.analysis.changes import check_comparable
-from karat.analysis.diagnose.advice import advise, threshold_advice, threshold_limits
+from karat.analysis.diagnose.advice import Advice, advise, threshold_limits
 from karat.analysis.diagnose.causes import Causes
 from karat.analysis.diagnose.miss import CAUSES, Cause, Finding, Miss, Missed, default_cutoff
 from karat.errors import BadArgument
@@ -34,6 +34,9 @@ class Diagnosis(Result):
     """The number of relevant gold items."""
     misses: list[Miss]
     advice_notes: tuple[Note, ...]
+    """Changes that would help, with the gain that was measured."""
+    check_notes: tuple[Note, ...]
+    """Checks outside the run, whose gain was not measured."""
     limits: tuple[Note, ...]
     """Checks that were not possible."""
 
@@ -45,8 +48,13 @@ class Diagnosis(Result):
 
     @property
     def advice(self) -> list[str]:
-        """Ways to raise recall or precision, one sentence each."""
+        """Ways to raise recall or precision, one sentence each, with the gain that was measured."""
         return list(self._render("advice"))
+
+    @property
+    def not_measured(self) -> list[str]:
+        """Checks to do next, one sentence each: the run cannot show their gain."""
+        return list(self._render("not_measured"))
 
     @property
     def notes(self) -> list[str]:
@@ -67,11 +75,13 @@ def diagnose(
         run: the run, or the path of its file.
         query: the id of a query, to diagnose it alone; default: all queries.
         k: the cutoff; default: the cutoff of the run's recall that is nearest to 5, as in the report, or 10.
-        other: a second run over the same queries; the advice then includes the recall of both together.
+        other: a second run over the same queries; the advice then includes the gain of a hybrid of both or, if one
+            of them reranks the items of the other, that of the reranker.
 
     Returns:
-        A `Diagnosis`: `misses` (one per missed gold item, with its cause), `causes` (counted), `advice`, `notes`
-        (what could not be checked), `recall`, `to_dict()`, `to_markdown()`.
+        A `Diagnosis`: `misses` (one per missed gold item, with its cause), `causes` (counted), `advice` (with measured
+        gains), `not_measured` (what to check next), `notes` (what could not be checked), `recall`, `to_dict()`,
+        `to_markdown()`.
 
     Example:
         >>> diagnosis = karat.diagnose("run.parquet", k=5)
@@ -88,6 +98,7 @@ def diagnose(
     causes = Causes(run, missed)
     findings = causes.find(numbers)
     second = None if other is None else _comparable(run, as_run(other))
+    advice = Advice() if row is not None else advise(run, missed, findings, causes, second)
     return Diagnosis(
         run=run,
         k=cutoff,
@@ -95,9 +106,8 @@ def diagnose(
         query_id=None if row is None else run.ids[row],
         recall=missed.recall(missed.found, row),
         gold_items=int(gold.sum()),
-        advice_notes=()
-        if row is not None
-        else (*advise(run, missed, findings, causes, second), *threshold_advice(run, cutoff)),
+        advice_notes=advice.measured,
+        check_notes=advice.unmeasured,
         limits=(
             *((*_unjudged(run), *threshold_limits(run, cutoff)) if row is None else ()),
             *_holes(run, cutoff, row),

@@ -5,17 +5,21 @@ Every piece of advice is a note; `report/advice.py` has the sentences.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from math import floor
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from karat._internal.arrays import Bools, Floats, Ints, row_number
+from karat._internal.arrays import Bools
 from karat._internal.grammar import write_call
 from karat.analysis.diagnose.causes import Causes
-from karat.analysis.diagnose.miss import Cause, Finding, Missed
+from karat.analysis.diagnose.chunk_size import chunk_advice
+from karat.analysis.diagnose.item_threshold import item_threshold
+from karat.analysis.diagnose.miss import Cause, Finding, Gain, Missed
+from karat.analysis.diagnose.other_cutoffs import cutoff_advice
+from karat.analysis.diagnose.second_run import second_run_advice
 from karat.analysis.diagnose.similar import is_fuzzy
 from karat.analysis.diagnose.trials import (
     Change,
@@ -29,14 +33,9 @@ from karat.analysis.diagnose.trials import (
 from karat.errors import BadArgument
 from karat.judges import find_judge
 from karat.run import Run
-from karat.run.stored_items import StoredItems
 from karat.run.thresholds import ThresholdPoint
 from karat.samples.notes import Note
 
-_MAX_LOSS, _MIN_GAIN = 0.01, 0.02
-"""The recall that a score threshold may cost, and the precision that it must gain."""
-_LOW_DENSITY = 0.3
-"""The share of gold in relevant chunks below which chunks are called long."""
 _HALF = 0.5
 COULD_COUNT: tuple[tuple[Cause, ...], ...] = (
     ("same words elsewhere",),
@@ -58,46 +57,46 @@ class _Way(NamedTuple):
     change: Change = unchanged
 
 
-def advise(
-    run: Run, missed: Missed, findings: dict[int, Finding], causes: Causes, other: Run | None
-) -> tuple[Note, ...]:
+class Advice(NamedTuple):
+    """Ways to raise recall or precision, measured with the run or not."""
+
+    measured: tuple[Note, ...] = ()
+    """Changes whose gain was measured with the items of the run."""
+    unmeasured: tuple[Note, ...] = ()
+    """Changes whose gain the run cannot show."""
+
+
+def advise(run: Run, missed: Missed, findings: dict[int, Finding], causes: Causes, other: Run | None) -> Advice:
     """Advice for each cause, and what else the numbers support."""
-    by_cause: dict[Cause, list[int]] = {}
-    for number, finding in findings.items():
-        by_cause.setdefault(finding.cause, []).append(number)
-    notes: list[Note] = []
-    if "below k" in by_cause:
-        notes.append(_deeper(missed, by_cause["below k"]))
-    if run.stored_items is not None:
+    stored = run.stored_items
+    notes = list(cutoff_advice(run, missed))
+    ways = _merged(_other_ways(run, missed, findings, causes, Trials(run, missed)))
+    if stored is not None:
         notes += _without_copies(run, missed, causes)
-    notes += _merged(_other_ways(run, missed, findings, causes, Trials(run, missed)))
-    notes += [
-        Note("remedy", len(by_cause[cause]), details={"cause": cause}) for cause in _REMEDIES if cause in by_cause
-    ]
-    notes += _lower(run, missed)
-    if run.stored_items is not None:
-        notes += _threshold(run.stored_items, run, missed)
-        notes += _chunk_size(run.stored_items, run, missed)
-    return tuple(notes if other is None else [*notes, _union(run, missed, other)])
+    notes += [note for note in ways if "gain" in note.details]
+    if stored is not None:
+        notes += item_threshold(stored, run, missed)
+        notes += chunk_advice(stored, run, missed)
+    if other is not None:
+        notes += second_run_advice(run, missed, other)
+    untried = [note for note in ways if "gain" not in note.details]
+    return Advice((*notes, *threshold_advice(run, missed.k)), (*untried, *_next_checks(notes, missed, findings, other)))
 
 
-def _deeper(missed: Missed, below: Sequence[int]) -> Note:
-    """The gold that was found below k: where it is, and recall at 2k."""
-    details = {
-        "k": missed.k, "median": int(np.median(missed.first[below])),
-        "recall": missed.recall(missed.found), "deeper": missed.recall(missed.first <= 2 * missed.k),
-    }  # fmt: skip
-    return Note("deeper", len(below), details=details)
-
-
-def _lower(run: Run, missed: Missed) -> Iterator[Note]:
-    """The lowest cutoff with nearly the same recall, if it is at most half of k."""
-    recall = missed.recall(missed.found)
-    ks = [1, *np.unique(missed.first[(missed.first > 1) & (missed.first <= missed.k // 2)]).astype(int).tolist()]
-    at = bisect_left(ks, True, key=lambda k: missed.recall(missed.first <= k) >= recall - _MAX_LOSS)
-    if recall > 0 and at < len(ks) and missed.k > 1:
-        details = {"k": missed.k, "lower": ks[at], "recalls": (missed.recall(missed.first <= ks[at]), recall)}
-        yield Note("lower_k", run.judged, len(run.queries), details=details)
+def _next_checks(
+    measured: Iterable[Note], missed: Missed, findings: dict[int, Finding], other: Run | None
+) -> Iterator[Note]:
+    """Checks outside the run: the index, the embedding model, another retriever."""
+    counts = Counter(finding.cause for finding in findings.values())
+    for cause in _REMEDIES:
+        if counts[cause]:
+            yield Note("remedy", counts[cause], details={"cause": cause, "hybrid": other is None})
+    if counts["not retrieved"]:
+        gold, found = (np.unique(missed.query[own]) for own in (missed.relevant, missed.relevant & missed.retrieved))
+        if len(found) < len(gold):
+            yield Note("same_model", len(gold) - len(found), len(gold))
+    if counts["not retrieved"] or counts["below k"] or any(note.kind == "better_order" for note in measured):
+        yield Note("another_model")
 
 
 def _other_ways(
@@ -114,10 +113,19 @@ def _other_ways(
         details: dict[str, Any] = {"k": missed.k, "inside": bool(inside), "causes": [c for c in group if c in present]}
         for way in _ways(group[0], run, missed, inside, causes) if inside else ():
             trial = trials.of(way.judge, way.change)
-            if trial is None or trial.recall > trial.own:
+            if trial is None or trial.gain.helps:
                 details |= {"way": way.kind, "judge": way.judge} | ({} if trial is None else trial._asdict())
                 break
+        if group[0] == "cut differently" and "way" not in details and (gain := _joined(missed, inside)).helps:
+            details |= {"way": "larger chunks", "judge": "", "gain": gain, "sample": None}
         yield Note("another_way", len(inside or found), len(found), details=details)
+
+
+def _joined(missed: Missed, pieces: Iterable[int]) -> Gain:
+    """The gain in recall if gold items whose pieces are in the top k count as found."""
+    found = missed.found.copy()
+    found[list(pieces)] = True
+    return missed.gain(found, can_lose=False)
 
 
 def _merged(notes: Iterable[Note]) -> list[Note]:
@@ -206,104 +214,15 @@ def _without_copies(run: Run, missed: Missed, causes: Causes) -> Iterator[Note]:
         own = copies[int(missed.query[number])]
         # Gold that is found on a copy is removed with it.
         first[number] = np.inf if first[number] in own else first[number] - sum(rank < first[number] for rank in own)
-    without, recall = missed.recall(first <= k), missed.recall(missed.found)
+    gain = missed.gain(first <= k)
     ranks = int(np.minimum(run.all_hits.depth, k)[judged].sum())
-    if without > recall:
-        yield Note("copies", inside, ranks, details={"k": k, "recall": recall, "without": without})
+    if gain.helps:
+        yield Note("copies", inside, ranks, details={"k": k, "gain": gain})
 
 
 def _judged(run: Run) -> Bools:
     """The queries that were judged, as a mask."""
     return ~np.isin(np.arange(len(run)), list(run.all_hits.failed))
-
-
-def _threshold(stored: StoredItems, run: Run, missed: Missed) -> Iterator[Note]:
-    """The score threshold that raises precision most at a negligible loss of recall."""
-    if "score" not in stored.retrieved or stored.extent.places < missed.k:
-        return
-    score, relevant, gold = _scored(stored, run, missed)
-    if not len(score) or not gold.sum():
-        return
-    order = np.argsort(-score, kind="stable")
-    score, relevant, gold = score[order], relevant[order], gold[order]
-    last = np.append(score[1:] != score[:-1], True)  # a threshold keeps all items of a score, or none
-    precision = (np.cumsum(relevant) / np.arange(1, len(score) + 1))[last]
-    recall = (np.cumsum(gold) / int(missed.relevant.sum()))[last]
-    good = np.flatnonzero(recall >= recall[-1] - _MAX_LOSS)
-    best = int(good[precision[good].argmax()])
-    if precision[best] - precision[-1] >= _MIN_GAIN:
-        details = {
-            "k": missed.k, "threshold": _short(score[last], best),
-            "precision": (float(precision[-1]), float(precision[best])),
-            "recall": (float(recall[-1]), float(recall[best])),
-        }  # fmt: skip
-        yield Note("score_threshold", details=details)
-
-
-def _short(scores: Floats, place: int) -> str:
-    """The score at a place with just enough digits to be above the next lower one."""
-    if place + 1 == len(scores):
-        return f"{scores[place]:.6g}"
-    for digits in range(2, 17):
-        text = f"{scores[place]:.{digits}g}"
-        if scores[place + 1] < float(text) <= scores[place]:
-            return text
-    return repr(float(scores[place]))
-
-
-def _scored(stored: StoredItems, run: Run, missed: Missed) -> tuple[Floats, Bools, Ints]:
-    """For each item in the top k of a judged query: its score, its relevance, and the gold items first found there."""
-    start, k, hits = stored.start, missed.k, run.all_hits
-    score = np.array(stored.retrieved["score"], float)
-    size = np.diff(start)
-    relevant, gold = np.zeros(len(score), bool), np.zeros(len(score), np.int64)
-    good = (hits.grade > 0) & (hits.rank <= np.minimum(size[hits.query], k)) & ~hits.repeated
-    relevant[start[hits.query[good]] + hits.rank[good] - 1] = True
-    found = np.flatnonzero(missed.relevant & missed.found & (missed.first <= size[missed.query]))
-    np.add.at(gold, start[missed.query[found]] + missed.first[found].astype(np.int64) - 1, 1)
-    top = (row_number(start) < k) & np.repeat(_judged(run), size)
-    return score[top], relevant[top], gold[top]
-
-
-def _chunk_size(stored: StoredItems, run: Run, missed: Missed) -> Iterator[Note]:
-    """The share of gold in the relevant texts, if gold items are passages of them."""
-    if run.provenance.compares not in {"quote", "span"}:
-        return
-    hits, k = run.all_hits, missed.k
-    gold = relevant = total = 0
-    for row in np.unique(hits.query[(hits.rank <= k) & (hits.grade > 0)]).tolist():
-        items = stored.items(row)
-        own = items.by_item()
-        texts = [item.text or "" for item in items.retrieved[:k]]
-        first, last = np.searchsorted(hits.query, (row, row + 1)).tolist()
-        gold_at: dict[int, int] = {}
-        for i in range(first, last):
-            rank, number = int(hits.rank[i]), int(hits.gold[i] - hits.gold_items.start[row])
-            if rank <= len(texts) and hits.grade[i] > 0:
-                sizes = [len(g.text) if g.text else (g.end or 0) - (g.start or 0) for g in own.get(number, ())]
-                gold_at[rank] = gold_at.get(rank, 0) + max(sizes, default=0)
-        gold += sum(min(size, len(texts[rank - 1])) for rank, size in gold_at.items())
-        relevant += sum(len(texts[rank - 1]) for rank in gold_at)
-        total += sum(map(len, texts))
-    if gold and gold / relevant < _LOW_DENSITY:
-        yield Note("long_chunks", gold, relevant, details={"k": k, "total": total})
-
-
-def _union(run: Run, missed: Missed, other: Run) -> Note:
-    """The gold that two runs find together: an upper bound for a hybrid of both."""
-    number_of: dict[tuple[str, str], int] = {}
-    for number, key in enumerate(_gold_keys(other)):
-        number_of.setdefault(key, number)
-    numbers = np.array([number_of.get(key, -1) for key in _gold_keys(run)], np.int64)
-    there = np.where(numbers >= 0, Missed(other, missed.k).found[numbers], False)
-    more = int((missed.relevant & there & ~missed.found).sum())
-    recalls = [missed.recall(found) for found in (missed.found | there, missed.found, there)]
-    return Note("union", more, len(missed.items), details={"k": missed.k, "recalls": recalls})
-
-
-def _gold_keys(run: Run) -> Iterator[tuple[str, str]]:
-    rows = run.all_hits.gold_query.tolist()
-    return ((run.ids[row], label) for row, label in zip(rows, run.all_hits.gold_items.label, strict=True))
 
 
 def threshold_advice(run: Run, k: int) -> tuple[Note, ...]:

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from karat._internal.arrays import mean_defined
-from karat.analysis.diagnose.miss import Missed
+from karat.analysis.diagnose.miss import Gain, Missed
 from karat.errors import KaratError
 from karat.judges import find_judge
 from karat.metrics import parse
@@ -31,10 +30,9 @@ def unchanged(row: int, items: Items) -> Items:
 
 
 class Trial(NamedTuple):
-    """The recall of a trial, and that of the run over the same queries."""
+    """The recall of a trial, compared with that of the run over the same queries."""
 
-    recall: float
-    own: float
+    gain: Gain
     sample: int | None
     """The number of queries, if they are a random sample of those that were judged."""
 
@@ -62,7 +60,11 @@ class Trials:
             return None
         (name,) = self._metric.names
         own = self._metric.scores(self._run.all_hits, self._run.convention)[name]
-        return Trial(found.mean[name], mean_defined(own[self._rows]), self._sample)
+        scores = np.full(len(own), np.nan)
+        scores[self._rows] = found.scores[name]
+        return Trial(
+            Gain.of(*map(self._run.per_query, (np.where(np.isnan(scores), np.nan, own), scores))), self._sample
+        )
 
     def _samples(self, change: Change) -> list[dict[str, Any]] | None:
         """The queries as samples; None if some item of the top k, or the end of a text, is not stored."""

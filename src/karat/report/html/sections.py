@@ -10,7 +10,7 @@ from karat.analysis.changes import QueryChange
 from karat.analysis.compare import Comparison, compare
 from karat.analysis.diagnose import Diagnosis
 from karat.report import aspect_table, measures, numbers, summaries
-from karat.report.diagnosis import nothing_missed
+from karat.report.diagnosis import NOT_MEASURED, advice_title, nothing_missed
 from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.scores import difference, table
 from karat.run import Run
@@ -143,7 +143,8 @@ def misses(found: Diagnosis, place: Mapping[str, int]) -> Element:
     """The causes with their counts, the advice, and the first of the missed gold items."""
     count = len(found.misses)
     if not count:
-        return h("section", h("h2", "Missed gold"), h("p", f"None: {nothing_missed(found)}."), id="misses")
+        none = h("p", f"None: {nothing_missed(found)}.")
+        return h("section", h("h2", "Missed gold"), none, *_advice(found), id="misses")
     run, rows = found.run, {found.run.row(miss.query_id) for miss in found.misses}
     queries = len(rows if run.repeats is None else {*run.repeats.query[[*rows]].tolist()})
     of = f"{plural(count, 'gold item', 'gold items')} of {plural(queries, 'query', 'queries')}"
@@ -153,11 +154,20 @@ def misses(found: Diagnosis, place: Mapping[str, int]) -> Element:
         h("h2", "Missed gold"),
         h("p", f"{of} {'is' if count == 1 else 'are'} not in the top {found.k}."),
         _causes(found),
-        h("ul.advice", *(h("li", data(advice)) for advice in found.advice)) if found.advice else None,
+        *_advice(found),
         *(h("p.note", data(note)) for note in found.notes),
         _table(found, place),
         id="misses",
     )
+
+
+def _advice(found: Diagnosis) -> list[Element]:
+    """The advice, and what to check next."""
+    advice, checks = ([h("li", data(line)) for line in lines] for lines in (found.advice, found.not_measured))
+    return [
+        *([h("h3", advice_title(found)), h("ul.advice", *advice)] if advice else []),
+        *([h("h3", NOT_MEASURED), h("ul.advice", *checks)] if checks else []),
+    ]
 
 
 def _causes(found: Diagnosis) -> Element:
