@@ -93,7 +93,7 @@ class Case:
         return {gold for gold in self.cited or () if gold < len(self.grades) and self.relevant(gold, None)}
 
     def whatever_score(self):
-        return replace(self, c=replace(self.c, above_zero=False))
+        return replace(self, c=replace(self.c, above_zero=False)) if self.c.above_zero else self
 
     def recall_size(self, rel):
         """The denominator of recall."""
