@@ -34,7 +34,7 @@ pytestmark = [
 ]
 METRICS = "recall@1,5 precision@5 ndcg@10 rr"
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Options of Java for short programs: it optimises little code, which takes longer than running it, and in one thread."""
+"""Options of Java for short programs: optimising their code takes longer than running it."""
 
 
 @pytest.fixture(scope="module")
