@@ -154,3 +154,11 @@ def test_duplicates_counted_each_time():
     assert parse("ndcg").scores(two, c)["ndcg"][0] > 1
     assert parse("ndcg").scores(two, replace(c, clamped=True))["ndcg"][0] == 1
     assert parse("precision@5").scores(hits, STANDARD)["precision@5"].tolist() == [0.2]
+
+
+def test_gold_that_was_not_retrieved_is_behind_every_place_of_the_ranking():
+    """A chunk with two of three gold items takes places 1 and 2: the third one is at place 3."""
+    c = replace(STANDARD, name="test", unretrieved="last")
+    hits = hits_of([Case([7], {7: {0, 1}}, [1.0, 1.0, 1.0], c)])
+    assert parse("ndcg@2,3").scores(hits, c)["ndcg@2"].tolist() == [1.0]
+    assert parse("ndcg@2,3").scores(hits, c)["ndcg@3"].tolist() == [1.0]
