@@ -16,7 +16,7 @@ demo: $(VENV)/runtime.stamp
 # Skipped tests are listed at the end, each with the command that installs what it needs.
 # The folders that the coverage is measured for are in pyproject.toml.
 test: $(VENV)/dev.stamp chromium
-	@$(BIN)/python -m slipcover --json --out .coverage.json -m pytest -rs -n 2 --dist loadfile
+	@$(BIN)/python -m slipcover --json --out .coverage.json -m pytest -rs -n 2 --dist loadfile --no-loadscope-reorder
 	@$(BIN)/python -m slipcover --fail-under 98 --out .coverage.json --merge .coverage.json
 
 # Minutes of random cases for every promise of docs/reliability.md; then its figures. `make fuzz SEED=7` repeats a run.

@@ -17,6 +17,7 @@ from karat.judges import all_judges
 from karat.judges.protocol import JUDGES
 from karat.metrics import METRICS
 from karat.metrics.registry import _ALIASES
+from support.forked import run_karat
 from test_package import ROOMS
 
 ROOT = Path(__file__).parents[1]
@@ -44,7 +45,7 @@ def isolated_registries():
 def demo(tmp_path_factory):
     """A folder in which `karat demo` was run."""
     folder = tmp_path_factory.mktemp("demo")
-    subprocess.run([sys.executable, "-m", "karat", "demo"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    assert run_karat("demo", cwd=folder).returncode == 0
     return folder
 
 
@@ -113,10 +114,7 @@ def test_the_daily_loop_of_the_readme_works(demo):
     for command in commands:
         program, *arguments = shlex.split(command, comments=True)
         assert program == "karat"
-        done = subprocess.run(
-            [sys.executable, "-m", "karat", *arguments],
-            cwd=demo / "karat-demo", capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        done = run_karat(*arguments, cwd=demo / "karat-demo", text=True)
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
 
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -14,6 +11,7 @@ from karat.hits.combine import take
 from karat.judges import Exact
 from karat.judges.text import Text
 from karat.pytest_plugin.assertable_run import AssertableRun
+from support.forked import run_karat
 
 
 class Flaky:
@@ -104,11 +102,10 @@ def karat_eval(tmp_path):
     (tmp_path / "flaky.py").write_text(FLAKY)
     rows = [{"retrieved": ["x"], "gold": ["x" if row % 2 else "y"]} for row in range(10)]
     (tmp_path / "samples.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    start = [Path(sys.executable).with_name("karat"), "eval", "samples.jsonl", "rr", "--import", "flaky.py"]
+    start = ["eval", "samples.jsonl", "rr", "--import", "flaky.py"]
 
     def run(failed, *options, code=0):
-        command = [*start, "--judge", f"flaky({failed})", *options]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        done = run_karat(*start, "--judge", f"flaky({failed})", *options, cwd=tmp_path, text=True)
         assert done.returncode == code, done.stdout + done.stderr
         return done
 

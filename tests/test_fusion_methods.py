@@ -34,16 +34,17 @@ CALLS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("call", CALLS)
-@settings(max_examples=25)
+@settings(max_examples=50)
 @given(st.lists(legs_of_one_query(), min_size=1, max_size=3), st.booleans())
-def test_a_method_equals_its_twin(call, queries, weighted):
-    fuser = parse_fuser(call)
-    weights = [0.5, 0.2, 0.3] if weighted and fuser.method.weighted else None
+def test_every_method_equals_its_twin(queries, weighted):
     legs = [{f"q{n}": query[leg] for n, query in enumerate(queries)} for leg in range(3)]
-    found = karat.fuse(*legs, method=call, weights=weights).retrieved
-    for n, query in enumerate(queries):
-        assert found[f"q{n}"] == pytest.approx(fused(query, fuser.name, weights=weights, **fuser.settings), abs=1e-9)
+    for call in CALLS:
+        fuser = parse_fuser(call)
+        weights = [0.5, 0.2, 0.3] if weighted and fuser.method.weighted else None
+        found = karat.fuse(*legs, method=call, weights=weights).retrieved
+        for n, query in enumerate(queries):
+            wanted = fused(query, fuser.name, weights=weights, **fuser.settings)
+            assert found[f"q{n}"] == pytest.approx(wanted, abs=1e-9), call
 
 
 def test_rrf_by_hand():

@@ -7,8 +7,10 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -112,11 +114,37 @@ SOURCES = pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lamb
 MAY_BE_SHORT = {"__init__", "__main__"}
 
 
+class Code(NamedTuple):
+    """The facts about a source file that tests check; its tree is parsed once and not kept."""
+
+    imports: list
+    """Every import of karat's own modules, as (module, name)."""
+    imports_at_once: list
+    """Those that are executed when the file is loaded."""
+    functions: list
+    """The name of every function and the number of its lines after the docstring."""
+    docstrings: list
+    """The line number and the first line of every docstring, also of constants and fields."""
+
+
 def imports_of(nodes):
-    """Every import of karat's own modules among the nodes, as (module, name)."""
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "karat":
             yield from ((node.module, alias.name) for alias in node.names)
+
+
+@cache
+def code_of(path):
+    tree = ast.parse(path.read_text())
+    nodes = list(ast.walk(tree))
+    code = Code([*imports_of(nodes)], [*imports_of(tree.body)], [], [])
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[1] if ast.get_docstring(node) and len(node.body) > 1 else node.body[0]
+            code.functions.append((node.name, node.end_lineno - first.lineno))
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            code.docstrings.append((node.lineno, node.value.value.strip().partition("\n")[0]))
+    return code
 
 
 def module_of(path):
@@ -129,7 +157,7 @@ def test_a_room_imports_only_rooms_before_it(path):
     own = path.relative_to(SOURCE).with_suffix("").parts[0]
     if own in {"__init__", "__main__"}:
         return
-    for module, name in imports_of(ast.walk(ast.parse(path.read_text()))):
+    for module, name in code_of(path).imports:
         parts = [*module.split("."), name]
         if module == "karat" and name not in ROOMS:
             continue
@@ -138,29 +166,25 @@ def test_a_room_imports_only_rooms_before_it(path):
 
 
 def test_there_is_no_import_cycle():
-    modules = {module_of(path): ast.parse(path.read_text()) for path in SOURCE.rglob("*.py")}
+    modules = {module_of(path): code_of(path) for path in SOURCE.rglob("*.py")}
     graph = {
-        module: {f"{m}.{n}" if f"{m}.{n}" in modules else m for m, n in imports_of(tree.body)} - {module}
-        for module, tree in modules.items()
+        module: {f"{m}.{n}" if f"{m}.{n}" in modules else m for m, n in code.imports_at_once} - {module}
+        for module, code in modules.items()
     }
     TopologicalSorter(graph).prepare()  # raises CycleError, which names the cycle
 
 
 @SOURCES
 def test_functions_are_short(path):
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            first = node.body[1] if ast.get_docstring(node) and len(node.body) > 1 else node.body[0]
-            assert node.end_lineno - first.lineno < 45, f"{node.name} has more than 45 lines of code"
+    for name, lines in code_of(path).functions:
+        assert lines < 45, f"{name} has more than 45 lines of code"
 
 
 @SOURCES
 def test_a_docstring_names_the_thing(path):
     """Also those of constants and fields: a noun, "True if …" or a verb, not a question about the thing."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            first = node.value.value.strip().partition("\n")[0]
-            assert not re.match(r"(What|How|Whether|Which|Why)\b", first), f"line {node.lineno}: {first}"
+    for line, first in code_of(path).docstrings:
+        assert not re.match(r"(What|How|Whether|Which|Why)\b", first), f"line {line}: {first}"
 
 
 @SOURCES

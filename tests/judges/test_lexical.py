@@ -14,6 +14,7 @@ import pytest
 import karat
 from karat.judges.lexical import Words, words
 from karat.judges.tokens import sentences
+from support.forked import run_karat
 from support.hand_labelled import agreement, samples
 
 HEURISTIC = "claims(lexical) is a heuristic"
@@ -104,8 +105,10 @@ def test_every_output_says_that_it_is_a_heuristic(tmp_path):
     run.report(tmp_path / "run.html")
 
     def printed(form):
-        command = [KARAT, "eval", str(path), "recall@1 context_recall", "--judge", "claims(lexical)", "--format", form]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        options = ["--judge", "claims(lexical)", "--format", form]
+        done = run_karat("eval", path, "recall@1 context_recall", *options, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     texts = [str(run), run._repr_html_(), (tmp_path / "run.html").read_text("utf-8"), printed("table")]
     texts += [str(karat.load(tmp_path / "run.parquet")), printed("markdown")]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import polars as pl
 import pytest
 
 import karat
 from karat.judges import all_judges
+from support.forked import run_karat
 
 TEXT_JUDGES = ["exact", "text", "contains", "fuzzy", "spans"]
 WITH_IDS = [{"id": "a", "text": "x"}, {"id": "b"}]
@@ -103,8 +101,8 @@ def test_scores_order_the_chunks_on_request():
 def test_every_judge_works_on_the_command_line(judge, tmp_path):
     path = tmp_path / "samples.jsonl"
     path.write_text('{"retrieved": ["a b c", "d e f"], "gold": ["d e f"]}\n')
-    command = [sys.executable, "-m", "karat", "eval", str(path), "rr", "--judge", judge, "--format", "json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = run_karat("eval", path, "rr", "--judge", judge, "--format", "json", text=True)
+    assert done.returncode == 0, done.stderr
     assert '"rr": 0.5' in done.stdout
 
 
@@ -115,15 +113,15 @@ def test_judge_settings_on_the_command_line(tmp_path):
     path.write_text(
         '{"retrieved": [{"doc": "d", "start": 0, "end": 20}], "gold": [{"doc": "d", "text": "cat  sat on"}]}\n'
     )
-    command = [sys.executable, "-m", "karat", "eval", str(path), "recall span_precision@20t"]
-    command += ["--judge", f"spans(0.5, corpus={documents})", "--tokens", "builtins:len"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    options = ["--judge", f"spans(0.5, corpus={documents})", "--tokens", "builtins:len"]
+    done = run_karat("eval", path, "recall span_precision@20t", *options, text=True)
     assert "a token budget needs the text of every retrieved item" in done.stderr
     assert done.returncode == 2
-    command[5] = "recall span_precision"
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = run_karat("eval", path, "recall span_precision", *options, text=True)
+    assert done.returncode == 0, done.stderr
     assert "recall           1.000" in done.stdout
-    listed = subprocess.run([sys.executable, "-m", "karat", "judges"], capture_output=True, text=True, check=True)
+    listed = run_karat("judges", text=True)
+    assert listed.returncode == 0, listed.stderr
     assert all(name in listed.stdout for name in all_judges())
 
 
@@ -131,7 +129,6 @@ def test_judge_settings_on_the_command_line(tmp_path):
 def test_a_missing_token_counter_is_an_error(place, tmp_path):
     path = tmp_path / "samples.jsonl"
     path.write_text('{"retrieved": ["a b c"], "gold": ["d e f"]}\n')
-    command = [sys.executable, "-m", "karat", "eval", str(path), "recall@5t", "--tokens", place]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_karat("eval", path, "recall@5t", "--tokens", place, text=True)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from karat.llm import Engine
 from karat.llm.endpoint import Endpoint
 from karat.llm.model import Price
 from karat.llm.prices import TABLE, find_price
+from support.forked import run_karat
 from support.questions import questions
 from support.scripted import script
 from support.server import Act, Server
@@ -112,13 +112,13 @@ def run(tmp_path):
     """`karat eval` with a scripted endpoint; its name of the model is "m"."""
     row = {"query": "Why?", "retrieved": ["rain fell"], "answer": "rain fell."}
     (tmp_path / "samples.jsonl").write_text(json.dumps(row))
-    start = [KARAT, "eval", "samples.jsonl", "recall@1", "--cache", "none", "--yes"]
+    start = ["eval", "samples.jsonl", "recall@1", "--cache", "none", "--yes"]
     env = {**os.environ, "OPENAI_API_KEY": "none"}
 
     def run(*options, judge="claims(m)", code=0):
         with Server(script) as server:
-            command = [*start, "--judge", judge, "--base-url", server.url, *map(str, options)]
-            done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+            model = ["--judge", judge, "--base-url", server.url]
+            done = run_karat(*start, *model, *options, cwd=tmp_path, env=env, text=True)
         assert done.returncode == code, done.stderr
         assert server.count == (0 if code else 2)
         return done.stderr

@@ -25,7 +25,7 @@ SETTINGS = {
     "nrbp": [{"alpha": 0.25, "beta": 0.75}],
     "ndcg": [{"gain": "exp"}, {"gain": "binary"}, {"gain": "linear"}],
 }
-CHOICES = [(name, {}) for name in TWINS] + [
+CHOICES = [
     ("precision", {"precision_over": "returned"}),
     ("f", {"precision_over": "returned"}),
     ("ap", {"ap_over": "found"}),
@@ -103,13 +103,8 @@ def test_every_metric_has_a_twin():
     assert set(TWINS) == {name for name, d in METRICS.items() if not d.of_steps}  # for those: tests/test_steps.py
 
 
-@pytest.mark.parametrize(("name", "choice"), CHOICES, ids=str)
-@settings(max_examples=40, deadline=None)
-@given(data=st.data())
-def test_equals_its_twin(name, choice, data):
-    c = replace(STANDARD, name="test", **choice)
-    queries = data.draw(st.lists(cases(c), min_size=1, max_size=4))
-    hits = hits_of(queries)
+def check(name, queries, hits, c):
+    """Every variant of a metric, at all cutoffs and at none, query by query."""
     for given_settings in variants(name):
         inside = ",".join(f"{key}={value}" for key, value in given_settings.items())
         base = f"{name}({inside})" if inside else name
@@ -122,7 +117,29 @@ def test_equals_its_twin(name, choice, data):
             strict=True,
         ):
             wanted = [twin_score(name, k, q, **given_settings) for q in queries]
-            np.testing.assert_allclose(values, wanted, atol=1e-12)
+            np.testing.assert_allclose(values, wanted, atol=1e-12, err_msg=f"{base} at {k}")
+
+
+QUERIES = st.lists(cases(), min_size=1, max_size=4)
+"""An example serves for several metrics or choices: making it takes longer than computing all of them."""
+
+
+@settings(max_examples=60)
+@given(queries=QUERIES)
+def test_every_metric_equals_its_twin(queries):
+    hits = hits_of(queries)
+    for name in TWINS:
+        check(name, queries, hits, STANDARD)
+
+
+@pytest.mark.parametrize("name", list(dict(CHOICES)))
+@settings(max_examples=40)
+@given(queries=QUERIES)
+def test_equals_its_twin_under_other_choices(name, queries):
+    for choice in [choice for metric, choice in CHOICES if metric == name]:
+        c = replace(STANDARD, name=str(choice), **choice)
+        under = [replace(query, c=c) for query in queries]
+        check(name, under, hits_of(under), c)
 
 
 def test_duplicates_counted_each_time():
@@ -137,3 +154,11 @@ def test_duplicates_counted_each_time():
     assert parse("ndcg").scores(two, c)["ndcg"][0] > 1
     assert parse("ndcg").scores(two, replace(c, clamped=True))["ndcg"][0] == 1
     assert parse("precision@5").scores(hits, STANDARD)["precision@5"].tolist() == [0.2]
+
+
+def test_gold_that_was_not_retrieved_is_behind_every_place_of_the_ranking():
+    """A chunk with two of three gold items takes places 1 and 2: the third one is at place 3."""
+    c = replace(STANDARD, name="test", unretrieved="last")
+    hits = hits_of([Case([7], {7: {0, 1}}, [1.0, 1.0, 1.0], c)])
+    assert parse("ndcg@2,3").scores(hits, c)["ndcg@2"].tolist() == [1.0]
+    assert parse("ndcg@2,3").scores(hits, c)["ndcg@3"].tolist() == [1.0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 import karat
 from karat.report.html import markup
 from support import example, hostile
+from support.forked import run_karat
 
 KARAT = str(Path(sys.executable).with_name("karat"))
 VOID = {"meta", "link", "input"}
@@ -115,9 +115,7 @@ def test_other_metrics_alone(tmp_path):
 
 def test_the_command(tmp_path):
     def report(*arguments, code=0):
-        done = subprocess.run(
-            [KARAT, "report", *map(str, arguments)], capture_output=True, text=True, check=False, cwd=tmp_path
-        )
+        done = run_karat("report", *arguments, text=True, cwd=tmp_path)
         assert done.returncode == code, done.stderr
         assert "Traceback" not in done.stderr
         return done.stdout + done.stderr

@@ -7,12 +7,12 @@ import json
 import shlex
 import shutil
 import subprocess
-import sys
 
 import pytest
 
 import karat
 from karat.scale.memory import MemoryLimits
+from support.forked import run_karat
 
 ROWS = [{"id": f"q{i}", "query": "Crème brûlée?", "retrieved": ["a"], "gold": ["a"]} for i in range(3)]
 PLAIN = [{"id": "q1", "retrieved": ["a"], "gold": ["a"]}]
@@ -140,11 +140,10 @@ def test_one_of_several_files(tmp_path):
     assert refused(tmp_path / "samples-*.jsonl").problem.startswith(f"{tmp_path}/samples-2.jsonl: line 1 is not UTF-8")
 
 
-def test_standard_input(tmp_path):
-    command = [sys.executable, "-m", "karat", "eval", "-"]
-    done = subprocess.run(command, input=TEXTS["samples.jsonl"].encode("utf-16"), capture_output=True, check=False)
+def test_standard_input():
+    done = run_karat("eval", "-", input=TEXTS["samples.jsonl"].encode("utf-16"))
     assert done.returncode == 0
-    done = subprocess.run(command, input=TEXTS["samples.jsonl"].encode("utf-16-le"), capture_output=True, check=False)
+    done = run_karat("eval", "-", input=TEXTS["samples.jsonl"].encode("utf-16-le"))
     assert done.returncode == 2
     assert b"standard input: line 1 is not UTF-8; the file looks like UTF-16" in done.stderr
     assert b"iconv -f UTF-16LE -t UTF-8 FILE | karat eval -" in done.stderr

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from itertools import pairwise
 from math import isclose
 
@@ -15,6 +13,7 @@ import pytest
 import karat
 from karat.conventions import CONVENTIONS
 from karat.scale.memory import MemoryLimits
+from support.forked import run_karat
 from support.split_samples import made, saved
 
 WORDS = {"a": "apples and pears", "b": "books about bread", "c": "clouds over the city"}
@@ -220,8 +219,8 @@ def test_the_command_line(tmp_path):
     path = written(tmp_path / "samples.jsonl", {"retrieved": records(DISTANCES), "gold": ["c"]})
 
     def mean(*options):
-        command = [sys.executable, "-m", "karat", "eval", str(path), "rr", "--judge", "ids", "--format", "json"]
-        done = subprocess.run([*command, *options], capture_output=True, text=True, check=True)
+        done = run_karat("eval", path, "rr", "--judge", "ids", "--format", "json", *options, text=True)
+        assert done.returncode == 0, done.stderr
         told = json.loads(done.stdout)
         return told["mean"]["rr"], told["provenance"]["convention"]
 

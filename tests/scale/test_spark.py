@@ -33,6 +33,8 @@ pytestmark = [
     pytest.mark.xdist_group("spark"),
 ]
 METRICS = "recall@1,5 precision@5 ndcg@10 rr"
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Options of Java for short programs: optimising their code takes longer than running it."""
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +53,8 @@ def spark(tmp_path_factory):
         "spark.sql.shuffle.partitions": "3",
         "spark.log.level": "OFF",
         "spark.executor.heartbeatInterval": "2s",
+        "spark.driver.extraJavaOptions": QUICK,
+        "spark.executor.extraJavaOptions": QUICK,
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

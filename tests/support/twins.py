@@ -93,7 +93,7 @@ class Case:
         return {gold for gold in self.cited or () if gold < len(self.grades) and self.relevant(gold, None)}
 
     def whatever_score(self):
-        return replace(self, c=replace(self.c, above_zero=False))
+        return replace(self, c=replace(self.c, above_zero=False)) if self.c.above_zero else self
 
     def recall_size(self, rel):
         """The denominator of recall."""
@@ -232,7 +232,8 @@ def dcg_of(q, k, found):
     if q.c.unretrieved == "last":
         retrieved = {gold for item in q.ranking for gold in q.satisfies.get(item, ())}
         left = [grade for gold, grade in enumerate(q.grades) if gold not in retrieved and grade >= 0]
-        for place in range(len(q.ranking) + 1, len(q.ranking) + len(left) + 1):
+        last = max([len(q.ranking), *(place for _, place, _ in found)])
+        for place in range(last + 1, last + len(left) + 1):
             if place <= k:
                 total += sum(q.gain(grade) for grade in left if grade > 0) / len(left) * q.discount(place)
     return total

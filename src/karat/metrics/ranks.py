@@ -40,11 +40,15 @@ def ideal(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     best = hits.best_order if c.ideal != "retrieved" else best_ranking(view.query, view.grade, hits.queries)
     worth = _worth(hits, best, c)
     if c.ideal == "returned":
-        # An item that matches two gold items takes two places, which may exceed the number of retrieved items.
-        reach = hits.depth.copy()
-        np.maximum.at(reach, view.query, view.place)
-        worth = np.where(best.place <= reach[best.query], worth, 0.0)
+        worth = np.where(best.place <= _last_place(hits, view)[best.query], worth, 0.0)
     return hits.total(best, worth, best.place, np.full_like(k, np.inf) if c.ideal == "all" else k)
+
+
+def _last_place(hits: Hits, view: View) -> Ints:
+    """The last place of each ranking: an item that matches two gold items takes two places."""
+    last = hits.depth.copy()
+    np.maximum.at(last, view.query, view.place)
+    return last
 
 
 def _with_copies(hits: Hits, k: Floats, c: Convention) -> Floats:
@@ -100,7 +104,8 @@ def _below(hits: Hits, k: Cutoffs, c: Convention) -> Floats | float:
     gain = np.bincount(hits.gold_query[known], _gain(hits.gold_items.grade[known], c), hits.queries)
     good = found.grade > 0
     gain -= np.bincount(found.query[good], _gain(found.grade[good], c), hits.queries)
-    discounts = _discounted(np.minimum(hits.depth + left, k), c) - _discounted(np.minimum(hits.depth, k), c)
+    last = _last_place(hits, hits.items(c, of="ndcg"))
+    discounts = _discounted(np.minimum(last + left, k), c) - _discounted(np.minimum(last, k), c)
     return gain / np.maximum(left, 1.0) * discounts
 
 

@@ -219,8 +219,10 @@ def whole_queries(frames: Iterable[pl.DataFrame], query: str, limits: MemoryLimi
 
     pending: list[pl.DataFrame] = []
     before = 0
+    need = 0.0
     for frame in (frames := iter(frames)):
-        _refuse_queries([*pending, frame], frames, query, limits)
+        need += _need(frame)
+        _refuse_queries([*pending, frame], need, frames, query, limits)
         last = int(first_rows(frame[query])[-1])  # the row at which the last query of the piece begins
         if pending and last == 0 and frame[query][0] == pending[-1][query][-1]:
             pending.append(frame)  # it began in an earlier piece
@@ -230,22 +232,27 @@ def whole_queries(frames: Iterable[pl.DataFrame], query: str, limits: MemoryLimi
             yield Cut(rows, before)
         before += len(rows)
         pending = [frame[last:]]
+        need = _need(pending[0])
     if pending:
         yield Cut(pl.concat(pending, how="diagonal_relaxed"), before)
 
 
+def _need(frame: pl.DataFrame) -> float:
+    """The bytes that evaluating the rows of a piece takes."""
+    return row_bytes(frame) * len(frame) * COLUMN_FACTOR
+
+
 def _refuse_queries(
-    frames: Sequence[pl.DataFrame], rest: Iterable[pl.DataFrame], query: str, limits: MemoryLimits
+    frames: Sequence[pl.DataFrame], need: float, rest: Iterable[pl.DataFrame], query: str, limits: MemoryLimits
 ) -> None:
     """Refuse rows of queries that do not fit into memory together; the largest query is counted to its end."""
     import polars as pl
 
-    need = sum(row_bytes(frame) * len(frame) for frame in frames) * COLUMN_FACTOR
     if need > limits.refused:
         name, rows = pl.concat([frame[query].cast(pl.String) for frame in frames]).value_counts(sort=True).row(0)
         for frame in rest:
             more = frame.filter(pl.col(query).cast(pl.String) == name)
-            rows, need = rows + len(more), need + row_bytes(more) * len(more) * COLUMN_FACTOR
+            rows, need = rows + len(more), need + _need(more)
         raise too_large(f'query "{name}" has {rows:,} rows', need, limits)
 
 
@@ -268,9 +275,11 @@ def by_query(frames: Iterable[pl.DataFrame], query: str, parts: int, limits: Mem
                 files[place].append(file)
         for own_files in files:
             own: list[pl.DataFrame] = []
+            need = 0.0
             for frame in (frames := map(_read_and_delete, own_files)):
                 own.append(frame)
-                _refuse_queries(own, frames, query, limits)
+                need += _need(frame)
+                _refuse_queries(own, need, frames, query, limits)
             if own:
                 yield pl.concat(own, how="diagonal_relaxed")
 
