@@ -4,7 +4,7 @@ PYTHON  ?= python3
 VENV    := .venv
 BIN     := $(VENV)/bin
 ORACLES := autorag azure continuous-eval evidently haystack llamaindex mlflow nauc phoenix ragas ranx sklearn torch trulens
-FRAMEWORKS := haystack langchain langfuse llamaindex mlflow phoenix stores tracking
+FRAMEWORKS := futureagi futureagi_1_0 haystack langchain langfuse llamaindex mlflow phoenix stores tracking
 LOCK    := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url --no-annotate --upgrade
 
 .PHONY: demo test fuzz chromium check fix docs wheel bench spark oracles $(ORACLES:%=oracle-%) \

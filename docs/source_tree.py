@@ -31,6 +31,7 @@ _RULES = {
     "report": "results → text, Markdown, HTML, LaTeX, JUnit",
     "compat": "renames and chooses a convention; contains no arithmetic",
     "bridges": "karat in the interfaces of other frameworks; contains no arithmetic",
+    "web": "requests in, answers out; bodies are read and evaluated in worker processes",
     "cli": "arguments in, a printed result out",
     "pytest_plugin": "the fixture `karat` and its options",
 }

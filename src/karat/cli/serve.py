@@ -1,0 +1,86 @@
+"""`karat serve`: evaluation over HTTP."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+from karat._internal.writers import put
+from karat.cli import argument, command, say
+from karat.errors import BadArgument
+
+_PORT = 5272
+_EPILOG = """\
+documentation of the API: http://127.0.0.1:5272/docs
+Future AGI's clients work with FI_BASE_URL=http://127.0.0.1:5272.
+"""
+
+
+@command(
+    "serve", "evaluate over HTTP: JSON in, numbers out; also for Future AGI's clients",
+    argument("--port", type=int, default=_PORT, help="0 takes a free one"),
+    argument("--host", default="127.0.0.1", help="another address needs --keys"),
+    argument("--store", metavar="FOLDER", type=Path, help="where runs are stored, as run files"),
+    argument("--keys", metavar="FILE", type=Path, help="the file of keys; without one, only this machine may ask"),
+    argument("--new-key", metavar="NAME", help="make a key, print it once, and exit"),
+    argument("--workers", metavar="N", type=int, help="processes that evaluate (default: one per core)"),
+    argument("--allow-model", metavar="NAME", action="append", default=[],
+             help="a language model that requests may name; repeat for more (default: none, LLM judges are off)"),
+    argument("--allow-origin", metavar="ORIGIN", action="append", default=[],
+             help="an origin whose web pages may ask; repeat for more"),
+    argument("--max-body", metavar="MB", type=float, default=100.0, group="limits", help="size of a body"),
+    argument("--max-rows", metavar="N", type=int, default=1_000_000, group="limits", help="queries of a request"),
+    argument("--max-seconds", metavar="S", type=float, default=60.0, group="limits",
+             help="time of an evaluation, and of the arrival of a body"),
+    argument("--max-waiting", metavar="N", type=int, default=1000, group="limits", help="evaluations that wait"),
+    examples=(
+        ("karat serve", "on this machine, without keys"),
+        ("karat serve --store runs", "runs can be stored, listed and compared"),
+        ("karat serve --keys keys.json --new-key search-team", "make a key"),
+        ("karat serve --host 0.0.0.0 --keys keys.json", "for other machines"),
+    ),
+    epilog=_EPILOG,
+)  # fmt: skip
+def serve(options: Namespace) -> None:
+    """Start the server, or make a key."""
+    if options.new_key is not None:
+        _make_key(options)
+        return
+    from karat.web.server import listen, serve
+    from karat.web.settings import MEGABYTE, Limits, Settings
+
+    for name in ("workers", "max_body", "max_rows", "max_seconds", "max_waiting"):
+        value = getattr(options, name)
+        if value is not None and not value > 0:
+            raise BadArgument(f"--{name.replace('_', '-')} must be above 0", got=value)
+    limits = Limits(
+        body=int(options.max_body * MEGABYTE), rows=options.max_rows, seconds=options.max_seconds,
+        waiting=options.max_waiting,
+    )  # fmt: skip
+    more = {} if options.workers is None else {"workers": options.workers}
+    settings = Settings(
+        options.store, options.keys, models=tuple(options.allow_model), origins=tuple(options.allow_origin),
+        limits=limits, **more,
+    )  # fmt: skip
+    if options.store is not None:
+        options.store.mkdir(parents=True, exist_ok=True)
+    at = listen(options.host, options.port, settings)
+    host, port = at.getsockname()[:2]
+    serve(at, settings, lambda: _say_where(f"[{host}]" if ":" in host else host, port, settings.store, settings.keys))
+
+
+def _say_where(host: str, port: int, store: Path | None, keys: Path | None) -> None:
+    put(f"http://{host}:{port}")
+    say("only this machine may ask: there are no keys" if keys is None else f"keys: {keys}", error=True)
+    say("nothing is stored: there is no --store" if store is None else f"runs are stored in {store}", error=True)
+
+
+def _make_key(options: Namespace) -> None:
+    from karat.web.access_keys import new_key
+
+    if options.keys is None:
+        raise BadArgument("--new-key needs the file of keys", hint=f"--keys keys.json --new-key {options.new_key}")
+    key = new_key(options.keys, options.new_key)
+    put(key)
+    say(f"this key is not shown again; {options.keys} has its hash", error=True)
+    say(f"use it as Authorization: Bearer KEY, or as FI_API_KEY={options.new_key} FI_SECRET_KEY=KEY", error=True)

@@ -1,0 +1,94 @@
+"""The application: its routes, put together, around one pool of workers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from litestar import Litestar, Request, Response, get
+from litestar.exceptions import HTTPException
+
+from karat import __version__
+from karat.web.guard import Guard
+from karat.web.log import Log
+from karat.web.pool import Pool
+from karat.web.problems import Refused, reply_of
+from karat.web.settings import Settings
+
+if TYPE_CHECKING:
+    from litestar.types import ASGIApp, ControllerRouterHandler
+
+_ROUTES: tuple[ControllerRouterHandler, ...] = ()
+
+
+@get("/healthz", sync_to_thread=False)
+def health() -> dict[str, str]:
+    """The server runs."""
+    return {"status": "ok", "version": __version__}
+
+
+@get("/readyz")
+async def readiness(request: Request[Any, Any, Any]) -> Response[dict[str, Any]]:
+    """The server can evaluate: a worker has started, and the server is not shutting down."""
+    pool: Pool = request.app.state.pool
+    ready = pool.ready > 0 and not pool.closing
+    state = {"status": "ready" if ready else "not ready", "workers": pool.ready, "waiting": pool.waiting}
+    return Response(state, status_code=200 if ready else 503)
+
+
+@get("/metrics")
+async def prometheus(request: Request[Any, Any, Any]) -> Response[str]:
+    """Counters for Prometheus."""
+    pool, log = request.app.state.pool, request.app.state.log
+    gauges = {
+        "workers": ("gauge", "Worker processes.", pool.ready),
+        "workers_busy": ("gauge", "Worker processes that evaluate.", pool.busy),
+        "waiting": ("gauge", "Evaluations that wait for a worker.", pool.waiting),
+        "worker_restarts_total": ("counter", "Worker processes that were replaced.", pool.restarts),
+    }
+    lines = [
+        f"# HELP karat_{name} {about}\n# TYPE karat_{name} {kind}\nkarat_{name} {value}\n"
+        for name, (kind, about, value) in gauges.items()
+    ]
+    return Response("".join(lines) + log.counters(), media_type="text/plain; version=0.0.4")
+
+
+def application(settings: Settings, log: Log | None = None) -> ASGIApp:
+    """The whole application for these settings."""
+    log, pool = log or Log(), Pool(settings)
+
+    @asynccontextmanager
+    async def workers(app: Litestar) -> AsyncIterator[None]:
+        app.state.pool, app.state.log, app.state.settings = pool, log, settings
+        pool.start()
+        try:
+            yield
+        finally:
+            await pool.close()
+
+    app = Litestar(
+        [health, readiness, prometheus, *_ROUTES],
+        lifespan=[workers],
+        exception_handlers={HTTPException: _refused, Exception: _refused},
+        openapi_config=None,
+        logging_config=None,
+        request_max_body_size=None,
+    )
+    return Guard(app, settings, log)
+
+
+def _refused(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+    """A problem for anything that a handler raises."""
+    headers = {}
+    if isinstance(error, HTTPException):
+        headers = error.headers or {}
+        error = Refused(error.status_code, _words(error.status_code, error.detail))
+    sent = request.scope["state"]["sent"]
+    reply, body = reply_of(error, instance=sent.request)
+    sent.fault = reply.fault
+    return Response(body, status_code=reply.status, media_type=reply.content_type, headers={**headers, **reply.headers})
+
+
+def _words(status: int, detail: str) -> str:
+    return {404: "there is nothing at this path", 405: "this path does not take this method"}.get(status, detail)

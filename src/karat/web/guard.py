@@ -1,0 +1,160 @@
+"""Everything that holds for every request: keys, hosts and origins, the size and speed of bodies, and the log."""
+
+from __future__ import annotations
+
+from asyncio import timeout
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from karat.web.access_keys import Keys
+from karat.web.log import Entry, Log
+from karat.web.messages import Reply
+from karat.web.problems import Refused, reply_of
+from karat.web.settings import MEGABYTE, Settings
+
+if TYPE_CHECKING:
+    from litestar.types import ASGIApp, Message, Receive, Send
+
+_OPEN = frozenset({"/healthz", "/readyz", "/docs", "/openapi.json"})
+"""Paths that need no key: they tell nothing about the data."""
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
+_DRAIN_SECONDS = 2.0
+"""The time for which the rest of a refused body is read: a client that is still sending would not see the answer."""
+_CORS = "authorization, content-type, accept, idempotency-key, x-api-key, x-secret-key"
+
+
+class Guard:
+    """Refuses requests before anything reads them, and logs every one."""
+
+    def __init__(self, application: ASGIApp, settings: Settings, log: Log) -> None:
+        self._next, self._settings, self._log = application, settings, log
+        self._keys = None if settings.keys is None else Keys.read(settings.keys)
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        """Answer a request, or pass it on with its whole body."""
+        if scope["type"] != "http":
+            await self._next(scope, receive, send)
+            return
+        begin, sent = perf_counter(), _Sent(send, uuid4().hex)
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        client, size = (scope.get("client") or ("?",))[0], 0
+        try:
+            sent.more |= self._origin(headers)
+            if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
+                await sent.reply(Reply(204, ""), b"")
+                return
+            client = self._client(scope["path"], headers) or client
+            body = await self._body(headers, receive)
+            size = len(body)
+            scope["state"]["client"] = client
+            scope["state"]["sent"] = sent
+            await self._next(scope, _whole(body, receive), sent)
+        except Refused as error:
+            await sent.reply(*reply_of(error, instance=sent.request))
+        finally:
+            entry = Entry(
+                "", sent.request, scope["method"], scope["path"], sent.status, 0, size, sent.size, client, sent.fault
+            )
+            self._log.add(entry, perf_counter() - begin)
+
+    def _client(self, path: str, headers: dict[str, str]) -> str | None:
+        """The name of the key."""
+        if self._keys is None or path in _OPEN:
+            return None
+        name = self._keys.name_in(headers)
+        if name is not None:
+            return name
+        if "authorization" in headers or "x-secret-key" in headers or path.startswith("/sdk/"):
+            raise Refused(403, "the key is wrong")
+        raise Refused(401, "a key is missing", hint="Authorization: Bearer KEY")
+
+    def _origin(self, headers: dict[str, str]) -> dict[str, str]:
+        """Headers that let a page of an allowed origin read the answer. Other pages are refused.
+
+        Without keys also other hosts are refused: a page could name its own host and let it resolve to this machine.
+        """
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if self._keys is None and host.rpartition(":")[0] not in _LOOPBACK and host not in _LOOPBACK:
+            raise Refused(403, "without keys, karat answers only to the names of this machine", hint="127.0.0.1")
+        if origin is None or origin in {f"http://{host}", f"https://{host}"}:
+            return {}
+        if origin not in self._settings.origins:
+            raise Refused(403, "pages of this origin may not ask", hint="karat serve --allow-origin")
+        return {
+            "Access-Control-Allow-Origin": origin, "Access-Control-Allow-Headers": _CORS, "Vary": "Origin",
+            "Access-Control-Allow-Methods": "GET, POST, DELETE", "Access-Control-Expose-Headers": "*",
+            "Access-Control-Max-Age": "600",
+        }  # fmt: skip
+
+    async def _body(self, headers: dict[str, str], receive: Receive) -> bytes:
+        """The whole body."""
+        most, size = self._settings.limits.body, 0
+        parts: list[bytes] = []
+        length = headers.get("content-length", "0")
+        too_long = not length.isdecimal() or len(length) > 18 or int(length) > most
+        try:
+            async with timeout(_DRAIN_SECONDS if too_long else self._settings.limits.seconds):
+                more = True
+                while more:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        raise Refused(400, "the body ended before its end")
+                    more, part = message.get("more_body", False), message.get("body", b"")
+                    size += len(part)
+                    too_long = too_long or size > most
+                    if too_long:
+                        parts.clear()
+                        if size > 4 * most:
+                            break
+                    else:
+                        parts.append(part)
+        except TimeoutError:
+            if not too_long:
+                raise Refused(408, "the body did not arrive in time") from None
+        if too_long:
+            raise Refused(413, f"the body has more than {most / MEGABYTE:g} MB", hint="send it in parts")
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+class _Sent:
+    """Passes an answer on and remembers its status and size; adds the headers of every answer."""
+
+    def __init__(self, send: Send, request: str) -> None:
+        self._send, self.request = send, request
+        self.status = self.size = 0
+        self.fault: str | None = None
+        self.more: dict[str, str] = {}
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            every = {"X-Request-Id": self.request, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+            added = [(name.lower().encode(), value.encode()) for name, value in (every | self.more).items()]
+            message["headers"] = [*message["headers"], *added]
+        elif message["type"] == "http.response.body":
+            self.size += len(message.get("body", b""))
+        await self._send(message)
+
+    async def reply(self, reply: Reply, body: bytes) -> None:
+        """Send an answer."""
+        headers: dict[str, Any] = {
+            "Content-Type": reply.content_type,
+            "Content-Length": str(len(body)),
+            **reply.headers,
+        }
+        if reply.status == 401:
+            headers["WWW-Authenticate"] = "Bearer"
+        pairs = [(name.lower().encode(), value.encode()) for name, value in headers.items() if value]
+        await self({"type": "http.response.start", "status": reply.status, "headers": pairs})
+        await self({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def _whole(body: bytes, receive: Receive) -> Receive:
+    """A body that has been received, then what else the client does."""
+    messages: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Any:
+        return messages.pop() if messages else await receive()
+
+    return replay

@@ -1,0 +1,78 @@
+"""Errors as answers: problem details (RFC 9457), with karat's own sentence, what it got and what to try."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from karat.errors import BadArgument, InputError, KaratError, NotJudged, RunFileError, Unavailable, UnknownName
+from karat.web.messages import Reply
+
+MEDIA_TYPE = "application/problem+json"
+_STATUS: tuple[tuple[type[KaratError], int], ...] = (
+    (InputError, 422), (BadArgument, 400), (UnknownName, 400), (RunFileError, 422), (NotJudged, 422),
+    (Unavailable, 501),
+)  # fmt: skip
+"""The status of each kind of error; the first that fits."""
+
+
+class Refused(Exception):
+    """A request that is answered by a problem."""
+
+    def __init__(self, status: int, detail: str, *, hint: str | None = None, retry_after: int | None = None) -> None:
+        super().__init__(detail)
+        self.status, self.detail, self.hint, self.retry_after = status, detail, hint, retry_after
+
+
+class Problem(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """Problem details."""
+
+    type: str = "about:blank"
+    title: str
+    """The words of the status."""
+    status: int
+    detail: str
+    """One sentence."""
+    got: str | None = None
+    """The value that was given, shortened."""
+    hint: str | None = None
+    """A value to write instead."""
+    instance: str | None = None
+    """The id of the request, which is also in the log."""
+
+
+def problem_of(error: BaseException) -> Problem:
+    """The problem of an error; of one that karat did not expect, nothing is told."""
+    if isinstance(error, Refused):
+        return _problem(error.status, error.detail, hint=error.hint)
+    if isinstance(error, KaratError):
+        status = next((status for kind, status in _STATUS if isinstance(error, kind)), 422)
+        return _problem(status, error.problem, got=error.got, hint=error.hint)
+    if isinstance(error, MemoryError):
+        return _problem(413, "the request needs more memory than the server has")
+    return _problem(500, "karat failed on this request; the log of the server names the place")
+
+
+def reply_of(error: BaseException, **more: Any) -> tuple[Reply, bytes]:
+    """The answer to a request that failed."""
+    problem = problem_of(error)
+    after = getattr(error, "retry_after", None)
+    headers = {} if after is None else {"Retry-After": str(after)}
+    fault = place_of(error) if problem.status == 500 else None
+    body = msgspec.json.encode(msgspec.structs.replace(problem, **more))
+    return Reply(problem.status, MEDIA_TYPE, headers, fault=fault), body
+
+
+def place_of(error: BaseException) -> str:
+    """The kind of an error and the line it comes from, without its message, which may quote the data."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = f" at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace is not None else ""
+    return f"{type(error).__name__}{place}"
+
+
+def _problem(status: int, detail: str, *, got: str | None = None, hint: str | None = None) -> Problem:
+    return Problem(title=HTTPStatus(status).phrase, status=status, detail=detail, got=got, hint=hint)

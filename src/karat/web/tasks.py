@@ -1,0 +1,63 @@
+"""The work of a worker process: a call and a body in, a reply and a body out. Each task is registered by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import msgspec
+
+from karat.web.messages import Call, Reply
+from karat.web.problems import Refused, reply_of
+
+Answer = tuple[Reply, bytes]
+Progress = Callable[[int, int], None]
+"""Called with the work done and the work in all."""
+Task = Callable[[Call, bytes, Progress], Answer]
+TASKS: dict[str, Task] = {}
+"""Every task by its name, from the modules below."""
+_MODULES: tuple[str, ...] = ()
+
+
+def task(name: str) -> Callable[[Task], Task]:
+    """Register a function as a task."""
+
+    def register(function: Task) -> Task:
+        TASKS[name] = function
+        return function
+
+    return register
+
+
+def load_tasks() -> None:
+    """Import every module with tasks."""
+    for module in _MODULES:
+        import_module(f"karat.web.{module}")
+
+
+def do(call: Call, body: bytes, progress: Progress) -> Answer:
+    """The answer to a call; an error is an answer, too."""
+    try:
+        return TASKS[call.task](call, body, progress)
+    except RecursionError:
+        return reply_of(Refused(400, "the body is nested too deeply"), instance=call.request)
+    except Exception as error:  # noqa: BLE001 (a worker outlives any request)
+        return reply_of(error, instance=call.request)
+
+
+def read_json(body: bytes) -> Any:
+    """The JSON of a body."""
+    try:
+        return msgspec.json.decode(body)
+    except msgspec.DecodeError as error:
+        raise Refused(400, f"the body is not JSON: {error}") from error
+    except UnicodeDecodeError as error:
+        raise Refused(400, "the body is not UTF-8") from error
+    except RecursionError as error:
+        raise Refused(400, "the body is nested too deeply") from error
+
+
+def json_answer(value: Any, status: int = 200) -> Answer:
+    """An answer in JSON; what is not a number is null."""
+    return Reply(status), msgspec.json.encode(value)

@@ -1,0 +1,24 @@
+"""Servers for the tests: one without keys and with a store, shared by all tests of a process."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.served import served
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    with served("--store", tmp_path_factory.mktemp("store")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def locked(tmp_path_factory):
+    """A server with a key, and the key."""
+    from karat.web.access_keys import new_key
+
+    path = tmp_path_factory.mktemp("keys") / "keys.json"
+    key = new_key(path, "team")
+    with served("--keys", path) as running:
+        yield running, key
