@@ -182,12 +182,12 @@ LEAD_INS = [
     "As stated in the text,", "As per the documentation,", "The provided context states that", "In summary,",
     "From the search results,", "According to our knowledge base,",
 ]  # fmt: skip
-NO_LEAD_INS = ["According to the mayor,", "Based on the novel,", "In the winter,", "The mayor states that"]
+NO_LEAD_INS = ["According to the mayor,", "Based on the novel,", "In the cold winter,", "The mayor states that"]
 
 
 @pytest.mark.parametrize("lead_in", LEAD_INS + NO_LEAD_INS)
 def test_words_that_only_name_the_source_are_left_out(lead_in):
-    row = {"retrieved": CHUNKS[:1], "response": f"{lead_in} the tower stands built of much iron"}
+    row = {"retrieved": CHUNKS[:1], "response": f"{lead_in} the tower is in Paris."}
     run = karat.evaluate([row], "chunk_attribution", judge="claims(lexical, of=response)")
     assert run.mean["chunk_attribution"] == (lead_in in LEAD_INS)
 
