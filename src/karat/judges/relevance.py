@@ -35,7 +35,7 @@ _PASSAGES_PER_CALL = 10
 
 @judge("relevance")
 class Relevance(ModelJudge):
-    """Grades from 0 to 3 by a language model, or by words; for precision, nDCG and RR of data without gold, not for recall."""
+    """Grades from 0 to 3 by a model or by words, for data without gold; for precision, nDCG and RR, not for recall."""
 
     complete_gold = False
 
