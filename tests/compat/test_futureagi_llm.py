@@ -9,7 +9,7 @@ import pytest
 from karat.compat.futureagi import Evaluator, Turing
 from karat.errors import InputError
 from support.scripted import Scripted, script
-from support.server import Server
+from support.server import Act, Server
 
 TOWER = "The tower is in Paris. It was built of iron by many hands."
 BEES = "Bees make honey."
@@ -89,6 +89,16 @@ def test_with_a_model():
         ]
         assert server.count == 3
     assert reported("chunk_utilization", evaluator=Evaluator(model=Scripted()))[0][0] == pytest.approx(5 / 13)
+
+
+def test_rows_without_a_judgement_and_without_claims():
+    inputs = {"context": [[TOWER], [BEES]], "output": ["The tower is in Paris.", "Bees make honey."]}
+    with Server(lambda call: Act(status=400, content="too long") if "honey" in call.text else script(call)) as server:
+        rows = reported("chunk_attribution", inputs, model_name=f"openai(m, base_url={server.url})")
+    assert [output for output, _ in rows] == ["Passed", None]
+    assert rows[1][1].startswith("Chunk Attribution: not judged, ")
+    silent = {"context": [TOWER], "output": "..."}
+    assert reported("chunk_utilization", silent) == [(None, "Chunk Utilization: undefined, the response has no claims")]
 
 
 def test_batches_and_rows_that_fail_alone():
