@@ -16,7 +16,7 @@ import msgspec
 
 from karat.compat.futureagi.inputs import read_contexts, read_cutoffs, read_rankings
 from karat.compat.futureagi.scoring import Scored, Scorer
-from karat.compat.futureagi.templates import CONTEXT_TEMPLATES, Template, find_template, listing
+from karat.compat.futureagi.templates import CONTEXT_TEMPLATES, TEMPLATES, Template, find_template, listing
 from karat.errors import BadArgument, KaratError
 from karat.web.messages import Call, Reply
 from karat.web.problems import Refused, sentence
@@ -88,23 +88,24 @@ class _Asked:
         """The number of results, without scoring; anything wrong about the request is raised here, too."""
         template = find_template(self._given)
         self._allowed(template)
-        return len(self._rows(template)) * len(read_cutoffs(self._config) or [None])
+        return len(self._rows(template)) * len(read_cutoffs(self._config, template) or [None])
 
     def refused(self, error: KaratError) -> list[Scored]:
         """A result without output for each row, as far as the rows can be counted, if the request is wrong."""
         try:
-            rows = len(self._rows(find_template(self._given)))
+            template = find_template(self._given)
         except KaratError:
-            try:
-                rows = len(read_rankings(self._inputs))
-            except KaratError:
-                rows = 1
-        return [Scored(None, sentence(error))] * max(rows, 1)
+            template = TEMPLATES["recall_at_k"]
+        try:
+            rows = len(self._rows(template))
+        except KaratError:
+            rows = 1
+        return [Scored(None, sentence(error), template.output_type)] * max(rows, 1)
 
     def _rows(self, template: Template) -> Sequence[Any]:
         if template.name in CONTEXT_TEMPLATES:
             return read_contexts(self._inputs, template.needs)
-        return read_rankings(self._inputs)
+        return read_rankings(self._inputs, template)
 
     def _allowed(self, template: Template) -> str | None:
         """The model to ask; only contexts need one, and only models that the operator allows are asked."""
