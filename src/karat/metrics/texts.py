@@ -97,7 +97,7 @@ def _chunks(hits: Hits, k: Cutoffs, c: Convention, *, over: str | None = None) -
 def chunk_utilization(hits: Hits, k: Cutoffs, c: Convention, *, over: str | None = None) -> Floats:
     """Mean share of the text of a chunk in the top k that the response uses; over=used: of the chunks that it uses."""
     _check_response(hits)
-    return share(hits.totals.at("used", k), _chunks(hits, k, c, over=over))
+    return np.minimum(share(hits.totals.at("used", k), _chunks(hits, k, c, over=over)), 1.0)
 
 
 def _check_response(hits: Hits) -> None:

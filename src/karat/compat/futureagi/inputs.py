@@ -84,7 +84,7 @@ def read_contexts(inputs: Any, needs: Sequence[str]) -> list[Sample | str]:
     text = next(key for key in needs if key != "context")
     keys = ("context", "input", "output")
     context, size = given["context"], len(given[text]) if isinstance(given[text], list | tuple) else None
-    if size == 1 and isinstance(context, list | tuple) and len(context) != 1:
+    if size == 1 and not (isinstance(context, list | tuple) and len(context) == 1):
         size = None
     if size is None:
         return [_contexts(text, given["context"], *(_only(given.get(key)) for key in keys[1:]))]
