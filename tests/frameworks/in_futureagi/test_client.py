@@ -12,6 +12,7 @@ from fi.evals.execution import ExecutionError
 from fi.utils.errors import InvalidAuthError
 
 from frameworks.futureagi_pages import BATCH, PAGES, E, F, P, page, pipeline_summary
+from frameworks.programs import run_page
 from karat.web.access_keys import new_key
 from support.served import served
 
@@ -43,6 +44,10 @@ def test_the_code_of_the_pages(evaluator, name):
     assert row.output == pytest.approx(score, abs=1e-15)
     assert (row.name, row.reason, row.output_type) == (name, reason, "score")
     assert str(UUID(row.eval_id)) == row.eval_id
+
+
+def test_the_code_of_karats_page(evaluator):
+    run_page("futureagi-clients.md", "futureagi")
 
 
 def test_the_function(evaluator):

@@ -215,9 +215,7 @@ def test_metrics_of_relevance_scores(name):
         rows = [{"query": "q", "contexts": ["x"] * len(scores), "relevance_scores": scores}]
         (own,) = getattr(our_ranking, name)(config).evaluate(rows).eval_results
         (row,) = getattr(their_ranking, name)(config).evaluate(rows).eval_results
-        assert (own.name, own.output, own.reason) == (row.name, row.output, row.reason), (
-            scores
-        )
+        assert (own.name, own.output, own.reason) == (row.name, row.output, row.reason), scores
         assert own.output_type == row.output_type
 
 
