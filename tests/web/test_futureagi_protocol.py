@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from urllib.parse import quote
 
 import msgspec
@@ -16,7 +17,9 @@ from karat.web.problems import Refused
 from karat.web.settings import Limits, Settings
 from karat.web.submissions import Submissions
 from karat.web.tasks import do, load_tasks
+from support.scripted import script
 from support.served import served
+from support.server import Server
 
 load_tasks()
 EVAL, PIPELINE = "/sdk/api/v1/new-eval/", "/sdk/api/v1/evaluate-pipeline/"
@@ -134,6 +137,46 @@ def test_limits():
     assert (many.status, many.body) == (413, b"a request has at most 2 rows; try karat serve --max-rows")
 
 
+def refused_rows(inputs, config=None, rows=2):
+    body = {"eval_name": "recall_at_k", "inputs": inputs, "config": config}
+    return answered(body, limits=Limits(rows=rows))[0] == 413
+
+
+def test_rows_are_counted_however_they_are_written():
+    assert not refused_rows(BATCH)
+    assert refused_rows(BATCH, rows=1)
+    assert refused_rows({"hypothesis": '[["a"], ["b"], ["c"]]', "reference": '[["a"], ["b"], ["c"]]'})
+    assert not refused_rows({"hypothesis": '["[", "[", "["]', "reference": '["["]'})
+    assert refused_rows(BATCH, {"params": {"k": [1, 2]}}, rows=3)
+    assert refused_rows(BATCH, {"k": [1, 2]}, rows=3)
+    assert not refused_rows(BATCH, {"params": {"k": [1, 2]}}, rows=4)
+
+
+def test_long_names_are_not_repeated_in_each_row():
+    good, rows = evaluated(BATCH, "x" * 10_000, model="y" * 10_000)
+    assert good is False
+    assert [(len(row["name"]), len(row["model"])) for row in rows] == [(200, 200)] * 2
+    assert all(len(row["reason"]) <= 500 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("k", "words"),
+    [
+        (10**30, "a cutoff is at least 1 and at most 10^12"),
+        ("9" * 5000, "k must be an integer"),
+        (1e308, "k must be an integer"),
+        ([], "k must be an integer"),
+        ([1, [2]], "k must be an integer"),
+        ({"k": 1}, "k must be an integer"),
+        (True, "k must be an integer"),
+    ],
+)
+def test_a_k_that_is_none(k, words):
+    good, rows = evaluated(BATCH, config={"params": {"k": k}})
+    assert good is False
+    assert all(row["reason"].startswith(words) for row in rows)
+
+
 # ---- keys and models -------------------------------------------------------------------------------------------------
 
 
@@ -158,6 +201,25 @@ def test_models_are_asked_only_if_the_operator_allows_them():
     assert (good, row["output"]) == (True, "Passed")
     good, (row,) = evaluated(RANKING, model="gpt-4o-mini")
     assert (good, row["output"]) == (True, 1.0)
+
+
+def test_a_model_that_the_operator_allows(tmp_path):
+    inputs = {"context": ["The tower is in Paris.", "Bees make honey."], "output": "The tower is in Paris."}
+    body = {"eval_name": "chunk_attribution", "inputs": inputs}
+    with Server(script) as model:
+        body["model"] = model.model()
+        environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path), "OPENAI_API_KEY": "none"}
+        with served("--allow-model", model.model(), "--workers", "1", env=environment) as server:
+            (row,) = server.ask(EVAL, body).json["result"][0]["evaluations"]
+            (later,) = server.ask(EVAL, {**body, "is_async": True}).json["result"][0]["evaluations"]
+            for _ in range(1000):
+                state = server.ask(f"{EVAL}?eval_id={later['eval_id']}").json["result"]
+                if state["eval_status"] != "processing":
+                    break
+        assert model.count > 0
+    assert row["reason"] == state["result"]["reason"] == "Chunk Attribution: Passed (1 of 2 chunks are used)"
+    assert row["output"] == state["result"]["value"] == "Passed"
+    assert later["output_type"] == "Pass/Fail"
 
 
 # ---- later -----------------------------------------------------------------------------------------------------------
