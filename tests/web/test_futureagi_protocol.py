@@ -132,7 +132,7 @@ def test_paths_with_and_without_the_slash(server):
 def test_limits():
     with served("--max-body", "0.001", "--max-rows", "2", "--workers", "1") as server:
         long = server.ask(EVAL, {"eval_name": "mrr", "inputs": {"hypothesis": "a" * 1000}}, **TYPESCRIPT)
-        many = server.ask(EVAL, {"eval_name": "mrr", "inputs": {"hypothesis": ["[]"] * 3}}, **TYPESCRIPT)
+        many = server.ask(EVAL, {"eval_name": "mrr", "inputs": dict.fromkeys(RANKING, ["[]"] * 3)}, **TYPESCRIPT)
     assert (long.status, long.body) == (413, b"the body has more than 0.001 MB; try send it in parts")
     assert (many.status, many.body) == (413, b"a request has at most 2 rows; try karat serve --max-rows")
 
@@ -147,6 +147,8 @@ def test_rows_are_counted_however_they_are_written():
     assert refused_rows(BATCH, rows=1)
     assert refused_rows({"hypothesis": '[["a"], ["b"], ["c"]]', "reference": '[["a"], ["b"], ["c"]]'})
     assert not refused_rows({"hypothesis": '["[", "[", "["]', "reference": '["["]'})
+    assert not refused_rows({"hypothesis": ["a", "b", "c"], "reference": ["a", "b", "c"]})
+    assert refused_rows({"hypothesis": ["[]", "[]", "[]"], "reference": ["[]", "[]", "[]"]})
     assert refused_rows(BATCH, {"params": {"k": [1, 2]}}, rows=3)
     assert refused_rows(BATCH, {"k": [1, 2]}, rows=3)
     assert not refused_rows(BATCH, {"params": {"k": [1, 2]}}, rows=4)

@@ -77,12 +77,10 @@ class _Asked:
         self.name = name[:_LONGEST] if isinstance(name, str) else ""
         self.model = model[:_LONGEST] if isinstance(model, str) else None
         self._given, self._inputs, self._config, self._model, self._call = name, inputs, config, model, call
-        values = list(inputs.values()) if isinstance(inputs, dict) else []
-        self._check(max((len(one) for one in values if isinstance(one, list)), default=0))
-        # Several k multiply the results, and a string may be a whole batch; both are rare, and counted exactly.
-        self._counted = _several(config) or any(
-            isinstance(one, str) and one.count("[") > call.limits.rows for one in values
-        )
+        # Only what may have too many rows is counted. Several k multiply the results, and a string may be a batch.
+        values = inputs.values() if isinstance(inputs, dict) else ()
+        sizes = [one.count("[") if isinstance(one, str) else len(one) for one in values if isinstance(one, str | list)]
+        self._counted = _several(config) or max(sizes, default=0) > call.limits.rows
 
     def scored(self) -> list[Scored]:
         """One result per row, and per k if there are several."""
@@ -95,7 +93,8 @@ class _Asked:
         template = find_template(self._given)
         self._allowed(template)
         count = len(self._rows(template)) * len(read_cutoffs(self._config, template) or [None])
-        self._check(count)
+        if count > self._call.limits.rows:
+            raise Refused(413, f"a request has at most {self._call.limits.rows} rows", hint="karat serve --max-rows")
         return count
 
     def refused(self, error: KaratError) -> list[Scored]:
@@ -110,10 +109,6 @@ class _Asked:
             rows = 1
         return [Scored(None, sentence(error)[:_WORDS], template.output_type)] * max(rows, 1)
 
-    def _check(self, count: int) -> None:
-        if count > self._call.limits.rows:
-            raise Refused(413, f"a request has at most {self._call.limits.rows} rows", hint="karat serve --max-rows")
-
     def _rows(self, template: Template) -> Sequence[Any]:
         if template.name in CONTEXT_TEMPLATES:
             return read_contexts(self._inputs, template.needs)
@@ -125,9 +120,7 @@ class _Asked:
         if template.name not in CONTEXT_TEMPLATES or model is None or str(model).startswith(_THEIR_MODELS):
             return None
         if model not in self._call.models:
-            raise BadArgument(
-                "this server may not ask this model", got=model, hint=f"karat serve --allow-model {model}"
-            )
+            raise BadArgument("this server may not ask this model", got=model, hint="karat serve --allow-model NAME")
         return str(model)
 
 
