@@ -107,7 +107,9 @@ class _Asked:
             rows = len(self._rows(template))
         except KaratError:
             rows = 1
-        return [Scored(None, sentence(error)[:_WORDS], template.output_type)] * max(rows, 1)
+        return [Scored(None, sentence(error)[:_WORDS], template.output_type)] * max(
+            1, min(rows, self._call.limits.rows)
+        )
 
     def _rows(self, template: Template) -> Sequence[Any]:
         if template.name in CONTEXT_TEMPLATES:
