@@ -65,6 +65,33 @@ def reply_of(error: BaseException, **more: Any) -> tuple[Reply, bytes]:
     return Reply(problem.status, MEDIA_TYPE, headers, fault=fault), body
 
 
+def reply_to(error: BaseException, path: str, accept: str, instance: str, method: str = "POST") -> tuple[Reply, bytes]:
+    """The answer to a request that failed, so that also Future AGI's clients show its words.
+
+    Their TypeScript client shows an error in JSON as "[object Object]"; it accepts text, and says so. Their Python
+    client looks for a failure only in `result` when it polls, whatever the status is; without one it goes on polling.
+    """
+    reply, body = reply_of(error, instance=instance)
+    if not path.startswith("/sdk/"):
+        return reply, body
+    words = sentence(error)
+    if "text/plain" in accept:
+        return msgspec.structs.replace(reply, content_type="text/plain"), words.encode()
+    if method == "GET":
+        result = {"eval_status": "failed", "error_message": words, "status": "failed", "message": words}
+        return reply, msgspec.json.encode(msgspec.json.decode(body) | {"result": result})
+    return reply, body
+
+
+def sentence(error: BaseException) -> str:
+    """An error on one line: the problem, what was given, and what to try."""
+    problem = problem_of(error)
+    if problem.detail.endswith("?"):  # it says already what to try
+        return problem.detail
+    more = [f"{word} {text}" for word, text in (("got", problem.got), ("try", problem.hint)) if text]
+    return "; ".join([problem.detail, *more])
+
+
 def place_of(error: BaseException) -> str:
     """The kind of an error and the line it comes from, without its message, which may quote the data."""
     trace = error.__traceback__
