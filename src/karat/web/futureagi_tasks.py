@@ -1,7 +1,8 @@
 """Future AGI's protocol in a worker: their requests are read and scored, and answered as their clients expect.
 
-A row that cannot be scored has no output, and its reason says why. So does each row of a request that is wrong: an
-error status would cost their clients three requests and three seconds, and some of them would not show its words.
+A row that cannot be scored has no output, and its reason says why. So does each row of a request with
+a wrong value, such as k = 0: an error status would cost their clients three requests and three seconds, and some of
+them would not show its words. A value of a wrong type, which no client sends, is an error.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 from time import perf_counter
-from typing import Any
+from typing import Annotated, Any
 from uuid import uuid4
 
 import msgspec
@@ -70,15 +71,42 @@ class Finished(msgspec.Struct):
     error_localizer_enabled: bool = False
 
 
+class Evaluation(msgspec.Struct):
+    """A request for one evaluation. Fields that are not read are left out."""
+
+    eval_name: str
+    inputs: dict[str, str | list[Any] | dict[str, Any] | None]
+    config: dict[str, Any] | None = None
+    model: str | None = None
+    is_async: bool | None = None
+
+
+class PipelineEvaluation(msgspec.Struct):
+    """One of the evaluations of a pipeline."""
+
+    eval_template: str
+    inputs: dict[str, str | list[Any] | dict[str, Any] | None]
+    config: dict[str, Any] | None = None
+    model_name: str | None = None
+
+
+class Pipeline(msgspec.Struct):
+    """A request for several evaluations."""
+
+    project_name: Annotated[str, msgspec.Meta(min_length=1, max_length=_LONGEST)]
+    version: Annotated[str, msgspec.Meta(min_length=1, max_length=_LONGEST)]
+    eval_data: Annotated[list[PipelineEvaluation], msgspec.Meta(min_length=1)]
+
+
 class _Asked:
     """An evaluation that a request asks for."""
 
-    def __init__(self, call: Call, name: Any, inputs: Any, config: Any, model: Any) -> None:
-        self.name = name[:_LONGEST] if isinstance(name, str) else ""
-        self.model = model[:_LONGEST] if isinstance(model, str) else None
+    def __init__(self, call: Call, name: str, inputs: dict[str, Any], config: Any, model: str | None) -> None:
+        self.name = name[:_LONGEST]
+        self.model = None if model is None else model[:_LONGEST]
         self._given, self._inputs, self._config, self._model, self._call = name, inputs, config, model, call
         # Only what may have too many rows is counted. Several k multiply the results, and a string may be a batch.
-        values = inputs.values() if isinstance(inputs, dict) else ()
+        values = inputs.values()
         sizes = [one.count("[") if isinstance(one, str) else len(one) for one in values if isinstance(one, str | list)]
         self._counted = _several(config) or max(sizes, default=0) > call.limits.rows
 
@@ -135,11 +163,11 @@ def get_evals(call: Call, body: bytes, progress: Progress) -> Answer:
 @task("/sdk/new-eval")
 def new_eval(call: Call, body: bytes, progress: Progress) -> Answer:
     """The results of a request; status 202 and a ticket per row if they are to be computed later."""
-    begin, given = perf_counter(), _object(body)
-    asked, good, later = _asked(call, given), True, bool(given.get("is_async"))
+    begin, given = perf_counter(), read_json(body, Evaluation)
+    asked, good = _asked(call, given), True
     ids = call.arguments.get("ids") or uuid4().hex[:24]
     try:
-        if later:
+        if given.is_async:
             kind, each = find_template(asked.name).output_type, _ids(ids, asked.count())
             tickets = [Ticket(asked.name, kind, one, kind, one) for one in each]
             return json_answer({"status": True, "result": [{"evaluations": tickets}]}, 202)
@@ -157,7 +185,7 @@ def new_eval(call: Call, body: bytes, progress: Progress) -> Answer:
 @task("/sdk/execution")
 def execution(call: Call, body: bytes, progress: Progress) -> Answer:
     """The results of a request that was submitted, one JSON object per line."""
-    begin, asked = perf_counter(), _asked(call, _object(body))
+    begin, asked = perf_counter(), _asked(call, read_json(body, Evaluation))
     scored = asked.scored()
     took, ids = _milliseconds(begin), _ids(call.arguments["ids"], len(scored))
     rows = [
@@ -170,20 +198,16 @@ def execution(call: Call, body: bytes, progress: Progress) -> Answer:
 @task("/sdk/evaluate-pipeline")
 def evaluate_pipeline(call: Call, body: bytes, progress: Progress) -> Answer:
     """Status 202 if a run of several evaluations can be computed; else the reason, without an error status."""
-    given = _object(body)
-    project, version = given.get("project_name"), given.get("version")
+    given = read_json(body, Pipeline)
     try:
-        for name, value in (("project_name", project), ("version", version)):
-            if not isinstance(value, str) or not 0 < len(value) <= _LONGEST:
-                raise BadArgument(f"{name} must be a string of 1 to {_LONGEST} characters", got=value)
         for asked in _all_asked(call, given):
             asked.count()
     except KaratError as error:
         return json_answer({"status": False, "result": sentence(error)})
     run = {
         "message": _PROCESSED,
-        "project_name": project,
-        "version": version,
+        "project_name": given.project_name,
+        "version": given.version,
         "evaluation_run_id": call.arguments["id"],
     }
     return json_answer({"status": True, "result": run}, 202)
@@ -192,7 +216,7 @@ def evaluate_pipeline(call: Call, body: bytes, progress: Progress) -> Answer:
 @task("/sdk/pipeline-run")
 def pipeline_run(call: Call, body: bytes, progress: Progress) -> Answer:
     """The summary of a run: per evaluation the mean in per cent, and how many rows have no output."""
-    given = _object(body)
+    given = read_json(body, Pipeline)
     outputs: dict[str, list[float | None]] = {}
     for asked in _all_asked(call, given):
         outputs.setdefault(asked.name, []).extend(map(_number, asked.scored()))
@@ -202,7 +226,7 @@ def pipeline_run(call: Call, body: bytes, progress: Progress) -> Answer:
             means[name] = 100 * fmean(known)
         if len(known) < len(each):
             missing[name] = len(each) - len(known)
-    run = {"id": call.arguments["id"], "project": given["project_name"], "version": given["version"]}
+    run = {"id": call.arguments["id"], "project": given.project_name, "version": given.version}
     return json_answer({**run, "results_summary": means, "rows_without_output": missing})
 
 
@@ -217,27 +241,12 @@ def _number(scored: Scored) -> float | None:
     return float(output == _PASSED) if isinstance(output, str) else output
 
 
-def _object(body: bytes) -> dict[str, Any]:
-    given = read_json(body)
-    if not isinstance(given, dict):
-        raise Refused(400, "the body is not a JSON object", hint='{"eval_name": "recall_at_k", "inputs": {…}}')
-    return given
+def _asked(call: Call, given: Evaluation) -> _Asked:
+    return _Asked(call, given.eval_name, given.inputs, given.config, given.model)
 
 
-def _asked(call: Call, given: dict[str, Any]) -> _Asked:
-    if not isinstance(given.get("eval_name"), str):
-        raise Refused(400, "the body has no eval_name", hint='{"eval_name": "recall_at_k", "inputs": {…}}')
-    return _Asked(call, given["eval_name"], given.get("inputs"), given.get("config"), given.get("model"))
-
-
-def _all_asked(call: Call, given: dict[str, Any]) -> list[_Asked]:
-    each = given.get("eval_data")
-    if not isinstance(each, list) or not each or not all(isinstance(one, dict) for one in each):
-        raise BadArgument("eval_data must be a list of evaluations", got=each, hint='[{"eval_template": "mrr", …}]')
-    return [
-        _Asked(call, one.get("eval_template"), one.get("inputs"), one.get("config"), one.get("model_name"))
-        for one in each
-    ]
+def _all_asked(call: Call, given: Pipeline) -> list[_Asked]:
+    return [_Asked(call, one.eval_template, one.inputs, one.config, one.model_name) for one in given.eval_data]
 
 
 def _ids(prefix: str, count: int) -> list[str]:

@@ -46,10 +46,12 @@ def do(call: Call, body: bytes, progress: Progress) -> Answer:
         return reply_to(error, call.task, call.accept, call.request)
 
 
-def read_json(body: bytes) -> Any:
-    """The JSON of a body."""
+def read_json(body: bytes, kind: Any = Any) -> Any:
+    """The JSON of a body, of one kind."""
     try:
-        return msgspec.json.decode(body)
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError as error:
+        raise Refused(400, f"the body cannot be read: {error}") from error
     except msgspec.DecodeError as error:
         raise Refused(400, f"the body is not JSON: {error}") from error
     except UnicodeDecodeError as error:
