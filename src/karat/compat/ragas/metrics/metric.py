@@ -8,7 +8,8 @@ from enum import Enum
 from math import isnan, nan
 from typing import Any
 
-from karat.compat.ragas.dataset import MetricResult, SingleTurnSample, fields_of, items_of
+from karat.compat.ragas.dataset_schema import MetricResult, SingleTurnSample, fields_of, items_of
+from karat.compat.ragas.run_config import RunConfig
 from karat.conventions import Convention
 from karat.conventions.libraries import RAGAS_WITHOUT_LLM
 from karat.errors import InputError, unknown
@@ -46,9 +47,19 @@ class Metric:
     metric: str
     convention: Convention = RAGAS_WITHOUT_LLM
     undefined = "undefined: there are no reference items"
+    run_config: RunConfig | None = None
 
     def __init__(self, name: str | None = None) -> None:
         self.name = name or self.name
+
+    def init(self, run_config: RunConfig) -> None:
+        """Set time limit, attempts and concurrency of the calls to a model."""
+        self.run_config = run_config
+
+    @property
+    def required_columns(self) -> dict[str, set[str]]:
+        """The fields that a sample must have."""
+        return {"SINGLE_TURN": {self.retrieved, self.reference}}
 
     def score(self, row: Row | None = None, /, **fields: Any) -> MetricResult:
         """The score of one sample, given as a whole or by its fields."""

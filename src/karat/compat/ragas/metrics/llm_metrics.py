@@ -1,39 +1,23 @@
-"""ragas' metrics that call a language model, and `llm_factory`."""
+"""ragas' metrics that call a language model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from math import isnan, nan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from karat.compat.ragas.dataset import MetricResult, SingleTurnSample, fields_of, items_of
-from karat.compat.ragas.metric import Metric, Row
+from karat.compat.ragas.dataset_schema import MetricResult, SingleTurnSample, fields_of, items_of
+from karat.compat.ragas.llms.models import model_of
+from karat.compat.ragas.metrics.metric import Metric, Row
 from karat.errors import BadArgument, InputError, Unavailable
 from karat.judges import Claims, Judge, Relevance
 from karat.llm import ModelSettings
 from karat.pipeline import evaluate
 from karat.run import Run
 
-if TYPE_CHECKING:
-    from karat.llm import Model
-
 _USEFUL = 2
 """The lowest grade of a useful context: it has a part of the answer."""
-
-
-def llm_factory(model: str, provider: str = "openai", client: Any = None, **settings: Any) -> Model:
-    """A language model for the metrics; nothing is called before a metric is computed.
-
-    Address and key are those of the openai client; without one, both come from the environment.
-    """
-    from karat.llm.endpoint import SAMPLING, Endpoint
-
-    sampling = {name: value for name, value in settings.items() if name in SAMPLING}
-    if client is None and provider != "openai":
-        hint = 'llm_factory(model, base_url="http://…")'
-        raise BadArgument("without a client, only OpenAI-compatible endpoints are supported", got=provider, hint=hint)
-    return Endpoint(model, base_url=settings.get("base_url"), client=client, **sampling)
 
 
 class ByLLM(Metric):
@@ -41,11 +25,12 @@ class ByLLM(Metric):
 
     against = "reference"
     """The field with the text that contexts are compared with."""
+    retrieved = "retrieved_contexts"
 
     def __init__(self, llm: Any = None, name: str | None = None, **settings: Any) -> None:
         super().__init__(name)
         self.llm = llm
-        self._made: tuple[Any, Judge] | None = None
+        self._made: tuple[Any, Any, Judge] | None = None
         known = {field.name for field in fields(ModelSettings)}
         self._settings = {key: value for key, value in settings.items() if key in known}
 
@@ -54,12 +39,22 @@ class ByLLM(Metric):
         if self.llm is None:
             hint = 'llm=llm_factory("gpt-4o-mini", client=AsyncOpenAI()), or llm="gpt-4o-mini"'
             raise BadArgument(f"{self.name} calls a language model: llm= is missing", hint=hint)
-        if self._made is None or self._made[0] is not self.llm:
-            self._made = self.llm, self._new_judge()
-        return self._made[1]
+        if self._made is None or self._made[0] is not self.llm or self._made[1] != self.run_config:
+            self._made = self.llm, self.run_config, self._new_judge()
+        return self._made[2]
 
     def _new_judge(self) -> Judge:
         raise NotImplementedError
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of the judge: those of the metric, then those of `init`."""
+        return {**(self.run_config.settings() if self.run_config else {}), **self._settings}
+
+    @property
+    def required_columns(self) -> dict[str, set[str]]:
+        """The fields that a sample must have."""
+        return {"SINGLE_TURN": {"user_input", self.retrieved, self.against}}
 
     def score(self, row: Row | None = None, /, **fields: Any) -> MetricResult:
         """The score of one sample; raises if a field is empty, or if the model could not judge."""
@@ -112,7 +107,7 @@ class LLMContextRecall(ByLLM):
     name, metric = "context_recall", "context_recall"
 
     def _new_judge(self) -> Judge:
-        return Claims(self.llm, of="answer", **self._settings)
+        return Claims(model_of(self.llm), of="answer", **self.settings)
 
     def _explain(self, run: Run, row: int) -> tuple[str, list[dict[str, Any]]]:
         gold = run.gold(row + 1)
@@ -138,7 +133,7 @@ class LLMContextPrecisionWithReference(ByLLM):
     metric = f"context_precision(rel={_USEFUL})"
 
     def _new_judge(self) -> Judge:
-        return Relevance(self.llm, to="answer", **self._settings)
+        return Relevance(model_of(self.llm), to="answer", **self.settings)
 
     def _explain(self, run: Run, row: int) -> tuple[str, list[dict[str, Any]]]:
         hits = run.hits(row + 1)
