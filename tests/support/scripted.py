@@ -21,7 +21,10 @@ def kind_of(schema):
     properties = schema["properties"]
     if "passages" in properties:
         return "grade"
-    return "extract" if properties["claims"]["items"]["type"] == "string" else "attribute"
+    items = properties["claims"]["items"]
+    if items["type"] == "string":
+        return "extract"
+    return "joint" if items["properties"]["claim"]["type"] == "string" else "attribute"
 
 
 def words(text):
@@ -35,6 +38,8 @@ def answer(messages, schema):
     kind = kind_of(schema)
     if kind == "extract":
         return {"claims": [s.strip() for s in parts["answer"].split(".") if s.strip()]}
+    if kind == "joint":
+        parts |= {f"claim {n}": s.strip() for n, s in enumerate(filter(str.strip, parts["answer"].split(".")), 1)}
     if kind == "grade":
         wanted = words(next(text for label, text in parts.items() if label.startswith("what is wanted")))
         shares = [len(wanted & words(text)) / len(wanted) for text in passages]
@@ -46,7 +51,7 @@ def answer(messages, schema):
         found = [n for n, text in enumerate(passages, 1) if words(claim) <= words(text)]
         reported.append(
             {
-                "claim": number,
+                "claim": claim if kind == "joint" else number,
                 "verdict": int(bool(found)),
                 "passages": found,
                 "together": 0,

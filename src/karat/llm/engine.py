@@ -25,7 +25,7 @@ from karat.llm.cache import Cache, OptionalCache
 from karat.llm.endpoint import find_model
 from karat.llm.model import Completer
 from karat.llm.prices import dollars, needed_price
-from karat.llm.request import Answer, Failure, Job, Request, Step, Steps, request_size, rough_tokens
+from karat.llm.request import Answer, BadAnswer, Failure, Job, Request, Step, Steps, request_size, rough_tokens
 
 T = TypeVar("T")
 
@@ -138,6 +138,14 @@ class Engine:
                 prompt += rough_tokens(request_size(request.messages, request.schema))
         cost = None if self._budget.price is None else self._budget.price.cost(prompt, calls * _ANSWER)
         return Estimate(calls, len(requests) - calls, prompt + calls * _ANSWER, cost, self.prices)
+
+    def cached(self, request: Request) -> Any | None:
+        """The value of the cached answer to a request; None if there is none. Nothing is called."""
+        reply = self._cache.get(request.key(self.model.name))
+        try:
+            return None if reply is None else request.value(reply.answer)
+        except BadAnswer:  # the check may have changed
+            return None
 
     def ask(self, requests: Sequence[Request]) -> list[Answer | Failure]:
         """Answer all requests, from any thread, also inside a running event loop.

@@ -23,6 +23,7 @@ class Request:
     `version` names the prompt, and whatever else must not share an answer (such as the second of three repeats).
     `check` raises `BadAnswer` for an answer that breaks the rules; what it returns becomes the answer's value.
     `stored` returns the part of an answer that is cached, which must have the same value.
+    `implied` returns other requests that an answer answers as well, with their answers, which are cached, too.
     """
 
     messages: list[dict[str, str]]
@@ -30,6 +31,7 @@ class Request:
     check: Callable[[dict[str, Any]], object]
     version: str
     stored: Callable[[dict[str, Any]], dict[str, Any]] = dict
+    implied: Callable[[dict[str, Any]], Sequence[tuple[Request, dict[str, Any]]]] = lambda answer: ()
 
     def key(self, model: str) -> str:
         """The cache key: a digest of model, prompt version, schema and messages."""
