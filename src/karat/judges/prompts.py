@@ -39,11 +39,13 @@ class Prompt(NamedTuple):
         return Request(messages, self.schema, check, version, _with_short_reasons)
 
 
-def _object(**properties: Any) -> dict[str, Any]:
+def object_of(**properties: Any) -> dict[str, Any]:
+    """The schema of an object with these fields and no others."""
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-def _list(of: dict[str, Any]) -> dict[str, Any]:
+def list_of(of: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a list."""
     return {"type": "array", "items": of}
 
 
@@ -58,7 +60,7 @@ EXTRACT = Prompt(
     "number, date, unit, condition and negation as it is. Take over what the answer says whether or not it is true; "
     "add nothing, leave nothing out, and list no claim twice. What only greets, refuses or announces is no claim; an "
     "answer without any has an empty list. The question, if there is one, only helps to understand the answer.",
-    _object(claims=_list(_TEXT)),
+    object_of(claims=list_of(_TEXT)),
 )
 
 ATTRIBUTE = Prompt(
@@ -72,7 +74,9 @@ ATTRIBUTE = Prompt(
     "passages: the numbers of all passages that support it; none if the verdict is 0.\n"
     "together: 0 if each of these passages supports the claim by itself, 1 if they do so only taken together.\n"
     "reason: one short sentence.",
-    _object(claims=_list(_object(claim=_WHOLE, verdict=_TRUTH, passages=_list(_WHOLE), together=_TRUTH, reason=_TEXT))),
+    object_of(
+        claims=list_of(object_of(claim=_WHOLE, verdict=_TRUTH, passages=list_of(_WHOLE), together=_TRUTH, reason=_TEXT))
+    ),
 )
 
 ATTRIBUTE_PARTS = Prompt(
@@ -87,14 +91,14 @@ ATTRIBUTE_PARTS = Prompt(
     "together: 0 if each of these passages supports the whole claim by itself, 1 if they do so only taken together.\n"
     "parts: the numbers of all other passages that support a part of the claim; none if the verdict is 0.\n"
     "reason: one short sentence.",
-    _object(
-        claims=_list(
-            _object(
+    object_of(
+        claims=list_of(
+            object_of(
                 claim=_WHOLE,
                 verdict={"type": "integer", "enum": [0, 1, 2]},
-                passages=_list(_WHOLE),
+                passages=list_of(_WHOLE),
                 together=_TRUTH,
-                parts=_list(_WHOLE),
+                parts=list_of(_WHOLE),
                 reason=_TEXT,
             )
         )
@@ -109,7 +113,9 @@ GRADE = Prompt(
     "2: it holds a part of what is wanted.\n"
     "3: it holds what is wanted, wholly and clearly.\n"
     "Judge each passage by itself, whatever the others are worth. reason: one short sentence.",
-    _object(passages=_list(_object(passage=_WHOLE, grade={"type": "integer", "enum": [0, 1, 2, 3]}, reason=_TEXT))),
+    object_of(
+        passages=list_of(object_of(passage=_WHOLE, grade={"type": "integer", "enum": [0, 1, 2, 3]}, reason=_TEXT))
+    ),
 )
 
 
@@ -129,7 +135,9 @@ EXTRACT_AND_ATTRIBUTE = Prompt(
     "passages: the numbers of all passages that support it; none if the verdict is 0.\n"
     "together: 0 if each of these passages supports the claim by itself, 1 if they do so only taken together.\n"
     "reason: one short sentence.",
-    _object(claims=_list(_object(claim=_TEXT, verdict=_TRUTH, passages=_list(_WHOLE), together=_TRUTH, reason=_TEXT))),
+    object_of(
+        claims=list_of(object_of(claim=_TEXT, verdict=_TRUTH, passages=list_of(_WHOLE), together=_TRUTH, reason=_TEXT))
+    ),
 )
 
 
@@ -247,7 +255,11 @@ def _in_order(judged: Sequence[dict[str, Any]], what: str, size: int) -> list[di
 
 def _with_short_reasons(answer: dict[str, Any]) -> dict[str, Any]:
     """The answer as it is cached."""
-    return {
-        name: [{**one, "reason": short(one["reason"])} if isinstance(one, dict) else one for one in each]
-        for name, each in answer.items()
-    }
+
+    def shorter(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: short(one) if name == "reason" else shorter(one) for name, one in value.items()}
+        return [shorter(one) for one in value] if isinstance(value, list) else value
+
+    kept: dict[str, Any] = shorter(answer)
+    return kept
