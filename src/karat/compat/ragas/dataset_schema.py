@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import json
 from collections import UserList
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from copy import deepcopy
+from io import StringIO
 from math import isnan
 from os import PathLike
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -16,7 +20,7 @@ from karat._internal.arrays import mean_defined
 from karat._internal.display import plural
 from karat._internal.output import write_text
 from karat._internal.writers import escape_json, html_table
-from karat.errors import InputError, unknown
+from karat.errors import BadArgument, InputError, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +29,12 @@ _FIELDS = (
     "user_input", "retrieved_contexts", "reference_contexts", "retrieved_context_ids", "reference_context_ids",
     "response", "multi_responses", "reference", "rubrics", "persona_name", "query_style", "query_length",
 )  # fmt: skip
+_FIRST_VERSION = {
+    "question": "user_input",
+    "contexts": "retrieved_contexts",
+    "answer": "response",
+    "ground_truth": "reference",
+}
 _LISTS = frozenset(name for name in _FIELDS if name.endswith(("contexts", "ids", "responses")))
 
 
@@ -56,14 +66,35 @@ class SingleTurnSample(SimpleNamespace):
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"SingleTurnSample has no field {name!r}")
 
+    @classmethod
+    def model_validate(cls, fields: Any) -> SingleTurnSample:
+        """A sample from a dict, or the sample itself."""
+        return fields if isinstance(fields, cls) else cls(**fields_of(fields))
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> SingleTurnSample:
+        """A copy with other values of some fields."""
+        fields = deepcopy(vars(self)) if deep else dict(vars(self))
+        return self.model_construct(**{**fields, **(update or {})})
+
     def to_dict(self) -> dict[str, Any]:
         """The fields that are not None."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
-    def model_dump(self, *, include: Collection[str] = _FIELDS, exclude_none: bool = False) -> dict[str, Any]:
+    def to_string(self) -> str:
+        """Every field that is not None under its name."""
+        return "".join(f"\n{name}:\n\t{value}\n" for name, value in self.to_dict().items())
+
+    def model_dump(
+        self, *, include: Collection[str] = _FIELDS, exclude: Collection[str] = (), exclude_none: bool = False
+    ) -> dict[str, Any]:
         """Every field, or those that are not None."""
         fields = self.to_dict() if exclude_none else vars(self)
-        return {name: value for name, value in fields.items() if name in include}
+        return {name: value for name, value in fields.items() if name in include and name not in exclude}
+
+    def model_dump_json(self, *, indent: int | None = None, **settings: Any) -> str:
+        """`model_dump` as JSON."""
+        separators = (",", ":") if indent is None else None
+        return json.dumps(self.model_dump(**settings), ensure_ascii=False, indent=indent, separators=separators)
 
     def get_features(self) -> list[str]:
         """The names of the fields that are not None."""
@@ -76,6 +107,9 @@ def fields_of(row: Any) -> Mapping[Any, Any]:
         return row.to_dict()
     if isinstance(row, Mapping):
         return row
+    if hasattr(row, "model_dump") and not isinstance(row, type):  # pydantic
+        fields: Mapping[Any, Any] = row.model_dump()
+        return fields
     raise InputError(f"a sample is a {type(row).__name__}; expected a SingleTurnSample or a dict", got=row)
 
 
@@ -133,10 +167,26 @@ class EvaluationDataset(UserList[SingleTurnSample]):
 
     def to_jsonl(self, path: str | PathLike[str]) -> None:
         """Write a JSONL file."""
-        import json
-
         lines = [escape_json(json.dumps(row, ensure_ascii=False)) + "\n" for row in self.to_list()]
         write_text(path, "".join(lines))
+
+    def to_csv(self, path: str | PathLike[str]) -> None:
+        """Write a CSV file with every field of any sample; lists are written as in Python."""
+        write_text(path, csv_text(self.to_list()))
+
+    def to_hf_dataset(self) -> Any:
+        """The samples as a Hugging Face dataset."""
+        from datasets import Dataset
+
+        return Dataset.from_list(self.to_list())
+
+    def get_sample_type(self) -> type[SingleTurnSample]:
+        """The class of the samples."""
+        return SingleTurnSample
+
+    def is_multi_turn(self) -> bool:
+        """False: there are no conversations."""
+        return False
 
     def to_list(self) -> list[dict[str, Any]]:
         """The samples as dicts."""
@@ -183,17 +233,64 @@ class MetricResult(float):
     __str__ = __repr__
 
 
+class TokenUsage(NamedTuple):
+    """The tokens of the prompts and answers of an evaluation."""
+
+    input_tokens: int
+    output_tokens: int
+
+    def cost(self, cost_per_input_token: float, cost_per_output_token: float | None = None) -> float:
+        """The cost at these prices per token; answers cost as much as prompts if their price is not given."""
+        per_output = cost_per_input_token if cost_per_output_token is None else cost_per_output_token
+        return self.input_tokens * cost_per_input_token + self.output_tokens * per_output
+
+
 class EvaluationResult:
     """The scores of every sample; printed, the mean of each metric."""
 
-    def __init__(self, rows: Sequence[Mapping[Any, Any]], results: Mapping[str, list[MetricResult]]) -> None:
-        self.rows = rows
+    def __init__(
+        self,
+        rows: Sequence[Mapping[Any, Any]],
+        results: Mapping[str, list[MetricResult]],
+        *,
+        tokens: TokenUsage | None = None,
+        run_id: Any = None,
+        name: str | None = None,
+    ) -> None:
+        self.rows, self.run_id, self.name = rows, run_id, name
         self.results = results
         """By metric, the score of every sample, with its reason."""
         self.scores = [
             dict(zip(results, (float(score) for score in row), strict=True))
             for row in zip(*results.values(), strict=True)
         ]
+        self._tokens = tokens
+
+    @property
+    def traces(self) -> list[dict[str, Any]]:
+        """By sample, each metric's score, its reason and the judgements behind it."""
+        return [
+            {
+                metric: {"output": one.value, "reason": one.reason, "judgements": one.traces}
+                for metric, one in zip(self.results, row, strict=True)
+            }
+            for row in zip(*self.results.values(), strict=True)
+        ]
+
+    @property
+    def _repr_dict(self) -> dict[str, float]:
+        """The mean of each metric, of the defined scores."""
+        return {name: mean_defined(np.array(scores, float)) for name, scores in self.results.items()}
+
+    def total_tokens(self) -> TokenUsage:
+        """The tokens that were used; answers from the cache use none."""
+        if self._tokens is None:
+            raise BadArgument("the tokens were not counted", hint="evaluate(…, token_usage_parser=True)")
+        return self._tokens
+
+    def total_cost(self, cost_per_input_token: float, cost_per_output_token: float | None = None) -> float:
+        """The cost at these prices per token."""
+        return self.total_tokens().cost(cost_per_input_token, cost_per_output_token)
 
     @property
     def dataset(self) -> EvaluationDataset:
@@ -239,7 +336,28 @@ def rows_of(dataset: Any, column_map: Mapping[str, str]) -> list[Mapping[Any, An
     if not rows:
         raise InputError("a dataset must have at least one sample")
     names = {theirs: ours for ours, theirs in column_map.items()}
-    return [{names.get(name, name): value for name, value in fields_of(row).items()} for row in rows]
+    renamed = [{names.get(name, name): value for name, value in fields_of(row).items()} for row in rows]
+    return [{_present(name, row): value for name, value in row.items()} for row in renamed]
+
+
+def _present(name: Any, row: Mapping[Any, Any]) -> Any:
+    """The present name of a column of ragas' first version, unless the row has that column, too."""
+    now = _FIRST_VERSION.get(name, name)
+    return name if now in row else now
+
+
+def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The rows as CSV, with a column for every field of any row."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    if not columns:
+        return ""
+    text = StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(
+        {name: float(cell) if isinstance(cell, MetricResult) else cell for name, cell in row.items()} for row in rows
+    )
+    return text.getvalue()
 
 
 def _records(frame: Any) -> list[dict[Any, Any]]:

@@ -8,7 +8,7 @@ from math import isnan, nan
 from typing import Any
 
 from karat.compat.ragas.dataset_schema import MetricResult, fields_of, items_of
-from karat.compat.ragas.llms.models import model_of
+from karat.compat.ragas.llms.models import judge_settings, model_of
 from karat.compat.ragas.metrics.metric import Metric
 from karat.errors import BadArgument, InputError, Unavailable
 from karat.judges import Claims, Judge, Relevance
@@ -62,8 +62,8 @@ class ByLLM(Metric):
         if self.llm is None:
             hint = 'llm=llm_factory("gpt-4o-mini", client=AsyncOpenAI()), or llm="gpt-4o-mini"'
             raise BadArgument(f"{self.name} calls a language model: llm= is missing", hint=hint)
-        if self._made is None or self._made[0] is not self.llm or self._made[1] != self.run_config:
-            self._made = self.llm, self.run_config, self._new_judge()
+        if self._made is None or self._made[0] is not self.llm or self._made[1] != self.settings:
+            self._made = self.llm, self.settings, self._new_judge()
         return self._made[2]
 
     def _new_judge(self) -> Judge:
@@ -71,8 +71,8 @@ class ByLLM(Metric):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings of the judge: those of the metric, then those of `init`."""
-        return {**(self.run_config.settings() if self.run_config else {}), **self._settings}
+        """The settings of the judge: those of the metric, then those of `init`, then those of the model."""
+        return {**judge_settings(self.llm, self.run_config), "progress": self.show_progress, **self._settings}
 
     @property
     def parameters(self) -> tuple[str, ...]:

@@ -45,6 +45,7 @@ class Metric:
     convention: Convention = RAGAS_WITHOUT_LLM
     undefined = "undefined: there are no reference items"
     run_config: RunConfig | None = None
+    show_progress = True
 
     def __init__(self, name: str | None = None) -> None:
         self.name = name or self.name
