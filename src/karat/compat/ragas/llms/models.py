@@ -282,6 +282,7 @@ def _digest(target: Any) -> str:
         for name, value in facts.items()
         if isinstance(value, str | int | float | list | dict | tuple)
         and name not in _WITHOUT_EFFECT
+        and not name.startswith("_")
         and not (isinstance(value, str) and _SECRET.search(name))
     }
     written = json.dumps([address, plain], sort_keys=True, default=lambda value: type(value).__name__)
