@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asyncio import gather
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Protocol, runtime_checkable
 
@@ -171,8 +171,7 @@ class ByText(Metric):
             samples = [SingleTurnSample(reference=item, response=gold) for item, gold in pairs]
             return list(await gather(*(measure.single_turn_ascore(sample) for sample in samples)))
 
-        nothing: Callable[[], None] = lambda: None  # noqa: E731
-        return dict(zip(pairs, map(float, run_in_thread(score_all, nothing)), strict=True))
+        return dict(zip(pairs, map(float, run_in_thread(score_all, lambda: None)), strict=True))
 
 
 class NonLLMContextRecall(ByText):
