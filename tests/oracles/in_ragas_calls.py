@@ -1,4 +1,7 @@
-"""Run by the Python that has ragas: makes every call with ragas and with karat, and writes both outcomes as JSON."""
+"""Run by the Python that has ragas: makes every call with ragas and with karat, and writes both outcomes as JSON.
+
+The calls are in the folder ragas_calls, as programs for ragas write them: a name after `##`, then the code.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,24 @@ import warnings
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from itertools import count
+from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from oracles.ragas_model import script
-from oracles.ragas_snippets import PRELUDE, SNIPPETS
 from support.server import Server
 
 BUILTIN = (TimeoutError, ImportError, AttributeError, KeyError, TypeError, ValueError, RuntimeError, AssertionError)
+FOLDER = Path(__file__).with_name("ragas_calls")
+_CALL = re.compile(r"^## (.+)\n((?:(?!## ).*\n?)*)", re.MULTILINE)
 _IMPORT = re.compile(r"^(\s*)(from|import) ragas\b(?=(.*))", re.MULTILINE)
+
+
+def snippets():
+    """Every call by its name, with what all of them share before it."""
+    prelude, *files = (FOLDER / "prelude.txt", *sorted(set(FOLDER.glob("*.txt")) - {FOLDER / "prelude.txt"}))
+    calls = [call for file in files for call in _CALL.findall(file.read_text("utf-8"))]
+    assert len(dict(calls)) == len(calls), "two calls have the same name"
+    return {name: f"{prelude.read_text('utf-8')}\n{code}" for name, code in calls}
 
 
 def for_karat(code):
@@ -36,19 +49,14 @@ def for_karat(code):
 
 def plain(value):
     """A result that JSON can hold: scores as numbers, objects by the name of their class."""
+    value = getattr(value, "value", getattr(value, "scores", value))
     if isinstance(value, dict):
         return {str(name): plain(one) for name, one in value.items()}
     if isinstance(value, list | tuple | set):
         return [plain(one) for one in (sorted(value) if isinstance(value, set) else value)]
-    if value is None or isinstance(value, str | bool):
-        return value
-    if hasattr(value, "value") and not isinstance(value, type):
-        return plain(value.value)
-    if hasattr(value, "scores"):
-        return plain(value.scores)
-    if hasattr(value, "__float__"):
+    if hasattr(value, "__float__") and not isinstance(value, bool):
         return "nan" if math.isnan(value) else round(float(value), 8)
-    return type(value).__name__
+    return value if value is None or isinstance(value, str | bool) else type(value).__name__
 
 
 def family(error):
@@ -61,7 +69,7 @@ def outcome(code, given, loop):
     awaits = "await " in code
     body = textwrap.indent(textwrap.dedent(code), "    ")
     try:
-        exec(f"{'async ' if awaits else ''}def main():\n{body}", space)  # noqa: S102
+        exec(f"{'async ' if awaits else ''}def main():\n{body}", space)
         made = space["main"]()
         result = loop.run_until_complete(made) if awaits else made
         return {"result": plain(result)}
@@ -83,9 +91,9 @@ def all_calls():
     found, numbers, loop = {}, count(), asyncio.new_event_loop()
     server = Server(script).__enter__()
     with TemporaryDirectory() as folder:
-        for number, (name, code) in enumerate(SNIPPETS.items()):
+        for number, (name, code) in enumerate(snippets().items()):
             both = {}
-            for library, text in (("ragas", PRELUDE + code), ("karat", for_karat(PRELUDE + code))):
+            for library, text in (("ragas", code), ("karat", for_karat(code))):
                 os.environ["XDG_CACHE_HOME"] = f"{folder}/{number}"
                 given = {"server": server, "folder": folder, "number": numbers}
                 both[library] = outcome(text, given, loop)

@@ -26,19 +26,21 @@ def in_ragas(text):
     if rated := _RATED.search(text):
         return rating(*rated.groups())
     given = json.loads(_INPUT.search(text)[1])
-    if "statements" in given:
-        verdicts = [(one, supported(one, given["context"])) for one in given["statements"]]
-        return {"statements": [{"statement": one, "reason": "r", "verdict": verdict} for one, verdict in verdicts]}
     if "user_input" in given:
         return {"rating": rating(given["user_input"], given["context"])}
     if "text" in given:
         return {"entities": entities(given["text"])}
     if "context" not in given:
         return {"statements": sentences(given["answer"])}
-    if "classifications" not in text:
-        return {"reason": "r", "verdict": useful(given["answer"], given["context"])}
-    found = [(one, supported(one, given["context"])) for one in sentences(given["answer"])]
-    return {"classifications": [{"statement": one, "reason": "r", "attributed": verdict} for one, verdict in found]}
+    statements = given.get("statements") or sentences(given["answer"])
+    judged = [(one, supported(one, given["context"])) for one in statements]
+    if "statements" in given:
+        found = {"statements": [{"statement": one, "reason": "r", "verdict": verdict} for one, verdict in judged]}
+    elif "classifications" in text:
+        found = {"classifications": [{"statement": one, "reason": "r", "attributed": yes} for one, yes in judged]}
+    else:
+        found = {"reason": "r", "verdict": useful(given["answer"], given["context"])}
+    return found
 
 
 def script(call):
