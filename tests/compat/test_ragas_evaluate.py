@@ -192,8 +192,9 @@ def test_what_is_not_supported_is_refused():
     for metrics in ([IDBasedContextRecall()], [LLMContextRecall(llm=Scripted())]):
         with pytest.raises(BadArgument, match="callbacks are called by models of LangChain only"):
             evaluate([{**IDS, **ROW}], metrics, callbacks=[print])
+    unknown = {"in_ci": True}
     with pytest.raises(TypeError):
-        evaluate([IDS], [IDBasedContextRecall()], in_ci=True)
+        evaluate([IDS], [IDBasedContextRecall()], **unknown)
 
 
 def test_arguments_without_effect_are_accepted():

@@ -14,7 +14,7 @@ from karat.compat.ragas import Dataset, DiskCacheBackend, Experiment, cacher, ev
 from karat.compat.ragas.backends import InMemoryBackend, LocalCSVBackend, LocalJSONLBackend
 from karat.compat.ragas.metrics import IDBasedContextRecall
 from karat.compat.ragas.metrics.collections import ContextRecall
-from karat.errors import BadArgument, InputError, UnknownName
+from karat.errors import BadArgument, InputError
 from support.scripted import Scripted
 
 ROWS = [
@@ -99,7 +99,7 @@ def test_splits():
 
 
 def test_wrong_backends(tmp_path):
-    with pytest.raises(UnknownName, match="local/csv"):
+    with pytest.raises(BadArgument, match="local/csv"):
         Dataset("first", "local/cvs")
     with pytest.raises(BadArgument, match="needs a folder"):
         Dataset("first", "local/csv")
@@ -156,7 +156,7 @@ def test_an_experiment_scores_every_row_in_order(tmp_path):
     assert [row["score"] for row in Experiment.load("baseline", dataset.backend)] == [0.25, 0.5, 0.0]
     assert dataset.backend.list_experiments() == ["baseline"]
     assert repr(results) == "Experiment(name=baseline, model=Scored, len=3)"
-    assert scored.__name__ == "scored"
+    assert scored.func.__name__ == "scored"
     assert asyncio.run(scored({**ROWS[0], "n": 0}, 1)) == Scored(row=0, score=0.5)
 
 

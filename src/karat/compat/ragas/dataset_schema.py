@@ -12,7 +12,7 @@ from math import isnan
 from os import PathLike
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from karat._internal.arrays import mean_defined
 from karat._internal.display import plural
 from karat._internal.output import write_text
 from karat._internal.writers import escape_json, html_table
+from karat.compat.ragas.cost import TokenUsage
 from karat.errors import BadArgument, InputError, unknown
 
 if TYPE_CHECKING:
@@ -231,18 +232,6 @@ class MetricResult(float):
         return f"MetricResult(value={self.value}" + (f", reason={self.reason!r})" if self.reason else ")")
 
     __str__ = __repr__
-
-
-class TokenUsage(NamedTuple):
-    """The tokens of the prompts and answers of an evaluation."""
-
-    input_tokens: int
-    output_tokens: int
-
-    def cost(self, cost_per_input_token: float, cost_per_output_token: float | None = None) -> float:
-        """The cost at these prices per token; answers cost as much as prompts if their price is not given."""
-        per_output = cost_per_input_token if cost_per_output_token is None else cost_per_output_token
-        return self.input_tokens * cost_per_input_token + self.output_tokens * per_output
 
 
 class EvaluationResult:

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from math import isnan
 from typing import Any
 
-from karat.compat.ragas.dataset_schema import EvaluationResult, MetricResult, TokenUsage, rows_of
+from karat.compat.ragas.cost import TokenUsage
+from karat.compat.ragas.dataset_schema import EvaluationResult, MetricResult, rows_of
 from karat.compat.ragas.llms.factory import llm_factory
 from karat.compat.ragas.llms.models import LangchainLLMWrapper, model_of
 from karat.compat.ragas.metrics import context_precision, context_recall

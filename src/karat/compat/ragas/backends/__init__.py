@@ -14,7 +14,7 @@ from typing import Any
 from karat._internal.output import write_text
 from karat._internal.writers import escape_json
 from karat.compat.ragas.dataset_schema import MetricResult, csv_text
-from karat.errors import BadArgument, InputError, unknown
+from karat.errors import BadArgument, InputError
 
 Rows = list[dict[str, Any]]
 
@@ -202,7 +202,7 @@ def find_backend(wanted: BaseBackend | str, **settings: Any) -> BaseBackend:
     """The backend with this name, or the backend itself; one of ragas, or one's own with its methods, works too."""
     if isinstance(wanted, str):
         if wanted not in _BACKENDS:
-            raise unknown("backend", wanted, _BACKENDS, f"one of: {', '.join(_BACKENDS)}")
+            raise BadArgument("there is no such backend", got=wanted, hint=f"one of: {', '.join(_BACKENDS)}")
         try:
             return _BACKENDS[wanted](**settings)
         except TypeError:
