@@ -4,10 +4,10 @@ from __future__ import annotations
 
 _METRICS = [
     "ContextEntityRecall", "ContextPrecision", "ContextRecall", "ContextRelevance", "ContextUtilization",
-    "DistanceMeasure", "ExactMatch", "IDBasedContextPrecision", "IDBasedContextRecall", "LLMContextPrecisionWithReference", "LLMContextPrecisionWithoutReference",
-    "LLMContextRecall", "Metric", "MetricResult", "NonLLMContextPrecisionWithReference", "NonLLMContextRecall",
-    "NoiseSensitivity", "NonLLMStringSimilarity", "StringPresence", "context_entity_recall", "context_precision",
-    "context_recall",
+    "DistanceMeasure", "ExactMatch", "IDBasedContextPrecision", "IDBasedContextRecall",
+    "LLMContextPrecisionWithReference", "LLMContextPrecisionWithoutReference", "LLMContextRecall", "Metric",
+    "MetricResult", "NonLLMContextPrecisionWithReference", "NonLLMContextRecall", "NoiseSensitivity",
+    "NonLLMStringSimilarity", "StringPresence", "context_entity_recall", "context_precision", "context_recall",
 ]  # fmt: skip
 IMPORTS = {
     "ragas": [
