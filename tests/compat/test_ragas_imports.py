@@ -25,7 +25,7 @@ def test_every_import_line_works(module):
 def test_the_names_of_submodules_are_one():
     from karat.compat.ragas.metrics import collections
 
-    assert collections.ContextRecall is ragas.ContextRecall
+    assert issubclass(collections.ContextRecall, ragas.ContextRecall)
     assert import_module("karat.compat.ragas.metrics._context_recall").context_recall is ragas.context_recall
     assert callable(ragas.experiment), "the decorator, not the module"
 

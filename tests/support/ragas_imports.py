@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 _METRICS = [
-    "ContextPrecision", "ContextRecall", "ContextUtilization", "DistanceMeasure", "IDBasedContextPrecision",
-    "IDBasedContextRecall", "LLMContextPrecisionWithReference", "LLMContextPrecisionWithoutReference",
-    "LLMContextRecall", "Metric", "MetricResult", "NonLLMContextPrecisionWithReference", "NonLLMContextRecall",
-    "NonLLMStringSimilarity", "context_precision", "context_recall",
+    "ContextEntityRecall", "ContextPrecision", "ContextRecall", "ContextRelevance", "ContextUtilization",
+    "DistanceMeasure", "ExactMatch", "IDBasedContextPrecision", "IDBasedContextRecall",
+    "LLMContextPrecisionWithReference", "LLMContextPrecisionWithoutReference", "LLMContextRecall", "Metric",
+    "MetricOutputType", "MetricResult", "MetricType", "MetricWithLLM", "NoiseSensitivity",
+    "NonLLMContextPrecisionWithReference", "NonLLMContextRecall", "NonLLMStringSimilarity", "SingleTurnMetric",
+    "StringPresence", "context_entity_recall", "context_precision", "context_recall",
 ]  # fmt: skip
 IMPORTS = {
     "ragas": [
@@ -35,17 +37,24 @@ IMPORTS = {
     "ragas.llms.haystack_wrapper": ["HaystackLLMWrapper"],
     "ragas.llms.litellm_llm": ["LiteLLMStructuredLLM"],
     "ragas.metrics": _METRICS,
+    "ragas.metrics._context_entities_recall": ["ContextEntityRecall", "context_entity_recall"],
     "ragas.metrics._context_precision": ["ContextPrecision", "context_precision"],
     "ragas.metrics._context_recall": ["ContextRecall", "LLMContextRecall", "context_recall"],
+    "ragas.metrics._noise_sensitivity": ["NoiseSensitivity"],
+    "ragas.metrics._nv_metrics": ["ContextRelevance"],
     "ragas.metrics._string": ["DistanceMeasure", "NonLLMStringSimilarity"],
     "ragas.metrics.base": ["Metric", "MetricType", "MetricWithLLM", "SingleTurnMetric"],
     "ragas.metrics.collections": [
-        "BaseMetric", "ContextPrecision", "ContextPrecisionWithReference", "ContextPrecisionWithoutReference",
-        "ContextRecall", "ContextUtilization", "DistanceMeasure", "NonLLMStringSimilarity",
+        "BaseMetric", "ContextEntityRecall", "ContextPrecision", "ContextPrecisionWithReference",
+        "ContextPrecisionWithoutReference", "ContextRecall", "ContextRelevance", "ContextUtilization",
+        "DistanceMeasure", "ExactMatch", "NoiseSensitivity", "NonLLMStringSimilarity", "StringPresence",
     ],
     "ragas.metrics.collections.base": ["BaseMetric"],
+    "ragas.metrics.collections.context_entity_recall": ["ContextEntityRecall"],
     "ragas.metrics.collections.context_precision": ["ContextPrecision", "ContextUtilization"],
     "ragas.metrics.collections.context_recall": ["ContextRecall"],
+    "ragas.metrics.collections.context_relevance": ["ContextRelevance"],
+    "ragas.metrics.collections.noise_sensitivity": ["NoiseSensitivity"],
     "ragas.metrics.result": ["MetricResult"],
     "ragas.run_config": ["RunConfig"],
 }  # fmt: skip

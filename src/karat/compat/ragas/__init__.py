@@ -22,12 +22,18 @@ _PATHS = {
     "backends.local_jsonl": "backends",
     "llms.haystack_wrapper": "llms",
     "llms.litellm_llm": "llms",
+    "metrics._context_entities_recall": "metrics",
     "metrics._context_precision": "metrics",
     "metrics._context_recall": "metrics",
+    "metrics._noise_sensitivity": "metrics",
+    "metrics._nv_metrics": "metrics",
     "metrics._string": "metrics",
     "metrics.collections.base": "metrics.collections",
+    "metrics.collections.context_entity_recall": "metrics.collections",
     "metrics.collections.context_precision": "metrics.collections",
     "metrics.collections.context_recall": "metrics.collections",
+    "metrics.collections.context_relevance": "metrics.collections",
+    "metrics.collections.noise_sensitivity": "metrics.collections",
 }
 """Deeper paths of ragas, and the module that has their names."""
 for _path, _home in _PATHS.items():

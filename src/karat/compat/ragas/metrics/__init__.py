@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from karat.compat.ragas.dataset_schema import MetricResult
+from karat.compat.ragas.metrics.context_metrics import ContextEntityRecall, ContextRelevance, NoiseSensitivity
+from karat.compat.ragas.metrics.llm_metrics import ByLLM as MetricWithLLM
 from karat.compat.ragas.metrics.llm_metrics import (
     ContextPrecision,
     ContextPrecisionWithoutReference,
@@ -13,23 +15,27 @@ from karat.compat.ragas.metrics.llm_metrics import (
     LLMContextPrecisionWithReference,
     LLMContextRecall,
 )
-from karat.compat.ragas.metrics.metric import (
+from karat.compat.ragas.metrics.metric import IDBasedContextPrecision, IDBasedContextRecall, Metric
+from karat.compat.ragas.metrics.own_metric import MetricOutputType, MetricType, SingleTurnMetric
+from karat.compat.ragas.metrics.string_metrics import (
     DistanceMeasure,
-    IDBasedContextPrecision,
-    IDBasedContextRecall,
-    Metric,
+    ExactMatch,
     NonLLMContextPrecisionWithReference,
     NonLLMContextRecall,
     NonLLMStringSimilarity,
+    StringPresence,
 )
 
 context_recall = LLMContextRecall()
 context_precision = ContextPrecision()
+context_entity_recall = ContextEntityRecall()
 
 __all__ = [
-    "ContextPrecision", "ContextPrecisionWithReference", "ContextPrecisionWithoutReference", "ContextRecall",
-    "ContextUtilization", "DistanceMeasure", "IDBasedContextPrecision", "IDBasedContextRecall",
-    "LLMContextPrecisionWithReference", "LLMContextPrecisionWithoutReference", "LLMContextRecall", "Metric",
-    "MetricResult", "NonLLMContextPrecisionWithReference", "NonLLMContextRecall", "NonLLMStringSimilarity",
-    "context_precision", "context_recall",
+    "ContextEntityRecall", "ContextPrecision", "ContextPrecisionWithReference", "ContextPrecisionWithoutReference",
+    "ContextRecall", "ContextRelevance", "ContextUtilization", "DistanceMeasure", "ExactMatch",
+    "IDBasedContextPrecision", "IDBasedContextRecall", "LLMContextPrecisionWithReference",
+    "LLMContextPrecisionWithoutReference", "LLMContextRecall", "Metric", "MetricOutputType", "MetricResult",
+    "MetricType", "MetricWithLLM", "NoiseSensitivity", "NonLLMContextPrecisionWithReference", "NonLLMContextRecall",
+    "NonLLMStringSimilarity", "SingleTurnMetric", "StringPresence", "context_entity_recall", "context_precision",
+    "context_recall",
 ]  # fmt: skip

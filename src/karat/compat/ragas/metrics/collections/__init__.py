@@ -1,17 +1,29 @@
-"""The metrics under the path that ragas recommends; the same classes as in `karat.compat.ragas.metrics`."""
+"""The metrics under the path that ragas recommends: those that call a model need it at once, as in ragas."""
 
 from __future__ import annotations
 
-from karat.compat.ragas.metrics.llm_metrics import ContextPrecision as ContextPrecision
-from karat.compat.ragas.metrics.llm_metrics import ContextPrecisionWithoutReference as ContextPrecisionWithoutReference
-from karat.compat.ragas.metrics.llm_metrics import ContextPrecisionWithReference as ContextPrecisionWithReference
-from karat.compat.ragas.metrics.llm_metrics import ContextRecall as ContextRecall
-from karat.compat.ragas.metrics.llm_metrics import ContextUtilization as ContextUtilization
-from karat.compat.ragas.metrics.metric import DistanceMeasure as DistanceMeasure
+from karat.compat.ragas.metrics.collections.with_model import EntityRecallWithModel as ContextEntityRecall
+from karat.compat.ragas.metrics.collections.with_model import NoiseWithModel as NoiseSensitivity
+from karat.compat.ragas.metrics.collections.with_model import PrecisionWithModel as ContextPrecision
+from karat.compat.ragas.metrics.collections.with_model import RecallWithModel as ContextRecall
+from karat.compat.ragas.metrics.collections.with_model import (
+    ReferencePrecisionWithModel as ContextPrecisionWithReference,
+)
+from karat.compat.ragas.metrics.collections.with_model import RelevanceWithModel as ContextRelevance
+from karat.compat.ragas.metrics.collections.with_model import (
+    ResponsePrecisionWithModel as ContextPrecisionWithoutReference,
+)
+from karat.compat.ragas.metrics.collections.with_model import UtilizationWithModel as ContextUtilization
 from karat.compat.ragas.metrics.metric import Metric as BaseMetric
-from karat.compat.ragas.metrics.metric import NonLLMStringSimilarity as NonLLMStringSimilarity
+from karat.compat.ragas.metrics.string_metrics import (
+    DistanceMeasure,
+    ExactMatch,
+    NonLLMStringSimilarity,
+    StringPresence,
+)
 
 __all__ = [
-    "BaseMetric", "ContextPrecision", "ContextPrecisionWithReference", "ContextPrecisionWithoutReference",
-    "ContextRecall", "ContextUtilization", "DistanceMeasure", "NonLLMStringSimilarity",
+    "BaseMetric", "ContextEntityRecall", "ContextPrecision", "ContextPrecisionWithReference",
+    "ContextPrecisionWithoutReference", "ContextRecall", "ContextRelevance", "ContextUtilization", "DistanceMeasure",
+    "ExactMatch", "NoiseSensitivity", "NonLLMStringSimilarity", "StringPresence",
 ]  # fmt: skip
