@@ -6,8 +6,9 @@ _METRICS = [
     "ContextEntityRecall", "ContextPrecision", "ContextRecall", "ContextRelevance", "ContextUtilization",
     "DistanceMeasure", "ExactMatch", "IDBasedContextPrecision", "IDBasedContextRecall",
     "LLMContextPrecisionWithReference", "LLMContextPrecisionWithoutReference", "LLMContextRecall", "Metric",
-    "MetricResult", "NonLLMContextPrecisionWithReference", "NonLLMContextRecall", "NoiseSensitivity",
-    "NonLLMStringSimilarity", "StringPresence", "context_entity_recall", "context_precision", "context_recall",
+    "MetricOutputType", "MetricResult", "MetricType", "MetricWithLLM", "NoiseSensitivity",
+    "NonLLMContextPrecisionWithReference", "NonLLMContextRecall", "NonLLMStringSimilarity", "SingleTurnMetric",
+    "StringPresence", "context_entity_recall", "context_precision", "context_recall",
 ]  # fmt: skip
 IMPORTS = {
     "ragas": [

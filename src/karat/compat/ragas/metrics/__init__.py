@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from karat.compat.ragas.dataset_schema import MetricResult
 from karat.compat.ragas.metrics.context_metrics import ContextEntityRecall, ContextRelevance, NoiseSensitivity
+from karat.compat.ragas.metrics.llm_metrics import ByLLM as MetricWithLLM
 from karat.compat.ragas.metrics.llm_metrics import (
     ContextPrecision,
     ContextPrecisionWithoutReference,
@@ -15,6 +16,7 @@ from karat.compat.ragas.metrics.llm_metrics import (
     LLMContextRecall,
 )
 from karat.compat.ragas.metrics.metric import IDBasedContextPrecision, IDBasedContextRecall, Metric
+from karat.compat.ragas.metrics.own_metric import MetricOutputType, MetricType, SingleTurnMetric
 from karat.compat.ragas.metrics.string_metrics import (
     DistanceMeasure,
     ExactMatch,
@@ -32,7 +34,8 @@ __all__ = [
     "ContextEntityRecall", "ContextPrecision", "ContextPrecisionWithReference", "ContextPrecisionWithoutReference",
     "ContextRecall", "ContextRelevance", "ContextUtilization", "DistanceMeasure", "ExactMatch",
     "IDBasedContextPrecision", "IDBasedContextRecall", "LLMContextPrecisionWithReference",
-    "LLMContextPrecisionWithoutReference", "LLMContextRecall", "Metric", "MetricResult", "NoiseSensitivity",
-    "NonLLMContextPrecisionWithReference", "NonLLMContextRecall", "NonLLMStringSimilarity", "StringPresence",
-    "context_entity_recall", "context_precision", "context_recall",
+    "LLMContextPrecisionWithoutReference", "LLMContextRecall", "Metric", "MetricOutputType", "MetricResult",
+    "MetricType", "MetricWithLLM", "NoiseSensitivity", "NonLLMContextPrecisionWithReference", "NonLLMContextRecall",
+    "NonLLMStringSimilarity", "SingleTurnMetric", "StringPresence", "context_entity_recall", "context_precision",
+    "context_recall",
 ]  # fmt: skip

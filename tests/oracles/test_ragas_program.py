@@ -17,7 +17,7 @@ from support.server import Act, Server
 
 pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason="ragas is not installed; `make oracle-ragas` does it")
 
-PROGRAM = ROOT / "tests" / "oracles" / "ragas_calls.py"
+PROGRAM = ROOT / "tests" / "oracles" / "ragas_program.py"
 IMPORT_LINE = re.compile(r"^from ragas\b", re.MULTILINE)
 BETTER: dict[str, tuple[object, object]] = {}
 """Differences that are meant: the outcome in ragas and in karat."""
