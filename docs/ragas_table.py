@@ -1,4 +1,4 @@
-"""The table of docs/migrate/ragas.md, from tests/oracles/ragas_calls.json and the reasons of its differences."""
+"""The table of docs/migrate/ragas.md, from tests/oracles/ragas_outcomes.json and the reasons of its differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The calls of tests/oracles/in_ragas_calls.py and their outcomes, stored in ragas_calls.json for the documentation.
+"""The calls of ragas programs and their outcomes, stored in ragas_outcomes.json for the documentation.
 
 `PYTHONPATH=src:tests python tests/oracles/ragas_results.py` makes the calls and stores the outcomes.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
 PYTHON = ROOT / ".oracles" / "ragas" / "bin" / "python"
-STORED = FOLDER / "ragas_calls.json"
+STORED = FOLDER / "ragas_outcomes.json"
 DIFFERENCES = FOLDER / "ragas_differences.json"
 QUIET = {"RAGAS_DO_NOT_TRACK": "true", "LANGSMITH_TRACING": "false"}  # nothing is sent to anybody
 
@@ -22,7 +22,7 @@ def made():
     """Every call, made now: the verdict, and the outcomes in ragas and in karat."""
     path = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])
     done = subprocess.run(
-        [PYTHON, "-W", "ignore", FOLDER / "in_ragas_calls.py"],
+        [PYTHON, "-W", "ignore", FOLDER / "in_ragas_and_karat.py"],
         capture_output=True, text=True, check=False, env=os.environ | QUIET | {"PYTHONPATH": path},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

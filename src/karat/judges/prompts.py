@@ -199,8 +199,11 @@ def _claims(answer: dict[str, Any]) -> list[str]:
 
 def _by_claim(answer: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The judgement of each distinct claim that is not blank; the first one, if a claim is judged twice."""
-    judged = [(_one_line(one["claim"]), one) for one in answer["claims"]]
-    return dict(reversed([(claim, one) for claim, one in reversed(judged) if claim]))
+    judged: dict[str, dict[str, Any]] = {}
+    for one in answer["claims"]:
+        if claim := _one_line(one["claim"]):
+            judged.setdefault(claim, one)
+    return judged
 
 
 def _supported_claims(answer: dict[str, Any], passages: int) -> dict[str, Support]:

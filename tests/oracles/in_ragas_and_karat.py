@@ -1,6 +1,6 @@
 """Run by the Python that has ragas: makes every call with ragas and with karat, and writes both outcomes as JSON.
 
-The calls are in the folder ragas_calls, as programs for ragas write them: a name after `##`, then the code.
+The calls are in the folder ragas_snippets, as programs for ragas write them: a name after `##`, then the code.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from oracles.ragas_model import script
 from support.server import Server
 
 BUILTIN = (TimeoutError, ImportError, AttributeError, KeyError, TypeError, ValueError, RuntimeError, AssertionError)
-FOLDER = Path(__file__).with_name("ragas_calls")
+FOLDER = Path(__file__).with_name("ragas_snippets")
 _CALL = re.compile(r"^## (.+)\n((?:(?!## ).*\n?)*)", re.MULTILINE)
 _IMPORT = re.compile(r"^(\s*)(from|import) ragas\b(?=(.*))", re.MULTILINE)
 
