@@ -49,8 +49,7 @@ def test_the_model_is_for_metrics_without_one():
     metrics = [LLMContextRecall(), ContextPrecision(llm=own)]
     for result in (evaluate([ROW], metrics, shared), evaluate([ROW], metrics=metrics, llm=shared)):
         assert result["context_recall"] == [0.5]
-    assert shared.kinds()
-    assert "grade" not in shared.kinds()
+    assert set(shared.kinds()) == {"joint"}
     assert set(own.kinds()) == {"grade"}
     assert metrics[0].llm is None, "the metric is given back as it was"
     assert metrics[1].llm is own
