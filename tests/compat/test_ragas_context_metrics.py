@@ -25,10 +25,6 @@ def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-def fails(kind, reported):
-    raise RuntimeError("broken")
-
-
 # ---- values by hand -------------------------------------------------------------------------------------------------
 
 
@@ -115,6 +111,17 @@ def test_noise_without_claims_is_undefined():
     result = NoiseSensitivity(llm=Scripted()).score(**{**ROW, "response": "."})
     assert isnan(result)
     assert result.reason == "undefined: the response makes no claims"
+
+
+@pytest.mark.parametrize("call", [1, 2, 3])
+def test_noise_is_missing_if_any_of_its_calls_fails(call):
+    def change(kind, reported):
+        return {"claims": 3} if len(model.sent) == call else reported
+
+    model = Scripted(change)
+    with pytest.raises(Unavailable, match="is not of type array"):
+        NoiseSensitivity(llm=model, retries=0, cache=False).score(**ROW)
+    assert len(model.sent) == call
 
 
 def test_noise_with_repeats_extracts_claims_first():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from asyncio import to_thread
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isnan
@@ -16,7 +15,7 @@ from karat.compat.ragas.llms.factory import llm_factory
 from karat.compat.ragas.llms.models import LangchainLLMWrapper, model_of
 from karat.compat.ragas.metrics import context_precision, context_recall
 from karat.compat.ragas.metrics.llm_metrics import ByLLM
-from karat.compat.ragas.metrics.metric import Metric
+from karat.compat.ragas.metrics.metric import Metric, in_thread
 from karat.compat.ragas.run_config import RunConfig
 from karat.errors import BadArgument, InputError, Unavailable
 from karat.judges.model_judge import ModelJudge
@@ -82,7 +81,7 @@ def evaluate(
 
 async def aevaluate(dataset: Any, metrics: Sequence[Metric] | None = None, *args: Any, **settings: Any) -> Any:
     """`evaluate`, to be awaited."""
-    return await to_thread(evaluate, dataset, metrics, *args, **settings)
+    return await in_thread(lambda: evaluate(dataset, metrics, *args, **settings))
 
 
 def _chosen(metrics: Any) -> list[Metric]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from karat.compat.ragas.dataset_schema import MetricResult
-from karat.compat.ragas.metrics.context_metrics import ContextEntityRecall, ContextRelevance, NoiseSensitivity
 from karat.compat.ragas.metrics.llm_metrics import ByLLM as MetricWithLLM
 from karat.compat.ragas.metrics.llm_metrics import (
     ContextPrecision,
@@ -25,6 +24,7 @@ from karat.compat.ragas.metrics.string_metrics import (
     NonLLMStringSimilarity,
     StringPresence,
 )
+from karat.compat.ragas.metrics.whole_context import ContextEntityRecall, ContextRelevance, NoiseSensitivity
 
 context_recall = LLMContextRecall()
 context_precision = ContextPrecision()

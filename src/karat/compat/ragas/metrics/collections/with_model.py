@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from karat.compat.ragas.llms.models import model_of
-from karat.compat.ragas.metrics.context_metrics import ContextEntityRecall, ContextRelevance, NoiseSensitivity
 from karat.compat.ragas.metrics.llm_metrics import (
     ByLLM,
     ContextPrecision,
@@ -14,6 +13,7 @@ from karat.compat.ragas.metrics.llm_metrics import (
     ContextRecall,
     ContextUtilization,
 )
+from karat.compat.ragas.metrics.whole_context import ContextEntityRecall, ContextRelevance, NoiseSensitivity
 from karat.errors import BadArgument
 from karat.llm import find_model
 
