@@ -203,15 +203,14 @@ def test_no_key_of_an_object_is_shown():
     assert KEY not in reported.reason + repr(model_of(chat)) + model_of(chat).name
 
 
-class NewAnthropic(Anthropic):
-    """Its method has no temperature, as in newer versions of the package."""
-
-    async def create(self, *, model, messages, system, max_tokens):
-        return await super().create(model=model, messages=messages, system=system, max_tokens=max_tokens)
-
-
 def test_anthropic_gets_no_parameter_that_it_does_not_have():
-    llm = llm_factory("claude", provider="anthropic", client=(client := NewAnthropic()))
+    client = Anthropic()
+
+    async def create(*, model, messages, system, max_tokens):
+        return await client.create(model=model, messages=messages, system=system, max_tokens=max_tokens)
+
+    client.messages = SimpleNamespace(create=create)
+    llm = llm_factory("claude", provider="anthropic", client=client)
     assert ContextRecall(llm=llm, cache=None).score(**ROW) == 0.5
     assert client.sent[0]["temperature"] is None
 

@@ -13,7 +13,7 @@ from karat.compat.ragas.cost import TokenUsage
 from karat.compat.ragas.dataset_schema import EvaluationResult, MetricResult, rows_of
 from karat.compat.ragas.llms.factory import llm_factory
 from karat.compat.ragas.llms.models import LangchainLLMWrapper, model_of
-from karat.compat.ragas.metrics import context_precision, context_recall
+from karat.compat.ragas.metrics import SingleTurnMetric, context_precision, context_recall
 from karat.compat.ragas.metrics.llm_metrics import ByLLM
 from karat.compat.ragas.metrics.metric import Metric, in_thread
 from karat.compat.ragas.run_config import RunConfig
