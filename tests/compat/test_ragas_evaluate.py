@@ -19,7 +19,7 @@ from karat.compat.ragas import (
     evaluate,
 )
 from karat.compat.ragas.dataset_schema import EvaluationDataset
-from karat.compat.ragas.metrics import context_precision, context_recall
+from karat.compat.ragas.metrics import SingleTurnMetric, context_precision, context_recall
 from karat.errors import BadArgument, InputError, Unavailable
 from support.scripted import Scripted, script
 from support.server import Act, Server
@@ -128,6 +128,21 @@ def test_raise_exceptions():
             evaluate(rows, [metric], raise_exceptions=True)
     with pytest.raises(InputError, match="no list"):
         evaluate([IDS, {**IDS, "retrieved_context_ids": "no list"}], [IDBasedContextRecall()], raise_exceptions=True)
+
+
+class Picky(SingleTurnMetric):
+    name = "picky"
+
+    async def _single_turn_ascore(self, sample, callbacks):
+        if sample.user_input == "fail me":
+            raise RuntimeError("not this one")
+        return float("nan")
+
+
+def test_raise_exceptions_of_own_metrics():
+    assert isnan(evaluate([ROW], [Picky()], raise_exceptions=True)["picky"][0]), "undefined, not failed"
+    with pytest.raises(Unavailable, match="for sample 1: RuntimeError: not this one"):
+        evaluate([{"user_input": "fail me"}], [Picky()], raise_exceptions=True)
 
 
 def test_undefined_is_no_failure():

@@ -103,8 +103,8 @@ class Anthropic:
         self.messages = SimpleNamespace(create=self.create)
         self._stop_reason = stop_reason
 
-    async def create(self, *, model, messages, system, max_tokens, **args):
-        self.sent.append({"model": model, "system": system, "max_tokens": max_tokens, **args})
+    async def create(self, *, model, messages, system, max_tokens, temperature=None):
+        self.sent.append({"model": model, "system": system, "max_tokens": max_tokens, "temperature": temperature})
         text = spoken("\n\n".join([system, *(one["content"] for one in messages)]))
         return SimpleNamespace(
             content=[SimpleNamespace(type="text", text=text)],
@@ -201,6 +201,18 @@ def test_no_key_of_an_object_is_shown():
     reported = ContextRecall(llm=chat, cache=None).batch_score([ROW])[0]
     assert "RuntimeError" in reported.reason
     assert KEY not in reported.reason + repr(model_of(chat)) + model_of(chat).name
+
+
+def test_anthropic_gets_no_parameter_that_it_does_not_have():
+    client = Anthropic()
+
+    async def create(*, model, messages, system, max_tokens):
+        return await client.create(model=model, messages=messages, system=system, max_tokens=max_tokens)
+
+    client.messages = SimpleNamespace(create=create)
+    llm = llm_factory("claude", provider="anthropic", client=client)
+    assert ContextRecall(llm=llm, cache=None).score(**ROW) == 0.5
+    assert client.sent[0]["temperature"] is None
 
 
 def test_anthropic_gets_its_parameters():

@@ -13,7 +13,7 @@ from karat.compat.ragas.cost import TokenUsage
 from karat.compat.ragas.dataset_schema import EvaluationResult, MetricResult, rows_of
 from karat.compat.ragas.llms.factory import llm_factory
 from karat.compat.ragas.llms.models import LangchainLLMWrapper, model_of
-from karat.compat.ragas.metrics import context_precision, context_recall
+from karat.compat.ragas.metrics import SingleTurnMetric, context_precision, context_recall
 from karat.compat.ragas.metrics.llm_metrics import ByLLM
 from karat.compat.ragas.metrics.metric import Metric, in_thread
 from karat.compat.ragas.run_config import RunConfig
@@ -166,9 +166,9 @@ def _scores(metric: Metric, rows: Sequence[Any], batch_size: int | None, *, rais
         raise BadArgument("batch_size must be a whole number, at least 1", got=batch_size)
     size = batch_size or len(rows)
     found = [one for start in range(0, len(rows), size) for one in metric.batch_score(rows[start : start + size])]
-    if raising and isinstance(metric, ByLLM):
+    if raising and isinstance(metric, ByLLM | SingleTurnMetric):
         for number, result in enumerate(found, 1):
-            if isnan(result) and result.traces is None:
+            if isnan(result) and result.traces is None and result.reason is not None:
                 raise Unavailable(f"{metric.name} could not be judged for sample {number}: {result.reason}")
     return found
 

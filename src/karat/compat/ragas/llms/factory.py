@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from copy import copy
-from inspect import isawaitable
+from inspect import isawaitable, signature
 from typing import Any, TypeVar
 
 from karat._internal.grammar import write
@@ -151,7 +151,7 @@ class AnthropicLLM(ClientLLM):
     async def _call(self, messages: list[dict[str, str]]) -> Text:
         system = "\n\n".join(one["content"] for one in messages if one["role"] == "system")
         others = [one for one in messages if one["role"] != "system"]
-        args = {"max_tokens": _LONGEST, "temperature": 0, **self.model_args, "system": system}
+        args = {"max_tokens": _LONGEST, **self.model_args, "system": system}
         said = await _awaited(self.client.messages.create, self.model, others, args)
         text = "".join(block.text for block in said.content if getattr(block, "type", "text") == "text")
         return Text(text, Usage(said.usage.input_tokens, said.usage.output_tokens), said.stop_reason)
@@ -186,7 +186,8 @@ def llm_factory(
         llm = InstructorLLM(model, client, base_url=base_url, extra=more, **shared, **known)
     else:
         kind = _client_kind(client)
-        args.setdefault("temperature", 0)
+        if kind is not AnthropicLLM or "temperature" in signature(client.messages.create).parameters:
+            args.setdefault("temperature", 0)
         wanted = {name: value for name, value in args.items() if value is not None and value != "none"}
         llm = kind(model, client, provider=provider, args=wanted, **shared)
     llm.provider, llm.run_config = provider, config
