@@ -22,6 +22,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from choice_examples import EXAMPLES, who  # noqa: E402
 from lexical_agreement import lexical  # noqa: E402
+from ragas_table import ragas_calls  # noqa: E402
 from reliability_table import fuzz  # noqa: E402
 from source_tree import room_table, source_tree  # noqa: E402
 from speed_tables import benchmarks, machine, speed  # noqa: E402
@@ -226,6 +227,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "benchmarks": benchmarks,
     "machine": machine,
     "fuzz": fuzz,
+    "ragas-calls": ragas_calls,
     "tree": source_tree,
     "rooms": room_table,
     "lexical": lexical,
@@ -269,7 +271,7 @@ def main() -> int:
     os.environ["SOURCE_DATE_EPOCH"] = "1767225600"  # a gate shows the time
     os.environ["COLUMNS"] = "120"  # tables are fitted to the width of the terminal
     stale = []
-    for page in [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]:
+    for page in [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]:
         old = page.read_text("utf-8")
         new = fill_outputs(fill(old))
         if new != old:

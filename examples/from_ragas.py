@@ -12,15 +12,13 @@ from __future__ import annotations
 
 import asyncio
 
-from karat.compat.ragas import (
+from karat.compat.ragas import EvaluationDataset, SingleTurnSample, evaluate
+from karat.compat.ragas.metrics import (
     DistanceMeasure,
-    EvaluationDataset,
     IDBasedContextPrecision,
     IDBasedContextRecall,
     NonLLMContextPrecisionWithReference,
     NonLLMContextRecall,
-    SingleTurnSample,
-    evaluate,
 )
 
 SAMPLES = [

@@ -194,7 +194,7 @@ def test_the_four_measures(kind, measure):
 @pytest.mark.parametrize("kind", BY_TEXT)
 def test_settings_may_be_changed_later(kind):
     metric = kind()
-    assert (metric.distance_measure, metric.threshold) == (DistanceMeasure.LEVENSHTEIN, 0.5)
+    assert (metric.distance_measure.distance_measure, metric.threshold) == (DistanceMeasure.LEVENSHTEIN, 0.5)
     both = ["abcdefgh"], ["xabcdefg"]
     assert score(metric, *both) == 1
     metric.distance_measure = DistanceMeasure.HAMMING
@@ -204,9 +204,9 @@ def test_settings_may_be_changed_later(kind):
     metric.threshold = 0.99
     assert score(metric, *both) == 0
     given = kind(distance_measure=NonLLMStringSimilarity(distance_measure=DistanceMeasure.JARO), threshold=0.8)
-    assert (given.distance_measure, given.threshold) == (DistanceMeasure.JARO, 0.8)
+    assert (given.distance_measure.distance_measure, given.threshold) == (DistanceMeasure.JARO, 0.8)
     given.distance_measure = "hamming"
-    assert given.distance_measure is DistanceMeasure.HAMMING
+    assert given.distance_measure.distance_measure is DistanceMeasure.HAMMING
 
 
 @pytest.mark.parametrize("kind", BY_TEXT)

@@ -204,7 +204,7 @@ def test_every_kind_of_data_set_gives_the_same():
     assert {str(result.scores) for result in results} == {str(results[0].scores)}
 
 
-@pytest.mark.parametrize("metrics", [None, [], NonLLMContextRecall(), [NonLLMContextRecall], ["recall"]])
+@pytest.mark.parametrize("metrics", [[], NonLLMContextRecall(), [NonLLMContextRecall], ["recall"]])
 def test_metrics_are_a_list_of_metrics(metrics):
     with pytest.raises(BadArgument, match="metrics must be a list of metrics"):
         evaluate(ROWS_HERE, metrics)

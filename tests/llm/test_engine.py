@@ -77,7 +77,7 @@ TROUBLES = {
     "truncated by a limit": Act(content='{"said": "good"}', finish="length"),
     "out of schema": Act(content='{"said": 3}'),
     "more than the schema": Act(content='{"said": "good", "more": 1}'),
-    "chatter": Act(content='Sure!\n```json\n{"said": "bad"}\n```'),
+    "two objects": Act(content='Either {"said": "bad"} or {"said": "bad"}.'),
     "two blocks": Act(content='```json\n{"said": "bad"}\n```\n```json\n{"said": "bad"}\n```'),
     "NaN": Act(content='{"said": NaN}'),
     "deep": Act(content="[" * 100_000),
@@ -108,8 +108,14 @@ def test_calls_per_request_are_bounded_and_affect_no_other_request(trouble):
     assert server.count == 5
 
 
-@pytest.mark.parametrize("fence", ["```json\n{}\n```", "```\n{}\n```", "\n  ```JSON\n{}\n  ```  \n"])
-def test_one_fenced_block_is_accepted(fence):
+@pytest.mark.parametrize(
+    "fence",
+    [
+        "```json\n{}\n```", "```\n{}\n```", "\n  ```JSON\n{}\n  ```  \n", "Sure!\n```json\n{}\n```\nAnything else?",
+        "The answer for {x} is: {} I hope this helps.", 'A draft: {"said": "x"}\n```json\n{}\n```',
+    ],
+)  # fmt: skip
+def test_json_in_a_fenced_block_or_in_prose_is_accepted(fence):
     with Server(lambda call: Act(content=fence.replace("{}", '{"said": "good"}'))) as server:
         assert values(engine(server).ask([request("x")])) == ["good"]
         assert server.count == 1

@@ -46,11 +46,41 @@ def test_an_error_names_the_place():
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[1]", "3", "null", '{"a": 1} {"a": 2}', "// x\n{}", "{'a': 1}", '{"a": Infinity}']
+    "text",
+    [
+        "",
+        "{",
+        "[1]",
+        "3",
+        "null",
+        '{"a": 1} {"a": 2}',
+        "{'a': 1}",
+        '{"a": Infinity}',
+        'so {"a": NaN}',
+        "{" * 100_000,
+        '{"a":' * 3_000,
+        "```\na" * 500_000,
+        "``` " * 500_000,
+        '{"a": "' * 200_000,
+        '```\n{"a": 1}\n```\n```\n{"a": 2}\n```',
+        "{ " * 200 + '{"a": 1}',
+    ],
+    ids=lambda text: text[:12],
 )
 def test_texts_that_are_no_answer(text):
     with pytest.raises(BadAnswer):
         read_answer(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": {"b": 1}}', '  {"a": {"b": 1}}\n', 'Here: {"a": {"b": 1}}.', '// x\n{"a": {"b": 1}}',
+        '{x} and {y} → {"a": {"b": 1}} {', '```json\n{"a": {"b": 1}}\n```', 'So:\n```\n {"a": {"b": 1}}\n```\n{"a": 2}',
+    ],
+)  # fmt: skip
+def test_the_only_object_is_the_answer(text):
+    assert read_answer(text) == {"a": {"b": 1}}
 
 
 def test_a_lone_surrogate_is_no_json():

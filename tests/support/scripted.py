@@ -19,22 +19,47 @@ def framed(content):
 
 def kind_of(schema):
     properties = schema["properties"]
-    if "passages" in properties:
-        return "grade"
-    return "extract" if properties["claims"]["items"]["type"] == "string" else "attribute"
+    for name, kind in (("passages", "grade"), ("entities", "entities"), ("rating", "rate")):
+        if name in properties:
+            return kind
+    items = properties["claims"]["items"]
+    if items["type"] == "string":
+        return "extract"
+    return "joint" if items["properties"]["claim"]["type"] == "string" else "attribute"
 
 
 def words(text):
     return set(re.findall(r"\w+", text.lower()))
 
 
+def sentences(text):
+    return [s.strip() for s in text.split(".") if s.strip()]
+
+
+def entities(text):
+    """The words in capitals."""
+    return list(dict.fromkeys(re.findall(r"\b[A-Z][A-Z]+\b", text)))
+
+
+def rating(question, context):
+    """2 if the context has all words of the question, 1 if it has some."""
+    wanted = words(question)
+    return 2 if wanted <= words(context) else int(bool(wanted & words(context)))
+
+
 def answer(messages, schema):
     """Sentences are claims; a passage supports a claim if it has all of its words, and a part of it if it has half."""
     parts = framed(messages[-1]["content"])
+    if kind_of(schema) == "entities":
+        return {"entities": entities(parts["text"])}
+    if kind_of(schema) == "rate":
+        return {"rating": rating(parts["question"], parts["context"]), "reason": "by words"}
     passages = [text for label, text in parts.items() if label.startswith("passage ")]
     kind = kind_of(schema)
     if kind == "extract":
-        return {"claims": [s.strip() for s in parts["answer"].split(".") if s.strip()]}
+        return {"claims": sentences(parts["answer"])}
+    if kind == "joint":
+        parts |= {f"claim {n}": claim for n, claim in enumerate(sentences(parts["answer"]), 1)}
     if kind == "grade":
         wanted = words(next(text for label, text in parts.items() if label.startswith("what is wanted")))
         shares = [len(wanted & words(text)) / len(wanted) for text in passages]
@@ -46,7 +71,7 @@ def answer(messages, schema):
         found = [n for n, text in enumerate(passages, 1) if words(claim) <= words(text)]
         reported.append(
             {
-                "claim": number,
+                "claim": claim if kind == "joint" else number,
                 "verdict": int(bool(found)),
                 "passages": found,
                 "together": 0,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterable, Sequence
 from numbers import Integral
 from typing import Any
+from unicodedata import category, normalize
 
 from karat.errors import BadArgument, InputError
 from karat.pipeline import evaluate, score
@@ -24,16 +26,25 @@ def is_chunk_from_original(chunk: str, original: str) -> bool:
     return score("hit", [chunk], [original], judge=_COMES_FROM) == 1
 
 
-class _RetrievalMetric:
-    """The call, the keys and the result that all metrics share."""
+class BaseMetric:
+    """The base class of REMem's metrics, for metrics of one's own: a name, a configuration and no scores."""
 
-    metric_name: str
-    _metric: str
-    _key: str
-    _judge = _COMES_FROM
+    metric_name = "base"
 
     def __init__(self, global_config: Any = None) -> None:
         self.global_config = global_config
+
+    def calculate_metric_scores(self, *args: Any, **settings: Any) -> tuple[Any, Any]:
+        """The means and the scores of each example: none."""
+        return {}, []
+
+
+class _RetrievalMetric(BaseMetric):
+    """The call, the keys and the result that all metrics share."""
+
+    _metric: str
+    _key: str
+    _judge = _COMES_FROM
 
     def calculate_metric_scores(
         self,
@@ -49,7 +60,11 @@ class _RetrievalMetric:
         if not gold:
             return dict.fromkeys(keys.values(), 0.0), []
         run = evaluate(
-            retrieved=retrieved, gold=self._gold(gold), metrics=list(keys), judge=self._judge, convention="remem"
+            retrieved=self._retrieved(retrieved),
+            gold=self._gold(gold),
+            metrics=list(keys),
+            judge=self._judge,
+            convention="remem",
         )
         columns = {key: run.scores[name].tolist() for name, key in keys.items()}
         each = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
@@ -57,6 +72,9 @@ class _RetrievalMetric:
 
     def _gold(self, gold_docs: list[list[str]]) -> list[Any]:
         return gold_docs
+
+    def _retrieved(self, chunks: list[list[str]]) -> list[list[str]]:
+        return chunks
 
 
 class RetrievalRecall(_RetrievalMetric):
@@ -89,6 +107,57 @@ class RetrievalNDCGAny(_RetrievalMetric):
 
     metric_name = "retrieval_ndcg_any"
     _metric, _key = "ndcg", "NDCG_any"
+
+
+class RetrievalRecallLocomo(_RetrievalMetric):
+    """1 if a chunk of the top k contains the first message of a gold document, token by token, in any case.
+
+    It is a hit rate, which REMem calls recall.
+    """
+
+    metric_name = "retrieval_recall_locomo"
+    _metric, _key, _judge = "hit", "Recall", "contains(gold_in_chunk, fold=())"
+
+    def _gold(self, gold_docs: list[list[str]]) -> list[Any]:
+        each = [[_first_message(doc, number) for doc in docs] for number, docs in enumerate(gold_docs, 1)]
+        return [[_tokens(text) or _NOBODY for text in texts] for texts in each]
+
+    def _retrieved(self, chunks: list[list[str]]) -> list[list[str]]:
+        return [[_tokens(chunk) for chunk in own] for own in chunks]
+
+
+_BETWEEN = "\x01"
+"""Between two tokens: a control character, which is part of none."""
+
+
+class _Tokenized(dict[int, str]):
+    """Characters as they stand among tokens: letters, digits and marks form words, others are tokens of their own."""
+
+    def __missing__(self, code: int) -> str:
+        kind = category(chr(code))[0]
+        self[code] = chr(code) if kind in "LNM" else _BETWEEN if kind in "ZC" else f"{_BETWEEN}{chr(code)}{_BETWEEN}"
+        return self[code]
+
+
+_TOKENIZED = _Tokenized()
+
+
+def _tokens(text: str) -> str:
+    """The decomposed tokens of a text in lower case, each between two separators; empty if there are none."""
+    tokens = [token.lower() for token in normalize("NFD", text).translate(_TOKENIZED).split(_BETWEEN) if token]
+    return _BETWEEN.join(["", *tokens, ""]) if tokens else ""
+
+
+def _first_message(document: str, example: int) -> str:
+    """The content of the first message of a conversation in JSON."""
+    try:
+        content = json.loads(document)["messages"][0]["content"]
+    except (ValueError, TypeError, LookupError, RecursionError):
+        content = None
+    if not isinstance(content, str):
+        hint = '{"messages": [{"role": "user", "content": "…"}]}'
+        raise InputError(f"gold_docs: example {example} has a text that is no conversation", got=document, hint=hint)
+    return content
 
 
 def _repeats(docs: Sequence[str]) -> range:

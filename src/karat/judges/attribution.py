@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from karat.judges.model_judge import ModelJudge, majority
-from karat.judges.prompts import attribute, extract
+from karat.judges.prompts import attribute, extract, extract_and_attribute, joint_claims
 from karat.judges.support import NONE, Support, unite, vote
 from karat.judges.tokens import sentences
 from karat.llm import Answer, Failure, Request, Step, Steps
@@ -17,6 +17,8 @@ from karat.llm.request import rough_tokens
 
 T = TypeVar("T")
 
+SHORT = 500
+"""Tokens of a text whose claims may be extracted and attributed in one call; of a longer one, some may be missed."""
 _FRAME = 24
 """Tokens of the frame around each text."""
 _MARGIN = 4 / 3
@@ -124,6 +126,27 @@ def attribution(judge: ModelJudge, text: str, task: Task) -> Steps[Attribution]:
     if isinstance(answer, Failure):
         return Attribution([], Failure(f"its claims are not known: {answer.cause}"), [])
     return (yield from attribution_of(judge, task._replace(claims=answer.value)))
+
+
+def joint_attribution(judge: ModelJudge, text: str, task: Task) -> Steps[Attribution]:
+    """Extract the claims of a short text and attribute them, in one call; of a long text, in several.
+
+    Claims that are known are not extracted again, so that all runs have the same.
+    """
+    calls = calls_for([text], task.passages, judge.calls.per_call)
+    if max_tokens(text) > SHORT or len(calls) != 1 or len(calls[0].pieces) != len(task.passages):
+        return (yield from attribution(judge, text, task))
+    request = extract_and_attribute(task.query, text, task.passages)
+    if judge.engine.cached(request) is None:
+        for known in (extract(task.query, text), joint_claims(task.query, text)):
+            claims = judge.engine.cached(known)
+            if claims is not None:
+                return (yield from attribution_of(judge, task._replace(claims=claims)))
+    (answer,) = yield Step([request])
+    if isinstance(answer, Failure):
+        return Attribution([], answer, [])
+    supports = list(answer.value.values())
+    return Attribution(list(answer.value), supports, [[float(bool(one.places))] for one in supports])
 
 
 def attribution_of(judge: ModelJudge, task: Task) -> Steps[Attribution]:

@@ -14,7 +14,7 @@ from karat.conventions import Convention
 from karat.errors import BadArgument, InputError, unknown
 from karat.hits import Gold, Hits
 from karat.hits.combine import unite
-from karat.judges.attribution import Attribution, Task, attribution, attribution_of
+from karat.judges.attribution import Attribution, Task, attribution, attribution_of, joint_attribution
 from karat.judges.lexical import THRESHOLD, Words
 from karat.judges.matches import as_texts
 from karat.judges.model_judge import LEXICAL, ModelJudge, agreement_note
@@ -51,12 +51,13 @@ class Claims(ModelJudge):
         split: Split = "model",
         threshold: float = THRESHOLD,
         partial: bool = False,
+        joint: bool = False,
         **settings: Any,
     ) -> None:
         for setting, value, allowed in (("of", of, get_args(Of)), ("split", split, get_args(Split))):
             if value not in allowed:
                 raise unknown(f"choice for {setting}", str(value), allowed, f"{setting}: one of {', '.join(allowed)}")
-        self.of, self.split, self.partial = of, split, partial
+        self.of, self.split, self.partial, self.joint = of, split, partial, joint
         self.threshold = share_of_one("threshold", threshold)
         lexical = model == LEXICAL
         if partial not in (True, False) or (partial and lexical):
@@ -65,9 +66,12 @@ class Claims(ModelJudge):
         named: dict[str, Any] = {"of": of} if of != "auto" else {}
         named |= {"split": split} if split != "model" and not lexical else {}
         named |= {"threshold": threshold} if threshold != THRESHOLD and lexical else {}
-        asked = {"partial": True} if partial else {}
+        asked = ({"partial": True} if partial else {}) | ({"joint": True} if joint else {})
         named, own = named | asked, {"of": of, "split": split, "threshold": self.threshold, **asked}
         super().__init__(model, settings, own=own, named=named)
+        if joint not in (True, False) or (joint and (lexical or partial or split != "model" or self.calls.repeats > 1)):
+            problem = "joint is true or false; if true, a model splits and judges once, and knows no partial support"
+            raise BadArgument(problem, got=self.name, hint="claims(gpt-4o-mini, joint=true)")
         if lexical and self.settings != {"model": LEXICAL, **own}:
             raise BadArgument("claims(lexical) calls no model: it has no repeats and no address", got=self.name)
 
@@ -129,7 +133,7 @@ class Claims(ModelJudge):
         def steps(row: int) -> Steps[Attribution]:
             task = Task(queries[row], (), passages[row], self.partial)
             if extracted and given[row].strip() and row not in samples.failed:
-                return attribution(self, given[row], task)
+                return (joint_attribution if self.joint else attribution)(self, given[row], task)
             claims = given[row] if source == "gold" else _distinct(given[row])
             return attribution_of(self, task._replace(claims=claims))
 

@@ -252,7 +252,7 @@ def _stripped(chunk: str, head: re.Match[str], *, as_json: bool) -> tuple[str, .
     text, colon = chunk[head.end() :], ""
     if head[1]:
         text, colon, _ = text.partition(": ")
-    if not as_json:
+    if not as_json or not text.strip():  # as JSON, a blank text would be quotation marks
         return (text,)
     escaped = dumps(text)
     return text, escaped if not head[1] else escaped[1:-1] if colon else escaped[1:]

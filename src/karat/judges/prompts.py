@@ -1,4 +1,4 @@
-"""Prompts: extract the claims of a text, attribute claims to passages, grade passages.
+"""Prompts: extract the claims of a text, attribute claims to passages, both at once, grade passages.
 
 Each prompt has a version, which is part of the cache key: change the version with every word of the prompt. Texts are
 framed as data, and the rules explain the frames; answers are numbers and short reasons that follow a schema.
@@ -7,6 +7,7 @@ framed as data, and the rules explain the frames; answers are numbers and short 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from karat.judges.support import Support, short
@@ -38,11 +39,13 @@ class Prompt(NamedTuple):
         return Request(messages, self.schema, check, version, _with_short_reasons)
 
 
-def _object(**properties: Any) -> dict[str, Any]:
+def object_of(**properties: Any) -> dict[str, Any]:
+    """The schema of an object with these fields and no others."""
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-def _list(of: dict[str, Any]) -> dict[str, Any]:
+def list_of(of: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a list."""
     return {"type": "array", "items": of}
 
 
@@ -57,7 +60,7 @@ EXTRACT = Prompt(
     "number, date, unit, condition and negation as it is. Take over what the answer says whether or not it is true; "
     "add nothing, leave nothing out, and list no claim twice. What only greets, refuses or announces is no claim; an "
     "answer without any has an empty list. The question, if there is one, only helps to understand the answer.",
-    _object(claims=_list(_TEXT)),
+    object_of(claims=list_of(_TEXT)),
 )
 
 ATTRIBUTE = Prompt(
@@ -71,7 +74,9 @@ ATTRIBUTE = Prompt(
     "passages: the numbers of all passages that support it; none if the verdict is 0.\n"
     "together: 0 if each of these passages supports the claim by itself, 1 if they do so only taken together.\n"
     "reason: one short sentence.",
-    _object(claims=_list(_object(claim=_WHOLE, verdict=_TRUTH, passages=_list(_WHOLE), together=_TRUTH, reason=_TEXT))),
+    object_of(
+        claims=list_of(object_of(claim=_WHOLE, verdict=_TRUTH, passages=list_of(_WHOLE), together=_TRUTH, reason=_TEXT))
+    ),
 )
 
 ATTRIBUTE_PARTS = Prompt(
@@ -86,14 +91,14 @@ ATTRIBUTE_PARTS = Prompt(
     "together: 0 if each of these passages supports the whole claim by itself, 1 if they do so only taken together.\n"
     "parts: the numbers of all other passages that support a part of the claim; none if the verdict is 0.\n"
     "reason: one short sentence.",
-    _object(
-        claims=_list(
-            _object(
+    object_of(
+        claims=list_of(
+            object_of(
                 claim=_WHOLE,
                 verdict={"type": "integer", "enum": [0, 1, 2]},
-                passages=_list(_WHOLE),
+                passages=list_of(_WHOLE),
                 together=_TRUTH,
-                parts=_list(_WHOLE),
+                parts=list_of(_WHOLE),
                 reason=_TEXT,
             )
         )
@@ -108,7 +113,31 @@ GRADE = Prompt(
     "2: it holds a part of what is wanted.\n"
     "3: it holds what is wanted, wholly and clearly.\n"
     "Judge each passage by itself, whatever the others are worth. reason: one short sentence.",
-    _object(passages=_list(_object(passage=_WHOLE, grade={"type": "integer", "enum": [0, 1, 2, 3]}, reason=_TEXT))),
+    object_of(
+        passages=list_of(object_of(passage=_WHOLE, grade={"type": "integer", "enum": [0, 1, 2, 3]}, reason=_TEXT))
+    ),
+)
+
+
+EXTRACT_AND_ATTRIBUTE = Prompt(
+    "claims-joint-1",
+    "You split an answer into its claims, and check which passages support each.\n"
+    "First split the answer, without regard to the passages. A claim is one statement that can be true or false by "
+    "itself. Write each as a short, complete sentence that can be understood alone: put names in the place of "
+    "pronouns, and keep every number, date, unit, condition and negation as it is. Take over what the answer says "
+    "whether or not it is true; add nothing, leave nothing out, and list no claim twice. What only greets, refuses or "
+    "announces is no claim; an answer without any has an empty list.\n"
+    "Then find for each claim the passages that state it, or from which it follows without any knowledge from "
+    "elsewhere. That a claim is true, likely or close to what a passage is about is not enough: names, numbers, "
+    "dates, conditions and negations must be the same. A claim of which only a part is stated is not supported.\n"
+    "claim: the claim as a sentence.\n"
+    "verdict: 1 if it is supported, else 0.\n"
+    "passages: the numbers of all passages that support it; none if the verdict is 0.\n"
+    "together: 0 if each of these passages supports the claim by itself, 1 if they do so only taken together.\n"
+    "reason: one short sentence.",
+    object_of(
+        claims=list_of(object_of(claim=_TEXT, verdict=_TRUTH, passages=list_of(_WHOLE), together=_TRUTH, reason=_TEXT))
+    ),
 )
 
 
@@ -135,6 +164,23 @@ def attribute(
     return prompt.ask(parts, lambda answer: _supports(answer, len(claims), len(passages)), repeat)
 
 
+def extract_and_attribute(query: str | None, answer: str, passages: Sequence[str]) -> Request:
+    """Request the claims of an answer and the passages that support each, in one call."""
+    asked = [("question", query)] if query else []
+    parts = [*asked, ("answer", answer), *_numbered("passage", passages)]
+    request = EXTRACT_AND_ATTRIBUTE.ask(parts, lambda given: _supported_claims(given, len(passages)))
+    claims = joint_claims(query, answer)
+    return replace(request, implied=lambda given: [(claims, {"claims": list(_by_claim(given))})])
+
+
+def joint_claims(query: str | None, answer: str) -> Request:
+    """The claims of an answer as they were first listed in sight of passages; never sent, only cached.
+
+    `extract` lists claims without passages: they are better for comparisons, so the two are not mixed.
+    """
+    return replace(extract(query, answer), version=f"{EXTRACT_AND_ATTRIBUTE.version} claims")
+
+
 def grade(wanted: Sequence[tuple[str, str]], passages: Sequence[str], repeat: int = 0) -> Request:
     """Request the relevance of each passage to a question or an answer."""
     parts = [*wanted, *_numbered("passage", passages)]
@@ -147,26 +193,47 @@ def _numbered(label: str, texts: Sequence[str]) -> list[tuple[str, str]]:
 
 def _claims(answer: dict[str, Any]) -> list[str]:
     """The distinct claims that are not blank."""
-    claims = (" ".join(claim.split()) for claim in answer["claims"])
+    claims = (_one_line(claim) for claim in answer["claims"])
     return list(dict.fromkeys(claim for claim in claims if claim))
+
+
+def _by_claim(answer: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The judgement of each distinct claim that is not blank; the first one, if a claim is judged twice."""
+    judged: dict[str, dict[str, Any]] = {}
+    for one in answer["claims"]:
+        if claim := _one_line(one["claim"]):
+            judged.setdefault(claim, one)
+    return judged
+
+
+def _supported_claims(answer: dict[str, Any], passages: int) -> dict[str, Support]:
+    """Each claim and its support."""
+    judged = _by_claim(answer)
+    return {claim: _support(one, number, passages) for number, (claim, one) in enumerate(judged.items(), 1)}
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _supports(answer: dict[str, Any], claims: int, passages: int) -> list[Support]:
     """The support of each claim, in order."""
-    each: list[Support] = []
-    for one in _in_order(answer["claims"], "claim", claims):
-        number, found, parts = one["claim"], one["passages"], one.get("parts", [])
-        if wrong := [n for n in [*found, *parts] if not 1 <= n <= passages]:
-            raise BadAnswer(f"claim {number} names passage {wrong[0]}; there are {passages}")
-        full = 2 if "parts" in one else 1
-        if one["verdict"] != (full if found else int(bool(parts))):
-            named = f"{len(found)} passages" + (f" and {len(parts)} with a part" if "parts" in one else "")
-            raise BadAnswer(f"claim {number} has the verdict {one['verdict']}, but {named}")
-        places, partly = (frozenset(n - 1 for n in own) for own in (found, parts))
-        joint = bool(one["together"]) and len(places) > 1
-        alone, together = (frozenset[int](), (places,)) if joint else (places, ())
-        each.append(Support(alone, together, short(one["reason"]), partly - places))
-    return each
+    return [_support(one, one["claim"], passages) for one in _in_order(answer["claims"], "claim", claims)]
+
+
+def _support(one: dict[str, Any], number: int, passages: int) -> Support:
+    """The support of one claim."""
+    found, parts = one["passages"], one.get("parts", [])
+    if wrong := [n for n in [*found, *parts] if not 1 <= n <= passages]:
+        raise BadAnswer(f"claim {number} names passage {wrong[0]}; there are {passages}")
+    full = 2 if "parts" in one else 1
+    if one["verdict"] != (full if found else int(bool(parts))):
+        named = f"{len(found)} passages" + (f" and {len(parts)} with a part" if "parts" in one else "")
+        raise BadAnswer(f"claim {number} has the verdict {one['verdict']}, but {named}")
+    places, partly = (frozenset(n - 1 for n in own) for own in (found, parts))
+    joint = bool(one["together"]) and len(places) > 1
+    alone, together = (frozenset[int](), (places,)) if joint else (places, ())
+    return Support(alone, together, short(one["reason"]), partly - places)
 
 
 def _grades(answer: dict[str, Any], passages: int) -> list[Grade]:
@@ -191,7 +258,11 @@ def _in_order(judged: Sequence[dict[str, Any]], what: str, size: int) -> list[di
 
 def _with_short_reasons(answer: dict[str, Any]) -> dict[str, Any]:
     """The answer as it is cached."""
-    return {
-        name: [{**one, "reason": short(one["reason"])} if isinstance(one, dict) else one for one in each]
-        for name, each in answer.items()
-    }
+
+    def shorter(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: short(one) if name == "reason" else shorter(one) for name, one in value.items()}
+        return [shorter(one) for one in value] if isinstance(value, list) else value
+
+    kept: dict[str, Any] = shorter(answer)
+    return kept

@@ -9,6 +9,7 @@ from karat.llm.endpoint import Endpoint as Endpoint
 from karat.llm.endpoint import find_model as find_model
 from karat.llm.engine import Engine as Engine
 from karat.llm.engine import Estimate as Estimate
+from karat.llm.engine import Stop as Stop
 from karat.llm.faults import Fault as Fault
 from karat.llm.model import Model as Model
 from karat.llm.model import Reply as Reply

@@ -320,11 +320,19 @@ class RequestBatch:
         self._breaker.valid()
         kept = reply._replace(answer=request.stored(reply.answer))
         self._cache.attempt(lambda cache: cache.put(key, self._model.name, request.version, kept))
+        for other, answer in request.implied(reply.answer):
+            self._imply(other, answer)
         stored = self._cache.get(key)
         if stored is not None and stored.answer != kept.answer:  # another process was first: agree with it
             with suppress(Exception):
                 value = request.value(stored.answer)
         return Answer(value, False, reply.prompt_tokens or 0, reply.completion_tokens or 0)
+
+    def _imply(self, request: Request, answer: dict[str, Any]) -> None:
+        """Cache the answer to a request that was not sent, unless one is known; it has cost nothing more."""
+        key = request.key(self._model.name)
+        if self._cache.get(key) is None:
+            self._cache.attempt(lambda cache: cache.put(key, self._model.name, request.version, Reply(answer, 0, 0)))
 
     def _check_failed(self, error: Exception) -> str:
         return self._secrets.message(f"the check failed with {type(error).__name__}: {error}")

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager, nullcontext
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from functools import partial
 from threading import Thread
 from time import monotonic
@@ -25,7 +25,7 @@ from karat.llm.cache import Cache, OptionalCache
 from karat.llm.endpoint import find_model
 from karat.llm.model import Completer
 from karat.llm.prices import dollars, needed_price
-from karat.llm.request import Answer, Failure, Job, Request, Step, Steps, request_size, rough_tokens
+from karat.llm.request import Answer, BadAnswer, Failure, Job, Request, Step, Steps, request_size, rough_tokens
 
 T = TypeVar("T")
 
@@ -61,6 +61,34 @@ def run_in_thread(work: Callable[[], Coroutine[Any, Any, T]], stop: Callable[[],
             stopped = True
             log.warning("interrupted: finished answers are kept; press Ctrl-C again to leave at once")
             stop()
+
+
+class Stop:
+    """Ends the batches that are run under it, in any thread, as Ctrl-C does: `copy_context().run(stop.run, work)`."""
+
+    def __init__(self) -> None:
+        self.stopped = False
+        self._batches: list[RequestBatch] = []
+
+    def run(self, work: Callable[[], T]) -> T:
+        """The result of the work, whose batches this object can end."""
+        _stop.set(self)
+        return work()
+
+    def now(self) -> None:
+        """End the batches that run; those that begin later end at once."""
+        self.stopped = True
+        for batch in self._batches:
+            batch.interrupt()
+
+    def watch(self, batch: RequestBatch) -> None:
+        """End this batch, too, when it is time."""
+        self._batches.append(batch)
+        if self.stopped:
+            batch.interrupt()
+
+
+_stop: ContextVar[Stop | None] = ContextVar("karat-llm-stop", default=None)
 
 
 class Estimate(NamedTuple):
@@ -139,6 +167,14 @@ class Engine:
         cost = None if self._budget.price is None else self._budget.price.cost(prompt, calls * _ANSWER)
         return Estimate(calls, len(requests) - calls, prompt + calls * _ANSWER, cost, self.prices)
 
+    def cached(self, request: Request) -> Any | None:
+        """The value of the cached answer to a request; None if there is none. Nothing is called."""
+        reply = self._cache.get(request.key(self.model.name))
+        try:
+            return None if reply is None else request.value(reply.answer)
+        except BadAnswer:  # the check may have changed
+            return None
+
     def ask(self, requests: Sequence[Request]) -> list[Answer | Failure]:
         """Answer all requests, from any thread, also inside a running event loop.
 
@@ -173,10 +209,13 @@ class Engine:
         log.info("%d of %d %s refused; %d calls so far", refused, len(jobs), unit, self.spent.calls)
 
     def _run(self, batch: RequestBatch, jobs: Iterable[Job[Any]], bar: Progress | None) -> None:
+        stop = _stop.get()
+        if stop is not None:
+            stop.watch(batch)
         try:
             run_in_thread(partial(batch.run, jobs, _counter(bar, self)), batch.interrupt)
         finally:
-            self.interrupted = batch.interrupted
+            self.interrupted = batch.interrupted and not (stop is not None and stop.stopped)
 
     def _bar(self, total: int, unit: str) -> AbstractContextManager[Progress | None]:
         return Progress(total, unit) if self.settings.progress else nullcontext()

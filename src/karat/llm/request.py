@@ -23,6 +23,7 @@ class Request:
     `version` names the prompt, and whatever else must not share an answer (such as the second of three repeats).
     `check` raises `BadAnswer` for an answer that breaks the rules; what it returns becomes the answer's value.
     `stored` returns the part of an answer that is cached, which must have the same value.
+    `implied` returns other requests that an answer answers as well, with their answers, which are cached, too.
     """
 
     messages: list[dict[str, str]]
@@ -30,6 +31,7 @@ class Request:
     check: Callable[[dict[str, Any]], object]
     version: str
     stored: Callable[[dict[str, Any]], dict[str, Any]] = dict
+    implied: Callable[[dict[str, Any]], Sequence[tuple[Request, dict[str, Any]]]] = lambda answer: ()
 
     def key(self, model: str) -> str:
         """The cache key: a digest of model, prompt version, schema and messages."""
@@ -239,21 +241,57 @@ _KNOWN = {
     "type", "properties", "required", "additionalProperties", "items", "enum", "const", "minimum", "maximum",
     "minItems", "maxItems", "minLength", "maxLength", "title", "description",
 }  # fmt: skip
-_FENCED = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTALL | re.IGNORECASE)
+_FENCE = "```"
+_MAX_OBJECTS = 100
+"""Braces of an answer at which an object may begin."""
 
 
 def read_answer(text: str) -> dict[str, Any]:
-    """The JSON object that a model wrote: JSON and nothing else, or one fenced block of it."""
+    """The JSON object that a model wrote: JSON and nothing else, or the only object in a fenced block or in prose.
+
+    An answer with several objects is refused: one of them may be quoted from a text.
+    """
     import msgspec
 
-    fenced = _FENCED.fullmatch(text)
+    def decode(part: str) -> Any:
+        return msgspec.json.decode(part.encode("utf-8", "surrogatepass"))
+
     try:
-        answer = msgspec.json.decode((fenced[1] if fenced else text).encode("utf-8", "surrogatepass"))
+        answer = decode(text)
     except (ValueError, RecursionError):
-        raise BadAnswer("the answer is not JSON") from None
+        parts = _objects(text)
+        if len(parts) != 1:
+            raise BadAnswer("the answer has several JSON objects" if parts else "the answer is not JSON") from None
+        try:
+            answer = decode(parts[0])
+        except (ValueError, RecursionError):
+            raise BadAnswer("the answer is not JSON") from None
     if not isinstance(answer, dict):
         raise BadAnswer("the answer is not an object")
     return answer
+
+
+def _objects(text: str) -> list[str]:
+    """The JSON objects in a text: those in fenced blocks if there are any, else all that no other contains."""
+    pieces = text.split(_FENCE)
+    fenced = pieces[1 : len(pieces) - 1 : 2]  # between an opening and a closing fence
+    blocks = [part for block in fenced[:_MAX_OBJECTS] for part in _outermost(block)]
+    return blocks or _outermost(text)
+
+
+def _outermost(text: str) -> list[str]:
+    decoder, parts, start = json.JSONDecoder(), list[str](), text.find("{")
+    for _ in range(_MAX_OBJECTS):
+        if start < 0:
+            break
+        try:
+            end = decoder.raw_decode(text, start)[1]
+        except (ValueError, RecursionError):
+            end = start + 1
+        else:
+            parts.append(text[start:end])
+        start = text.find("{", end)
+    return parts
 
 
 def check_schema(schema: dict[str, Any]) -> None:

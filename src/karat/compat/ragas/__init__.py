@@ -1,67 +1,46 @@
-"""ragas' retrieval metrics: import them from `karat.compat.ragas` instead of `ragas`; the calls stay the same."""
+"""ragas' interface for retrieval: write `karat.compat.ragas` for `ragas` in import lines; the calls stay the same."""
 
 from __future__ import annotations
 
-from asyncio import to_thread
-from collections.abc import Mapping, Sequence
-from typing import Any
+import sys
+from importlib import import_module
 
-from karat.compat.ragas.dataset import EvaluationDataset, EvaluationResult, MetricResult, SingleTurnSample, rows_of
-from karat.compat.ragas.llm_metrics import (
-    ContextPrecision,
-    ContextPrecisionWithoutReference,
-    ContextPrecisionWithReference,
-    ContextRecall,
-    ContextUtilization,
-    LLMContextPrecisionWithoutReference,
-    LLMContextPrecisionWithReference,
-    LLMContextRecall,
-    llm_factory,
-)
-from karat.compat.ragas.metric import (
-    DistanceMeasure,
-    IDBasedContextPrecision,
-    IDBasedContextRecall,
-    Metric,
-    NonLLMContextPrecisionWithReference,
-    NonLLMContextRecall,
-    NonLLMStringSimilarity,
-)
-from karat.errors import BadArgument
+from karat.compat.ragas import backends, metrics
+from karat.compat.ragas.cache import CacheInterface, DiskCacheBackend, cacher
+from karat.compat.ragas.dataset import Dataset, DataTable
+from karat.compat.ragas.dataset_schema import EvaluationDataset, EvaluationResult, SingleTurnSample
+from karat.compat.ragas.evaluation import aevaluate, evaluate
+from karat.compat.ragas.experiment import Experiment, experiment
+from karat.compat.ragas.llms import llm_factory
+from karat.compat.ragas.metrics import *  # noqa: F403
+from karat.compat.ragas.run_config import RunConfig
+
+_PATHS = {
+    "backends.base": "backends",
+    "backends.inmemory": "backends",
+    "backends.local_csv": "backends",
+    "backends.local_jsonl": "backends",
+    "llms.haystack_wrapper": "llms",
+    "llms.litellm_llm": "llms",
+    "metrics._context_entities_recall": "metrics",
+    "metrics._context_precision": "metrics",
+    "metrics._context_recall": "metrics",
+    "metrics._noise_sensitivity": "metrics",
+    "metrics._nv_metrics": "metrics",
+    "metrics._string": "metrics",
+    "metrics.collections.base": "metrics.collections",
+    "metrics.collections.context_entity_recall": "metrics.collections",
+    "metrics.collections.context_precision": "metrics.collections",
+    "metrics.collections.context_recall": "metrics.collections",
+    "metrics.collections.context_relevance": "metrics.collections",
+    "metrics.collections.noise_sensitivity": "metrics.collections",
+}
+"""Deeper paths of ragas, and the module that has their names."""
+for _path, _home in _PATHS.items():
+    sys.modules[f"{__name__}.{_path}"] = import_module(f"{__name__}.{_home}")
 
 __all__ = [
-    "ContextPrecision", "ContextPrecisionWithReference", "ContextPrecisionWithoutReference", "ContextRecall",
-    "ContextUtilization", "DistanceMeasure", "EvaluationDataset", "EvaluationResult", "IDBasedContextPrecision",
-    "IDBasedContextRecall", "LLMContextPrecisionWithReference", "LLMContextPrecisionWithoutReference",
-    "LLMContextRecall", "MetricResult", "NonLLMContextPrecisionWithReference", "NonLLMContextRecall",
-    "NonLLMStringSimilarity", "SingleTurnSample", "aevaluate", "evaluate", "llm_factory",
+    "CacheInterface", "DataTable", "Dataset", "DiskCacheBackend", "EvaluationDataset", "EvaluationResult", "Experiment",
+    "RunConfig", "SingleTurnSample", "aevaluate", "backends", "cacher", "evaluate", "experiment", "llm_factory",
 ]  # fmt: skip
-
-
-def evaluate(
-    dataset: Any,
-    metrics: Sequence[Metric] | None = None,
-    *,
-    column_map: Mapping[str, str] | None = None,
-    raise_exceptions: bool = False,
-    **settings: Any,
-) -> EvaluationResult:
-    """Every metric on every sample; other settings of ragas (callbacks, run_config, …) are accepted and ignored."""
-    if not isinstance(metrics, list | tuple) or not metrics or not all(isinstance(one, Metric) for one in metrics):
-        hint = "metrics=[NonLLMContextRecall()]"
-        raise BadArgument("metrics must be a list of metrics, at least one", got=metrics, hint=hint)
-    names = [metric.name for metric in metrics]
-    if len(set(names)) < len(names):
-        hint = 'NonLLMContextRecall(name="recall_at_0.8", threshold=0.8)'
-        raise BadArgument("two metrics have the same name, so one would hide the other", got=names, hint=hint)
-    rows = rows_of(dataset, column_map or {})
-    if raise_exceptions:
-        for metric in metrics:
-            for row in rows:
-                metric._read(row)  # noqa: SLF001
-    return EvaluationResult(rows, {metric.name: metric.batch_score(rows) for metric in metrics})
-
-
-async def aevaluate(dataset: Any, metrics: Sequence[Metric] | None = None, **settings: Any) -> EvaluationResult:
-    """`evaluate`, to be awaited."""
-    return await to_thread(evaluate, dataset, metrics, **settings)
+__all__ += metrics.__all__

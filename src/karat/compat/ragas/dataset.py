@@ -1,256 +1,134 @@
-"""Samples, datasets and results of ragas."""
+"""ragas' `Dataset`: rows with a name and a backend that stores them."""
 
 from __future__ import annotations
 
-from collections import UserList
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from math import isnan
-from os import PathLike
-from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterator, Mapping, Sequence
+from random import Random
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import numpy as np
-
-from karat._internal.arrays import mean_defined
-from karat._internal.display import plural
-from karat._internal.output import write_text
-from karat._internal.writers import escape_json, html_table
-from karat.errors import InputError, unknown
+from karat.compat.ragas.backends import BaseBackend, InMemoryBackend, find_backend
+from karat.errors import BadArgument, InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_FIELDS = (
-    "user_input", "retrieved_contexts", "reference_contexts", "retrieved_context_ids", "reference_context_ids",
-    "response", "multi_responses", "reference", "rubrics", "persona_name", "query_style", "query_length",
-)  # fmt: skip
-_LISTS = frozenset(name for name in _FIELDS if name.endswith(("contexts", "ids", "responses")))
 
+class DataTable:
+    """Rows, as dicts or as objects of a pydantic class, with a name and a backend."""
 
-def items_of(name: str, value: Any) -> list[Any]:
-    """The items of a list, tuple, set or array."""
-    if isinstance(value, Iterable) and not isinstance(value, str | bytes | bytearray | Mapping):
-        try:
-            return list(value)
-        except TypeError:  # an array without dimensions claims to be iterable
-            pass
-    raise InputError(f'"{name}" is a {type(value).__name__}; expected a list', got=value)
-
-
-class SingleTurnSample(SimpleNamespace):
-    """One query with its contexts, references and response. Every field is optional."""
-
-    def __init__(self, **fields: Any) -> None:
-        values = {name: fields.get(name) for name in _FIELDS}
-        lists = {name: items_of(name, values[name]) for name in _LISTS if values[name] is not None}
-        super().__init__(**{**values, **lists})
-
-    @classmethod
-    def model_construct(cls, **fields: Any) -> SingleTurnSample:
-        """A sample whose fields are not checked."""
-        sample = cls()
-        vars(sample).update(_known(fields))
-        return sample
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"SingleTurnSample has no field {name!r}")
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields that are not None."""
-        return {name: value for name, value in vars(self).items() if value is not None}
-
-    def model_dump(self, *, include: Collection[str] = _FIELDS, exclude_none: bool = False) -> dict[str, Any]:
-        """Every field, or those that are not None."""
-        fields = self.to_dict() if exclude_none else vars(self)
-        return {name: value for name, value in fields.items() if name in include}
-
-    def get_features(self) -> list[str]:
-        """The names of the fields that are not None."""
-        return list(self.to_dict())
-
-
-def fields_of(row: Any) -> Mapping[Any, Any]:
-    """The fields of a sample or a dict."""
-    if isinstance(row, SingleTurnSample):
-        return row.to_dict()
-    if isinstance(row, Mapping):
-        return row
-    raise InputError(f"a sample is a {type(row).__name__}; expected a SingleTurnSample or a dict", got=row)
-
-
-class EvaluationDataset(UserList[SingleTurnSample]):
-    """A list of samples."""
+    DATATABLE_TYPE: ClassVar[str] = "Dataset"
 
     def __init__(
-        self, samples: Sequence[SingleTurnSample], backend: str | None = None, name: str | None = None
+        self,
+        name: str,
+        backend: BaseBackend | str,
+        data_model: Any = None,
+        data: Sequence[Any] | None = None,
+        **settings: Any,
     ) -> None:
-        super().__init__(items_of("samples", samples))
-        self.samples, self.backend, self.name = self.data, backend, name
-        for number, sample in enumerate(self.samples, 1):
-            if not isinstance(sample, SingleTurnSample):
-                raise InputError(
-                    f"sample {number} is a {type(sample).__name__}; expected a SingleTurnSample", got=sample
-                )
+        self.name, self.data_model = name, data_model
+        self.backend = find_backend(backend, **settings)
+        self._data: list[Any] = list(data or [])
 
     @classmethod
-    def from_list(cls, data: Iterable[Mapping[str, Any]], **settings: Any) -> EvaluationDataset:
-        """From dicts, one per sample; keys that are not fields of a sample are ignored."""
-        rows = [fields_of(row) for row in items_of("data", data)]
-        return cls([SingleTurnSample(**_known(row)) for row in rows], **settings)
+    def load(cls, name: str, backend: BaseBackend | str, data_model: Any = None, **settings: Any) -> Self:
+        """The table that the backend has stored under this name."""
+        table = cls(name, backend, data_model, **settings)
+        table.reload()
+        return table
 
     @classmethod
-    def from_dict(cls, mapping: Any) -> EvaluationDataset:
-        """From a dict of columns, or a list of dicts."""
-        if not isinstance(mapping, Mapping):
-            return cls.from_list(mapping)
-        columns = {name: items_of(str(name), column) for name, column in mapping.items()}
-        if len(set(map(len, columns.values()))) > 1:
-            sizes = ", ".join(f"{name} {len(column)}" for name, column in columns.items())
-            raise InputError("the columns differ in length", got=sizes)
-        return cls.from_list([dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)])
+    def from_pandas(
+        cls, dataframe: pd.DataFrame, name: str, backend: BaseBackend | str, data_model: Any = None, **settings: Any
+    ) -> Self:
+        """A table of the rows of a frame."""
+        if not hasattr(dataframe, "to_dict"):
+            raise TypeError(f"expected a pandas frame, got {type(dataframe).__name__}")
+        table = cls(name, backend, data_model, **settings)
+        table._fill(dataframe.to_dict(orient="records"))
+        return table
 
-    @classmethod
-    def from_pandas(cls, dataframe: pd.DataFrame) -> EvaluationDataset:
-        """From a frame with one row per sample; an empty cell is a missing field."""
-        return cls.from_list(_records(dataframe))
+    def save(self) -> None:
+        """Store the table in its backend."""
+        rows = [_fields(row) for row in self._data]
+        is_experiment = self.DATATABLE_TYPE == "Experiment"
+        save = self.backend.save_experiment if is_experiment else self.backend.save_dataset
+        save(self.name, rows, data_model=self.data_model)
 
-    @classmethod
-    def from_hf_dataset(cls, dataset: Any) -> EvaluationDataset:
-        """From a Hugging Face dataset."""
-        return cls.from_list(dataset.to_list())
+    def reload(self) -> None:
+        """Read the rows again that the backend has stored."""
+        is_experiment = self.DATATABLE_TYPE == "Experiment"
+        self._fill((self.backend.load_experiment if is_experiment else self.backend.load_dataset)(self.name))
 
-    @classmethod
-    def from_jsonl(cls, path: str | PathLike[str]) -> EvaluationDataset:
-        """From a JSONL file."""
-        from karat.samples.files import read_file
-        from karat.samples.json_rows import Rows
+    def _fill(self, rows: Sequence[Mapping[Any, Any]]) -> None:
+        self._data = [row if self.data_model is None else self.data_model(**row) for row in rows]
 
-        read: Any = read_file(Path(path))
-        if not isinstance(read, Rows):
-            raise InputError(f"{path}: expected a JSON object in each line", hint="data.jsonl")
-        return cls.from_list(read.rows)
-
-    def to_jsonl(self, path: str | PathLike[str]) -> None:
-        """Write a JSONL file."""
-        import json
-
-        lines = [escape_json(json.dumps(row, ensure_ascii=False)) + "\n" for row in self.to_list()]
-        write_text(path, "".join(lines))
-
-    def to_list(self) -> list[dict[str, Any]]:
-        """The samples as dicts."""
-        return [sample.to_dict() for sample in self.samples]
+    def validate_with(self, data_model: Any) -> Self:
+        """The same table with every row as an object of this pydantic class."""
+        if self.data_model is not None:
+            raise InputError(f"the {self.DATATABLE_TYPE.lower()} has a class already", got=self.data_model.__name__)
+        return type(self)(self.name, self.backend, data_model, [data_model(**_fields(row)) for row in self._data])
 
     def to_pandas(self) -> pd.DataFrame:
-        """The samples as a frame."""
+        """The rows as a frame."""
         import pandas as pd
 
-        return pd.DataFrame(self.to_list())
+        return pd.DataFrame([_fields(row) for row in self._data])
 
-    def features(self) -> list[str]:
-        """The fields of the samples."""
-        return list(dict.fromkeys(name for sample in self.samples for name in sample.to_dict()))
+    def append(self, item: Any) -> None:
+        """Add a row: a dict, or an object of the table's class."""
+        if isinstance(item, dict):
+            self._data.append(item if self.data_model is None else self.data_model(**item))
+        elif self.data_model is not None and type(item) is self.data_model:
+            self._data.append(item)
+        else:
+            wanted = "a dict" if self.data_model is None else f"{self.data_model.__name__} or a dict"
+            raise TypeError(f"a row of this {self.DATATABLE_TYPE.lower()} must be {wanted}; got {type(item).__name__}")
 
-    def __repr__(self) -> str:
-        return f"EvaluationDataset(features={self.features()}, len={len(self)})"
+    def get_row_value(self, row: Any, key: str) -> Any:
+        """A value of a row, or None."""
+        return row.get(key) if isinstance(row, dict) else getattr(row, key, None)
 
+    def train_test_split(self, test_size: float = 0.2, random_state: int | None = None) -> tuple[Self, Self]:
+        """Two tables in memory: the rows in order, or shuffled with this seed. This table stays as it is."""
+        if not isinstance(test_size, int | float) or not 0 <= test_size <= 1:
+            raise BadArgument("test_size must be a share between 0 and 1", got=test_size)
+        rows = list(self._data)
+        if random_state is not None:
+            Random(random_state).shuffle(rows)  # noqa: S311
+        cut = int(len(rows) * (1 - test_size))
+        backend = InMemoryBackend()
+        parts = {"train": rows[:cut], "test": rows[cut:]}
+        train, test = (
+            type(self)(f"{self.name}_{part}", backend, self.data_model, some) for part, some in parts.items()
+        )
+        train.save()
+        test.save()
+        return train, test
 
-class MetricResult(float):
-    """A score: a float with a reason."""
+    def __len__(self) -> int:
+        return len(self._data)
 
-    reason: str | None
-    traces: Any
+    def __getitem__(self, index: Any) -> Any:
+        return self._data[index]
 
-    def __new__(cls, value: float, reason: str | None = None, traces: Any = None) -> Self:
-        """Create it from a score."""
-        result = super().__new__(cls, value)
-        result.reason, result.traces = reason, traces
-        return result
-
-    @property
-    def value(self) -> float:
-        """The plain number."""
-        return float(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Number and reason."""
-        return {"result": self.value, "reason": self.reason}
-
-    def __repr__(self) -> str:
-        return f"MetricResult(value={self.value}" + (f", reason={self.reason!r})" if self.reason else ")")
-
-    __str__ = __repr__
-
-
-class EvaluationResult:
-    """The scores of every sample; printed, the mean of each metric."""
-
-    def __init__(self, rows: Sequence[Mapping[Any, Any]], results: Mapping[str, list[MetricResult]]) -> None:
-        self.rows = rows
-        self.results = results
-        """By metric, the score of every sample, with its reason."""
-        self.scores = [
-            dict(zip(results, (float(score) for score in row), strict=True))
-            for row in zip(*results.values(), strict=True)
-        ]
-
-    @property
-    def dataset(self) -> EvaluationDataset:
-        """The samples, also those that could not be read."""
-        return EvaluationDataset([SingleTurnSample.model_construct(**_known(row)) for row in self.rows])
-
-    def __getitem__(self, name: str) -> list[float]:
-        if name not in self.results:
-            raise unknown("metric", str(name), self.results, f"one of: {', '.join(self.results)}")
-        return [float(score) for score in self.results[name]]
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The samples with their scores."""
-        import pandas as pd
-
-        frame = pd.DataFrame(list(self.rows))
-        for name in self.results:
-            frame[name] = self[name]
-        return frame
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._data)
 
     def __repr__(self) -> str:
-        return "{" + ", ".join(f"'{name}': {_mean(scores)}" for name, scores in self.results.items()) + "}"
-
-    def _repr_html_(self) -> str:
-        rows = [[name, _mean(scores)] for name, scores in self.results.items()]
-        return html_table(("metric", "mean"), rows, plural(len(self.rows), "sample", "samples"))
+        model = "" if self.data_model is None else f"model={self.data_model.__name__}, "
+        return f"{self.DATATABLE_TYPE}(name={self.name}, {model}len={len(self)})"
 
 
-def _mean(scores: Sequence[float]) -> str:
-    """The mean of the defined scores, and the number of the others."""
-    values = np.array(scores, float)
-    mean, lost = mean_defined(values), int(np.isnan(values).sum())
-    text = "undefined" if isnan(mean) else f"{mean:.4f}"
-    return f"{text} ({lost} of {len(scores)} undefined or failed)" if lost else text
+class Dataset(DataTable):
+    """A table of samples."""
 
 
-def rows_of(dataset: Any, column_map: Mapping[str, str]) -> list[Mapping[Any, Any]]:
-    """The samples of any dataset as dicts, with the names of ragas."""
-    if hasattr(dataset, "columns"):
-        rows: list[Any] = _records(dataset)
-    else:  # datasets of ragas and Hugging Face have a method
-        rows = items_of("dataset", dataset.to_list() if hasattr(dataset, "to_list") else dataset)
-    if not rows:
-        raise InputError("a dataset must have at least one sample")
-    names = {theirs: ours for ours, theirs in column_map.items()}
-    return [{names.get(name, name): value for name, value in fields_of(row).items()} for row in rows]
-
-
-def _records(frame: Any) -> list[dict[Any, Any]]:
-    """The rows of a frame without their empty cells."""
-    records = frame.to_dicts() if hasattr(frame, "to_dicts") else frame.to_dict(orient="records")  # Polars, pandas
-    return [{name: cell for name, cell in row.items() if not _empty(cell)} for row in records]
-
-
-def _empty(cell: Any) -> bool:
-    return cell is None or (isinstance(cell, float) and isnan(cell))
-
-
-def _known(row: Mapping[Any, Any]) -> dict[str, Any]:
-    return {name: row[name] for name in _FIELDS if name in row}
+def _fields(row: Any) -> dict[str, Any]:
+    """The fields of a dict or a pydantic object."""
+    if isinstance(row, dict):
+        return row
+    if hasattr(row, "model_dump"):
+        fields: dict[str, Any] = row.model_dump()
+        return fields
+    raise TypeError(f"a row is a {type(row).__name__}; expected a dict or a pydantic object")

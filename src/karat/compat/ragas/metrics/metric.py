@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
-from asyncio import to_thread
-from collections.abc import Iterable, Mapping, Sequence
-from enum import Enum
+from asyncio import CancelledError, get_running_loop, shield, wait_for
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import copy_context
 from math import isnan, nan
-from typing import Any
+from typing import Any, TypeVar
 
-from karat.compat.ragas.dataset import MetricResult, SingleTurnSample, fields_of, items_of
+from karat.compat.ragas.dataset_schema import MetricResult, SingleTurnSample, fields_of, items_of
+from karat.compat.ragas.run_config import RunConfig
 from karat.conventions import Convention
 from karat.conventions.libraries import RAGAS_WITHOUT_LLM
-from karat.errors import InputError, unknown
-from karat.judges import Fuzzy, Ids, Judge
+from karat.errors import BadArgument, InputError
+from karat.judges import Ids, Judge
+from karat.llm import Stop
 from karat.pipeline import evaluate
 from karat.run import Run
 from karat.samples.keys import as_id
 
 Row = Mapping[str, Any] | SingleTurnSample
+T = TypeVar("T")
+_FIELDS = frozenset(vars(SingleTurnSample()))
+"""The fields of a sample."""
 
 
-class DistanceMeasure(Enum):
-    """The similarity of two texts."""
-
-    LEVENSHTEIN = "levenshtein"
-    HAMMING = "hamming"
-    JARO = "jaro"
-    JARO_WINKLER = "jaro_winkler"
-
-
-class NonLLMStringSimilarity:
-    """A distance measure, as a setting of a metric."""
-
-    def __init__(self, name: str = "", distance_measure: DistanceMeasure = DistanceMeasure.LEVENSHTEIN) -> None:
-        self.name = name or "non_llm_string_similarity"
-        self.distance_measure = distance_measure
+async def in_thread(work: Callable[[], T], timeout: float | None = None) -> T:  # noqa: ASYNC109
+    """The result of blocking work, done in a thread; when time is up, or if cancelled, no more calls are made."""
+    stop, context = Stop(), copy_context()
+    future = get_running_loop().run_in_executor(None, context.run, stop.run, work)
+    try:
+        return await wait_for(shield(future), timeout)
+    except (TimeoutError, CancelledError):
+        future.cancel()
+        stop.now()
+        raise
 
 
 class Metric:
@@ -46,25 +46,50 @@ class Metric:
     metric: str
     convention: Convention = RAGAS_WITHOUT_LLM
     undefined = "undefined: there are no reference items"
+    run_config: RunConfig | None = None
+    show_progress = True
 
     def __init__(self, name: str | None = None) -> None:
         self.name = name or self.name
 
-    def score(self, row: Row | None = None, /, **fields: Any) -> MetricResult:
-        """The score of one sample, given as a whole or by its fields."""
-        return self._results([self._read(fields if row is None else {**fields_of(row), **fields})])[0]
+    def init(self, run_config: RunConfig) -> None:
+        """Set time limit, attempts and concurrency of the calls to a model."""
+        self.run_config = run_config
 
-    async def ascore(self, row: Row | None = None, /, **fields: Any) -> MetricResult:
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The fields of a sample that the metric reads, in the order in which `score` takes them."""
+        return self.retrieved, self.reference
+
+    @property
+    def required_columns(self) -> dict[str, set[str]]:
+        """The fields that a sample must have."""
+        return {"SINGLE_TURN": set(self.parameters)}
+
+    def score(self, *values: Any, **fields: Any) -> MetricResult:
+        """The score of one sample, given as a whole, by its fields, or by their values in order."""
+        return self._one(self._given(values, fields))
+
+    async def ascore(self, *values: Any, timeout: float | None = None, **fields: Any) -> MetricResult:  # noqa: ASYNC109
         """`score`, to be awaited."""
-        return await to_thread(self.score, row, **fields)
+        return await in_thread(lambda: self.score(*values, **fields), timeout)
 
     def single_turn_score(self, sample: SingleTurnSample, callbacks: Any = None) -> float:
         """The score of one sample."""
-        return float(self.score(sample))
+        return float(self._one(fields_of(sample)))
 
-    async def single_turn_ascore(self, sample: SingleTurnSample, callbacks: Any = None, timeout: Any = None) -> float:  # noqa: ASYNC109
-        """`single_turn_score`, to be awaited."""
-        return await to_thread(self.single_turn_score, sample)
+    async def single_turn_ascore(
+        self,
+        sample: SingleTurnSample,
+        callbacks: Any = None,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> float:
+        """`single_turn_score`, to be awaited; raises `TimeoutError` after this many seconds."""
+        return await wait_for(self._single_turn_ascore(sample, callbacks), timeout)
+
+    async def _single_turn_ascore(self, sample: SingleTurnSample, callbacks: Any) -> float:
+        """The method that metrics of one's own override, as in ragas."""
+        return await in_thread(lambda: self.single_turn_score(sample))
 
     def batch_score(self, inputs: Iterable[Row]) -> list[MetricResult]:
         """The scores of many samples; a sample that cannot be read is undefined, with the reason."""
@@ -80,9 +105,26 @@ class Metric:
 
     async def abatch_score(self, inputs: Iterable[Row]) -> list[MetricResult]:
         """`batch_score`, to be awaited."""
-        return await to_thread(self.batch_score, inputs)
+        return await in_thread(lambda: self.batch_score(inputs))
 
-    def _judge(self) -> Judge:
+    def _given(self, values: Sequence[Any], fields: Mapping[str, Any]) -> Mapping[Any, Any]:
+        """The fields of a sample from the arguments of `score`."""
+        named = {name: value for name, value in fields.items() if name != "callbacks"}
+        if wrong := [name for name in named if name not in _FIELDS]:
+            hint = f"{self.name}: {', '.join(self.parameters)}"
+            raise BadArgument(f'a sample has no field "{wrong[0]}"', hint=hint)
+        if values and (isinstance(values[0], Mapping | SingleTurnSample) or (len(values) == 1 and not named)):
+            return {**fields_of(values[0]), **named}
+        if len(values) > len(self.parameters) or (twice := named.keys() & self.parameters[: len(values)]):
+            given = f"{len(values)} values" if len(values) > len(self.parameters) else f"{min(twice)} twice"
+            raise BadArgument(f"{self.name} reads {', '.join(self.parameters)}", got=given)
+        return {**dict(zip(self.parameters, values, strict=False)), **named}
+
+    def _one(self, row: Mapping[Any, Any]) -> MetricResult:
+        return self._results([self._read(row)])[0]
+
+    def _judge(self, rows: Sequence[Any]) -> Judge:
+        """The judge of these samples, as `_read` returns them."""
         return Ids()
 
     def _item(self, item: Any) -> Any:
@@ -111,7 +153,7 @@ class Metric:
     def _run(self, rows: Sequence[Any]) -> Run:
         retrieved, gold = ([row[side] for row in rows] for side in (0, 1))
         return evaluate(
-            retrieved=retrieved, gold=gold, metrics=self.metric, judge=self._judge(), convention=self.convention
+            retrieved=retrieved, gold=gold, metrics=self.metric, judge=self._judge(rows), convention=self.convention
         )
 
     def _result(self, run: Run, row: int, score: float) -> MetricResult:
@@ -128,61 +170,6 @@ class Precision(Metric):
     def _reason(self, run: Run, row: int) -> str:
         ranks = {hit.rank for hit in run.hits(row + 1)}
         return f"{len(ranks)} of {run.all_hits.depth[row]} retrieved items are relevant"
-
-
-class _NonLLM(Metric):
-    """Compares texts by their distance."""
-
-    retrieved, reference = "retrieved_contexts", "reference_contexts"
-    strict: bool
-
-    def __init__(
-        self,
-        name: str | None = None,
-        distance_measure: DistanceMeasure | NonLLMStringSimilarity = DistanceMeasure.LEVENSHTEIN,
-        threshold: float = 0.5,
-    ) -> None:
-        super().__init__(name)
-        self.distance_measure = distance_measure
-        self.threshold = threshold
-
-    @property
-    def distance_measure(self) -> DistanceMeasure:
-        """The similarity of two texts."""
-        return self._distance_measure
-
-    @distance_measure.setter
-    def distance_measure(self, wanted: Any) -> None:
-        measure = wanted.distance_measure if isinstance(wanted, NonLLMStringSimilarity) else wanted
-        value = measure.value if isinstance(measure, Enum) else measure
-        known = [one.value for one in DistanceMeasure]
-        if value not in known:
-            raise unknown("distance measure", str(value), known, f"one of: {', '.join(known)}")
-        self._distance_measure = DistanceMeasure(value)
-
-    def _judge(self) -> Judge:
-        return Fuzzy(self.threshold, self.distance_measure.value, strict=self.strict)
-
-    def _item(self, item: Any) -> Any:
-        if not isinstance(item, str):
-            raise InputError(f"{self.name}: a context is a {type(item).__name__}; expected a text", got=item)
-        return {"text": item}
-
-    def _gold(self, items: Sequence[Any]) -> list[Any]:
-        """Each reference counts, also a repeated one: it has its own group."""
-        return [self._item(item) | {"group": number} for number, item in enumerate(items)]
-
-
-class NonLLMContextRecall(_NonLLM):
-    """Share of the reference contexts whose similarity to a retrieved one is above the threshold."""
-
-    name, metric, strict = "non_llm_context_recall", "recall", True
-
-
-class NonLLMContextPrecisionWithReference(Precision, _NonLLM):
-    """Average precision; a retrieved context is relevant if its similarity to a reference reaches the threshold."""
-
-    name, metric, strict = "non_llm_context_precision_with_reference", "ap", False
 
 
 class IDBasedContextRecall(Metric):
