@@ -83,6 +83,8 @@ def read_evaluate(call: Call, body: bytes) -> EvaluateRequest:
         return asked
     if kind not in (JSON, "", "text/json", "application/x-www-form-urlencoded", "text/plain"):
         raise Refused(415, f'a body of type "{kind[:80]}" is not read', hint=", ".join((JSON, *_TABLES)))
+    if call.arguments:
+        raise Refused(400, "with a body of JSON, the settings are in the body", got=next(iter(call.arguments)))
     return read_request(body, EvaluateRequest)
 
 
