@@ -80,6 +80,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "post", "/v1/evaluate", "evaluate", "Evaluate samples", answers.EvaluateAnswer, bodies.EvaluateRequest,
         {
+            "samples": {"samples": _SAMPLES, "metrics": _METRICS},
             "samples, and the run is stored": {"samples": _SAMPLES, "metrics": _METRICS, "store": "main"},
             "results and gold apart": {
                 "retrieved": {"q1": {"a": 12.5, "b": 11.0}}, "gold": {"q1": {"b": 2, "c": 1}}, "metrics": "ndcg@10 ap",
