@@ -167,7 +167,6 @@ def test_delete(server, store):
 def test_lists_of_names(server):
     names = {kind: [one["name"] for one in server.ask(f"/v1/{kind}").json["names"]] for kind in NAMES}
     assert all(name in names[kind] for kind, name in NAMES.items())
-    assert "relevance" not in names["judges"]
 
 
 NAMES = {"metrics": "ndcg", "judges": "fuzzy", "conventions": "llamaindex"}
