@@ -10,8 +10,10 @@ from litestar import Litestar, Request, Response, get
 from litestar.exceptions import HTTPException
 
 from karat import __version__
-from karat.web import futureagi_routes
+from karat.web import futureagi_routes, native
 from karat.web.guard import Guard
+from karat.web.idempotency import Repeats
+from karat.web.jobs import Jobs
 from karat.web.log import Log
 from karat.web.pool import Pool
 from karat.web.problems import Refused, reply_to
@@ -20,7 +22,7 @@ from karat.web.settings import Settings
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, ControllerRouterHandler
 
-_ROUTES: tuple[ControllerRouterHandler, ...] = (*futureagi_routes.ROUTES,)
+_ROUTES: tuple[ControllerRouterHandler, ...] = (*native.ROUTES, *futureagi_routes.ROUTES)
 
 
 @get("/healthz", sync_to_thread=False)
@@ -41,11 +43,12 @@ async def readiness(request: Request[Any, Any, Any]) -> Response[dict[str, Any]]
 @get("/metrics")
 async def prometheus(request: Request[Any, Any, Any]) -> Response[str]:
     """Counters for Prometheus."""
-    pool, log = request.app.state.pool, request.app.state.log
+    pool, log, jobs = request.app.state.pool, request.app.state.log, request.app.state.jobs
     gauges = {
         "workers": ("gauge", "Worker processes.", pool.ready),
         "workers_busy": ("gauge", "Worker processes that evaluate.", pool.busy),
         "waiting": ("gauge", "Evaluations that wait for a worker.", pool.waiting),
+        "jobs": ("gauge", "Jobs that wait or run.", jobs.unfinished),
         "worker_restarts_total": ("counter", "Worker processes that were replaced.", pool.restarts),
     }
     lines = [
@@ -58,14 +61,17 @@ async def prometheus(request: Request[Any, Any, Any]) -> Response[str]:
 def application(settings: Settings, log: Log | None = None) -> ASGIApp:
     """The whole application for these settings."""
     log, pool = log or Log(), Pool(settings)
+    jobs = Jobs(pool, settings)
 
     @asynccontextmanager
     async def workers(app: Litestar) -> AsyncIterator[None]:
         app.state.pool, app.state.log, app.state.settings = pool, log, settings
+        app.state.jobs, app.state.repeats = jobs, Repeats()
         pool.start()
         try:
             yield
         finally:
+            await jobs.close()
             await pool.close()
 
     app = Litestar(
