@@ -1,17 +1,17 @@
-"""Everything that holds for every request: keys, hosts and origins, the size and speed of bodies, and the log."""
+"""Everything that holds for every request: keys, hosts and origins, its body, and the log."""
 
 from __future__ import annotations
 
-from asyncio import timeout
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from karat.web.access_keys import Keys
+from karat.web.arrival import Arrivals
 from karat.web.log import Entry, Log
 from karat.web.messages import Reply
 from karat.web.problems import Refused, reply_to
-from karat.web.settings import MEGABYTE, Settings
+from karat.web.settings import Settings
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Message, Receive, Send
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 _OPEN = frozenset({"/healthz", "/readyz", "/docs", "/openapi.json"})
 """Paths that need no key: they tell nothing about the data."""
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
-_DRAIN_SECONDS = 2.0
-"""The time for which the rest of a refused body is read: a client that is still sending would not see the answer."""
 _CORS = "authorization, content-type, accept, prefer, idempotency-key, x-api-key, x-secret-key"
 
 
@@ -29,6 +27,7 @@ class Guard:
 
     def __init__(self, application: ASGIApp, settings: Settings, log: Log) -> None:
         self._next, self._settings, self._log = application, settings, log
+        self._arrivals = Arrivals(settings.limits)
         self._keys = None if settings.keys is None else Keys.read(settings.keys)
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
@@ -45,11 +44,11 @@ class Guard:
                 await sent.reply(Reply(204, ""), b"")
                 return
             client = self._client(scope["path"], headers) or client
-            body = await self._body(headers, receive)
-            size = len(body)
-            scope["state"]["client"] = client
-            scope["state"]["sent"] = sent
-            await self._next(scope, _whole(body, receive), sent)
+            async with self._arrivals.body(headers, receive) as body:
+                size = len(body)
+                scope["state"]["client"] = client
+                scope["state"]["sent"] = sent
+                await self._next(scope, _whole(body, receive), sent)
         except Refused as error:
             accept = headers.get("accept", "")
             await sent.reply(*reply_to(error, scope["path"], accept, sent.request, scope["method"]))
@@ -87,35 +86,6 @@ class Guard:
             "Access-Control-Allow-Methods": "GET, POST, DELETE", "Access-Control-Expose-Headers": "*",
             "Access-Control-Max-Age": "600",
         }  # fmt: skip
-
-    async def _body(self, headers: dict[str, str], receive: Receive) -> bytes:
-        """The whole body."""
-        most, size = self._settings.limits.body, 0
-        parts: list[bytes] = []
-        length = headers.get("content-length", "0")
-        too_long = not length.isdecimal() or len(length) > 18 or int(length) > most
-        try:
-            async with timeout(_DRAIN_SECONDS if too_long else self._settings.limits.seconds):
-                more = True
-                while more:
-                    message = await receive()
-                    if message["type"] != "http.request":
-                        raise Refused(400, "the body ended before its end")
-                    more, part = message.get("more_body", False), message.get("body", b"")
-                    size += len(part)
-                    too_long = too_long or size > most
-                    if too_long:
-                        parts.clear()
-                        if size > 4 * most:
-                            break
-                    else:
-                        parts.append(part)
-        except TimeoutError:
-            if not too_long:
-                raise Refused(408, "the body did not arrive in time") from None
-        if too_long:
-            raise Refused(413, f"the body has more than {most / MEGABYTE:g} MB", hint="send it in parts")
-        return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 class _Sent:

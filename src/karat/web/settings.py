@@ -21,10 +21,13 @@ class Limits(msgspec.Struct, frozen=True):
     """Seconds in which a body must arrive, and seconds of an evaluation: 408. Jobs may evaluate longer."""
     waiting: int = 1000
     """Evaluations that wait for a worker: 503."""
-    waiting_per_client: int = 200
-    """Of these, evaluations of one key, or of one address without keys: 429."""
     jobs: int = 100
     """Jobs that are kept, finished or not: the oldest finished ones are forgotten, else 503."""
+
+    @property
+    def waiting_per_client(self) -> int:
+        """Evaluations that wait for one key, or for one address without keys: 429."""
+        return max(1, self.waiting // 5)
 
 
 class Settings(msgspec.Struct, frozen=True):
