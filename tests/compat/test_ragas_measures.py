@@ -23,6 +23,7 @@ from karat.compat.ragas.metrics import (
 from karat.compat.ragas.metrics.base import MetricType, SingleTurnMetric
 from karat.errors import BadArgument, InputError
 from support.scripted import Scripted
+from support.waiting import wait_until
 
 TEXTS = {"retrieved_contexts": ["ab", "no"], "reference_contexts": ["xabx", "b", ""]}
 
@@ -132,9 +133,10 @@ def test_values_by_position():
 class Slow(Scripted):
     """Answers after a minute, unless it is cancelled."""
 
-    cancelled = 0
+    begun = cancelled = 0
 
     async def __call__(self, messages, schema):
+        self.begun += 1
         try:
             await asyncio.sleep(60)
         except asyncio.CancelledError:
@@ -163,10 +165,26 @@ def test_a_time_limit_ends_the_calls(how):
     began = monotonic()
     with pytest.raises(TimeoutError):
         asyncio.run(limited())
-    assert monotonic() - began < 20
-    assert model.cancelled >= 1
+    assert monotonic() - began < 30
+    assert model.cancelled == model.begun
     metric.llm = Scripted()
     assert metric.single_turn_score(sample) == 1
+
+
+@pytest.mark.parametrize("kind", ["ascore", "aevaluate"])
+def test_a_call_under_way_is_cancelled_with_the_task(kind):
+    metric = LLMContextRecall(llm=(model := Slow()), cache=False)
+
+    async def cancelled():
+        work = metric.ascore(**LLM_ROW) if kind == "ascore" else ragas.aevaluate([LLM_ROW], [metric])
+        task = asyncio.create_task(work)
+        await asyncio.to_thread(wait_until, lambda: model.begun)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancelled())
+    assert (model.begun, model.cancelled) == (1, 1)
 
 
 def test_another_sample_of_the_same_metric_goes_on():

@@ -59,9 +59,13 @@ def test_an_error_names_the_place():
         'so {"a": NaN}',
         "{" * 100_000,
         '{"a":' * 3_000,
+        "```\na" * 500_000,
+        "``` " * 500_000,
+        '{"a": "' * 200_000,
         '```\n{"a": 1}\n```\n```\n{"a": 2}\n```',
         "{ " * 200 + '{"a": 1}',
     ],
+    ids=lambda text: text[:12],
 )
 def test_texts_that_are_no_answer(text):
     with pytest.raises(BadAnswer):

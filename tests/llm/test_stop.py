@@ -8,6 +8,7 @@ from threading import Event, Thread
 
 from karat.llm import BadAnswer, Engine, Stop
 from support.questions import questions, request, values
+from support.waiting import wait_until
 
 
 def test_a_stop_ends_the_batches_under_it_and_no_other(tmp_path):
@@ -24,8 +25,7 @@ def test_a_stop_ends_the_batches_under_it_and_no_other(tmp_path):
     work = Thread(target=copy_context().run, args=(stop.run, lambda: found.extend(values(engine.ask(questions(3))))))
     work.start()
     assert started.wait(10)
-    while engine.cached(questions(1)[0]) is None:
-        pass
+    wait_until(lambda: engine.cached(questions(1)[0]))
     stop.now()
     work.join(10)
     assert found == ["good", "interrupted", "interrupted"]

@@ -241,7 +241,7 @@ _KNOWN = {
     "type", "properties", "required", "additionalProperties", "items", "enum", "const", "minimum", "maximum",
     "minItems", "maxItems", "minLength", "maxLength", "title", "description",
 }  # fmt: skip
-_FENCED = re.compile(r"```(?:json)?[ \t]*\n(.*?)\n[ \t]*```", re.DOTALL | re.IGNORECASE)
+_FENCE = "```"
 _MAX_OBJECTS = 100
 """Braces of an answer at which an object may begin."""
 
@@ -273,7 +273,9 @@ def read_answer(text: str) -> dict[str, Any]:
 
 def _objects(text: str) -> list[str]:
     """The JSON objects in a text: those in fenced blocks if there are any, else all that no other contains."""
-    blocks = [part for block in _FENCED.findall(text) for part in _outermost(block)]
+    pieces = text.split(_FENCE)
+    fenced = pieces[1 : len(pieces) - 1 : 2]  # between an opening and a closing fence
+    blocks = [part for block in fenced[:_MAX_OBJECTS] for part in _outermost(block)]
     return blocks or _outermost(text)
 
 

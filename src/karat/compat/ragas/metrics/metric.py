@@ -21,6 +21,8 @@ from karat.samples.keys import as_id
 
 Row = Mapping[str, Any] | SingleTurnSample
 T = TypeVar("T")
+_FIELDS = frozenset(vars(SingleTurnSample()))
+"""The fields of a sample."""
 
 
 async def in_thread(work: Callable[[], T], timeout: float | None = None) -> T:  # noqa: ASYNC109
@@ -108,7 +110,7 @@ class Metric:
     def _given(self, values: Sequence[Any], fields: Mapping[str, Any]) -> Mapping[Any, Any]:
         """The fields of a sample from the arguments of `score`."""
         named = {name: value for name, value in fields.items() if name != "callbacks"}
-        if wrong := [name for name in named if name not in vars(SingleTurnSample())]:
+        if wrong := [name for name in named if name not in _FIELDS]:
             hint = f"{self.name}: {', '.join(self.parameters)}"
             raise BadArgument(f'a sample has no field "{wrong[0]}"', hint=hint)
         if values and (isinstance(values[0], Mapping | SingleTurnSample) or (len(values) == 1 and not named)):
