@@ -330,3 +330,35 @@ def test_a_disk_cache_replaces_the_cache_of_the_user(tmp_path):
     assert len(first.seen) >= 1
     assert len(second.seen) == 0
     assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "ended", "reason"),
+    [("no JSON", "stop", "not JSON"), ("{}", "content_filter", "content filter"), ("{}", "length", "cut off")],
+)
+def test_answers_that_cannot_be_used(said, ended, reason):
+    class Bad(Chat):
+        async def ainvoke(self, messages, config=None, **extra):
+            return SimpleNamespace(content=said, response_metadata={"finish_reason": ended})
+
+    result = ContextRecall(llm=Bad(), cache=None, backoff=0.001).batch_score([ROW])[0]
+    assert reason in result.reason
+
+
+def test_callbacks_are_for_one_evaluation():
+    chat = Chat()
+    for llm in (chat, LangchainLLMWrapper(chat)):
+        evaluate([ROW], [ContextRecall(cache=None)], llm, callbacks=[print])
+        assert {str(config) for _, config, _ in chat.seen} == {str({"callbacks": [print]})}
+        chat.seen.clear()
+        evaluate([ROW], [ContextRecall(cache=None)], llm)
+        assert {config for _, config, _ in chat.seen} == {None}
+        chat.seen.clear()
+
+
+def test_models_are_shown_by_their_class():
+    assert repr(LangchainLLMWrapper(Chat())) == "LangchainLLMWrapper(langchain_llm=Chat(...))"
+    assert repr(LlamaIndexLLMWrapper(Llama())) == "LlamaIndexLLMWrapper(llm=Llama(...))"
+    assert repr(HaystackLLMWrapper(Generator())) == "HaystackLLMWrapper(llm=Generator(...))"
+    with pytest.raises(NotImplementedError, match="agenerate_text"):
+        asyncio.run(BaseRagasLLM().agenerate_text("a"))

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 from datetime import date
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 from pydantic import BaseModel
 
-from karat.compat.ragas import Dataset, DiskCacheBackend, Experiment, cacher, evaluate, experiment
-from karat.compat.ragas.backends import InMemoryBackend, LocalCSVBackend, LocalJSONLBackend
+from karat.compat.ragas import CacheInterface, Dataset, DiskCacheBackend, Experiment, cacher, evaluate, experiment
+from karat.compat.ragas.backends import BaseBackend, InMemoryBackend, LocalCSVBackend, LocalJSONLBackend
+from karat.compat.ragas.cost import TokenUsage, get_token_usage_for_anthropic, get_token_usage_for_openai
 from karat.compat.ragas.metrics import IDBasedContextRecall
 from karat.compat.ragas.metrics.collections import ContextRecall
 from karat.errors import BadArgument, InputError
@@ -233,3 +235,28 @@ def test_cached_functions(tmp_path):
     assert [twice(4), twice(4, callbacks=[1]), asyncio.run(thrice(4)), asyncio.run(thrice(4))] == [8, 8, 12, 12]
     assert calls == [4, 4]
     assert cacher()(len) is len
+
+
+def test_what_a_custom_store_needs():
+    for kind, methods in (
+        (BaseBackend, {"load_dataset": 1, "load_experiment": 1, "save_dataset": 2, "save_experiment": 2}),
+        (BaseBackend, {"list_datasets": 0, "list_experiments": 0}),
+        (CacheInterface, {"get": 1, "set": 2, "has_key": 1}),
+    ):
+        for method, count in methods.items():
+            with pytest.raises(NotImplementedError):
+                getattr(kind(), method)(*["a"] * count)
+
+
+def test_experiments_in_memory():
+    backend = InMemoryBackend()
+    Experiment("first", backend, data=[{"n": 1}]).save()
+    assert (list(Experiment.load("first", backend)), backend.list_experiments()) == ([{"n": 1}], ["first"])
+    assert (repr(backend), repr(LocalCSVBackend("here"))) == ("InMemoryBackend()", "LocalCSVBackend(root_dir='here')")
+
+
+def test_tokens_of_langchain_results():
+    openai = SimpleNamespace(llm_output={"token_usage": {"prompt_tokens": 7, "completion_tokens": 3}})
+    message = SimpleNamespace(response_metadata={"usage": {"input_tokens": 7, "output_tokens": 3}})
+    anthropic = SimpleNamespace(generations=[[SimpleNamespace(message=message)]])
+    assert get_token_usage_for_openai(openai) == get_token_usage_for_anthropic(anthropic) == TokenUsage(7, 3)
