@@ -13,7 +13,7 @@ import pytest
 
 import karat
 from karat.judges import all_judges
-from karat.web.allowed import JUDGES, judge_of
+from karat.web.api.allowed import JUDGES, judge_of
 from karat.web.messages import Call
 from karat.web.problems import Refused
 from karat.web.settings import Limits
@@ -70,7 +70,7 @@ def ask(task, body, **more):
 
 
 def test_the_watch_sees_what_is_opened(canary, monkeypatch):
-    monkeypatch.setattr("karat.web.evaluation.evaluate", lambda *_, **__: karat.load(canary / "run.parquet"))
+    monkeypatch.setattr("karat.web.api.evaluating.evaluate", lambda *_, **__: karat.load(canary / "run.parquet"))
     assert ask("evaluate", {"samples": [SAMPLE]})[2]
 
 

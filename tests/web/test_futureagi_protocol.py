@@ -10,12 +10,12 @@ from urllib.parse import quote
 import msgspec
 import pytest
 
-from karat.web import submissions
 from karat.web.access_keys import new_key
+from karat.web.futureagi import submissions
+from karat.web.futureagi.submissions import Submissions
 from karat.web.messages import Call, Reply
 from karat.web.problems import Refused
 from karat.web.settings import Limits, Settings
-from karat.web.submissions import Submissions
 from karat.web.tasks import do, load_tasks
 from support.scripted import script
 from support.served import served

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from karat.web import idempotency
-from karat.web.idempotency import REPLAYED, Repeats
+from karat.web.api import idempotency
+from karat.web.api.idempotency import REPLAYED, Repeats
 from karat.web.messages import Reply
 from karat.web.problems import Refused
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from karat.web.jobs import Jobs
+from karat.web.api.jobs import Jobs
 from karat.web.messages import Call, Reply
 from karat.web.problems import Refused
 from karat.web.settings import Limits, Settings

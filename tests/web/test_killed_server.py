@@ -12,7 +12,7 @@ import pytest
 
 import karat
 from karat._internal.output import delete_leftovers
-from karat.web.store import Store
+from karat.web.api.store import Store
 from support.served import served
 from support.waiting import wait_until
 

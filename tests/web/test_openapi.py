@@ -9,9 +9,9 @@ from http import HTTPStatus
 
 import pytest
 
+from karat.web.api.operations import OPERATIONS
+from karat.web.api.routes import ROUTES
 from karat.web.application import health, prometheus, readiness
-from karat.web.native import ROUTES
-from karat.web.operations import OPERATIONS
 from support.json_schema import problems
 from support.waiting import wait_until
 
@@ -141,6 +141,6 @@ def test_what_does_not_fit_the_schema_is_refused(server, document):
 
 def test_the_server_itself_loads_nothing_that_evaluates():
     """It starts fast, and what a request says can only reach a worker."""
-    code = "import sys, karat.web.application, karat.web.openapi as o; o.document(); print(*sys.modules)"
+    code = "import sys, karat.web.application, karat.web.api.openapi as o; o.document(); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert {"numpy", "polars", "karat.samples", "karat.judges", "karat.run"}.isdisjoint(loaded)

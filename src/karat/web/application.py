@@ -10,10 +10,11 @@ from litestar import Litestar, Request, Response, get
 from litestar.exceptions import HTTPException
 
 from karat import __version__
-from karat.web import futureagi_routes, native
+from karat.web.api import routes as native
+from karat.web.api.idempotency import Repeats
+from karat.web.api.jobs import Jobs
+from karat.web.futureagi import routes as futureagi
 from karat.web.guard import Guard
-from karat.web.idempotency import Repeats
-from karat.web.jobs import Jobs
 from karat.web.log import Log
 from karat.web.pool import Pool
 from karat.web.problems import Refused, reply_to
@@ -22,7 +23,7 @@ from karat.web.settings import Settings
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, ControllerRouterHandler
 
-_ROUTES: tuple[ControllerRouterHandler, ...] = (*native.ROUTES, *futureagi_routes.ROUTES)
+_ROUTES: tuple[ControllerRouterHandler, ...] = (*native.ROUTES, *futureagi.ROUTES)
 
 
 @get("/healthz", sync_to_thread=False)

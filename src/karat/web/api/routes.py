@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 from litestar import Request, Response, delete, get, post
 
+from karat.web.api.docs_page import docs_page
+from karat.web.api.idempotency import Answered, Repeats
+from karat.web.api.jobs import Job, Jobs
+from karat.web.api.openapi import document
 from karat.web.asking import ask, call_of, response_of
-from karat.web.docs_page import docs_page
-from karat.web.idempotency import Answered, Repeats
-from karat.web.jobs import Job, Jobs
 from karat.web.messages import Reply
-from karat.web.openapi import document
 from karat.web.problems import Refused
 from karat.web.tasks import JOB
 

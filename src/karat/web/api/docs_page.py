@@ -50,7 +50,7 @@ def docs_page() -> Page:
 
 
 def _own(name: str) -> str:
-    return files("karat.web").joinpath(name).read_text("utf-8")
+    return files("karat.web.api").joinpath(name).read_text("utf-8")
 
 
 def _hash(text: str) -> str:

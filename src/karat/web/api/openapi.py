@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from karat import __version__
-from karat.web import answers, bodies
-from karat.web.operations import JSON, OPERATIONS, Operation, Parameter
+from karat.web.api import answers, bodies
+from karat.web.api.operations import JSON, OPERATIONS, Operation, Parameter
 from karat.web.problems import MEDIA_TYPE, Problem
 
 _REF = "#/components/schemas/{name}"

@@ -15,7 +15,7 @@ from karat.errors import BadArgument, unknown
 from karat.judges import Judge, find_judge
 from karat.judges.model_judge import LEXICAL
 from karat.metrics import DEFAULT, Metric, parse_all
-from karat.web.bodies import Words
+from karat.web.api.bodies import Words
 from karat.web.problems import Refused
 
 _MODEL = ("model", "repeats", "max_cost", "max_tokens", "max_calls")

@@ -13,15 +13,15 @@ from karat.analysis.diagnose import diagnose
 from karat.analysis.gate import gate
 from karat.errors import BadArgument
 from karat.run import Run
-from karat.web.allowed import metrics_of
-from karat.web.answers import CompareAnswer, DiagnoseAnswer, GateAnswer
-from karat.web.bodies import CompareRequest, DiagnoseRequest, EvaluateInput, GateRequest
-from karat.web.evaluation import accepted, job_task, names, run_of
+from karat.web.api.allowed import metrics_of
+from karat.web.api.answers import CompareAnswer, DiagnoseAnswer, GateAnswer
+from karat.web.api.bodies import CompareRequest, DiagnoseRequest, EvaluateInput, GateRequest
+from karat.web.api.evaluating import accepted, job_task, names, run_of
+from karat.web.api.operations import JSON, JUNIT, MARKDOWN
+from karat.web.api.store import Store
+from karat.web.api.uploads import read_request
 from karat.web.messages import Call, Reply
-from karat.web.operations import JSON, JUNIT, MARKDOWN
-from karat.web.store import Store
 from karat.web.tasks import Answer, Progress
-from karat.web.uploads import read_request
 
 T = TypeVar("T", bound=msgspec.Struct)
 

@@ -10,8 +10,8 @@ import msgspec
 from litestar import Request, Response, get, post
 
 from karat.web.asking import ask, call_of
+from karat.web.futureagi.submissions import Submissions
 from karat.web.problems import Refused
-from karat.web.submissions import Submissions
 
 _Request = Request[Any, Any, Any]
 _ID = re.compile(r"([0-9a-f]{8})-([0-9a-f]{4})-([0-9a-f]{4})-([0-9a-f]{4})-([0-9a-f]{4})([0-9a-f]{8})")

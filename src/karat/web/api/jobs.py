@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from secrets import token_urlsafe
 from typing import Literal
 
-from karat.web.answers import JobState
+from karat.web.api.answers import JobState
 from karat.web.messages import Call, Reply
 from karat.web.pool import Pool
 from karat.web.problems import Refused, reply_of

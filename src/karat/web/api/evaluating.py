@@ -17,15 +17,15 @@ from karat.report import measures, numbers, summaries
 from karat.run import Run
 from karat.run.frame import frame_of
 from karat.samples.json_rows import Rows
-from karat.web.allowed import convention_of, judge_of, metrics_of
-from karat.web.answers import EvaluateAnswer, SliceMeans
-from karat.web.bodies import EvaluateInput, Words
+from karat.web.api.allowed import convention_of, judge_of, metrics_of
+from karat.web.api.answers import EvaluateAnswer, SliceMeans
+from karat.web.api.bodies import EvaluateInput, Words
+from karat.web.api.operations import ARROW, CSV, JSON, MARKDOWN
+from karat.web.api.store import Store, check_name
+from karat.web.api.uploads import read_evaluate
 from karat.web.messages import Call, Reply
-from karat.web.operations import ARROW, CSV, JSON, MARKDOWN
 from karat.web.problems import Refused
-from karat.web.store import Store, check_name
 from karat.web.tasks import JOB, Answer, Progress, Task, task
-from karat.web.uploads import read_evaluate
 
 if TYPE_CHECKING:
     import polars as pl

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from karat.errors import BadArgument, KaratError, RunFileError
 from karat.run import Run
 from karat.run.file import load
-from karat.web.answers import StoredRun
+from karat.web.api.answers import StoredRun
 from karat.web.problems import Refused
 
 _ENDING = ".parquet"

@@ -10,9 +10,9 @@ import msgspec
 
 from karat.errors import InputError
 from karat.samples.loading import load_bytes
-from karat.web.bodies import EvaluateRequest
+from karat.web.api.bodies import EvaluateRequest
+from karat.web.api.operations import ARROW_FILE, CSV, FORM, JSON, NDJSON, PARQUET
 from karat.web.messages import Call
-from karat.web.operations import ARROW_FILE, CSV, FORM, JSON, NDJSON, PARQUET
 from karat.web.problems import Refused
 
 T = TypeVar("T")

@@ -13,13 +13,13 @@ from karat.judges import all_judges
 from karat.metrics import MEASURES, METRICS
 from karat.report.catalog import first_line
 from karat.run.frame import frame_of
-from karat.web.allowed import JUDGES
-from karat.web.answers import EvaluateAnswer, NamedThing, NameList, QueryItems, RunPage, TablePage
-from karat.web.evaluation import accepted, summary_of, table_bytes
+from karat.web.api.allowed import JUDGES
+from karat.web.api.answers import EvaluateAnswer, NamedThing, NameList, QueryItems, RunPage, TablePage
+from karat.web.api.evaluating import accepted, summary_of, table_bytes
+from karat.web.api.operations import ARROW, CSV, JSON, MARKDOWN, PARQUET
+from karat.web.api.store import Store
 from karat.web.messages import Call, Reply
-from karat.web.operations import ARROW, CSV, JSON, MARKDOWN, PARQUET
 from karat.web.problems import Refused
-from karat.web.store import Store
 from karat.web.tasks import Answer, Progress, json_answer, task
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from karat.web import answers, bodies
+from karat.web.api import answers, bodies
 
 ARROW, CSV = "application/vnd.apache.arrow.stream", "text/csv"
 JSON, NDJSON, MARKDOWN = "application/json", "application/x-ndjson", "text/markdown"
