@@ -1,0 +1,175 @@
+"""The types of the TypeScript client: clients/typescript/src/schema.ts, from the OpenAPI document of the server."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Schema = Mapping[str, Any]
+_HEAD = """\
+/** The types of karat's API, generated from its OpenAPI document by docs/typescript_types.py: `make docs`. */
+
+/* eslint-disable */
+"""
+_PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
+_REF = "#/components/schemas/"
+_WIDTH = 120
+
+
+def typescript_types() -> str:
+    """The text of schema.ts."""
+    from karat.web.openapi import document
+
+    return types_of(json.loads(json.dumps(document())))
+
+
+def types_of(document: Schema) -> str:
+    """The types of every schema of a document, and of every operation."""
+    schemas = document.get("components", {}).get("schemas", {})
+    sent = _closure(schemas, [body for _, one in _operations(document) for body in _contents(one.get("requestBody"))])
+    parts = [_HEAD]
+    parts += [_declared(name, schemas[name], sent=name in sent) for name in sorted(schemas)]
+    parts.append(_operation_types(document))
+    return "\n".join(parts)
+
+
+def _declared(name: str, schema: Schema, *, sent: bool) -> str:
+    """The declaration of one schema."""
+    text = _comment(schema.get("description"), "")
+    if "properties" in schema and not {"anyOf", "oneOf", "allOf"} & schema.keys():
+        return f"{text}export interface {name} {_object(schema, '', sent=sent)}\n"
+    return f"{text}export type {name} = {_type(schema, '', sent=sent)};\n"
+
+
+def _type(schema: Schema | bool, indent: str, *, sent: bool) -> str:  # noqa: FBT001
+    """A schema as a type."""
+    if schema is True or not schema:
+        return "unknown"
+    if schema is False:
+        return "never"
+    if "$ref" in schema:
+        return str(schema["$ref"]).removeprefix(_REF)
+    if "const" in schema:
+        return json.dumps(schema["const"], ensure_ascii=False)
+    if "enum" in schema:
+        return " | ".join(json.dumps(value, ensure_ascii=False) for value in schema["enum"])
+    for key, sign in (("anyOf", " | "), ("oneOf", " | "), ("allOf", " & ")):
+        if key in schema and {} not in schema[key]:  # a choice with "anything" says nothing; what is beside it may
+            return sign.join(dict.fromkeys(_type(one, indent, sent=sent) for one in schema[key]))
+    kinds = schema.get("type", "object" if "properties" in schema else None)
+    if kinds is None:
+        return "unknown"
+    if isinstance(kinds, str):
+        kinds = [kinds]
+    return " | ".join(dict.fromkeys(_of_kind(kind, schema, indent, sent=sent) for kind in kinds))
+
+
+def _of_kind(kind: str, schema: Schema, indent: str, *, sent: bool) -> str:
+    if kind == "array":
+        if "prefixItems" in schema:
+            return f"[{', '.join(_type(one, indent, sent=sent) for one in schema['prefixItems'])}]"
+        inner = _type(schema.get("items", True), indent, sent=sent)
+        return f"readonly {_grouped(inner)}[]" if sent else f"{_grouped(inner)}[]"
+    if kind == "object":
+        if "properties" in schema:
+            return _object(schema, indent, sent=sent)
+        values = _type(schema.get("additionalProperties", True), indent, sent=sent)
+        return f"{{ [name: string]: {values} }}"
+    return "number | bigint" if sent and kind == "integer" else _PLAIN[kind]
+
+
+def _grouped(text: str) -> str:
+    return f"({text})" if re.search(r" [|&] |^readonly ", text) and not text.startswith("{") else text
+
+
+def _object(schema: Schema, indent: str, *, sent: bool) -> str:
+    """An object with named properties. Those of a request may be undefined: they are then not sent."""
+    inner, lines = indent + "  ", []
+    for name, one in schema.get("properties", {}).items():
+        mark = "" if name in schema.get("required", ()) else "?"
+        quoted = name if re.fullmatch(r"[A-Za-z_$][\w$]*", name) else json.dumps(name)
+        kind = _type(one, inner, sent=sent)
+        undefined = " | undefined" if mark and sent and kind != "unknown" else ""
+        lines.append(f"{_comment(_described(one), inner)}{inner}{quoted}{mark}: {kind}{undefined};")
+    return "{\n" + "\n".join(lines) + f"\n{indent}}}"
+
+
+def _described(schema: Any) -> str | None:
+    if not isinstance(schema, Mapping):
+        return None
+    text = schema.get("description")
+    default = schema.get("default")
+    if default in (None, "", [], {}):
+        return text
+    return f"{text or ''}{'. ' if text else ''}Default: {json.dumps(default, ensure_ascii=False)}"
+
+
+def _comment(text: str | None, indent: str) -> str:
+    if not text:
+        return ""
+    words = " ".join(text.replace("*/", "* /").split())
+    if len(words) + len(indent) + 7 <= _WIDTH:
+        return f"{indent}/** {words} */\n"
+    lines, line = [], ""
+    for word in words.split(" "):
+        if line and len(indent) + 4 + len(line) + len(word) > _WIDTH:
+            lines.append(line)
+            line = word
+        else:
+            line = f"{line} {word}".strip()
+    body = "".join(f"{indent} * {one}\n" for one in [*lines, line])
+    return f"{indent}/**\n{body}{indent} */\n"
+
+
+def _operations(document: Schema) -> Iterator[tuple[str, Schema]]:
+    """Every operation by its method and path, in their order."""
+    for path, methods in sorted(document.get("paths", {}).items()):
+        for method in ("get", "post", "put", "patch", "delete"):
+            if method in methods:
+                yield f"{method.upper()} {path}", {"parameters": methods.get("parameters", []), **methods[method]}
+
+
+def _contents(with_content: Schema | None) -> Iterator[Schema]:
+    """The JSON schema of a request or a response."""
+    for kind, content in ((with_content or {}).get("content") or {}).items():
+        if kind == "application/json" and content.get("schema"):
+            yield content["schema"]
+
+
+def _operation_types(document: Schema) -> str:
+    lines = ["/** Every operation: its parameters, its body, and its answers in JSON by status. */", "export interface Operations {"]
+    for name, operation in _operations(document):
+        lines.append(f"{_comment(operation.get('summary'), '  ')}  {json.dumps(name)}: {{")
+        for place in ("path", "query"):
+            found = [one for one in operation["parameters"] if one["in"] == place]
+            fields = "; ".join(_parameter(one) for one in found)
+            lines.append(f"    {place}: {{ {fields} }};" if fields else f"    {place}: {{}};")
+        body = next(_contents(operation.get("requestBody")), None)
+        lines.append(f"    body: {'undefined' if body is None else _type(body, '    ', sent=True)};")
+        answers = [
+            f"{status}: {_type(schema, '    ', sent=False)}"
+            for status, response in operation.get("responses", {}).items()
+            for schema in _contents(response)
+            if status.startswith("2")
+        ]
+        lines += [f"    answers: {{ {'; '.join(answers)} }};" if answers else "    answers: {};", "  };"]
+    return "\n".join([*lines, "}", ""])
+
+
+def _parameter(one: Schema) -> str:
+    mark = "" if one.get("required") else "?"
+    return f"{json.dumps(one['name']) if '-' in one['name'] else one['name']}{mark}: {_type(one.get('schema', {}), '', sent=True)}"
+
+
+def _closure(schemas: Schema, roots: list[Any]) -> set[str]:
+    """The names of every schema that these refer to."""
+    found: set[str] = set()
+    waiting = list(roots)
+    while waiting:
+        for name in re.findall(rf'"{_REF}([^"]+)"', json.dumps(waiting.pop())):
+            if name not in found and name in schemas:
+                found.add(name)
+                waiting.append(schemas[name])
+    return found
