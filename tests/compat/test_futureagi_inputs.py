@@ -41,6 +41,8 @@ def outputs(*arguments):
         (["[1, 2]", "[3]"], ["[2]", "[4]"], [1.0, 0.0]),
         ([[]], [["a"]], [0.0]),
         (["[]", "[1]"], [["1"], [1]], [0.0, 1.0]),
+        (["a"], [["a"]], [1.0]),  # one ranking beside a batch of one
+        ("[1, 2]", ["[2]"], [1.0]),
         ("[]", '["a"]', [0.0]),
         ([], ["a"], [0.0]),
         ('["\\ud800"]', ["\ud800"], [1.0]),
@@ -53,8 +55,7 @@ def test_one_ranking_or_a_batch(hypothesis, reference, scores):
 @pytest.mark.parametrize(
     ("hypothesis", "reference", "said"),
     [
-        (["a"], [["a"]], "the same number of rows"),
-        ([["a"]], ["a"], "one ranking as reference"),
+        ([["a"], ["b"]], ["a"], "a batch of 2 as hypothesis, one ranking as reference"),
         ([["a"], ["b"]], [["a"]], "a batch of 2 as hypothesis, a batch of 1 as reference"),
         (["[1]", "2"], ["2"], '"hypothesis" mixes rankings with single items'),
         (["a"], [["a"], "b"], '"reference" mixes rankings with single items'),

@@ -10,16 +10,17 @@ from litestar import Litestar, Request, Response, get
 from litestar.exceptions import HTTPException
 
 from karat import __version__
+from karat.web import futureagi_routes
 from karat.web.guard import Guard
 from karat.web.log import Log
 from karat.web.pool import Pool
-from karat.web.problems import Refused, reply_of
+from karat.web.problems import Refused, reply_of, wants_text
 from karat.web.settings import Settings
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, ControllerRouterHandler
 
-_ROUTES: tuple[ControllerRouterHandler, ...] = ()
+_ROUTES: tuple[ControllerRouterHandler, ...] = (*futureagi_routes.ROUTES,)
 
 
 @get("/healthz", sync_to_thread=False)
@@ -85,7 +86,8 @@ def _refused(request: Request[Any, Any, Any], error: Exception) -> Response[byte
         headers = error.headers or {}
         error = Refused(error.status_code, _words(error.status_code, error.detail))
     sent = request.scope["state"]["sent"]
-    reply, body = reply_of(error, instance=sent.request)
+    text = wants_text(request.scope["path"], request.headers.get("accept", ""))
+    reply, body = reply_of(error, text=text, instance=sent.request)
     sent.fault = reply.fault
     return Response(body, status_code=reply.status, media_type=reply.content_type, headers={**headers, **reply.headers})
 

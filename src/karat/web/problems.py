@@ -55,14 +55,32 @@ def problem_of(error: BaseException) -> Problem:
     return _problem(500, "karat failed on this request; the log of the server names the place")
 
 
-def reply_of(error: BaseException, **more: Any) -> tuple[Reply, bytes]:
-    """The answer to a request that failed."""
+def reply_of(error: BaseException, *, text: bool = False, **more: Any) -> tuple[Reply, bytes]:
+    """The answer to a request that failed: problem details, or only the sentence as text."""
     problem = problem_of(error)
     after = getattr(error, "retry_after", None)
     headers = {} if after is None else {"Retry-After": str(after)}
     fault = place_of(error) if problem.status == 500 else None
+    if text:
+        return Reply(problem.status, "text/plain; charset=utf-8", headers, fault=fault), sentence(error).encode()
     body = msgspec.json.encode(msgspec.structs.replace(problem, **more))
     return Reply(problem.status, MEDIA_TYPE, headers, fault=fault), body
+
+
+def sentence(error: BaseException) -> str:
+    """An error on one line: the problem, what was given, and what to try."""
+    problem = problem_of(error)
+    more = [f"{word} {text}" for word, text in (("got", problem.got), ("try", problem.hint)) if text]
+    return f"{problem.detail} ({'; '.join(more)})" if more else problem.detail
+
+
+def wants_text(path: str, accept: str) -> bool:
+    """True if a client is told of an error by text.
+
+    Future AGI's TypeScript client shows an error in JSON as "[object Object]"; it accepts text, and says so. Their
+    Python client shows both, but reads the answer to `submit` as JSON.
+    """
+    return path.startswith("/sdk/") and "text/plain" in accept
 
 
 def place_of(error: BaseException) -> str:

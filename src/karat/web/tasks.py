@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from karat.web.messages import Call, Reply
-from karat.web.problems import Refused, reply_of
+from karat.web.problems import Refused, reply_of, wants_text
 
 Answer = tuple[Reply, bytes]
 Progress = Callable[[int, int], None]
@@ -17,7 +17,7 @@ Progress = Callable[[int, int], None]
 Task = Callable[[Call, bytes, Progress], Answer]
 TASKS: dict[str, Task] = {}
 """Every task by its name, from the modules below."""
-_MODULES: tuple[str, ...] = ()
+_MODULES: tuple[str, ...] = ("futureagi_tasks",)
 
 
 def task(name: str) -> Callable[[Task], Task]:
@@ -38,12 +38,13 @@ def load_tasks() -> None:
 
 def do(call: Call, body: bytes, progress: Progress) -> Answer:
     """The answer to a call; an error is an answer, too."""
+    text = wants_text(call.task, call.accept)
     try:
         return TASKS[call.task](call, body, progress)
     except RecursionError:
-        return reply_of(Refused(400, "the body is nested too deeply"), instance=call.request)
+        return reply_of(Refused(400, "the body is nested too deeply"), text=text, instance=call.request)
     except Exception as error:  # noqa: BLE001 (a worker outlives any request)
-        return reply_of(error, instance=call.request)
+        return reply_of(error, text=text, instance=call.request)
 
 
 def read_json(body: bytes) -> Any:

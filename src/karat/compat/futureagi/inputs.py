@@ -13,8 +13,13 @@ _RANKINGS = 'one ranking: ["a", "b"]; a batch: [["a", "b"], ["c"]], or a JSON li
 _INPUTS = '{"hypothesis": ["retrieved", "texts"], "reference": ["relevant", "texts"]}'
 _CONTEXTS = '{"input": "the question", "context": ["a chunk", "another"], "output": "the response"}'
 _ALIASES = {
-    "input": ("input", "query", "question"), "output": ("output", "response"), "context": ("context", "contexts")
-}  # fmt: skip
+    "hypothesis": ("output", "response"),
+    "reference": ("expected_output", "expected_response", "ground_truth"),
+    "context": ("contexts",),
+    "output": ("response", "answer", "generated"),
+    "input": ("query", "question", "prompt_input"),
+}
+"""Other names of a key, in the order in which they are tried."""
 
 
 class _Side(NamedTuple):
@@ -26,6 +31,10 @@ class _Side(NamedTuple):
     mixed: bool
     """True if single items are among the rows of a batch."""
 
+    def as_batch(self) -> _Side:
+        """The same rows as a batch."""
+        return self._replace(batch=True)
+
     def __str__(self) -> str:
         return f"{f'a batch of {len(self.rows)}' if self.batch else 'one ranking'} as {self.name}"
 
@@ -35,8 +44,10 @@ def read_rankings(inputs: Mapping[str, Any]) -> list[Sample | str]:
 
     A list of lists is a batch, and so is a list of strings that are JSON lists; a list of other strings is one ranking.
     """
-    _check_inputs(inputs, ("hypothesis", "reference"), _INPUTS)
-    left, right = (_side(inputs[name], name) for name in ("hypothesis", "reference"))
+    given = _named(inputs, ("hypothesis", "reference"), _INPUTS)
+    left, right = (_side(given[name], name) for name in ("hypothesis", "reference"))
+    if left.batch != right.batch and len(left.rows) == len(right.rows) == 1:
+        left, right = left.as_batch(), right.as_batch()
     same = left.batch == right.batch and len(left.rows) == len(right.rows)
     if mixed := [side for side in (left, right) if side.mixed]:
         # If the other side is clearly a batch, single items are rows that fail alone.
@@ -49,18 +60,21 @@ def read_rankings(inputs: Mapping[str, Any]) -> list[Sample | str]:
 
 
 def read_contexts(inputs: Any, needs: Sequence[str]) -> list[Sample | str]:
-    """The samples, or why a row cannot be read. A list of responses, or of questions, is a batch."""
-    given: Any = inputs
-    if isinstance(inputs, Mapping):
-        found = {key: next((inputs[n] for n in names if n in inputs), None) for key, names in _ALIASES.items()}
-        given = {key: value for key, value in found.items() if value is not None}
-    _check_inputs(given, needs, _CONTEXTS)
+    """The samples, or why a row cannot be read. A list of responses, or of questions, is a batch.
+
+    A list of one response beside several chunks is one row: some clients put every text into a list.
+    """
+    given = _named(inputs, needs, _CONTEXTS)
     text = next(key for key in needs if key != "context")
-    if not isinstance(given[text], list | tuple):
-        return [_contexts(text, *map(given.get, ("context", "input", "output")))]
-    size = len(given[text])
+    keys = ("context", "input", "output")
+    context, size = given["context"], len(given[text]) if isinstance(given[text], list | tuple) else None
+    if size == 1 and isinstance(context, list | tuple) and len(context) != 1:
+        given |= {key: _only(given[key]) for key in keys if key != "context" and key in given}
+        size = None
+    if size is None:
+        return [_contexts(text, *map(given.get, keys))]
     columns = []
-    for key in ("context", "input", "output"):
+    for key in keys:
         column = given.get(key, [None] * size)
         if not isinstance(column, list | tuple) or len(column) != size:
             problem = f'"{key}" and "{text}" do not have the same number of rows'
@@ -69,11 +83,23 @@ def read_contexts(inputs: Any, needs: Sequence[str]) -> list[Sample | str]:
     return [_contexts(text, *row) for row in zip(*columns, strict=True)]
 
 
-def _check_inputs(inputs: Any, needs: Sequence[str], hint: str) -> None:
+def _only(value: Any) -> Any:
+    """The item of a list of one; anything else unchanged."""
+    return value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
+
+
+def _named(inputs: Any, needs: Sequence[str], hint: str) -> dict[str, Any]:
+    """The inputs under their own names: a key that is missing is taken from one of its other names."""
     if not isinstance(inputs, Mapping):
         raise InputError(f"inputs must be a dict with {' and '.join(needs)}", got=inputs, hint=hint)
-    if missing := [name for name in needs if name not in inputs]:
+    given = dict(inputs)
+    for key, others in _ALIASES.items():
+        if given.get(key) is None:
+            found = next((given[name] for name in others if given.get(name) is not None), None)
+            given |= {} if found is None else {key: found}
+    if missing := [name for name in needs if name not in given]:
         raise InputError(f'the inputs have no "{missing[0]}"', got=list(inputs), hint=hint)
+    return given
 
 
 def _side(value: Any, name: str) -> _Side:

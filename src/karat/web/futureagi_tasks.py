@@ -1,0 +1,236 @@
+"""Future AGI's protocol in a worker: their requests are read and scored, and answered as their clients expect.
+
+A row that cannot be scored has no output, and its reason says why. So does each row of a request that is wrong: an
+error status would cost their clients three requests and three seconds, and some of them would not show its words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+from time import perf_counter
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+
+from karat.compat.futureagi.inputs import read_contexts, read_cutoffs, read_rankings
+from karat.compat.futureagi.scoring import Scored, Scorer
+from karat.compat.futureagi.templates import CONTEXT_TEMPLATES, Template, find_template, listing
+from karat.errors import BadArgument, KaratError
+from karat.web.messages import Call, Reply
+from karat.web.problems import Refused, sentence
+from karat.web.tasks import Answer, Progress, json_answer, read_json, task
+
+_SCORER = Scorer()
+_THEIR_MODELS = ("turing", "protect")
+"""Prefixes of models that only their service has; the heuristics of karat stand in for them."""
+_PASSED = "Passed"
+_LONGEST = 200
+"""Characters in the name of a project or of a version."""
+_PROCESSED = "Evaluation run accepted and is being processed."
+
+
+class Row(msgspec.Struct):
+    """The result of one row; the two last names are those that clients before 1.1 read."""
+
+    name: str
+    output: float | str | None
+    reason: str
+    runtime: int
+    output_type: str
+    eval_id: str
+    model: str | None
+    output_type_before: str = msgspec.field(name="outputType")
+    eval_id_before: str = msgspec.field(name="evalId")
+
+
+class Ticket(msgspec.Struct):
+    """A row that was submitted and is not scored yet."""
+
+    name: str
+    output_type: str
+    eval_id: str
+    output_type_before: str = msgspec.field(name="outputType")
+    eval_id_before: str = msgspec.field(name="evalId")
+
+
+class Finished(msgspec.Struct):
+    """The result of one row that was submitted. The inputs of the row are not kept."""
+
+    eval_id: str
+    name: str
+    reason: str
+    runtime: int
+    model: str | None
+    output_type: str
+    value: float | str | None
+    input_data: None = None
+    error_localizer_enabled: bool = False
+
+
+class _Asked:
+    """An evaluation that a request asks for."""
+
+    def __init__(self, call: Call, name: Any, inputs: Any, config: Any, model: Any) -> None:
+        self.name = name if isinstance(name, str) else ""
+        self.model = model if isinstance(model, str) else None
+        self._given, self._inputs, self._config, self._call = name, inputs, config, call
+        sizes = [len(one) for one in inputs.values() if isinstance(one, list)] if isinstance(inputs, dict) else []
+        if max(sizes, default=0) > call.limits.rows:
+            raise Refused(413, f"a request has at most {call.limits.rows} rows", hint="karat serve --max-rows")
+
+    def scored(self) -> list[Scored]:
+        """One result per row, and per k if there are several."""
+        return _SCORER.scored(self._given, self._inputs, self._config, self._allowed(find_template(self._given)))
+
+    def count(self) -> int:
+        """The number of results, without scoring; anything wrong about the request is raised here, too."""
+        template = find_template(self._given)
+        self._allowed(template)
+        return len(self._rows(template)) * len(read_cutoffs(self._config) or [None])
+
+    def refused(self, error: KaratError) -> list[Scored]:
+        """A result without output for each row, as far as the rows can be counted, if the request is wrong."""
+        try:
+            rows = len(self._rows(find_template(self._given)))
+        except KaratError:
+            try:
+                rows = len(read_rankings(self._inputs))
+            except KaratError:
+                rows = 1
+        return [Scored(None, sentence(error))] * max(rows, 1)
+
+    def _rows(self, template: Template) -> Sequence[Any]:
+        if template.name in CONTEXT_TEMPLATES:
+            return read_contexts(self._inputs, template.needs)
+        return read_rankings(self._inputs)
+
+    def _allowed(self, template: Template) -> str | None:
+        """The model to ask; only contexts need one, and only models that the operator allows are asked."""
+        model = self.model
+        if template.name not in CONTEXT_TEMPLATES or model is None or model.startswith(_THEIR_MODELS):
+            return None
+        if model not in self._call.models:
+            raise BadArgument(
+                "this server may not ask this model", got=model, hint=f"karat serve --allow-model {model}"
+            )
+        return model
+
+
+@task("/sdk/get-evals")
+def get_evals(call: Call, body: bytes, progress: Progress) -> Answer:
+    """All evaluations."""
+    return json_answer({"status": True, "result": listing()})
+
+
+@task("/sdk/new-eval")
+def new_eval(call: Call, body: bytes, progress: Progress) -> Answer:
+    """The results of a request; status 202 and a ticket per row if they are to be computed later."""
+    begin, given = perf_counter(), _object(body)
+    asked, good, later = _asked(call, given), True, bool(given.get("is_async"))
+    ids = call.arguments.get("ids") or uuid4().hex[:24]
+    try:
+        if later:
+            kind, each = find_template(asked.name).output_type, _ids(ids, asked.count())
+            tickets = [Ticket(asked.name, kind, one, kind, one) for one in each]
+            return json_answer({"status": True, "result": [{"evaluations": tickets}]}, 202)
+        scored = asked.scored()
+    except KaratError as error:
+        scored, good = asked.refused(error), False
+    took = _milliseconds(begin)
+    rows = [
+        Row(asked.name, output, reason, took, kind, one, asked.model, kind, one)
+        for (output, reason, kind), one in zip(scored, _ids(ids, len(scored)), strict=True)
+    ]
+    return json_answer({"status": good, "result": [{"evaluations": rows}]})
+
+
+@task("/sdk/execution")
+def execution(call: Call, body: bytes, progress: Progress) -> Answer:
+    """The results of a request that was submitted, one JSON object per line."""
+    begin, asked = perf_counter(), _asked(call, _object(body))
+    scored = asked.scored()
+    took, ids = _milliseconds(begin), _ids(call.arguments["ids"], len(scored))
+    rows = [
+        Finished(one, asked.name, reason, took, asked.model, kind, output)
+        for (output, reason, kind), one in zip(scored, ids, strict=True)
+    ]
+    return Reply(content_type="application/x-ndjson"), b"\n".join(map(msgspec.json.Encoder().encode, rows))
+
+
+@task("/sdk/evaluate-pipeline")
+def evaluate_pipeline(call: Call, body: bytes, progress: Progress) -> Answer:
+    """Status 202 if a run of several evaluations can be computed; else the reason, without an error status."""
+    given = _object(body)
+    project, version = given.get("project_name"), given.get("version")
+    try:
+        for name, value in (("project_name", project), ("version", version)):
+            if not isinstance(value, str) or not 0 < len(value) <= _LONGEST:
+                raise BadArgument(f"{name} must be a string of 1 to {_LONGEST} characters", got=value)
+        for asked in _all_asked(call, given):
+            asked.count()
+    except KaratError as error:
+        return json_answer({"status": False, "result": sentence(error)})
+    run = {
+        "message": _PROCESSED,
+        "project_name": project,
+        "version": version,
+        "evaluation_run_id": call.arguments["id"],
+    }
+    return json_answer({"status": True, "result": run}, 202)
+
+
+@task("/sdk/pipeline-run")
+def pipeline_run(call: Call, body: bytes, progress: Progress) -> Answer:
+    """The summary of a run: per evaluation the mean in per cent, and how many rows have no output."""
+    given = _object(body)
+    outputs: dict[str, list[float | None]] = {}
+    for asked in _all_asked(call, given):
+        outputs.setdefault(asked.name, []).extend(map(_number, asked.scored()))
+    means, missing = {}, {}
+    for name, each in outputs.items():
+        if known := [one for one in each if one is not None]:
+            means[name] = 100 * fmean(known)
+        if len(known) < len(each):
+            missing[name] = len(each) - len(known)
+    run = {"id": call.arguments["id"], "project": given["project_name"], "version": given["version"]}
+    return json_answer({**run, "results_summary": means, "rows_without_output": missing})
+
+
+def _number(scored: Scored) -> float | None:
+    output = scored.output
+    return float(output == _PASSED) if isinstance(output, str) else output
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    given = read_json(body)
+    if not isinstance(given, dict):
+        raise Refused(400, "the body is not a JSON object", hint='{"eval_name": "recall_at_k", "inputs": {…}}')
+    return given
+
+
+def _asked(call: Call, given: dict[str, Any]) -> _Asked:
+    if not isinstance(given.get("eval_name"), str):
+        raise Refused(400, "the body has no eval_name", hint='{"eval_name": "recall_at_k", "inputs": {…}}')
+    return _Asked(call, given["eval_name"], given.get("inputs"), given.get("config"), given.get("model"))
+
+
+def _all_asked(call: Call, given: dict[str, Any]) -> list[_Asked]:
+    each = given.get("eval_data")
+    if not isinstance(each, list) or not each or not all(isinstance(one, dict) for one in each):
+        raise BadArgument("eval_data must be a list of evaluations", got=each, hint='[{"eval_template": "mrr", …}]')
+    return [
+        _Asked(call, one.get("eval_template"), one.get("inputs"), one.get("config"), one.get("model_name"))
+        for one in each
+    ]
+
+
+def _ids(prefix: str, count: int) -> list[str]:
+    """UUIDs of the rows of a request: 24 hexadecimal digits in common, and 8 for the row."""
+    front = f"{prefix[:8]}-{prefix[8:12]}-{prefix[12:16]}-{prefix[16:20]}-{prefix[20:24]}"
+    return [f"{front}{row:08x}" for row in range(count)]
+
+
+def _milliseconds(begin: float) -> int:
+    return int((perf_counter() - begin) * 1000)
