@@ -161,7 +161,6 @@ export function errorOf(status: number, facts: ErrorFacts & { readonly text?: st
 
 function messageOf(status: number, problem: Problem | undefined, text: string | undefined): string {
   const sentence = problem?.detail ?? problem?.title ?? (text?.trim() || `the server answered ${status}`);
-  const got = problem?.got == null ? "" : `; got ${problem.got}`;
-  const hint = problem?.hint == null ? "" : `; try ${problem.hint}`;
-  return sentence + got + hint;
+  const more = [problem?.got == null ? [] : `got ${problem.got}`, problem?.hint == null ? [] : `try ${problem.hint}`].flat();
+  return more.length ? `${sentence} (${more.join("; ")})` : sentence;
 }

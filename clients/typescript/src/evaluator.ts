@@ -1,6 +1,6 @@
 /** The interface of Future AGI's client for retrieval templates, talking to `karat serve`. */
 
-import { BadAnswer, InvalidValue, KaratError } from "./errors.js";
+import { BadAnswer, BadRequest, InvalidValue, KaratError } from "./errors.js";
 import { Execution, normalizeStatus } from "./execution.js";
 import type { ExecutionState } from "./execution.js";
 import { isRecord } from "./json.js";
@@ -59,10 +59,13 @@ export class Evaluator {
     if (options.platform !== undefined) throw new InvalidValue("platform= is not supported; use karat push");
     const payload = payloadOf(name, inputs, options, options.isAsync ?? false);
     try {
-      return { eval_results: rowsOf(await this.#post(EVALUATIONS, payload, options)) };
+      const answer = await this.#post(EVALUATIONS, payload, options);
+      const refused = refusalIn(answer);
+      if (refused && this.#throwOnError) throw refused;
+      return { eval_results: rowsOf(answer), ...(refused && { error: refused }) };
     } catch (error) {
-      const isFault = !(error instanceof KaratError) || error instanceof InvalidValue || error.kind === "aborted";
-      if (isFault || this.#throwOnError) throw error;
+      const isOurs = error instanceof KaratError && !["invalid-value", "aborted"].includes(error.kind);
+      if (!isOurs || this.#throwOnError) throw error;
       const row = { name, output: null, reason: error.message, runtime: 0 };
       return { eval_results: Array.from({ length: queriesIn(inputs) }, () => ({ ...row })), error };
     }
@@ -71,7 +74,8 @@ export class Evaluator {
   /** Start an evaluation on the server. `evalConfig` counts here, too. */
   async submit(templates: Template, inputs: EvalInputs, options: EvaluateOptions = {}): Promise<Execution> {
     const payload = payloadOf(nameOf(templates), inputs, options, true);
-    const id = rowsOf(await this.#post(EVALUATIONS, payload, options))[0]?.eval_id;
+    const answer = accepted(await this.#post(EVALUATIONS, payload, options));
+    const id = rowsOf(answer)[0]?.eval_id;
     if (!id) throw new BadAnswer("the server did not name the execution");
     return new Execution({ id, kind: "eval" }, (signal) => this.#state(id, signal));
   }
@@ -100,7 +104,7 @@ export class Evaluator {
 
   /** Evaluate a version of a project by several templates. */
   async evaluatePipeline(project: string, version: string, data: PipelineEvalData[]): Promise<Record<string, any>> {
-    return record(await this.#post(PIPELINES, { project_name: project, version, eval_data: data }));
+    return accepted(await this.#post(PIPELINES, { project_name: project, version, eval_data: data }));
   }
 
   /** The results of versions of a project. */
@@ -177,10 +181,23 @@ function payloadOf(name: string, inputs: EvalInputs, options: EvaluateOptions, i
   };
 }
 
+/** The error of a request that the server refused with the status 200, as this protocol does. */
+function refusalIn(answer: unknown): BadRequest | undefined {
+  const { status, result } = record(answer);
+  if (status !== false) return undefined;
+  const row = text(result) === undefined ? rowsOf(answer)[0] : undefined;
+  return new BadRequest(text(result) ?? row?.reason ?? "the server refused the evaluation", { status: 200 });
+}
+
+function accepted(answer: unknown): Record<string, unknown> {
+  const refused = refusalIn(answer);
+  if (refused) throw refused;
+  return record(answer);
+}
+
 /** The rows of an answer. An answer without any is an error, never an empty list. */
 function rowsOf(answer: unknown): EvalResult[] {
-  const { status, result } = record(answer);
-  if (status === false) throw new BadAnswer(text(result) ?? "the server refused the evaluation");
+  const { result } = record(answer);
   const parts = Array.isArray(result) ? (result as unknown[]) : [];
   const rows = parts.flatMap((part) => (isRecord(part) && Array.isArray(part["evaluations"]) ? part["evaluations"] : []));
   if (!rows.length) throw new BadAnswer("the answer has no evaluations");

@@ -150,7 +150,7 @@ describe("errors", () => {
       await assert.rejects(ask(evaluator), (error) => {
         assert.ok(error instanceof type && error instanceof KaratError && error instanceof Error);
         assert.deepEqual([error.kind, error.status, error.hint, error.requestId], [kind, status, "1", "r1"]);
-        assert.equal(error.message, "k must be >= 1; got 0; try 1");
+        assert.equal(error.message, "k must be >= 1 (got 0; try 1)");
         assert.deepEqual(error.problem, problem);
         return true;
       });
@@ -169,7 +169,7 @@ describe("errors", () => {
 
   for (const [name, body] of [
     ["NaN in an answer", '{"status":true,"result":[{"evaluations":[{"output":NaN}]}]}'], ["no JSON", "<html>"],
-    ["no rows", '{"status":true,"result":[]}'], ["status false", '{"status":false,"result":"no"}'],
+    ["no rows", '{"status":true,"result":[]}'], ["a refusal without rows", '{"status":false,"result":[]}'],
     ["a list", "[]"], ["nothing", ""],
   ]) {
     it(`${name} is an error, not an empty list`, async () => {
