@@ -22,13 +22,15 @@ def typescript_types() -> str:
     """The text of schema.ts."""
     from karat.web.openapi import document
 
-    return types_of(json.loads(json.dumps(document())))
+    return types_of(json.loads(document()))
 
 
 def types_of(document: Schema) -> str:
     """The types of every schema of a document, and of every operation."""
     schemas = document.get("components", {}).get("schemas", {})
-    sent = _closure(schemas, [body for _, one in _operations(document) for body in _contents(one.get("requestBody"))])
+    operations = [operation for _, operation in _operations(document)]
+    sent = _closure(schemas, [one.get("requestBody") for one in operations])
+    sent |= schemas.keys() - _closure(schemas, [one.get("responses") for one in operations])
     parts = [_HEAD]
     parts += [_declared(name, schemas[name], sent=name in sent) for name in sorted(schemas)]
     parts.append(_operation_types(document))
@@ -160,7 +162,7 @@ def _operation_types(document: Schema) -> str:
 
 def _parameter(one: Schema) -> str:
     mark = "" if one.get("required") else "?"
-    return f"{json.dumps(one['name']) if '-' in one['name'] else one['name']}{mark}: {_type(one.get('schema', {}), '', sent=True)}"
+    return f"{json.dumps(one['name']) if '-' in one['name'] else one['name']}{mark}: {_type(one.get('schema', {}), '', sent=False)}"
 
 
 def _closure(schemas: Schema, roots: list[Any]) -> set[str]:

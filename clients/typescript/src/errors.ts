@@ -18,21 +18,7 @@
  * └── InvalidValue   a value that JSON cannot carry, or an argument of the wrong type
  */
 
-/** Problem details (RFC 9457) as karat sends them. */
-export interface Problem {
-  readonly type?: string;
-  /** The words of the status. */
-  readonly title?: string;
-  readonly status?: number;
-  /** One sentence. */
-  readonly detail?: string;
-  /** The value that was given, shortened. */
-  readonly got?: string | null;
-  /** A value to write instead. */
-  readonly hint?: string | null;
-  /** The id of the request, which is also in the log of the server. */
-  readonly instance?: string | null;
-}
+import type { Problem } from "./schema.js";
 
 /** One word for each kind of error, to switch on. */
 export type ErrorKind =
@@ -42,7 +28,7 @@ export type ErrorKind =
 /** Facts about a failed request. */
 export interface ErrorFacts {
   readonly status?: number | undefined;
-  readonly problem?: Problem | undefined;
+  readonly problem?: Partial<Problem> | undefined;
   readonly retryAfter?: number | undefined;
   readonly cause?: unknown;
 }
@@ -52,8 +38,8 @@ export abstract class KaratError extends Error {
   abstract readonly kind: ErrorKind;
   /** The status of the answer, if there was one. */
   readonly status: number | undefined;
-  /** The answer's problem details, if it had any. */
-  readonly problem: Problem | undefined;
+  /** The problem details (RFC 9457) of the answer, if it had any. */
+  readonly problem: Partial<Problem> | undefined;
   /** Seconds after which the server wants to be asked again. */
   readonly retryAfter: number | undefined;
 
@@ -159,7 +145,7 @@ export function errorOf(status: number, facts: ErrorFacts & { readonly text?: st
   return new kind(messageOf(status, facts.problem, facts.text), { ...facts, status });
 }
 
-function messageOf(status: number, problem: Problem | undefined, text: string | undefined): string {
+function messageOf(status: number, problem: Partial<Problem> | undefined, text: string | undefined): string {
   const sentence = problem?.detail ?? problem?.title ?? (text?.trim() || `the server answered ${status}`);
   const more = [problem?.got == null ? [] : `got ${problem.got}`, problem?.hint == null ? [] : `try ${problem.hint}`].flat();
   return more.length ? `${sentence} (${more.join("; ")})` : sentence;

@@ -1,8 +1,8 @@
 /** Requests: keys, timeouts, retries and cancellation. It uses nothing but `fetch`. */
 
 import { Aborted, BadAnswer, Disconnected, InvalidValue, KaratError, TimedOut, errorOf } from "./errors.js";
-import type { Problem } from "./errors.js";
 import { fromJson, isRecord, toJson } from "./json.js";
+import type { Problem } from "./schema.js";
 
 const DEFAULT_URL = "http://127.0.0.1:5272";
 const DEFAULT_TIMEOUT = 200;
@@ -49,6 +49,8 @@ export interface Asked extends CallOptions {
   readonly body?: unknown;
   readonly contentType?: string | undefined;
   readonly accept?: string | undefined;
+  /** Ask for a job. */
+  readonly later?: boolean | undefined;
 }
 
 /** An answer. */
@@ -120,6 +122,7 @@ export class Connection {
   #request(asked: Asked): { readonly url: string; readonly init: RequestInit } {
     const headers: Record<string, string> = { ...this.#headers, Accept: asked.accept ?? "application/json" };
     const init: RequestInit = { method: asked.method, headers, redirect: "manual" };
+    if (asked.later) headers["Prefer"] = "respond-async";
     if (asked.method === "POST") headers["Idempotency-Key"] = asked.idempotencyKey ?? randomKey();
     if (asked.body !== undefined) {
       headers["Content-Type"] = asked.contentType ?? "application/json";
@@ -222,7 +225,7 @@ export function secondsIn(header: string | null, now: number = Date.now()): numb
   return Number.isNaN(date) ? undefined : Math.max(0, (date - now) / 1000);
 }
 
-function problemIn(text: string): { readonly problem?: Problem; readonly text?: string } {
+function problemIn(text: string): { readonly problem?: Partial<Problem>; readonly text?: string } {
   try {
     const read: unknown = JSON.parse(text);
     if (typeof read === "string") return { text: read };

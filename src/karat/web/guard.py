@@ -21,7 +21,7 @@ _OPEN = frozenset({"/healthz", "/readyz", "/docs", "/openapi.json"})
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
 _DRAIN_SECONDS = 2.0
 """The time for which the rest of a refused body is read: a client that is still sending would not see the answer."""
-_CORS = "authorization, content-type, accept, idempotency-key, x-api-key, x-secret-key"
+_CORS = "authorization, content-type, accept, idempotency-key, prefer, x-api-key, x-secret-key"
 
 
 class Guard:
