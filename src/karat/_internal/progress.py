@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from time import monotonic
-from typing import Self, TextIO, TypeVar
+from typing import ClassVar, Self, TextIO, TypeVar
 
 from karat._internal.display import paragraph, sanitize, terminal_width, wrap
 from karat._internal.writers import put
@@ -22,6 +22,8 @@ class Progress:
     """Seconds before the bar is shown: short work shows none."""
     interval = 0.1
     """Seconds between two drawings."""
+    watcher: ClassVar[Callable[[int, int], None] | None] = None
+    """Called instead of drawing, with the steps done and all steps, where nobody watches the terminal."""
 
     def __init__(
         self, total: int, title: str, *, stream: TextIO | None = None, clock: Callable[[], float] = monotonic
@@ -45,7 +47,9 @@ class Progress:
     def step(self, amount: int = 1) -> None:
         """Add finished steps."""
         self.done += amount
-        if not self._quiet and (now := self._clock()) >= self._next:
+        if (watcher := Progress.watcher) is not None:
+            watcher(self.done, self.total)
+        elif not self._quiet and (now := self._clock()) >= self._next:
             self._next = now + self.interval
             self._shown = True
             share = min(self.done / self.total, 1.0)

@@ -73,7 +73,7 @@ def judge_list() -> str:
     rows = []
     for name, maker in judges.items():
         own, models = _settings(maker)
-        rows.append((f"{name}({', '.join(own + ['…'] * bool(models))})" if own else name, _first_line(maker)))
+        rows.append((f"{name}({', '.join(own + ['…'] * bool(models))})" if own else name, first_line(maker)))
     more = "…: the settings of models. karat judges NAME shows all settings of a judge."
     return f"{definitions(rows)}\n\n{paragraph(more, default=WIDTH)}"
 
@@ -84,7 +84,7 @@ def one_judge(wanted: str) -> str:
     if name not in judges:
         raise unknown("judge", name, judges, "karat judges")
     own, models = _settings(judges[name])
-    facts = [_first_line(judges[name])]
+    facts = [first_line(judges[name])]
     facts += [f"Settings: {', '.join(own)}."] if own else ["It has no settings."]
     facts += [f"Settings of models: {', '.join(models)}."] if models else []
     setting = own[0].replace("model=None", "gpt-4o-mini") if own else ""
@@ -103,7 +103,8 @@ def _settings(maker: Callable[..., Any]) -> tuple[list[str], list[str]]:
     return own, models
 
 
-def _first_line(maker: Callable[..., Any]) -> str:
+def first_line(maker: Callable[..., Any]) -> str:
+    """The first line of the docstring of a judge."""
     return (maker.__doc__ or "").strip().partition("\n")[0].replace("`", "")
 
 

@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from karat.samples.traces.span_set import SpanSet
 
 
+_PER_BYTE = 50
+"""More values or bytes than this, in a byte of a large Parquet file from anybody, are refused."""
+
+
 @contextmanager
 def read_errors(source: Source, content: str | bytes | None = None, *, brief: bool = True) -> Iterator[None]:
     """Turn errors of Polars and the operating system into an InputError that names the file, or its encoding.
@@ -286,6 +290,18 @@ def _read_marked(source: Source, *, skip_bad_rows: bool) -> Any:
             content = recoded(stream.read())
         parts.append(_read_content(one, content, skip_bad_rows=skip_bad_rows))
     return parts[0] if len(parts) == 1 else _concat(source, parts)
+
+
+def read_bytes(name: str, content: bytes, kind: str, *, skip_bad_rows: bool = False) -> Any:
+    """The contents of a file of this kind, such as ".parquet", that is not on the disk; `name` is for messages.
+
+    It may be from anybody: one that is much larger when unpacked is refused.
+    """
+    source = Source(name, kind, ())
+    if kind == ".parquet":
+        with read_errors(source, content):
+            check_parquet(content, _PER_BYTE)
+    return _read_content(source, content if source.is_table else recoded(content), skip_bad_rows=skip_bad_rows)
 
 
 def _read_content(source: Source, content: bytes, *, skip_bad_rows: bool) -> Any:

@@ -10,8 +10,10 @@ from litestar import Litestar, Request, Response, get
 from litestar.exceptions import HTTPException
 
 from karat import __version__
-from karat.web import futureagi_routes
+from karat.web import futureagi_routes, native
 from karat.web.guard import Guard
+from karat.web.idempotency import Repeats
+from karat.web.jobs import Jobs
 from karat.web.log import Log
 from karat.web.pool import Pool
 from karat.web.problems import Refused, reply_of, wants_text
@@ -20,7 +22,7 @@ from karat.web.settings import Settings
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, ControllerRouterHandler
 
-_ROUTES: tuple[ControllerRouterHandler, ...] = (*futureagi_routes.ROUTES,)
+_ROUTES: tuple[ControllerRouterHandler, ...] = (*native.ROUTES, *futureagi_routes.ROUTES)
 
 
 @get("/healthz", sync_to_thread=False)
@@ -58,14 +60,17 @@ async def prometheus(request: Request[Any, Any, Any]) -> Response[str]:
 def application(settings: Settings, log: Log | None = None) -> ASGIApp:
     """The whole application for these settings."""
     log, pool = log or Log(), Pool(settings)
+    jobs = Jobs(pool, settings)
 
     @asynccontextmanager
     async def workers(app: Litestar) -> AsyncIterator[None]:
         app.state.pool, app.state.log, app.state.settings = pool, log, settings
+        app.state.jobs, app.state.repeats = jobs, Repeats()
         pool.start()
         try:
             yield
         finally:
+            await jobs.close()
             await pool.close()
 
     app = Litestar(

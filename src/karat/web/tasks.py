@@ -17,7 +17,9 @@ Progress = Callable[[int, int], None]
 Task = Callable[[Call, bytes, Progress], Answer]
 TASKS: dict[str, Task] = {}
 """Every task by its name, from the modules below."""
-_MODULES: tuple[str, ...] = ("futureagi_tasks",)
+_MODULES: tuple[str, ...] = ("evaluation", "verdicts", "listings", "futureagi_tasks")
+JOB = "_job"
+"""The end of the name of a task that is done as a job."""
 
 
 def task(name: str) -> Callable[[Task], Task]:

@@ -1,0 +1,232 @@
+"""Evaluation in a worker: a body of JSON, lines of JSON, Parquet, Arrow or CSV in; means, intervals and a table out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from io import BytesIO
+from time import monotonic
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from karat._internal.progress import Progress as Bar
+from karat._internal.writers import plain, to_csv
+from karat.errors import BadArgument, InputError
+from karat.pipeline import evaluate
+from karat.report import measures, numbers, summaries
+from karat.run import Run
+from karat.run.frame import frame_of
+from karat.samples.files import read_bytes
+from karat.samples.json_rows import Rows
+from karat.web.allowed import convention_of, judge_of, metrics_of
+from karat.web.answers import EvaluateAnswer, SliceMeans
+from karat.web.bodies import EvaluateInput, EvaluateRequest, Words
+from karat.web.messages import Call, Reply
+from karat.web.operations import ARROW, ARROW_FILE, CSV, JSON, MARKDOWN, NDJSON, PARQUET
+from karat.web.problems import Refused
+from karat.web.store import Place, Store, check_name
+from karat.web.tasks import JOB, Answer, Progress, Task, task
+
+if TYPE_CHECKING:
+    import polars as pl
+
+T = TypeVar("T")
+_LINES = (NDJSON, "application/ndjson", "application/jsonl", "application/x-jsonlines")
+_TABLES = {
+    **dict.fromkeys(_LINES, ".jsonl"), PARQUET: ".parquet", "application/x-parquet": ".parquet",
+    ARROW_FILE: ".arrow", CSV: ".csv",
+}  # fmt: skip
+"""Types of bodies that are samples alone; their settings are in the address."""
+_INTERVAL = 0.2
+"""Seconds between two reports of progress."""
+
+
+class Later(Exception):
+    """Work that is only done as a job: it is asked for as one, or a language model is called."""
+
+
+def job_task(name: str) -> Callable[[Task], Task]:
+    """Register a function as a task, and as the task of a job: if the first raises `Later`, the other is done."""
+
+    def register(function: Task) -> Task:
+        def now_or_later(call: Call, body: bytes, progress: Progress) -> Answer:
+            try:
+                return function(call, body, progress)
+            except Later:
+                return Reply(202), b""
+
+        task(f"{name}{JOB}")(function)
+        return task(name)(now_or_later)
+
+    return register
+
+
+@job_task("evaluate")
+def evaluate_task(call: Call, body: bytes, progress: Progress) -> Answer:
+    """The answer to `POST /v1/evaluate`."""
+    asked = read_evaluate(call, body)
+    name = None if asked.store is False else check_name(asked.store)
+    store = None if name is None else Store(call.store)
+    form = accepted(call.accept, (JSON, CSV, ARROW, MARKDOWN))
+    run = run_of(asked, call, progress, later=asked.job)
+    place = None if store is None or name is None else store.add(run, name)
+    headers = {} if place is None else {"Location": f"/v1/runs/{place.id}", "X-Run-Id": place.id}
+    return answer_of(run, asked, form, place, headers)
+
+
+def read_evaluate(call: Call, body: bytes) -> EvaluateRequest:
+    """The request, from a JSON body, or from samples in another form and settings in the address."""
+    kind = call.content_type.partition(";")[0].strip().lower()
+    if kind in _TABLES:
+        asked = _of_address(call.arguments)
+        asked.samples = read_body(body, _TABLES[kind], skip_bad_rows=asked.skip_bad_rows)
+        return asked
+    if kind not in (JSON, "", "text/json", "application/x-www-form-urlencoded", "text/plain"):
+        raise Refused(415, f'a body of type "{kind[:80]}" is not read', hint=", ".join((JSON, *_TABLES)))
+    return read_request(body, EvaluateRequest)
+
+
+def read_request(body: bytes, kind: type[T]) -> T:
+    """The record of a JSON body."""
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError as error:
+        raise Refused(400, f"the body is not as expected: {error}", hint="GET /openapi.json") from error
+    except msgspec.DecodeError as error:
+        raise Refused(400, f"the body is not JSON: {error}") from error
+    except UnicodeDecodeError as error:
+        raise Refused(400, "the body is not UTF-8") from error
+
+
+def _of_address(arguments: Mapping[str, str]) -> EvaluateRequest:
+    """The settings in an address: those of the JSON body, fields as `retrieved=docs,gold=relevant`."""
+    given: dict[str, Any] = dict(arguments)
+    if "fields" in given:
+        pairs = [pair.partition("=") for pair in given["fields"].split(",")]
+        given["fields"] = {name.strip(): theirs.strip() for name, _, theirs in pairs}
+    for name in ("skip_bad_rows", "table", "job", "store"):
+        if given.get(name, "").lower() in ("true", "false"):
+            given[name] = given[name].lower() == "true"
+    for name in ("samples", "retrieved", "gold"):
+        if name in given:
+            raise Refused(400, f"{name} is in the body, not in the address")
+    try:
+        return msgspec.convert(given, EvaluateRequest)
+    except msgspec.ValidationError as error:
+        raise Refused(400, f"the address is not as expected: {error}", hint="?metrics=recall@5&judge=ids") from error
+
+
+def read_body(body: bytes, kind: str, *, skip_bad_rows: bool) -> Any:
+    """The rows or the frame of a body; its bytes are all that is read."""
+    if not body:
+        raise InputError("the body is empty")
+    return read_bytes("body", body, kind, skip_bad_rows=skip_bad_rows)
+
+
+def run_of(asked: EvaluateInput, call: Call, progress: Progress, *, later: bool = False) -> Run:
+    """Evaluate what a request has: data only, whatever it says."""
+    judge = judge_of(asked.judge, call.models)
+    settings: dict[str, Any] = {
+        "metrics": metrics_of(asked.metrics), "judge": judge, "convention": convention_of(asked.convention)
+    }  # fmt: skip
+    if (later or judge.model is not None) and not call.task.endswith(JOB):
+        raise Later
+    for source in (asked.samples, asked.retrieved, asked.gold):
+        check_rows(source, call.limits.rows)
+    Bar.watcher = _watched(progress)
+    try:
+        return evaluate(
+            asked.samples, retrieved=asked.retrieved, gold=asked.gold, at=asked.at, order=asked.order,
+            merge=asked.merge, also=asked.also, skip_bad_rows=asked.skip_bad_rows, fields=asked.fields, **settings,
+        )  # fmt: skip
+    finally:
+        Bar.watcher = None
+
+
+def check_rows(source: Any, most: int) -> None:
+    """Refuse more rows than a request may have; and a text, which karat would take for the path of a file."""
+    if isinstance(source, str | bytes):
+        raise BadArgument("samples are data, not a path")
+    rows = source.rows if isinstance(source, Rows) else source
+    sizes = [len(rows)] if rows is not None else []
+    if isinstance(rows, Mapping):
+        sizes += [len(column) for column in rows.values() if isinstance(column, list)]
+    if max(sizes, default=0) > most:
+        raise Refused(413, f"at most {most:,} rows in one request", hint="send it in parts")
+
+
+def _watched(progress: Progress) -> Progress:
+    """The same, called only now and then."""
+    last = monotonic()
+
+    def watch(done: int, of: int) -> None:
+        nonlocal last
+        if (now := monotonic()) - last >= _INTERVAL:
+            last = now
+            progress(done, of)
+
+    return watch
+
+
+def accepted(accept: str, forms: Sequence[str]) -> str:
+    """The first form that the client accepts; the first of all if it accepts anything."""
+    wanted = [part.partition(";")[0].strip().lower() for part in accept.split(",") if part.strip()]
+    for one in wanted or ["*/*"]:
+        for form in forms:
+            if one in (form, "*/*", f"{form.partition('/')[0]}/*"):
+                return form
+    raise Refused(406, "the answer has none of these forms", hint=", ".join(forms))
+
+
+def answer_of(run: Run, asked: EvaluateRequest, form: str, place: Place | None, headers: Mapping[str, str]) -> Answer:
+    """A run as an answer in one of the forms."""
+    if form != JSON:
+        content = run.to_markdown().encode() if form == MARKDOWN else table_bytes(frame_of(run), form)
+        return Reply(200, form, dict(headers)), content
+    answer = summary_of(run, by=names(asked.by), summary=asked.summary)
+    answer.id, answer.name = (None, None) if place is None else (place.id, place.name)
+    if asked.table:
+        answer.table = msgspec.Raw(frame_of(run).write_json().encode())
+    return Reply(200, JSON, dict(headers)), msgspec.json.encode(answer)
+
+
+def table_bytes(frame: pl.DataFrame, form: str) -> bytes:
+    """A table as CSV or as an Arrow stream."""
+    if form == CSV:
+        return to_csv(frame).encode()
+    written = BytesIO()
+    frame.write_ipc_stream(written)
+    return written.getvalue()
+
+
+def names(given: Words) -> list[str]:
+    """Fields, one by one; a comma crosses two fields."""
+    return ([given] if given else []) if isinstance(given, str) else given
+
+
+def summary_of(run: Run, by: Sequence[str] = (), summary: Words = "") -> EvaluateAnswer:
+    """The means of a run and all that belongs to them."""
+    wanted = [one for text in names(summary) for one in text.replace(",", " ").split()]
+    provenance = run.provenance
+    return EvaluateAnswer(
+        queries=len(run.queries),
+        judged=run.judged,
+        **_means(run),
+        failures=run.failures,
+        judge=provenance.judge,
+        judge_reason=provenance.judge_reason,
+        convention=run.convention.name,
+        remarks=run.remarks(),
+        by={
+            fields: {str(value): SliceMeans(queries=len(part.queries), **_means(part)) for value, part in parts.items()}
+            for fields, parts in ((fields, run.by(fields)) for fields in by)
+        },
+        summaries=plain(summaries.data(run, wanted).get("summaries", {})),
+        numbers=plain(numbers.data(run).get("numbers", {})),
+        measures=plain(measures.data(run) if run.measures else {}),
+    )
+
+
+def _means(run: Run) -> dict[str, Any]:
+    intervals = {name: [float(end) for end in ends] for name, ends in run.interval().items()}
+    return {"mean": dict(run.mean), "interval": intervals, "undefined": run.undefined}

@@ -1,0 +1,169 @@
+"""The store: a folder of run files. A request names a run by an opaque id, or by a name; both are looked up in a list.
+
+The id is a digest of the file's name, so files that others put into the folder have one, too. Nothing of a request
+becomes part of a path, except the name of a new run, which has only letters, digits and a few signs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from datetime import UTC, datetime
+from hashlib import blake2b
+from os import DirEntry, scandir, urandom
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from karat.errors import BadArgument, KaratError
+from karat.run import Run
+from karat.run.file import load
+from karat.web.answers import StoredRun
+from karat.web.problems import Refused
+
+_ENDING = ".parquet"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}(\.[A-Za-z0-9_-]{1,63}){0,4}")
+_OWN = re.compile(r"(?P<name>.+)\.[0-9a-f]{12}")
+"""The name of a file that the server stored, without its ending: the name of the run and a random part."""
+_KEPT = 8
+"""Runs that a worker keeps in memory."""
+
+
+class Place(NamedTuple):
+    """A file of the store, not yet read."""
+
+    id: str
+    name: str
+    path: Path
+    written: int
+    """Nanoseconds since 1970."""
+    bytes: int
+
+    @property
+    def time(self) -> str:
+        """When it was written."""
+        return datetime.fromtimestamp(self.written / 1e9, UTC).isoformat(timespec="milliseconds")
+
+
+_LOADED: OrderedDict[tuple[Path, int, int], Run | str] = OrderedDict()
+"""The latest runs, or why a file is none."""
+_SUMMARIES: OrderedDict[tuple[Path, int, int], StoredRun] = OrderedDict()
+_KEPT_SUMMARIES = 10_000
+
+
+class Store:
+    """The run files of a folder."""
+
+    def __init__(self, folder: str | None) -> None:
+        if folder is None:
+            raise Refused(404, "this server stores no runs", hint="karat serve --store FOLDER")
+        self._folder = Path(folder)
+
+    def places(self) -> list[Place]:
+        """Every run file, the newest first."""
+        with scandir(self._folder) as entries:
+            found = [place for entry in entries if (place := _place(entry)) is not None]
+        return sorted(found, key=lambda place: (-place.written, place.path.name))
+
+    def find(self, wanted: str) -> Place:
+        """The file with this id, or the newest with this name."""
+        places = self.places()
+        found = next((place for place in places if place.id == wanted), None)
+        found = found or next((place for place in places if place.name == wanted), None)
+        if found is None:
+            raise Refused(404, "there is no such run", hint="GET /v1/runs")
+        return found
+
+    def load(self, wanted: str) -> tuple[Place, Run]:
+        """A run by its id or name."""
+        place = self.find(wanted)
+        return place, _load(place)
+
+    def summary(self, place: Place) -> StoredRun:
+        """A file as the list shows it; one that cannot be read has an error."""
+        key = (place.path, place.written, place.bytes)
+        if key not in _SUMMARIES:
+            _SUMMARIES[key] = _summary(place)
+            if len(_SUMMARIES) > _KEPT_SUMMARIES:
+                _SUMMARIES.popitem(last=False)
+        return _SUMMARIES[key]
+
+    def add(self, run: Run, name: str) -> Place:
+        """Store a run under a name that `check_name` allows: it is on the disk, whole, before this returns."""
+        path = self._folder / f"{name}.{urandom(6).hex()}{_ENDING}"
+        run.save(path)
+        status = path.stat()
+        return Place(_id(path.name), name, path, status.st_mtime_ns, status.st_size)
+
+    def delete(self, wanted: str) -> Place:
+        """Delete a file, by its id only."""
+        place = self.find(wanted)
+        if place.id != wanted:
+            raise Refused(404, "there is no such run", hint="GET /v1/runs")
+        place.path.unlink(missing_ok=True)
+        return place
+
+
+def check_name(name: str | Literal[True]) -> str:
+    """The name of a new run."""
+    label = "run" if name is True else str(name)
+    if not _NAME.fullmatch(label):
+        raise BadArgument("a name has letters, digits, dots and dashes", got=label, hint="main")
+    return label
+
+
+def _id(file: str) -> str:
+    return blake2b(file.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
+
+
+def _place(entry: DirEntry[str]) -> Place | None:
+    """The place of a file; None for what is no run file by its name, or is gone."""
+    if not entry.name.endswith(_ENDING) or entry.name.startswith("."):
+        return None
+    try:
+        if not entry.is_file():
+            return None
+        status = entry.stat()
+    except OSError:
+        return None
+    stem = entry.name.removesuffix(_ENDING).encode("utf-8", "replace").decode()
+    own = _OWN.fullmatch(stem)
+    return Place(
+        _id(entry.name), stem if own is None else own["name"], Path(entry.path), status.st_mtime_ns, status.st_size
+    )
+
+
+def _load(place: Place) -> Run:
+    key = (place.path, place.written, place.bytes)
+    if key in _LOADED:
+        _LOADED.move_to_end(key)
+    else:
+        try:
+            _LOADED[key] = load(place.path)
+        except KaratError as error:
+            _LOADED[key] = _without_path(error, place)
+        if len(_LOADED) > _KEPT:
+            _LOADED.popitem(last=False)
+    found = _LOADED[key]
+    if isinstance(found, str):
+        raise Refused(422, found)
+    return found
+
+
+def _without_path(error: KaratError, place: Place) -> str:
+    """The sentence of an error, without the folder of the operator."""
+    return error.problem.replace(str(place.path), place.path.name)
+
+
+def _summary(place: Place) -> StoredRun:
+    told = {"id": place.id, "name": place.name, "time": place.time, "bytes": place.bytes}
+    try:
+        run = load(place.path)
+    except KaratError as error:
+        return StoredRun(**told, error=_without_path(error, place))  # type: ignore[arg-type]
+    return StoredRun(
+        **told,  # type: ignore[arg-type]
+        queries=len(run.queries),
+        mean=dict(run.mean),
+        judge=run.provenance.judge,
+        convention=run.convention.name,
+    )
