@@ -77,7 +77,7 @@ def _of_kind(kind: str, schema: Schema, indent: str, *, sent: bool) -> str:
     if kind == "object":
         if "properties" in schema:
             return _object(schema, indent, sent=sent)
-        values = _type(schema.get("additionalProperties", True), indent, sent=sent)
+        values = _values(schema.get("additionalProperties", True), indent, sent=sent)
         return f"{{ [name: string]: {values} }}"
     return "number | bigint" if sent and kind == "integer" else _PLAIN[kind]
 
@@ -95,7 +95,16 @@ def _object(schema: Schema, indent: str, *, sent: bool) -> str:
         kind = _type(one, inner, sent=sent)
         undefined = " | undefined" if mark and sent and kind != "unknown" else ""
         lines.append(f"{_comment(_described(one), inner)}{inner}{quoted}{mark}: {kind}{undefined};")
+    more = schema.get("additionalProperties")
+    if isinstance(more, Mapping) or (more is True and sent):
+        lines.append(f"{inner}[name: string]: {_values(more, inner, sent=sent)};")
     return "{\n" + "\n".join(lines) + f"\n{indent}}}"
+
+
+def _values(schema: Any, indent: str, *, sent: bool) -> str:
+    """The type of values by any name. In a request it is `any`: only then, an interface of the user's fits."""
+    found = _type(schema, indent, sent=sent)
+    return "any" if sent and found == "unknown" else found
 
 
 def _described(schema: Any) -> str | None:

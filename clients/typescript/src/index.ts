@@ -13,7 +13,7 @@ export type { ExecutionKind, ExecutionStatus, WaitOptions } from "./execution.js
 export { Job } from "./job.js";
 export type { JobWaitOptions } from "./job.js";
 export { Karat } from "./karat.js";
-export type { Comparison, Diagnosis, Evaluation, FileFormat, GateCheck, RunLike } from "./karat.js";
+export type { Comparison, Diagnosis, Evaluation, FileFormat, GateCheck, RunLike, Samples } from "./karat.js";
 export type * from "./schema.js";
 export { Templates } from "./templates.js";
 export type {

@@ -62,7 +62,8 @@ export class Job<T> {
       const left = (end - Date.now()) / 1000;
       if (left <= 0) throw new TimedOut(`the job ${this.id} is ${this.#state.state} after ${timeout} seconds`);
       await sleep(Math.min(pause, left), signal);
-      onProgress?.(await this.refresh({ signal }));
+      const state = await this.refresh({ signal });
+      onProgress?.(state);
     }
     if (this.#state.state === "cancelled") throw new JobFailed(`the job ${this.id} was cancelled`);
     return this.#requests.result({ signal });

@@ -11,21 +11,22 @@ import type {
 import { Connection, environment } from "./transport.js";
 import type { Answered, CallOptions, ConnectionOptions } from "./transport.js";
 
-/** Data with samples of your own type: any further field can be used for slices, with `by`. */
-export type WithSamples<T extends EvaluateInput, S extends SampleInput> = Omit<T, "samples"> & {
+/** One object per query, with any further fields to slice by; or columns by name. */
+export type Samples = readonly SampleInput[] | { readonly [column: string]: readonly unknown[] };
+
+interface WithSamples {
   /** One object per query, or columns by name. */
-  readonly samples?: readonly S[] | { readonly [column: string]: readonly unknown[] } | null | undefined;
-};
+  readonly samples?: Samples | null | undefined;
+}
 
 /** The id or the name of a stored run, or data to evaluate. */
-export type RunLike<S extends SampleInput> = string | WithSamples<EvaluateInput, S>;
-export type Evaluation<S extends SampleInput = SampleInput> = WithSamples<EvaluateRequest, S>;
-export type Comparison<S extends SampleInput = SampleInput> =
-  Omit<CompareRequest, "runs"> & { readonly runs: readonly RunLike<S>[] };
-export type GateCheck<S extends SampleInput = SampleInput> =
-  Omit<GateRequest, "run" | "baseline"> & { readonly run: RunLike<S>; readonly baseline?: RunLike<S> | null | undefined };
-export type Diagnosis<S extends SampleInput = SampleInput> =
-  Omit<DiagnoseRequest, "run" | "other"> & { readonly run: RunLike<S>; readonly other?: RunLike<S> | null | undefined };
+export type RunLike = string | (Omit<EvaluateInput, "samples"> & WithSamples);
+export type Evaluation = Omit<EvaluateRequest, "samples"> & WithSamples;
+export type Comparison = Omit<CompareRequest, "runs"> & { readonly runs: readonly RunLike[] };
+export type GateCheck =
+  Omit<GateRequest, "run" | "baseline"> & { readonly run: RunLike; readonly baseline?: RunLike | null | undefined };
+export type Diagnosis =
+  Omit<DiagnoseRequest, "run" | "other"> & { readonly run: RunLike; readonly other?: RunLike | null | undefined };
 
 /** Formats of a file with samples. */
 export type FileFormat = "ndjson" | "parquet" | "arrow" | "csv";
@@ -63,7 +64,7 @@ export class Karat {
   }
 
   /** Evaluate samples. Long work becomes a job on the server; this call then waits for its result. */
-  evaluate<S extends SampleInput>(request: Evaluation<S>, options: CallOptions = {}): Promise<EvaluateAnswer> {
+  evaluate(request: Evaluation, options: CallOptions = {}): Promise<EvaluateAnswer> {
     return this.#work("evaluate", { body: request }, options);
   }
 
@@ -76,25 +77,25 @@ export class Karat {
   }
 
   /** Compare runs query by query. */
-  compare<S extends SampleInput>(request: Comparison<S>, options: CallOptions = {}): Promise<CompareAnswer> {
+  compare(request: Comparison, options: CallOptions = {}): Promise<CompareAnswer> {
     return this.#work("compare", { body: request }, options);
   }
 
   /** Check a run against rules and a baseline: read `passed`. */
-  gate<S extends SampleInput>(request: GateCheck<S>, options: CallOptions = {}): Promise<GateAnswer> {
+  gate(request: GateCheck, options: CallOptions = {}): Promise<GateAnswer> {
     return this.#work("gate", { body: request }, options);
   }
 
   /** Find the causes of missed gold items. */
-  diagnose<S extends SampleInput>(request: Diagnosis<S>, options: CallOptions = {}): Promise<DiagnoseAnswer> {
+  diagnose(request: Diagnosis, options: CallOptions = {}): Promise<DiagnoseAnswer> {
     return this.#work("diagnose", { body: request }, options);
   }
 
   /** Start work as a job, and return at once. */
-  start<S extends SampleInput>(work: "evaluate", request: Evaluation<S>, options?: CallOptions): Promise<Job<EvaluateAnswer>>;
-  start<S extends SampleInput>(work: "compare", request: Comparison<S>, options?: CallOptions): Promise<Job<CompareAnswer>>;
-  start<S extends SampleInput>(work: "gate", request: GateCheck<S>, options?: CallOptions): Promise<Job<GateAnswer>>;
-  start<S extends SampleInput>(work: "diagnose", request: Diagnosis<S>, options?: CallOptions): Promise<Job<DiagnoseAnswer>>;
+  start(work: "evaluate", request: Evaluation, options?: CallOptions): Promise<Job<EvaluateAnswer>>;
+  start(work: "compare", request: Comparison, options?: CallOptions): Promise<Job<CompareAnswer>>;
+  start(work: "gate", request: GateCheck, options?: CallOptions): Promise<Job<GateAnswer>>;
+  start(work: "diagnose", request: Diagnosis, options?: CallOptions): Promise<Job<DiagnoseAnswer>>;
   async start(work: Work, request: unknown, options: CallOptions = {}): Promise<Job<unknown>> {
     const answer = await this.#ask(`POST /v1/${work}`, { body: request, later: true }, options);
     if (answer.status !== 202) throw new BadAnswer("the server did not start a job");
@@ -138,7 +139,9 @@ export class Karat {
   }
 
   /** The scores of every query of a stored run. */
-  async *allRows(id: string, query: Query<"GET /v1/runs/{run_id}/table"> = {}, options: CallOptions = {}): AsyncGenerator<QueryScores, void, undefined> {
+  async *allRows(
+    id: string, query: Query<"GET /v1/runs/{run_id}/table"> = {}, options: CallOptions = {},
+  ): AsyncGenerator<QueryScores, void, undefined> {
     let offset: number | null | undefined = query.offset;
     do {
       const page: TablePage = await this.table(id, { ...query, ...(offset == null ? {} : { offset }) }, options);

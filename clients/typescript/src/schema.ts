@@ -132,11 +132,11 @@ export interface EvaluateAnswer {
 /** Samples, or results and gold apart, and how they are evaluated. */
 export interface EvaluateInput {
   /** one object per query, or columns by name */
-  samples?: readonly { [name: string]: unknown }[] | { [name: string]: unknown } | null | undefined;
+  samples?: readonly { [name: string]: any }[] | { [name: string]: any } | null | undefined;
   /** results alone: lists in the order of the queries, lists or dicts of scores by query id, or rows of a long table */
-  retrieved?: readonly unknown[] | { [name: string]: unknown } | null | undefined;
+  retrieved?: readonly unknown[] | { [name: string]: any } | null | undefined;
   /** gold alone: lists in the order of the queries, lists or dicts of scores by query id, or rows of a long table */
-  gold?: readonly unknown[] | { [name: string]: unknown } | null | undefined;
+  gold?: readonly unknown[] | { [name: string]: any } | null | undefined;
   /** such as recall@1,5 ndcg@10; GET /v1/metrics lists them */
   metrics?: string | readonly string[] | null | undefined;
   /** how items are matched; GET /v1/judges lists them. Default: "auto" */
@@ -160,11 +160,11 @@ export interface EvaluateInput {
 /** An evaluation. */
 export interface EvaluateRequest {
   /** one object per query, or columns by name */
-  samples?: readonly { [name: string]: unknown }[] | { [name: string]: unknown } | null | undefined;
+  samples?: readonly { [name: string]: any }[] | { [name: string]: any } | null | undefined;
   /** results alone: lists in the order of the queries, lists or dicts of scores by query id, or rows of a long table */
-  retrieved?: readonly unknown[] | { [name: string]: unknown } | null | undefined;
+  retrieved?: readonly unknown[] | { [name: string]: any } | null | undefined;
   /** gold alone: lists in the order of the queries, lists or dicts of scores by query id, or rows of a long table */
-  gold?: readonly unknown[] | { [name: string]: unknown } | null | undefined;
+  gold?: readonly unknown[] | { [name: string]: any } | null | undefined;
   /** such as recall@1,5 ndcg@10; GET /v1/metrics lists them */
   metrics?: string | readonly string[] | null | undefined;
   /** how items are matched; GET /v1/judges lists them. Default: "auto" */
@@ -325,6 +325,7 @@ export interface QueryItems {
 /** One query: its id, then its scores by metric. */
 export interface QueryScores {
   query_id: string;
+  [name: string]: number | string | boolean | null;
 }
 
 /** The server can evaluate, or not; then the status is 503. */
@@ -374,6 +375,7 @@ export interface SampleInput {
   error?: string | null | undefined;
   /** milliseconds of the retriever */
   latency?: number | null | undefined;
+  [name: string]: any;
 }
 
 /** The queries with one value of a field. */
