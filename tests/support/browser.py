@@ -115,13 +115,13 @@ class Browser:
         return json.loads(message)
 
     def open(self, path, *, script=True, dark=False, width=1200, height=900):
-        """Open a file as a reader would, and wait until it has loaded."""
+        """Open a file or an address as a reader would, and wait until it has loaded."""
         self.send("Emulation.setScriptExecutionDisabled", value=not script)
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.send("Emulation.setEmulatedMedia", features=scheme)
         self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.events.clear()
-        self.send("Page.navigate", url=Path(path).absolute().as_uri())
+        self.send("Page.navigate", url=path if str(path).startswith("http://") else Path(path).absolute().as_uri())
         self.wait_for("Page.loadEventFired")
 
     def wait_for(self, event):

@@ -8,8 +8,14 @@ from support.served import served
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory):
-    with served("--store", tmp_path_factory.mktemp("store")) as running:
+def store(tmp_path_factory):
+    """The folder of the shared server."""
+    return tmp_path_factory.mktemp("store")
+
+
+@pytest.fixture(scope="session")
+def server(store):
+    with served("--store", store) as running:
         yield running
 
 

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-_ROWS = {"anyOf": [{"type": "array", "items": {"$ref": "#/components/schemas/SampleInput"}}, {"type": "object"}]}
 _SIDE = "lists in the order of the queries, lists or dicts of scores by query id, or rows of a long table"
 Words = str | list[str]
 """Names in one text, or one by one."""
@@ -48,8 +47,7 @@ class EvaluateInput(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, om
     """Samples, or results and gold apart, and how they are evaluated."""
 
     samples: Annotated[
-        list[dict[str, Any]] | dict[str, Any] | None,
-        Meta(description="one object per query, or columns by name", extra_json_schema=_ROWS),
+        list[dict[str, Any]] | dict[str, Any] | None, Meta(description="one object per query, or columns by name")
     ] = None
     retrieved: Annotated[list[Any] | dict[str, Any] | None, Meta(description=f"results alone: {_SIDE}")] = None
     gold: Annotated[list[Any] | dict[str, Any] | None, Meta(description=f"gold alone: {_SIDE}")] = None

@@ -24,7 +24,7 @@ from karat.web.bodies import EvaluateInput, EvaluateRequest, Words
 from karat.web.messages import Call, Reply
 from karat.web.operations import ARROW, ARROW_FILE, CSV, JSON, MARKDOWN, NDJSON, PARQUET
 from karat.web.problems import Refused
-from karat.web.store import Place, Store, check_name
+from karat.web.store import Store, check_name
 from karat.web.tasks import JOB, Answer, Progress, Task, task
 
 if TYPE_CHECKING:
@@ -69,9 +69,19 @@ def evaluate_task(call: Call, body: bytes, progress: Progress) -> Answer:
     store = None if name is None else Store(call.store)
     form = accepted(call.accept, (JSON, CSV, ARROW, MARKDOWN))
     run = run_of(asked, call, progress, later=asked.job)
-    place = None if store is None or name is None else store.add(run, name)
-    headers = {} if place is None else {"Location": f"/v1/runs/{place.id}", "X-Run-Id": place.id}
-    return answer_of(run, asked, form, place, headers)
+    content = None if form == JSON else _written(run, form)
+    answer = summary_of(run, by=names(asked.by), summary=asked.summary) if form == JSON else None
+    headers = {}
+    if store is not None and name is not None:  # after everything that may fail
+        place = store.add(run, name)
+        headers = {"Location": f"/v1/runs/{place.id}", "X-Run-Id": place.id}
+        if answer is not None:
+            answer.id, answer.name = place.id, place.name
+    if answer is None:
+        return Reply(200, form, headers), content or b""
+    if asked.table:
+        answer.table = msgspec.Raw(frame_of(run).write_json().encode())
+    return Reply(200, JSON, headers), msgspec.json.encode(answer)
 
 
 def read_evaluate(call: Call, body: bytes) -> EvaluateRequest:
@@ -83,6 +93,8 @@ def read_evaluate(call: Call, body: bytes) -> EvaluateRequest:
         return asked
     if kind not in (JSON, "", "text/json", "application/x-www-form-urlencoded", "text/plain"):
         raise Refused(415, f'a body of type "{kind[:80]}" is not read', hint=", ".join((JSON, *_TABLES)))
+    if call.arguments:
+        raise Refused(400, "with a body of JSON, the settings are in the body", got=next(iter(call.arguments)))
     return read_request(body, EvaluateRequest)
 
 
@@ -178,16 +190,8 @@ def accepted(accept: str, forms: Sequence[str]) -> str:
     raise Refused(406, "the answer has none of these forms", hint=", ".join(forms))
 
 
-def answer_of(run: Run, asked: EvaluateRequest, form: str, place: Place | None, headers: Mapping[str, str]) -> Answer:
-    """A run as an answer in one of the forms."""
-    if form != JSON:
-        content = run.to_markdown().encode() if form == MARKDOWN else table_bytes(frame_of(run), form)
-        return Reply(200, form, dict(headers)), content
-    answer = summary_of(run, by=names(asked.by), summary=asked.summary)
-    answer.id, answer.name = (None, None) if place is None else (place.id, place.name)
-    if asked.table:
-        answer.table = msgspec.Raw(frame_of(run).write_json().encode())
-    return Reply(200, JSON, dict(headers)), msgspec.json.encode(answer)
+def _written(run: Run, form: str) -> bytes:
+    return run.to_markdown().encode() if form == MARKDOWN else table_bytes(frame_of(run), form)
 
 
 def table_bytes(frame: pl.DataFrame, form: str) -> bytes:

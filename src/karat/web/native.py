@@ -8,6 +8,7 @@ import msgspec
 from litestar import Request, Response, delete, get, post
 
 from karat.web.asking import ask, call_of, response_of
+from karat.web.docs_page import docs_page
 from karat.web.idempotency import Answered, Repeats
 from karat.web.jobs import Job, Jobs
 from karat.web.messages import Reply
@@ -122,9 +123,17 @@ def openapi() -> Response[bytes]:
     return Response(document(), media_type="application/json")
 
 
+@get("/docs", sync_to_thread=False)
+def docs() -> Response[bytes]:
+    """The page on the API."""
+    page = docs_page()
+    headers = {"Content-Security-Policy": page.policy, "Referrer-Policy": "no-referrer"}
+    return Response(page.html, media_type="text/html; charset=utf-8", headers=headers)
+
+
 ROUTES = (
-    openapi, evaluate, compare, gate, diagnose, runs, run, delete_run, table, items, metrics, judges, conventions, job,
-    job_result, cancel_job,
+    openapi, docs, evaluate, compare, gate, diagnose, runs, run, delete_run, table, items, metrics, judges, conventions,
+    job, job_result, cancel_job,
 )  # fmt: skip
 
 

@@ -51,6 +51,9 @@ def document() -> bytes:
         if hasattr(answers, name):  # an answer has all of its fields, also those with a default
             schema["required"] = list(schema["properties"])
     schemas["SampleInput"]["additionalProperties"] = True
+    for name in ("EvaluateInput", "EvaluateRequest"):
+        samples = {"type": "array", "items": _ref(bodies.SampleInput)}
+        schemas[name]["properties"]["samples"]["anyOf"] = [samples, {"type": "object"}, {"type": "null"}]
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method] = _operation(operation)

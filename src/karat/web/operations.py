@@ -94,7 +94,8 @@ OPERATIONS: tuple[Operation, ...] = (
                 "metrics": "recall@1", "judge": "fuzzy(0.8)",
             },
         },
-        (*_SETTINGS, _KEY, _PREFER), _WORK, (CSV, ARROW, MARKDOWN), (NDJSON, PARQUET, ARROW_FILE, CSV), job=True,
+        (*_SETTINGS, _KEY, _PREFER), (*_WORK, 507), (CSV, ARROW, MARKDOWN), (NDJSON, PARQUET, ARROW_FILE, CSV),
+        job=True,
         about="The body is JSON; or samples as lines of JSON, Parquet, Arrow or CSV, with the settings in the address. "
         "As CSV or Arrow, the answer is the table of the queries.", group="evaluation",
     ),

@@ -21,9 +21,17 @@ _STATUS: tuple[tuple[type[KaratError], int], ...] = (
 class Refused(Exception):
     """A request that is answered by a problem."""
 
-    def __init__(self, status: int, detail: str, *, hint: str | None = None, retry_after: int | None = None) -> None:
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        *,
+        got: str | None = None,
+        hint: str | None = None,
+        retry_after: int | None = None,
+    ) -> None:
         super().__init__(detail)
-        self.status, self.detail, self.hint, self.retry_after = status, detail, hint, retry_after
+        self.status, self.detail, self.got, self.hint, self.retry_after = status, detail, got, hint, retry_after
 
 
 class Problem(msgspec.Struct, omit_defaults=True, kw_only=True):
@@ -46,7 +54,7 @@ class Problem(msgspec.Struct, omit_defaults=True, kw_only=True):
 def problem_of(error: BaseException) -> Problem:
     """The problem of an error; of one that karat did not expect, nothing is told."""
     if isinstance(error, Refused):
-        return _problem(error.status, error.detail, hint=error.hint)
+        return _problem(error.status, error.detail, got=error.got, hint=error.hint)
     if isinstance(error, KaratError):
         status = next((status for kind, status in _STATUS if isinstance(error, kind)), 422)
         return _problem(status, error.problem, got=error.got, hint=error.hint)

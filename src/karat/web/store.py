@@ -14,7 +14,7 @@ from os import DirEntry, scandir, urandom
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from karat.errors import BadArgument, KaratError
+from karat.errors import BadArgument, KaratError, RunFileError
 from karat.run import Run
 from karat.run.file import load
 from karat.web.answers import StoredRun
@@ -90,7 +90,10 @@ class Store:
     def add(self, run: Run, name: str) -> Place:
         """Store a run under a name that `check_name` allows: it is on the disk, whole, before this returns."""
         path = self._folder / f"{name}.{urandom(6).hex()}{_ENDING}"
-        run.save(path)
+        try:
+            run.save(path)
+        except RunFileError as error:
+            raise Refused(507, "the run was evaluated, but cannot be stored") from error
         status = path.stat()
         return Place(_id(path.name), name, path, status.st_mtime_ns, status.st_size)
 

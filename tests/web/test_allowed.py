@@ -1,0 +1,184 @@
+"""Nothing that a request says is opened, imported or asked over the network: each way is tried, and watched.
+
+The tasks of a worker run in this process. An audit hook of Python sees every file that is opened, every import and
+every connection.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+import karat
+from karat.judges import all_judges
+from karat.web.allowed import JUDGES, judge_of
+from karat.web.messages import Call
+from karat.web.problems import Refused
+from karat.web.settings import Limits
+from karat.web.tasks import do, load_tasks
+
+SAMPLE = {"id": "q1", "query": "q", "answer": "a b", "retrieved": ["a", "b"], "gold": ["b"]}
+MARK = "canary"
+seen: list[str] = []
+watching = False
+
+
+def _watch(event, arguments):
+    if watching and event in {
+        "open",
+        "import",
+        "socket.connect",
+        "socket.getaddrinfo",
+        "os.listdir",
+        "sqlite3.connect",
+    }:
+        seen.append(f"{event} {arguments}")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tasks():
+    load_tasks()
+    do(Call("evaluate"), json.dumps({"samples": [SAMPLE], "judge": "claims"}).encode(), lambda *_: None)
+    sys.addaudithook(_watch)
+
+
+@pytest.fixture
+def canary(tmp_path):
+    """Files of every kind that karat would read, if it were given their path."""
+    folder = tmp_path / MARK
+    folder.mkdir()
+    (folder / "samples.jsonl").write_text(json.dumps(SAMPLE))
+    (folder / "code.py").write_text("def judge(gold, item):\n    return True\n")
+    (folder / "doc.txt").write_text("text")
+    karat.evaluate([SAMPLE], "rr").save(folder / "run.parquet")
+    return folder
+
+
+def ask(task, body, **more):
+    """The answer of a task, and what was opened while it worked."""
+    global watching  # noqa: PLW0603
+    seen.clear()
+    watching = True
+    try:
+        reply, content = do(Call(task, **more), json.dumps(body).encode(), lambda *_: None)
+    finally:
+        watching = False
+    return reply.status, content.decode(), [event for event in seen if MARK in event or "socket" in event]
+
+
+def test_the_watch_sees_what_is_opened(canary, monkeypatch):
+    monkeypatch.setattr("karat.web.evaluation.evaluate", lambda *_, **__: karat.load(canary / "run.parquet"))
+    assert ask("evaluate", {"samples": [SAMPLE]})[2]
+
+
+def values(folder):
+    """Texts that karat's own functions would open, import or connect to."""
+    return [
+        str(folder / "samples.jsonl"), str(folder), f"{folder}/*.jsonl", f"file://{folder}/samples.jsonl",
+        f"@{folder}/samples.jsonl", f"{folder}/code.py:judge", f"{folder}/run.parquet", f"irds:{MARK}",
+        f"http://127.0.0.1:9/{MARK}", f"s3://{MARK}/x.parquet", "-", "os:system",
+    ]  # fmt: skip
+
+
+FIELDS = (
+    "samples", "retrieved", "gold", "metrics", "judge", "convention", "fields", "at", "order", "merge", "also", "by",
+    "summary", "store", "corpus", "cache", "split", "tokens",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_path_in_any_field_of_an_evaluation(canary, tmp_path, field):
+    for value in values(canary):
+        for given in (value, [value], {"retrieved": value}):
+            body = {"samples": [SAMPLE], "metrics": "rr", field: given}
+            status, _, opened = ask("evaluate", body, store=str(tmp_path))
+            assert status in (200, 400, 403, 404, 422), (given, status)
+            assert opened == []
+
+
+@pytest.mark.parametrize("place", ["retrieved", "gold", "id", "query", "answer", "meta", "steps", "stages", "error"])
+def test_a_path_inside_a_sample(canary, place):
+    for value in values(canary):
+        for given in (value, [value], [{"text": value, "doc": value, "id": value}]):
+            status, _, opened = ask("evaluate", {"samples": [SAMPLE | {place: given}], "metrics": "rr"})
+            assert status in (200, 400, 422)
+            assert opened == []
+
+
+@pytest.mark.parametrize(
+    "judge",
+    [
+        "spans(corpus={0})", "spans(0.5, corpus={0}/doc.txt)", "spans(tokenizer={0}/code.py:judge)",
+        "claims(lexical, cache={0}/cache)", "claims(lexical, prices={0}/doc.txt)", "claims(gpt-4o-mini)",
+        "claims(model=gpt-4o-mini)", "claims(gpt-4o-mini, base_url=http://127.0.0.1:9)",
+        "claims('openai(m, base_url=http://127.0.0.1:9)')", "claims('azure(m, base_url=http://127.0.0.1:9)')",
+        "relevance(gpt-4o-mini)", "relevance", "{0}/code.py:judge", "code:judge", "os:system", "protocol",
+        "fuzzy(scorer={0}/code.py:judge)", "text(fold={0})", "contains(strip={0})", "ids(at={0})",
+        "claims(lexical, split={0})", "fuzzy(__import__('os').system('x'))",
+    ],
+)  # fmt: skip
+def test_a_judge_that_would_open_something(canary, judge):
+    text = judge.format(canary)
+    status, answer, opened = ask("evaluate", {"samples": [SAMPLE], "judge": text})
+    assert (status in (400, 403), opened) == (True, []), answer
+    allowed = ask("evaluate_job", {"samples": [SAMPLE], "judge": text}, models=("another-model",))
+    assert (allowed[0] in (400, 403), allowed[2]) == (True, []), allowed[1]
+
+
+def test_a_file_that_exists_is_not_told_from_one_that_does_not(canary):
+    answers = {
+        ask("evaluate", {"samples": [SAMPLE], "metrics": str(canary / name)})[1].replace(name, "") for name in NAMES
+    }
+    assert len({answer.partition("detail")[2] for answer in answers}) == 1
+
+
+NAMES = ("samples.jsonl", "nothing.jsonl")
+
+
+@pytest.mark.parametrize("task", ["compare", "gate", "diagnose"])
+def test_a_path_in_place_of_a_run(canary, tmp_path, task):
+    (tmp_path / "store").mkdir()
+    for value in (*values(canary), f"../{MARK}/run", f"../{MARK}/run.parquet"):
+        runs = {"runs": [value, value]} if task == "compare" else {"run": value, "rules": ["rr >= 0"]}
+        runs = {"run": value} if task == "diagnose" else runs
+        status, answer, opened = ask(task, runs, store=str(tmp_path / "store"))
+        assert (status, opened) == (404, []), answer
+        more = {"baseline": value} if task == "gate" else {"other": value}
+        if task != "compare":
+            inline = {**runs, "run": {"samples": [SAMPLE], "metrics": "rr"}, **more}
+            assert ask(task, inline, store=str(tmp_path / "store"))[::2] == (404, [])
+
+
+def test_only_the_models_that_the_operator_allows():
+    models = ("gpt-4o-mini", "openai(mine, base_url=http://127.0.0.1:9/v1)", "o3(temperature=none)")
+    for name, shown in (
+        ("gpt-4o-mini", "gpt-4o-mini"),
+        ("mine", models[1]),
+        (f"'{models[1]}'", models[1]),
+        ("o3", models[2]),
+    ):
+        assert judge_of(f"claims({name})", models).settings["model"] == shown
+    with pytest.raises(Refused, match="not allowed"):
+        judge_of("claims(gpt-5)", models)
+    with pytest.raises(Refused, match="off on this server"):
+        judge_of("relevance(gpt-4o-mini)", ())
+    assert judge_of("claims", ()).name == "claims(lexical)"
+
+
+def test_every_judge_has_a_decision():
+    """A new judge is not served before somebody has listed its harmless settings."""
+    own = {name for name, maker in all_judges().items() if maker.__module__.startswith("karat.judges.")}
+    assert set(JUDGES) == own
+
+
+def test_rows_beyond_the_limit():
+    limits = Limits(rows=2)
+    for body in (
+        {"samples": [SAMPLE] * 3}, {"retrieved": [["a"]] * 3, "gold": [["a"]] * 3},
+        {"samples": {"retrieved": [["a"]] * 3, "gold": [["a"]] * 3}},
+        {"retrieved": {"a": [], "b": [], "c": []}, "gold": {}},
+    ):  # fmt: skip
+        assert ask("evaluate", body, limits=limits)[0] == 413
+    assert ask("evaluate", {"samples": [SAMPLE | {"id": i} for i in range(2)]}, limits=limits)[0] == 200

@@ -1,0 +1,174 @@
+"""`POST /v1/evaluate`: every form of a body and of an answer, and the stored run."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+
+import karat
+
+SAMPLES = [
+    {"id": "q1", "topic": "a", "retrieved": ["x", "y"], "gold": ["y"]},
+    {"id": "q2", "topic": "a", "retrieved": ["x", "z"], "gold": ["y", "z"]},
+    {"id": "q3", "topic": "b", "retrieved": ["x"], "gold": []},
+]
+METRICS = "recall@1,2 rr"
+BODY = {"samples": SAMPLES, "metrics": METRICS}
+TABLE = [
+    {"query_id": "q1", "recall@1": 0.0, "recall@2": 1.0, "rr": 0.5},
+    {"query_id": "q2", "recall@1": 0.0, "recall@2": 0.5, "rr": 0.5},
+    {"query_id": "q3", "recall@1": None, "recall@2": None, "rr": None},
+]
+
+
+CELLS = b"""\
+id;retrieved;gold
+q1;["x", "y"];["y"]
+q2;["x", "z"];["y", "z"]
+q3;["x"];[]
+"""
+
+
+def lines(rows):
+    return "\n".join(map(json.dumps, rows)).encode()
+
+
+def test_the_numbers_and_what_is_undefined(server):
+    answer = server.ask("/v1/evaluate", BODY | {"by": "topic", "summary": "median"})
+    assert answer.status == 200
+    found = answer.json
+    assert found["mean"] == {"recall@1": 0.0, "recall@2": 0.75, "rr": 0.5}
+    assert found["undefined"] == {"recall@1": 1, "recall@2": 1, "rr": 1}
+    assert found["interval"]["rr"] == [None, None]
+    assert found["table"] == TABLE
+    assert (found["queries"], found["judged"], found["judge"], found["id"]) == (3, 3, "ids", None)
+    assert found["by"]["topic"]["a"]["mean"] == found["mean"]
+    assert found["by"]["topic"]["b"]["mean"] == {"recall@1": None, "recall@2": None, "rr": None}
+    assert found["summaries"]["median"]["recall@2"]["value"] == 0.75
+    assert any("too few" in remark for remark in found["remarks"])
+
+
+def test_the_answer_is_that_of_karat_evaluate(server):
+    run = karat.evaluate(SAMPLES, METRICS, convention="llamaindex(empty_gold=0)")
+    found = server.ask("/v1/evaluate", BODY | {"convention": "llamaindex(empty_gold=0)"}).json
+    assert found["mean"] == run.mean
+    assert found["remarks"] == run.remarks()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"retrieved": {"q1": {"a": 2.0, "b": 3.0}}, "gold": {"q1": ["a"]}},
+        {"retrieved": [["b", "a"]], "gold": [["a"]]},
+        {
+            "retrieved": [{"qid": "q1", "doc_id": "a", "score": 1}, {"qid": "q1", "doc_id": "b", "score": 2.5}],
+            "gold": [{"qid": "q1", "doc_id": "a", "grade": 1}],
+        },
+        {"samples": {"retrieved": [["b", "a"]], "gold": [["a"]]}},
+        {"samples": [{"docs": ["b", "a"], "right": ["a"]}], "fields": {"retrieved": "docs", "gold": "right"}},
+    ],
+)
+def test_layouts(server, more):
+    found = server.ask("/v1/evaluate", {"metrics": ["rr", "recall@1"], **more}).json
+    assert found["mean"] == {"rr": 0.5, "recall@1": 0.0}
+
+
+def parquet(rows):
+    file = io.BytesIO()
+    pl.DataFrame(rows).write_parquet(file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("application/x-ndjson", lines(SAMPLES)),
+        ("application/vnd.apache.parquet", parquet(SAMPLES)),
+        ("text/csv", CELLS),
+    ],
+)  # fmt: skip
+def test_other_bodies_with_the_settings_in_the_address(server, kind, body):
+    found = server.ask("/v1/evaluate?metrics=recall@1,2+rr&judge=ids", body, Content_Type=kind).json
+    assert found["table"] == TABLE
+
+
+def test_fields_in_the_address(server):
+    body = lines([{"docs": ["b", "a"], "right": ["a"]}])
+    at = "/v1/evaluate?metrics=rr&fields=retrieved=docs,gold=right&table=false"
+    found = server.ask(at, body, Content_Type="application/x-ndjson").json
+    assert (found["mean"], found["table"]) == ({"rr": 0.5}, None)
+
+
+def test_tables_as_csv_and_arrow(server):
+    as_csv = server.ask("/v1/evaluate", BODY, Accept="text/csv")
+    assert as_csv.headers["Content-Type"].startswith("text/csv")
+    assert pl.read_csv(as_csv.body).to_dicts() == TABLE
+    as_arrow = server.ask("/v1/evaluate", BODY, Accept="application/vnd.apache.arrow.stream")
+    assert pl.read_ipc_stream(as_arrow.body).to_dicts() == TABLE
+    assert "recall@2" in server.ask("/v1/evaluate", BODY, Accept="text/markdown").body.decode()
+
+
+@pytest.mark.parametrize(
+    ("status", "change", "words"),
+    [
+        (400, {"metrics": "recal@5"}, "recall"),
+        (400, {"judge": "idz"}, "ids"),
+        (400, {"convention": "raggas"}, "ragas"),
+        (400, {"metric": "recall@5"}, "metric"),
+        (400, {"samples": 5}, "$.samples"),
+        (422, {"samples": [{"retrieved": "a, b", "gold": ["a"]}]}, "expected a list"),
+        (422, {"samples": []}, "empty"),
+        (400, {"by": "colour"}, "colour"),
+        (400, {"store": "../up"}, "name"),
+        (400, {"metrics": "recall@" + ",".join(map(str, range(1, 2000)))}, "1,000"),
+    ],
+)
+def test_a_wrong_body_is_a_problem_with_karats_words(server, status, change, words):
+    answer = server.ask("/v1/evaluate", BODY | change)
+    assert answer.status == answer.json["status"] == status
+    assert words in answer.body.decode()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "headers"),
+    [
+        (400, b'{"samples": [', {}),
+        (400, b'{"samples": "\xff"}', {}),
+        (400, b"[" * 100_000, {}),
+        (415, b"<a/>", {"Content_Type": "application/xml"}),
+        (406, json.dumps(BODY).encode(), {"Accept": "image/png"}),
+        (422, b"PAR1 and no more PAR1", {"Content_Type": "application/vnd.apache.parquet"}),
+        (422, b"", {"Content_Type": "application/x-ndjson"}),
+    ],
+)
+def test_a_body_that_cannot_be_read(server, status, body, headers):
+    answer = server.ask("/v1/evaluate", body, **headers)
+    assert (answer.status, answer.headers["Content-Type"]) == (status, "application/problem+json")
+
+
+def test_settings_in_the_address_are_not_ignored_for_json(server):
+    assert server.ask("/v1/evaluate?metrics=rr", BODY).status == 400
+
+
+def test_nothing_is_stored_if_the_answer_fails(server):
+    before = server.ask("/v1/runs").json["total"]
+    assert server.ask("/v1/evaluate", BODY | {"store": True, "by": "colour"}).status == 400
+    assert server.ask("/v1/runs").json["total"] == before
+
+
+def test_a_stored_run_is_an_ordinary_run_file(server, store):
+    answer = server.ask("/v1/evaluate", BODY | {"store": "ordinary"})
+    found = answer.json
+    assert answer.headers["Location"] == f"/v1/runs/{found['id']}"
+    (path,) = store.glob("ordinary.*.parquet")
+    assert karat.load(path).mean == found["mean"]
+    shown = subprocess.run(
+        [sys.executable, "-m", "karat", "show", path, "--format", "json"], capture_output=True, check=True
+    )
+    assert json.loads(shown.stdout)["mean"] == found["mean"]
+    assert server.ask(answer.headers["Location"], Accept="application/vnd.apache.parquet").body == path.read_bytes()

@@ -1,0 +1,181 @@
+"""Jobs: asked for, or because a language model is called; their progress, result, cancelling and limits."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import replace
+
+import pytest
+
+from karat.web.jobs import Jobs
+from karat.web.messages import Call, Reply
+from karat.web.problems import Refused
+from karat.web.settings import Limits, Settings
+from support.scripted import script
+from support.served import served
+from support.server import Server
+from support.waiting import wait_until
+
+SAMPLES = [
+    {"id": f"q{i}", "query": "Who?", "answer": f"Ada wrote number {i}.", "retrieved": [f"Ada wrote number {i}.", "No."]}
+    for i in range(3)
+]
+PLAIN = {"samples": [{"retrieved": ["a"], "gold": ["a"]}], "metrics": "rr"}
+BY_MODEL = {"samples": SAMPLES, "metrics": "recall@1", "judge": "claims(m)"}
+
+
+class Model(Server):
+    """A language model that can be held up."""
+
+    held = False
+
+    def __init__(self):
+        super().__init__(lambda call: replace(script(call), delay=60.0 if self.held else 0.0))
+
+
+@pytest.fixture(scope="module")
+def model():
+    with Model() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def with_model(model, tmp_path_factory):
+    env = os.environ | {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache"))}
+    with served("--allow-model", model.model(), "--workers", "2", env=env) as server:
+        yield server
+
+
+def state(server, place):
+    return server.ask(place).json["state"]
+
+
+def test_work_that_is_asked_for_as_a_job(server):
+    now = server.ask("/v1/evaluate", PLAIN)
+    for body, headers in ((PLAIN, {"Prefer": "respond-async"}), (PLAIN | {"job": True}, {})):
+        started = server.ask("/v1/evaluate", body, **headers)
+        place = started.headers["Location"]
+        assert (started.status, started.json["operation"]) == (202, "evaluate")
+        wait_until(lambda place=place: state(server, place) == "done")
+        assert server.ask(server.ask(place).json["result"]).body == now.body
+        assert server.ask(place, method="DELETE").status == 200
+        assert server.ask(place).status == 404
+
+
+def test_a_job_that_fails_has_the_problem_as_its_result(server):
+    place = server.ask("/v1/evaluate", PLAIN | {"metrics": "recal@5"}, Prefer="respond-async").headers["Location"]
+    wait_until(lambda: state(server, place) == "failed")
+    result = server.ask(f"{place}/result")
+    assert (result.status, "recall" in result.json["detail"]) == (400, True)
+
+
+def test_a_comparison_as_a_job(server):
+    place = server.ask("/v1/compare", {"runs": [PLAIN, PLAIN]}, Prefer="respond-async").headers["Location"]
+    wait_until(lambda: state(server, place) == "done")
+    assert server.ask(f"{place}/result").json["rows"][0]["verdict"] == "same"
+
+
+def test_a_judge_with_a_model_is_always_a_job(with_model, model):
+    started = with_model.ask("/v1/evaluate", BY_MODEL)
+    assert started.status == 202
+    wait_until(lambda: state(with_model, started.headers["Location"]) == "done")
+    found = with_model.ask(f"{started.headers['Location']}/result").json
+    assert (found["mean"], found["judged"]) == ({"recall@1": 1.0}, 3)
+    assert found["judge"].startswith("claims(")
+    assert model.calls
+    before = len(model.calls)
+    again = with_model.ask("/v1/gate", {"run": BY_MODEL, "rules": ["recall@1 >= 0.5"]})
+    assert again.status == 202
+    wait_until(lambda: state(with_model, again.headers["Location"]) == "done")
+    assert with_model.ask(f"{again.headers['Location']}/result").json["passed"]
+    assert len(model.calls) == before  # from the operator's cache
+    assert with_model.ask("/v1/evaluate", BY_MODEL | {"judge": "claims(gpt-4o)"}).status == 403
+
+
+def test_a_job_is_cancelled_and_others_go_on(with_model, model):
+    model.held = True
+    other = BY_MODEL | {"samples": [sample | {"answer": "Bob sang."} for sample in SAMPLES]}
+    running, waiting = (with_model.ask("/v1/evaluate", other).headers["Location"] for _ in range(2))
+    wait_until(lambda: state(with_model, running) == "running" and model.under_way)
+    assert state(with_model, waiting) == "waiting"
+    assert with_model.ask("/v1/evaluate", PLAIN).status == 200
+    early = with_model.ask(f"{running}/result")
+    assert (early.status, early.headers["Retry-After"]) == (409, "1")
+    assert with_model.ask(waiting, method="DELETE").json["state"] == "cancelled"
+    assert with_model.ask(running, method="DELETE").json["state"] == "cancelled"
+    assert with_model.ask(f"{running}/result").status == 410
+    model.held = False
+    wait_until(lambda: with_model.ask("/readyz").json["workers"] == 2)
+    assert "karat_worker_restarts_total 1" in with_model.ask("/metrics").body.decode()
+    again = with_model.ask("/v1/evaluate", other).headers["Location"]
+    wait_until(lambda: state(with_model, again) == "done")
+
+
+class Workers:
+    """A pool whose calls end when they are told to."""
+
+    def __init__(self):
+        self.go, self.under_way, self.most = asyncio.Event(), 0, 0
+
+    async def call(self, call, body, *, client, progress):
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        progress(1, 2)
+        await self.go.wait()
+        self.under_way -= 1
+        return Reply(200), body
+
+
+async def settle():
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(("workers", "most"), [(1, 1), (2, 1), (4, 3)])
+def test_one_worker_is_left_for_requests(workers, most):
+    async def work():
+        pool = Workers()
+        jobs = Jobs(pool, Settings(workers=workers))
+        started = [jobs.start(Call("evaluate_job"), b"body", "me") for _ in range(5)]
+        await settle()
+        assert [job.state for job in started] == ["running"] * most + ["waiting"] * (5 - most)
+        assert (started[0].shown().done, started[0].shown().of) == (1, 2)
+        pool.go.set()
+        await asyncio.gather(*(job.task for job in started))
+        assert ({job.state for job in started}, pool.most) == ({"done"}, most)
+
+    asyncio.run(work())
+
+
+def test_limits_of_jobs():
+    async def work():
+        pool = Workers()
+        jobs = Jobs(pool, Settings(workers=1, limits=Limits(jobs=2, body=100)))
+        first, second = (jobs.start(Call("evaluate_job"), b"", "me") for _ in range(2))
+        with pytest.raises(Refused, match="too many jobs"):
+            jobs.start(Call("evaluate_job"), b"", "me")
+        pool.go.set()
+        await asyncio.gather(first.task, second.task)
+        third = jobs.start(Call("evaluate_job"), b"", "me")
+        assert jobs.find(third.id, "me") is third
+        for unknown, client in ((first.id, "me"), (third.id, "another"), ("", "me")):
+            with pytest.raises(Refused, match="no such job"):
+                jobs.find(unknown, client)
+        with pytest.raises(Refused, match="too many jobs"):
+            jobs.start(Call("evaluate_job"), b"x" * 1001, "me")
+        await jobs.close()
+
+    asyncio.run(work())
+
+
+def test_the_end_of_the_server_cancels_jobs():
+    async def work():
+        jobs = Jobs(Workers(), Settings(workers=1))
+        started = [jobs.start(Call("evaluate_job"), b"", "me") for _ in range(2)]
+        await settle()
+        await jobs.close()
+        assert [job.state for job in started] == ["cancelled", "cancelled"]
+        assert jobs.unfinished == 0
+
+    asyncio.run(work())
