@@ -26,7 +26,7 @@ Hit Rate@3: 1.0
 
 Recall@1: 0.333 (1/3 relevant items in top 1)
 Recall@3: 0.667 (2/3 relevant items in top 3)
-Recall@5: 1.0 (3/3 relevant items in top 5)
+Recall@5: 1.000 (3/3 relevant items in top 5)
 """
 
 FROM_RAGAS = """\

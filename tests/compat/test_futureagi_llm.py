@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from karat.compat.futureagi import Evaluator, evaluate
-from karat.errors import BadArgument, InputError
+from karat.compat.futureagi import Evaluator, Turing
+from karat.errors import InputError
 from support.scripted import Scripted, script
 from support.server import Server
 
@@ -28,35 +28,67 @@ def reported(template, inputs=INPUTS, evaluator=None, **settings):
 
 
 def test_by_words_where_no_model_is_named():
-    for settings in ({}, {"model_name": "turing_flash"}):
+    for settings in ({}, {"model_name": "turing_flash"}, {"model_name": Turing.FLASH}):
         assert reported("chunk_attribution", **settings) == [
-            (0.5, "Chunk Attribution: 0.5 (1 of 2 chunks are used) (heuristic: words, no model)")
+            ("Passed", "Chunk Attribution: Passed (1 of 2 chunks are used) (heuristic: words, no model)")
         ]
     ((output, reason),) = reported("chunk_utilization")
-    assert output == pytest.approx(5 / 13 / 2)
-    assert "heuristic" in reason
-    assert reported("chunk_attribution", eval_config={"k": [1, 2]}) == [
-        (1.0, "Chunk Attribution@1: 1.0 (1 of 2 chunks are used) (heuristic: words, no model)"),
-        (0.5, "Chunk Attribution@2: 0.5 (1 of 2 chunks are used) (heuristic: words, no model)"),
+    assert output == pytest.approx(5 / 13)  # of the chunk that is used; the other is not relevant
+    assert reason == "Chunk Utilization: 0.385 (1 of 2 chunks are used) (heuristic: words, no model)"
+    assert reported("chunk_attribution", INPUTS | {"context": [BEES, TOWER]}, eval_config={"k": [1, 2]}) == [
+        ("Failed", "Chunk Attribution@1: Failed (0 of 1 chunks are used) (heuristic: words, no model)"),
+        ("Passed", "Chunk Attribution@2: Passed (1 of 2 chunks are used) (heuristic: words, no model)"),
     ]
+
+
+PARIS = [
+    "Paris is the capital and largest city of France.",
+    "France is a country in Western Europe.",
+    "Paris is known for its art museums and fashion districts.",
+]
+ANSWER = "Paris is the capital city of France. It is a major European city and a global center for art and fashion."
+HONEY = "Honey never spoils because it has low moisture content and high acidity. It resists bacteria."
+
+
+def test_the_examples_of_their_pages():
+    """Their pages: a response that uses one of three chunks, with and without a lead-in, and a relevant context."""
+    for lead_in in ("", "According to the provided information, "):
+        inputs = {"context": PARIS, "output": lead_in + ANSWER, "input": "What is the capital of France?"}
+        ((passed, _),) = reported("chunk_attribution", inputs, model_name="turing_flash")
+        ((share, _),) = reported("chunk_utilization", inputs, model_name="turing_flash")
+        assert (passed, share) == ("Passed", 1.0)
+    inputs = {"context": HONEY, "input": "Why doesn't honey go bad?"}
+    assert reported("context_relevance", inputs, model_name="turing_flash") == [
+        (1.0, "Context Relevance: 1.0 (1 of 1 chunks are relevant) (heuristic: words, no model)")
+    ]
+    assert reported("context_relevance", inputs | {"context": [*PARIS, HONEY]})[0][0] == 0.25
+    assert reported("context_relevance", inputs | {"context": PARIS})[0][0] == 0.0
+
+
+def test_a_response_that_ignores_the_context():
+    inputs = {"context": PARIS, "output": "Bees make honey."}
+    assert reported("chunk_attribution", inputs)[0][0] == "Failed"
+    assert reported("chunk_utilization", inputs)[0][0] == 0.0
+
+
+def test_irrelevant_chunks_that_are_ignored_cost_nothing():
+    used = {"context": [TOWER], "output": "The tower is in Paris."}
+    more = used | {"context": [TOWER, BEES, HONEY]}
+    assert reported("chunk_utilization", used)[0][0] == reported("chunk_utilization", more)[0][0] == 5 / 13
 
 
 def test_with_a_model():
     with Server(script) as server:
         model = f"openai(m, base_url={server.url})"
-        assert reported("chunk_attribution", model_name=model)[0][0] == 0.5
+        assert reported("chunk_attribution", model_name=model) == [
+            ("Passed", "Chunk Attribution: Passed (1 of 2 chunks are used)")
+        ]
         evaluator = Evaluator(model=model)
         assert reported("context_relevance", evaluator=evaluator, model_name="turing_large") == [
             (0.5, "Context Relevance: 0.5 (1 of 2 chunks are relevant)")
         ]
         assert server.count == 3
-    assert reported("chunk_utilization", evaluator=Evaluator(model=Scripted()))[0][0] == pytest.approx(5 / 13 / 2)
-
-
-def test_context_relevance_needs_a_model():
-    for name in (None, "turing_flash"):
-        with pytest.raises(BadArgument, match="context_relevance needs a language model"):
-            reported("context_relevance", model_name=name)
+    assert reported("chunk_utilization", evaluator=Evaluator(model=Scripted()))[0][0] == pytest.approx(5 / 13)
 
 
 def test_batches_and_rows_that_fail_alone():
@@ -65,10 +97,19 @@ def test_batches_and_rows_that_fail_alone():
         "output": ["The tower is in Paris.", "Bees make honey.", "Whatever.", "x", ""],
     }
     rows = reported("chunk_attribution", inputs)
-    assert [output for output, _ in rows] == [0.5, 1.0, 0.0, None, None]
+    assert [output for output, _ in rows] == ["Passed", "Passed", "Failed", None, None]
     assert "neither a text nor a list" in rows[3][1]
     assert rows[4][1] == '"output" is empty'
-    assert reported("chunk_attribution", {"context": "[]", "output": "x."})[0][0] == 0
+    assert reported("chunk_attribution", {"context": "[]", "output": "x."})[0][0] == "Failed"
+
+
+def test_one_response_beside_several_chunks_is_one_row():
+    for output in ("The tower is in Paris.", ["The tower is in Paris."]):
+        for context in ([TOWER, BEES], json.dumps([TOWER, BEES]), str([TOWER, BEES])):
+            rows = reported("chunk_attribution", {"context": context, "output": output, "input": ["where is it"]})
+            assert rows == reported("chunk_attribution")
+    questions = {"contexts": [TOWER, BEES], "question": ["where is the tower in Paris"]}
+    assert reported("context_relevance", questions)[0][0] == 0.5
 
 
 @pytest.mark.parametrize(
@@ -79,9 +120,11 @@ def test_inputs_that_cannot_be_read(inputs):
         reported("chunk_attribution", inputs)
 
 
-def test_names_and_several_at_once():
-    both = evaluate(["chunk_attribution", "chunk_utilization"], INPUTS, custom_eval_name="mine")
-    assert [result.name for result in both.eval_results] == ["mine", "mine"]
+def test_several_at_once_and_required_keys():
+    both = Evaluator().evaluate(["chunk_attribution", "chunk_utilization"], INPUTS, custom_eval_name="mine")
+    assert [(row.name, row.output_type) for row in both.eval_results] == [
+        ("chunk_attribution", "Pass/Fail"), ("chunk_utilization", "score")
+    ]  # fmt: skip
     listed = {one["name"]: one["config"]["required_keys"] for one in Evaluator().list_evaluations()}
     assert listed["chunk_utilization"] == ["context", "output"]
     assert listed["context_relevance"] == ["context", "input"]

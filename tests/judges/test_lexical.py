@@ -170,6 +170,37 @@ def test_chunk_metrics():
     assert run.mean["chunk_attribution"] == pytest.approx(1 / 3), "a copy is not used again"
     assert run.mean["chunk_utilization@1"] == pytest.approx(5 / 13)
     assert run.mean["chunk_utilization"] == pytest.approx(5 / 13 / 3)
+    of_used = karat.evaluate(rows, "chunk_utilization(over=used)@1,3", judge="claims(lexical, of=response)")
+    assert list(of_used.mean.values()) == pytest.approx([5 / 13, 5 / 13]), "unused chunks do not count"
+    nothing = [rows[0] | {"response": "The sea is deep."}]
+    none = karat.evaluate(nothing, "chunk_utilization(over=used)", judge="claims(lexical, of=response)")
+    assert none.mean == {"chunk_utilization(over=used)": 0}
+
+
+LEAD_INS = [
+    "According to the provided information,", "Based on the context,", "Based on the retrieved documents above:",
+    "As stated in the text,", "As per the documentation,", "The provided context states that", "In summary,",
+    "From the search results,", "According to our knowledge base,",
+]  # fmt: skip
+NO_LEAD_INS = ["According to the mayor,", "Based on the novel,", "In the cold winter,", "The mayor states that"]
+
+
+@pytest.mark.parametrize("lead_in", LEAD_INS + NO_LEAD_INS)
+def test_words_that_only_name_the_source_are_left_out(lead_in):
+    row = {"retrieved": CHUNKS[:1], "response": f"{lead_in} the tower is in Paris."}
+    run = karat.evaluate([row], "chunk_attribution", judge="claims(lexical, of=response)")
+    assert run.mean["chunk_attribution"] == (lead_in in LEAD_INS)
+
+
+def test_a_lead_in_that_the_text_has_is_found_word_for_word():
+    row = {"retrieved": ["According to the report, prices rose."], "response": "According to the report, prices rose."}
+    run = karat.evaluate([row | {"id": "q"}], "chunk_attribution", judge="claims(lexical, of=response)")
+    assert run.hits("q")[0].why == "word for word"
+    alone = {"retrieved": ["Bees."], "response": "According to the report,"}
+    assert (
+        karat.evaluate([alone], "chunk_attribution", judge="claims(lexical, of=response)").mean["chunk_attribution"]
+        == 0
+    )
 
 
 def test_chunk_metrics_need_a_judge_of_responses():

@@ -104,9 +104,8 @@ def test_what_cannot_be_graded():
     assert np.isnan(run.scores["rr"][1])
     with pytest.raises(InputError, match=r'no query has one, such as "1"'):
         graded([{"retrieved": ["x"]}], "rr")
-    for model in (None, "lexical"):
-        with pytest.raises(BadArgument, match="name it"):
-            karat.Relevance(model)
+    with pytest.raises(BadArgument, match="name it"):
+        karat.Relevance(None)
     with pytest.raises(UnknownName, match="Did you mean query"):
         karat.Relevance("m", to="querry")
 
@@ -158,3 +157,26 @@ def test_a_run_is_saved_and_read(tmp_path):
     again = karat.load(tmp_path / "run.parquet")
     assert again.mean == run.mean
     assert again.hits("q1") == run.hits("q1")
+
+
+def test_by_words():
+    """At least half of the content words of the query: 1; three quarters: 2; all: 3."""
+    rows = [
+        {
+            "id": "q1",
+            "query": "How many trams go to the airport?",
+            "retrieved": ["a tram", "an airport", "Airport tram", "b"],
+        },
+        {"id": "q2", "query": "old red brick tower", "retrieved": ["towers of red brick", "red"]},
+        {"id": "q3", "query": " ", "retrieved": ["x"]},
+        {"id": "q4", "query": "how is it", "retrieved": ["It is so.", "x"]},
+    ]
+    run = karat.evaluate(rows, "precision precision(rel=2) rr", judge="relevance(lexical)")
+    assert [[hit.grade for hit in run.hits(row["id"])] for row in rows] == [[1, 1, 3, 0], [2, 0], [], [1, 0]]
+    assert run.scores["precision"].tolist()[:2] == [0.75, 0.5]
+    assert run.all_hits.failed == {2: "it has no query"}
+    assert "relevance(lexical) is a heuristic: it compares words" in str(run)
+    answers = [{"query": "x", "answer": "red bricks", "retrieved": ["a red brick"]}]
+    assert karat.evaluate(answers, "rr", judge="relevance(lexical, to=answer)").mean["rr"] == 1
+    with pytest.raises(BadArgument, match="calls no model"):
+        karat.Relevance("lexical", repeats=3)

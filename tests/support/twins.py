@@ -335,9 +335,10 @@ def chunk_attribution(q, k):
     return len(top) / min(k, len(q.ranking)) if q.ranking else 0.0
 
 
-def chunk_utilization(q, k):
+def chunk_utilization(q, k, over=None):
     top = range(1, 1 + int(min(k, len(q.ranking))))
-    return sum(q.used(rank) for rank in top) / len(top) if top else 0.0
+    size = len([rank for rank in q.ranks(None) if rank <= k]) if over == "used" else len(top)
+    return min(1.0, sum(q.used(rank) for rank in top) / max(size, 1))
 
 
 def false_alarm(q, k, threshold=None):

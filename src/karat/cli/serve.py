@@ -30,7 +30,8 @@ Future AGI's clients work with FI_BASE_URL=http://127.0.0.1:5272.
              help="an origin whose web pages may ask; repeat for more"),
     argument("--max-body", metavar="MB", type=float, default=100.0, group="limits", help="size of a body"),
     argument("--max-rows", metavar="N", type=int, default=1_000_000, group="limits", help="queries of a request"),
-    argument("--max-seconds", metavar="S", type=float, default=60.0, group="limits", help="time of an evaluation"),
+    argument("--max-seconds", metavar="S", type=float, default=60.0, group="limits",
+             help="time of an evaluation, and of the arrival of a body"),
     argument("--max-waiting", metavar="N", type=int, default=1000, group="limits", help="evaluations that wait"),
     examples=(
         ("karat serve", "on this machine, without keys"),

@@ -24,7 +24,7 @@ def find_convention(convention: str | Convention, **settings: Any) -> Convention
 def _checked(convention: Convention) -> Convention:
     """The record, if its name is not that of another one."""
     known = _by_name(convention.name) if convention.name.partition("(")[0] in CONVENTIONS else convention
-    if str(known.choices()) != str(convention.choices()):
+    if known is not convention and str(known.choices()) != str(convention.choices()):
         raise BadArgument(f'"{convention.name}" is the name of another convention; choose another one')
     return convention
 

@@ -1,7 +1,8 @@
 """Support by words, without a model: a heuristic. A context supports a claim if it has most of the claim's words.
 
 Words are stemmed and weighted by their rarity among the contexts of the sample; stop words have little weight. Names
-and numbers of the claim must occur, and negation must agree. It knows no synonyms and no syntax: docs/judges.md
+and numbers of the claim must occur, and negation must agree. Words before a claim that only name its source, such as
+"According to the context," are left out. It knows no synonyms and no syntax: docs/judges.md
 reports the cost of that.
 """
 
@@ -42,6 +43,26 @@ _STOP_WORDS = frozenset((
     "will", "with", "would", "you", "your", "all", "also", "any", "after", "again", "about", "only", "other", "more",
     "most", "over", "very",
 ))  # fmt: skip
+_QUESTION_WORDS = frozenset((
+    "how", "why", "much", "many", "mean", "tell", "explain", "describ", "give", "giv", "show", "list", "find", "pleas",
+    "get", "go", "come", "make", "mak", "tak", "like", "just", "don", "doesn", "didn", "isn", "aren", "wasn", "weren",
+    "won", "wouldn", "couldn", "shouldn", "hasn", "haven", "hadn",
+))  # fmt: skip
+"""Words of questions that do not tell their topic, as they are compared."""
+_SOURCE = (
+    r"(?:(?:the|this|these|your|our|my)\s+)?(?:(?:provided|given|retrieved|available|supplied|above|following|relevant)\s+)*"
+    r"(?:context|information|info|document|documentation|doc|text|passage|source|chunk|article|excerpt|material|"
+    r"knowledge base|search result|result|data|reference|page|report|snippet)s?"
+    r"(?:\s+(?:provided|given|retrieved|available|supplied|above|below))?"
+)
+_LEAD_IN = re.compile(
+    rf"\s*(?:(?:according to|based (?:up)?on|as per|per|from|in|as (?:stated|mentioned|described|noted|shown|indicated|"
+    rf"explained|written) (?:in|by))\s+{_SOURCE}\s*[,:]\s*(?=\S)"
+    rf"|{_SOURCE}\s+(?:state|say|mention|indicate|show|explain|note|report)s?\s+that\s+(?=\S)"
+    r"|(?:in summary|to summari[sz]e|in short|in conclusion)\s*[,:]\s*(?=\S))",
+    re.IGNORECASE,
+)
+"""The words before a claim that only name its source."""
 _ENDINGS = (
     "ational", "ation", "ments", "ment", "ness", "ings", "ing", "ied", "ies", "ers", "ed", "er", "es", "ly", "s",
 )  # fmt: skip
@@ -165,6 +186,8 @@ class Words:
     def support(self, claim: str) -> Support:
         """The contexts that state the claim; if none does alone, those that do together."""
         whole = _folded(claim)
+        if (lead_in := _LEAD_IN.match(claim)) and not self._texts.holders(whole):
+            return self.support(claim[lead_in.end() :])
         verbatim = {*self._texts.holders(whole), *self._sentences.get(whole, ())}
         if verbatim:  # also a passage of many sentences, which is more than one statement
             return Support(frozenset(verbatim), why="word for word")
@@ -215,6 +238,13 @@ class Words:
     def _weight(self, word: str) -> float:
         rarity = log(1 + (len(self._contexts) + 1) / max(self._frequency[word], 1))
         return rarity * (_STOP_WEIGHT if word in _STOP_WORDS else 1.0)
+
+
+def topic_shares(question: str, texts: Sequence[str]) -> list[float]:
+    """The share of the content words of a question that each text has; of all its words if it has no others."""
+    all_words = frozenset(words(question))
+    topic = all_words - _STOP_WORDS - _NEGATIONS - _QUESTION_WORDS or all_words
+    return [len(topic.intersection(words(text))) / max(len(topic), 1) for text in texts]
 
 
 def _folded(text: str) -> str:

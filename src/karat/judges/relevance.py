@@ -1,4 +1,7 @@
-"""The judge `relevance`: no gold. A language model grades the retrieved texts against the query or the answer."""
+"""The judge `relevance`: no gold. The retrieved texts are graded against the query or the answer, by a language model.
+
+`relevance(lexical)` calls no model. It is a heuristic: a text is relevant if it has at least half of the content words.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from karat._internal.arrays import starts
+from karat._internal.display import percent
 from karat.conventions import Convention
 from karat.errors import BadArgument, InputError, unknown
 from karat.hits import Gold, Hits
 from karat.judges.attribution import Piece, pack, split_texts
+from karat.judges.lexical import topic_shares
 from karat.judges.model_judge import LEXICAL, ModelJudge, agreement_note, majority
 from karat.judges.prompts import Grade, grade
 from karat.judges.protocol import judge
@@ -35,18 +40,22 @@ class Relevance(ModelJudge):
     complete_gold = False
 
     def __init__(self, model: Any = None, *, to: To = "query", **settings: Any) -> None:
-        if model is None or model == LEXICAL:
-            hint = 'judge="relevance(gpt-4o-mini)"'
+        if model is None:
+            hint = 'judge="relevance(gpt-4o-mini)", or relevance(lexical), a heuristic by words'
             raise BadArgument('judge "relevance" needs a language model: name it', got=model, hint=hint)
         if to not in get_args(To):
             raise unknown("choice for to", str(to), get_args(To), f"to: one of {', '.join(get_args(To))}")
         self.to = to
         super().__init__(model, settings, own={"to": to}, named={"to": to} if to != "query" else {})
+        if self.model is None and self.settings != {"model": LEXICAL, "to": to}:
+            raise BadArgument("relevance(lexical) calls no model: it has no repeats and no address", got=self.name)
 
     def __call__(self, samples: Samples, convention: Convention) -> Hits:
         """Grade every distinct text of every query."""
         targets = self._targets(samples)
         rankings = read_rankings(samples, convention, self.name)
+        if self.model is None:
+            return self._by_words(targets, rankings)
         rows = zip(targets, rankings, strict=True)
         judged, moved = self.once(
             samples, rankings, lambda: self.run(samples.ids, (self._grades(*row) for row in rows))
@@ -61,6 +70,19 @@ class Relevance(ModelJudge):
         note = Note("graded_without_gold", details={"to": self.to})
         notes = (note, *more, *agreement_note(votes, self.calls.repeats, "interval"))
         return _hits(rankings, [[_majority_grade(several) for several in own] for own in each], failed, notes)
+
+    def _by_words(self, targets: Sequence[Target], rankings: Sequence[Ranking]) -> Hits:
+        """The hits by the words that each text shares with its target."""
+        failed = {row: f"it has no {self.to}" for row, target in enumerate(targets) if not target}
+        grades = [
+            [_grade_by_words(share) for share in topic_shares(target[-1][1], ranking.passages)] if target else []
+            for target, ranking in zip(targets, rankings, strict=True)
+        ]
+        notes = (
+            Note("lexical_judge", details={"judge": "relevance"}),
+            Note("graded_without_gold", details={"to": self.to}),
+        )
+        return _hits(rankings, grades, failed, notes)
 
     def _grades(self, target: Target, ranking: Ranking) -> Steps[list[list[Grade]] | Failure]:
         """The grades of every passage of a query, one per repeat, or the failure of the query."""
@@ -103,6 +125,11 @@ def _best_grades(
         for piece, one in zip(call, answer.value, strict=True):
             best[piece.place] = max(best.get(piece.place, one), one, key=lambda given: given.grade)
     return [best[place] for place in range(size)]
+
+
+def _grade_by_words(share: float) -> Grade:
+    """0 below half of the content words, then 1, from three quarters on 2, and 3 for all of them."""
+    return Grade(int((share >= 0.5) + (share >= 0.75) + (share >= 1)), f"words: {percent(share)}")
 
 
 def _majority_grade(several: Sequence[Grade]) -> Grade:

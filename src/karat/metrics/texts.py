@@ -88,11 +88,16 @@ def chunk_attribution(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     return share(hits.relevant(k, c), hits.returned(k))
 
 
-@metric(symbol="CU", pool=lambda hits, k, c: hits.returned(k))
-def chunk_utilization(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
-    """Mean share of the text of a chunk in the top k that the response uses."""
+def _chunks(hits: Hits, k: Cutoffs, c: Convention, *, over: str | None = None) -> Floats:
+    """The number of chunks in the top k, or of those that the response uses."""
+    return hits.relevant(k, c) if over == "used" else hits.returned(k)
+
+
+@metric(symbol="CU", pool=_chunks, words={"over": ("used",)})
+def chunk_utilization(hits: Hits, k: Cutoffs, c: Convention, *, over: str | None = None) -> Floats:
+    """Mean share of the text of a chunk in the top k that the response uses; over=used: of the chunks that it uses."""
     _check_response(hits)
-    return share(hits.totals.at("used", k), hits.returned(k))
+    return np.minimum(share(hits.totals.at("used", k), _chunks(hits, k, c, over=over)), 1.0)
 
 
 def _check_response(hits: Hits) -> None:

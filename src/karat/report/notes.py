@@ -321,10 +321,9 @@ def _ranges_missing(note: Note, run: Run) -> str:
 
 @sentence("lexical_judge")
 def _lexical_judge(note: Note, run: Run) -> str:
-    return (
-        "claims(lexical) is a heuristic: it compares words, not meaning. Use its scores as a rough guide; "
-        "docs/judges.md reports its agreement with people."
-    )
+    judge = note.details.get("judge", "claims")
+    known = "; docs/judges.md reports its agreement with people" if judge == "claims" else ""
+    return f"{judge}(lexical) is a heuristic: it compares words, not meaning. Use its scores as a rough guide{known}."
 
 
 @sentence("claims")

@@ -10,13 +10,14 @@ import msgspec
 from litestar import Request, Response, get, post
 
 from karat.web.asking import ask, call_of
+from karat.web.problems import Refused
 from karat.web.submissions import Submissions
 
 _Request = Request[Any, Any, Any]
 _ID = re.compile(r"([0-9a-f]{8})-([0-9a-f]{4})-([0-9a-f]{4})-([0-9a-f]{4})-([0-9a-f]{4})([0-9a-f]{8})")
 _FORGOTTEN = "no such evaluation was submitted to this server, or it was forgotten"
-_VERSIONS = 100
-"""Versions in one request."""
+_LONGEST = 4000
+"""Characters of a parameter."""
 
 
 @get("/sdk/api/v1/get-evals/")
@@ -41,7 +42,7 @@ async def new_eval(request: _Request) -> Response[bytes]:
 @get("/sdk/api/v1/new-eval/")
 async def get_execution(request: _Request) -> Response[bytes]:
     """The state of one row that was submitted. An unknown one has failed: their clients show the words of that."""
-    eval_id = request.query_params.get("eval_id", "")
+    eval_id = _parameter(request, "eval_id")
     parts = _ID.fullmatch(eval_id)
     ids, row = ("".join(parts.groups()[:5]), int(parts[6], 16)) if parts else ("", 0)
     found = _submissions(request).get((_owner(request), ids))
@@ -65,8 +66,8 @@ async def evaluate_pipeline(request: _Request) -> Response[bytes]:
 @get("/sdk/api/v1/evaluate-pipeline/")
 async def get_pipeline(request: _Request) -> Response[bytes]:
     """The summaries of some versions of a project, when all of them are finished."""
-    project = request.query_params.get("project_name", "")
-    versions = list(dict.fromkeys(request.query_params.get("versions", "").split(",", _VERSIONS)[:_VERSIONS]))
+    project = _parameter(request, "project_name")
+    versions = list(dict.fromkeys(_parameter(request, "versions").split(",")))
     found = {one: _submissions(request).get((_owner(request), project, one.strip())) for one in versions}
     problems = [
         f"version {version!r}: {_FORGOTTEN if one is None else one.problem}"
@@ -91,6 +92,13 @@ async def _computed(request: _Request, task: str, later: str, key: str | None, *
     keys = (key,) if key is not None else _version(answer.content)
     _submissions(request).start((_owner(request), *keys), call_of(request, later, **more), await request.body())
     return _json(answer.content)
+
+
+def _parameter(request: _Request, name: str) -> str:
+    value = str(request.query_params.get(name, ""))
+    if not 0 < len(value) <= _LONGEST:
+        raise Refused(400, f"{name} is missing or too long")
+    return value
 
 
 def _version(accepted: bytes) -> tuple[str, str]:

@@ -16,18 +16,19 @@ import msgspec
 
 from karat.compat.futureagi.inputs import read_contexts, read_cutoffs, read_rankings
 from karat.compat.futureagi.scoring import Scored, Scorer
-from karat.compat.futureagi.templates import CONTEXT_TEMPLATES, Template, find_template, listing
+from karat.compat.futureagi.templates import CONTEXT_TEMPLATES, TEMPLATES, Template, find_template, listing
 from karat.errors import BadArgument, KaratError
 from karat.web.messages import Call, Reply
 from karat.web.problems import Refused, sentence
 from karat.web.tasks import Answer, Progress, json_answer, read_json, task
 
-_SCORER = Scorer()
 _THEIR_MODELS = ("turing", "protect")
 """Prefixes of models that only their service has; the heuristics of karat stand in for them."""
 _PASSED = "Passed"
 _LONGEST = 200
-"""Characters in the name of a project or of a version."""
+"""Characters in the name of a project, of a version, of an evaluation or of a model."""
+_WORDS = 500
+"""Characters of a reason that each row repeats."""
 _PROCESSED = "Evaluation run accepted and is being processed."
 
 
@@ -73,49 +74,56 @@ class _Asked:
     """An evaluation that a request asks for."""
 
     def __init__(self, call: Call, name: Any, inputs: Any, config: Any, model: Any) -> None:
-        self.name = name if isinstance(name, str) else ""
-        self.model = model if isinstance(model, str) else None
-        self._given, self._inputs, self._config, self._call = name, inputs, config, call
-        sizes = [len(one) for one in inputs.values() if isinstance(one, list)] if isinstance(inputs, dict) else []
-        if max(sizes, default=0) > call.limits.rows:
-            raise Refused(413, f"a request has at most {call.limits.rows} rows", hint="karat serve --max-rows")
+        self.name = name[:_LONGEST] if isinstance(name, str) else ""
+        self.model = model[:_LONGEST] if isinstance(model, str) else None
+        self._given, self._inputs, self._config, self._model, self._call = name, inputs, config, model, call
+        # Only what may have too many rows is counted. Several k multiply the results, and a string may be a batch.
+        values = inputs.values() if isinstance(inputs, dict) else ()
+        sizes = [one.count("[") if isinstance(one, str) else len(one) for one in values if isinstance(one, str | list)]
+        self._counted = _several(config) or max(sizes, default=0) > call.limits.rows
 
     def scored(self) -> list[Scored]:
         """One result per row, and per k if there are several."""
-        return _SCORER.scored(self._given, self._inputs, self._config, self._allowed(find_template(self._given)))
+        if self._counted:
+            self.count()
+        return Scorer().scored(self._given, self._inputs, self._config, self._allowed(find_template(self._given)))
 
     def count(self) -> int:
         """The number of results, without scoring; anything wrong about the request is raised here, too."""
         template = find_template(self._given)
         self._allowed(template)
-        return len(self._rows(template)) * len(read_cutoffs(self._config) or [None])
+        count = len(self._rows(template)) * len(read_cutoffs(self._config, template) or [None])
+        if count > self._call.limits.rows:
+            raise Refused(413, f"a request has at most {self._call.limits.rows} rows", hint="karat serve --max-rows")
+        return count
 
     def refused(self, error: KaratError) -> list[Scored]:
         """A result without output for each row, as far as the rows can be counted, if the request is wrong."""
         try:
-            rows = len(self._rows(find_template(self._given)))
+            template = find_template(self._given)
         except KaratError:
-            try:
-                rows = len(read_rankings(self._inputs))
-            except KaratError:
-                rows = 1
-        return [Scored(None, sentence(error))] * max(rows, 1)
+            template = TEMPLATES["recall_at_k"]
+        try:
+            rows = len(self._rows(template))
+        except KaratError:
+            rows = 1
+        return [Scored(None, sentence(error)[:_WORDS], template.output_type)] * max(
+            1, min(rows, self._call.limits.rows)
+        )
 
     def _rows(self, template: Template) -> Sequence[Any]:
         if template.name in CONTEXT_TEMPLATES:
             return read_contexts(self._inputs, template.needs)
-        return read_rankings(self._inputs)
+        return read_rankings(self._inputs, template)
 
     def _allowed(self, template: Template) -> str | None:
         """The model to ask; only contexts need one, and only models that the operator allows are asked."""
-        model = self.model
-        if template.name not in CONTEXT_TEMPLATES or model is None or model.startswith(_THEIR_MODELS):
+        model = self._model
+        if template.name not in CONTEXT_TEMPLATES or model is None or str(model).startswith(_THEIR_MODELS):
             return None
         if model not in self._call.models:
-            raise BadArgument(
-                "this server may not ask this model", got=model, hint=f"karat serve --allow-model {model}"
-            )
-        return model
+            raise BadArgument("this server may not ask this model", got=model, hint="karat serve --allow-model NAME")
+        return str(model)
 
 
 @task("/sdk/get-evals")
@@ -196,6 +204,12 @@ def pipeline_run(call: Call, body: bytes, progress: Progress) -> Answer:
             missing[name] = len(each) - len(known)
     run = {"id": call.arguments["id"], "project": given["project_name"], "version": given["version"]}
     return json_answer({**run, "results_summary": means, "rows_without_output": missing})
+
+
+def _several(config: Any) -> bool:
+    """True if k is a list."""
+    given = config.get("params", config) if isinstance(config, dict) else None
+    return isinstance(given, dict) and isinstance(given.get("k"), list)
 
 
 def _number(scored: Scored) -> float | None:

@@ -95,7 +95,7 @@ class Guard:
         length = headers.get("content-length", "0")
         too_long = not length.isdecimal() or len(length) > 18 or int(length) > most
         try:
-            async with timeout(_DRAIN_SECONDS if too_long else self._settings.limits.body_seconds):
+            async with timeout(_DRAIN_SECONDS if too_long else self._settings.limits.seconds):
                 more = True
                 while more:
                     message = await receive()

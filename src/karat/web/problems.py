@@ -70,7 +70,7 @@ def reply_of(error: BaseException, *, text: bool = False, **more: Any) -> tuple[
     headers = {} if after is None else {"Retry-After": str(after)}
     fault = place_of(error) if problem.status == 500 else None
     if text:
-        return Reply(problem.status, "text/plain; charset=utf-8", headers, fault=fault), sentence(error).encode()
+        return Reply(problem.status, "text/plain", headers, fault=fault), sentence(error).encode()
     body = msgspec.json.encode(msgspec.structs.replace(problem, **more))
     return Reply(problem.status, MEDIA_TYPE, headers, fault=fault), body
 
@@ -78,8 +78,10 @@ def reply_of(error: BaseException, *, text: bool = False, **more: Any) -> tuple[
 def sentence(error: BaseException) -> str:
     """An error on one line: the problem, what was given, and what to try."""
     problem = problem_of(error)
+    if problem.detail.endswith("?"):  # it says already what to try
+        return problem.detail
     more = [f"{word} {text}" for word, text in (("got", problem.got), ("try", problem.hint)) if text]
-    return f"{problem.detail} ({'; '.join(more)})" if more else problem.detail
+    return "; ".join([problem.detail, *more])
 
 
 def wants_text(path: str, accept: str) -> bool:

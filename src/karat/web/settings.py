@@ -18,9 +18,7 @@ class Limits(msgspec.Struct, frozen=True):
     rows: int = 1_000_000
     """Queries of one request: 413."""
     seconds: float = 60.0
-    """Seconds of an evaluation: 408. Jobs have no such limit."""
-    body_seconds: float = 30.0
-    """Seconds in which a body must arrive: 408."""
+    """Seconds in which a body must arrive, and seconds of an evaluation: 408. Jobs may evaluate longer."""
     waiting: int = 1000
     """Evaluations that wait for a worker: 503."""
     waiting_per_client: int = 200

@@ -73,7 +73,7 @@ class Submissions:
     async def _run(self, submission: Submission, call: Call, body: bytes) -> None:
         try:
             async with self._workers:
-                while self._pool.waiting >= self._limits.waiting:
+                while self._pool.waiting >= self._limits.waiting:  # noqa: ASYNC110 (the pool has no event for it)
                     await sleep(_PAUSE)
                 reply, answer = await self._pool.call(call, body, client=call.task)
         except Refused as error:

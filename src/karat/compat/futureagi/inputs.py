@@ -1,12 +1,13 @@
-"""Future AGI's inputs: rankings and contexts, as lists or JSON strings, one or many, and the cutoffs."""
+"""Future AGI's inputs: rankings and contexts, as lists or in strings, one or many, and the cutoffs."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from karat.compat.futureagi.templates import Template
 from karat.errors import BadArgument, InputError
+from karat.samples.cells import read_cell
 
 Sample = dict[str, Any]
 _RANKINGS = 'one ranking: ["a", "b"]; a batch: [["a", "b"], ["c"]], or a JSON list in each string'
@@ -15,11 +16,19 @@ _CONTEXTS = '{"input": "the question", "context": ["a chunk", "another"], "outpu
 _ALIASES = {
     "hypothesis": ("output", "response"),
     "reference": ("expected_output", "expected_response", "ground_truth"),
+    "output": ("response", "answer", "generated", "hypothesis"),
+    "expected": ("expected_output", "expected_response", "ground_truth", "reference"),
     "context": ("contexts",),
-    "output": ("response", "answer", "generated"),
     "input": ("query", "question", "prompt_input"),
 }
 """Other names of a key, in the order in which they are tried."""
+
+
+class Ranking(NamedTuple):
+    """The texts of one row."""
+
+    retrieved: list[str]
+    gold: list[str]
 
 
 class _Side(NamedTuple):
@@ -31,32 +40,39 @@ class _Side(NamedTuple):
     mixed: bool
     """True if single items are among the rows of a batch."""
 
-    def as_batch(self) -> _Side:
-        """The same rows as a batch."""
-        return self._replace(batch=True)
+    def in_step_with(self, other: _Side) -> _Side:
+        """The same, as a batch if the other side is one and has as many rows, or one row for one ranking."""
+        if self.batch or not other.batch:
+            return self
+        if len(other.rows) == 1:
+            return self._replace(batch=True)
+        (items,) = self.rows
+        if len(items) == len(other.rows) and all(isinstance(item, str) for item in items):
+            return self._replace(rows=[[item] for item in items], batch=True)
+        return self
 
     def __str__(self) -> str:
         return f"{f'a batch of {len(self.rows)}' if self.batch else 'one ranking'} as {self.name}"
 
 
-def read_rankings(inputs: Mapping[str, Any]) -> list[Sample | str]:
-    """The samples of a batch, or the one sample of a single input; a string says why a row cannot be read.
+def read_rankings(inputs: Mapping[str, Any], template: Template) -> list[Ranking | str]:
+    """The rankings of a batch, or the one of a single input; a string says why a row cannot be read.
 
-    A list of lists is a batch, and so is a list of strings that are JSON lists; a list of other strings is one ranking.
+    A list of lists is a batch, and so is a list of strings that are lists; a list of other strings is one ranking.
+    Beside a batch, a list of as many strings has one item per row.
     """
-    given = _named(inputs, ("hypothesis", "reference"), _INPUTS)
-    left, right = (_side(given[name], name) for name in ("hypothesis", "reference"))
-    if left.batch != right.batch and len(left.rows) == len(right.rows) == 1:
-        left, right = left.as_batch(), right.as_batch()
+    given = _named(inputs, template.needs, _INPUTS)
+    left, right = (_side(given[name], name, template) for name in template.needs)
+    left, right = left.in_step_with(right), right.in_step_with(left)
     same = left.batch == right.batch and len(left.rows) == len(right.rows)
     if mixed := [side for side in (left, right) if side.mixed]:
-        # If the other side is clearly a batch, single items are rows that fail alone.
+        # If the other side is clearly a batch, single items are rows of their own.
         if len(mixed) == 2 or not same:
             raise InputError(f'"{mixed[0].name}" mixes rankings with single items', got=mixed[0].rows, hint=_RANKINGS)
     elif not same:
-        got = f"{left}, {right}"
-        raise InputError("hypothesis and reference do not have the same number of rows", got=got, hint=_RANKINGS)
-    return [_ranking(*pair) for pair in zip(left.rows, right.rows, strict=True)]
+        got, names = f"{left}, {right}", " and ".join(template.needs)
+        raise InputError(f"{names} do not have the same number of rows", got=got, hint=_RANKINGS)
+    return [_ranking(pair, template) for pair in zip(left.rows, right.rows, strict=True)]
 
 
 def read_contexts(inputs: Any, needs: Sequence[str]) -> list[Sample | str]:
@@ -68,11 +84,10 @@ def read_contexts(inputs: Any, needs: Sequence[str]) -> list[Sample | str]:
     text = next(key for key in needs if key != "context")
     keys = ("context", "input", "output")
     context, size = given["context"], len(given[text]) if isinstance(given[text], list | tuple) else None
-    if size == 1 and isinstance(context, list | tuple) and len(context) != 1:
-        given |= {key: _only(given[key]) for key in keys if key != "context" and key in given}
+    if size == 1 and not (isinstance(context, list | tuple) and len(context) == 1):
         size = None
     if size is None:
-        return [_contexts(text, *map(given.get, keys))]
+        return [_contexts(text, given["context"], *(_only(given.get(key)) for key in keys[1:]))]
     columns = []
     for key in keys:
         column = given.get(key, [None] * size)
@@ -93,21 +108,23 @@ def _named(inputs: Any, needs: Sequence[str], hint: str) -> dict[str, Any]:
     if not isinstance(inputs, Mapping):
         raise InputError(f"inputs must be a dict with {' and '.join(needs)}", got=inputs, hint=hint)
     given = dict(inputs)
-    for key, others in _ALIASES.items():
-        if given.get(key) is None:
-            found = next((given[name] for name in others if given.get(name) is not None), None)
-            given |= {} if found is None else {key: found}
+    for key in ("context", "input", *needs):
+        others = [name for name in _ALIASES[key] if name in inputs]
+        if key not in given and others:
+            given[key] = inputs[others[0]]
     if missing := [name for name in needs if name not in given]:
         raise InputError(f'the inputs have no "{missing[0]}"', got=list(inputs), hint=hint)
     return given
 
 
-def _side(value: Any, name: str) -> _Side:
-    items = _decoded(value)
+def _side(value: Any, name: str, template: Template) -> _Side:
+    items = _listed(value, template)
     if not isinstance(items, list | tuple):
         raise InputError(f'"{name}" is {_not_a_list(value)}', got=value, hint=_RANKINGS)
-    batch = any(isinstance(_decoded(item), list | tuple) for item in items)
-    return _Side(name, list(items) if batch else [items], batch, batch and any(map(_is_single, items)))
+    rows = [_decoded(item) for item in items]
+    if not any(isinstance(row, list | tuple) for row in rows):
+        return _Side(name, [items], batch=False, mixed=False)
+    return _Side(name, rows, batch=True, mixed=any(map(_is_single, rows)))
 
 
 def _is_single(item: Any) -> bool:
@@ -117,27 +134,31 @@ def _is_single(item: Any) -> bool:
     return isinstance(item, int | float) and not isinstance(item, bool)
 
 
-def _ranking(hypothesis: Any, reference: Any) -> Sample | str:
+def _ranking(pair: tuple[Any, Any], template: Template) -> Ranking | str:
     try:
-        return {"retrieved": _texts(hypothesis, "hypothesis"), "gold": _texts(reference, "reference")}
+        return Ranking(*(_texts(value, name, template) for value, name in zip(pair, template.needs, strict=True)))
     except InputError as error:
         return error.problem if error.got is None else f"{error.problem}; got {error.got}"
 
 
-def _texts(value: Any, name: str) -> list[dict[str, str]]:
+def _texts(value: Any, name: str, template: Template) -> list[str]:
     """The items of a row as texts; numbers are written out."""
-    items = _decoded(value)
+    items = _listed(value, template)
     if not isinstance(items, list | tuple):
         raise InputError(f'"{name}" is {_not_a_list(value)}', got=value)
-    texts = []
-    for number, item in enumerate(items, 1):
-        if isinstance(item, bool) or not isinstance(item, str | int | float):
-            raise InputError(f'item {number} of "{name}" is {_kind(item)}; expected a string', got=item)
-        try:
-            texts.append({"text": str(item)})
-        except ValueError as error:
-            raise InputError(f'item {number} of "{name}" is a number with too many digits', got=item) from error
-    return texts
+    texts: list[str] = list(items)
+    if set(map(type, items)) - {str}:
+        texts = [_text(item, number, name) for number, item in enumerate(items, 1)]
+    return [text.lower().strip() for text in texts] if template.folded else texts
+
+
+def _text(item: Any, number: int, name: str) -> str:
+    if isinstance(item, bool) or not isinstance(item, str | int | float):
+        raise InputError(f'item {number} of "{name}" is {_kind(item)}; expected a string', got=item)
+    try:
+        return str(item)
+    except ValueError as error:
+        raise InputError(f'item {number} of "{name}" is a number with too many digits', got=item) from error
 
 
 def _contexts(needed: str, context: Any, query: Any, response: Any) -> Sample | str:
@@ -154,36 +175,62 @@ def _contexts(needed: str, context: Any, query: Any, response: Any) -> Sample | 
 
 
 def _not_a_list(value: Any) -> str:
-    return "a string, but not a JSON list" if isinstance(value, str) else f"{_kind(value)}; expected a list"
+    return (
+        "a string that begins like a list, but is none"
+        if isinstance(value, str)
+        else f"{_kind(value)}; expected a list"
+    )
 
 
 def _kind(value: Any) -> str:
     return "null" if value is None else f"a {type(value).__name__}"
 
 
-def _decoded(value: Any) -> Any:
-    """The JSON value of a string; any other value, and a string that is no JSON, unchanged."""
-    try:
-        return json.loads(value) if isinstance(value, str) else value
-    except (ValueError, RecursionError):
+def _listed(value: Any, template: Template) -> Any:
+    """The list in a string; a text as a list of one item, or of its lines; any other value unchanged."""
+    value = _decoded(value)
+    if not isinstance(value, str) or value.lstrip().startswith("["):
         return value
+    lines = value.split("\n") if template.folded else [value]
+    return [line for line in lines if line.strip()]
 
 
-def read_cutoffs(config: Mapping[str, Any] | None) -> list[int] | None:
+def _decoded(value: Any) -> Any:
+    """The list in a string, in JSON or as Python prints it; any other value unchanged."""
+    if not isinstance(value, str) or not value.lstrip().startswith(("[", "(")):
+        return value
+    try:
+        found = read_cell(value)
+    except ValueError:
+        return value
+    return found if isinstance(found, list | tuple) else value
+
+
+def read_cutoffs(config: Mapping[str, Any] | None, template: Template) -> list[int] | None:
     """The k of the configuration, one or several; None if there is none."""
     given = _params(config, "eval_config")
     given |= _params(given.pop("params", None), "params")
-    if others := [name for name in given if name != "k"]:
-        raise BadArgument(f"Unknown function params: {', '.join(map(str, others))}", hint='{"k": 5}')
-    if given.get("k") is None:
+    others = sorted(str(name) for name in given if name != "k")
+    if others and not template.whole_list:
+        raise BadArgument(f"Unknown function params: {', '.join(others)}", hint='{"k": 5}')
+    wanted = given.get("k")
+    if wanted is None or (isinstance(wanted, str) and not wanted.strip()):
         return None
-    ks = list(given["k"]) if isinstance(given["k"], list | tuple) else [given["k"]]
-    for k in ks or [None]:
-        if isinstance(k, bool) or not isinstance(k, int):
-            raise BadArgument("k must be an integer", got=given["k"])
-        if k < 1:
-            raise BadArgument("k must be >= 1", got=k)
+    ks = [_cutoff(k, wanted) for k in (wanted if isinstance(wanted, list | tuple) else [wanted]) or [None]]
     return list(dict.fromkeys(ks))
+
+
+def _cutoff(given: Any, wanted: Any) -> int:
+    """One k, also as the text of an integer."""
+    try:
+        k = int(given) if isinstance(given, str) else given
+    except ValueError:
+        k = None
+    if isinstance(k, bool) or not isinstance(k, int):
+        raise BadArgument("k must be an integer", got=wanted)
+    if k < 1:
+        raise BadArgument("k must be >= 1", got=k)
+    return k
 
 
 def _params(given: Any, name: str) -> dict[Any, Any]:

@@ -1,4 +1,4 @@
-"""Scoring of Future AGI's evaluations: a template and inputs in, one score with its reason per row out."""
+"""Scoring of Future AGI's evaluations: a template and inputs in, one output with its reason per row out."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from math import isnan
 from typing import Any, NamedTuple
 
-from karat.compat.futureagi.inputs import Sample, read_contexts, read_cutoffs, read_rankings
-from karat.compat.futureagi.templates import CONTEXT_TEMPLATES, TEMPLATES, Template, find_template
+from karat.compat.futureagi.inputs import Ranking, Sample, read_contexts, read_cutoffs, read_rankings
+from karat.compat.futureagi.reasons import ServerReasons, documented, of_contexts
+from karat.compat.futureagi.templates import TEMPLATES, Template, find_template
 from karat.conventions import Convention, find_convention
-from karat.errors import BadArgument
 from karat.judges import Claims, Judge, Relevance
 from karat.pipeline import evaluate
-from karat.run import Run
 
 _SERVER = "futureagi-server"
 _THEIR_MODELS = ("turing", "protect")
@@ -45,67 +44,84 @@ class Scorer:
     ) -> list[Scored]:
         """Score each row, once per k; a row that cannot be read has no output, and its reason says why."""
         found = find_template(template)
-        return self._scores(found, inputs, read_cutoffs(config), model_name)
+        ks: Sequence[int | None] = read_cutoffs(config, found) or [None]
+        rows: list[Ranking | str] | list[Sample | str]
+        scores: Sequence[Sequence[Scored]]
+        if found.name in TEMPLATES:
+            rows = read_rankings(inputs, found)
+            scores = self._of_rankings(found, [row for row in rows if isinstance(row, Ranking)], ks)
+        else:
+            rows = read_contexts(inputs, found.needs)
+            good = [row for row in rows if isinstance(row, dict)]
+            scores = self._of_contexts(found, good, ks, model_name) if good else []
+        each = iter(scores)
+        unread = [Scored(None, row, found.output_type) if isinstance(row, str) else None for row in rows]
+        return [one for fault in unread for one in ([fault] * len(ks) if fault else next(each))]
 
-    def _scores(self, template: Template, inputs: Any, ks: Sequence[int] | None, asked: str | None) -> list[Scored]:
-        """The scores of each row, one per k; rows with the same cutoffs are evaluated together."""
-        ranking = template.name in TEMPLATES
-        rows = read_rankings(inputs) if ranking else read_contexts(inputs, template.needs)
-        judge = template.judge if ranking else self._judge(template, asked)
-        groups: dict[tuple[int | None, ...], list[int]] = {}
-        for number, row in enumerate(rows):
-            whole = None if isinstance(row, str) or not ranking else len(row["retrieved"])
-            groups.setdefault(tuple(ks or [whole]), []).append(number)
-        scored: dict[int, list[Scored]] = {}
-        for cutoffs, numbers in groups.items():
-            unread = {n: Scored(None, str(rows[n]), template.output_type) for n in numbers}
-            scored |= {n: [one] * len(cutoffs) for n, one in unread.items()}
-            good: dict[int, Sample] = {n: row for n in numbers if not isinstance(row := rows[n], str)}
-            metrics = [template.metric if k is None else f"{template.metric}@{max(k, 1)}" for k in cutoffs]
-            if good:
-                convention = template.convention or self.convention
-                run = evaluate(list(good.values()), metrics, judge=judge, convention=convention)
-                named = bool(ks) or not template.whole_list
-                labels = [f"{template.label}@{k}" if named else template.label for k in cutoffs]
-                for place, number in enumerate(good):
-                    each = zip(metrics, labels, cutoffs, strict=True)
-                    scored[number] = [self._explained(template, run, place, *one) for one in each]
-        return [one for number in sorted(scored) for one in scored[number]]
+    def _of_rankings(
+        self, template: Template, rows: Sequence[Ranking], ks: Sequence[int | None]
+    ) -> list[tuple[Scored, ...]]:
+        """The outputs of rankings, one per k."""
+        if not rows:
+            return []
+        if template.swapped:
+            each = [self._at(template, [Ranking(row.gold, row.retrieved[:k]) for row in rows], [k]) for k in ks]
+            columns = [column for one in each for column in one]
+        else:
+            columns = self._at(template, rows, ks)
+        return list(zip(*columns, strict=True))
 
-    def _explained(self, template: Template, run: Run, place: int, metric: str, label: str, k: int | None) -> Scored:
-        """A score and its reason."""
-        kind = template.output_type
-        if place in run.all_hits.failed:
-            return Scored(None, f"{label}: not judged, {run.all_hits.failed[place]}", kind)
-        score = float(run.scores[metric][place])
-        contexts = template.name in CONTEXT_TEMPLATES
-        if isnan(score):
-            why = "the response has no claims" if contexts else "the reference is empty"
-            return Scored(None, f"{label}: undefined, {why}", kind)
-        more = ""
-        if contexts:
-            ranks = {hit.rank for hit in run.hits(place + 1) if hit.grade > 0}
-            verb = "relevant" if template.judge == "relevance" else "used"
-            more = f" ({len(ranks)} of {run.all_hits.depth[place]} chunks are {verb})"
-            lexical = run.provenance.judge_settings["model"] == "lexical"
-            more += " (heuristic: words, no model)" if lexical else ""
-        elif self.convention.name == _SERVER and template.metric == "recall" and template.convention is None:
-            gold = run.gold(place + 1)
-            found = [item for item in gold if item.rank is not None and item.rank <= (k or 0)]
-            more = f" ({len(found)}/{len(gold)} relevant items in top {k})"
-        return Scored(score, f"{label}: {round(score, 3)}{more}", kind)
+    def _at(self, template: Template, rows: Sequence[Ranking], ks: Sequence[int | None]) -> list[list[Scored]]:
+        """A column of outputs for each k."""
+        retrieved, gold = [row.retrieved for row in rows], [row.gold for row in rows]
+        convention = template.convention or self.convention
+        cuts = [None] if template.swapped else ks
+        metrics = [template.metric_at(k) for k in cuts]
+        run = evaluate(retrieved=retrieved, gold=gold, metrics=metrics, judge="exact", convention=convention)
+        columns = []
+        for k, cut, metric in zip(ks, cuts, metrics, strict=True):
+            scores = run.scores[metric].tolist()
+            server = self.convention.name == _SERVER
+            reasons = (
+                ServerReasons(template, run, rows, convention, cut=cut, k=k).each()
+                if server
+                else documented(template, scores, rows, k)
+            )
+            none = f"{template.named(k)}: undefined, the reference is empty"
+            columns.append([
+                Scored(None, none) if isnan(score) else Scored(score, reason)
+                for score, reason in zip(scores, reasons, strict=True)
+            ])  # fmt: skip
+        return columns
+
+    def _of_contexts(
+        self, template: Template, rows: Sequence[Sample], ks: Sequence[int | None], asked: str | None
+    ) -> list[list[Scored]]:
+        """The outputs of contexts, one per k."""
+        metrics = [template.metric_at(k) for k in ks]
+        convention = template.convention or self.convention
+        run = evaluate(list(rows), metrics, judge=self._judge(template, asked), convention=convention)
+        results = []
+        for place in range(len(rows)):
+            own = []
+            for k, metric in zip(ks, metrics, strict=True):
+                score, label = float(run.scores[metric][place]), template.named(k)
+                if place in run.all_hits.failed:
+                    own.append(Scored(None, f"{label}: not judged, {run.all_hits.failed[place]}", template.output_type))
+                elif isnan(score):
+                    own.append(Scored(None, f"{label}: undefined, the response has no claims", template.output_type))
+                else:
+                    output = ("Passed" if score > 0 else "Failed") if template.passes else score
+                    shown = output if isinstance(output, str) else str(round(output, 3))
+                    own.append(Scored(output, of_contexts(template, run, place, shown, k), template.output_type))
+            results.append(own)
+        return results
 
     def _judge(self, template: Template, asked: str | None) -> Judge:
         """The judge for a model; kept, so that all calls of a scorer share one budget."""
         model = self.model if self.model is not None else asked
-        named = None if isinstance(model, str) and model.startswith(_THEIR_MODELS) else model
-        key = (template.judge, named if isinstance(named, str | None) else id(named))
+        named = "lexical" if isinstance(model, str) and model.startswith(_THEIR_MODELS) else model or "lexical"
+        key = (template.judge, named if isinstance(named, str) else id(named))
         if key not in self._judges:
-            if template.judge == "claims":
-                self._judges[key] = Claims(named or "lexical", of="response")
-            elif named is None:
-                hint = 'Evaluator(model="gpt-4o-mini"), or model_name="gpt-4o-mini"'
-                raise BadArgument(f"{template.name} needs a language model", got=model, hint=hint)
-            else:
-                self._judges[key] = Relevance(named)
+            self._judges[key] = Claims(named, of="response") if template.judge == "claims" else Relevance(named)
         return self._judges[key]
