@@ -1,13 +1,19 @@
-"""The types of the TypeScript client: clients/typescript/src/schema.ts, from the OpenAPI document of the server."""
+"""The types of the TypeScript client: clients/typescript/src/schema.ts, from the OpenAPI document of the server.
+
+`make docs` writes the file; `python docs/typescript_types.py` fails if it is out of date.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 Schema = Mapping[str, Any]
+FILE = Path(__file__).parents[1] / "clients" / "typescript" / "src" / "schema.ts"
 _HEAD = """\
 /** The types of karat's API, generated from its OpenAPI document by docs/typescript_types.py: `make docs`. */
 
@@ -150,7 +156,10 @@ def _contents(with_content: Schema | None) -> Iterator[Schema]:
 
 
 def _operation_types(document: Schema) -> str:
-    lines = ["/** Every operation: its parameters, its body, and its answers in JSON by status. */", "export interface Operations {"]
+    lines = [
+        "/** Every operation: its parameters, its body, and its answers in JSON by status. */",
+        "export interface Operations {",
+    ]
     for name, operation in _operations(document):
         lines.append(f"{_comment(operation.get('summary'), '  ')}  {json.dumps(name)}: {{")
         for place in ("path", "query"):
@@ -184,3 +193,8 @@ def _closure(schemas: Schema, roots: list[Any]) -> set[str]:
                 found.add(name)
                 waiting.append(schemas[name])
     return found
+
+
+if __name__ == "__main__":
+    if FILE.read_text("utf-8") != typescript_types():
+        sys.exit(f"{FILE.name} is out of date. Run `make docs`.")

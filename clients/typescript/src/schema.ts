@@ -132,7 +132,7 @@ export interface EvaluateAnswer {
 /** Samples, or results and gold apart, and how they are evaluated. */
 export interface EvaluateInput {
   /** one object per query, or columns by name */
-  samples?: readonly { [name: string]: any }[] | { [name: string]: any } | null | undefined;
+  samples?: readonly SampleInput[] | { [name: string]: any } | null | undefined;
   /** results alone: lists in the order of the queries, lists or dicts of scores by query id, or rows of a long table */
   retrieved?: readonly unknown[] | { [name: string]: any } | null | undefined;
   /** gold alone: lists in the order of the queries, lists or dicts of scores by query id, or rows of a long table */
@@ -160,7 +160,7 @@ export interface EvaluateInput {
 /** An evaluation. */
 export interface EvaluateRequest {
   /** one object per query, or columns by name */
-  samples?: readonly { [name: string]: any }[] | { [name: string]: any } | null | undefined;
+  samples?: readonly SampleInput[] | { [name: string]: any } | null | undefined;
   /** results alone: lists in the order of the queries, lists or dicts of scores by query id, or rows of a long table */
   retrieved?: readonly unknown[] | { [name: string]: any } | null | undefined;
   /** gold alone: lists in the order of the queries, lists or dicts of scores by query id, or rows of a long table */
