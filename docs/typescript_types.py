@@ -21,6 +21,7 @@ _HEAD = """\
 """
 _PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
 _REF = "#/components/schemas/"
+_NAME = r"[A-Za-z_$][\w$]*"
 _WIDTH = 120
 
 
@@ -51,27 +52,21 @@ def _declared(name: str, schema: Schema, *, sent: bool) -> str:
     return f"{text}export type {name} = {_type(schema, '', sent=sent)};\n"
 
 
-def _type(schema: Schema | bool, indent: str, *, sent: bool) -> str:  # noqa: FBT001
-    """A schema as a type."""
-    if schema is True or not schema:
-        return "unknown"
-    if schema is False:
-        return "never"
+def _type(schema: Any, indent: str, *, sent: bool) -> str:
+    """A schema as a type; true or {} is any value."""
+    if not isinstance(schema, Mapping) or not schema:
+        return "never" if schema is False else "unknown"
     if "$ref" in schema:
         return str(schema["$ref"]).removeprefix(_REF)
-    if "const" in schema:
-        return json.dumps(schema["const"], ensure_ascii=False)
-    if "enum" in schema:
-        return " | ".join(json.dumps(value, ensure_ascii=False) for value in schema["enum"])
+    if "enum" in schema or "const" in schema:
+        values = schema.get("enum", [schema.get("const")])
+        return " | ".join(json.dumps(value, ensure_ascii=False) for value in values)
     for key, sign in (("anyOf", " | "), ("oneOf", " | "), ("allOf", " & ")):
         if key in schema and {} not in schema[key]:  # a choice with "anything" says nothing; what is beside it may
             return sign.join(dict.fromkeys(_type(one, indent, sent=sent) for one in schema[key]))
-    kinds = schema.get("type", "object" if "properties" in schema else None)
-    if kinds is None:
-        return "unknown"
-    if isinstance(kinds, str):
-        kinds = [kinds]
-    return " | ".join(dict.fromkeys(_of_kind(kind, schema, indent, sent=sent) for kind in kinds))
+    kinds = schema.get("type", "object" if "properties" in schema else [])
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    return " | ".join(dict.fromkeys(_of_kind(kind, schema, indent, sent=sent) for kind in kinds)) or "unknown"
 
 
 def _of_kind(kind: str, schema: Schema, indent: str, *, sent: bool) -> str:
@@ -97,7 +92,7 @@ def _object(schema: Schema, indent: str, *, sent: bool) -> str:
     inner, lines = indent + "  ", []
     for name, one in schema.get("properties", {}).items():
         mark = "" if name in schema.get("required", ()) else "?"
-        quoted = name if re.fullmatch(r"[A-Za-z_$][\w$]*", name) else json.dumps(name)
+        quoted = name if re.fullmatch(_NAME, name) else json.dumps(name)
         kind = _type(one, inner, sent=sent)
         undefined = " | undefined" if mark and sent and kind != "unknown" else ""
         lines.append(f"{_comment(_described(one), inner)}{inner}{quoted}{mark}: {kind}{undefined};")
@@ -179,8 +174,8 @@ def _operation_types(document: Schema) -> str:
 
 
 def _parameter(one: Schema) -> str:
-    mark = "" if one.get("required") else "?"
-    return f"{json.dumps(one['name']) if '-' in one['name'] else one['name']}{mark}: {_type(one.get('schema', {}), '', sent=False)}"
+    name = one["name"] if re.fullmatch(_NAME, one["name"]) else json.dumps(one["name"])
+    return f"{name}{'' if one.get('required') else '?'}: {_type(one.get('schema', {}), '', sent=False)}"
 
 
 def _closure(schemas: Schema, roots: list[Any]) -> set[str]:

@@ -1,4 +1,4 @@
-"""The TypeScript client: its generated types, and a real browser on a page of another origin. `make client` tests the rest."""
+"""The TypeScript client: its generated types, and a browser on a page of another origin. For the rest: `make client`."""
 
 from __future__ import annotations
 
@@ -153,8 +153,6 @@ def page(tmp_path):
 
 
 class _Quiet(SimpleHTTPRequestHandler):
-    extensions_map = {**SimpleHTTPRequestHandler.extensions_map, ".js": "text/javascript"}
-
     def log_message(self, *_):
         pass
 
@@ -167,7 +165,8 @@ import("/client/index.js").then(async ({ Karat, Evaluator, KaratError }) => {
     const job = await karat.start("evaluate", { samples: [{ retrieved: ["b"], gold: ["b"] }], metrics: "rr" });
     const later = await job.wait();
     const evaluator = new Evaluator({ fiBaseUrl: URL_OF_KARAT, fiApiKey: "any", fiSecretKey: "any" });
-    const { eval_results: [row] } = await evaluator.evaluate("recall_at_k", { hypothesis: '["a"]', reference: '["a"]' });
+    const inputs = { hypothesis: '["a"]', reference: '["a"]' };
+    const { eval_results: [row] } = await evaluator.evaluate("recall_at_k", inputs);
     const wrong = await karat.evaluate({ samples: [], metrics: "recal" }).catch((error) => error.problem.status);
     return [run.mean.rr, later.mean.rr, row.reason, wrong];
   } catch (error) {
