@@ -25,7 +25,7 @@ client: $(VENV)/dev.stamp chromium
 	@$(BIN)/python docs/typescript_types.py
 	@npm ci --silent --no-audit --no-fund --prefix clients/typescript
 	@npm run --silent build --prefix clients/typescript
-	@npm test --silent --prefix clients/typescript
+	@KARAT_PYTHON=$(abspath $(BIN)/python) npm test --silent --prefix clients/typescript
 	@$(BIN)/python -m pytest -rs -q tests/test_typescript.py
 
 # Minutes of random cases for every promise of docs/reliability.md; then its figures. `make fuzz SEED=7` repeats a run.

@@ -1,4 +1,4 @@
-"""The TypeScript client: its generated types, and a browser on a page of another origin. For the rest: `make client`."""
+"""The TypeScript client: its generated types, a browser on a page of another origin. For the rest: `make client`."""
 
 from __future__ import annotations
 
