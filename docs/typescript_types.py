@@ -16,8 +16,6 @@ Schema = Mapping[str, Any]
 FILE = Path(__file__).parents[1] / "clients" / "typescript" / "src" / "schema.ts"
 _HEAD = """\
 /** The types of karat's API, generated from its OpenAPI document by docs/typescript_types.py: `make docs`. */
-
-/* eslint-disable */
 """
 _PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
 _REF = "#/components/schemas/"
@@ -159,8 +157,8 @@ def _operation_types(document: Schema) -> str:
         lines.append(f"{_comment(operation.get('summary'), '  ')}  {json.dumps(name)}: {{")
         for place in ("path", "query"):
             found = [one for one in operation["parameters"] if one["in"] == place]
-            fields = "; ".join(_parameter(one) for one in found)
-            lines.append(f"    {place}: {{ {fields} }};" if fields else f"    {place}: {{}};")
+            fields = "".join(f"\n      {_parameter(one)};" for one in found)
+            lines.append(f"    {place}: {{{fields}\n    }};" if fields else f"    {place}: {{}};")
         body = next(_contents(operation.get("requestBody")), None)
         lines.append(f"    body: {'undefined' if body is None else _type(body, '    ', sent=True)};")
         answers = [

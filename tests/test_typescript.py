@@ -99,8 +99,12 @@ export interface Sent {
 export interface Operations {
   /** Do it */
   "POST /v1/do/{id}": {
-    path: { id: string };
-    query: { limit?: number };
+    path: {
+      id: string;
+    };
+    query: {
+      limit?: number;
+    };
     body: Sent;
     answers: { 200: Answer };
   };
@@ -109,7 +113,7 @@ export interface Operations {
 
 
 def test_types_of_a_document():
-    assert types_of(DOCUMENT).partition("/* eslint-disable */\n\n")[2] == TYPES
+    assert types_of(DOCUMENT).partition("*/\n\n")[2] == TYPES
 
 
 def test_the_types_are_those_of_the_server():

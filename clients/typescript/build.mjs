@@ -14,5 +14,6 @@ function compile(...options) {
 
 rmSync(new URL("dist", import.meta.url), { recursive: true, force: true });
 compile();
-compile("--module", "CommonJS", "--moduleResolution", "Node10", "--verbatimModuleSyntax", "false", "--outDir", `${here}dist/cjs`);
+const commonJs = ["--module", "CommonJS", "--moduleResolution", "Node10", "--verbatimModuleSyntax", "false"];
+compile(...commonJs, "--outDir", `${here}dist/cjs`);
 writeFileSync(new URL("dist/cjs/package.json", import.meta.url), '{ "type": "commonjs" }\n');

@@ -147,6 +147,7 @@ export function errorOf(status: number, facts: ErrorFacts & { readonly text?: st
 
 function messageOf(status: number, problem: Partial<Problem> | undefined, text: string | undefined): string {
   const sentence = problem?.detail ?? problem?.title ?? (text?.trim() || `the server answered ${status}`);
-  const more = [problem?.got == null ? [] : `got ${problem.got}`, problem?.hint == null ? [] : `try ${problem.hint}`].flat();
-  return more.length ? `${sentence} (${more.join("; ")})` : sentence;
+  const got = problem?.got == null ? [] : [`got ${problem.got}`];
+  const hint = problem?.hint == null ? [] : [`try ${problem.hint}`];
+  return got.length || hint.length ? `${sentence} (${[...got, ...hint].join("; ")})` : sentence;
 }

@@ -121,8 +121,8 @@ export class Evaluator {
   }
 
   async #state(id: string, signal?: AbortSignal): Promise<ExecutionState> {
-    const read = record(await this.#connection.json({ method: "GET", path: EVALUATIONS, query: { eval_id: id }, signal }));
-    const state = record(read["result"]);
+    const asked = { method: "GET", path: EVALUATIONS, query: { eval_id: id }, signal } as const;
+    const state = record(record(await this.#connection.json(asked))["result"]);
     const result = isRecord(state["result"]) ? state["result"] : undefined;
     const said = result?.["error_message"] ?? state["error_message"];
     return {
@@ -199,7 +199,8 @@ function accepted(answer: unknown): Record<string, unknown> {
 function rowsOf(answer: unknown): EvalResult[] {
   const { result } = record(answer);
   const parts = Array.isArray(result) ? (result as unknown[]) : [];
-  const rows = parts.flatMap((part) => (isRecord(part) && Array.isArray(part["evaluations"]) ? part["evaluations"] : []));
+  const lists = parts.map((part) => (isRecord(part) ? part["evaluations"] : undefined));
+  const rows = lists.flatMap((list) => (Array.isArray(list) ? (list as unknown[]) : []));
   if (!rows.length) throw new BadAnswer("the answer has no evaluations");
   return rows.map((row) => rowOf(record(row)));
 }

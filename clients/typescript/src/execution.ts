@@ -1,6 +1,7 @@
 /** Handles of evaluations that run on the server, as Future AGI's client has them. */
 
 import { InvalidValue, KaratError, TimedOut } from "./errors.js";
+import { pauseFor } from "./job.js";
 import type { EvalResult } from "./templates.js";
 
 export type ExecutionKind = "eval" | "composite";
@@ -87,7 +88,7 @@ export class Execution {
       if (this.isDone()) break;
       const left = (end - Date.now()) / 1000;
       if (left <= 0) throw new TimedOut(`execution ${this.id} is ${this.status} after ${timeout} seconds`);
-      await new Promise((resolve) => setTimeout(resolve, Math.min(pause, left) * 1000));
+      await pauseFor(Math.min(pause, left), signal);
     }
     if (this.status === "failed" && raiseOnFailure) {
       throw new ExecutionError(this.id, this.errorMessage ?? undefined);

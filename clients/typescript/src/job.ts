@@ -61,7 +61,7 @@ export class Job<T> {
     for (let pause = FIRST_POLL; !this.ended; pause = Math.min(pause * 1.5, LONGEST_POLL)) {
       const left = (end - Date.now()) / 1000;
       if (left <= 0) throw new TimedOut(`the job ${this.id} is ${this.#state.state} after ${timeout} seconds`);
-      await sleep(Math.min(pause, left), signal);
+      await pauseFor(Math.min(pause, left), signal);
       const state = await this.refresh({ signal });
       onProgress?.(state);
     }
@@ -85,7 +85,8 @@ export async function waitOrCancel<T>(job: Job<T>, options: JobWaitOptions): Pro
   }
 }
 
-function sleep(seconds: number, signal: AbortSignal | undefined): Promise<void> {
+/** Wait, unless the signal aborts. */
+export function pauseFor(seconds: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = (): void => {
       clearTimeout(timer);

@@ -113,7 +113,9 @@ export class Karat {
   }
 
   /** Every stored run, the newest first. */
-  async *allRuns(query: Query<"GET /v1/runs"> = {}, options: CallOptions = {}): AsyncGenerator<StoredRun, void, undefined> {
+  async *allRuns(
+    query: Query<"GET /v1/runs"> = {}, options: CallOptions = {},
+  ): AsyncGenerator<StoredRun, void, undefined> {
     let after: string | null | undefined = query.after;
     do {
       const page: RunPage = await this.runs({ ...query, ...(after == null ? {} : { after }) }, options);

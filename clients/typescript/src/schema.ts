@@ -1,7 +1,5 @@
 /** The types of karat's API, generated from its OpenAPI document by docs/typescript_types.py: `make docs`. */
 
-/* eslint-disable */
-
 /** One check of a gate. */
 export interface CheckedRule {
   rule: string;
@@ -456,7 +454,21 @@ export interface Operations {
   /** Evaluate samples */
   "POST /v1/evaluate": {
     path: {};
-    query: { metrics?: string; judge?: string; convention?: string; fields?: string; at?: string; order?: string; by?: string; summary?: string; also?: string; skip_bad_rows?: boolean; table?: boolean; store?: string; job?: boolean };
+    query: {
+      metrics?: string;
+      judge?: string;
+      convention?: string;
+      fields?: string;
+      at?: string;
+      order?: string;
+      by?: string;
+      summary?: string;
+      also?: string;
+      skip_bad_rows?: boolean;
+      table?: boolean;
+      store?: string;
+      job?: boolean;
+    };
     body: EvaluateRequest;
     answers: { 200: EvaluateAnswer; 202: JobState };
   };
@@ -469,21 +481,27 @@ export interface Operations {
   };
   /** Show the state of a job */
   "GET /v1/jobs/{job_id}": {
-    path: { job_id: string };
+    path: {
+      job_id: string;
+    };
     query: {};
     body: undefined;
     answers: { 200: JobState };
   };
   /** Cancel a job, or forget one that has ended */
   "DELETE /v1/jobs/{job_id}": {
-    path: { job_id: string };
+    path: {
+      job_id: string;
+    };
     query: {};
     body: undefined;
     answers: { 200: JobState };
   };
   /** Show the answer of a job */
   "GET /v1/jobs/{job_id}/result": {
-    path: { job_id: string };
+    path: {
+      job_id: string;
+    };
     query: {};
     body: undefined;
     answers: {};
@@ -505,35 +523,56 @@ export interface Operations {
   /** List the stored runs, the newest first */
   "GET /v1/runs": {
     path: {};
-    query: { limit?: number; after?: string; name?: string };
+    query: {
+      limit?: number;
+      after?: string;
+      name?: string;
+    };
     body: undefined;
     answers: { 200: RunPage };
   };
   /** Show a stored run, or download its file */
   "GET /v1/runs/{run_id}": {
-    path: { run_id: string };
-    query: { by?: string; summary?: string };
+    path: {
+      run_id: string;
+    };
+    query: {
+      by?: string;
+      summary?: string;
+    };
     body: undefined;
     answers: { 200: EvaluateAnswer };
   };
   /** Delete a stored run */
   "DELETE /v1/runs/{run_id}": {
-    path: { run_id: string };
+    path: {
+      run_id: string;
+    };
     query: {};
     body: undefined;
     answers: {};
   };
   /** Show one query of a stored run */
   "GET /v1/runs/{run_id}/items": {
-    path: { run_id: string };
-    query: { query: string };
+    path: {
+      run_id: string;
+    };
+    query: {
+      query: string;
+    };
     body: undefined;
     answers: { 200: QueryItems };
   };
   /** Show the scores of the queries of a stored run */
   "GET /v1/runs/{run_id}/table": {
-    path: { run_id: string };
-    query: { limit?: number; offset?: number; fields?: boolean };
+    path: {
+      run_id: string;
+    };
+    query: {
+      limit?: number;
+      offset?: number;
+      fields?: boolean;
+    };
     body: undefined;
     answers: { 200: TablePage };
   };

@@ -106,6 +106,7 @@ export class Connection {
     try {
       for (let attempt = 0; ; attempt++) {
         try {
+          clock.check();
           return await clock.hold(this.#send(request, clock));
         } catch (error) {
           const fault = clock.fault(error);
@@ -176,6 +177,11 @@ class Clock {
     this.#given?.removeEventListener("abort", this.#onAbort);
   }
 
+  /** Throw if the time is over. */
+  check(): void {
+    if (this.signal.aborted) throw this.fault(undefined);
+  }
+
   /** The promise, or a rejection as soon as the signal aborts: not every fetch listens to its signal. */
   async hold<T>(promise: Promise<T>): Promise<T> {
     let release: (() => void) | undefined;
@@ -205,7 +211,8 @@ class Clock {
     if (this.#late) return new TimedOut(`no answer within ${this.seconds} seconds`);
     if (error instanceof KaratError) return error;
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    return new Disconnected(`cannot reach the server: ${cause instanceof Error ? cause.message : cause}`, { cause: error });
+    const words = cause instanceof Error ? cause.message : String(cause);
+    return new Disconnected(`cannot reach the server: ${words}`, { cause: error });
   }
 }
 
@@ -229,7 +236,8 @@ function problemIn(text: string): { readonly problem?: Partial<Problem>; readonl
   try {
     const read: unknown = JSON.parse(text);
     if (typeof read === "string") return { text: read };
-    if (isRecord(read) && (typeof read["detail"] === "string" || typeof read["title"] === "string")) return { problem: read };
+    const isProblem = isRecord(read) && [read["detail"], read["title"]].some((one) => typeof one === "string");
+    if (isProblem) return { problem: read };
   } catch {
     // the text itself is shown
   }
@@ -260,8 +268,8 @@ function positive(name: string, value: number): number {
 }
 
 function count(name: string, value: number): number {
-  if (!Number.isInteger(value) || value < 0) throw new InvalidValue(`${name} is a whole number of at least 0; got ${value}`);
-  return value;
+  if (Number.isInteger(value) && value >= 0) return value;
+  throw new InvalidValue(`${name} is a whole number of at least 0; got ${value}`);
 }
 
 function randomKey(): string {

@@ -3,7 +3,9 @@
 import {
   BadRequest, Evaluator, Job, Karat, KaratError, RateLimited, Templates, evaluate, list_evaluations,
 } from "karat-client";
-import type { BatchRunResult, EvalResult, EvaluateAnswer, EvaluateOptions, EvaluatorConfig, SampleInput } from "karat-client";
+import type {
+  BatchRunResult, EvalResult, EvaluateAnswer, EvaluateOptions, EvaluatorConfig, SampleInput,
+} from "karat-client";
 
 interface Mine {
   query: string;
@@ -37,15 +39,17 @@ export async function drop(): Promise<void> {
 export async function own(mine: Mine[], columns: { retrieved: string[][]; gold: string[][] }): Promise<void> {
   const karat = new Karat({ url: "http://127.0.0.1:5272", key: "k", timeout: 30, retries: 3, fetch });
   const abort = new AbortController();
-  const run: EvaluateAnswer = await karat.evaluate({ samples: mine, metrics: ["recall@5"], by: "topic" }, { signal: abort.signal });
+  const options = { signal: abort.signal, timeout: 5, retries: 0, idempotencyKey: "k" };
+  const run: EvaluateAnswer = await karat.evaluate({ samples: mine, metrics: ["recall@5"], by: "topic" }, options);
   const mean: number | null | undefined = run.mean["recall@5"];
   const first = run.table?.[0];
   const id: string | undefined = first?.query_id;
   console.log(mean, id, first?.["recall@5"], run.by["topic"]?.["a"]?.mean["recall@5"]);
-  await karat.evaluate({ samples: [{ retrieved: ["a", { id: 1n, score: 0.5 }], gold: { a: 2 }, topic: "x", year: 2021 }] });
+  await karat.evaluate({ samples: [{ retrieved: ["a", { id: 1n, score: 0.5 }], gold: { a: 2 }, year: 2021 }] });
   await karat.evaluate({ samples: columns, at: "doc" });
   await karat.evaluate({ retrieved: [["a"]], gold: [["a"]] });
-  const found = await karat.compare({ runs: ["main", { samples: mine, metrics: "rr" }, { samples: [{ retrieved: ["a"], gold: ["a"], other: 1 }] }] });
+  const given = { samples: mine, metrics: "rr" };
+  const found = await karat.compare({ runs: ["main", given, { samples: [{ retrieved: ["a"], gold: ["a"], x: 1 }] }] });
   const verdict: string | undefined = found.rows[0]?.verdict;
   const passed: boolean = (await karat.gate({ run: "main", rules: ["rr >= 0.5"], baseline: { samples: mine } })).passed;
   const causes: { [cause: string]: number } = (await karat.diagnose({ run: { samples: mine }, k: 5 })).causes;

@@ -69,7 +69,8 @@ describe("the pages", () => {
   }
 
   it("a bare string in a list of one, as their client sends it", async () => {
-    const { eval_results: [row, ...more] } = await evaluator.evaluate("mrr", { hypothesis: ['["x", "a"]'], reference: ['["a"]'] });
+    const inputs = { hypothesis: ['["x", "a"]'], reference: ['["a"]'] };
+    const { eval_results: [row, ...more] } = await evaluator.evaluate("mrr", inputs);
     assert.deepEqual([row.output, more.length], [0.5, 0]);
   });
 
@@ -91,7 +92,8 @@ describe("inputs", () => {
   });
 
   it("other names of inputs, and inputs that a template does not use", async () => {
-    const { eval_results: [row] } = await evaluator.evaluate("recall_at_k", { response: '["a"]', ground_truth: '["a", "b"]', query: "q" });
+    const inputs = { response: '["a"]', ground_truth: '["a", "b"]', query: "q" };
+    const { eval_results: [row] } = await evaluator.evaluate("recall_at_k", inputs);
     assert.equal(row.output, 0.5);
   });
 
@@ -110,7 +112,8 @@ describe("inputs", () => {
 
   it("20,000 rows in one call", async () => {
     const lists = Array.from({ length: 20_000 }, (_, i) => [`d${i}`, "x"]);
-    const { eval_results: rows } = await evaluator.evaluate("recall_at_k", { hypothesis: json(lists), reference: json(lists) }, { evalConfig: { k: 1 } });
+    const inputs = { hypothesis: json(lists), reference: json(lists) };
+    const { eval_results: rows } = await evaluator.evaluate("recall_at_k", inputs, { evalConfig: { k: 1 } });
     assert.equal(rows.length, 20_000);
     assert.ok(rows.every((row) => row.output === 0.5));
   });
@@ -127,7 +130,8 @@ describe("faults", () => {
 
   it("a bad request is a row without an output for each query, and an error", async () => {
     const inputs = { hypothesis: json(BATCH.hypothesis), reference: json(BATCH.reference) };
-    const { eval_results: rows, error } = await evaluator.evaluate("recall_at_k", inputs, { evalConfig: { k: "many" } });
+    const options = { evalConfig: { k: "many" } };
+    const { eval_results: rows, error } = await evaluator.evaluate("recall_at_k", inputs, options);
     assert.deepEqual(rows.map((row) => row.output), [null, null, null]);
     assert.ok(rows.every((row) => row.reason.startsWith("k must be an integer")));
     assert.ok(error instanceof BadRequest);
@@ -143,7 +147,8 @@ describe("faults", () => {
 
   it("a server that is gone: a row for each query, with the reason", async () => {
     const gone = new Evaluator({ fiBaseUrl: "http://127.0.0.1:9", retries: 0 });
-    const { eval_results: rows, error } = await gone.evaluate("mrr", { hypothesis: ['["a"]', '["b"]'], reference: ['["a"]', '["b"]'] });
+    const inputs = { hypothesis: ['["a"]', '["b"]'], reference: ['["a"]', '["b"]'] };
+    const { eval_results: rows, error } = await gone.evaluate("mrr", inputs);
     assert.deepEqual(rows.map((row) => row.output), [null, null]);
     assert.match(rows[0].reason, /cannot reach the server/);
     assert.equal(error.kind, "disconnected");
@@ -182,7 +187,8 @@ describe("later", () => {
   });
 
   it("a pipeline", async () => {
-    const data = [{ eval_template: "mrr", inputs: { hypothesis: ['["x", "a"]', '["a"]'], reference: ['["a"]', '["a"]'] } }];
+    const batch = { hypothesis: ['["x", "a"]', '["a"]'], reference: ['["a"]', '["a"]'] };
+    const data = [{ eval_template: "mrr", inputs: batch }];
     const options = { fiBaseUrl: server.url };
     assert.equal((await evaluate_pipeline("shop", "v1", data, options)).result.version, "v1");
     let result;
@@ -201,7 +207,8 @@ it("templates are listed, in any time", async () => {
 });
 
 it("the function evaluate", async () => {
-  const { eval_results: [row] } = await evaluate("mrr", { hypothesis: '["a"]', reference: '["a"]' }, { fiBaseUrl: server.url });
+  const inputs = { hypothesis: '["a"]', reference: '["a"]' };
+  const { eval_results: [row] } = await evaluate("mrr", inputs, { fiBaseUrl: server.url });
   assert.equal(row.output, 1);
 });
 
@@ -221,9 +228,11 @@ describe("a server with keys", () => {
 
   it("takes the right keys and no others", async () => {
     const inputs = { hypothesis: '["a"]', reference: '["a"]' };
-    const ask = (options) => new Evaluator({ fiBaseUrl: locked.url, throwOnError: true, ...options }).evaluate("mrr", inputs);
+    const own = { fiBaseUrl: locked.url, throwOnError: true };
+    const ask = (options) => new Evaluator({ ...own, ...options }).evaluate("mrr", inputs);
     assert.equal((await ask({ fiApiKey: "team", fiSecretKey: key })).eval_results[0].output, 1);
-    await assert.rejects(ask({ fiApiKey: "team", fiSecretKey: "wrong" }), (error) => error instanceof Unauthorized && error.status === 403);
+    const wrong = (error) => error instanceof Unauthorized && error.status === 403;
+    await assert.rejects(ask({ fiApiKey: "team", fiSecretKey: "wrong" }), wrong);
     await assert.rejects(ask({}), Unauthorized);
   });
 });

@@ -41,7 +41,8 @@ describe("evaluate", () => {
   });
 
   it("results and gold apart, with bigints as ids", async () => {
-    const run = await karat.evaluate({ retrieved: [[9007199254740993n, 2]], gold: [["9007199254740993"]], metrics: "rr" });
+    const gold = [["9007199254740993"]];
+    const run = await karat.evaluate({ retrieved: [[9007199254740993n, 2]], gold, metrics: "rr" });
     assert.equal(run.mean.rr, 1);
   });
 
@@ -126,7 +127,8 @@ describe("stored runs", () => {
 
 describe("verdicts", () => {
   it("compare", async () => {
-    const found = await karat.compare({ runs: ["main", { samples: BETTER, metrics: METRICS }], names: ["main", "new"] });
+    const better = { samples: BETTER, metrics: METRICS };
+    const found = await karat.compare({ runs: ["main", better], names: ["main", "new"] });
     assert.deepEqual(found.names, ["main", "new"]);
     assert.equal(found.rows[0].metric, "recall@1");
     assert.equal(found.rows[0].difference, 2 / 3);
@@ -134,7 +136,8 @@ describe("verdicts", () => {
   });
 
   it("gate", async () => {
-    const good = await karat.gate({ run: { samples: BETTER, metrics: METRICS }, rules: ["recall@1 >= 0.9"], baseline: "main" });
+    const better = { samples: BETTER, metrics: METRICS };
+    const good = await karat.gate({ run: better, rules: ["recall@1 >= 0.9"], baseline: "main" });
     assert.equal(good.passed, true);
     const bad = await karat.gate({ run: "main", rules: ["recall@1 >= 0.9"] });
     assert.deepEqual([bad.passed, bad.checks.length], [false, 1]);
@@ -183,8 +186,9 @@ describe("jobs", () => {
 
   it("a wait ends at its timeout or signal, and evaluate then cancels the job", async () => {
     const state = { id: "j1", state: "running", operation: "evaluate", created: "", done: 0, of: 0, result: null };
-    const fake = await scripted((response, request) =>
-      answer(request.method === "POST" ? 202 : 200, { ...state, state: request.method === "DELETE" ? "cancelled" : "running" })(response));
+    const cancelled = { ...state, state: "cancelled" };
+    const fake = await scripted((response, { method }) =>
+      answer(method === "POST" ? 202 : 200, method === "DELETE" ? cancelled : state)(response));
     try {
       const client = new Karat({ url: fake.url });
       const job = await client.start("evaluate", { samples: SAMPLES });
@@ -228,7 +232,8 @@ it("a key is sent as a bearer", async () => {
   const locked = await serve("--keys", keys);
   try {
     assert.ok((await new Karat({ url: locked.url, key }).metrics()).length > 5);
-    await assert.rejects(new Karat({ url: locked.url }).metrics(), (error) => error instanceof Unauthorized && error.status === 401);
+    const missing = (error) => error instanceof Unauthorized && error.status === 401;
+    await assert.rejects(new Karat({ url: locked.url }).metrics(), missing);
     await assert.rejects(new Karat({ url: locked.url, key: "wrong" }).metrics(), (error) => error.status === 403);
   } finally {
     await locked.stop();

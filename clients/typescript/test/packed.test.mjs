@@ -19,12 +19,15 @@ let folder;
 let installed;
 before(() => {
   folder = mkdtempSync(join(tmpdir(), "karat-consumer-"));
-  const [packed] = JSON.parse(execFileSync("npm", ["pack", "--ignore-scripts", "--json", "--pack-destination", folder], { cwd: home, stdio: ["ignore", "pipe", "ignore"] }));
+  const pack = ["pack", "--ignore-scripts", "--json", "--pack-destination", folder];
+  const [packed] = JSON.parse(execFileSync("npm", pack, { cwd: home, stdio: ["ignore", "pipe", "ignore"] }));
   execFileSync("tar", ["-xzf", packed.filename], { cwd: folder });
   installed = join(folder, "node_modules/karat-client");
   mkdirSync(join(folder, "node_modules/@types"), { recursive: true });
   cpSync(join(folder, "package"), installed, { recursive: true });
-  for (const name of ["@types/node", "undici-types"]) symlinkSync(join(home, "node_modules", name), join(folder, "node_modules", name));
+  for (const name of ["@types/node", "undici-types"]) {
+    symlinkSync(join(home, "node_modules", name), join(folder, "node_modules", name));
+  }
 });
 
 const files = (path) => readdirSync(path, { recursive: true, withFileTypes: true })
@@ -39,7 +42,8 @@ describe("the package", () => {
 
   it("has both builds with their types, a README and a licence, and no tests", () => {
     const names = files(installed).map((path) => path.slice(installed.length + 1));
-    for (const name of ["README.md", "LICENSE", "dist/esm/index.js", "dist/esm/index.d.ts", "dist/cjs/index.js", "dist/cjs/index.d.ts"]) {
+    const builds = ["esm", "cjs"].flatMap((kind) => [`dist/${kind}/index.js`, `dist/${kind}/index.d.ts`]);
+    for (const name of ["README.md", "LICENSE", ...builds]) {
       assert.ok(names.includes(name), name);
     }
     assert.ok(!names.some((name) => /test|node_modules/.test(name)), String(names));
@@ -80,17 +84,20 @@ describe("module systems", () => {
 
 describe("types", { concurrency: true }, () => {
   const node = { module: "NodeNext", lib: ["ES2022"], types: ["node"] };
+  const bundler = { module: "ESNext", moduleResolution: "Bundler", lib: ["ES2022", "DOM"], types: [] };
   const modes = [
     ["ESM in Node", "module", node], ["CommonJS in Node", "commonjs", node],
-    ["a bundler, for browsers", "module", { module: "ESNext", moduleResolution: "Bundler", lib: ["ES2022", "DOM"], types: [] }],
+    ["a bundler, for browsers", "module", bundler],
   ];
+  const strict = {
+    strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, target: "ES2022", noEmit: true,
+  };
   for (const [name, type, options] of modes) {
     it(name, async () => {
       const place = join(folder, name);
       mkdirSync(place);
       cpSync(join(home, "test/consumer.ts"), join(place, "consumer.ts"));
       writeFileSync(join(place, "package.json"), JSON.stringify({ type }));
-      const strict = { strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, target: "ES2022", noEmit: true };
       writeFileSync(join(place, "tsconfig.json"), JSON.stringify({ compilerOptions: { ...strict, ...options } }));
       const said = await new Promise((resolve) => {
         execFile(process.execPath, [tsc, "-p", "."], { cwd: place }, (_, stdout) => resolve(stdout));
@@ -103,8 +110,9 @@ describe("types", { concurrency: true }, () => {
 describe("an edge runtime", () => {
   it("works without process, Buffer or require: only fetch, timers and URLs", async () => {
     const modules = new Map();
-    const given = { fetch, URL, URLSearchParams, TextDecoder, TextEncoder, AbortController, setTimeout, clearTimeout, Headers, crypto };
-    const context = vm.createContext({ ...given });
+    const context = vm.createContext({
+      fetch, URL, URLSearchParams, TextDecoder, TextEncoder, AbortController, setTimeout, clearTimeout, crypto,
+    });
     const load = (path) => {
       if (!modules.has(path)) {
         const exports = {};
@@ -117,9 +125,11 @@ describe("an edge runtime", () => {
     };
     const { Evaluator, Karat } = load("index.js");
     const row = { name: "mrr", output: 0.5, reason: "MRR: 0.5", runtime: 0 };
-    const server = await scripted(answer(503, {}), answer(200, { status: true, result: [{ evaluations: [row] }] }), answer(200, { status: "ok", version: "1" }));
+    const rows = { status: true, result: [{ evaluations: [row] }] };
+    const server = await scripted(answer(503, {}), answer(200, rows), answer(200, { status: "ok", version: "1" }));
     try {
-      const result = await new Evaluator({ fiBaseUrl: server.url }).evaluate("mrr", { hypothesis: "[1]", reference: "[1]" });
+      const evaluator = new Evaluator({ fiBaseUrl: server.url });
+      const result = await evaluator.evaluate("mrr", { hypothesis: "[1]", reference: "[1]" });
       assert.equal(result.eval_results[0].output, 0.5);
       assert.equal((await new Karat({ url: server.url }).health()).version, "1");
     } finally {

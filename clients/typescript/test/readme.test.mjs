@@ -30,7 +30,8 @@ for (const page of pages) {
   blocks.forEach((block, number) => {
     it(`${page}, example ${number + 1}`, async () => {
       const program = join(folder, `example-${page.length}-${number}.mjs`);
-      writeFileSync(program, typescript.transpileModule(block, { compilerOptions: { target: "ES2022", module: "ESNext" } }).outputText);
+      const compilerOptions = { target: "ES2022", module: "ESNext" };
+      writeFileSync(program, typescript.transpileModule(block, { compilerOptions }).outputText);
       const env = { ...process.env, KARAT_URL: server.url };
       const [said, wrong] = await new Promise((resolve) => {
         execFile(process.execPath, [program], { env }, (_, stdout, stderr) => resolve([stdout, stderr]));
