@@ -86,3 +86,13 @@ def test_nothing_is_shown_without_a_terminal(where):
     code = SLOW.format(delay=0.0)
     done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=where, check=True)
     assert not done.stderr
+
+
+def test_a_watcher_is_told_instead_of_the_terminal(monkeypatch):
+    told, clock, terminal = [], Clock(), Terminal()
+    monkeypatch.setattr(Progress, "watcher", lambda done, of: told.append((done, of)))
+    with Progress(3, "queries", stream=terminal, clock=clock) as bar:
+        clock.now = 9.0
+        bar.step()
+        bar.step(2)
+    assert (told, terminal.getvalue()) == ([(1, 3), (3, 3)], "")

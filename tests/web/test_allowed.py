@@ -62,7 +62,8 @@ def ask(task, body, **more):
     seen.clear()
     watching = True
     try:
-        reply, content = do(Call(task, **more), json.dumps(body).encode(), lambda *_: None)
+        sent = body if isinstance(body, bytes) else json.dumps(body).encode()
+        reply, content = do(Call(task, **more), sent, lambda *_: None)
     finally:
         watching = False
     return reply.status, content.decode(), [event for event in seen if MARK in event or "socket" in event]
@@ -80,6 +81,14 @@ def values(folder):
         f"@{folder}/samples.jsonl", f"{folder}/code.py:judge", f"{folder}/run.parquet", f"irds:{MARK}",
         f"http://127.0.0.1:9/{MARK}", f"s3://{MARK}/x.parquet", "-", "os:system",
     ]  # fmt: skip
+
+
+def test_the_name_of_an_uploaded_file_is_not_opened(canary):
+    head = 'Content-Disposition: form-data; name="samples"; filename="{}"'
+    for value in values(canary):
+        body = "\r\n".join(("--m", head.format(value), "", json.dumps(SAMPLE), "--m--", ""))
+        status, _, opened = ask("evaluate", body.encode(), content_type="multipart/form-data; boundary=m")
+        assert (status in (200, 422), opened) == (True, [])
 
 
 FIELDS = (

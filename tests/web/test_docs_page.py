@@ -47,7 +47,7 @@ def test_an_edited_body_another_example_and_parameters(chromium, server):
     chromium.run("document.querySelector('#evaluate textarea').value = '{'")
     assert send(chromium, "evaluate").startswith(" 400")
     pick = "document.querySelector('#evaluate select')"
-    chromium.run(f"{pick}.selectedIndex = 3; {pick}.dispatchEvent(new Event('change'))")
+    chromium.run(f"{pick}.selectedIndex = 4; {pick}.dispatchEvent(new Event('change'))")
     assert "fuzzy" in chromium.run("document.querySelector('#evaluate textarea').value")
     assert send(chromium, "evaluate").startswith(" 200")
     chromium.run("document.querySelector('#runs input[name=limit]').value = '1'")

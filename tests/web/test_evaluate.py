@@ -97,6 +97,55 @@ def test_other_bodies_with_the_settings_in_the_address(server, kind, body):
     assert found["table"] == TABLE
 
 
+def form(**parts):
+    """A form: bytes are files, with the ending that the name has after two underscores."""
+    whole = b""
+    for part, value in parts.items():
+        name, _, ending = part.partition("__")
+        file = f'; filename="x.{ending}"' if isinstance(value, bytes) else ""
+        head = f'--mark\r\nContent-Disposition: form-data; name="{name}"{file}\r\n\r\n'
+        whole += head.encode() + (value if isinstance(value, bytes) else value.encode()) + b"\r\n"
+    return whole + b"--mark--\r\n"
+
+
+FORM = {"Content_Type": "multipart/form-data; boundary=mark"}
+LONG = [{"query_id": "q1", "doc_id": doc, "score": score} for doc, score in (("a", 1.0), ("b", 2.0))]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"retrieved__parquet": parquet(LONG), "gold__csv": b"query_id,doc_id,grade\nq1,a,1\n"},
+        {"retrieved__run": b"q1 Q0 a 1 1.0 me\nq1 Q0 b 2 2.0 me\n", "gold__qrels": b"q1 0 a 1\n"},
+        {"samples__json": json.dumps([{"retrieved": ["b", "a"], "gold": ["a"]}]).encode()},
+    ],
+)
+def test_files_in_a_form(server, files):
+    found = server.ask("/v1/evaluate", form(metrics="rr recall@1", judge="ids", **files), **FORM)
+    assert found.json["mean"] == {"rr": 0.5, "recall@1": 0.0}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"", b"--mark", b"--mark--", form(metrics="rr"), form(samples="/etc/passwd"), form(other__csv=b"x"),
+        form(samples__jsonl=b""), form(metrics="rr").replace(b' name="metrics"', b""), form(a="1") * 2,
+        form(samples__jsonl=lines(SAMPLES))[:-4],
+    ],
+)  # fmt: skip
+def test_a_form_that_cannot_be_read(server, body):
+    assert server.ask("/v1/evaluate", body, **FORM).status in (400, 422)
+
+
+def test_traces(server):
+    span = {"name": "search", "context": {"trace_id": "t1", "span_id": "s1"}, "parent_id": None, "attributes": {
+        "openinference.span.kind": "RETRIEVER", "input.value": "Who?",
+        "retrieval.documents.0.document.id": "b", "retrieval.documents.1.document.id": "a",
+    }}  # fmt: skip
+    body = form(samples__jsonl=lines([span]), gold__jsonl=lines([{"query": "Who?", "gold": ["a"]}]), metrics="rr")
+    assert server.ask("/v1/evaluate", body, **FORM).json["mean"] == {"rr": 0.5}
+
+
 def test_fields_in_the_address(server):
     body = lines([{"docs": ["b", "a"], "right": ["a"]}])
     at = "/v1/evaluate?metrics=rr&fields=retrieved=docs,gold=right&table=false"

@@ -80,6 +80,7 @@ def test_a_judge_with_a_model_is_always_a_job(with_model, model):
     started = with_model.ask("/v1/evaluate", BY_MODEL)
     assert started.status == 202
     wait_until(lambda: state(with_model, started.headers["Location"]) == "done")
+    assert with_model.ask(started.headers["Location"]).json["done"] == 3
     found = with_model.ask(f"{started.headers['Location']}/result").json
     assert (found["mean"], found["judged"]) == ({"recall@1": 1.0}, 3)
     assert found["judge"].startswith("claims(")

@@ -27,6 +27,8 @@ def folder(tmp_path):
     for name, rows in (("samples", SAMPLES), ("branch", [one | {"retrieved": one["gold"]} for one in SAMPLES])):
         (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
     pl.DataFrame(SAMPLES).write_parquet(tmp_path / "samples.parquet")
+    (tmp_path / "bm25.run").write_text("q1 Q0 a 1 2.0 bm25\nq1 Q0 b 2 1.0 bm25\n")
+    (tmp_path / "qrels.txt").write_text("q1 0 b 1\n")
     (tmp_path / "body.json").write_text(json.dumps({"samples": SAMPLES}))
     (tmp_path / "karat").write_text(f'#!/bin/sh\nexec {sys.executable} -m karat "$@"\n')
     (tmp_path / "karat").chmod(0o755)
@@ -48,6 +50,7 @@ def test_the_commands_run(server, folder):
     printed = [run(server, folder, block) for block in BLOCKS]
     assert '"mean":{"recall@1":0.0,"recall@5":1.0,"rr":0.5}' in printed[0]
     assert "query_id,rr" in printed[1]
+    assert '"ap":0.5' in printed[1]
     assert '"retrieved":[{"rank":1,"id":"x"' in printed[2]
     assert printed[3].rstrip().endswith("true")
     assert "branch" in (folder / "comment.md").read_text()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import stat
 import sys
@@ -13,6 +14,7 @@ from glob import glob, has_magic
 from pathlib import Path
 from shlex import quote
 from threading import current_thread, main_thread
+from time import time
 from traceback import clear_frames
 from typing import Any, BinaryIO, NoReturn, TextIO
 
@@ -24,6 +26,10 @@ _SIGNALS: dict[int, Any] = {signal.SIGINT: signal.default_int_handler}
 _SIGNALS |= {getattr(signal, name): signal.SIG_DFL for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)}
 _NAME = 50
 """Characters of a target's name in the name of its temporary file; file systems take 255 bytes."""
+
+
+_TEMPORARY = re.compile(r"\..{1,50}\.[0-9a-f]{16}\.tmp", re.DOTALL)
+"""The names of temporary files."""
 
 
 class Terminated(BaseException):
@@ -207,6 +213,14 @@ def _temporary(target: Path) -> Iterator[BinaryIO]:
                 os.fchown(file.fileno(), old.st_uid, old.st_gid)
             os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode))
         yield file
+
+
+def delete_leftovers(folder: Path, older: float = 3600.0) -> None:
+    """Delete the temporary files in a folder that killed processes left, if they are older than some seconds."""
+    for path in folder.glob(".*.tmp"):
+        with suppress(OSError):  # another process deletes it, too
+            if _TEMPORARY.fullmatch(path.name) and path.stat().st_mtime < time() - older:
+                path.unlink()
 
 
 @contextmanager

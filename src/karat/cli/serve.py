@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
+from karat._internal.output import delete_leftovers
 from karat._internal.writers import put
 from karat.cli import argument, command, say
 from karat.errors import BadArgument
@@ -64,6 +65,7 @@ def serve(options: Namespace) -> None:
     )  # fmt: skip
     if options.store is not None:
         options.store.mkdir(parents=True, exist_ok=True)
+        delete_leftovers(options.store)
     at = listen(options.host, options.port, settings)
     host, port = at.getsockname()[:2]
     serve(at, settings, lambda: _say_where(f"[{host}]" if ":" in host else host, port, settings.store, settings.keys))

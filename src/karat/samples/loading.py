@@ -8,7 +8,7 @@ from typing import Any
 from karat.errors import BadArgument
 from karat.samples.datasets import converted, is_dataset, read_dataset
 from karat.samples.field_map import FieldMap, Fields
-from karat.samples.files import read_errors, read_files
+from karat.samples.files import read_bytes, read_errors, read_files
 from karat.samples.notes import Note
 from karat.samples.separators import reading_notes
 from karat.samples.sources import Source, find_source
@@ -83,6 +83,14 @@ def load(
     if may_hold_traces(loaded):
         return _of_traces(selection.convert(loaded, name), source.name, stages=stages)
     return selection.convert(loaded, name), source.name
+
+
+def load_bytes(name: str, content: bytes, kind: str, side: str, *, skip_bad_rows: bool = False) -> Any:
+    """The contents of a file that is not on the disk, by the ending that it would have; `name` is for messages."""
+    loaded = read_bytes(name, content, kind, skip_bad_rows=skip_bad_rows)
+    if may_hold_traces(loaded):
+        return _of_traces(Selection().convert(loaded, side), name, stages=False)[0]
+    return loaded
 
 
 def _of_traces(value: Any, source: str, *, stages: bool) -> tuple[Any, str]:

@@ -43,11 +43,12 @@ async def readiness(request: Request[Any, Any, Any]) -> Response[dict[str, Any]]
 @get("/metrics")
 async def prometheus(request: Request[Any, Any, Any]) -> Response[str]:
     """Counters for Prometheus."""
-    pool, log = request.app.state.pool, request.app.state.log
+    pool, log, jobs = request.app.state.pool, request.app.state.log, request.app.state.jobs
     gauges = {
         "workers": ("gauge", "Worker processes.", pool.ready),
         "workers_busy": ("gauge", "Worker processes that evaluate.", pool.busy),
         "waiting": ("gauge", "Evaluations that wait for a worker.", pool.waiting),
+        "jobs": ("gauge", "Jobs that wait or run.", jobs.unfinished),
         "worker_restarts_total": ("counter", "Worker processes that were replaced.", pool.restarts),
     }
     lines = [

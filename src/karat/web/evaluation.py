@@ -1,42 +1,35 @@
-"""Evaluation in a worker: a body of JSON, lines of JSON, Parquet, Arrow or CSV in; means, intervals and a table out."""
+"""Evaluation in a worker: a request in; means, intervals, remarks and a table out, and the run into the store."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from karat._internal.progress import Progress as Bar
 from karat._internal.writers import plain, to_csv
-from karat.errors import BadArgument, InputError
+from karat.errors import BadArgument
 from karat.pipeline import evaluate
 from karat.report import measures, numbers, summaries
 from karat.run import Run
 from karat.run.frame import frame_of
-from karat.samples.files import read_bytes
 from karat.samples.json_rows import Rows
 from karat.web.allowed import convention_of, judge_of, metrics_of
 from karat.web.answers import EvaluateAnswer, SliceMeans
-from karat.web.bodies import EvaluateInput, EvaluateRequest, Words
+from karat.web.bodies import EvaluateInput, Words
 from karat.web.messages import Call, Reply
-from karat.web.operations import ARROW, ARROW_FILE, CSV, JSON, MARKDOWN, NDJSON, PARQUET
+from karat.web.operations import ARROW, CSV, JSON, MARKDOWN
 from karat.web.problems import Refused
 from karat.web.store import Store, check_name
 from karat.web.tasks import JOB, Answer, Progress, Task, task
+from karat.web.uploads import read_evaluate
 
 if TYPE_CHECKING:
     import polars as pl
 
-T = TypeVar("T")
-_LINES = (NDJSON, "application/ndjson", "application/jsonl", "application/x-jsonlines")
-_TABLES = {
-    **dict.fromkeys(_LINES, ".jsonl"), PARQUET: ".parquet", "application/x-parquet": ".parquet",
-    ARROW_FILE: ".arrow", CSV: ".csv",
-}  # fmt: skip
-"""Types of bodies that are samples alone; their settings are in the address."""
 _INTERVAL = 0.2
 """Seconds between two reports of progress."""
 
@@ -84,57 +77,6 @@ def evaluate_task(call: Call, body: bytes, progress: Progress) -> Answer:
     return Reply(200, JSON, headers), msgspec.json.encode(answer)
 
 
-def read_evaluate(call: Call, body: bytes) -> EvaluateRequest:
-    """The request, from a JSON body, or from samples in another form and settings in the address."""
-    kind = call.content_type.partition(";")[0].strip().lower()
-    if kind in _TABLES:
-        asked = _of_address(call.arguments)
-        asked.samples = read_body(body, _TABLES[kind], skip_bad_rows=asked.skip_bad_rows)
-        return asked
-    if kind not in (JSON, "", "text/json", "application/x-www-form-urlencoded", "text/plain"):
-        raise Refused(415, f'a body of type "{kind[:80]}" is not read', hint=", ".join((JSON, *_TABLES)))
-    if call.arguments:
-        raise Refused(400, "with a body of JSON, the settings are in the body", got=next(iter(call.arguments)))
-    return read_request(body, EvaluateRequest)
-
-
-def read_request(body: bytes, kind: type[T]) -> T:
-    """The record of a JSON body."""
-    try:
-        return msgspec.json.decode(body, type=kind)
-    except msgspec.ValidationError as error:
-        raise Refused(400, f"the body is not as expected: {error}", hint="GET /openapi.json") from error
-    except msgspec.DecodeError as error:
-        raise Refused(400, f"the body is not JSON: {error}") from error
-    except UnicodeDecodeError as error:
-        raise Refused(400, "the body is not UTF-8") from error
-
-
-def _of_address(arguments: Mapping[str, str]) -> EvaluateRequest:
-    """The settings in an address: those of the JSON body, fields as `retrieved=docs,gold=relevant`."""
-    given: dict[str, Any] = dict(arguments)
-    if "fields" in given:
-        pairs = [pair.partition("=") for pair in given["fields"].split(",")]
-        given["fields"] = {name.strip(): theirs.strip() for name, _, theirs in pairs}
-    for name in ("skip_bad_rows", "table", "job", "store"):
-        if given.get(name, "").lower() in ("true", "false"):
-            given[name] = given[name].lower() == "true"
-    for name in ("samples", "retrieved", "gold"):
-        if name in given:
-            raise Refused(400, f"{name} is in the body, not in the address")
-    try:
-        return msgspec.convert(given, EvaluateRequest)
-    except msgspec.ValidationError as error:
-        raise Refused(400, f"the address is not as expected: {error}", hint="?metrics=recall@5&judge=ids") from error
-
-
-def read_body(body: bytes, kind: str, *, skip_bad_rows: bool) -> Any:
-    """The rows or the frame of a body; its bytes are all that is read."""
-    if not body:
-        raise InputError("the body is empty")
-    return read_bytes("body", body, kind, skip_bad_rows=skip_bad_rows)
-
-
 def run_of(asked: EvaluateInput, call: Call, progress: Progress, *, later: bool = False) -> Run:
     """Evaluate what a request has: data only, whatever it says."""
     judge = judge_of(asked.judge, call.models)
@@ -169,7 +111,7 @@ def check_rows(source: Any, most: int) -> None:
 
 def _watched(progress: Progress) -> Progress:
     """The same, called only now and then."""
-    last = monotonic()
+    last = 0.0
 
     def watch(done: int, of: int) -> None:
         nonlocal last

@@ -10,7 +10,7 @@ from uuid import uuid4
 from karat.web.access_keys import Keys
 from karat.web.log import Entry, Log
 from karat.web.messages import Reply
-from karat.web.problems import Refused, reply_of, wants_text
+from karat.web.problems import Refused, reply_of
 from karat.web.settings import MEGABYTE, Settings
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _OPEN = frozenset({"/healthz", "/readyz", "/docs", "/openapi.json"})
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
 _DRAIN_SECONDS = 2.0
 """The time for which the rest of a refused body is read: a client that is still sending would not see the answer."""
-_CORS = "authorization, content-type, accept, idempotency-key, prefer, x-api-key, x-secret-key"
+_CORS = "authorization, content-type, accept, prefer, idempotency-key, x-api-key, x-secret-key"
 
 
 class Guard:
@@ -51,8 +51,7 @@ class Guard:
             scope["state"]["sent"] = sent
             await self._next(scope, _whole(body, receive), sent)
         except Refused as error:
-            text = wants_text(scope["path"], headers.get("accept", ""))
-            await sent.reply(*reply_of(error, text=text, instance=sent.request))
+            await sent.reply(*reply_of(error, instance=sent.request))
         finally:
             entry = Entry(
                 "", sent.request, scope["method"], scope["path"], sent.status, 0, size, sent.size, client, sent.fault

@@ -125,4 +125,4 @@ class Jobs:
         finally:
             job.body = b""
             if job.result is not None:
-                job.state = "done" if job.result[0].status < 400 else "failed"
+                job.state, job.done = "done" if job.result[0].status < 400 else "failed", job.of

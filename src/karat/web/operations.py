@@ -9,6 +9,7 @@ from karat.web import answers, bodies
 
 ARROW, CSV = "application/vnd.apache.arrow.stream", "text/csv"
 JSON, NDJSON, MARKDOWN = "application/json", "application/x-ndjson", "text/markdown"
+FORM = "multipart/form-data"
 PARQUET, ARROW_FILE, JUNIT = "application/vnd.apache.parquet", "application/vnd.apache.arrow.file", "application/xml"
 _SAMPLES = [
     {"id": "q1", "query": "When does the shop close?", "retrieved": ["hours", "parking", "faq"], "gold": ["hours"]},
@@ -79,6 +80,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "post", "/v1/evaluate", "evaluate", "Evaluate samples", answers.EvaluateAnswer, bodies.EvaluateRequest,
         {
+            "samples": {"samples": _SAMPLES, "metrics": _METRICS},
             "samples, and the run is stored": {"samples": _SAMPLES, "metrics": _METRICS, "store": "main"},
             "results and gold apart": {
                 "retrieved": {"q1": {"a": 12.5, "b": 11.0}}, "gold": {"q1": {"b": 2, "c": 1}}, "metrics": "ndcg@10 ap",
@@ -94,9 +96,10 @@ OPERATIONS: tuple[Operation, ...] = (
                 "metrics": "recall@1", "judge": "fuzzy(0.8)",
             },
         },
-        (*_SETTINGS, _KEY, _PREFER), (*_WORK, 507), (CSV, ARROW, MARKDOWN), (NDJSON, PARQUET, ARROW_FILE, CSV),
+        (*_SETTINGS, _KEY, _PREFER), (*_WORK, 507), (CSV, ARROW, MARKDOWN), (NDJSON, PARQUET, ARROW_FILE, CSV, FORM),
         job=True,
-        about="The body is JSON; or samples as lines of JSON, Parquet, Arrow or CSV, with the settings in the address. "
+        about="The body is JSON; or samples as lines of JSON, Parquet, Arrow or CSV, with the settings in the address; "
+        "or a form with the files samples, or retrieved and gold, and with the settings. "
         "As CSV or Arrow, the answer is the table of the queries.", group="evaluation",
     ),
     Operation(

@@ -24,8 +24,8 @@ _ENDING = ".parquet"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}(\.[A-Za-z0-9_-]{1,63}){0,4}")
 _OWN = re.compile(r"(?P<name>.+)\.[0-9a-f]{12}")
 """The name of a file that the server stored, without its ending: the name of the run and a random part."""
-_KEPT = 8
-"""Runs that a worker keeps in memory."""
+_KEPT, _KEPT_BYTES = 8, 50_000_000
+"""Runs that a worker keeps in memory, and the most bytes of their files; the latest is always kept."""
 
 
 class Place(NamedTuple):
@@ -60,8 +60,11 @@ class Store:
 
     def places(self) -> list[Place]:
         """Every run file, the newest first."""
-        with scandir(self._folder) as entries:
-            found = [place for entry in entries if (place := _place(entry)) is not None]
+        try:
+            with scandir(self._folder) as entries:
+                found = [place for entry in entries if (place := _place(entry)) is not None]
+        except OSError as error:
+            raise Refused(503, "the folder of the stored runs cannot be read") from error
         return sorted(found, key=lambda place: (-place.written, place.path.name))
 
     def find(self, wanted: str) -> Place:
@@ -144,7 +147,7 @@ def _load(place: Place) -> Run:
             _LOADED[key] = load(place.path)
         except KaratError as error:
             _LOADED[key] = _without_path(error, place)
-        if len(_LOADED) > _KEPT:
+        while len(_LOADED) > _KEPT or (len(_LOADED) > 1 and sum(size for *_, size in _LOADED) > _KEPT_BYTES):
             _LOADED.popitem(last=False)
     found = _LOADED[key]
     if isinstance(found, str):

@@ -16,11 +16,12 @@ from karat.run import Run
 from karat.web.allowed import metrics_of
 from karat.web.answers import CompareAnswer, DiagnoseAnswer, GateAnswer
 from karat.web.bodies import CompareRequest, DiagnoseRequest, EvaluateInput, GateRequest
-from karat.web.evaluation import accepted, job_task, names, read_request, run_of
+from karat.web.evaluation import accepted, job_task, names, run_of
 from karat.web.messages import Call, Reply
 from karat.web.operations import JSON, JUNIT, MARKDOWN
 from karat.web.store import Store
 from karat.web.tasks import Answer, Progress
+from karat.web.uploads import read_request
 
 T = TypeVar("T", bound=msgspec.Struct)
 
