@@ -187,6 +187,17 @@ def test_rows_and_batches_as_models():
     assert asked.error_localizer_enabled is False
 
 
+def test_arguments_without_effect():
+    def rows(**settings):
+        dumped = Evaluator().evaluate("mrr", INPUTS, **settings).model_dump()["eval_results"]
+        return [{key: value for key, value in row.items() if key not in ("eval_id", "runtime")} for row in dumped]
+
+    given = {"timeout": 1, "platform": "langfuse", "trace_eval": True, "custom_eval_name": "mine", "span_id": "x"}
+    assert rows(**given) == rows()
+    accepted = {"engine": "local", "augment": True, "feedback_store": object(), "generate_prompt": True}
+    assert evaluate("mrr", **INPUTS, **accepted).score == evaluate("mrr", **INPUTS).score == 1.0
+
+
 def test_a_batch_in_a_notebook():
     rows = [Row("mrr", 0.5, "why"), Row("chunk_attribution", "Passed"), Row("mrr")]
     page = BatchRunResult(rows)._repr_html_()

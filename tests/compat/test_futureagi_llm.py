@@ -105,11 +105,18 @@ def test_batches_and_rows_that_fail_alone():
 
 def test_one_response_beside_several_chunks_is_one_row():
     for output in ("The tower is in Paris.", ["The tower is in Paris."]):
-        for context in ([TOWER, BEES], json.dumps([TOWER, BEES]), str([TOWER, BEES])):
+        chunks = [TOWER, BEES]
+        for context in (chunks, tuple(chunks), json.dumps(chunks), str(chunks), [chunks], [json.dumps(chunks)]):
             rows = reported("chunk_attribution", {"context": context, "output": output, "input": ["where is it"]})
             assert rows == reported("chunk_attribution")
-    questions = {"contexts": [TOWER, BEES], "question": ["where is the tower in Paris"]}
-    assert reported("context_relevance", questions)[0][0] == 0.5
+
+
+@pytest.mark.parametrize("answer", ["output", "response", "answer", "generated"])
+@pytest.mark.parametrize("question", ["input", "query", "question", "prompt_input"])
+def test_other_names_of_the_inputs(answer, question):
+    inputs = {"contexts": [TOWER, BEES], question: "where is the tower in Paris", answer: "Bees make honey."}
+    assert reported("context_relevance", inputs)[0][0] == 0.5
+    assert reported("chunk_attribution", inputs)[0][0] == "Passed"
 
 
 @pytest.mark.parametrize(

@@ -129,10 +129,19 @@ def test_paths_with_and_without_the_slash(server):
         assert server.ask(path, {"eval_name": "mrr", "inputs": RANKING}).json["status"] is True
 
 
-def test_limits():
-    with served("--max-body", "0.001", "--max-rows", "2", "--workers", "1") as server:
-        long = server.ask(EVAL, {"eval_name": "mrr", "inputs": {"hypothesis": "a" * 1000}}, **TYPESCRIPT)
-        many = server.ask(EVAL, {"eval_name": "mrr", "inputs": dict.fromkeys(RANKING, ["[]"] * 3)}, **TYPESCRIPT)
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A server with low limits and two keys, and the headers for each key."""
+    path = tmp_path_factory.mktemp("keys") / "keys.json"
+    one, other = ({"X_Api_Key": name, "X_Secret_Key": new_key(path, name)} for name in ("a", "b"))
+    with served("--keys", path, "--max-body", "0.001", "--max-rows", "2", "--workers", "1") as server:
+        yield server, one, other
+
+
+def test_limits(small):
+    server, key, _ = small
+    long = server.ask(EVAL, {"eval_name": "mrr", "inputs": {"hypothesis": "a" * 1000}}, **TYPESCRIPT, **key)
+    many = server.ask(EVAL, {"eval_name": "mrr", "inputs": dict.fromkeys(RANKING, ["[]"] * 3)}, **TYPESCRIPT, **key)
     assert (long.status, long.body) == (413, b"the body has more than 0.001 MB; try send it in parts")
     assert (many.status, many.body) == (413, b"a request has at most 2 rows; try karat serve --max-rows")
 
@@ -191,6 +200,18 @@ def test_a_wrong_key_is_403(locked):
     assert server.ask(EVAL, body, X_Api_Key="team", X_Secret_Key=key).json["status"] is True
 
 
+def test_a_poll_with_a_wrong_key_has_failed(locked):
+    """The Python client looks only at the result of a poll; without one it would go on polling."""
+    server, _ = locked
+    for path in (f"{EVAL}?eval_id=x", f"{PIPELINE}?project_name=p&versions=v"):
+        answer = server.ask(path, b"{}", method="GET", X_Api_Key="team", X_Secret_Key="wrong")
+        assert (answer.status, answer.json["detail"]) == (403, "the key is wrong")
+        result = answer.json["result"]
+        assert (result["eval_status"], result["error_message"]) == ("failed", "the key is wrong")
+        assert (result["status"], result["message"]) == ("failed", "the key is wrong")
+    assert "result" not in server.ask("/metrics", X_Api_Key="team", X_Secret_Key="wrong").json
+
+
 def test_models_are_asked_only_if_the_operator_allows_them():
     inputs = {"context": ["Paris is the capital of France."], "output": ["Paris is the capital of France."]}
     good, (row,) = evaluated(inputs, "chunk_attribution", model="gpt-4o-mini")
@@ -245,14 +266,12 @@ def test_an_unknown_version_has_failed(server):
     assert result["message"].startswith("version 'v1': no such evaluation")
 
 
-def test_one_key_does_not_see_what_another_has_submitted(tmp_path):
-    path = tmp_path / "keys.json"
-    one, other = ({"X_Api_Key": name, "X_Secret_Key": new_key(path, name)} for name in ("a", "b"))
-    with served("--keys", path, "--workers", "1") as server:
-        submitted = server.ask(EVAL, {"eval_name": "mrr", "inputs": RANKING, "is_async": True}, **one).json
-        path = f"{EVAL}?eval_id={submitted['result'][0]['evaluations'][0]['eval_id']}"
-        assert server.ask(path, **one).json["result"]["eval_status"] != "failed"
-        assert server.ask(path, **other).json["result"]["eval_status"] == "failed"
+def test_one_key_does_not_see_what_another_has_submitted(small):
+    server, one, other = small
+    submitted = server.ask(EVAL, {"eval_name": "mrr", "inputs": RANKING, "is_async": True}, **one).json
+    path = f"{EVAL}?eval_id={submitted['result'][0]['evaluations'][0]['eval_id']}"
+    assert server.ask(path, **one).json["result"]["eval_status"] != "failed"
+    assert server.ask(path, **other).json["result"]["eval_status"] == "failed"
 
 
 @pytest.mark.parametrize(

@@ -188,13 +188,13 @@ def test_a_pipeline(send):
         {"eval_template": "mrr", "inputs": {"hypothesis": [compact([F, P])], "reference": [compact([P])]}},
         {"eval_template": "chunk_attribution", "inputs": {"context": [P, P], "output": [P, "No."]}},
     ]
-    body = compact({"project_name": "Search & more", "version": "v1", "eval_data": data}).encode()
+    body = compact({"project_name": "Search & more", "version": " v1", "eval_data": data}).encode()
     accepted = send(body, path=PIPELINE)["result"]
-    assert (accepted["project_name"], accepted["version"]) == ("Search & more", "v1")
-    path = f"{PIPELINE}?project_name={quote('Search & more')}&versions=v1"
+    assert (accepted["project_name"], accepted["version"]) == ("Search & more", " v1")
+    path = f"{PIPELINE}?project_name={quote('Search & more')}&versions=v1,%20v1"
     result = until_done(lambda: send(None, path=path))["result"]
     (run,) = result["evaluation_runs"]
     assert (result["status"], run["id"]) == ("completed", accepted["evaluation_run_id"])
-    assert (run["project"], run["version"]) == ("Search & more", "v1")
+    assert (run["project"], run["version"]) == ("Search & more", " v1")
     assert run["results_summary"] == {"recall_at_k": 50.0, "mrr": 50.0, "chunk_attribution": 50.0}
     assert run["rows_without_output"] == {"recall_at_k": 1}

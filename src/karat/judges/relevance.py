@@ -35,13 +35,13 @@ _PASSAGES_PER_CALL = 10
 
 @judge("relevance")
 class Relevance(ModelJudge):
-    """Grades from 0 to 3 by a language model, for data without gold; for precision, nDCG and RR, not for recall."""
+    """Grades from 0 to 3 by a model or by words, for data without gold; for precision, nDCG and RR, not for recall."""
 
     complete_gold = False
 
     def __init__(self, model: Any = None, *, to: To = "query", **settings: Any) -> None:
         if model is None:
-            hint = 'judge="relevance(gpt-4o-mini)", or relevance(lexical), a heuristic by words'
+            hint = 'judge="relevance(gpt-4o-mini)", or judge="relevance(lexical)"'
             raise BadArgument('judge "relevance" needs a language model: name it', got=model, hint=hint)
         if to not in get_args(To):
             raise unknown("choice for to", str(to), get_args(To), f"to: one of {', '.join(get_args(To))}")

@@ -16,7 +16,7 @@ from karat.web.idempotency import Repeats
 from karat.web.jobs import Jobs
 from karat.web.log import Log
 from karat.web.pool import Pool
-from karat.web.problems import Refused, reply_of, wants_text
+from karat.web.problems import Refused, reply_to
 from karat.web.settings import Settings
 
 if TYPE_CHECKING:
@@ -92,8 +92,8 @@ def _refused(request: Request[Any, Any, Any], error: Exception) -> Response[byte
         headers = error.headers or {}
         error = Refused(error.status_code, _words(error.status_code, error.detail))
     sent = request.scope["state"]["sent"]
-    text = wants_text(request.scope["path"], request.headers.get("accept", ""))
-    reply, body = reply_of(error, text=text, instance=sent.request)
+    accept = request.headers.get("accept", "")
+    reply, body = reply_to(error, request.scope["path"], accept, sent.request, request.method)
     sent.fault = reply.fault
     return Response(body, status_code=reply.status, media_type=reply.content_type, headers={**headers, **reply.headers})
 

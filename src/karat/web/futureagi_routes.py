@@ -67,8 +67,8 @@ async def evaluate_pipeline(request: _Request) -> Response[bytes]:
 async def get_pipeline(request: _Request) -> Response[bytes]:
     """The summaries of some versions of a project, when all of them are finished."""
     project = _parameter(request, "project_name")
-    versions = list(dict.fromkeys(_parameter(request, "versions").split(",")))
-    found = {one: _submissions(request).get((_owner(request), project, one.strip())) for one in versions}
+    versions = dict.fromkeys(one.strip() for one in _parameter(request, "versions").split(","))
+    found = {one: _submissions(request).get((_owner(request), project, one)) for one in versions}
     problems = [
         f"version {version!r}: {_FORGOTTEN if one is None else one.problem}"
         for version, one in found.items()
@@ -103,7 +103,7 @@ def _parameter(request: _Request, name: str) -> str:
 
 def _version(accepted: bytes) -> tuple[str, str]:
     result = msgspec.json.decode(accepted)["result"]
-    return result["project_name"], result["version"]
+    return result["project_name"], result["version"].strip()
 
 
 def _submissions(request: _Request) -> Submissions:

@@ -10,7 +10,7 @@ from uuid import uuid4
 from karat.web.access_keys import Keys
 from karat.web.log import Entry, Log
 from karat.web.messages import Reply
-from karat.web.problems import Refused, reply_of
+from karat.web.problems import Refused, reply_to
 from karat.web.settings import MEGABYTE, Settings
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ class Guard:
             scope["state"]["sent"] = sent
             await self._next(scope, _whole(body, receive), sent)
         except Refused as error:
-            await sent.reply(*reply_of(error, instance=sent.request))
+            accept = headers.get("accept", "")
+            await sent.reply(*reply_to(error, scope["path"], accept, sent.request, scope["method"]))
         finally:
             entry = Entry(
                 "", sent.request, scope["method"], scope["path"], sent.status, 0, size, sent.size, client, sent.fault

@@ -63,16 +63,32 @@ def problem_of(error: BaseException) -> Problem:
     return _problem(500, "karat failed on this request; the log of the server names the place")
 
 
-def reply_of(error: BaseException, *, text: bool = False, **more: Any) -> tuple[Reply, bytes]:
-    """The answer to a request that failed: problem details, or only the sentence as text."""
+def reply_of(error: BaseException, **more: Any) -> tuple[Reply, bytes]:
+    """The answer to a request that failed."""
     problem = problem_of(error)
     after = getattr(error, "retry_after", None)
     headers = {} if after is None else {"Retry-After": str(after)}
     fault = place_of(error) if problem.status == 500 else None
-    if text:
-        return Reply(problem.status, "text/plain", headers, fault=fault), sentence(error).encode()
     body = msgspec.json.encode(msgspec.structs.replace(problem, **more))
     return Reply(problem.status, MEDIA_TYPE, headers, fault=fault), body
+
+
+def reply_to(error: BaseException, path: str, accept: str, instance: str, method: str = "POST") -> tuple[Reply, bytes]:
+    """The answer to a request that failed, so that also Future AGI's clients show its words.
+
+    Their TypeScript client shows an error in JSON as "[object Object]"; it accepts text, and says so. Their Python
+    client looks for a failure only in `result` when it polls, whatever the status is; without one it goes on polling.
+    """
+    reply, body = reply_of(error, instance=instance)
+    if not path.startswith("/sdk/"):
+        return reply, body
+    words = sentence(error)
+    if "text/plain" in accept:
+        return msgspec.structs.replace(reply, content_type="text/plain"), words.encode()
+    if method == "GET":
+        result = {"eval_status": "failed", "error_message": words, "status": "failed", "message": words}
+        return reply, msgspec.json.encode(msgspec.json.decode(body) | {"result": result})
+    return reply, body
 
 
 def sentence(error: BaseException) -> str:
@@ -82,15 +98,6 @@ def sentence(error: BaseException) -> str:
         return problem.detail
     more = [f"{word} {text}" for word, text in (("got", problem.got), ("try", problem.hint)) if text]
     return "; ".join([problem.detail, *more])
-
-
-def wants_text(path: str, accept: str) -> bool:
-    """True if a client is told of an error by text.
-
-    Future AGI's TypeScript client shows an error in JSON as "[object Object]"; it accepts text, and says so. Their
-    Python client shows both, but reads the answer to `submit` as JSON.
-    """
-    return path.startswith("/sdk/") and "text/plain" in accept
 
 
 def place_of(error: BaseException) -> str:

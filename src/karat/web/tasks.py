@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from karat.web.messages import Call, Reply
-from karat.web.problems import Refused, reply_of, wants_text
+from karat.web.problems import Refused, reply_to
 
 Answer = tuple[Reply, bytes]
 Progress = Callable[[int, int], None]
@@ -40,13 +40,12 @@ def load_tasks() -> None:
 
 def do(call: Call, body: bytes, progress: Progress) -> Answer:
     """The answer to a call; an error is an answer, too."""
-    text = wants_text(call.task, call.accept)
     try:
         return TASKS[call.task](call, body, progress)
     except RecursionError:
-        return reply_of(Refused(400, "the body is nested too deeply"), text=text, instance=call.request)
+        return reply_to(Refused(400, "the body is nested too deeply"), call.task, call.accept, call.request)
     except Exception as error:  # noqa: BLE001 (a worker outlives any request)
-        return reply_of(error, text=text, instance=call.request)
+        return reply_to(error, call.task, call.accept, call.request)
 
 
 def read_json(body: bytes) -> Any:

@@ -148,6 +148,8 @@ def test_keys(locked):
     assert (row.output, row.reason.split(",")[0]) == (None, "Invalid FI Client Authentication")
     with pytest.raises(RuntimeError, match="the key is wrong"):
         wrong.submit("recall_at_k", ONE)
+    with pytest.raises(ExecutionError, match="the key is wrong"):
+        wrong.get_execution("x").wait(**POLL)
     with pytest.raises(InvalidAuthError):
         wrong.list_evaluations()
 

@@ -153,8 +153,9 @@ def test_records_have_their_fields():
     public = [one.name for one in fields(theirs.Execution) if not one.name.startswith("_")]
     assert [one.name for one in fields(ours.Execution)][: len(public)] == public
     for name in ("is_done", "refresh", "wait"):
-        own, their = (inspect.signature(getattr(one.Execution, name)) for one in (ours, theirs))
-        assert {n: p.default for n, p in own.parameters.items()} == {n: p.default for n, p in their.parameters.items()}
+        each = [inspect.signature(getattr(one.Execution, name)).parameters for one in (ours, theirs)]
+        own_defaults, defaults = ({n: p.default for n, p in parameters.items()} for parameters in each)
+        assert own_defaults == defaults
     assert {one.name: one.value for one in ours.Turing} == {one.name: one.value for one in theirs.Turing}
 
 

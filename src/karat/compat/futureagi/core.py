@@ -12,7 +12,7 @@ from uuid import uuid4
 from karat.compat.futureagi.metrics.rag.retrieval.ranking import RANKING_METRICS
 from karat.compat.futureagi.scoring import Scored, Scorer
 from karat.conventions import Convention
-from karat.errors import KaratError
+from karat.errors import BadArgument, KaratError
 
 _PASSED = {"Passed": 1.0, "Failed": 0.0}
 _LEAST = 0.5
@@ -117,7 +117,9 @@ def _evaluated(
     label = getattr(name, "eval_name", name) or "custom_prompt"
     try:
         if prompt is not None:
-            raise KaratError("prompts are not supported: only evaluations of retrieval are there")
+            raise BadArgument(
+                "prompts are not supported: only evaluations of retrieval are there", hint='"recall_at_k"'
+            )
         scored = _scored(name, scorer, inputs, config)
     except KaratError as error:
         return EvalResult(str(label), latency_ms=_since(begin), status="failed", error=str(error))
@@ -137,10 +139,8 @@ def _scored(name: Any, scorer: Scorer, inputs: Mapping[str, Any], config: Mappin
     settings = {"k": inputs["k"]} if "k" in inputs else config
     rows = scorer.scored(name, given, settings)
     if len(rows) > 1:
-        raise KaratError(
-            f"evaluate(…) returns one score, but the inputs have {len(rows)} rows",
-            hint="Evaluator().evaluate(…), which returns a result for each row",
-        )
+        problem = f"evaluate(…) returns one score, but the inputs have {len(rows)} rows"
+        raise BadArgument(problem, hint='Evaluator().evaluate("recall_at_k", inputs)')
     return rows[0]
 
 

@@ -163,7 +163,8 @@ def _text(item: Any, number: int, name: str) -> str:
 
 def _contexts(needed: str, context: Any, query: Any, response: Any) -> Sample | str:
     chunks = _decoded(context)
-    chunks = [chunks] if isinstance(chunks, str) else chunks
+    inner = _decoded(_only(chunks))  # some clients put every value into a list
+    chunks = inner if isinstance(inner, list | tuple) else [chunks] if isinstance(chunks, str) else chunks
     if not isinstance(chunks, list | tuple) or not all(isinstance(chunk, str) for chunk in chunks):
         return '"context" is neither a text nor a list of texts'
     for name, value in (("input", query), ("output", response)):
