@@ -147,7 +147,8 @@ export function errorOf(status: number, facts: ErrorFacts & { readonly text?: st
 
 function messageOf(status: number, problem: Partial<Problem> | undefined, text: string | undefined): string {
   const sentence = problem?.detail ?? problem?.title ?? (text?.trim() || `the server answered ${status}`);
+  if (sentence.endsWith("?")) return sentence; // it says already what to try
   const got = problem?.got == null ? [] : [`got ${problem.got}`];
   const hint = problem?.hint == null ? [] : [`try ${problem.hint}`];
-  return got.length || hint.length ? `${sentence} (${[...got, ...hint].join("; ")})` : sentence;
+  return [sentence, ...got, ...hint].join("; ");
 }

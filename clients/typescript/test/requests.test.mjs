@@ -170,7 +170,7 @@ describe("errors", () => {
       await assert.rejects(ask(evaluator), (error) => {
         assert.ok(error instanceof type && error instanceof KaratError && error instanceof Error);
         assert.deepEqual([error.kind, error.status, error.hint, error.requestId], [kind, status, "1", "r1"]);
-        assert.equal(error.message, "k must be >= 1 (got 0; try 1)");
+        assert.equal(error.message, "k must be >= 1; got 0; try 1");
         assert.deepEqual(error.problem, problem);
         return true;
       });
