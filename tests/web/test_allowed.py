@@ -191,3 +191,11 @@ def test_rows_beyond_the_limit():
     ):  # fmt: skip
         assert ask("evaluate", body, limits=limits)[0] == 413
     assert ask("evaluate", {"samples": [SAMPLE | {"id": i} for i in range(2)]}, limits=limits)[0] == 200
+
+
+def test_a_store_that_is_gone_is_not_named(tmp_path):
+    folder = str(tmp_path / "gone")
+    stored = ask("evaluate", {"samples": [SAMPLE], "store": True}, store=folder)
+    listed = ask("runs", {}, store=folder)
+    assert (stored[0], listed[0]) == (507, 503)
+    assert "gone" not in stored[1] + listed[1]

@@ -170,11 +170,13 @@ def test_limits_of_jobs():
     asyncio.run(work())
 
 
-def test_the_end_of_the_server_cancels_jobs():
+@pytest.mark.parametrize("at_once", [True, False])
+def test_the_end_of_the_server_cancels_jobs(at_once):
     async def work():
         jobs = Jobs(Workers(), Settings(workers=1))
         started = [jobs.start(Call("evaluate_job"), b"", "me") for _ in range(2)]
-        await settle()
+        if not at_once:
+            await settle()
         await jobs.close()
         assert [job.state for job in started] == ["cancelled", "cancelled"]
         assert jobs.unfinished == 0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from http import HTTPStatus
 
 import pytest
@@ -135,3 +137,10 @@ def test_what_does_not_fit_the_schema_is_refused(server, document):
         body = {"samples": [{"retrieved": ["a"], "gold": ["a"]}], **change}
         assert problems(body, schema, document) != []
         assert server.ask("/v1/evaluate", body).status == 400
+
+
+def test_the_server_itself_loads_nothing_that_evaluates():
+    """It starts fast, and what a request says can only reach a worker."""
+    code = "import sys, karat.web.application, karat.web.openapi as o; o.document(); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert {"numpy", "polars", "karat.samples", "karat.judges", "karat.run"}.isdisjoint(loaded)

@@ -83,15 +83,15 @@ def test_a_file_that_was_replaced_is_read_again(server, store):
 
 @pytest.mark.parametrize(
     "name",
-    ["..", "../secret", "%2e%2e%2fsecret", "..%5Csecret", "/etc/passwd", "%2Fetc%2Fpasswd", "base.parquet", "%00"],
+    ["..", "../outside", "%2e%2e%2foutside", "..%5Coutside", "/etc/passwd", "%2Fetc%2Fpasswd", "base.parquet", "%00"],
 )
 def test_a_path_is_not_an_id(server, store, stored, name):
-    karat.evaluate(SAMPLES, METRICS).save(store.parent / "secret.parquet")
+    karat.evaluate(SAMPLES, METRICS).save(store.parent / "outside.parquet")
     for path in (f"/v1/runs/{name}", f"/v1/runs/{name}/table", f"/v1/runs/{name}/items?query=q1"):
         assert server.ask(path).status in (404, 405)
     assert server.ask("/v1/compare", {"runs": [name, name]}).status == 404
     assert server.ask(f"/v1/runs/{name}", method="DELETE").status in (404, 405)
-    assert (store.parent / "secret.parquet").exists()
+    assert (store.parent / "outside.parquet").exists()
 
 
 def test_tables_in_pages_and_whole(server, stored):
@@ -167,7 +167,6 @@ def test_delete(server, store):
 def test_lists_of_names(server):
     names = {kind: [one["name"] for one in server.ask(f"/v1/{kind}").json["names"]] for kind in NAMES}
     assert all(name in names[kind] for kind, name in NAMES.items())
-    assert "relevance" not in names["judges"]
 
 
 NAMES = {"metrics": "ndcg", "judges": "fuzzy", "conventions": "llamaindex"}

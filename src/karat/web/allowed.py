@@ -13,6 +13,7 @@ from karat._internal.grammar import parse_call, write
 from karat.conventions import CONVENTIONS, Convention, find_convention
 from karat.errors import BadArgument, unknown
 from karat.judges import Judge, find_judge
+from karat.judges.model_judge import LEXICAL
 from karat.metrics import DEFAULT, Metric, parse_all
 from karat.web.bodies import Words
 from karat.web.problems import Refused
@@ -32,7 +33,6 @@ JUDGES: dict[str, tuple[str, ...]] = {
 """The judges that a request may name, with the settings that it may give. A judge that is not listed is refused."""
 _FIRST = {"fuzzy": ("threshold", "scorer"), "text": ("fold",), "contains": ("direction",), "spans": ("coverage",)}
 """Settings that may be given without their names; of judges with a model, it is the model."""
-_LEXICAL = "lexical"
 _MOST_COLUMNS = 1000
 """Columns of a table: metrics at each of their cutoffs."""
 _MOST_REPEATS = 10
@@ -78,16 +78,18 @@ def judge_of(given: str, models: Sequence[str]) -> Judge:
 
 
 def _with_model(name: str, named: dict[str, Any], models: Sequence[str]) -> Judge:
-    wanted = named.pop("model", None)
-    if name == "claims" and wanted in (None, _LEXICAL):
-        return find_judge(_written(name, named))
+    wanted = named.get("model")
+    if wanted in (None, LEXICAL):  # a judge that has no other default than by words
+        judge = find_judge(_written(name, named))
+        if judge.model is None:
+            return judge
     if not models:
         raise Refused(403, "judges that call a language model are off on this server", hint="claims(lexical)")
     model = allowed_model(wanted, models)
     repeats = named.get("repeats", 1)
     if isinstance(repeats, int) and repeats > _MOST_REPEATS:
         raise BadArgument(f"repeats is at most {_MOST_REPEATS}", got=repeats)
-    return find_judge(_written(name, {"model": model, **named}))
+    return find_judge(_written(name, {**named, "model": model}))
 
 
 def allowed_model(wanted: object, models: Sequence[str]) -> str:

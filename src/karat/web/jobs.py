@@ -6,7 +6,6 @@ At most all workers but one do jobs at a time, so that requests never wait for a
 from __future__ import annotations
 
 from asyncio import CancelledError, Semaphore, Task, create_task, gather
-from contextlib import suppress
 from datetime import UTC, datetime
 from secrets import token_urlsafe
 from typing import Literal
@@ -95,17 +94,21 @@ class Jobs:
         """Stop a job: its worker is ended. What has ended is forgotten."""
         if job.ended:
             self._jobs.pop(job.id, None)
-        elif job.task is not None:
-            job.task.cancel()
-            with suppress(CancelledError):
-                await job.task
+        else:
+            await self._stop([job])
 
     async def close(self) -> None:
         """Stop all jobs."""
-        running = [job.task for job in self._jobs.values() if job.task is not None and not job.ended]
-        for task in running:
+        await self._stop([job for job in self._jobs.values() if not job.ended])
+
+    async def _stop(self, jobs: list[Job]) -> None:
+        tasks = [job.task for job in jobs if job.task is not None]
+        for task in tasks:
             task.cancel()
-        await gather(*running, return_exceptions=True)
+        await gather(*tasks, return_exceptions=True)
+        for job in jobs:
+            if not job.ended:  # it ended before its first step
+                job.state, job.body = "cancelled", b""
 
     def _bytes(self) -> int:
         return sum(job.bytes for job in self._jobs.values())

@@ -142,8 +142,6 @@ def list_judges(call: Call, body: bytes, progress: Progress) -> Answer:
     known = all_judges()
     found = []
     for name, settings in JUDGES.items():
-        if name == "relevance" and not call.models:
-            continue
         models = f" Models: {', '.join(call.models)}." if "model" in settings and call.models else ""
         found.append(NamedThing(name=name, about=first_line(known[name]) + models, settings=list(settings)))
     return json_answer(NameList(names=found))
