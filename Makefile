@@ -7,7 +7,7 @@ ORACLES := autorag azure continuous-eval evidently haystack llamaindex mlflow na
 FRAMEWORKS := futureagi futureagi_1_0 haystack langchain langfuse llamaindex mlflow phoenix stores tracking
 LOCK    := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url --no-annotate --upgrade
 
-.PHONY: demo test fuzz chromium check fix docs wheel bench spark oracles $(ORACLES:%=oracle-%) \
+.PHONY: demo test client fuzz chromium check fix docs wheel bench spark oracles $(ORACLES:%=oracle-%) \
         frameworks $(FRAMEWORKS:%=framework-%) lock clean
 
 demo: $(VENV)/runtime.stamp
@@ -18,6 +18,15 @@ demo: $(VENV)/runtime.stamp
 test: $(VENV)/dev.stamp chromium
 	@$(BIN)/python -m slipcover --json --out .coverage.json -m pytest -rs -n 2 --dist loadfile --no-loadscope-reorder
 	@$(BIN)/python -m slipcover --fail-under 98 --out .coverage.json --merge .coverage.json
+
+# The TypeScript client: its types are those of the server, it builds, and its tests pass against a real `karat serve`.
+client: $(VENV)/dev.stamp chromium
+	@command -v npm > /dev/null || { echo "The TypeScript client needs Node 20 or newer (on Debian: apt install nodejs npm)."; exit 1; }
+	@$(BIN)/python docs/typescript_types.py
+	@npm ci --silent --no-audit --no-fund --prefix clients/typescript
+	@npm run --silent build --prefix clients/typescript
+	@KARAT_PYTHON=$(abspath $(BIN)/python) npm test --silent --prefix clients/typescript
+	@$(BIN)/python -m pytest -rs -q tests/test_typescript.py
 
 # Minutes of random cases for every promise of docs/reliability.md; then its figures. `make fuzz SEED=7` repeats a run.
 fuzz: $(VENV)/dev.stamp
@@ -124,4 +133,4 @@ $(VENV)/spark.stamp: $(VENV)/dev.stamp requirements/spark.lock
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .oracles .frameworks .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* build dist
+	rm -rf $(VENV) .oracles .frameworks .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* build dist clients/typescript/node_modules clients/typescript/dist

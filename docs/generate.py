@@ -26,6 +26,8 @@ from ragas_table import ragas_calls  # noqa: E402
 from reliability_table import fuzz  # noqa: E402
 from source_tree import room_table, source_tree  # noqa: E402
 from speed_tables import benchmarks, machine, speed  # noqa: E402
+from typescript_types import FILE as SCHEMA_TS  # noqa: E402
+from typescript_types import typescript_types  # noqa: E402
 
 from karat.analysis.rosetta import rosetta  # noqa: E402
 from karat.conventions import CONVENTIONS, STANDARD, questions  # noqa: E402
@@ -234,6 +236,10 @@ PARTS: dict[str, Callable[[], str]] = {
 }
 
 
+FILES: dict[Path, Callable[[], str]] = {SCHEMA_TS: typescript_types}
+"""Files that are generated as a whole."""
+
+
 def fill(text: str) -> str:
     """Replace each part between its comments: `<!-- metrics -->` and `<!-- /metrics -->`."""
     for name, part in PARTS.items():
@@ -271,9 +277,9 @@ def main() -> int:
     os.environ["SOURCE_DATE_EPOCH"] = "1767225600"  # a gate shows the time
     os.environ["COLUMNS"] = "120"  # tables are fitted to the width of the terminal
     stale = []
-    for page in [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]:
+    for page in [ROOT / "README.md", *sorted(DOCS.rglob("*.md")), *FILES]:
         old = page.read_text("utf-8")
-        new = fill_outputs(fill(old))
+        new = FILES[page]() if page in FILES else fill_outputs(fill(old))
         if new != old:
             stale.append(page.name)
             if "--check" not in sys.argv:

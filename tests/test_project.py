@@ -40,7 +40,7 @@ def test_ci_runs_what_the_local_gate_runs():
     steps = "\n".join(
         f"run: {step['run']}" for job in WORKFLOW["jobs"].values() for step in job["steps"] if "run" in step
     )
-    assert {"check", "test", "demo", "wheel", "oracles", "frameworks", "spark"} == set(make_targets(steps))
+    assert {"check", "test", "client", "demo", "wheel", "oracles", "frameworks", "spark"} == set(make_targets(steps))
     assert WORKFLOW["jobs"]["oracles"]["if"].startswith("github.event_name == 'schedule'")
 
 
