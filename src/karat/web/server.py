@@ -51,6 +51,7 @@ def serve(at: socket.socket, settings: Settings, started: Callable[[], None]) ->
     config = uvicorn.Config(
         application(settings), log_config=None, access_log=False, server_header=False, date_header=False,
         timeout_graceful_shutdown=int(settings.limits.seconds) + _GRACE, timeout_keep_alive=30, lifespan="on",
+        proxy_headers=False,
     )  # fmt: skip
     with suppress(KeyboardInterrupt, Terminated):
         started()
