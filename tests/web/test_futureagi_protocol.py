@@ -310,12 +310,14 @@ class Workers:
     waiting = 0
 
     def __init__(self):
-        self.end = asyncio.Event()
+        self.end, self.background = asyncio.Event(), asyncio.Semaphore()
 
     async def call(self, call, body, **_):
         await self.end.wait()
         if body == b"refused":
             raise Refused(503, "the process was ended")
+        if body == b"fault":
+            raise ValueError("a secret")
         status = 500 if body == b"broken" else 200
         return Reply(status), b"one\ntwo" if status == 200 else b"karat failed"
 
@@ -333,10 +335,12 @@ async def ended(bodies, monkeypatch, *, most):
 
 
 def test_a_submission_ends_with_lines_or_with_words(monkeypatch):
-    good, refused, broken = asyncio.run(ended([b"good", b"refused", b"broken"], monkeypatch, most=9))
+    bodies = [b"good", b"refused", b"broken", b"fault"]
+    good, refused, broken, fault = asyncio.run(ended(bodies, monkeypatch, most=9))
     assert (good.lines, good.problem) == ([b"one", b"two"], None)
     assert (refused.lines, refused.problem) == (None, "the process was ended")
     assert (broken.lines, broken.problem) == (None, "karat failed")
+    assert fault.problem.startswith("karat failed on this request")
 
 
 def test_the_oldest_finished_ones_are_forgotten(monkeypatch):

@@ -10,6 +10,7 @@ import pytest
 
 from karat.web.api.jobs import Jobs
 from karat.web.messages import Call, Reply
+from karat.web.pool import Pool
 from karat.web.problems import Refused
 from karat.web.settings import Limits, Settings
 from support.scripted import script
@@ -116,7 +117,8 @@ def test_a_job_is_cancelled_and_others_go_on(with_model, model):
 class Workers:
     """A pool whose calls end when they are told to."""
 
-    def __init__(self):
+    def __init__(self, workers=2):
+        self.background = Pool(Settings(workers=workers)).background
         self.go, self.under_way, self.most = asyncio.Event(), 0, 0
 
     async def call(self, call, body, *, client, progress):
@@ -136,7 +138,7 @@ async def settle():
 @pytest.mark.parametrize(("workers", "most"), [(1, 1), (2, 1), (4, 3)])
 def test_one_worker_is_left_for_requests(workers, most):
     async def work():
-        pool = Workers()
+        pool = Workers(workers)
         jobs = Jobs(pool, Settings(workers=workers))
         started = [jobs.start(Call("evaluate_job"), b"body", "me") for _ in range(5)]
         await settle()

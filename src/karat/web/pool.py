@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from asyncio import IncompleteReadError, Queue, Task, create_subprocess_exec, create_task, gather, sleep, timeout
+from asyncio import (
+    IncompleteReadError,
+    Queue,
+    Semaphore,
+    Task,
+    create_subprocess_exec,
+    create_task,
+    gather,
+    sleep,
+    timeout,
+)
 from asyncio.subprocess import PIPE, Process
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
@@ -28,6 +38,8 @@ class Pool:
         self._all: set[Process] = set()
         self._starting: set[Task[None]] = set()
         self._waiting: Counter[str] = Counter()
+        self.background = Semaphore(max(1, settings.workers - 1))
+        """Turns for work that no request waits for: one worker is left for those that do."""
         self.closing = False
         self.restarts = 0
         """Workers that were replaced: too slow, cancelled, or killed by the system."""

@@ -5,7 +5,7 @@ At most all workers but one do jobs at a time, so that requests never wait for a
 
 from __future__ import annotations
 
-from asyncio import CancelledError, Semaphore, Task, create_task, gather
+from asyncio import CancelledError, Task, create_task, gather
 from datetime import UTC, datetime
 from secrets import token_urlsafe
 from typing import Literal
@@ -61,7 +61,6 @@ class Jobs:
 
     def __init__(self, pool: Pool, settings: Settings) -> None:
         self._pool, self._limits = pool, settings.limits
-        self._turns = Semaphore(max(1, settings.workers - 1))
         self._jobs: dict[str, Job] = {}
 
     @property
@@ -115,7 +114,7 @@ class Jobs:
 
     async def _work(self, job: Job) -> None:
         try:
-            async with self._turns:
+            async with self._pool.background:
                 job.state = "running"
                 job.result = await self._pool.call(
                     job.call, job.body, client=f"job of {job.client}", progress=job.progress

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asyncio import Semaphore, Task, create_task, sleep
+from asyncio import Task, create_task, sleep
 from collections.abc import Hashable
 
 from msgspec.structs import replace
@@ -43,8 +43,6 @@ class Submissions:
         self._pool, self._limits = pool, settings.limits
         self._all: dict[Hashable, Submission] = {}
         self._running: set[Task[None]] = set()
-        # One worker is left for requests that wait for their answer.
-        self._workers = Semaphore(max(1, settings.workers - 1))
 
     def start(self, key: Hashable, call: Call, body: bytes) -> None:
         """Compute something in the background. It replaces what had the same key."""
@@ -72,11 +70,11 @@ class Submissions:
 
     async def _run(self, submission: Submission, call: Call, body: bytes) -> None:
         try:
-            async with self._workers:
+            async with self._pool.background:
                 while self._pool.waiting >= self._limits.waiting:  # noqa: ASYNC110 (the pool has no event for it)
                     await sleep(_PAUSE)
                 reply, answer = await self._pool.call(call, body, client=call.task)
-        except Refused as error:
+        except Exception as error:  # noqa: BLE001 (whoever polls is told)
             submission.problem = sentence(error)
         else:
             if reply.status == 200:
