@@ -31,6 +31,16 @@ def check(gate, rule, slice_=None):
     return one
 
 
+def test_a_baseline_from_a_file_has_its_name(tmp_path):
+    path = tmp_path / "main.v2.parquet"
+    GOOD.save(path)
+    named = {
+        given: karat.gate(GOOD, "rr no-drop", baseline=run).to_dict()["baseline"]
+        for given, run in {"path": path, "loaded": karat.load(path), "run": GOOD}.items()
+    }
+    assert named == {"path": "main.v2", "loaded": "main.v2", "run": "the baseline"}
+
+
 @pytest.mark.parametrize(
     ("rule", "passed"),
     [

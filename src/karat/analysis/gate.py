@@ -278,7 +278,8 @@ def _check_defined(run: Run, metric: str, least: int) -> None:
 def _baseline(run: Run, given: Run | str | PathLike[str], rules: Sequence[Rule]) -> Baseline:
     """The baseline, if it has the same queries, gold and settings."""
     base = as_run(given).averaged()
-    name = "the baseline" if isinstance(given, Run) else cut_name(Path(given).stem, 40)
+    file = given.file if isinstance(given, Run) else given
+    name = "the baseline" if file is None else cut_name(Path(file).name.removesuffix(".parquet"), 40)
     try:
         check_comparable(base, run, names=("the baseline", "the run"))
     except BadArgument as error:
