@@ -50,7 +50,7 @@ FIELDS = {
     "/sdk/api/v1/evaluate-pipeline/": ["project_name", "version", "eval_data"],
 }
 PATHS = [
-    "/", "/v1", "/v1/", "/v2/evaluate", "/sdk/", "/sdk/api/v1/", "/sdk/api/v1/new-eval", "/v1/runs/..",
+    "/v1", "/v1/", "/v2/evaluate", "/sdk/", "/sdk/api/v1/", "/sdk/api/v1/new-eval", "/v1/runs/..",
     "/v1/runs/../../etc/passwd",
     "/v1/runs/%2e%2e%2f%2e%2e%2fetc%2fpasswd", "/v1/runs/..%5c..%5c", "/v1/runs/%00", "/v1/runs/a%00b",
     "/v1/runs/" + "a" * 5000,

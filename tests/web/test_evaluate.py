@@ -201,7 +201,18 @@ def test_a_body_that_cannot_be_read(server, status, body, headers):
 
 
 def test_settings_in_the_address_are_not_ignored_for_json(server):
-    assert server.ask("/v1/evaluate?metrics=rr", BODY).status == 400
+    refused = server.ask("/v1/evaluate?metrics=rr", BODY)
+    assert (refused.status, refused.json["got"], "hint" in refused.json) == (400, "metrics", False)
+
+
+@pytest.mark.parametrize("settings", ["?metrics=rr", ""])
+def test_lines_without_their_type_get_it_as_a_hint(server, settings):
+    refused = server.ask(
+        f"/v1/evaluate{settings}", lines(SAMPLES), Content_Type="application/x-www-form-urlencoded"
+    )  # fmt: skip
+    assert (refused.status, refused.json["hint"]) == (400, "Content-Type: application/x-ndjson")
+    name, _, value = refused.json["hint"].partition(": ")
+    assert server.ask(f"/v1/evaluate{settings}", lines(SAMPLES), **{name: value}).status == 200
 
 
 def test_nothing_is_stored_if_the_answer_fails(server):

@@ -60,7 +60,7 @@ WRONG = [
     ({"config": {"params": {"k": 2.5}}}, "k must be an integer; got 2.5"),
     ({"config": {"params": {"n": 2}}}, 'Unknown function params: n; try {"k": 5}'),
     ({"name": "recal_at_k"}, 'no evaluation "recal_at_k". Did you mean recall_at_k?'),
-    ({"name": "toxicity"}, 'no evaluation "toxicity"'),
+    ({"name": "toxicity"}, 'no evaluation "toxicity"; try '),
 ]
 
 

@@ -59,7 +59,9 @@ def test_work_that_is_asked_for_as_a_job(server):
         place = started.headers["Location"]
         assert (started.status, started.json["operation"]) == (202, "evaluate")
         wait_until(lambda place=place: state(server, place) == "done")
-        assert server.ask(server.ask(place).json["result"]).body == now.body
+        ended = server.ask(place).json
+        assert (ended["done"], ended["of"]) == (None, None)  # nothing counts its steps
+        assert server.ask(ended["result"]).body == now.body
         assert server.ask(place, method="DELETE").status == 200
         assert server.ask(place).status == 404
 
@@ -71,10 +73,22 @@ def test_a_job_that_fails_has_the_problem_as_its_result(server):
     assert (result.status, "recall" in result.json["detail"]) == (400, True)
 
 
-def test_a_comparison_as_a_job(server):
-    place = server.ask("/v1/compare", {"runs": [PLAIN, PLAIN]}, Prefer="respond-async").headers["Location"]
-    wait_until(lambda: state(server, place) == "done")
-    assert server.ask(f"{place}/result").json["rows"][0]["verdict"] == "same"
+@pytest.mark.parametrize(
+    ("operation", "body"),
+    [
+        ("compare", {"runs": [PLAIN, PLAIN]}),
+        ("gate", {"run": PLAIN, "rules": ["rr >= 0.5"]}),
+        ("diagnose", {"run": PLAIN}),
+    ],
+)
+def test_verdicts_as_jobs(server, operation, body):
+    now = server.ask(f"/v1/{operation}", body).json
+    for asked, headers in ((body, {"Prefer": "respond-async"}), (body | {"job": True}, {})):
+        started = server.ask(f"/v1/{operation}", asked, **headers)
+        assert (started.status, started.json["operation"]) == (202, operation)
+        place = started.headers["Location"]
+        wait_until(lambda place=place: state(server, place) == "done")
+        assert server.ask(f"{place}/result").json | {"when": ""} == now | {"when": ""}
 
 
 def test_a_judge_with_a_model_is_always_a_job(with_model, model):

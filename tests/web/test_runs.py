@@ -137,6 +137,7 @@ def test_gate(server, stored):
     body = {"run": "base", "rules": ["recall@1 >= 0.5", "rr no-drop"], "baseline": "better"}
     found = server.ask("/v1/gate", body).json
     assert (found["passed"], [check["verdict"] for check in found["checks"]]) == (False, ["failed", "failed"])
+    assert (found["run"], found["baseline"]) == ("base", "better")
     assert server.ask("/v1/gate", body | {"run": "better", "baseline": "base"}).json["passed"] is True
     assert "<testsuite" in server.ask("/v1/gate", body, Accept="application/xml").body.decode()
     assert "❌" in server.ask("/v1/gate", body, Accept="text/markdown").body.decode()
@@ -156,9 +157,50 @@ def test_diagnose(server, stored):
     assert (one["query_id"], len(one["misses"]), one["more"]["retrieved"][0]["id"]) == ("q1", 1, "x")
 
 
+def test_advice_is_for_requests(server):
+    missed = {"samples": [one | {"retrieved": ["xyz"[(i + 1) % 3]]} for i, one in enumerate(SAMPLES)], "metrics": "rr"}
+    found = server.ask("/v1/diagnose", {"run": missed, "k": 1}).json
+    sentences = found["advice"] + found["not_measured"]
+    assert any('"other": "RUN"' in line for line in sentences)
+    assert found["not_measured"]
+    assert "not_measured" not in found["more"]
+    undecided = server.ask("/v1/gate", {"run": missed, "rules": ["rr no-drop"]}).json
+    assert any('then "baseline": "main"' in line for line in undecided["remarks"])
+    assert not any(word in line for line in sentences + undecided["remarks"] for word in ("karat ", "--"))
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "hint"),
+    [
+        ("evaluate", {"samples": SAMPLES, "metrics": "loudness"}, "GET /v1/metrics"),
+        ("evaluate", {"samples": {"query": ["a"]}}, '"gold": […]'),
+        ("compare", {"runs": ["base", {"samples": SAMPLES[:5], "metrics": METRICS}]}, '"allow_mismatch": true'),
+        ("compare", {"runs": ["base", {"samples": SAMPLES, "metrics": "ap"}]}, "POST /v1/evaluate with the same"),
+    ],
+)  # fmt: skip
+def test_hints_are_for_requests(server, stored, path, body, hint):
+    assert server.ask(f"/v1/{path}", body).json["hint"].startswith(hint)
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("gate", {"run": "base", "rules": ["rr >= 0"]}),
+        ("compare", {"runs": ["base", "better"]}),
+        ("diagnose", {"run": "base"}),
+    ],
+)
+def test_settings_in_the_address_are_refused(server, stored, path, body):
+    assert server.ask(f"/v1/{path}", body).status == 200
+    refused = server.ask(f"/v1/{path}?fail_undecided=true", body)
+    assert (refused.status, refused.json["got"]) == (400, "fail_undecided")
+
+
 def test_delete(server, store):
     found = server.ask("/v1/evaluate", {"samples": SAMPLES, "metrics": METRICS, "store": "gone"}).json
-    assert server.ask("/v1/runs/gone", method="DELETE").status == 404
+    by_name = server.ask("/v1/runs/gone", method="DELETE")
+    assert (by_name.status, by_name.json["hint"]) == (400, f"DELETE /v1/runs/{found['id']}")
+    assert by_name.json["detail"] == "a run is deleted by its id"
     assert server.ask(f"/v1/runs/{found['id']}", method="DELETE").status == 204
     assert server.ask(f"/v1/runs/{found['id']}").status == 404
     assert not list(store.glob("gone*"))

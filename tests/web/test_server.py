@@ -7,6 +7,7 @@ import socket
 
 import pytest
 
+from karat.cli import main
 from karat.errors import BadArgument
 from karat.web.access_keys import Keys, new_key
 from karat.web.server import listen
@@ -17,6 +18,12 @@ from support.served import served
 def test_health(server):
     assert server.ask("/healthz").json["status"] == "ok"
     assert server.ask("/readyz").json["status"] == "ready"
+
+
+def test_the_root_leads_to_the_page(server):
+    answer = server.ask("/")
+    assert (answer.status, answer.body) == (200, server.ask("/docs").body)
+    assert any(f"{server.url}/docs" in line for line in server.log)
 
 
 @pytest.mark.parametrize(("path", "method", "status"), [("/nothing", "GET", 404), ("/healthz", "POST", 405)])
@@ -80,6 +87,13 @@ def test_other_machines_need_keys():
 def test_a_port_that_is_taken():
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(BadArgument, match="cannot listen"):
         listen("127.0.0.1", taken.getsockname()[1], Settings())
+
+
+@pytest.mark.parametrize("place", ["file", "file/runs"])
+def test_a_store_that_is_no_folder(tmp_path, capsys, place):
+    (tmp_path / "file").write_text("")
+    assert main(["serve", "--store", str(tmp_path / place), "--port", "0"]) == 2
+    assert f"--store {tmp_path / place} is no folder" in capsys.readouterr().err
 
 
 def test_a_body_that_is_too_long():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
 from pathlib import Path
 
@@ -64,15 +65,26 @@ def serve(options: Namespace) -> None:
         limits=limits, **more,
     )  # fmt: skip
     if options.store is not None:
-        options.store.mkdir(parents=True, exist_ok=True)
-        delete_leftovers(options.store)
+        _make_store(options.store)
     at = listen(options.host, options.port, settings)
     host, port = at.getsockname()[:2]
     serve(at, settings, lambda: _say_where(f"[{host}]" if ":" in host else host, port, settings.store, settings.keys))
 
 
+def _make_store(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        problem = f"--store {folder} is no folder, and cannot become one: {error.strerror or error}"
+        raise BadArgument(problem, hint="--store runs") from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise BadArgument(f"--store {folder} is a folder that karat may not write to", hint="--store runs")
+    delete_leftovers(folder)
+
+
 def _say_where(host: str, port: int, store: Path | None, keys: Path | None) -> None:
     put(f"http://{host}:{port}")
+    say(f"operations to read and try: http://{host}:{port}/docs", error=True)
     say("only this machine may ask: there are no keys" if keys is None else f"keys: {keys}", error=True)
     say("nothing is stored: there is no --store" if store is None else f"runs are stored in {store}", error=True)
 

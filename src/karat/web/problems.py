@@ -18,6 +18,29 @@ _STATUS: tuple[tuple[type[KaratError], int], ...] = (
 """The status of each kind of error; the first that fits."""
 
 
+_OVER_HTTP = {
+    "karat metrics": "GET /v1/metrics",
+    "karat judges": "GET /v1/judges",
+    "karat show": "GET /v1/runs",
+    "karat eval FILE -o main.parquet, then --baseline main.parquet":
+        'POST /v1/evaluate with "store": "main", then "baseline": "main"',
+    "--other RUN": '"other": "RUN"',
+    "allow_mismatch=True, or --allow-mismatch, or --no-gold for the rankings alone": '"allow_mismatch": true',
+    "gold=…, or --gold FILE, or karat compare A B without gold": '"gold": […]',
+    "gold=…, or --gold FILE": '"gold": […]',
+    "karat eval": "POST /v1/evaluate",
+    "karat compare": "POST /v1/compare",
+}  # fmt: skip
+"""Advice for the command line, and the same for a request; longer texts before their parts."""
+
+
+def over_http(text: str) -> str:
+    """Advice, so that a client can follow it."""
+    for command, request in _OVER_HTTP.items():
+        text = text.replace(command, request)
+    return text
+
+
 class Refused(Exception):
     """A request that is answered by a problem."""
 
@@ -57,13 +80,13 @@ def problem_of(error: BaseException) -> Problem:
         return _problem(error.status, error.detail, got=error.got, hint=error.hint)
     if isinstance(error, KaratError):
         status = next((status for kind, status in _STATUS if isinstance(error, kind)), 422)
-        return _problem(status, error.problem, got=error.got, hint=error.hint)
+        return _problem(status, error.problem, got=error.got, hint=error.hint and over_http(error.hint))
     if isinstance(error, MemoryError):
         return _problem(413, "the request needs more memory than the server has")
     return _problem(500, "karat failed on this request; the log of the server names the place")
 
 
-def reply_of(error: BaseException, **more: Any) -> tuple[Reply, bytes]:
+def problem_reply(error: BaseException, **more: Any) -> tuple[Reply, bytes]:
     """The answer to a request that failed."""
     problem = problem_of(error)
     after = getattr(error, "retry_after", None)
@@ -79,7 +102,7 @@ def reply_to(error: BaseException, path: str, accept: str, instance: str, method
     Their TypeScript client shows an error in JSON as "[object Object]"; it accepts text, and says so. Their Python
     client looks for a failure only in `result` when it polls, whatever the status is; without one it goes on polling.
     """
-    reply, body = reply_of(error, instance=instance)
+    reply, body = problem_reply(error, instance=instance)
     if not path.startswith("/sdk/"):
         return reply, body
     words = sentence(error)
@@ -97,7 +120,7 @@ def sentence(error: BaseException) -> str:
     if problem.detail.endswith("?"):  # it says already what to try
         return problem.detail
     more = [f"{word} {text}" for word, text in (("got", problem.got), ("try", problem.hint)) if text]
-    return "; ".join([problem.detail, *more])
+    return "; ".join([problem.detail.removesuffix("."), *more]) if more else problem.detail
 
 
 def place_of(error: BaseException) -> str:

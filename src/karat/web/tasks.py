@@ -17,7 +17,7 @@ Progress = Callable[[int, int], None]
 Task = Callable[[Call, bytes, Progress], Answer]
 TASKS: dict[str, Task] = {}
 """Every task by its name, from the modules below."""
-_MODULES = ("api.evaluating", "api.verdicts", "api.listings", "futureagi.evaluations")
+_MODULES = ("api.evaluating", "api.verdicts", "api.stored_runs", "api.name_lists", "futureagi.evaluations")
 JOB = "_job"
 """The end of the name of a task that is done as a job."""
 

@@ -203,6 +203,7 @@ class DiagnoseAnswer(msgspec.Struct, kw_only=True):
     missed: int
     causes: Annotated[dict[str, int], Meta(description="misses by cause")]
     advice: list[str]
+    not_measured: Annotated[list[str], Meta(description="advice whose effect this run cannot show")]
     notes: Annotated[list[str], Meta(description="what could not be checked")]
     misses: list[Any]
     more: dict[str, Any] = {}
@@ -230,8 +231,10 @@ class JobState(msgspec.Struct, kw_only=True):
     state: Literal["waiting", "running", "done", "failed", "cancelled"]
     operation: str
     created: Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
-    done: Annotated[int, Meta(description="work done, of `of`; both 0 while unknown")] = 0
-    of: int = 0
+    done: Annotated[int | None, Meta(description="work done, of `of`; null for work that does not count its steps")] = (
+        None
+    )
+    of: int | None = None
     result: Annotated[str | None, Meta(description="the path of the result, once it is there")] = None
 
 

@@ -10,6 +10,7 @@ from msgspec import Meta
 _SIDE = "lists in the order of the queries, lists or dicts of scores by query id, or rows of a long table"
 Words = str | list[str]
 """Names in one text, or one by one."""
+AsJob = Annotated[bool, Meta(description="answer at once with 202, and do it as a job")]
 
 
 class ItemInput(msgspec.Struct, kw_only=True):
@@ -73,7 +74,7 @@ class EvaluateRequest(EvaluateInput, kw_only=True, forbid_unknown_fields=True, o
     summary: Annotated[Words, Meta(description="summaries other than the mean, such as p10,median")] = ""
     table: Annotated[bool, Meta(description="false leaves out the scores of the single queries")] = True
     store: Annotated[bool | str, Meta(description="true or a name: keep the run on the server")] = False
-    job: Annotated[bool, Meta(description="answer at once with 202, and evaluate as a job")] = False
+    job: AsJob = False
 
 
 _RUN = "the id or the name of a stored run (of several with one name the newest), or data to evaluate"
@@ -91,6 +92,7 @@ class CompareRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, o
     test: Literal["sign-flip", "bounded"] = "sign-flip"
     summary: Annotated[str | None, Meta(description="compared instead of the mean, such as p10")] = None
     also: Annotated[Words, Meta(description="numeric fields to compare, such as cost,tokens")] = ""
+    job: AsJob = False
 
 
 class GateRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -107,6 +109,7 @@ class GateRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit
     min_defined: int = 1
     min_judged: float | None = None
     fail_undecided: bool = False
+    job: AsJob = False
 
 
 class DiagnoseRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -116,3 +119,4 @@ class DiagnoseRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, 
     query: Annotated[str | int | None, Meta(description="one query alone")] = None
     k: Annotated[int, Meta(description="the cutoff", ge=1)] | None = None
     other: Annotated[RunLike | None, Meta(description="a second run over the same queries")] = None
+    job: AsJob = False

@@ -61,7 +61,8 @@ def evaluate_task(call: Call, body: bytes, progress: Progress) -> Answer:
     name = None if asked.store is False else check_name(asked.store)
     store = None if name is None else Store(call.store)
     form = accepted(call.accept, (JSON, CSV, ARROW, MARKDOWN))
-    run = run_of(asked, call, progress, later=asked.job)
+    check_job(call, wanted=asked.job)
+    run = run_of(asked, call, progress)
     content = None if form == JSON else _written(run, form)
     answer = summary_of(run, by=names(asked.by), summary=asked.summary) if form == JSON else None
     headers = {}
@@ -77,14 +78,19 @@ def evaluate_task(call: Call, body: bytes, progress: Progress) -> Answer:
     return Reply(200, JSON, headers), msgspec.json.encode(answer)
 
 
-def run_of(asked: EvaluateInput, call: Call, progress: Progress, *, later: bool = False) -> Run:
+def check_job(call: Call, *, wanted: bool) -> None:
+    """Raise `Later` if this is to be a job and is none yet."""
+    if wanted and not call.task.endswith(JOB):
+        raise Later
+
+
+def run_of(asked: EvaluateInput, call: Call, progress: Progress) -> Run:
     """Evaluate what a request has: data only, whatever it says."""
     judge = judge_of(asked.judge, call.models)
     settings: dict[str, Any] = {
         "metrics": metrics_of(asked.metrics), "judge": judge, "convention": convention_of(asked.convention)
     }  # fmt: skip
-    if (later or judge.model is not None) and not call.task.endswith(JOB):
-        raise Later
+    check_job(call, wanted=judge.model is not None)
     for source in (asked.samples, asked.retrieved, asked.gold):
         check_rows(source, call.limits.rows)
     Bar.watcher = _watched(progress)
@@ -106,7 +112,7 @@ def check_rows(source: Any, most: int) -> None:
     if isinstance(rows, Mapping):
         sizes += [len(column) for column in rows.values() if isinstance(column, list)]
     if max(sizes, default=0) > most:
-        raise Refused(413, f"at most {most:,} rows in one request", hint="send it in parts")
+        raise Refused(413, f"a request has at most {most} rows", hint="karat serve --max-rows")
 
 
 def _watched(progress: Progress) -> Progress:

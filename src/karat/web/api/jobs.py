@@ -13,8 +13,9 @@ from typing import Literal
 from karat.web.api.answers import JobState
 from karat.web.messages import Call, Reply
 from karat.web.pool import Pool
-from karat.web.problems import Refused, reply_of
+from karat.web.problems import Refused, problem_reply
 from karat.web.settings import Settings
+from karat.web.tasks import JOB
 
 _BODIES = 10
 """Bodies of jobs that wait, in the largest size of one; then results, in the same measure."""
@@ -30,7 +31,8 @@ class Job:
         self.call, self.body, self.client = call, body, client
         self.created = datetime.now(UTC).isoformat(timespec="milliseconds")
         self.state: State = "waiting"
-        self.done = self.of = 0
+        self.done: int | None = None
+        self.of: int | None = None
         self.result: tuple[Reply, bytes] | None = None
         self.task: Task[None] | None = None
 
@@ -51,7 +53,7 @@ class Job:
     def shown(self) -> JobState:
         """The job as the client sees it."""
         return JobState(
-            id=self.id, state=self.state, operation=self.call.task.removesuffix("_job"), created=self.created,
+            id=self.id, state=self.state, operation=self.call.task.removesuffix(JOB), created=self.created,
             done=self.done, of=self.of, result=f"/v1/jobs/{self.id}/result" if self.result is not None else None,
         )  # fmt: skip
 
@@ -123,7 +125,7 @@ class Jobs:
             job.state = "cancelled"
             raise
         except Exception as error:  # noqa: BLE001  # the result of a job that failed
-            job.result = reply_of(error, instance=job.call.request)
+            job.result = problem_reply(error, instance=job.call.request)
         finally:
             job.body = b""
             if job.result is not None:

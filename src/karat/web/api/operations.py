@@ -18,7 +18,8 @@ _SAMPLES = [
 ]
 _BETTER = [{**sample, "retrieved": sample["gold"]} for sample in _SAMPLES]
 _METRICS = "recall@1,3 rr"
-_NEW = {"samples": _BETTER, "metrics": _METRICS}
+_OLD, _NEW = {"samples": _SAMPLES, "metrics": _METRICS}, {"samples": _BETTER, "metrics": _METRICS}
+_RULES = ["recall@3 >= 0.6", "rr no-drop 0.05"]
 
 
 class Parameter(NamedTuple):
@@ -80,8 +81,8 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "post", "/v1/evaluate", "evaluate", "Evaluate samples", answers.EvaluateAnswer, bodies.EvaluateRequest,
         {
-            "samples": {"samples": _SAMPLES, "metrics": _METRICS},
-            "samples, and the run is stored": {"samples": _SAMPLES, "metrics": _METRICS, "store": "main"},
+            "samples": _OLD,
+            "samples, and the run is stored": {**_OLD, "store": "main"},
             "results and gold apart": {
                 "retrieved": {"q1": {"a": 12.5, "b": 11.0}}, "gold": {"q1": {"b": 2, "c": 1}}, "metrics": "ndcg@10 ap",
             },
@@ -104,21 +105,25 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "post", "/v1/compare", "compare", "Compare runs query by query", answers.CompareAnswer, bodies.CompareRequest,
-        {"a stored run and new results": {"runs": ["main", _NEW], "names": ["main", "new"]}},
+        {
+            "two results": {"runs": [_OLD, _NEW], "names": ["old", "new"]},
+            "a stored run and new results": {"runs": ["main", _NEW], "names": ["main", "new"]},
+        },
         (_KEY, _PREFER), _WORK, (MARKDOWN,), job=True, group="evaluation",
     ),
     Operation(
         "post", "/v1/gate", "gate", "Check a run against rules and a baseline", answers.GateAnswer, bodies.GateRequest,
-        {"new results, compared with a stored run": {
-            "run": _NEW, "rules": ["recall@3 >= 0.6", "rr no-drop 0.05"], "baseline": "main",
-        }},
+        {
+            "new results, compared with old ones": {"run": _NEW, "rules": _RULES, "baseline": _OLD},
+            "new results, compared with a stored run": {"run": _NEW, "rules": _RULES, "baseline": "main"},
+        },
         (_KEY, _PREFER), _WORK, (MARKDOWN, JUNIT), job=True, group="evaluation",
         about="The status is 200 whatever the verdict: read `passed`.",
     ),
     Operation(
         "post", "/v1/diagnose", "diagnose", "Find the causes of missed gold items", answers.DiagnoseAnswer,
-        bodies.DiagnoseRequest, {"a stored run": {"run": "main", "k": 1}}, (_KEY, _PREFER), _WORK, (MARKDOWN,),
-        job=True, group="evaluation",
+        bodies.DiagnoseRequest, {"results": {"run": _OLD, "k": 1}, "a stored run": {"run": "main", "k": 1}},
+        (_KEY, _PREFER), _WORK, (MARKDOWN,), job=True, group="evaluation",
     ),
     Operation(
         "get", "/v1/runs", "runs", "List the stored runs, the newest first", answers.RunPage,
@@ -148,8 +153,8 @@ OPERATIONS: tuple[Operation, ...] = (
         problems=_LOOK, group="runs",
     ),
     Operation(
-        "delete", "/v1/runs/{run_id}", "deleteRun", "Delete a stored run", parameters=(_RUN_ID,), problems=_LOOK,
-        group="runs", about="By its id, not by its name.",
+        "delete", "/v1/runs/{run_id}", "deleteRun", "Delete a stored run", problems=_LOOK, group="runs",
+        parameters=(Parameter("run_id", "the id of a run, not its name", place="path", required=True),),
     ),
     Operation(
         "get", "/v1/jobs/{job_id}", "job", "Show the state of a job", answers.JobState, parameters=(_JOB_ID,),

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 from litestar import Request, Response, delete, get, post
+from litestar.response import Redirect
 
 from karat.web.api.docs_page import docs_page
 from karat.web.api.idempotency import Answered, Repeats
@@ -123,6 +124,12 @@ def openapi() -> Response[bytes]:
     return Response(document(), media_type="application/json")
 
 
+@get("/", sync_to_thread=False)
+def start() -> Redirect:
+    """The way to the page on the API."""
+    return Redirect("/docs")
+
+
 @get("/docs", sync_to_thread=False)
 def docs() -> Response[bytes]:
     """The page on the API."""
@@ -132,8 +139,8 @@ def docs() -> Response[bytes]:
 
 
 ROUTES = (
-    openapi, docs, evaluate, compare, gate, diagnose, runs, run, delete_run, table, items, metrics, judges, conventions,
-    job, job_result, cancel_job,
+    start, openapi, docs, evaluate, compare, gate, diagnose, runs, run, delete_run, table, items, metrics, judges,
+    conventions, job, job_result, cancel_job,
 )  # fmt: skip
 
 

@@ -104,7 +104,7 @@ class Store:
         """Delete a file, by its id only."""
         place = self.find(wanted)
         if place.id != wanted:
-            raise Refused(404, "there is no such run", hint="GET /v1/runs")
+            raise Refused(400, "a run is deleted by its id", got=wanted, hint=f"DELETE /v1/runs/{place.id}")
         place.path.unlink(missing_ok=True)
         return place
 

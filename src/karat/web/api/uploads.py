@@ -46,13 +46,18 @@ def read_evaluate(call: Call, body: bytes) -> EvaluateRequest:
         return asked
     if kind not in _PLAIN:
         raise Refused(415, f'a body of type "{kind[:80]}" is not read', hint=", ".join((JSON, *_TABLES, FORM)))
+    try:
+        return read_request(call, body, EvaluateRequest)
+    except Refused as error:
+        if kind != JSON and (call.arguments or b"\n{" in body):  # lines of JSON, and nobody said so
+            error.hint = f"Content-Type: {NDJSON}"
+        raise
+
+
+def read_request(call: Call, body: bytes, kind: type[T]) -> T:
+    """The record of a JSON body, which has all settings."""
     if call.arguments:
         raise Refused(400, "with a body of JSON, the settings are in the body", got=next(iter(call.arguments)))
-    return read_request(body, EvaluateRequest)
-
-
-def read_request(body: bytes, kind: type[T]) -> T:
-    """The record of a JSON body."""
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:

@@ -16,14 +16,17 @@ from karat.run import Run
 from karat.web.api.allowed import metrics_of
 from karat.web.api.answers import CompareAnswer, DiagnoseAnswer, GateAnswer
 from karat.web.api.bodies import CompareRequest, DiagnoseRequest, EvaluateInput, GateRequest
-from karat.web.api.evaluating import accepted, job_task, names, run_of
+from karat.web.api.evaluating import accepted, check_job, job_task, names, run_of
 from karat.web.api.operations import JSON, JUNIT, MARKDOWN
 from karat.web.api.store import Store
 from karat.web.api.uploads import read_request
 from karat.web.messages import Call, Reply
+from karat.web.problems import over_http
 from karat.web.tasks import Answer, Progress
 
 T = TypeVar("T", bound=msgspec.Struct)
+_ADVICE = ("advice", "not_measured", "notes", "remarks")
+"""Sentences of a result, some of which name a command."""
 
 
 class Given(NamedTuple):
@@ -46,7 +49,8 @@ def given_run(given: str | EvaluateInput, call: Call, progress: Progress, name: 
 @job_task("compare")
 def compare_task(call: Call, body: bytes, progress: Progress) -> Answer:
     """The answer to `POST /v1/compare`."""
-    asked = read_request(body, CompareRequest)
+    asked = read_request(call, body, CompareRequest)
+    check_job(call, wanted=asked.job)
     letters = [letter.upper() for letter in LETTERS]
     runs = [given_run(one, call, progress, letter) for one, letter in zip(asked.runs, letters, strict=False)]
     labels = [run.name for run in runs]
@@ -69,7 +73,8 @@ def _with_means(values: dict[str, Any]) -> dict[str, Any]:
 @job_task("gate")
 def gate_task(call: Call, body: bytes, progress: Progress) -> Answer:
     """The answer to `POST /v1/gate`."""
-    asked = read_request(body, GateRequest)
+    asked = read_request(call, body, GateRequest)
+    check_job(call, wanted=asked.job)
     run = given_run(asked.run, call, progress, "run").run
     baseline = None if asked.baseline is None else given_run(asked.baseline, call, progress, "baseline").run
     more = {} if asked.min_judged is None else {"min_judged": asked.min_judged}
@@ -86,7 +91,8 @@ def gate_task(call: Call, body: bytes, progress: Progress) -> Answer:
 @job_task("diagnose")
 def diagnose_task(call: Call, body: bytes, progress: Progress) -> Answer:
     """The answer to `POST /v1/diagnose`."""
-    asked = read_request(body, DiagnoseRequest)
+    asked = read_request(call, body, DiagnoseRequest)
+    check_job(call, wanted=asked.job)
     run = given_run(asked.run, call, progress, "run").run
     other = None if asked.other is None else given_run(asked.other, call, progress, "other").run
     return _answer(diagnose(run, asked.query, k=asked.k, other=other), DiagnoseAnswer, call.accept)
@@ -99,6 +105,7 @@ def _answer(
     if accepted(accept, (JSON, MARKDOWN)) == MARKDOWN:
         return Reply(200, MARKDOWN), found.to_markdown().encode()
     values = change(found.to_dict())
+    values |= {name: [over_http(line) for line in values[name]] for name in _ADVICE if name in values}
     known = {name: value for name, value in values.items() if name in kind.__struct_fields__}
     more = {name: value for name, value in values.items() if name not in known}
     known |= {"more": more} if more and "more" in kind.__struct_fields__ else {}

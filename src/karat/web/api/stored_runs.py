@@ -1,4 +1,4 @@
-"""Listings in a worker: the stored runs with their tables and items, and the metrics, judges and conventions."""
+"""Stored runs in a worker: listed, shown with their tables and items, and deleted."""
 
 from __future__ import annotations
 
@@ -8,13 +8,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from karat._internal.writers import plain
-from karat.conventions import CONVENTIONS
-from karat.judges import all_judges
-from karat.metrics import MEASURES, METRICS
-from karat.report.catalog import first_line
 from karat.run.frame import frame_of
-from karat.web.api.allowed import JUDGES
-from karat.web.api.answers import EvaluateAnswer, NamedThing, NameList, QueryItems, RunPage, TablePage
+from karat.web.api.answers import EvaluateAnswer, QueryItems, RunPage, TablePage
 from karat.web.api.evaluating import accepted, summary_of, table_bytes
 from karat.web.api.operations import ARROW, CSV, JSON, MARKDOWN, PARQUET
 from karat.web.api.store import Store
@@ -123,31 +118,3 @@ def items_of(run: Run, query: str) -> QueryItems:
 
 def _defined(value: float) -> float | None:
     return value if isfinite(value) else None
-
-
-@task("metrics")
-def list_metrics(call: Call, body: bytes, progress: Progress) -> Answer:
-    """The answer to `GET /v1/metrics`."""
-    found = [
-        NamedThing(name=one.name, about=one.help, settings=list(one.settings), aliases=list(one.aliases))
-        for one in (*METRICS.values(), *MEASURES.values())
-        if one.built_in
-    ]
-    return json_answer(NameList(names=found))
-
-
-@task("judges")
-def list_judges(call: Call, body: bytes, progress: Progress) -> Answer:
-    """The answer to `GET /v1/judges`: those that a request may name, with the models that are allowed."""
-    known = all_judges()
-    found = []
-    for name, settings in JUDGES.items():
-        models = f" Models: {', '.join(call.models)}." if "model" in settings and call.models else ""
-        found.append(NamedThing(name=name, about=first_line(known[name]) + models, settings=list(settings)))
-    return json_answer(NameList(names=found))
-
-
-@task("conventions")
-def list_conventions(call: Call, body: bytes, progress: Progress) -> Answer:
-    """The answer to `GET /v1/conventions`."""
-    return json_answer(NameList(names=[NamedThing(name=one.name, about=one.about) for one in CONVENTIONS.values()]))
