@@ -168,7 +168,7 @@ def test_without_the_client(monkeypatch):
     monkeypatch.setitem(sys.modules, "openai", None)
     with pytest.raises(Unavailable, match="openai") as caught:
         Engine("openai(m, base_url=http://127.0.0.1:9)", cache=None).ask([request("x")])
-    assert caught.value.hint == "pip install 'karat[llm]'"
+    assert caught.value.hint == "pip install openai"
 
 
 def test_the_client_is_loaded_when_it_is_needed():

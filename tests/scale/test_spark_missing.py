@@ -23,9 +23,9 @@ def test_without_pyspark(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(Unavailable, match="pyspark is not installed") as caught:
         evaluate(None)
-    assert "karat[spark]" in str(caught.value)
+    assert "pyspark[sql]" in str(caught.value)
     assert main(["eval", "run.parquet", "--engine", "spark"]) == 2
-    assert "karat[spark]" in capsys.readouterr().err
+    assert "pyspark[sql]" in capsys.readouterr().err
 
 
 def test_options_that_do_not_apply_to_spark(capsys):

@@ -151,7 +151,7 @@ class Endpoint(Model):
         try:
             import openai
         except ImportError:
-            raise Unavailable("calling a model needs the openai package", hint="pip install 'karat[llm]'") from None
+            raise Unavailable("calling a model needs the openai package", hint="pip install openai") from None
         key = self._key()
         if not key and (self.azure or self.base_url == _OPENAI):
             raise Unavailable(f"no key in the environment: {self.key_env} is not set", hint=f"export {self.key_env}=…")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _MAX_QUERIES = 200_000
 _COALESCE = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
-_HINT = 'pip install "karat[spark]"'
+_HINT = 'pip install "pyspark[sql]"'
 
 
 class Evaluated(NamedTuple):
