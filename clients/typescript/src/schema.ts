@@ -42,6 +42,8 @@ export interface CompareRequest {
   summary?: string | null | undefined;
   /** numeric fields to compare, such as cost,tokens */
   also?: string | readonly string[] | undefined;
+  /** answer at once with 202, and do it as a job. Default: false */
+  job?: boolean | undefined;
 }
 
 /** One metric of all runs, and the second run compared with the first; `pairs` has all pairs. */
@@ -77,6 +79,8 @@ export interface DiagnoseAnswer {
   /** misses by cause */
   causes: { [name: string]: number };
   advice: string[];
+  /** advice whose effect this run cannot show */
+  not_measured: string[];
   /** what could not be checked */
   notes: string[];
   misses: unknown[];
@@ -92,6 +96,8 @@ export interface DiagnoseRequest {
   k?: number | bigint | null | undefined;
   /** a second run over the same queries */
   other?: string | EvaluateInput | null | undefined;
+  /** answer at once with 202, and do it as a job. Default: false */
+  job?: boolean | undefined;
 }
 
 /** The result of an evaluation. */
@@ -189,7 +195,7 @@ export interface EvaluateRequest {
   table?: boolean | undefined;
   /** true or a name: keep the run on the server. Default: false */
   store?: boolean | string | undefined;
-  /** answer at once with 202, and evaluate as a job. Default: false */
+  /** answer at once with 202, and do it as a job. Default: false */
   job?: boolean | undefined;
 }
 
@@ -238,6 +244,8 @@ export interface GateRequest {
   min_judged?: number | null | undefined;
   /** Default: false */
   fail_undecided?: boolean | undefined;
+  /** answer at once with 202, and do it as a job. Default: false */
+  job?: boolean | undefined;
 }
 
 /** The item at this rank satisfies this gold item. */
@@ -275,10 +283,9 @@ export interface JobState {
   state: "cancelled" | "done" | "failed" | "running" | "waiting";
   operation: string;
   created: string;
-  /** work done, of `of`; both 0 while unknown. Default: 0 */
-  done: number;
-  /** Default: 0 */
-  of: number;
+  /** work done, of `of`; null for work that does not count its steps */
+  done: number | null;
+  of: number | null;
   /** the path of the result, once it is there */
   result: string | null;
 }

@@ -54,7 +54,7 @@ export async function own(mine: Mine[], columns: { retrieved: string[][]; gold: 
   const passed: boolean = (await karat.gate({ run: "main", rules: ["rr >= 0.5"], baseline: { samples: mine } })).passed;
   const causes: { [cause: string]: number } = (await karat.diagnose({ run: { samples: mine }, k: 5 })).causes;
   const job: Job<EvaluateAnswer> = await karat.start("evaluate", { samples: mine });
-  const later: EvaluateAnswer = await job.wait({ timeout: 60, onProgress: ({ done, of }) => console.log(done / of) });
+  const later: EvaluateAnswer = await job.wait({ timeout: 60, onProgress: ({ done, of }) => console.log(done, of) });
   for await (const stored of karat.allRuns({ limit: 10 })) console.log(stored.id, stored.mean["rr"]);
   for await (const row of karat.allRows("main")) console.log(row.query_id, row["rr"]);
   await karat.evaluateFile(new Uint8Array(), "parquet", { metrics: "rr", table: false });
