@@ -189,7 +189,8 @@ def test_rows_beyond_the_limit():
         {"samples": {"retrieved": [["a"]] * 3, "gold": [["a"]] * 3}},
         {"retrieved": {"a": [], "b": [], "c": []}, "gold": {}},
     ):  # fmt: skip
-        assert ask("evaluate", body, limits=limits)[0] == 413
+        status, text = ask("evaluate", body, limits=limits)[:2]
+        assert (status, "a request has at most 2 rows" in text) == (413, True)
     assert ask("evaluate", {"samples": [SAMPLE | {"id": i} for i in range(2)]}, limits=limits)[0] == 200
 
 

@@ -206,13 +206,19 @@ def test_settings_in_the_address_are_not_ignored_for_json(server):
 
 
 @pytest.mark.parametrize("settings", ["?metrics=rr", ""])
-def test_lines_without_their_type_get_it_as_a_hint(server, settings):
-    refused = server.ask(
-        f"/v1/evaluate{settings}", lines(SAMPLES), Content_Type="application/x-www-form-urlencoded"
-    )  # fmt: skip
-    assert (refused.status, refused.json["hint"]) == (400, "Content-Type: application/x-ndjson")
-    name, _, value = refused.json["hint"].partition(": ")
-    assert server.ask(f"/v1/evaluate{settings}", lines(SAMPLES), **{name: value}).status == 200
+@pytest.mark.parametrize("form", ["application/x-ndjson", "application/vnd.apache.parquet"])
+def test_a_body_without_its_type_gets_it_as_a_hint(server, settings, form):
+    body = lines(SAMPLES) if "json" in form else parquet(SAMPLES)
+    refused = server.ask(f"/v1/evaluate{settings}", body, Content_Type="application/x-www-form-urlencoded")
+    assert (refused.status, refused.json["hint"]) == (400, f"Content-Type: {form}")
+    assert server.ask(f"/v1/evaluate{settings}", body, Content_Type=form).status == 200
+
+
+def test_json_without_its_type_is_read_and_its_faults_are_its_own(server):
+    curl = {"Content_Type": "application/x-www-form-urlencoded"}
+    assert server.ask("/v1/evaluate", json.dumps(BODY).encode(), **curl).status == 200
+    refused = server.ask("/v1/evaluate", json.dumps(BODY | {"metric": "rr"}).encode(), **curl)
+    assert (refused.status, refused.json["hint"]) == (400, "GET /openapi.json")
 
 
 def test_nothing_is_stored_if_the_answer_fails(server):

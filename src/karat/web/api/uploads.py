@@ -24,6 +24,8 @@ _TABLES = {
 """Types of bodies that are samples alone; their settings are in the address."""
 _PLAIN = (JSON, "", "text/json", "text/plain", "application/x-www-form-urlencoded")
 """Types of bodies that are read as JSON; the last is what curl sends if nobody says what it is."""
+_BEGINS = {b"{": NDJSON, b"PAR1": PARQUET, b"ARROW1": ARROW_FILE}
+"""Beginnings of bodies whose type was most likely forgotten."""
 _ENDINGS = {
     ".parquet": ".parquet", ".arrow": ".arrow", ".feather": ".arrow", ".csv": ".csv", ".tsv": ".tsv", ".json": ".json",
     ".jsonl": ".jsonl", ".ndjson": ".jsonl",
@@ -49,8 +51,9 @@ def read_evaluate(call: Call, body: bytes) -> EvaluateRequest:
     try:
         return read_request(call, body, EvaluateRequest)
     except Refused as error:
-        if kind != JSON and (call.arguments or b"\n{" in body):  # lines of JSON, and nobody said so
-            error.hint = f"Content-Type: {NDJSON}"
+        likely = next((form for begin, form in _BEGINS.items() if body.startswith(begin)), None)
+        if likely is not None and kind != JSON and (call.arguments or likely != NDJSON or b"\n{" in body):
+            error.hint = f"Content-Type: {likely}"
         raise
 
 
