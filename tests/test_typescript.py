@@ -174,21 +174,25 @@ import("/client/index.js").then(async ({ Karat, Evaluator, KaratError }) => {
     const wrong = await karat.evaluate({ samples: [], metrics: "recal" }).catch((error) => error.problem.status);
     return [run.mean.rr, later.mean.rr, row.reason, wrong];
   } catch (error) {
-    return [error instanceof KaratError, error.kind];
+    return [error instanceof KaratError, error.kind, error.message];
   }
 })
 """
 
 
 def test_a_page_of_an_allowed_origin_asks_and_others_cannot(page):
+    other = page.replace("127.0.0.1", "localhost")
     opened = browser.Browser()
     try:
-        opened.send("Page.navigate", url=f"{page}/index.html")
-        opened.wait_for("Page.loadEventFired")
-        with served("--allow-origin", page) as allowed:
-            answers = opened.run(IN_A_PAGE.replace("URL_OF_KARAT", json.dumps(allowed.url)))
-        assert answers == [0.5, 1, "Recall@1: 1.0", 400]
-        with served() as closed:
-            assert opened.run(IN_A_PAGE.replace("URL_OF_KARAT", json.dumps(closed.url))) == [True, "disconnected"]
+        with served("--allow-origin", page) as server:
+            allowed, refused = (_asked_from(opened, origin, server.url) for origin in (page, other))
+        assert allowed == [0.5, 1, "Recall@1: 1.0", 400]
+        hint = f"try karat serve --port {server.url.rpartition(':')[2]} --allow-origin {other}"
+        assert refused == [True, "disconnected", f"cannot reach the server: Failed to fetch; {hint}"]
     finally:
         opened.close()
+
+
+def _asked_from(opened, origin, url):
+    opened.open(f"{origin}/index.html")
+    return opened.run(IN_A_PAGE.replace("URL_OF_KARAT", json.dumps(url)))
