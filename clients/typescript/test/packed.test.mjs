@@ -73,8 +73,9 @@ describe("the folder of the package", () => {
     return place;
   };
   const install = (place) => new Promise((resolve) => {
+    const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("npm_")));
     const options = ["install", "--offline", "--no-audit", "--install-links=false", ".."];
-    execFile("npm", options, { cwd: join(place, "app") }, (error, _, stderr) => resolve([error, stderr]));
+    execFile("npm", options, { cwd: join(place, "app"), env }, (error, _, stderr) => resolve([error, stderr]));
   });
 
   it("is built when it is installed", async () => {
