@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import sys
@@ -136,13 +137,34 @@ def test_the_package_needs_nothing_but_fetch():
         assert len(text.splitlines()) < 600, path.name
 
 
+def _is_built(folder):
+    """Whether the build is there and not older than its sources."""
+    last = folder / "dist" / "cjs" / "package.json"
+    sources = (folder / "src").glob("*.ts")
+    return last.exists() and last.stat().st_mtime >= max(path.stat().st_mtime for path in sources)
+
+
+def test_a_build_of_older_sources_does_not_count(tmp_path):
+    source, last = tmp_path / "src" / "index.ts", tmp_path / "dist" / "cjs" / "package.json"
+    for path in (source, last):
+        path.parent.mkdir(parents=True)
+    source.write_text("", "utf-8")
+    assert not _is_built(tmp_path)
+    last.write_text("{}", "utf-8")
+    os.utime(source, (100, 100))
+    os.utime(last, (200, 200))
+    assert _is_built(tmp_path)
+    os.utime(source, (300, 300))
+    assert not _is_built(tmp_path)
+
+
 @pytest.fixture
 def page(tmp_path):
     """The address of an empty page that can import the client."""
     if shutil.which("node") is None:
         pytest.skip("needs Node 20 or newer, then: make client")
-    if not (CLIENT / "dist" / "esm" / "index.js").exists():
-        pytest.skip("needs the built client: make client")
+    if not _is_built(CLIENT):
+        pytest.skip("needs the client built from the present sources: make client")
     if browser.program() is None:
         pytest.skip(browser.MISSING)
     shutil.copytree(CLIENT / "dist" / "esm", tmp_path / "client")
