@@ -23,7 +23,7 @@ test: $(VENV)/dev.stamp chromium
 client: $(VENV)/dev.stamp chromium
 	@command -v npm > /dev/null || { echo "The TypeScript client needs Node 20 or newer (on Debian: apt install nodejs npm)."; exit 1; }
 	@$(BIN)/python docs/typescript_types.py
-	@npm ci --silent --no-audit --no-fund --prefix clients/typescript
+	@npm ci --silent --no-audit --no-fund --ignore-scripts --prefix clients/typescript
 	@npm run --silent build --prefix clients/typescript
 	@KARAT_PYTHON=$(abspath $(BIN)/python) npm test --silent --prefix clients/typescript
 	@$(BIN)/python -m pytest -rs -q tests/test_typescript.py

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import sys
@@ -136,13 +137,34 @@ def test_the_package_needs_nothing_but_fetch():
         assert len(text.splitlines()) < 600, path.name
 
 
+def _is_built(folder):
+    """Whether the build is there and not older than its sources."""
+    last = folder / "dist" / "cjs" / "package.json"
+    sources = (folder / "src").glob("*.ts")
+    return last.exists() and last.stat().st_mtime >= max(path.stat().st_mtime for path in sources)
+
+
+def test_a_build_of_older_sources_does_not_count(tmp_path):
+    source, last = tmp_path / "src" / "index.ts", tmp_path / "dist" / "cjs" / "package.json"
+    for path in (source, last):
+        path.parent.mkdir(parents=True)
+    source.write_text("", "utf-8")
+    assert not _is_built(tmp_path)
+    last.write_text("{}", "utf-8")
+    os.utime(source, (100, 100))
+    os.utime(last, (200, 200))
+    assert _is_built(tmp_path)
+    os.utime(source, (300, 300))
+    assert not _is_built(tmp_path)
+
+
 @pytest.fixture
 def page(tmp_path):
     """The address of an empty page that can import the client."""
     if shutil.which("node") is None:
         pytest.skip("needs Node 20 or newer, then: make client")
-    if not (CLIENT / "dist" / "esm" / "index.js").exists():
-        pytest.skip("needs the built client: make client")
+    if not _is_built(CLIENT):
+        pytest.skip("needs the client built from the present sources: make client")
     if browser.program() is None:
         pytest.skip(browser.MISSING)
     shutil.copytree(CLIENT / "dist" / "esm", tmp_path / "client")
@@ -174,21 +196,25 @@ import("/client/index.js").then(async ({ Karat, Evaluator, KaratError }) => {
     const wrong = await karat.evaluate({ samples: [], metrics: "recal" }).catch((error) => error.problem.status);
     return [run.mean.rr, later.mean.rr, row.reason, wrong];
   } catch (error) {
-    return [error instanceof KaratError, error.kind];
+    return [error instanceof KaratError, error.kind, error.message];
   }
 })
 """
 
 
 def test_a_page_of_an_allowed_origin_asks_and_others_cannot(page):
+    other = page.replace("127.0.0.1", "localhost")
     opened = browser.Browser()
     try:
-        opened.send("Page.navigate", url=f"{page}/index.html")
-        opened.wait_for("Page.loadEventFired")
-        with served("--allow-origin", page) as allowed:
-            answers = opened.run(IN_A_PAGE.replace("URL_OF_KARAT", json.dumps(allowed.url)))
-        assert answers == [0.5, 1, "Recall@1: 1.0", 400]
-        with served() as closed:
-            assert opened.run(IN_A_PAGE.replace("URL_OF_KARAT", json.dumps(closed.url))) == [True, "disconnected"]
+        with served("--allow-origin", page) as server:
+            allowed, refused = (_asked_from(opened, origin, server.url) for origin in (page, other))
+        assert allowed == [0.5, 1, "Recall@1: 1.0", 400]
+        hint = f"try karat serve --port {server.url.rpartition(':')[2]} --allow-origin {other}"
+        assert refused == [True, "disconnected", f"cannot reach the server: Failed to fetch; {hint}"]
     finally:
         opened.close()
+
+
+def _asked_from(opened, origin, url):
+    opened.open(f"{origin}/index.html")
+    return opened.run(IN_A_PAGE.replace("URL_OF_KARAT", json.dumps(url)))

@@ -49,14 +49,25 @@ export class Evaluator {
   }
 
   /**
-   * Evaluate one query or a batch: a row for each, in order.
+   * Evaluate one query or a batch: a row for each, in order. Several templates: the rows of the first, then those of
+   * the second, and so on; each is a request of its own.
    *
    * A query that cannot be scored is a row with the output null and the reason. A request that fails gives such rows
    * for all its queries, and the `error`; with `throwOnError` it is thrown.
    */
   async evaluate(templates: Template, inputs: EvalInputs, options: EvaluateOptions = {}): Promise<BatchRunResult> {
-    const name = nameOf(templates);
+    const names = namesOf(templates);
     if (options.platform !== undefined) throw new InvalidValue("platform= is not supported; use karat push");
+    const ended = await Promise.allSettled(names.map((name) => this.#evaluate(name, inputs, options)));
+    const results = ended.map((one) => {
+      if (one.status === "rejected") throw one.reason;
+      return one.value;
+    });
+    const error = results.find((result) => result.error)?.error;
+    return { eval_results: results.flatMap((result) => result.eval_results), ...(error && { error }) };
+  }
+
+  async #evaluate(name: string, inputs: EvalInputs, options: EvaluateOptions): Promise<BatchRunResult> {
     const payload = payloadOf(name, inputs, options, options.isAsync ?? false);
     try {
       const answer = await this.#post(EVALUATIONS, payload, options);
@@ -71,9 +82,11 @@ export class Evaluator {
     }
   }
 
-  /** Start an evaluation on the server. `evalConfig` counts here, too. */
+  /** Start an evaluation by one template on the server. `evalConfig` counts here, too. */
   async submit(templates: Template, inputs: EvalInputs, options: EvaluateOptions = {}): Promise<Execution> {
-    const payload = payloadOf(nameOf(templates), inputs, options, true);
+    const [name, ...more] = namesOf(templates);
+    if (more.length) throw new InvalidValue(`submit takes one template; got ${[name, ...more].join(", ")}`);
+    const payload = payloadOf(name, inputs, options, true);
     const answer = accepted(await this.#post(EVALUATIONS, payload, options));
     const id = rowsOf(answer)[0]?.eval_id;
     if (!id) throw new BadAnswer("the server did not name the execution");
@@ -165,9 +178,13 @@ export function get_pipeline_results(
   return new Evaluator(options).getPipelineResults(project, versions);
 }
 
-function nameOf(templates: Template): string {
-  const first: unknown = Array.isArray(templates) ? templates[0] : templates;
-  const name = isRecord(first) ? first["eval_name"] : first;
+function namesOf(templates: Template): [string, ...string[]] {
+  const [first, ...more]: readonly unknown[] = Array.isArray(templates) ? templates : [templates];
+  return [nameOf(first), ...more.map(nameOf)];
+}
+
+function nameOf(template: unknown): string {
+  const name = isRecord(template) ? template["eval_name"] : template;
   if (typeof name !== "string" || !name) throw new InvalidValue('a template is its name; try "recall_at_k"');
   return name;
 }

@@ -9,7 +9,7 @@ const LONGEST_POLL = 2;
 
 /** The requests of a job. */
 export interface JobRequests<T> {
-  state(options: CallOptions): Promise<JobState>;
+  report(options: CallOptions): Promise<JobState>;
   result(options: CallOptions): Promise<T>;
   cancel(options: CallOptions): Promise<JobState>;
 }
@@ -20,37 +20,42 @@ export interface JobWaitOptions {
   readonly timeout?: number | undefined;
   /** Stops waiting. The job goes on: `cancel` ends it. */
   readonly signal?: AbortSignal | undefined;
-  /** Called with every state that the server reports. */
-  readonly onProgress?: ((state: JobState) => void) | undefined;
+  /** Called with every report of the server. */
+  readonly onProgress?: ((report: JobState) => void) | undefined;
 }
 
 /** Work that the server does. */
 export class Job<T> {
-  #state: JobState;
+  #report: JobState;
   readonly #requests: JobRequests<T>;
 
-  constructor(state: JobState, requests: JobRequests<T>) {
-    this.#state = state;
+  constructor(report: JobState, requests: JobRequests<T>) {
+    this.#report = report;
     this.#requests = requests;
   }
 
   get id(): string {
-    return this.#state.id;
+    return this.#report.id;
   }
 
-  /** The state when the server was last asked: waiting, running, done, failed or cancelled; and how far it is. */
-  get state(): JobState {
-    return this.#state;
+  /** The state when the server was last asked. */
+  get state(): JobState["state"] {
+    return this.#report.state;
+  }
+
+  /** The last report of the server: the state, how far it is, when it began. */
+  get report(): JobState {
+    return this.#report;
   }
 
   /** Whether nothing more happens to it. */
   get ended(): boolean {
-    return ["done", "failed", "cancelled"].includes(this.#state.state);
+    return ["done", "failed", "cancelled"].includes(this.state);
   }
 
-  /** Ask the server for the state. */
+  /** Ask the server for a new report. */
   async refresh(options: CallOptions = {}): Promise<JobState> {
-    return (this.#state = await this.#requests.state(options));
+    return (this.#report = await this.#requests.report(options));
   }
 
   /** The result, when it is there. A job that failed throws the error that its request would have had. */
@@ -60,18 +65,18 @@ export class Job<T> {
     const end = Date.now() + timeout * 1000;
     for (let pause = FIRST_POLL; !this.ended; pause = Math.min(pause * 1.5, LONGEST_POLL)) {
       const left = (end - Date.now()) / 1000;
-      if (left <= 0) throw new TimedOut(`the job ${this.id} is ${this.#state.state} after ${timeout} seconds`);
+      if (left <= 0) throw new TimedOut(`the job ${this.id} is ${this.state} after ${timeout} seconds`);
       await pauseFor(Math.min(pause, left), signal);
-      const state = await this.refresh({ signal });
-      onProgress?.(state);
+      const report = await this.refresh({ signal });
+      onProgress?.(report);
     }
-    if (this.#state.state === "cancelled") throw new JobFailed(`the job ${this.id} was cancelled`);
+    if (this.state === "cancelled") throw new JobFailed(`the job ${this.id} was cancelled`);
     return this.#requests.result({ signal });
   }
 
   /** End it. A job that has ended is forgotten. */
   async cancel(options: CallOptions = {}): Promise<JobState> {
-    return (this.#state = await this.#requests.cancel(options));
+    return (this.#report = await this.#requests.cancel(options));
   }
 }
 

@@ -28,8 +28,8 @@ export type GateCheck =
 export type Diagnosis =
   Omit<DiagnoseRequest, "run" | "other"> & { readonly run: RunLike; readonly other?: RunLike | null | undefined };
 
-/** Formats of a file with samples. */
-export type FileFormat = "ndjson" | "parquet" | "arrow" | "csv";
+/** Formats of a file with samples. `jsonl` is another name of `ndjson`. */
+export type FileFormat = "ndjson" | "jsonl" | "parquet" | "arrow" | "csv";
 
 type Query<K extends keyof Operations> = Operations[K]["query"];
 type Work = "evaluate" | "compare" | "gate" | "diagnose";
@@ -45,7 +45,7 @@ interface Parts {
 }
 
 const MEDIA_TYPES: Readonly<Record<FileFormat, string>> = {
-  ndjson: "application/x-ndjson", parquet: "application/vnd.apache.parquet",
+  ndjson: "application/x-ndjson", jsonl: "application/x-ndjson", parquet: "application/vnd.apache.parquet",
   arrow: "application/vnd.apache.arrow.file", csv: "text/csv",
 };
 
@@ -69,11 +69,11 @@ export class Karat {
   }
 
   /** Evaluate a file with samples; the settings are those of `evaluate`. */
-  evaluateFile(
+  async evaluateFile(
     file: Uint8Array | ArrayBuffer | Blob | string, format: FileFormat, settings: Query<"POST /v1/evaluate"> = {},
     options: CallOptions = {},
   ): Promise<EvaluateAnswer> {
-    return this.#work("evaluate", { body: file, contentType: MEDIA_TYPES[format], query: settings }, options);
+    return this.#work("evaluate", { body: file, contentType: mediaTypeOf(format), query: settings }, options);
   }
 
   /** Compare runs query by query. */
@@ -196,10 +196,10 @@ export class Karat {
     return waitOrCancel(this.#jobOf<WorkAnswer<W>>(read(answer) as JobState), { timeout: left, signal });
   }
 
-  #jobOf<T>(state: JobState): Job<T> {
-    const path = { job_id: state.id };
-    return new Job<T>(state, {
-      state: (options) => this.#json("GET /v1/jobs/{job_id}", { path }, options),
+  #jobOf<T>(report: JobState): Job<T> {
+    const path = { job_id: report.id };
+    return new Job<T>(report, {
+      report: (options) => this.#json("GET /v1/jobs/{job_id}", { path }, options),
       result: async (options) => read(await this.#ask("GET /v1/jobs/{job_id}/result", { path }, options)) as T,
       cancel: (options) => this.#json("DELETE /v1/jobs/{job_id}", { path }, options),
     });
@@ -216,6 +216,11 @@ export class Karat {
     const path = template.replace(/\{(\w+)\}/g, (_, name: string) => segment(name, parts.path?.[name]));
     return this.#connection.ask({ ...options, ...parts, method, path });
   }
+}
+
+function mediaTypeOf(format: FileFormat): string {
+  if (Object.hasOwn(MEDIA_TYPES, format)) return MEDIA_TYPES[format];
+  throw new InvalidValue(`the format of a file is ndjson, jsonl, parquet, arrow or csv; got ${JSON.stringify(format)}`);
 }
 
 /** A part of a path. Dots alone would lead to another path. */

@@ -57,10 +57,10 @@ export interface EvalResult {
   metadata?: string | any[] | Record<string, any>;
 }
 
-/** The results of a request: a row for every query, in their order. */
+/** The results of an evaluation: a row for every query, in their order; for each template in turn. */
 export interface BatchRunResult {
   eval_results: EvalResult[];
-  /** The error of a request that failed; each row then has the output null, and its reason is the error's message. */
+  /** The error of a request that failed, the first of several; each of its rows has the output null, and the reason is the error's message. */
   error?: KaratError;
 }
 

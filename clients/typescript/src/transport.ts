@@ -102,7 +102,7 @@ export class Connection {
     const timeout = positive("timeout", asked.timeout ?? this.timeout);
     const retries = count("retries", asked.retries ?? this.#retries);
     const request = this.#request(asked);
-    const clock = new Clock(timeout, asked.signal);
+    const clock = new Clock(timeout, asked.signal, this.url);
     try {
       for (let attempt = 0; ; attempt++) {
         try {
@@ -153,7 +153,7 @@ class Clock {
   readonly #onAbort = (): void => this.#abort.abort(this.#given?.reason);
   #late = false;
 
-  constructor(readonly seconds: number, given: AbortSignal | undefined) {
+  constructor(readonly seconds: number, given: AbortSignal | undefined, readonly url: string) {
     this.#given = given;
     this.#end = Date.now() + seconds * 1000;
     this.#timer = setTimeout(() => {
@@ -211,8 +211,34 @@ class Clock {
     if (this.#late) return new TimedOut(`no answer within ${this.seconds} seconds`);
     if (error instanceof KaratError) return error;
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    const words = cause instanceof Error ? cause.message : String(cause);
-    return new Disconnected(`cannot reach the server: ${words}`, { cause: error });
+    const code = (cause as { readonly code?: unknown } | undefined)?.code;
+    const words = cause instanceof Error ? cause.message || String(code ?? cause.name) : String(cause);
+    const command = commandFor(this.url, /conn(ection)? ?refused/i.test(`${String(code)} ${words}`));
+    return new Disconnected(`cannot reach the server: ${words}${command && `; try ${command}`}`, { cause: error });
+  }
+}
+
+/** The command after which a page may ask the server, or after which there is one on this machine; else nothing. */
+function commandFor(url: string, isRefused: boolean): string {
+  const { hostname, origin, port } = new URL(url);
+  const page = originOfPage();
+  const isForeign = page !== undefined && page !== origin; // a browser does not say which of the two is wrong
+  const isLocal = LOOPBACK.has(hostname);
+  if (!isForeign && !(isLocal && isRefused)) return "";
+  return [
+    "karat serve", ...(hostname === "[::1]" ? ["--host ::1"] : []),
+    ...(isLocal && port && port !== new URL(DEFAULT_URL).port ? [`--port ${port}`] : []),
+    ...(isForeign ? [`--allow-origin ${page}`] : []),
+  ].join(" ");
+}
+
+/** The origin of the page that this runs in; undefined outside of browsers. */
+function originOfPage(): string | undefined {
+  const scope = globalThis as { readonly location?: unknown; readonly origin?: unknown };
+  try {
+    return scope.location !== undefined && typeof scope.origin === "string" ? scope.origin : undefined;
+  } catch {
+    return undefined; // Deno without an address of its own
   }
 }
 

@@ -25,6 +25,7 @@ export async function drop(): Promise<void> {
   const reason: string | undefined = rows[0]?.reason;
   console.log(score, reason, result.error instanceof BadRequest);
   await evaluator.evaluate([Templates.RecallAtK], { hypothesis: [["a"], ["b", 1, 2n]], reference: [["a"], ["b"]] });
+  await evaluator.evaluate(["mrr", Templates.HitRate], inputs);
   await evaluate("mrr", { hypothesis: "[]", reference: "[]" }, { fiBaseUrl: "http://127.0.0.1:1", isAsync: true });
   const templates: Record<string, any>[] = await list_evaluations();
   const handle = await evaluator.submit("mrr", inputs);
@@ -54,15 +55,19 @@ export async function own(mine: Mine[], columns: { retrieved: string[][]; gold: 
   const passed: boolean = (await karat.gate({ run: "main", rules: ["rr >= 0.5"], baseline: { samples: mine } })).passed;
   const causes: { [cause: string]: number } = (await karat.diagnose({ run: { samples: mine }, k: 5 })).causes;
   const job: Job<EvaluateAnswer> = await karat.start("evaluate", { samples: mine });
+  const isDone: boolean = job.state === "done" && job.report.done === job.report.of;
   const later: EvaluateAnswer = await job.wait({ timeout: 60, onProgress: ({ done, of }) => console.log(done, of) });
   for await (const stored of karat.allRuns({ limit: 10 })) console.log(stored.id, stored.mean["rr"]);
   for await (const row of karat.allRows("main")) console.log(row.query_id, row["rr"]);
   await karat.evaluateFile(new Uint8Array(), "parquet", { metrics: "rr", table: false });
-  console.log(verdict, passed, causes, later.queries);
+  await karat.evaluateFile("{}", "jsonl");
+  console.log(verdict, passed, causes, isDone, later.queries);
   const sample: SampleInput = { retrieved: ["a"], gold: ["a"] };
   console.log(sample);
   // @ts-expect-error: rankings are lists or scores by id
   await karat.evaluate({ samples: [{ retrieved: 5, gold: ["a"] }] });
+  // @ts-expect-error: there is no such format
+  await karat.evaluateFile("", "xlsx");
   // @ts-expect-error: there is no such level
   await karat.evaluate({ samples: mine, at: "chapter" });
   // @ts-expect-error: a gate has rules

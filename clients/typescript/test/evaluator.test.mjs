@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 
 import {
-  BadRequest, Evaluator, ExecutionError, Templates, Unauthorized, evaluate, evaluate_pipeline, get_eval_result,
+  BadRequest, Evaluator, ExecutionError, InvalidValue, Templates, Unauthorized, evaluate, evaluate_pipeline, get_eval_result,
   get_pipeline_results, list_evaluations,
 } from "karat-client";
 
@@ -97,11 +97,20 @@ describe("inputs", () => {
     assert.equal(row.output, 0.5);
   });
 
-  it("a template is a name, an object, or the first of a list", async () => {
+  it("a template is a name, an object, or a list of one", async () => {
     const inputs = { hypothesis: '["a"]', reference: '["a"]' };
-    for (const template of ["mrr", Templates.Mrr, ["mrr", "hit_rate"], [Templates.Mrr]]) {
-      assert.equal((await evaluator.evaluate(template, inputs)).eval_results[0].name, "mrr");
+    for (const template of ["mrr", Templates.Mrr, ["mrr"], [Templates.Mrr]]) {
+      const { eval_results: rows } = await evaluator.evaluate(template, inputs);
+      assert.deepEqual(rows.map((row) => row.name), ["mrr"]);
     }
+  });
+
+  it("several templates: the rows of the first, then those of the second", async () => {
+    const inputs = { hypothesis: ['["x", "a"]', '["x"]'], reference: ['["a"]', '["a"]'] };
+    const { eval_results: rows, error } = await evaluator.evaluate([Templates.Mrr, "hit_rate"], inputs);
+    assert.deepEqual(rows.map((row) => [row.name, row.output]),
+      [["mrr", 0.5], ["mrr", 0], ["hit_rate", 1], ["hit_rate", 0]]);
+    assert.equal(error, undefined);
   });
 
   it("several k give a row for each", async () => {
@@ -137,12 +146,21 @@ describe("faults", () => {
     assert.ok(error instanceof BadRequest);
   });
 
+  it("one of several templates fails alone", async () => {
+    const inputs = { hypothesis: ['["x", "a"]', '["x"]'], reference: ['["a"]', '["a"]'] };
+    const { eval_results: rows, error } = await evaluator.evaluate(["mrr", "hit_rat"], inputs);
+    assert.deepEqual(rows.slice(0, 2).map((row) => row.output), [0.5, 0]);
+    assert.ok(rows.length > 2 && rows.slice(2).every((row) => row.output === null && row.reason === error.message));
+    assert.match(error.message, /hit_rat/);
+  });
+
   it("it is thrown with throwOnError", async () => {
     const strict = new Evaluator({ fiBaseUrl: server.url, throwOnError: true });
     const inputs = { hypothesis: '["a"]', reference: '["a"]' };
     await assert.rejects(strict.evaluate("recall_at_k", inputs, { evalConfig: { k: 0 } }), (error) =>
       error instanceof BadRequest && error.message.startsWith("k must be >= 1"));
     await assert.rejects(strict.evaluate("recal_at_k", inputs), /recall_at_k/);
+    await assert.rejects(strict.evaluate(["mrr", "recal_at_k"], inputs), /recall_at_k/);
   });
 
   it("a server that is gone: a row for each query, with the reason", async () => {
@@ -161,7 +179,7 @@ describe("later", () => {
   it("submit and wait, with k", async () => {
     const handle = await evaluator.submit("recall_at_k", inputs, { evalConfig: { k: 1 } });
     assert.equal(handle.kind, "eval");
-    await handle.wait({ timeout: 20 });
+    await handle.wait({ timeout: 120 });
     assert.ok(handle.isDone());
     assert.equal(handle.status, "completed");
     assert.deepEqual([handle.result.output, handle.result.reason], [0, "Recall@1: 0.0"]);
@@ -184,6 +202,8 @@ describe("later", () => {
 
   it("a submission that is wrong is an error", async () => {
     await assert.rejects(evaluator.submit("recall_at_k", inputs, { evalConfig: { k: 0 } }), BadRequest);
+    await assert.rejects(evaluator.submit(["mrr", "hit_rate"], inputs), (error) =>
+      error instanceof InvalidValue && error.message === "submit takes one template; got mrr, hit_rate");
   });
 
   it("a pipeline", async () => {

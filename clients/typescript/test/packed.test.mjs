@@ -2,7 +2,9 @@
 
 import assert from "node:assert/strict";
 import { execFile, execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, symlinkSync, writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -56,6 +58,50 @@ describe("the package", () => {
       assert.deepEqual(imported.filter((name) => !name.startsWith("./")), [], path);
       assert.ok(!/\bBuffer\b|\b__dirname\b/.test(text), path);
     }
+  });
+});
+
+describe("the folder of the package", () => {
+  const copy = (name) => {
+    const place = join(folder, name);
+    mkdirSync(place);
+    for (const one of ["package.json", "build.mjs", "tsconfig.json", "src"]) {
+      cpSync(join(home, one), join(place, one), { recursive: true });
+    }
+    mkdirSync(join(place, "app"));
+    writeFileSync(join(place, "app/package.json"), '{ "type": "module" }');
+    return place;
+  };
+  const install = (place) => new Promise((resolve) => {
+    const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("npm_")));
+    const options = ["install", "--offline", "--no-audit", "--install-links=false", ".."];
+    execFile("npm", options, { cwd: join(place, "app"), env }, (error, _, stderr) => resolve([error, stderr]));
+  });
+
+  it("is built when it is installed", async () => {
+    const place = copy("with tools");
+    symlinkSync(join(home, "node_modules"), join(place, "node_modules"));
+    const [error, stderr] = await install(place);
+    assert.equal(error, null, stderr);
+    writeFileSync(join(place, "app/main.js"), 'import { Karat } from "karat-client"; console.log(new Karat().url);');
+    const env = { ...process.env, KARAT_URL: "" };
+    const said = execFileSync(process.execPath, ["main.js"], { cwd: join(place, "app"), env, encoding: "utf8" });
+    assert.equal(said, "http://127.0.0.1:5272\n");
+  });
+
+  it("is not installed without the tools to build it, and says how to get them", async () => {
+    const place = copy("without tools");
+    const [error, stderr] = await install(place);
+    assert.notEqual(error, null);
+    assert.match(stderr, /karat-client is not built: TypeScript is missing; try npm ci --prefix .*without tools/);
+    assert.ok(!stderr.includes("MODULE_NOT_FOUND"), stderr);
+  });
+
+  it("needs no tools once it is built", async () => {
+    const place = copy("built");
+    cpSync(join(home, "dist"), join(place, "dist"), { recursive: true });
+    assert.equal((await install(place))[0], null);
+    assert.ok(existsSync(join(place, "dist/esm/index.js")));
   });
 });
 
