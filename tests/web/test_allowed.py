@@ -6,9 +6,12 @@ every connection.
 
 from __future__ import annotations
 
+import gzip
 import json
 import sys
+import zlib
 
+import pyarrow
 import pytest
 
 import karat
@@ -21,6 +24,12 @@ from karat.web.tasks import do, load_tasks
 
 SAMPLE = {"id": "q1", "query": "q", "answer": "a b", "retrieved": ["a", "b"], "gold": ["b"]}
 MARK = "canary"
+
+
+def zstd(content):
+    return pyarrow.compress(content, codec="zstd", asbytes=True)
+
+
 seen: list[str] = []
 watching = False
 
@@ -191,6 +200,27 @@ def test_rows_beyond_the_limit():
     ):  # fmt: skip
         assert ask("evaluate", body, limits=limits)[0] == 413
     assert ask("evaluate", {"samples": [SAMPLE | {"id": i} for i in range(2)]}, limits=limits)[0] == 200
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress, zstd])
+@pytest.mark.parametrize("kind", ["application/x-ndjson", "text/csv", "multipart/form-data; boundary=m"])
+def test_a_body_that_is_much_larger_when_it_is_unpacked(kind, pack):
+    def evaluated(rows):
+        packed = pack((json.dumps({"retrieved": ["a"], "gold": ["a"], "more": " " * 1000}) + "\n").encode() * rows)
+        head = b'--m\r\nContent-Disposition: form-data; name="samples"; filename="x.jsonl.gz"\r\n\r\n'
+        body = head + packed + b"\r\n--m--\r\n" if "form" in kind else packed
+        return ask("evaluate", body, content_type=kind, limits=Limits(body=10_000))
+
+    status, answer, _ = evaluated(1000)
+    assert (status, "more than 0.1 MB when it is unpacked" in answer) == (413, True), answer
+    if "csv" not in kind:
+        assert evaluated(5)[0] == 200
+
+
+def test_a_body_that_is_packed_twice_or_damaged():
+    packed = gzip.compress(json.dumps(SAMPLE).encode())
+    for body in (gzip.compress(packed), packed[:-9], packed[:15]):
+        assert ask("evaluate", body, content_type="application/x-ndjson")[0] == 422
 
 
 def test_a_store_that_is_gone_is_not_named(tmp_path):

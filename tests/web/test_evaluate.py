@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import subprocess
@@ -84,12 +85,21 @@ def parquet(rows):
     return file.getvalue()
 
 
+def stream(rows):
+    file = io.BytesIO()
+    pl.DataFrame(rows).write_ipc_stream(file)
+    return file.getvalue()
+
+
 @pytest.mark.parametrize(
     ("kind", "body"),
     [
         ("application/x-ndjson", lines(SAMPLES)),
         ("application/vnd.apache.parquet", parquet(SAMPLES)),
+        ("application/vnd.apache.arrow.stream", stream(SAMPLES)),
         ("text/csv", CELLS),
+        ("text/csv", gzip.compress(CELLS)),
+        ("application/x-ndjson", gzip.compress(lines(SAMPLES))),
     ],
 )  # fmt: skip
 def test_other_bodies_with_the_settings_in_the_address(server, kind, body):
