@@ -11,7 +11,7 @@ import json
 import sys
 import zlib
 
-import pyarrow
+import pyarrow as pa
 import pytest
 
 import karat
@@ -27,7 +27,7 @@ MARK = "canary"
 
 
 def zstd(content):
-    return pyarrow.compress(content, codec="zstd", asbytes=True)
+    return pa.compress(content, codec="zstd", asbytes=True)
 
 
 seen: list[str] = []

@@ -148,7 +148,13 @@ async def _answer(request: Asked, task: str) -> Response[bytes]:
         request.headers.get(name, "") for name in ("content-type", "accept", "prefer")
     ))  # fmt: skip
     client = request.scope["state"]["client"]
-    return response_of(request, *await repeats.answer(client, key, asked, body, lambda: _work(request, task, body)))
+    jobs = _jobs(request)
+
+    def valid(reply: Reply) -> bool:
+        return reply.status != 202 or jobs.has(reply.headers["Location"].rpartition("/")[2])
+
+    answered = await repeats.answer(client, key, asked, body, lambda: _work(request, task, body), valid)
+    return response_of(request, *answered)
 
 
 async def _work(request: Asked, task: str, body: bytes) -> Answered:
