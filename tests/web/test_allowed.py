@@ -202,6 +202,50 @@ def test_rows_beyond_the_limit():
     assert ask("evaluate", {"samples": [SAMPLE | {"id": i} for i in range(2)]}, limits=limits)[0] == 200
 
 
+LONG = [{"query_id": f"q{n % 2}", "doc_id": f"d{n}", "score": -n} for n in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("results", "fields"),
+    [
+        (LONG, None),
+        ([{"who": row["query_id"], "doc_id": row["doc_id"], "score": 1} for row in LONG], {"id": "who"}),
+    ],
+)
+def test_the_lines_of_a_long_table_are_not_counted(results, fields):
+    body = {"retrieved": results, "gold": results, "metrics": "rr", "fields": fields}
+    assert ask("evaluate", body, limits=Limits(rows=2))[0] == 200
+    assert ask("evaluate", body, limits=Limits(rows=1))[0] == 413
+
+
+def test_the_lines_of_a_file_in_a_form_are_not_counted():
+    files = {"retrieved": "".join(f"q{n % 2} Q0 d{n} {n} {-n}.0 x\n" for n in range(6)), "gold": "q0 0 d0 1\nq1 0 d1 1\n"}
+    parts = [
+        f'--m\r\nContent-Disposition: form-data; name="{name}"; filename="x.txt"\r\n\r\n{content}\r\n'
+        for name, content in files.items()
+    ]
+    body, kind = "".join((*parts, "--m--\r\n")).encode(), "multipart/form-data; boundary=m"
+    assert ask("evaluate", body, content_type=kind, limits=Limits(rows=2))[0] == 200
+    assert ask("evaluate", body, content_type=kind, limits=Limits(rows=1))[0] == 413
+
+
+def test_scores_beyond_the_limit():
+    cutoffs = "recall@" + ",".join(map(str, range(1, 1001)))
+    body = {"samples": {"retrieved": [["a"]] * 20_001, "gold": [["a"]] * 20_001}, "metrics": cutoffs}
+    status, answer, _ = ask("evaluate", body)
+    assert (status, "20,000,000 scores" in answer) == (413, True)
+
+
+def test_an_answer_beyond_the_limit_is_refused_before_anything_is_stored(tmp_path, monkeypatch):
+    monkeypatch.setattr(Limits, "answer", 100)
+    body = {"samples": [SAMPLE | {"id": n} for n in range(20)], "metrics": "rr", "store": True}
+    for accept in ("application/json", "text/csv"):
+        status, answer, _ = ask("evaluate", body, store=str(tmp_path), accept=accept)
+        assert (status, "more than 0.0001 MB" in answer) == (413, True)
+    assert not list(tmp_path.iterdir())
+    assert ask("metrics", b"")[0] == 413
+
+
 @pytest.mark.parametrize("pack", [gzip.compress, zlib.compress, zstd])
 @pytest.mark.parametrize("kind", ["application/x-ndjson", "text/csv", "multipart/form-data; boundary=m"])
 def test_a_body_that_is_much_larger_when_it_is_unpacked(kind, pack):

@@ -16,6 +16,7 @@ from karat.pipeline import evaluate
 from karat.report import measures, numbers, summaries
 from karat.run import Run
 from karat.run.frame import frame_of
+from karat.samples.dialects import is_long, long_column
 from karat.samples.json_rows import Rows
 from karat.web.api.allowed import convention_of, judge_of, metrics_of
 from karat.web.api.answers import EvaluateAnswer, SliceMeans
@@ -25,11 +26,13 @@ from karat.web.api.store import Store, check_name
 from karat.web.api.uploads import read_evaluate
 from karat.web.messages import Call, Reply
 from karat.web.problems import Refused
-from karat.web.tasks import JOB, Answer, Progress, Task, task
+from karat.web.tasks import JOB, Answer, Progress, Task, check_answer, task
 
 if TYPE_CHECKING:
     import polars as pl
 
+_MOST_SCORES = 20_000_000
+"""Scores of a request: queries times columns."""
 _INTERVAL = 0.2
 """Seconds between two reports of progress."""
 
@@ -64,6 +67,9 @@ def evaluate_task(call: Call, body: bytes, progress: Progress) -> Answer:
     run = run_of(asked, call, progress, later=asked.job)
     content = None if form == JSON else _written(run, form)
     answer = summary_of(run, by=names(asked.by), summary=asked.summary) if form == JSON else None
+    if answer is not None and asked.table:
+        answer.table = msgspec.Raw(content := frame_of(run).write_json().encode())
+    check_answer(len(content or b""), call)
     headers = {}
     if store is not None and name is not None:  # after everything that may fail
         place = store.add(run, name)
@@ -72,8 +78,6 @@ def evaluate_task(call: Call, body: bytes, progress: Progress) -> Answer:
             answer.id, answer.name = place.id, place.name
     if answer is None:
         return Reply(200, form, headers), content or b""
-    if asked.table:
-        answer.table = msgspec.Raw(frame_of(run).write_json().encode())
     return Reply(200, JSON, headers), msgspec.json.encode(answer)
 
 
@@ -85,8 +89,9 @@ def run_of(asked: EvaluateInput, call: Call, progress: Progress, *, later: bool 
     }  # fmt: skip
     if (later or judge.model is not None) and not call.task.endswith(JOB):
         raise Later
+    columns = sum(len(metric.columns) for metric in settings["metrics"])
     for source in (asked.samples, asked.retrieved, asked.gold):
-        check_rows(source, call.limits.rows)
+        check_queries(source, call.limits.rows, columns, asked.fields)
     Bar.watcher = _watched(progress)
     try:
         return evaluate(
@@ -97,16 +102,41 @@ def run_of(asked: EvaluateInput, call: Call, progress: Progress, *, later: bool 
         Bar.watcher = None
 
 
-def check_rows(source: Any, most: int) -> None:
-    """Refuse more rows than a request may have; and a text, which karat would take for the path of a file."""
+def check_queries(source: Any, most: int, columns: int = 1, fields: Mapping[str, str] | None = None) -> None:
+    """Refuse more queries, or scores, than a request may have; and a text, which karat would take for a path."""
     if isinstance(source, str | bytes):
         raise BadArgument("samples are data, not a path")
     rows = source.rows if isinstance(source, Rows) else source
-    sizes = [len(rows)] if rows is not None else []
-    if isinstance(rows, Mapping):
-        sizes += [len(column) for column in rows.values() if isinstance(column, list)]
-    if max(sizes, default=0) > most:
-        raise Refused(413, f"at most {most:,} rows in one request", hint="send it in parts")
+    if rows is None or _lines(rows) <= min(most, _MOST_SCORES // columns):
+        return
+    count = _queries(rows, fields or {})
+    if count > most:
+        raise Refused(413, f"at most {most:,} queries in one request", hint="send it in parts")
+    if count * columns > _MOST_SCORES:
+        problem = f"at most {_MOST_SCORES:,} scores in one request: queries, each with every metric and cutoff"
+        raise Refused(413, problem, got=f"{count:,} queries, {columns:,} metrics and cutoffs", hint="fewer cutoffs")
+
+
+def _lines(rows: Any) -> int:
+    """The rows of a table, or the keys of a mapping, whichever are more."""
+    sizes = [len(column) for column in rows.values() if isinstance(column, list)] if isinstance(rows, Mapping) else []
+    return max([len(rows), *sizes])
+
+
+def _queries(rows: Any, fields: Mapping[str, str]) -> int:
+    """The queries of a table: of one with a row per item, the different ids; else each row is one."""
+    ours = {theirs: name for name, theirs in fields.items()}
+    is_frame = hasattr(rows, "columns")
+    if not is_frame and not (isinstance(rows, list) and isinstance(rows[0], Mapping)):
+        return _lines(rows)
+    given = rows.columns if is_frame else list(rows[0])
+    columns = {ours.get(name, name): name for name in given}
+    if not is_long(list(columns)) or (found := long_column(list(columns), "query")) is None:
+        return _lines(rows)
+    name = columns[found]
+    if is_frame:
+        return int(rows[name].n_unique())
+    return len({str(row.get(name)) if isinstance(row, Mapping) else "" for row in rows})
 
 
 def _watched(progress: Progress) -> Progress:
