@@ -16,7 +16,7 @@ import pytest
 
 import karat
 from karat.judges import all_judges
-from karat.web.api.allowed import JUDGES, judge_of
+from karat.web.api.allowed import JUDGES, judge_of, without_addresses
 from karat.web.messages import Call
 from karat.web.problems import Refused
 from karat.web.settings import Limits
@@ -185,6 +185,18 @@ def test_only_the_models_that_the_operator_allows():
     assert judge_of("claims", ()).name == "claims(lexical)"
 
 
+def test_the_address_of_a_model_is_not_told():
+    models = ("openai(mine, base_url=http://127.0.0.1:9/v1)", "gpt-4o-mini")
+    listed = ask("judges", b"", models=models)[1]
+    assert "Models: mine, gpt-4o-mini." in listed
+    body = {"samples": [SAMPLE], "judge": "relevance(other)"}
+    refused = ask("evaluate", body, models=models)[1]
+    assert '"hint":"mine, gpt-4o-mini"' in refused
+    named = "claims('openai(mine, base_url=http://127.0.0.1:9/v1, temperature=0)') at http://127.0.0.1:9/v1"
+    assert without_addresses(named, models) == "claims(mine) at mine"
+    assert "127.0.0.1" not in listed + refused
+
+
 def test_every_judge_has_a_decision():
     """A new judge is not served before somebody has listed its harmless settings."""
     own = {name for name, maker in all_judges().items() if maker.__module__.startswith("karat.judges.")}
@@ -219,7 +231,10 @@ def test_the_lines_of_a_long_table_are_not_counted(results, fields):
 
 
 def test_the_lines_of_a_file_in_a_form_are_not_counted():
-    files = {"retrieved": "".join(f"q{n % 2} Q0 d{n} {n} {-n}.0 x\n" for n in range(6)), "gold": "q0 0 d0 1\nq1 0 d1 1\n"}
+    files = {
+        "retrieved": "".join(f"q{n % 2} Q0 d{n} {n} {-n}.0 x\n" for n in range(6)),
+        "gold": "q0 0 d0 1\nq1 0 d1 1\n",
+    }
     parts = [
         f'--m\r\nContent-Disposition: form-data; name="{name}"; filename="x.txt"\r\n\r\n{content}\r\n'
         for name, content in files.items()

@@ -44,7 +44,8 @@ def model():
 @pytest.fixture(scope="module")
 def with_model(model, tmp_path_factory):
     env = os.environ | {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache"))}
-    with served("--allow-model", model.model(), "--workers", "2", env=env) as server:
+    store = tmp_path_factory.mktemp("judged")
+    with served("--allow-model", model.model(), "--workers", "2", "--store", store, env=env) as server:
         yield server
 
 
@@ -78,14 +79,18 @@ def test_a_comparison_as_a_job(server):
 
 
 def test_a_judge_with_a_model_is_always_a_job(with_model, model):
-    started = with_model.ask("/v1/evaluate", BY_MODEL)
+    started = with_model.ask("/v1/evaluate", BY_MODEL | {"store": "judged"})
     assert started.status == 202
     wait_until(lambda: state(with_model, started.headers["Location"]) == "done")
     assert with_model.ask(started.headers["Location"]).json["done"] == 3
     found = with_model.ask(f"{started.headers['Location']}/result").json
     assert (found["mean"], found["judged"]) == ({"recall@1": 1.0}, 3)
-    assert found["judge"].startswith("claims(")
+    assert found["judge"] == "claims(m)"
     assert model.calls
+    file = with_model.ask("/v1/runs/judged", Accept="application/vnd.apache.parquet").body
+    assert b"claims(m)" in file
+    for content in (file, with_model.ask("/v1/runs/judged").body, with_model.ask("/v1/runs").body):
+        assert model.url.encode() not in content
     before = len(model.calls)
     again = with_model.ask("/v1/gate", {"run": BY_MODEL, "rules": ["recall@1 >= 0.5"]})
     assert again.status == 202

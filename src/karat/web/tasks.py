@@ -44,11 +44,20 @@ def do(call: Call, body: bytes, progress: Progress) -> Answer:
     try:
         reply, content = TASKS[call.task](call, body, progress)
         check_answer(len(content), call)
-        return reply, content
     except RecursionError:
-        return reply_to(Refused(400, "the body is nested too deeply"), call.task, call.accept, call.request)
+        reply, content = reply_to(Refused(400, "the body is nested too deeply"), call.task, call.accept, call.request)
     except Exception as error:  # noqa: BLE001 (a worker outlives any request)
-        return reply_to(error, call.task, call.accept, call.request)
+        reply, content = reply_to(error, call.task, call.accept, call.request)
+    return reply, _without_addresses(reply, content, call)
+
+
+def _without_addresses(reply: Reply, content: bytes, call: Call) -> bytes:
+    """An answer that does not tell the addresses of the operator's models; runs in files do not have them."""
+    if reply.content_type.startswith("application/vnd.") or not any("://" in model for model in call.models):
+        return content
+    from karat.web.api.allowed import without_addresses
+
+    return without_addresses(content.decode("utf-8", "surrogateescape"), call.models).encode("utf-8", "surrogateescape")
 
 
 def check_answer(size: int, call: Call) -> None:

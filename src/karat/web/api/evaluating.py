@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from io import BytesIO
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from karat.run import Run
 from karat.run.frame import frame_of
 from karat.samples.dialects import is_long, long_column
 from karat.samples.json_rows import Rows
-from karat.web.api.allowed import convention_of, judge_of, metrics_of
+from karat.web.api.allowed import convention_of, judge_of, metrics_of, without_addresses
 from karat.web.api.answers import EvaluateAnswer, SliceMeans
 from karat.web.api.bodies import EvaluateInput, Words
 from karat.web.api.operations import ARROW, CSV, JSON, MARKDOWN
@@ -94,12 +95,23 @@ def run_of(asked: EvaluateInput, call: Call, progress: Progress, *, later: bool 
         check_queries(source, call.limits.rows, columns, asked.fields)
     Bar.watcher = _watched(progress)
     try:
-        return evaluate(
+        run = evaluate(
             asked.samples, retrieved=asked.retrieved, gold=asked.gold, at=asked.at, order=asked.order,
             merge=asked.merge, also=asked.also, skip_bad_rows=asked.skip_bad_rows, fields=asked.fields, **settings,
         )  # fmt: skip
     finally:
         Bar.watcher = None
+    return run if judge.model is None else _named_shortly(run, call.models)
+
+
+def _named_shortly(run: Run, models: Sequence[str]) -> Run:
+    """The same run, with the names of the operator's models, but without their addresses."""
+    made = run.provenance
+    settings = {
+        name: without_addresses(value, models) if isinstance(value, str) else value
+        for name, value in made.judge_settings.items()
+    }
+    return run.replace(provenance=replace(made, judge=without_addresses(made.judge, models), judge_settings=settings))
 
 
 def check_queries(source: Any, most: int, columns: int = 1, fields: Mapping[str, str] | None = None) -> None:

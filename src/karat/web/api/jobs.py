@@ -73,7 +73,7 @@ class Jobs:
         job = Job(call, body, client)
         own = [one for one in self._jobs.values() if one.client == client and not one.ended]
         held = sum(one.bytes for one in own) + job.bytes
-        if self._limits.jobs > 1 and (2 * len(own) >= self._limits.jobs or own and 2 * held > self._most):
+        if self._limits.jobs > 1 and (2 * len(own) >= self._limits.jobs or (own and 2 * held > self._most)):
             raise Refused(429, "too many of your jobs are waiting", retry_after=10)
         if not self._make_room(job, 1):
             raise Refused(503, "too many jobs are waiting", retry_after=10)
@@ -143,7 +143,7 @@ class Jobs:
         finally:
             job.body = b""
             if job.result is not None and not self._make_room(job):
-                error = Refused(413, "the result of the job is too large to be kept", hint='"table": false')
-                job.result = reply_of(error, instance=job.call.request)
+                refused = Refused(413, "the result of the job is too large to be kept", hint='"table": false')
+                job.result = reply_of(refused, instance=job.call.request)
             if job.result is not None:
                 job.state, job.done = "done" if job.result[0].status < 400 else "failed", job.of

@@ -13,7 +13,7 @@ from karat.judges import all_judges
 from karat.metrics import MEASURES, METRICS
 from karat.report.catalog import first_line
 from karat.run.frame import frame_of
-from karat.web.api.allowed import JUDGES
+from karat.web.api.allowed import JUDGES, short_name
 from karat.web.api.answers import EvaluateAnswer, NamedThing, NameList, QueryItems, RunPage, TablePage
 from karat.web.api.evaluating import accepted, summary_of, table_bytes
 from karat.web.api.operations import ARROW, CSV, JSON, MARKDOWN, PARQUET
@@ -59,9 +59,9 @@ def show_run(call: Call, body: bytes, progress: Progress) -> Answer:
     store, wanted = Store(call.store), call.arguments["run_id"]
     form = accepted(call.accept, (JSON, MARKDOWN, PARQUET))
     if form == PARQUET:
-        place = store.find(wanted)
+        place, content = store.content(wanted)
         headers = {"Content-Disposition": f'attachment; filename="{place.id}.parquet"'}
-        return Reply(200, PARQUET, headers), place.path.read_bytes()
+        return Reply(200, PARQUET, headers), content
     place, run = store.load(wanted)
     if form == MARKDOWN:
         return Reply(200, MARKDOWN), run.to_markdown().encode()
@@ -142,7 +142,7 @@ def list_judges(call: Call, body: bytes, progress: Progress) -> Answer:
     known = all_judges()
     found = []
     for name, settings in JUDGES.items():
-        models = f" Models: {', '.join(call.models)}." if "model" in settings and call.models else ""
+        models = f" Models: {', '.join(map(short_name, call.models))}." if "model" in settings and call.models else ""
         found.append(NamedThing(name=name, about=first_line(known[name]) + models, settings=list(settings)))
     return json_answer(NameList(names=found))
 
