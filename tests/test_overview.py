@@ -61,5 +61,5 @@ def test_of_old_files(path):
 def test_a_damaged_file(tmp_path):
     content = saved(karat.evaluate(SAMPLES, "rr"), tmp_path)
     for at in (10, len(content) // 2, len(content) - 20):
-        with pytest.raises(RunFileError, match="run.parquet is a damaged run file"):
+        with pytest.raises(RunFileError, match=r"run\.parquet is a damaged run file"):
             read_overview(content[:at] + b"XX" + content[at + 2 :], Path("run.parquet"))

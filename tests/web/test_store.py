@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from errno import ENOSPC, EROFS
@@ -10,7 +11,9 @@ from pathlib import Path
 import pytest
 
 import karat
-from karat.web.messages import Call
+from karat.web.api import listed as listed_pages
+from karat.web.api.listed import Listed
+from karat.web.messages import Call, Reply
 from karat.web.tasks import do, load_tasks
 
 RUN = karat.evaluate([{"id": "q1", "retrieved": ["a"], "gold": ["a"]}], "rr")
@@ -84,6 +87,49 @@ def test_a_file_that_cannot_be_read_now_is_read_later(folder, monkeypatch):
         assert listed(folder)["x"]["error"] == "the file of the run cannot be read: Input/output error"
         assert ask("run", folder, arguments={"run_id": "x"})[0].status == 503
     assert listed(folder)["x"]["mean"] == {"rr": 1.0}
+
+
+def test_a_page_is_read_again_only_if_a_file_has_changed(folder, monkeypatch):
+    done, pages = [], Listed(folder)
+
+    def page(asked="", status=200):
+        async def work():
+            done.append(asked)
+            return Reply(status), b"x" * 10
+
+        return asyncio.run(pages.page(asked, work))[0].status
+
+    def count(*asked, **more):
+        before = len(done)
+        for one in asked:
+            page(one, **more)
+        return len(done) - before
+
+    (folder / "loop.parquet").symlink_to("loop.parquet")
+    assert count("a", "a", "b", "b", "a") == 2
+    RUN.save(folder / "x.parquet")
+    assert count("a", "a") == 1
+    os.utime(folder / "x.parquet")
+    assert count("a", "b", "a") == 2
+    (folder / "x.parquet").unlink()
+    assert count("a") == 1
+    assert count("c", "c", status=503) == 2
+    monkeypatch.setattr(listed_pages, "_BYTES", 25)
+    assert count("d", "e", "f", "f", "a") == 4
+    (folder / "loop.parquet").unlink()
+    folder.rmdir()
+    assert count("a", "a") == 2
+
+
+def test_the_list_over_http(server, store):
+    def names():
+        return [run["name"] for run in server.ask("/v1/runs?limit=1000", Prefer="respond-async").json["runs"]]
+
+    before = names()
+    RUN.save(store / "listed-later.parquet")
+    assert names() == names() == ["listed-later", *before]
+    (store / "listed-later.parquet").unlink()
+    assert names() == before
 
 
 def _failing(number):

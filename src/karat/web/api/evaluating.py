@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from io import BytesIO
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 _MOST_SCORES = 20_000_000
 """Scores of a request: queries times columns."""
+_WEIGHT = re.compile(r"[01](\.[0-9]{0,3})?")
 _INTERVAL = 0.2
 """Seconds between two reports of progress."""
 
@@ -165,13 +167,21 @@ def _watched(progress: Progress) -> Progress:
 
 
 def accepted(accept: str, forms: Sequence[str]) -> str:
-    """The first form that the client accepts; the first of all if it accepts anything."""
-    wanted = [part.partition(";")[0].strip().lower() for part in accept.split(",") if part.strip()]
-    for one in wanted or ["*/*"]:
+    """The form that the client prefers, by its weights, then by its order; the first of all if it accepts anything."""
+    wanted = [_weighed(part) for part in accept.split(",") if part.strip()] or [("*/*", 1.0)]
+    refused = {one for one, weight in wanted if weight <= 0}
+    for one, weight in sorted(wanted, key=lambda each: -each[1]):
         for form in forms:
-            if one in (form, "*/*", f"{form.partition('/')[0]}/*"):
+            if weight > 0 and form not in refused and one in (form, "*/*", f"{form.partition('/')[0]}/*"):
                 return form
     raise Refused(406, "the answer has none of these forms", hint=", ".join(forms))
+
+
+def _weighed(part: str) -> tuple[str, float]:
+    """A media type of a header with its weight, such as `text/csv;q=0.5`; a weight that is none is 1."""
+    form, *settings = (one.strip().lower() for one in part.split(";"))
+    given = next((one.removeprefix("q=").strip() for one in settings if one.startswith("q=")), "1")
+    return form, float(given) if _WEIGHT.fullmatch(given) else 1.0
 
 
 def _written(run: Run, form: str) -> bytes:

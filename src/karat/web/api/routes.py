@@ -10,9 +10,11 @@ from litestar import Request, Response, delete, get, post
 from karat.web.api.docs_page import docs_page
 from karat.web.api.idempotency import Answered, Repeats
 from karat.web.api.jobs import Job, Jobs
+from karat.web.api.listed import Listed
 from karat.web.api.openapi import document
 from karat.web.asking import ask, call_of, response_of
 from karat.web.messages import Reply
+from karat.web.pool import Pool
 from karat.web.problems import Refused
 from karat.web.tasks import JOB
 
@@ -47,7 +49,9 @@ async def diagnose(request: Asked) -> Response[bytes]:
 @get("/v1/runs")
 async def runs(request: Asked) -> Response[bytes]:
     """List the stored runs."""
-    return await ask(request, "runs")
+    listed: Listed = request.app.state.listed
+    asked = request.scope["query_string"].decode("latin-1")
+    return response_of(request, *await listed.page(asked, lambda: _now(request, "runs", b"")))
 
 
 @get("/v1/runs/{run_id:str}")
@@ -161,10 +165,15 @@ async def _work(request: Asked, task: str, body: bytes) -> Answered:
     """The answer of a worker; of work that is only done as a job, that job."""
     if _ASYNC in request.headers.get("prefer", "").lower():
         return _start(request, task, body)
-    seconds = request.app.state.settings.limits.seconds
-    client = request.scope["state"]["client"]
-    reply, content = await request.app.state.pool.call(call_of(request, task), body, client=client, seconds=seconds)
+    reply, content = await _now(request, task, body)
     return _start(request, task, body) if reply.status == 202 else (reply, content)
+
+
+async def _now(request: Asked, task: str, body: bytes) -> Answered:
+    """The answer of a worker."""
+    pool: Pool = request.app.state.pool
+    seconds, client = request.app.state.settings.limits.seconds, request.scope["state"]["client"]
+    return await pool.call(call_of(request, task), body, client=client, seconds=seconds)
 
 
 def _start(request: Asked, task: str, body: bytes) -> Answered:
