@@ -1,4 +1,4 @@
-"""Overviews of run files: the means, from the scores alone where a checksum says that the rest is whole."""
+"""Overviews of run files, separate from runs: means from the scores alone, if a checksum says that all is whole."""
 
 from __future__ import annotations
 
