@@ -8,6 +8,7 @@ import os
 from errno import ENOSPC, EROFS
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import karat
@@ -71,13 +72,25 @@ def test_a_file_that_cannot_be_deleted(folder, monkeypatch):
     assert json.loads(content)["detail"] == "the run cannot be deleted: Read-only file system"
 
 
-def test_a_disk_that_is_full(folder, monkeypatch):
-    monkeypatch.setattr("karat.run.file.add_checksum", _failing(ENOSPC))
+@pytest.mark.parametrize("by_polars", [True, False])
+def test_a_disk_that_is_full(folder, monkeypatch, by_polars):
+    def fail(*_):
+        raise pl.exceptions.ComputeError(f"IO error: No space left on device (os error {ENOSPC}): {folder}")
+
+    monkeypatch.setattr("karat.run.file.add_checksum", fail if by_polars else _failing(ENOSPC))
     body = {"samples": [{"retrieved": ["a"], "gold": ["a"]}], "store": True}
     reply, content = ask("evaluate", folder, json.dumps(body).encode())
     assert (reply.status, reply.fault) == (507, "OSError: No space left on device")
     assert json.loads(content)["detail"] == "the run was evaluated, but cannot be stored: No space left on device"
     assert not list(folder.iterdir())
+
+
+def test_a_folder_that_is_gone(folder):
+    folder.rmdir()
+    reply, content = ask("evaluate", folder, b'{"samples": [{"retrieved": ["a"], "gold": ["a"]}], "store": true}')
+    assert (reply.status, reply.fault) == (507, "OSError: No such file or directory")
+    reply, content = ask("runs", folder)
+    assert (reply.status, b"No such file or directory" in content) == (503, True)
 
 
 def test_a_file_that_cannot_be_read_now_is_read_later(folder, monkeypatch):

@@ -149,8 +149,8 @@ OPERATIONS: tuple[Operation, ...] = (
         problems=_LOOK, group="runs",
     ),
     Operation(
-        "delete", "/v1/runs/{run_id}", "deleteRun", "Delete a stored run", parameters=(_RUN_ID,), problems=(*_LOOK, 507),
-        group="runs", about="By its id, not by its name.",
+        "delete", "/v1/runs/{run_id}", "deleteRun", "Delete a stored run", parameters=(_RUN_ID,),
+        problems=(*_LOOK, 507), group="runs", about="By its id, not by its name.",
     ),
     Operation(
         "get", "/v1/jobs/{job_id}", "job", "Show the state of a job", answers.JobState, parameters=(_JOB_ID,),

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from datetime import UTC, datetime
+from errno import ENOENT
 from hashlib import blake2b
-from os import DirEntry, scandir, urandom
+from os import DirEntry, scandir, strerror, urandom
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -25,6 +26,7 @@ _ENDING = ".parquet"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}(\.[A-Za-z0-9_-]{1,63}){0,4}")
 _OWN = re.compile(r"(?P<name>.+)\.[0-9a-f]{12}")
 """The name of a file that the server stored, without its ending: the name of the run and a random part."""
+_OS_ERROR = re.compile(r"os error (\d{1,3})\b")
 _KEPT, _KEPT_BYTES = 8, 50_000_000
 """Runs that a worker keeps in memory, and the most bytes of their files; the latest is always kept."""
 
@@ -102,7 +104,8 @@ class Store:
             run.save(path)
             status = path.stat()
         except (RunFileError, OSError) as error:
-            raise _failed(507, "the run was evaluated, but cannot be stored", error) from error
+            cause = error if self._folder.is_dir() else FileNotFoundError(ENOENT, "")
+            raise _failed(507, "the run was evaluated, but cannot be stored", cause) from error
         return Place(_id(path.name), name, path, status.st_mtime_ns, status.st_size)
 
     def delete(self, wanted: str) -> Place:
@@ -156,13 +159,21 @@ def _place(entry: DirEntry[str]) -> Place | None:
 
 def _failed(status: int, problem: str, error: Exception) -> Refused:
     """The refusal for a fault of the disk, with the words of the system, but without the path."""
-    cause: BaseException | None = error
-    while cause is not None and not (isinstance(cause, OSError) and cause.strerror):
-        cause = cause.__cause__
-    words = getattr(cause, "strerror", None)
-    refused = Refused(status, problem if words is None else f"{problem}: {words}")
-    refused.fault = type(error).__name__ if cause is None else f"{type(cause).__name__}: {words}"
+    number = _number(error)
+    refused = Refused(status, problem if number is None else f"{problem}: {strerror(number)}")
+    refused.fault = type(error).__name__ if number is None else f"OSError: {strerror(number)}"
     return refused
+
+
+def _number(error: BaseException | None) -> int | None:
+    """The number of the system's error among the causes of an error; Polars has it in its words."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno is not None:
+            return error.errno
+        if found := _OS_ERROR.search(str(error)):
+            return int(found[1])
+        error = error.__cause__
+    return None
 
 
 def _content(place: Place) -> bytes:
