@@ -251,6 +251,13 @@ def test_scores_beyond_the_limit():
     assert (status, "20,000,000 scores" in answer) == (413, True)
 
 
+def test_the_scores_of_all_runs_of_a_request_are_counted():
+    rows = [SAMPLE | {"id": n} for n in range(10_001)]
+    for metrics, status in (("rr", 200), ("recall@" + ",".join(map(str, range(1, 1001))), 413)):
+        run = {"samples": rows, "metrics": metrics}
+        assert ask("compare", {"runs": [run, run]})[0] == status
+
+
 def test_an_answer_beyond_the_limit_is_refused_before_anything_is_stored(tmp_path, monkeypatch):
     monkeypatch.setattr(Limits, "answer", 100)
     body = {"samples": [SAMPLE | {"id": n} for n in range(20)], "metrics": "rr", "store": True}

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 _MOST_SCORES = 20_000_000
 """Scores of a request: queries times columns."""
+_FEW = 1000
+"""Lines of a long table up to which its queries are not counted."""
 _WEIGHT = re.compile(r"[01](\.[0-9]{0,3})?")
 _INTERVAL = 0.2
 """Seconds between two reports of progress."""
@@ -93,8 +95,8 @@ def run_of(asked: EvaluateInput, call: Call, progress: Progress, *, later: bool 
     if (later or judge.model is not None) and not call.task.endswith(JOB):
         raise Later
     columns = sum(len(metric.columns) for metric in settings["metrics"])
-    for source in (asked.samples, asked.retrieved, asked.gold):
-        check_queries(source, call.limits.rows, columns, asked.fields)
+    sources = (asked.samples, asked.retrieved, asked.gold)
+    _Scores.add(call, columns * max(check_queries(one, call.limits.rows, asked.fields) for one in sources))
     Bar.watcher = _watched(progress)
     try:
         run = evaluate(
@@ -116,19 +118,32 @@ def _named_shortly(run: Run, models: Sequence[str]) -> Run:
     return run.replace(provenance=replace(made, judge=without_addresses(made.judge, models), judge_settings=settings))
 
 
-def check_queries(source: Any, most: int, columns: int = 1, fields: Mapping[str, str] | None = None) -> None:
-    """Refuse more queries, or scores, than a request may have; and a text, which karat would take for a path."""
+class _Scores:
+    """The scores of all runs of a call: a worker answers one call at a time."""
+
+    call: Call | None = None
+    count = 0
+
+    @classmethod
+    def add(cls, call: Call, count: int) -> None:
+        """Count those of one more run, and refuse too many."""
+        cls.call, cls.count = call, count + (cls.count if call is cls.call else 0)
+        if cls.count > _MOST_SCORES:
+            problem = f"at most {_MOST_SCORES:,} scores in one request: queries, each with every metric and cutoff"
+            raise Refused(413, problem, got=f"{cls.count:,}", hint="fewer cutoffs")
+
+
+def check_queries(source: Any, most: int, fields: Mapping[str, str] | None = None) -> int:
+    """The queries of a source. Too many are refused, and so is a text, which karat would take for a path."""
     if isinstance(source, str | bytes):
         raise BadArgument("samples are data, not a path")
     rows = source.rows if isinstance(source, Rows) else source
-    if rows is None or _lines(rows) <= min(most, _MOST_SCORES // columns):
-        return
-    count = _queries(rows, fields or {})
+    if rows is None or not (lines := _lines(rows)):
+        return 0
+    count = lines if lines <= min(most, _FEW) else _queries(rows, fields or {})
     if count > most:
         raise Refused(413, f"at most {most:,} queries in one request", hint="send it in parts")
-    if count * columns > _MOST_SCORES:
-        problem = f"at most {_MOST_SCORES:,} scores in one request: queries, each with every metric and cutoff"
-        raise Refused(413, problem, got=f"{count:,} queries, {columns:,} metrics and cutoffs", hint="fewer cutoffs")
+    return count
 
 
 def _lines(rows: Any) -> int:
