@@ -63,6 +63,9 @@ def test_cells(text, expected):
         ("['a', array('b' 'c')]", "expected ')'"),
         ('["a", b]', "is not a list in valid JSON"),
         ("[" * 100_000, "valid JSON"),
+        ("['a\n']", "not written as Python writes it"),
+        ("['a', 007]", "not written as Python writes it"),
+        ("['a', " + "1" * 5000 + "]", "not written as Python writes it"),
     ],
 )
 def test_bad_cells(text, problem):

@@ -36,6 +36,23 @@ def test_samples(ending):
     assert karat.evaluate(loaded, "rr", judge="ids").mean == {"rr": 0.5}
 
 
+def test_arrow_streams():
+    stream = written(pl.DataFrame(ROWS), "ipc_stream")
+    assert karat.evaluate(load_bytes("body", stream, ".arrow", "samples"), "rr", judge="ids").mean == {"rr": 0.5}
+    for cut in range(0, len(stream) - 8, 7):
+        with pytest.raises(InputError, match="body"):
+            karat.evaluate(load_bytes("body", stream[:cut], ".arrow", "samples"), "rr")
+
+
+@pytest.mark.parametrize("form", ["ipc", "ipc_stream"])
+def test_arrow_that_is_much_larger_when_unpacked_is_refused(form):
+    file = io.BytesIO()
+    frame = pl.DataFrame({"a": pl.repeat(0, 40_000_000, dtype=pl.Int64, eager=True)})
+    getattr(frame, f"write_{form}")(file, compression="zstd")
+    with pytest.raises(InputError, match="it claims 320,000,000 bytes"):
+        load_bytes("body", file.getvalue(), ".arrow", "samples")
+
+
 def test_trec_files():
     results = load_bytes("retrieved", b"q1 Q0 b 1 2.0 x\nq1 Q0 a 2 1.0 x\n", "", "retrieved")
     gold = load_bytes("gold", b"q1 0 a 1\n", "", "gold")

@@ -6,14 +6,17 @@ every connection.
 
 from __future__ import annotations
 
+import gzip
 import json
 import sys
+import zlib
 
+import pyarrow as pa
 import pytest
 
 import karat
 from karat.judges import all_judges
-from karat.web.api.allowed import JUDGES, judge_of
+from karat.web.api.allowed import JUDGES, judge_of, without_addresses
 from karat.web.messages import Call
 from karat.web.problems import Refused
 from karat.web.settings import Limits
@@ -21,6 +24,12 @@ from karat.web.tasks import do, load_tasks
 
 SAMPLE = {"id": "q1", "query": "q", "answer": "a b", "retrieved": ["a", "b"], "gold": ["b"]}
 MARK = "canary"
+
+
+def zstd(content):
+    return pa.compress(content, codec="zstd", asbytes=True)
+
+
 seen: list[str] = []
 watching = False
 
@@ -176,6 +185,18 @@ def test_only_the_models_that_the_operator_allows():
     assert judge_of("claims", ()).name == "claims(lexical)"
 
 
+def test_the_address_of_a_model_is_not_told():
+    models = ("openai(mine, base_url=http://127.0.0.1:9/v1)", "gpt-4o-mini")
+    listed = ask("judges", b"", models=models)[1]
+    assert "Models: mine, gpt-4o-mini." in listed
+    body = {"samples": [SAMPLE], "judge": "relevance(other)"}
+    refused = ask("evaluate", body, models=models)[1]
+    assert '"hint":"mine, gpt-4o-mini"' in refused
+    named = "claims('openai(mine, base_url=http://127.0.0.1:9/v1, temperature=0)') at http://127.0.0.1:9/v1"
+    assert without_addresses(named, models) == "claims(mine) at mine"
+    assert "127.0.0.1" not in listed + refused
+
+
 def test_every_judge_has_a_decision():
     """A new judge is not served before somebody has listed its harmless settings."""
     own = {name for name, maker in all_judges().items() if maker.__module__.startswith("karat.judges.")}
@@ -192,6 +213,81 @@ def test_rows_beyond_the_limit():
         status, text = ask("evaluate", body, limits=limits)[:2]
         assert (status, "a request has at most 2 rows" in text) == (413, True)
     assert ask("evaluate", {"samples": [SAMPLE | {"id": i} for i in range(2)]}, limits=limits)[0] == 200
+
+
+LONG = [{"query_id": f"q{n % 2}", "doc_id": f"d{n}", "score": -n} for n in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("results", "fields"),
+    [
+        (LONG, None),
+        ([{"who": row["query_id"], "doc_id": row["doc_id"], "score": 1} for row in LONG], {"id": "who"}),
+    ],
+)
+def test_the_lines_of_a_long_table_are_not_counted(results, fields):
+    body = {"retrieved": results, "gold": results, "metrics": "rr", "fields": fields}
+    assert ask("evaluate", body, limits=Limits(rows=2))[0] == 200
+    assert ask("evaluate", body, limits=Limits(rows=1))[0] == 413
+
+
+def test_the_lines_of_a_file_in_a_form_are_not_counted():
+    files = {
+        "retrieved": "".join(f"q{n % 2} Q0 d{n} {n} {-n}.0 x\n" for n in range(6)),
+        "gold": "q0 0 d0 1\nq1 0 d1 1\n",
+    }
+    parts = [
+        f'--m\r\nContent-Disposition: form-data; name="{name}"; filename="x.txt"\r\n\r\n{content}\r\n'
+        for name, content in files.items()
+    ]
+    body, kind = "".join((*parts, "--m--\r\n")).encode(), "multipart/form-data; boundary=m"
+    assert ask("evaluate", body, content_type=kind, limits=Limits(rows=2))[0] == 200
+    assert ask("evaluate", body, content_type=kind, limits=Limits(rows=1))[0] == 413
+
+
+def test_scores_beyond_the_limit():
+    cutoffs = "recall@" + ",".join(map(str, range(1, 1001)))
+    body = {"samples": {"retrieved": [["a"]] * 20_001, "gold": [["a"]] * 20_001}, "metrics": cutoffs}
+    status, answer, _ = ask("evaluate", body)
+    assert (status, "20,000,000 scores" in answer) == (413, True)
+
+
+def test_the_scores_of_all_runs_of_a_request_are_counted():
+    rows = [SAMPLE | {"id": n} for n in range(10_001)]
+    for metrics, status in (("rr", 200), ("recall@" + ",".join(map(str, range(1, 1001))), 413)):
+        run = {"samples": rows, "metrics": metrics}
+        assert ask("compare", {"runs": [run, run]})[0] == status
+
+
+def test_an_answer_beyond_the_limit_is_refused_before_anything_is_stored(tmp_path, monkeypatch):
+    monkeypatch.setattr(Limits, "answer", 100)
+    body = {"samples": [SAMPLE | {"id": n} for n in range(20)], "metrics": "rr", "store": True}
+    for accept in ("application/json", "text/csv"):
+        status, answer, _ = ask("evaluate", body, store=str(tmp_path), accept=accept)
+        assert (status, "more than 0.0001 MB" in answer) == (413, True)
+    assert not list(tmp_path.iterdir())
+    assert ask("metrics", b"")[0] == 413
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress, zstd])
+@pytest.mark.parametrize("kind", ["application/x-ndjson", "text/csv", "multipart/form-data; boundary=m"])
+def test_a_body_that_is_much_larger_when_it_is_unpacked(kind, pack):
+    def evaluated(rows):
+        packed = pack((json.dumps({"retrieved": ["a"], "gold": ["a"], "more": " " * 1000}) + "\n").encode() * rows)
+        head = b'--m\r\nContent-Disposition: form-data; name="samples"; filename="x.jsonl.gz"\r\n\r\n'
+        body = head + packed + b"\r\n--m--\r\n" if "form" in kind else packed
+        return ask("evaluate", body, content_type=kind, limits=Limits(body=10_000))
+
+    status, answer, _ = evaluated(1000)
+    assert (status, "more than 0.1 MB when it is unpacked" in answer) == (413, True), answer
+    if "csv" not in kind:
+        assert evaluated(5)[0] == 200
+
+
+def test_a_body_that_is_packed_twice_or_damaged():
+    packed = gzip.compress(json.dumps(SAMPLE).encode())
+    for body in (gzip.compress(packed), packed[:-9], packed[:15]):
+        assert ask("evaluate", body, content_type="application/x-ndjson")[0] == 422
 
 
 def test_a_store_that_is_gone_is_not_named(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import subprocess
@@ -11,6 +12,8 @@ import polars as pl
 import pytest
 
 import karat
+from karat.web.api.evaluating import accepted
+from karat.web.problems import Refused
 
 SAMPLES = [
     {"id": "q1", "topic": "a", "retrieved": ["x", "y"], "gold": ["y"]},
@@ -84,12 +87,21 @@ def parquet(rows):
     return file.getvalue()
 
 
+def stream(rows):
+    file = io.BytesIO()
+    pl.DataFrame(rows).write_ipc_stream(file)
+    return file.getvalue()
+
+
 @pytest.mark.parametrize(
     ("kind", "body"),
     [
         ("application/x-ndjson", lines(SAMPLES)),
         ("application/vnd.apache.parquet", parquet(SAMPLES)),
+        ("application/vnd.apache.arrow.stream", stream(SAMPLES)),
         ("text/csv", CELLS),
+        ("text/csv", gzip.compress(CELLS)),
+        ("application/x-ndjson", gzip.compress(lines(SAMPLES))),
     ],
 )  # fmt: skip
 def test_other_bodies_with_the_settings_in_the_address(server, kind, body):
@@ -160,6 +172,25 @@ def test_tables_as_csv_and_arrow(server):
     as_arrow = server.ask("/v1/evaluate", BODY, Accept="application/vnd.apache.arrow.stream")
     assert pl.read_ipc_stream(as_arrow.body).to_dicts() == TABLE
     assert "recall@2" in server.ask("/v1/evaluate", BODY, Accept="text/markdown").body.decode()
+
+
+@pytest.mark.parametrize(
+    ("accept", "form"),
+    [
+        ("", "a/json"), ("*/*", "a/json"), ("text/csv, a/json", "text/csv"),
+        ("a/json;q=0.1, text/csv;q=0.9", "text/csv"),
+        ("text/csv; q=0.5,a/json; q=0.6", "a/json"), ("text/*;q=0.9, */*;q=0.1", "text/csv"),
+        ("a/json;q=0, */*", "text/csv"),
+        ("text/html, */*;q=0.8", "a/json"), ("text/csv;q=x", "text/csv"), ("a/json;q=0", None), ("image/png", None),
+        ("text/csv;header=absent;q=0.2, a/json;q=0.3", "a/json"),
+    ],
+)  # fmt: skip
+def test_the_form_that_a_client_prefers(accept, form):
+    if form is None:
+        with pytest.raises(Refused, match="none of these forms"):
+            accepted(accept, ("a/json", "text/csv"))
+    else:
+        assert accepted(accept, ("a/json", "text/csv")) == form
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,19 @@ def test_a_run_is_stored_once(server):
     assert server.ask("/v1/evaluate", BODY, Idempotency_Key="x" * 256).status == 400
 
 
+def test_a_job_that_is_forgotten_is_started_again(server):
+    asked = {"Idempotency_Key": "job", "Prefer": "respond-async"}
+    first, second = (server.ask("/v1/evaluate", BODY | {"store": False}, **asked) for _ in range(2))
+    place = first.headers["Location"]
+    assert (second.headers["Location"], second.headers[REPLAYED]) == (place, "true")
+    while server.ask(place, method="DELETE").status != 404:
+        pass
+    third = server.ask("/v1/evaluate", BODY | {"store": False}, **asked)
+    assert (third.status, third.headers[REPLAYED]) == (202, None)
+    assert third.headers["Location"] != place
+    assert server.ask(third.headers["Location"]).status == 200
+
+
 class Work:
     """Work that is counted; its answers have these statuses."""
 

@@ -44,7 +44,8 @@ def model():
 @pytest.fixture(scope="module")
 def with_model(model, tmp_path_factory):
     env = os.environ | {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache"))}
-    with served("--allow-model", model.model(), "--workers", "2", env=env) as server:
+    store = tmp_path_factory.mktemp("judged")
+    with served("--allow-model", model.model(), "--workers", "2", "--store", store, env=env) as server:
         yield server
 
 
@@ -92,14 +93,18 @@ def test_verdicts_as_jobs(server, operation, body):
 
 
 def test_a_judge_with_a_model_is_always_a_job(with_model, model):
-    started = with_model.ask("/v1/evaluate", BY_MODEL)
+    started = with_model.ask("/v1/evaluate", BY_MODEL | {"store": "judged"})
     assert started.status == 202
     wait_until(lambda: state(with_model, started.headers["Location"]) == "done")
     assert with_model.ask(started.headers["Location"]).json["done"] == 3
     found = with_model.ask(f"{started.headers['Location']}/result").json
     assert (found["mean"], found["judged"]) == ({"recall@1": 1.0}, 3)
-    assert found["judge"].startswith("claims(")
+    assert found["judge"] == "claims(m)"
     assert model.calls
+    file = with_model.ask("/v1/runs/judged", Accept="application/vnd.apache.parquet").body
+    assert b"claims(m)" in file
+    for content in (file, with_model.ask("/v1/runs/judged").body, with_model.ask("/v1/runs").body):
+        assert model.url.encode() not in content
     before = len(model.calls)
     again = with_model.ask("/v1/gate", {"run": BY_MODEL, "rules": ["recall@1 >= 0.5"]})
     assert again.status == 202
@@ -134,6 +139,7 @@ class Workers:
     def __init__(self, workers=2):
         self.background = Pool(Settings(workers=workers)).background
         self.go, self.under_way, self.most = asyncio.Event(), 0, 0
+        self.answer = None
 
     async def call(self, call, body, *, client, progress):
         self.under_way += 1
@@ -141,7 +147,7 @@ class Workers:
         progress(1, 2)
         await self.go.wait()
         self.under_way -= 1
-        return Reply(200), body
+        return Reply(200), body if self.answer is None else self.answer
 
 
 async def settle():
@@ -169,9 +175,9 @@ def test_limits_of_jobs():
     async def work():
         pool = Workers()
         jobs = Jobs(pool, Settings(workers=1, limits=Limits(jobs=2, body=100)))
-        first, second = (jobs.start(Call("evaluate_job"), b"", "me") for _ in range(2))
+        first, second = (jobs.start(Call("evaluate_job"), b"", client) for client in ("me", "you"))
         with pytest.raises(Refused, match="too many jobs"):
-            jobs.start(Call("evaluate_job"), b"", "me")
+            jobs.start(Call("evaluate_job"), b"", "another")
         pool.go.set()
         await asyncio.gather(first.task, second.task)
         third = jobs.start(Call("evaluate_job"), b"", "me")
@@ -180,8 +186,49 @@ def test_limits_of_jobs():
             with pytest.raises(Refused, match="no such job"):
                 jobs.find(unknown, client)
         with pytest.raises(Refused, match="too many jobs"):
-            jobs.start(Call("evaluate_job"), b"x" * 1001, "me")
+            jobs.start(Call("evaluate_job"), b"x" * 1001, "another")
         await jobs.close()
+
+    asyncio.run(work())
+
+
+def test_one_client_has_half_of_the_room():
+    async def work():
+        pool = Workers()
+        jobs = Jobs(pool, Settings(workers=1, limits=Limits(jobs=6, body=100)))
+        mine = [jobs.start(Call("evaluate_job"), b"", "me") for _ in range(3)]
+        for body in (b"", b"x" * 501):
+            with pytest.raises(Refused, match="of your jobs") as refused:
+                jobs.start(Call("evaluate_job"), body, "me")
+            assert (refused.value.status, refused.value.retry_after) == (429, 10)
+        yours = jobs.start(Call("evaluate_job"), b"x" * 400, "you")
+        with pytest.raises(Refused, match="of your jobs"):
+            jobs.start(Call("evaluate_job"), b"x" * 101, "you")
+        pool.go.set()
+        await asyncio.gather(*(job.task for job in (*mine, yours)))
+        for _ in range(10):  # those that ended make room, first one's own
+            await jobs.start(Call("evaluate_job"), b"", "me").task
+        assert jobs.find(yours.id, "you") is yours
+
+    asyncio.run(work())
+
+
+def test_results_of_jobs_are_limited():
+    async def work():
+        pool = Workers()
+        pool.answer = b"x" * 400
+        pool.go.set()
+        jobs = Jobs(pool, Settings(workers=1, limits=Limits(body=100)))
+        done = []
+        for _ in range(5):
+            done.append(jobs.start(Call("evaluate_job"), b"", "me"))
+            await done[-1].task
+        assert [jobs.has(job.id) for job in done] == [False, False, False, True, True]
+        pool.answer = b"x" * 1001
+        large = jobs.start(Call("evaluate_job"), b"", "me")
+        await large.task
+        assert (large.state, large.result[0].status) == ("failed", 413)
+        assert sum(job.bytes for job in (done[-1], large)) < 1000
 
     asyncio.run(work())
 

@@ -468,6 +468,7 @@ export interface Operations {
       fields?: string;
       at?: string;
       order?: string;
+      merge?: string;
       by?: string;
       summary?: string;
       also?: string;

@@ -14,7 +14,7 @@ from struct import error as OutOfBounds  # noqa: N812
 from struct import iter_unpack, unpack_from
 from typing import NamedTuple
 
-from karat._internal.parquet import DEEPEST, Damaged
+from karat._internal.parquet import DEEPEST, Damaged, check_size
 
 _MAGIC = b"ARROW1"
 _CONTINUES = b"\xff\xff\xff\xff"
@@ -22,7 +22,8 @@ _SMALLEST_TABLE = 8
 # Numbers of fields in the format's definition.
 _SCHEMA, _DICTIONARIES, _BATCHES = 1, 2, 3
 _FIELDS, _CHILDREN = 1, 5
-_HEADER_TYPE, _HEADER = 1, 2
+_HEADER_TYPE, _HEADER, _BODY = 1, 2, 3
+_SCHEMA_MESSAGE = 1
 _DICTIONARY_BATCH, _DICTIONARY_DATA = 2, 1
 _NODES, _BUFFERS, _COMPRESSION, _VARIADIC = 1, 2, 3, 4
 _EXPANSION = 2**16
@@ -37,8 +38,11 @@ def check_arrow_file(path: str | PathLike[str]) -> None:
         check_arrow(content)
 
 
-def check_arrow(content: bytes | mmap) -> None:
-    """Raise Damaged if a file claims what it cannot hold, or its columns are nested too deeply."""
+def check_arrow(content: bytes | mmap, per_byte: int | None = None) -> None:
+    """Raise Damaged if a file claims what it cannot hold, or its columns are nested too deeply.
+
+    With `per_byte`, also if it is much larger when unpacked.
+    """
     end = len(content) - len(_MAGIC) - 4
     if end < 0 or content[:6] != _MAGIC or content[-6:] != _MAGIC:
         return  # Polars says so
@@ -49,11 +53,44 @@ def check_arrow(content: bytes | mmap) -> None:
         footer = _root(content[begin:end])
         if (schema := footer.child(_SCHEMA)) is not None:
             _check_depth(schema)
+        size = 0
         for number in (_DICTIONARIES, _BATCHES):
             for offset, head, _, body in iter_unpack("<qiiq", footer.vector(number, 24)):
-                _check_message(content, offset, head, body, begin)
+                size += _check_message(content, offset, head, body, begin)
     except (OutOfBounds, OverflowError):
         raise Damaged("its footer or the head of a batch is malformed") from None
+    if per_byte is not None:
+        check_size(size, "bytes", len(content), per_byte)
+
+
+def is_arrow_file(content: bytes) -> bool:
+    """True for a file; False for a stream, which has the same messages, but neither a mark nor a footer."""
+    return content.startswith(_MAGIC)
+
+
+def check_arrow_stream(content: bytes, per_byte: int) -> None:
+    """Raise Damaged if a stream claims what it cannot hold, is nested too deeply, or much larger when unpacked."""
+    at = size = 0
+    try:
+        while at < len(content):
+            head = 8 + unpack_from("<i", content, at + 4)[0]
+            if content[at : at + 4] != _CONTINUES or head < 8 or at + head > len(content):
+                raise Damaged("it is no Arrow stream, or it is cut off")
+            if head == 8:  # the end
+                break
+            message = _root(content[at + 8 : at + head])
+            kind, place = message.place(_HEADER_TYPE), message.place(_BODY)
+            body = 0 if place is None else unpack_from("<q", message.data, place)[0]
+            if kind is not None and message.data[kind] == _SCHEMA_MESSAGE:
+                schema = message.child(_HEADER)
+                if schema is not None:
+                    _check_depth(schema)
+            else:
+                size += _check_message(content, at, head, body, len(content))
+            at += head + body
+    except (OutOfBounds, OverflowError, IndexError):
+        raise Damaged("the head of a batch is malformed") from None
+    check_size(size, "bytes", len(content), per_byte)
 
 
 class _Table(NamedTuple):
@@ -111,8 +148,8 @@ def _check_depth(schema: _Table) -> None:
         left += [(child, depth + 1) for child in children]
 
 
-def _check_message(content: bytes | mmap, offset: int, head: int, body: int, end: int) -> None:
-    """Compare the sizes in the head of a batch with its body, and the body with the file."""
+def _check_message(content: bytes | mmap, offset: int, head: int, body: int, end: int) -> int:
+    """Compare the sizes in the head of a batch with its body, and the body with the file; its size when unpacked."""
     if not (offset >= 0 and head >= 8 and body >= 0 and offset + head + body <= end):
         raise Damaged("the place of a batch is outside the file")
     skipped = 8 if content[offset : offset + 4] == _CONTINUES else 4
@@ -134,6 +171,7 @@ def _check_message(content: bytes | mmap, offset: int, head: int, body: int, end
         raise Damaged("a batch claims more values than it holds")
     if not all(0 <= own <= len(buffers) for own in variadic):
         raise Damaged("a batch claims more buffers than it has")
+    return int(unpacked)
 
 
 def _unpacked(content: bytes | mmap, at: int, size: int) -> int:

@@ -100,14 +100,15 @@ def add_checksum(path: Path) -> None:
         file.write(_MARK + checksum + footer)
 
 
-def check_checksum(content: Bytes) -> None:
-    """Raise Damaged if a file does not match its checksum; files of other programs have none."""
+def check_checksum(content: Bytes) -> bool:
+    """Raise Damaged if a file does not match its checksum; False for files of other programs, which have none."""
     begin = footer_start(content)
     mark = begin - _DIGEST - len(_MARK)
     if mark < len(MAGIC) or content[mark : mark + len(_MARK)] != _MARK:
-        return
+        return False
     if content[begin - _DIGEST : begin] != _checksum(content, mark, begin):
         raise Damaged("its checksum does not match: some of its bytes were changed")
+    return True
 
 
 def _checksum(content: Bytes, end: int, begin: int) -> bytes:

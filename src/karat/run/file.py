@@ -67,7 +67,7 @@ from karat.run.stored_items import (
 if TYPE_CHECKING:
     import polars as pl
 
-_PER_BYTE = 1000
+PER_BYTE = 1000
 """More values or bytes than this, in a byte of a large file, are refused before memory is allocated for them."""
 
 _OTHER_FORMATS = {
@@ -122,8 +122,6 @@ def load(path: str | os.PathLike[str]) -> Run:
     Example:
         >>> karat.load("run.parquet").mean["recall@5"]
     """
-    import polars as pl
-
     source = Path(path)
     try:
         if not source.is_file():
@@ -133,6 +131,13 @@ def load(path: str | os.PathLike[str]) -> Run:
         if isinstance(error, RunFileError):
             raise
         raise RunFileError(f"{source} cannot be read: {first_line(error)}") from error
+    return load_content(content, source)
+
+
+def load_content(content: bytes, source: Path) -> Run:
+    """The run from the bytes of its file; `source` is for messages."""
+    import polars as pl
+
     try:
         return _read(content, source)
     except KaratError as error:
@@ -154,14 +159,14 @@ def _read(content: bytes, source: Path) -> Run:
     if not content.startswith(MAGIC):
         raise RunFileError(f"{source} is not a run file", hint=hint)
     check_checksum(content)
-    check_parquet(content, _PER_BYTE)
+    check_parquet(content, PER_BYTE)
     with panics_as_errors():
         written = pl.read_parquet_metadata(BytesIO(content)).get(KEY)
         if written is None:
             raise RunFileError(f"{source} is a Parquet file, but not a run file", hint=hint)
         metadata = read_metadata(written, str(source))
         frame = pl.read_parquet(content)
-        return _run(frame, metadata, Texts(len(content), _PER_BYTE), str(source))
+        return _run(frame, metadata, Texts(len(content), PER_BYTE), str(source))
 
 
 def is_run_file(path: str | os.PathLike[str]) -> bool:

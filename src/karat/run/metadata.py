@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from functools import cache
 from math import isnan, nan
 from typing import Any, Literal, NamedTuple, NotRequired, TypedDict, get_args, get_type_hints
 
@@ -205,10 +206,16 @@ def _read(name: str, value: Any) -> Any:
     """The value of a field of a convention, of its type."""
     import msgspec
 
-    hint = get_type_hints(Convention).get(name)
+    hint = _hints().get(name)
     if hint is None:
         raise Damaged(f'the convention has an unknown choice "{name}"')
     return msgspec.convert(_of_json(value, hint), hint)
+
+
+@cache
+def _hints() -> dict[str, Any]:
+    """The types of the fields of a convention."""
+    return get_type_hints(Convention)
 
 
 def _of_json(value: Any, hint: Any = float) -> Any:

@@ -29,6 +29,15 @@ from karat.run.summaries import ByMetric, summary_of_run
 from karat.stats import Interval, MeasureSummary, Summary, intervals, read_statistic, summarize_measure
 
 
+def rounded(means: dict[str, float], metrics: Sequence[Metric], convention: Convention) -> dict[str, float]:
+    """Means as the convention rounds them."""
+    for metric in metrics:
+        places = convention.of(metric.name, cut=bool(metric.ks)).rounding
+        if places is not None:
+            means |= {name: round(means[name], places) for name in metric.names}
+    return means
+
+
 class Scored:
     """Queries with their scores: the part of a run that needs no texts and no files."""
 
@@ -150,15 +159,8 @@ class Scored:
     @cached_property
     def mean(self) -> dict[str, float]:
         """The mean of each metric over the queries for which it is defined."""
-        return ByMetric(self._rounded({name: mean_defined(self.per_query(own)) for name, own in self.scores.items()}))
-
-    def _rounded(self, means: dict[str, float]) -> dict[str, float]:
-        """Means as the convention rounds them."""
-        for metric in self.metrics:
-            places = self.convention.of(metric.name, cut=bool(metric.ks)).rounding
-            if places is not None:
-                means |= {name: round(means[name], places) for name in metric.names}
-        return means
+        means = {name: mean_defined(self.per_query(own)) for name, own in self.scores.items()}
+        return ByMetric(rounded(means, self.metrics, self.convention))
 
     @property
     def failures(self) -> dict[str, str]:
@@ -207,7 +209,9 @@ class Scored:
         if (repeats := self.repeats) is not None:
             found = {name: repeats.bounds(own) for name, own in found.items()}
         ends = {name: own.of_mean() for name, own in found.items()}
-        low, high = (self._rounded({name: own[end] for name, own in ends.items()}) for end in (0, 1))
+        low, high = (
+            rounded({name: own[end] for name, own in ends.items()}, self.metrics, self.convention) for end in (0, 1)
+        )
         return {name: Interval(low[name], high[name]) for name in ends}
 
     def query_bounds(self, *, unjudged: bool | None = None) -> dict[str, QueryBounds]:

@@ -45,6 +45,14 @@ def is_cell(text: str) -> bool:
     return begin.startswith(("[", "{", "(")) or begin.partition("(")[0] in _WRAPPERS
 
 
+def _literal(token: str) -> Any:
+    """The text or the number that Python reads."""
+    try:
+        return literal_eval(token)
+    except (SyntaxError, MemoryError, RecursionError) as error:
+        raise ValueError(f"{token[:20]!r} is not written as Python writes it") from error
+
+
 class _Reader:
     """Reads what Python prints for lists, tuples, sets and dicts of texts and numbers; nothing is run."""
 
@@ -84,9 +92,9 @@ class _Reader:
             raise ValueError('NumPy left out items: "..."')
         self._next()
         if kind == "string":
-            return literal_eval(token)
+            return _literal(token)
         if kind == "number":
-            return float(token) if token.strip("+-") == "inf" else literal_eval(token.lstrip("+"))
+            return float(token) if token.strip("+-") == "inf" else _literal(token.lstrip("+"))
         if kind == "name" and token in _NAMES:
             return _NAMES[token]
         if kind == "name" and token in _WRAPPERS | _SCALARS and self._part == "(":

@@ -11,7 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from karat._internal.arrow import check_arrow, check_arrow_file
+from karat._internal.arrow import check_arrow, check_arrow_file, check_arrow_stream, is_arrow_file
 from karat._internal.panics import panics_as_errors
 from karat._internal.parquet import Damaged, check_parquet, check_parquet_file
 from karat.errors import InputError, first_line
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 _PER_BYTE = 50
-"""More values or bytes than this, in a byte of a large Parquet file from anybody, are refused."""
+"""More values or bytes than this, in a byte of a large Parquet or Arrow file from anybody, are refused."""
 
 
 @contextmanager
@@ -298,9 +298,11 @@ def read_bytes(name: str, content: bytes, kind: str, *, skip_bad_rows: bool = Fa
     It may be from anybody: one that is much larger when unpacked is refused.
     """
     source = Source(name, kind, ())
-    if kind == ".parquet":
-        with read_errors(source, content):
+    with read_errors(source, content):
+        if kind == ".parquet":
             check_parquet(content, _PER_BYTE)
+        if kind == ".arrow" and is_arrow_file(content):
+            check_arrow(content, _PER_BYTE)
     return _read_content(source, content if source.is_table else recoded(content), skip_bad_rows=skip_bad_rows)
 
 
@@ -313,6 +315,9 @@ def _read_content(source: Source, content: bytes, *, skip_bad_rows: bool) -> Any
             check_parquet(content)
             return _mapped(source, pl.read_parquet(content))
         if source.kind == ".arrow":
+            if not is_arrow_file(content):
+                check_arrow_stream(content, _PER_BYTE)
+                return _mapped(source, pl.read_ipc_stream(content))
             check_arrow(content)
             return _mapped(source, pl.read_ipc(content))
         if source.kind in (".csv", ".tsv"):

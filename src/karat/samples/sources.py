@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gzip
 import re
+import zlib
 from collections.abc import Sequence
 from glob import glob, has_magic
 from importlib import import_module
 from importlib.util import find_spec
+from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
@@ -18,8 +20,11 @@ if TYPE_CHECKING:
     from karat.samples.field_map import FieldMap
 
 _COMPRESSED = (".gz", ".zst")
-_PACKINGS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_PACKINGS = {_GZIP: "gzip", _ZSTD: "zstd"}
 """The first bytes of compressed files, by which Polars recognizes them, too."""
+_ZLIB = (b"\x78\x01", b"\x78\x9c", b"\x78\xda")
+"""The first bytes of what Polars takes for compressed in another way, if it is not a file."""
 _TABLES = {".parquet": ".parquet", ".arrow": ".arrow", ".ipc": ".arrow", ".feather": ".arrow"}
 _ROWS = {".jsonl": ".jsonl", ".ndjson": ".jsonl"}
 _KINDS = {**_TABLES, **_ROWS, ".csv": ".csv", ".tsv": ".tsv", ".json": ".json"}
@@ -112,6 +117,28 @@ def open_unpacked(file: str | PathLike[str]) -> BinaryIO | None:
     if find_spec("pyarrow") is None:
         return None
     return cast("BinaryIO", import_module("pyarrow").CompressedInputStream(str(file), "zstd"))
+
+
+def is_packed(content: bytes) -> bool:
+    """True for the bytes of a compressed file, which Polars would unpack."""
+    return content.startswith((_GZIP, _ZSTD, *_ZLIB))
+
+
+def unpacked(content: bytes, most: int) -> bytes:
+    """The bytes of a compressed file in memory that may be from anybody: at most one more than `most`.
+
+    Raises an OSError, EOFError or zlib.error if it cannot be unpacked.
+    """
+    if content.startswith(_ZSTD):
+        if find_spec("pyarrow") is None:
+            raise OSError("it is compressed by zstd; gzip is read without pyarrow")
+        stream = import_module("pyarrow").CompressedInputStream(BytesIO(content), "zstd")
+    elif content.startswith(_GZIP):
+        stream = gzip.GzipFile(fileobj=BytesIO(content))
+    else:
+        return zlib.decompressobj().decompress(content, most + 1)
+    with stream as file:
+        return bytes(file.read(most + 1))
 
 
 def first_text(source: Source, content: str | bytes) -> str:

@@ -13,6 +13,7 @@ from karat import __version__
 from karat.web.api import routes as native
 from karat.web.api.idempotency import Repeats
 from karat.web.api.jobs import Jobs
+from karat.web.api.listed import Listed
 from karat.web.futureagi import routes as futureagi
 from karat.web.guard import Guard
 from karat.web.log import Log
@@ -67,7 +68,7 @@ def application(settings: Settings, log: Log | None = None) -> ASGIApp:
     @asynccontextmanager
     async def workers(app: Litestar) -> AsyncIterator[None]:
         app.state.pool, app.state.log, app.state.settings = pool, log, settings
-        app.state.jobs, app.state.repeats = jobs, Repeats()
+        app.state.jobs, app.state.repeats, app.state.listed = jobs, Repeats(), Listed(settings.store)
         pool.start()
         try:
             yield

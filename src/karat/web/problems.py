@@ -44,6 +44,9 @@ def over_http(text: str) -> str:
 class Refused(Exception):
     """A request that is answered by a problem."""
 
+    fault: str | None = None
+    """For the log: the fault of the server that is the cause, without any path."""
+
     def __init__(
         self,
         status: int,
@@ -91,7 +94,7 @@ def problem_reply(error: BaseException, **more: Any) -> tuple[Reply, bytes]:
     problem = problem_of(error)
     after = getattr(error, "retry_after", None)
     headers = {} if after is None else {"Retry-After": str(after)}
-    fault = place_of(error) if problem.status == 500 else None
+    fault = place_of(error) if problem.status == 500 else getattr(error, "fault", None)
     body = msgspec.json.encode(msgspec.structs.replace(problem, **more))
     return Reply(problem.status, MEDIA_TYPE, headers, fault=fault), body
 

@@ -25,6 +25,11 @@ class Limits(msgspec.Struct, frozen=True):
     """Jobs that are kept, finished or not: the oldest finished ones are forgotten, else 503."""
 
     @property
+    def answer(self) -> int:
+        """Bytes of an answer: 413."""
+        return max(5 * self.body, 100 * MEGABYTE)
+
+    @property
     def waiting_per_client(self) -> int:
         """Evaluations that wait for one key, or for one address without keys: 429."""
         return max(1, self.waiting // 5)

@@ -10,6 +10,7 @@ import msgspec
 
 from karat.web.messages import Call, Reply
 from karat.web.problems import Refused, reply_to
+from karat.web.settings import MEGABYTE
 
 Answer = tuple[Reply, bytes]
 Progress = Callable[[int, int], None]
@@ -41,11 +42,28 @@ def load_tasks() -> None:
 def do(call: Call, body: bytes, progress: Progress) -> Answer:
     """The answer to a call; an error is an answer, too."""
     try:
-        return TASKS[call.task](call, body, progress)
+        reply, content = TASKS[call.task](call, body, progress)
+        check_answer(len(content), call)
     except RecursionError:
-        return reply_to(Refused(400, "the body is nested too deeply"), call.task, call.accept, call.request)
+        reply, content = reply_to(Refused(400, "the body is nested too deeply"), call.task, call.accept, call.request)
     except Exception as error:  # noqa: BLE001 (a worker outlives any request)
-        return reply_to(error, call.task, call.accept, call.request)
+        reply, content = reply_to(error, call.task, call.accept, call.request)
+    return reply, _without_addresses(reply, content, call)
+
+
+def _without_addresses(reply: Reply, content: bytes, call: Call) -> bytes:
+    """An answer that does not tell the addresses of the operator's models; runs in files do not have them."""
+    if reply.content_type.startswith("application/vnd.") or not any("://" in model for model in call.models):
+        return content
+    from karat.web.api.allowed import without_addresses
+
+    return without_addresses(content.decode("utf-8", "surrogateescape"), call.models).encode("utf-8", "surrogateescape")
+
+
+def check_answer(size: int, call: Call) -> None:
+    """Refuse an answer of too many bytes: the server holds it in memory, whole."""
+    if size > (most := call.limits.answer):
+        raise Refused(413, f"the answer has more than {most / MEGABYTE:g} MB", hint='fewer metrics, or "table": false')
 
 
 def read_json(body: bytes, kind: Any = Any) -> Any:

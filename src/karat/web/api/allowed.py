@@ -6,6 +6,7 @@ a file. So everything is read here first, against a list of what is harmless.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -94,18 +95,32 @@ def _with_model(name: str, named: dict[str, Any], models: Sequence[str]) -> Judg
 
 def allowed_model(wanted: object, models: Sequence[str]) -> str:
     """The model as the operator wrote it; a request may write it the same, or by the name of the model alone."""
-    known = {_short(text): text for text in models} | {text: text for text in models}
+    known = {short_name(text): text for text in models} | {text: text for text in models}
     if not isinstance(wanted, str) or wanted not in known:
         shown = "a model" if wanted is None else f'the model "{str(wanted)[:80]}"'
         problem = f"{shown} must be named" if wanted is None else f"{shown} is not allowed on this server"
-        raise Refused(400 if wanted is None else 403, problem, hint=", ".join(models))
+        raise Refused(400 if wanted is None else 403, problem, hint=", ".join(map(short_name, models)))
     return known[wanted]
 
 
-def _short(model: str) -> str:
+def short_name(model: str) -> str:
     """The name of a model without its settings."""
     call = parse_call(model) if "(" in model else None
     return model if call is None else str((*call.positional, call.name)[0])
+
+
+def without_addresses(text: str, models: Sequence[str]) -> str:
+    """A text for clients: in place of a model with its address, which is the operator's, the name of the model."""
+    for model in models:
+        if "://" not in model:
+            continue
+        call, name = parse_call(model), short_name(model)
+        whole = rf"'?{re.escape(call.name)}\([^()]*{re.escape(name)}[^()]*://[^()]*\)'?"
+        text = re.sub(whole, lambda _, name=name: name, text)  # type: ignore[misc]
+        for value in (*call.positional, *call.named.values()):
+            if "://" in str(value):
+                text = text.replace(str(value), name)
+    return text
 
 
 def _written(name: str, named: dict[str, Any]) -> str:

@@ -46,9 +46,18 @@ class Repeats:
         self._bytes = 0
 
     async def answer(
-        self, client: str, key: str, asked: tuple[str, ...], body: bytes, work: Callable[[], Awaitable[Answered]]
+        self,
+        client: str,
+        key: str,
+        asked: tuple[str, ...],
+        body: bytes,
+        work: Callable[[], Awaitable[Answered]],
+        valid: Callable[[Reply], bool] = lambda _: True,
     ) -> Answered:
-        """The answer to a request: of the first with its key, or of `work`. At the same time, all but one wait."""
+        """The answer to a request: of the first with its key, or of `work`. At the same time, all but one wait.
+
+        An answer that is no longer `valid`, because its job is forgotten, is not given again.
+        """
         if not key or len(key) > _LONGEST:
             raise Refused(400, f"an Idempotency-Key has 1 to {_LONGEST} characters")
         digest = await _digest(asked, body)
@@ -56,7 +65,10 @@ class Repeats:
             if first.digest != digest:
                 raise Refused(422, "this Idempotency-Key was used for another request", hint="a new key")
             found = await _settled(first.answer)
-            if found is not None:
+            if found is not None and not valid(found[0]):
+                if self._known.get((client, key)) is first:
+                    break
+            elif found is not None:
                 reply, content = found
                 return _replayed(reply), content
         return await self._work((client, key), digest, work)

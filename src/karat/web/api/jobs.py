@@ -18,7 +18,7 @@ from karat.web.settings import Settings
 from karat.web.tasks import JOB
 
 _BODIES = 10
-"""Bodies of jobs that wait, in the largest size of one; then results, in the same measure."""
+"""Bodies of jobs that wait, and results, in the largest size of a body."""
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
 _ENDED = frozenset({"done", "failed", "cancelled"})
 
@@ -71,14 +71,13 @@ class Jobs:
         return sum(not job.ended for job in self._jobs.values())
 
     def start(self, call: Call, body: bytes, client: str) -> Job:
-        """Start a job; the oldest that ended are forgotten to make room."""
+        """Start a job; the oldest that ended are forgotten to make room. One client has at most half of the room."""
         job = Job(call, body, client)
-        most = _BODIES * self._limits.body
-        for old in [one for one in self._jobs.values() if one.ended]:
-            if len(self._jobs) < self._limits.jobs and self._bytes() + job.bytes <= most:
-                break
-            del self._jobs[old.id]
-        if len(self._jobs) >= self._limits.jobs or self._bytes() + job.bytes > most:
+        own = [one for one in self._jobs.values() if one.client == client and not one.ended]
+        held = sum(one.bytes for one in own) + job.bytes
+        if self._limits.jobs > 1 and (2 * len(own) >= self._limits.jobs or (own and 2 * held > self._most)):
+            raise Refused(429, "too many of your jobs are waiting", retry_after=10)
+        if not self._make_room(job, 1):
             raise Refused(503, "too many jobs are waiting", retry_after=10)
         self._jobs[job.id] = job
         job.task = create_task(self._work(job))
@@ -90,6 +89,10 @@ class Jobs:
         if job is None or job.client != client:
             raise Refused(404, "there is no such job; a restart of the server forgets jobs")
         return job
+
+    def has(self, wanted: str) -> bool:
+        """True if a job is not forgotten."""
+        return wanted in self._jobs
 
     async def cancel(self, job: Job) -> None:
         """Stop a job: its worker is ended. What has ended is forgotten."""
@@ -111,8 +114,21 @@ class Jobs:
             if not job.ended:  # it ended before its first step
                 job.state, job.body = "cancelled", b""
 
-    def _bytes(self) -> int:
-        return sum(job.bytes for job in self._jobs.values())
+    @property
+    def _most(self) -> int:
+        """Bytes of all jobs."""
+        return _BODIES * self._limits.body
+
+    def _make_room(self, job: Job, more: int = 0) -> bool:
+        """Forget the oldest jobs that ended, those of the same client first; True if the job then fits."""
+        others = [one for one in self._jobs.values() if one is not job]
+        size, count = job.bytes + sum(one.bytes for one in others), len(self._jobs) + more
+        for old in sorted((one for one in others if one.ended), key=lambda one: one.client != job.client):
+            if count <= self._limits.jobs and size <= self._most:
+                break
+            del self._jobs[old.id]
+            size, count = size - old.bytes, count - 1
+        return count <= self._limits.jobs and size <= self._most
 
     async def _work(self, job: Job) -> None:
         try:
@@ -128,5 +144,8 @@ class Jobs:
             job.result = problem_reply(error, instance=job.call.request)
         finally:
             job.body = b""
+            if job.result is not None and not self._make_room(job):
+                refused = Refused(413, "the result of the job is too large to be kept", hint='"table": false')
+                job.result = reply_of(refused, instance=job.call.request)
             if job.result is not None:
                 job.state, job.done = "done" if job.result[0].status < 400 else "failed", job.of

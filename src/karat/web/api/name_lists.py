@@ -6,7 +6,7 @@ from karat.conventions import CONVENTIONS
 from karat.judges import all_judges
 from karat.metrics import MEASURES, METRICS
 from karat.report.catalog import first_line
-from karat.web.api.allowed import JUDGES
+from karat.web.api.allowed import JUDGES, short_name
 from karat.web.api.answers import NamedThing, NameList
 from karat.web.messages import Call
 from karat.web.tasks import Answer, Progress, json_answer, task
@@ -29,7 +29,7 @@ def list_judges(call: Call, body: bytes, progress: Progress) -> Answer:
     known = all_judges()
     found = []
     for name, settings in JUDGES.items():
-        models = f" Models: {', '.join(call.models)}." if "model" in settings and call.models else ""
+        models = f" Models: {', '.join(map(short_name, call.models))}." if "model" in settings and call.models else ""
         found.append(NamedThing(name=name, about=first_line(known[name]) + models, settings=list(settings)))
     return json_answer(NameList(names=found))
 

@@ -66,12 +66,13 @@ _RUN_ID = Parameter("run_id", "the id of a run, or its name", place="path", requ
 _JOB_ID = Parameter("job_id", "the id of a job", place="path", required=True)
 _LIMIT = Parameter("limit", "the size of a page", "integer")
 _WORK = (400, 401, 403, 404, 406, 408, 413, 415, 422, 429, 503)
-_LOOK = (400, 401, 403, 404, 406, 408, 422, 429, 503)
+_LOOK = (400, 401, 403, 404, 406, 408, 413, 422, 429, 503)
 _SETTINGS = tuple(
     Parameter(name, f"as in the JSON body, for bodies of another type{more}", kind)
     for name, kind, more in (
         ("metrics", "string", ""), ("judge", "string", ""), ("convention", "string", ""),
         ("fields", "string", ", such as retrieved=docs,gold=relevant"), ("at", "string", ""), ("order", "string", ""),
+        ("merge", "string", ""),
         ("by", "string", ""), ("summary", "string", ""), ("also", "string", ""), ("skip_bad_rows", "boolean", ""),
         ("table", "boolean", ""), ("store", "string", ""), ("job", "boolean", ""),
     )
@@ -97,8 +98,8 @@ OPERATIONS: tuple[Operation, ...] = (
                 "metrics": "recall@1", "judge": "fuzzy(0.8)",
             },
         },
-        (*_SETTINGS, _KEY, _PREFER), (*_WORK, 507), (CSV, ARROW, MARKDOWN), (NDJSON, PARQUET, ARROW_FILE, CSV, FORM),
-        job=True,
+        (*_SETTINGS, _KEY, _PREFER), (*_WORK, 507), (CSV, ARROW, MARKDOWN),
+        (NDJSON, PARQUET, ARROW_FILE, ARROW, CSV, FORM), job=True,
         about="The body is JSON; or samples as lines of JSON, Parquet, Arrow or CSV, with the settings in the address; "
         "or a form with the files samples, or retrieved and gold, and with the settings. "
         "As CSV or Arrow, the answer is the table of the queries.", group="evaluation",
@@ -153,7 +154,7 @@ OPERATIONS: tuple[Operation, ...] = (
         problems=_LOOK, group="runs",
     ),
     Operation(
-        "delete", "/v1/runs/{run_id}", "deleteRun", "Delete a stored run", problems=_LOOK, group="runs",
+        "delete", "/v1/runs/{run_id}", "deleteRun", "Delete a stored run", problems=(*_LOOK, 507), group="runs",
         parameters=(Parameter("run_id", "the id of a run, not its name", place="path", required=True),),
     ),
     Operation(

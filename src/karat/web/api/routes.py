@@ -11,9 +11,11 @@ from litestar.response import Redirect
 from karat.web.api.docs_page import docs_page
 from karat.web.api.idempotency import Answered, Repeats
 from karat.web.api.jobs import Job, Jobs
+from karat.web.api.listed import Listed
 from karat.web.api.openapi import document
 from karat.web.asking import ask, call_of, response_of
 from karat.web.messages import Reply
+from karat.web.pool import Pool
 from karat.web.problems import Refused
 from karat.web.tasks import JOB
 
@@ -48,7 +50,9 @@ async def diagnose(request: Asked) -> Response[bytes]:
 @get("/v1/runs")
 async def runs(request: Asked) -> Response[bytes]:
     """List the stored runs."""
-    return await ask(request, "runs")
+    listed: Listed = request.app.state.listed
+    asked = request.scope["query_string"].decode("latin-1")
+    return response_of(request, *await listed.page(asked, lambda: _now(request, "runs", b"")))
 
 
 @get("/v1/runs/{run_id:str}")
@@ -155,17 +159,28 @@ async def _answer(request: Asked, task: str) -> Response[bytes]:
         request.headers.get(name, "") for name in ("content-type", "accept", "prefer")
     ))  # fmt: skip
     client = request.scope["state"]["client"]
-    return response_of(request, *await repeats.answer(client, key, asked, body, lambda: _work(request, task, body)))
+    jobs = _jobs(request)
+
+    def valid(reply: Reply) -> bool:
+        return reply.status != 202 or jobs.has(reply.headers["Location"].rpartition("/")[2])
+
+    answered = await repeats.answer(client, key, asked, body, lambda: _work(request, task, body), valid)
+    return response_of(request, *answered)
 
 
 async def _work(request: Asked, task: str, body: bytes) -> Answered:
     """The answer of a worker; of work that is only done as a job, that job."""
     if _ASYNC in request.headers.get("prefer", "").lower():
         return _start(request, task, body)
-    seconds = request.app.state.settings.limits.seconds
-    client = request.scope["state"]["client"]
-    reply, content = await request.app.state.pool.call(call_of(request, task), body, client=client, seconds=seconds)
+    reply, content = await _now(request, task, body)
     return _start(request, task, body) if reply.status == 202 else (reply, content)
+
+
+async def _now(request: Asked, task: str, body: bytes) -> Answered:
+    """The answer of a worker."""
+    pool: Pool = request.app.state.pool
+    seconds, client = request.app.state.settings.limits.seconds, request.scope["state"]["client"]
+    return await pool.call(call_of(request, task), body, client=client, seconds=seconds)
 
 
 def _start(request: Asked, task: str, body: bytes) -> Answered:

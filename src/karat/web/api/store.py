@@ -9,14 +9,16 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from datetime import UTC, datetime
+from errno import ENOENT
 from hashlib import blake2b
-from os import DirEntry, scandir, urandom
+from os import DirEntry, scandir, strerror, urandom
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from karat.errors import BadArgument, KaratError, RunFileError
 from karat.run import Run
-from karat.run.file import load
+from karat.run.file import load_content
+from karat.run.overview import read_overview
 from karat.web.api.answers import StoredRun
 from karat.web.problems import Refused
 
@@ -24,6 +26,7 @@ _ENDING = ".parquet"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}(\.[A-Za-z0-9_-]{1,63}){0,4}")
 _OWN = re.compile(r"(?P<name>.+)\.[0-9a-f]{12}")
 """The name of a file that the server stored, without its ending: the name of the run and a random part."""
+_OS_ERROR = re.compile(r"os error (\d{1,3})\b")
 _KEPT, _KEPT_BYTES = 8, 50_000_000
 """Runs that a worker keeps in memory, and the most bytes of their files; the latest is always kept."""
 
@@ -64,7 +67,7 @@ class Store:
             with scandir(self._folder) as entries:
                 found = [place for entry in entries if (place := _place(entry)) is not None]
         except OSError as error:
-            raise Refused(503, "the folder of the stored runs cannot be read") from error
+            raise _failed(503, "the folder of the stored runs cannot be read", error) from error
         return sorted(found, key=lambda place: (-place.written, place.path.name))
 
     def find(self, wanted: str) -> Place:
@@ -85,7 +88,11 @@ class Store:
         """A file as the list shows it; one that cannot be read has an error."""
         key = (place.path, place.written, place.bytes)
         if key not in _SUMMARIES:
-            _SUMMARIES[key] = _summary(place)
+            try:
+                content = _content(place)
+            except Refused as error:  # it may be readable the next time
+                return StoredRun(**_told(place), error=error.detail)
+            _SUMMARIES[key] = _summary(place, content)
             if len(_SUMMARIES) > _KEPT_SUMMARIES:
                 _SUMMARIES.popitem(last=False)
         return _SUMMARIES[key]
@@ -95,9 +102,10 @@ class Store:
         path = self._folder / f"{name}.{urandom(6).hex()}{_ENDING}"
         try:
             run.save(path)
-        except RunFileError as error:
-            raise Refused(507, "the run was evaluated, but cannot be stored") from error
-        status = path.stat()
+            status = path.stat()
+        except (RunFileError, OSError) as error:
+            cause = error if self._folder.is_dir() else FileNotFoundError(ENOENT, "")
+            raise _failed(507, "the run was evaluated, but cannot be stored", cause) from error
         return Place(_id(path.name), name, path, status.st_mtime_ns, status.st_size)
 
     def delete(self, wanted: str) -> Place:
@@ -105,8 +113,19 @@ class Store:
         place = self.find(wanted)
         if place.id != wanted:
             raise Refused(400, "a run is deleted by its id", got=wanted, hint=f"DELETE /v1/runs/{place.id}")
-        place.path.unlink(missing_ok=True)
+        try:
+            place.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise _failed(507, "the run cannot be deleted", error) from error
         return place
+
+    def content(self, wanted: str) -> tuple[Place, bytes]:
+        """The file of a run by its id or name; only what is a run is given away."""
+        place = self.find(wanted)
+        content = _content(place)
+        if (place.path, place.written, place.bytes) not in _SUMMARIES or self.summary(place).error is not None:
+            load_content(content, _shown(place))
+        return place, content
 
 
 def check_name(name: str | Literal[True]) -> str:
@@ -138,15 +157,49 @@ def _place(entry: DirEntry[str]) -> Place | None:
     )
 
 
+def _failed(status: int, problem: str, error: Exception) -> Refused:
+    """The refusal for a fault of the disk, with the words of the system, but without the path."""
+    number = _number(error)
+    refused = Refused(status, problem if number is None else f"{problem}: {strerror(number)}")
+    refused.fault = type(error).__name__ if number is None else f"OSError: {strerror(number)}"
+    return refused
+
+
+def _number(error: BaseException | None) -> int | None:
+    """The number of the system's error among the causes of an error; Polars has it in its words."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno is not None:
+            return error.errno
+        if found := _OS_ERROR.search(str(error)):
+            return int(found[1])
+        error = error.__cause__
+    return None
+
+
+def _content(place: Place) -> bytes:
+    """The bytes of a file. Messages have its name only: the folder is the operator's."""
+    try:
+        return place.path.read_bytes()
+    except FileNotFoundError as error:
+        raise Refused(404, "there is no such run", hint="GET /v1/runs") from error
+    except OSError as error:
+        raise _failed(503, "the file of the run cannot be read", error) from error
+
+
+def _shown(place: Place) -> Path:
+    return Path(place.path.name.encode("utf-8", "replace").decode())
+
+
 def _load(place: Place) -> Run:
     key = (place.path, place.written, place.bytes)
     if key in _LOADED:
         _LOADED.move_to_end(key)
     else:
+        content = _content(place)
         try:
-            _LOADED[key] = load(place.path)
+            _LOADED[key] = load_content(content, _shown(place))
         except KaratError as error:
-            _LOADED[key] = _without_path(error, place)
+            _LOADED[key] = error.problem
         while len(_LOADED) > _KEPT or (len(_LOADED) > 1 and sum(size for *_, size in _LOADED) > _KEPT_BYTES):
             _LOADED.popitem(last=False)
     found = _LOADED[key]
@@ -155,21 +208,13 @@ def _load(place: Place) -> Run:
     return found
 
 
-def _without_path(error: KaratError, place: Place) -> str:
-    """The sentence of an error, without the folder of the operator."""
-    return error.problem.replace(str(place.path), place.path.name)
+def _told(place: Place) -> dict[str, Any]:
+    return {"id": place.id, "name": place.name, "time": place.time, "bytes": place.bytes}
 
 
-def _summary(place: Place) -> StoredRun:
-    told = {"id": place.id, "name": place.name, "time": place.time, "bytes": place.bytes}
+def _summary(place: Place, content: bytes) -> StoredRun:
     try:
-        run = load(place.path)
+        found = read_overview(content, _shown(place))
     except KaratError as error:
-        return StoredRun(**told, error=_without_path(error, place))  # type: ignore[arg-type]
-    return StoredRun(
-        **told,  # type: ignore[arg-type]
-        queries=len(run.queries),
-        mean=dict(run.mean),
-        judge=run.provenance.judge,
-        convention=run.convention.name,
-    )
+        return StoredRun(**_told(place), error=error.problem)
+    return StoredRun(**_told(place), **found._asdict())

@@ -54,9 +54,9 @@ def show_run(call: Call, body: bytes, progress: Progress) -> Answer:
     store, wanted = Store(call.store), call.arguments["run_id"]
     form = accepted(call.accept, (JSON, MARKDOWN, PARQUET))
     if form == PARQUET:
-        place = store.find(wanted)
+        place, content = store.content(wanted)
         headers = {"Content-Disposition": f'attachment; filename="{place.id}.parquet"'}
-        return Reply(200, PARQUET, headers), place.path.read_bytes()
+        return Reply(200, PARQUET, headers), content
     place, run = store.load(wanted)
     if form == MARKDOWN:
         return Reply(200, MARKDOWN), run.to_markdown().encode()

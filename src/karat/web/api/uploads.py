@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import msgspec
 
-from karat.errors import InputError
+from karat.errors import InputError, first_line
 from karat.samples.loading import load_bytes
+from karat.samples.sources import is_packed, unpacked
 from karat.web.api.bodies import EvaluateRequest
-from karat.web.api.operations import ARROW_FILE, CSV, FORM, JSON, NDJSON, PARQUET
+from karat.web.api.operations import ARROW, ARROW_FILE, CSV, FORM, JSON, NDJSON, PARQUET
 from karat.web.messages import Call
 from karat.web.problems import Refused
+from karat.web.settings import MEGABYTE, Limits
 
 T = TypeVar("T")
 _LINES = (NDJSON, "application/ndjson", "application/jsonl", "application/x-jsonlines")
 _TABLES = {
     **dict.fromkeys(_LINES, ".jsonl"), PARQUET: ".parquet", "application/x-parquet": ".parquet",
-    ARROW_FILE: ".arrow", CSV: ".csv",
+    ARROW_FILE: ".arrow", ARROW: ".arrow", CSV: ".csv",
 }  # fmt: skip
 """Types of bodies that are samples alone; their settings are in the address."""
 _PLAIN = (JSON, "", "text/json", "text/plain", "application/x-www-form-urlencoded")
@@ -35,6 +38,8 @@ _DATA = ("samples", "retrieved", "gold")
 _BOUNDARY = re.compile(r'boundary=(?:"([^"]{1,200})"|([^;\s"]{1,200}))', re.IGNORECASE)
 _ATTRIBUTE = r'(?i:[;\s]){}="([^"\r\n]*)"'
 _MOST_PARTS = 100
+_EXPANSION = 10
+"""The size of a compressed file when it is unpacked, in the largest size of a body."""
 
 
 def read_evaluate(call: Call, body: bytes) -> EvaluateRequest:
@@ -44,7 +49,7 @@ def read_evaluate(call: Call, body: bytes) -> EvaluateRequest:
         return _of_form(call, body)
     if kind in _TABLES:
         asked = _of_texts(call.arguments)
-        asked.samples = _loaded("body", body, _TABLES[kind], "samples", asked)
+        asked.samples = _loaded("body", body, _TABLES[kind], "samples", asked, call.limits)
         return asked
     if kind not in _PLAIN:
         raise Refused(415, f'a body of type "{kind[:80]}" is not read', hint=", ".join((JSON, *_TABLES, FORM)))
@@ -88,10 +93,26 @@ def _of_texts(arguments: Mapping[str, str]) -> EvaluateRequest:
         raise Refused(400, f"a setting is not as expected: {error}", hint="metrics=recall@5") from error
 
 
-def _loaded(name: str, content: bytes, ending: str, side: str, asked: EvaluateRequest) -> Any:
+def _loaded(name: str, content: bytes, ending: str, side: str, asked: EvaluateRequest, limits: Limits) -> Any:
     if not content:
         raise InputError(f"{name} is empty")
+    content = _unpacked(name, content, _EXPANSION * limits.body)
     return load_bytes(name, content, ending, side, skip_bad_rows=asked.skip_bad_rows)
+
+
+def _unpacked(name: str, content: bytes, most: int) -> bytes:
+    """The content, unpacked if it is compressed: Polars would do the same, whatever its size is then."""
+    if not is_packed(content):
+        return content
+    try:
+        found = unpacked(content, most)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{name} cannot be unpacked: {first_line(error)}") from error
+    if len(found) > most:
+        raise Refused(413, f"{name} has more than {most / MEGABYTE:g} MB when it is unpacked", hint="send it in parts")
+    if is_packed(found):
+        raise InputError(f"{name} is compressed twice")
+    return found
 
 
 def _of_form(call: Call, body: bytes) -> EvaluateRequest:
@@ -110,7 +131,7 @@ def _of_form(call: Call, body: bytes) -> EvaluateRequest:
     asked = _of_texts(settings)
     for name, (file, content) in files.items():
         ending = _ENDINGS.get(f".{file.rpartition('.')[2].lower()}", "")
-        setattr(asked, name, _loaded(name, content, ending, name, asked))
+        setattr(asked, name, _loaded(name, content, ending, name, asked, call.limits))
     return asked
 
 
