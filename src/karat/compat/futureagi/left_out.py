@@ -1,4 +1,4 @@
-"""Names of Future AGI's package that are left out on purpose, each with the reason: importing one raises it."""
+"""Names of Future AGI's package that are left out, separate because several modules refuse them: each with its reason."""
 
 from __future__ import annotations
 
