@@ -1,4 +1,4 @@
-"""Names of Future AGI's package that are left out, separate because several modules refuse them: each with its reason."""
+"""Names of Future AGI's package that are left out, separate because several modules refuse them, with the reason."""
 
 from __future__ import annotations
 
