@@ -11,11 +11,13 @@ import subprocess
 import sys
 import unicodedata
 from pathlib import Path
+from shlex import quote
 
 import pytest
 
 import karat
 from karat.judges import find_judge
+from karat.report.diagnosis import terminal
 from support.forked import run_karat
 from support.markdown import outside_code
 
@@ -57,7 +59,7 @@ def test_the_whole_run(run_file):
     assert "not retrieved · 1 of 2" in out
     assert "The judge fuzzy counts such items: recall@2 is 0.750 with it, 0.250 now." in out
     assert "Unknown" in out
-    assert f"diagnose {run_file} q1  one query in full" in out
+    assert f"diagnose {run_file} q1 one query in full" in " ".join(out.replace("\\\n", "").split())
 
 
 def test_one_query_in_full(run_file):
@@ -183,8 +185,9 @@ def test_misses_that_are_not_listed_are_counted(tmp_path):
     karat.evaluate(rows, "recall@1,5").save(path)
     out = call("diagnose", path, "--k", "1")
     assert "… 3 more" in out
-    assert f"diagnose '{path}' 'q 0' --k 1" in out
-    assert f"diagnose '{path}' --k 1 --all" in out
+    joined = " ".join(out.replace("'\\\n'", "").replace("\\\n", "").split())
+    assert f"diagnose '{path}' 'q 0' --k 1" in joined
+    assert f"diagnose '{path}' --k 1 --all" in joined
     assert out.count("    q ") == 3
     assert "… 1 more" in call("diagnose", path, "-n", "5")
     for everything in (["--all"], ["-n", "6"]):
@@ -196,7 +199,23 @@ def test_misses_that_are_not_listed_are_counted(tmp_path):
 
 def test_a_run_in_memory_names_the_call():
     run = karat.evaluate([{"retrieved": ["b"], "gold": ["a"]}], "recall@5")
-    assert "Next  karat.diagnose(run, '1')  one query in full" in repr(karat.diagnose(run))
+    shown = repr(karat.diagnose(run))
+    assert "\nNext\n  karat.diagnose(run, '1')  one query in full" in shown
+    run = karat.evaluate([{"id": "q" * 90, "retrieved": ["b"], "gold": ["a"]}], "recall@5")
+    assert f"  karat.diagnose(run, '{'q' * 90}')\n      one query in full" in repr(karat.diagnose(run))
+
+
+@pytest.mark.parametrize("folder", ["folder", "a folder", "it's mine"])
+def test_commands_at_the_end_can_be_copied(run_file, folder):
+    """Each under "Next", with its explanation below; a shell joins the lines of a long one, also in quotes."""
+    program = "/" + "/".join([folder] * 20) + "/karat"
+    lines = terminal(karat.diagnose(run_file), program=quote(program)).splitlines()
+    last = lines[lines.index("Next") + 1 :]
+    assert last[-1] == "      one query in full"
+    assert max(map(len, last)) <= 80
+    shell = ["sh", "-c", "printf '%s\\n' " + "\n".join(last[:-1]).lstrip()]
+    said = subprocess.run(shell, capture_output=True, text=True, check=True).stdout
+    assert said.splitlines() == [program, "diagnose", str(run_file), "q1"]
 
 
 def test_headings_name_the_run_file(run_file, tmp_path):

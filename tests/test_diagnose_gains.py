@@ -109,6 +109,7 @@ def test_a_better_order_of_the_top_k():
     found = karat.diagnose(run_of(*["abgc"] * 6, k=4))
     d = told(found, "better_order")
     assert (d["lower"], d["precision"][:2]) == (1, (0.25, 1.0))
+    assert 0 < d["precision"].low < 0.75 <= d["precision"].high  # no query can lose by it
     assert (
         "with a perfect reranker k = 1 would be enough, which raises precision from 0.250 to 1.000" in found.advice[0]
     )
@@ -218,8 +219,8 @@ def test_what_to_check_next():
     found = karat.diagnose(run_of("ab", "ag", "bg", k=2))
     assert found.not_measured == [
         (
-            "1 missed gold item was not retrieved. Try rewritten queries or a second retriever: --other RUN measures a "
-            "hybrid with it."
+            "1 missed gold item was not retrieved. Try rewritten queries or a second retriever: --other RUN (in "
+            "Python, other=run) measures a hybrid with it."
         ),
         (
             "Embeddings: are queries and documents embedded by the same model, each with the prefix that it expects? 1 "

@@ -139,3 +139,15 @@ def test_a_perfect_order_is_no_union_of_orders():
     """Of three gold items among the candidates, two fit into the top 2, whichever they are."""
     d = note(run_of("xa", gold="xyz"), run_of("yzxab", gold="xyz")).details
     assert d["perfect"][:2] == pytest.approx((1 / 3, 2 / 3))
+
+
+def test_a_run_without_items_reranks_nothing():
+    own, empty = run_of(*BEFORE), run_of(*[""] * len(BEFORE))
+    for run, other in ((own, empty), (empty, own)):
+        assert [one.kind for one in karat.diagnose(run, other=other).advice_notes if one.kind == "reranking"] == []
+    assert "The other run finds 0 of the 4 missed gold items." in karat.diagnose(own, other=empty).advice[-1]
+
+
+def test_if_nothing_is_missed_the_other_run_finds_nothing_more():
+    said = karat.diagnose(run_of("ga", "gb"), other=run_of("ag", "gc")).advice[-1]
+    assert said.startswith("A hybrid by rrf(60) has a recall@2 of 1.000, this run 1.000, the other 1.000, both top 2")

@@ -95,6 +95,15 @@ def test_submitted_evaluations_are_finished_at_once():
         Evaluator().get_execution(handle.id)
 
 
+def test_a_batch_without_rows():
+    inputs = {"context": [], "output": []}
+    for call in (Evaluator().evaluate, Evaluator().submit):
+        with pytest.raises(InputError, match="the inputs have no rows"):
+            call("chunk_attribution", inputs)
+    failed = evaluate("chunk_attribution", **inputs)
+    assert (failed.status, "the inputs have no rows" in failed.error) == ("failed", True)
+
+
 def test_a_submitted_evaluation_without_a_score_failed():
     handle = Evaluator().submit("recall_at_k", {"hypothesis": [[None]], "reference": [["a"]]})
     assert (handle.status, handle.is_done(), handle.wait(raise_on_failure=False)) == ("failed", True, handle)
@@ -187,6 +196,21 @@ def test_rows_and_batches_as_models():
     assert asked.error_localizer_enabled is False
 
 
+def test_rows_and_batches_from_dicts_and_as_copies():
+    batch = Evaluator().evaluate("mrr", INPUTS)
+    assert BatchRunResult.model_validate(batch.model_dump()) == batch
+    assert BatchRunResult.model_validate(batch) is batch
+    assert Row.model_validate({"name": "mrr", "output": 0.5, "unknown": 1}) == Row("mrr", 0.5)
+    for bad in (5, None, {"output": 0.5}):
+        with pytest.raises(InputError, match="EvalResult"):
+            Row.model_validate(bad)
+    row = batch.eval_results[0]
+    assert row.model_copy(update={"output": 0.25}).output == 0.25
+    assert row.output == 1.0
+    assert batch.model_copy().eval_results[0] is row
+    assert batch.model_copy(deep=True).eval_results[0] is not row
+
+
 def test_arguments_without_effect():
     def rows(**settings):
         dumped = Evaluator().evaluate("mrr", INPUTS, **settings).model_dump()["eval_results"]
@@ -253,6 +277,8 @@ PATHS = {
     "": ["Evaluator", "evaluate", "EvalResult", "BatchResult", "Turing", "Execution", "ExecutionError",
          "list_evaluations", "EvalTemplate", "ContextRelevance", "ChunkAttribution", "ChunkUtilization"],
     ".core": ["evaluate", "EvalResult", "BatchResult", "Turing"],
+    ".core.result": ["EvalResult", "BatchResult"],
+    ".core.evaluate": ["evaluate"],
     ".evaluator": ["Evaluator", "list_evaluations"],
     ".execution": ["Execution", "ExecutionError"],
     ".templates": ["EvalTemplate", "ContextRelevance", "ChunkAttribution", "ChunkUtilization"],
@@ -269,6 +295,28 @@ PATHS = {
 def test_import_paths(path):
     module = import_module(f"karat.compat.futureagi{path}")
     assert [name for name in PATHS[path] if not hasattr(module, name)] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "why"),
+    [
+        ("", "Protect", "needs their service"),
+        ("", "Groundedness", "rates answers"),
+        (".templates", "Toxicity", "not about retrieval"),
+        (".evaluator", "EvalResponseHandler", "needs their service"),
+        (".types", "RequiredKeys", "not about retrieval"),
+        (".core", "resolve_engine", "their own ways"),
+        (".metrics", "ContextRecall", "karat.compat.ragas has such metrics"),
+        (".metrics.rag", "RAGScore", "rates answers"),
+    ],
+)
+def test_names_that_are_left_out_say_why(path, name, why):
+    module = f"karat.compat.futureagi{path}"
+    with pytest.raises(ImportError, match=rf"{name} is not in {module}: .*{why}.*docs/migrate/futureagi\.md"):
+        exec(f"from {module} import {name}")
+    assert not hasattr(import_module(module), "no_such_name")
+    with pytest.raises(ImportError, match="cannot import name 'Nobody'"):
+        exec(f"from {module} import Nobody")
 
 
 # ---- the metrics of the SDK -----------------------------------------------------------------------------------------
@@ -310,3 +358,7 @@ def test_the_function_with_relevance_scores():
     result = evaluate("recall_at_k", **RANKED, config={"k": 2})
     assert (result.score, result.reason) == (0.5, "Recall@2=0.500, 1/2 recalled")
     assert evaluate("ndcg", **RANKED, config={"k": 0}).status == "failed"
+    for settings in ({"k": 2}, {"k": 2, "config": {"k": 1}}, {"k": None, "config": {"k": 2}}):
+        assert evaluate("recall_at_k", **RANKED, **settings).reason == "Recall@2=0.500, 1/2 recalled"
+    none = evaluate("ndcg", query="q", contexts=["a"])
+    assert (none.status, 'the inputs have no "relevance_scores"' in none.error) == ("failed", True)

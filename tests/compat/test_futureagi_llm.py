@@ -65,6 +65,15 @@ def test_the_examples_of_their_pages():
     assert reported("context_relevance", inputs | {"context": PARIS})[0][0] == 0.0
 
 
+def test_every_copy_of_a_chunk_is_relevant():
+    """The score is the share that the reason names."""
+    inputs = {"context": [HONEY, HONEY, PARIS[0], HONEY], "input": "Why doesn't honey go bad?"}
+    said = "(3 of 4 chunks are relevant) (heuristic: words, no model)"
+    assert reported("context_relevance", inputs) == [(0.75, f"Context Relevance: 0.75 {said}")]
+    assert reported("context_relevance", inputs | {"context": [HONEY, HONEY]})[0][0] == 1.0
+    assert reported("context_relevance", inputs, eval_config={"k": 2})[0][0] == 1.0
+
+
 def test_a_response_that_ignores_the_context():
     inputs = {"context": PARIS, "output": "Bees make honey."}
     assert reported("chunk_attribution", inputs)[0][0] == "Failed"

@@ -114,6 +114,12 @@ def test_gold_that_is_no_conversation_is_refused(document):
         scores([document], ["x"])
 
 
+@pytest.mark.parametrize("chunk", [5, None, ["a"]])
+def test_a_chunk_that_is_no_text_is_refused(chunk):
+    with pytest.raises(InputError, match="retrieved_chunks: example 2 has a chunk that is no text"):
+        RetrievalRecallLocomo().calculate_metric_scores([[talk("a")]] * 2, [["a"], ["a", chunk]], [1])
+
+
 def test_a_metric_of_ones_own():
     class Mine(BaseMetric):
         metric_name = "mine"
@@ -138,3 +144,8 @@ def test_a_chunk_without_text_comes_from_no_document_with_text(chunk):
 def test_white_space_alone_comes_from_a_document_of_white_space(chunk):
     assert is_chunk_from_original(chunk, "")
     assert is_chunk_from_original(chunk, " ")
+
+
+@pytest.mark.parametrize("chunk", ["Date: 3 May", "Date: 3 May\n", "Date: 3 May\nuser: ", "user: "])
+def test_a_date_or_a_speaker_alone_comes_from_no_document(chunk):
+    assert not any(is_chunk_from_original(chunk, document) for document in ("", " ", chunk, "a b"))

@@ -250,3 +250,11 @@ def test_a_verbatim_passage_of_many_sentences_is_supported():
     run = karat.evaluate([{"retrieved": retrieved, "gold": [{"text": passage}]}], "recall@1,2", judge="claims(lexical)")
     assert run.mean == {"recall@1": 0.0, "recall@2": 1.0}
     assert run.hits(1)[0].why == "word for word"
+
+
+@pytest.mark.parametrize(("times", "supported"), [(1, True), (3, True), (20_000, False)])
+def test_lead_ins_one_after_the_other(times, supported):
+    """A few are left out; many take no longer than other texts of their length."""
+    claim = "According to the context, " * times + "bees make honey."
+    words = Words(["Bees make honey.", "The tower is in Paris."])
+    assert words.support(claim).alone == ({0} if supported else set())

@@ -185,7 +185,7 @@ def test_part_of_a_run_equals_the_run_of_that_part(queries):
         same(parse(name).scores(take(hits, rows), STANDARD), scores([name], [queries[i] for i in rows]))
 
 
-OF_RANKINGS = {"order", "ties", "scores", "duplicates", "own_id", "missing"}
+OF_RANKINGS = {"order", "scores", "duplicates", "own_id", "missing"}
 """Choices that apply before any metric is computed."""
 CHOICES = st.fixed_dictionaries(
     {

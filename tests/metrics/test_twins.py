@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import nan
+from math import log2, nan
 
 import numpy as np
 import pytest
@@ -66,6 +66,7 @@ CHOICES = [
     ("rr", {"above_zero": True}),
     ("ndcg", {"ideal": "grown", "per_rank": ("ndcg",), "gain": "binary"}),
     ("ndcg", {"ideal": "grown", "per_rank": ("ndcg",)}),
+    ("ndcg", {"ideal": "grown"}),
     ("ndcg", {"ties": "averaged"}),
     ("ndcg", {"ties": "averaged", "ideal": "retrieved", "per_rank": ("ndcg",)}),
     ("ndcg", {"ties": "averaged", "unretrieved": "last"}),
@@ -162,3 +163,29 @@ def test_gold_that_was_not_retrieved_is_behind_every_place_of_the_ranking():
     hits = hits_of([Case([7], {7: {0, 1}}, [1.0, 1.0, 1.0], c)])
     assert parse("ndcg@2,3").scores(hits, c)["ndcg@2"].tolist() == [1.0]
     assert parse("ndcg@2,3").scores(hits, c)["ndcg@3"].tolist() == [1.0]
+
+
+def test_a_tie_takes_all_places_of_its_items():
+    """A chunk with two gold items, tied with one without any: places 1 to 3, whichever is first."""
+    c = replace(STANDARD, name="test", ties="averaged")
+    mean = (1 + 1 / log2(3) + 1 / 2) / 3
+    for ranking in ([7, 8], [8, 7]):
+        hits = hits_of([Case(ranking, {7: {0, 1}}, [1.0, 1.0], c, scores=[1.0, 1.0])])
+        assert parse("ndcg").scores(hits, c)["ndcg"].tolist() == pytest.approx([2 * mean / (1 + 1 / log2(3))])
+    alone = hits_of([Case([7, 8], {7: {0, 1}}, [1.0, 3.0], c, scores=[2.0, 1.0])])
+    assert parse("ndcg@1").scores(alone, c)["ndcg@1"].tolist() == [1.0]
+
+
+def test_a_tie_of_overlapping_chunks_is_not_above_one():
+    """The first finds one gold item, the second that one and two others: three items on places 1 to 3."""
+    c = replace(STANDARD, name="test", ties="averaged")
+    hits = hits_of([Case([7, 8], {7: {2}, 8: {0, 1, 2}}, [2.0, 3.0, 3.0], c, scores=[1.0, 1.0])])
+    mean = (1 + 1 / log2(3)) / 3
+    assert parse("ndcg@2").scores(hits, c)["ndcg@2"].tolist() == pytest.approx([8 * mean / (3 + 3 / log2(3))])
+    assert parse("ndcg@2").scores(hits, c)["ndcg@2"][0] < 1
+
+
+def test_the_grown_ideal_has_a_place_for_each_gold_item_of_a_chunk():
+    c = replace(STANDARD, name="test", ideal="grown")
+    hits = hits_of([Case([7], {7: {0, 1}}, [1.0, 1.0], c)])
+    assert parse("ndcg@2").scores(hits, c)["ndcg@2"].tolist() == [1.0]

@@ -101,12 +101,23 @@ class Case:
             return self.size(rel)
         return len(self.whatever_score().items(rel))
 
-    def equal(self, rank):
-        """The first and the last rank of the items with the same score."""
+    def equal(self, found):
+        """The first and the last place of each item, in any order of those with the same score; no two ties overlap."""
         if self.c.ties != "averaged" or self.scores is None:
-            return rank, rank
-        same = [r for r, score in enumerate(self.scores, 1) if score == self.scores[rank - 1]]
-        return same[0], same[-1]
+            return [(place, place) for _, place, _ in found]
+        ends, before = [], 0
+        for score in sorted(set(self.scores), reverse=True):
+            ranks = [rank for rank, own in enumerate(self.scores, 1) if own == score]
+            golds = [sum(own == rank for own, _, _ in found) for rank in ranks]
+            places = []
+            for rank, number in zip(ranks, sorted(golds), strict=True):
+                for _ in range(number):
+                    places.append(max(rank, (places[-1] if places else before) + 1))
+            if places:
+                whole = (max(ranks[0], before + 1), places[-1])
+                ends += [(place, place) if len(ranks) == 1 else whole for place in places]
+                before = places[-1]
+        return ends
 
     def gain(self, grade):
         return {"linear": grade, "exponential": 2**grade - 1, "binary": 1.0}[self.c.gain]
@@ -225,14 +236,14 @@ def ap_each(q, k, rel=None):
 def dcg_of(q, k, found):
     """The sum of the gains, each with the mean discount of its possible places."""
     total = 0.0
-    for rank, place, grade in found:
-        first, last = (end + place - rank for end in q.equal(rank))
+    places = q.equal(found)
+    for (_, _, grade), (first, last) in zip(found, places, strict=True):
         discounts = [q.discount(p) if p <= k else 0.0 for p in range(first, last + 1)]
         total += q.gain(grade) * sum(discounts) / len(discounts)
     if q.c.unretrieved == "last":
         retrieved = {gold for item in q.ranking for gold in q.satisfies.get(item, ())}
         left = [grade for gold, grade in enumerate(q.grades) if gold not in retrieved and grade >= 0]
-        last = max([len(q.ranking), *(place for _, place, _ in found)])
+        last = max([len(q.ranking), *(end for _, end in places)])
         for place in range(last + 1, last + len(left) + 1):
             if place <= k:
                 total += sum(q.gain(grade) for grade in left if grade > 0) / len(left) * q.discount(place)
@@ -259,7 +270,7 @@ def ndcg(q, k, gain=None):
     if q.c.ideal == "retrieved":
         best = sorted((grade for _, _, grade in found), reverse=True)
     reach = max([len(q.ranking), *(place for _, place, _ in found)])
-    cut = {"k": k, "all": inf, "returned": min(k, reach), "retrieved": k, "grown": min(k, len(q.ranking))}[q.c.ideal]
+    cut = {"k": k, "all": inf, "returned": min(k, reach), "retrieved": k, "grown": min(k, reach)}[q.c.ideal]
     ideal = sum(q.gain(grade) * q.discount(place) for place, grade in enumerate(best, 1) if place <= cut)
     return dcg / ideal if ideal else 0.0
 

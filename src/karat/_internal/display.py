@@ -358,10 +358,20 @@ def _shell_lines(command: str, width: int) -> str:
         lines[-1] += f" {word}"
     parts = []
     for line in lines:
-        start, rest = 0, f" {line}"
-        while columns(rest[start:]) > width:  # a long word continues at the margin, so that no space is added
-            stop = _fitting(rest, start, width - 1)
-            parts.append(f"{rest[start:stop]}\\")
-            start = stop
-        parts.append(rest[start:])
+        start, rest, quote = 0, f" {line}", ""
+        while columns(quote + rest[start:]) > width:  # a long word continues at the margin, so that no space is added
+            stop = _fitting(rest, start, width - (3 if "'" in rest else 1))
+            again = "'" if _is_quoted(rest[:stop]) else ""  # in quotes a backslash joins nothing
+            parts.append(f"{quote}{rest[start:stop]}{again}\\")
+            start, quote = stop, again
+        parts.append(quote + rest[start:])
     return "\n".join(parts)
+
+
+def _is_quoted(command: str) -> bool:
+    """True if the end of a command is inside single quotes."""
+    quote = ""
+    for letter in command:
+        if letter in "'\"":
+            quote = letter if not quote else "" if letter == quote else quote
+    return quote == "'"

@@ -123,7 +123,7 @@ class RetrievalRecallLocomo(_RetrievalMetric):
         return [[_tokens(text) or _NOBODY for text in texts] for texts in each]
 
     def _retrieved(self, chunks: list[list[str]]) -> list[list[str]]:
-        return [[_tokens(chunk) for chunk in own] for own in chunks]
+        return [[_tokens(_chunk(chunk, number)) for chunk in own] for number, own in enumerate(chunks, 1)]
 
 
 _BETWEEN = "\x01"
@@ -146,6 +146,13 @@ def _tokens(text: str) -> str:
     """The decomposed tokens of a text in lower case, each between two separators; empty if there are none."""
     tokens = [token.lower() for token in normalize("NFD", text).translate(_TOKENIZED).split(_BETWEEN) if token]
     return _BETWEEN.join(["", *tokens, ""]) if tokens else ""
+
+
+def _chunk(chunk: Any, example: int) -> str:
+    if not isinstance(chunk, str):
+        hint = '[["a", "b"], ["c"]]'
+        raise InputError(f"retrieved_chunks: example {example} has a chunk that is no text", got=chunk, hint=hint)
+    return chunk
 
 
 def _first_message(document: str, example: int) -> str:

@@ -63,6 +63,8 @@ _LEAD_IN = re.compile(
     re.IGNORECASE,
 )
 """The words before a claim that only name its source."""
+_MOST_LEAD_INS = 3
+"""Lead-ins that are left out, if one follows another."""
 _ENDINGS = (
     "ational", "ation", "ments", "ment", "ness", "ings", "ing", "ied", "ies", "ers", "ed", "er", "es", "ly", "s",
 )  # fmt: skip
@@ -186,8 +188,12 @@ class Words:
     def support(self, claim: str) -> Support:
         """The contexts that state the claim; if none does alone, those that do together."""
         whole = _folded(claim)
-        if (lead_in := _LEAD_IN.match(claim)) and not self._texts.holders(whole):
-            return self.support(claim[lead_in.end() :])
+        for _ in range(_MOST_LEAD_INS):
+            lead_in = _LEAD_IN.match(claim)
+            if lead_in is None or self._texts.holders(whole):
+                break
+            claim = claim[lead_in.end() :]
+            whole = _folded(claim)
         verbatim = {*self._texts.holders(whole), *self._sentences.get(whole, ())}
         if verbatim:  # also a passage of many sentences, which is more than one statement
             return Support(frozenset(verbatim), why="word for word")

@@ -14,7 +14,7 @@ from karat._internal.arrays import Bools, Floats, Ints, is_relevant, starts
 from karat.conventions import Convention
 from karat.errors import BadArgument
 from karat.hits import Cutoffs, Hits
-from karat.hits.views import View, best_ranking, number_in_query
+from karat.hits.views import View, apart, best_ranking, number_in_query, shares_rank
 from karat.metrics.registry import measure, metric
 from karat.metrics.sets import gold_items, reachable, share, with_copies
 
@@ -28,8 +28,9 @@ def gained(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
     """The discounted cumulative gain (DCG) of the ranking within k."""
     view = hits.items(c, of="ndcg")
     if c.ties == "averaged" and (score := hits.totals.at_rank.get("score")) is not None:
-        return _mean_over_orders(hits, view, score, k, c) + _below(hits, k, c)
-    return hits.total(view, _worth(hits, view, c), view.place, k) + _below(hits, k, c)
+        first, last = _ties(hits, view, score)
+        return _mean_over_orders(hits, view, first, last, k, c) + _below(hits, view._replace(place=last), k, c)
+    return hits.total(view, _worth(hits, view, c), view.place, k) + _below(hits, view, k, c)
 
 
 def ideal(hits: Hits, k: Cutoffs, c: Convention) -> Floats:
@@ -60,13 +61,13 @@ def _with_copies(hits: Hits, k: Floats, c: Convention) -> Floats:
     grade = np.concatenate([gold.grade, copies.grade[within]])
     order = query.argsort(kind="stable")
     best = best_ranking(query[order], grade[order], hits.queries)
-    worth = np.where(best.place <= np.minimum(hits.depth, k)[best.query], _gain(best.grade, c), 0.0)
+    returned = _last_place(hits, hits.items(c, of="ndcg"))
+    worth = np.where(best.place <= np.minimum(returned, k)[best.query], _gain(best.grade, c), 0.0)
     return hits.total(best, worth * _discount(best.place, c), best.place, np.full((1, 1), np.inf))
 
 
-def _mean_over_orders(hits: Hits, view: View, score: Floats, k: Cutoffs, c: Convention) -> Floats:
-    """The mean DCG over all orders of tied items: each item gets the mean discount of its tie."""
-    first, last = _ties(hits, view, score)
+def _mean_over_orders(hits: Hits, view: View, first: Ints, last: Ints, k: Cutoffs, c: Convention) -> Floats:
+    """The mean DCG over all orders of tied items: each item gets the mean discount of the places of its tie."""
     gain, count = _gain(view.grade, c), last - first + 1
     sums = []
     for cutoffs in k:
@@ -77,15 +78,32 @@ def _mean_over_orders(hits: Hits, view: View, score: Floats, k: Cutoffs, c: Conv
 
 
 def _ties(hits: Hits, view: View, score: Floats) -> tuple[Ints, Ints]:
-    """The first and the last rank of the items with the same score as each row."""
+    """The first and the last place of the items with the same score as each row, in any order of them."""
     start = starts(hits.depth)
     begins = np.zeros(len(score) + 1, bool)
     begins[1:-1] = score[1:] != score[:-1]
     begins[start] = True
     at = begins.nonzero()[0]
     group = at.searchsorted(start[view.query] + view.rank - 1, side="right") - 1
-    first = at[group] - start[view.query] + 1 + (view.place - view.rank)
-    return first, first + at[group + 1] - at[group] - 1
+    first = at[group] - start[view.query] + 1
+    last = first + at[group + 1] - at[group] - 1
+    return (first, last) if (view.place == view.rank).all() else _ties_apart(view, group, first, last)
+
+
+def _ties_apart(view: View, group: Ints, first: Ints, last: Ints) -> tuple[Ints, Ints]:
+    """The places of ties from their ranks, if items match several gold items: no two ties share a place.
+
+    A tie is longest if its items without gold come first. The gold items of one item that is not tied stay in order.
+    """
+    begin = np.append(True, group[1:] != group[:-1])
+    run = np.cumsum(begin) - 1
+    items = np.bincount(run, begin | ~shares_rank(view))[run].astype(np.int64)
+    place = apart(view._replace(rank=last - items + 1)).place
+    end = place[np.append(begin[1:], True)]
+    before = np.append(0, end[:-1])
+    before[np.append(True, view.query[begin][1:] != view.query[begin][:-1])] = 0
+    alone = first == last
+    return np.where(alone, place, np.maximum(first, (before + 1)[run])), np.where(alone, place, end[run])
 
 
 def _of_query(cutoffs: Floats, query: Ints) -> Floats:
@@ -94,7 +112,7 @@ def _of_query(cutoffs: Floats, query: Ints) -> Floats:
     return own
 
 
-def _below(hits: Hits, k: Cutoffs, c: Convention) -> Floats | float:
+def _below(hits: Hits, view: View, k: Cutoffs, c: Convention) -> Floats | float:
     """The gain of gold items that were not retrieved, if the convention ranks them last, all tied."""
     if c.unretrieved == "absent":
         return 0.0
@@ -104,7 +122,7 @@ def _below(hits: Hits, k: Cutoffs, c: Convention) -> Floats | float:
     gain = np.bincount(hits.gold_query[known], _gain(hits.gold_items.grade[known], c), hits.queries)
     good = found.grade > 0
     gain -= np.bincount(found.query[good], _gain(found.grade[good], c), hits.queries)
-    last = _last_place(hits, hits.items(c, of="ndcg"))
+    last = _last_place(hits, view)
     discounts = _discounted(np.minimum(last + left, k), c) - _discounted(np.minimum(last, k), c)
     return gain / np.maximum(left, 1.0) * discounts
 

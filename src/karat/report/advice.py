@@ -141,7 +141,7 @@ def _remedy(note: Note) -> str:
     cause = note.details["cause"]
     items = plural(note.count, "missed gold item", "missed gold items")
     hybrid = cause == "not retrieved" and note.details["hybrid"]
-    more = ": --other RUN measures a hybrid with it" if hybrid else ""
+    more = ": --other RUN (in Python, other=run) measures a hybrid with it" if hybrid else ""
     return f"{items} {_singular(_FOUND[cause], note.count)}. {_advised(cause, note.count)}{more}."
 
 
@@ -213,12 +213,13 @@ def _percent(share: float) -> str:
 def _hybrid(note: Note) -> str:
     d, k = note.details, note.details["k"]
     both, one, other = d["recalls"]
-    found = f"The other run finds {note.count:,} of the {plural(note.of, 'missed gold item', 'missed gold items')}."
+    items = plural(note.of, "missed gold item", "missed gold items")
+    found = f"The other run finds {note.count:,} of the {items}. " if note.of else ""
     limit = f"both top {k} together (up to {2 * k} items) {both:.3f}"
     if (fused := d["fused"]) is None:
-        return f"{found} The recall@{k} of this run is {one:.3f}, of the other {other:.3f}, of {limit}."
+        return f"{found}The recall@{k} of this run is {one:.3f}, of the other {other:.3f}, of {limit}."
     return (
-        f"{found} A hybrid by rrf(60) has a recall@{k} of {fused.after:.3f}, this run {fused.before:.3f}"
+        f"{found}A hybrid by rrf(60) has a recall@{k} of {fused.after:.3f}, this run {fused.before:.3f}"
         f"{_change(fused)}, the other {other:.3f}, {limit}."
     )
 

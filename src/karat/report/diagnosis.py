@@ -11,6 +11,7 @@ from typing import Any
 from karat._internal.display import (
     cell_width,
     columns,
+    commands,
     cut_label,
     cut_name,
     heading,
@@ -91,8 +92,16 @@ def _next(found: Diagnosis, program: str, *, more: bool) -> list[str]:
         call = f"{program} diagnose {quote(file)}"
         steps = [(f"{call} {quote(query)}{_other_cutoff(found, ' --k ')}", "one query in full")]
         steps += [(f"{call}{_other_cutoff(found, ' --k ')} --all", "every miss")] if more else []
-    rows = [["Next" if i == 0 else "", sanitize(step), what] for i, (step, what) in enumerate(steps)]
-    return ["", *(line[2:] for line in text_table(rows).splitlines())]
+    steps = [(sanitize(step), what) for step, what in steps]
+    return ["", heading("Next"), commands(steps) if file is not None else _calls(steps)]
+
+
+def _calls(steps: Sequence[tuple[str, str]]) -> str:
+    """Calls with explanations beside them, or below them if the terminal is narrow; no call is broken."""
+    size = max(columns(step) for step, _ in steps)
+    if 4 + size + max(len(what) for _, what in steps) <= terminal_width(80):
+        return "\n".join(f"  {step}{' ' * (size - columns(step))}  {what}" for step, what in steps)
+    return "\n".join(f"  {step}\n      {what}" for step, what in steps)
 
 
 def _other_cutoff(found: Diagnosis, option: str) -> str:

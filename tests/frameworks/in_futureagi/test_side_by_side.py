@@ -184,6 +184,8 @@ IMPORTS = [
     "from fi.evals import Execution, ExecutionError, list_evaluations",
     "from fi.evals import ChunkAttribution, ChunkUtilization, ContextRelevance, EvalTemplate",
     "from fi.evals.core import evaluate, EvalResult, BatchResult, Turing",
+    "from fi.evals.core.result import EvalResult, BatchResult",
+    "from fi.evals.core.evaluate import evaluate",
     "from fi.evals.evaluator import Evaluator, list_evaluations",
     "from fi.evals.execution import Execution, ExecutionError",
     "from fi.evals.templates import EvalTemplate, ChunkAttribution, ChunkUtilization, ContextRelevance",
@@ -202,6 +204,15 @@ def test_import_lines(line):
         _, module, _, names = text.split(" ", 3)
         found = import_module(module)
         assert [name for name in names.split(", ") if not hasattr(found, name)] == []
+
+
+@pytest.mark.parametrize("path", ["", ".core", ".metrics", ".metrics.rag"])
+def test_every_public_name_is_there_or_says_why_not(path):
+    their, own = import_module(f"fi.evals{path}"), import_module(f"karat.compat.futureagi{path}")
+    for name in their.__all__:
+        if name not in vars(own):
+            with pytest.raises(ImportError, match=r"docs/migrate/futureagi\.md"):
+                getattr(own, name)
 
 
 # ---- the metrics of the SDK -----------------------------------------------------------------------------------------

@@ -57,8 +57,7 @@ def _reranked(run: Run, missed: Missed, *higher: Gain) -> Iterator[Note]:
     hits = ideal(top(run.all_hits, candidates))
     gain = missed.gain(first_ranks(hits) <= k, can_lose=False)
     if gain.helps:
-        own, best = precisions(run, k), precisions(run, k, hits)
-        precision = Gain.of(own, best, can_lose=bool((best < own).any()))  # by some conventions copies count
+        precision = _reordered(precisions(run, k), precisions(run, k, hits))
         details = {"k": k, "candidates": candidates, "recall": gain, "precision": precision}
         yield Note("reranker", details={**details, "as_much": gain in higher})
 
@@ -83,9 +82,14 @@ def _better_order(run: Run, missed: Missed) -> Iterator[Note]:
     first = first_ranks(hits)
     enough = next((n for n in range(1, _most_gold(missed) + 1) if _nearly(missed.recall(first <= n), recall)), k)
     if enough <= k // 2:
-        precision = Gain.of(precisions(run, k), precisions(run, enough, hits))
+        precision = _reordered(precisions(run, k), precisions(run, enough, hits))
         if precision.helps:
             yield Note("better_order", details={"k": k, "lower": enough, "precision": precision})
+
+
+def _reordered(own: Floats, best: Floats) -> Gain:
+    """The gain of a perfect order, by which a query can lose only if copies count, as by some conventions."""
+    return Gain.of(own, best, can_lose=bool((best < own).any()))
 
 
 def _most_gold(missed: Missed) -> int:

@@ -61,7 +61,7 @@ def _found(first: Floats, numbers: Ints, k: int) -> Bools:
 def _places(run: Run, other: Run) -> list[Place]:
     """The places of the other run, if one run reranks the items of the other: none of its items is new.
 
-    Both if the items are the same, none if that is not so, or cannot be known.
+    Both if the items are the same, none if that is not so, if a run has no items, or if it cannot be known.
     """
     from karat.analysis.stages.stage_runs import stored_identities
 
@@ -70,6 +70,8 @@ def _places(run: Run, other: Run) -> list[Place]:
         return []
     theirs = dict(zip(other.ids, sets["other"], strict=True))
     pairs = [(own, theirs[query]) for query, own in zip(run.ids, sets["run"], strict=True) if query in theirs]
+    if not any(own for own, _ in pairs) or not any(their for _, their in pairs):
+        return []
     places: dict[Place, bool] = {
         "before": all(own <= their for own, their in pairs),
         "after": all(own >= their for own, their in pairs),

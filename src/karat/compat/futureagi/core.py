@@ -6,17 +6,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from time import perf_counter
-from typing import Any
+from typing import Any, Never
 from uuid import uuid4
 
+from karat.compat.futureagi.left_out import refuse
 from karat.compat.futureagi.metrics.rag.retrieval.ranking import RANKING_METRICS
 from karat.compat.futureagi.scoring import Scored, Scorer
+from karat.compat.futureagi.templates import TEMPLATES
 from karat.conventions import Convention
-from karat.errors import BadArgument, KaratError
+from karat.errors import BadArgument, InputError, KaratError
 
 _PASSED = {"Passed": 1.0, "Failed": 0.0}
 _LEAST = 0.5
 """The lowest score that passes."""
+_SCORES = 'evaluate("ndcg", query="…", contexts=["a", "b"], relevance_scores=[1.0, 0.0])'
 
 
 class Turing(StrEnum):
@@ -132,9 +135,13 @@ def _evaluated(
 
 
 def _scored(name: Any, scorer: Scorer, inputs: Mapping[str, Any], config: Mapping[str, Any] | None) -> Scored:
-    if "relevance_scores" in inputs and isinstance(name, str) and name in RANKING_METRICS:
-        row = RANKING_METRICS[name](config).evaluate([dict(inputs)]).eval_results[0]
+    ranked = isinstance(name, str) and name in RANKING_METRICS
+    if ranked and "relevance_scores" in inputs:
+        cutoff = {} if inputs.get("k") is None else {"k": inputs["k"]}
+        row = RANKING_METRICS[name](dict(config or {}) | cutoff).evaluate([dict(inputs)]).eval_results[0]
         return Scored(row.output, row.reason or "")
+    if ranked and name not in TEMPLATES:
+        raise InputError('the inputs have no "relevance_scores"', got=list(inputs), hint=_SCORES)
     given = {key: value for key, value in inputs.items() if key != "k"}
     settings = {"k": inputs["k"]} if "k" in inputs else config
     rows = scorer.scored(name, given, settings)
@@ -146,3 +153,7 @@ def _scored(name: Any, scorer: Scorer, inputs: Mapping[str, Any], config: Mappin
 
 def _since(begin: float) -> float:
     return (perf_counter() - begin) * 1000
+
+
+def __getattr__(name: str) -> Never:
+    refuse(__name__, name)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from time import perf_counter
-from typing import Any
+from typing import Any, Never
 from uuid import uuid4
 
 from karat.compat.futureagi.execution import Execution
+from karat.compat.futureagi.left_out import refuse
 from karat.compat.futureagi.pipelines import Pipelines
 from karat.compat.futureagi.scoring import Scorer
 from karat.compat.futureagi.templates import find_template, listing
@@ -124,3 +125,7 @@ class Evaluator:
 def list_evaluations() -> list[dict[str, Any]]:
     """All evaluations."""
     return listing()
+
+
+def __getattr__(name: str) -> Never:
+    refuse(__name__, name)

@@ -86,6 +86,8 @@ def read_contexts(inputs: Any, needs: Sequence[str]) -> list[Sample | str]:
     context, size = given["context"], len(given[text]) if isinstance(given[text], list | tuple) else None
     if size == 1 and not (isinstance(context, list | tuple) and len(context) == 1):
         size = None
+    if size == 0:
+        raise InputError("the inputs have no rows", got=given[text], hint=_CONTEXTS)
     if size is None:
         return [_contexts(text, given["context"], *(_only(given.get(key)) for key in keys[1:]))]
     columns = []
@@ -118,7 +120,7 @@ def _named(inputs: Any, needs: Sequence[str], hint: str) -> dict[str, Any]:
 
 
 def _side(value: Any, name: str, template: Template) -> _Side:
-    items = _listed(value, template)
+    items = _listed(_decoded(value, tuples=True), template)
     if not isinstance(items, list | tuple):
         raise InputError(f'"{name}" is {_not_a_list(value)}', got=value, hint=_RANKINGS)
     rows = [_decoded(item) for item in items]
@@ -196,9 +198,12 @@ def _listed(value: Any, template: Template) -> Any:
     return [line for line in lines if line.strip()]
 
 
-def _decoded(value: Any) -> Any:
-    """The list in a string, in JSON or as Python prints it; any other value unchanged."""
-    if not isinstance(value, str) or not value.lstrip().startswith(("[", "(")):
+def _decoded(value: Any, *, tuples: bool = False) -> Any:
+    """The list in a string, in JSON or as Python prints it, and the tuple, if asked; any other value unchanged."""
+    if not isinstance(value, str):
+        return value
+    begin = value.lstrip()
+    if not begin.startswith("[") and not (tuples and begin.startswith("(") and "," in begin):
         return value
     try:
         found = read_cell(value)

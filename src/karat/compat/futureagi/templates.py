@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import nan
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Never
 from uuid import NAMESPACE_URL, uuid5
 
+from karat.compat.futureagi.left_out import refuse
 from karat.conventions import STANDARD, Convention
 from karat.errors import BadArgument, unknown
 
@@ -111,7 +112,7 @@ CONTEXT_TEMPLATES = {
         Template(
             "context_relevance", 9, "Context Relevance", "precision",
             "Share of the chunks that are relevant to the question.",
-            judge="relevance", convention=_OVER_RETURNED, whole_list=True, needs=("context", "input"),
+            judge="relevance", convention=_EVERY_COPY, whole_list=True, needs=("context", "input"),
         ),
         Template(
             "chunk_attribution", 11, "Chunk Attribution", "chunk_attribution",
@@ -174,3 +175,7 @@ class ChunkUtilization(EvalTemplate):
     """The template `chunk_utilization`."""
 
     eval_id, eval_name = "12", "chunk_utilization"
+
+
+def __getattr__(name: str) -> Never:
+    refuse(__name__, name)

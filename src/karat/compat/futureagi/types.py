@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from copy import copy, deepcopy
 from dataclasses import dataclass, fields
 from enum import Enum
-from typing import Any
+from typing import Any, Never, Self
 
 from karat._internal.writers import html_table
+from karat.compat.futureagi.left_out import refuse
+from karat.errors import InputError
 
 
 class _Model:
@@ -28,6 +31,24 @@ class _Model:
         """The fields as JSON."""
         separators = (",", ":") if indent is None else None
         return json.dumps(self.model_dump(**settings), indent=indent, separators=separators, ensure_ascii=False)
+
+    @classmethod
+    def model_validate(cls, obj: Any, **settings: Any) -> Self:
+        """The record of a dict; keys without a field are ignored, as are settings of pydantic."""
+        if isinstance(obj, cls):
+            return obj
+        known = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+        if not isinstance(obj, Mapping):
+            raise InputError(f"{cls.__name__} must be made of a dict", got=obj, hint=f"a dict with {known[0]}")
+        if known[0] not in obj:
+            raise InputError(f'{cls.__name__} needs "{known[0]}"', got=list(obj))
+        return cls(**{name: obj[name] for name in known if name in obj})
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy with other values of some fields."""
+        copied = deepcopy(self) if deep else copy(self)
+        vars(copied).update(update or {})
+        return copied
 
     dict, json = model_dump, model_dump_json
 
@@ -63,6 +84,9 @@ class BatchRunResult(_Model):
 
     eval_results: list[EvalResult]
 
+    def __post_init__(self) -> None:
+        self.eval_results = [EvalResult.model_validate(one) for one in self.eval_results]
+
     def _repr_html_(self) -> str:
         rows = [[one.name, _shown(one.output), one.reason or ""] for one in self.eval_results]
         return html_table(("evaluation", "output", "reason"), rows, "karat.compat.futureagi")
@@ -86,3 +110,7 @@ class EvalTags(Enum):
 
     RAG = "RAG"
     FUNCTION = "FUNCTION"
+
+
+def __getattr__(name: str) -> Never:
+    refuse(__name__, name)
