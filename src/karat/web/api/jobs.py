@@ -146,6 +146,6 @@ class Jobs:
             job.body = b""
             if job.result is not None and not self._make_room(job):
                 refused = Refused(413, "the result of the job is too large to be kept", hint='"table": false')
-                job.result = reply_of(refused, instance=job.call.request)
+                job.result = problem_reply(refused, instance=job.call.request)
             if job.result is not None:
                 job.state, job.done = "done" if job.result[0].status < 400 else "failed", job.of
