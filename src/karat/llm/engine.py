@@ -136,7 +136,8 @@ class Engine:
         """The source and date of the price; empty if it is unknown."""
         self._budget = Budget(self.settings, None if quote is None else quote.price, self.model.max_completion)
         cache = DEFAULT_CACHE if self.settings.cache is True else self.settings.cache
-        self._cache = OptionalCache(None if cache is None or cache is False else Cache(cache))
+        unused = cache is None or cache is False or not self.model.identified
+        self._cache = OptionalCache(None if unused else Cache(cache))  # type: ignore[arg-type]
         self._confirmed = not self.settings.confirm
 
     def __repr__(self) -> str:
@@ -160,8 +161,9 @@ class Engine:
     def estimate(self, requests: Sequence[Request]) -> Estimate:
         """The calls, tokens and dollars that the requests would need if each takes one call; nothing is called."""
         calls = prompt = 0
+        name = self.model.name
         for request in requests:
-            if self._cache.get(request.key(self.model.name)) is None:
+            if self._cache.get(request.key(name)) is None:
                 calls += 1
                 prompt += rough_tokens(request_size(request.messages, request.schema))
         cost = None if self._budget.price is None else self._budget.price.cost(prompt, calls * _ANSWER)
