@@ -59,7 +59,7 @@ def model_name(target: Any) -> str:
     places.append(getattr(getattr(target, "metadata", None), "model_name", None))
     found = next((name for name in places if isinstance(name, str) and name not in {"", "unknown"}), "")
     own = {} if found else getattr(target, "__dict__", {})
-    return found or next((model_name(own[name]) for name in _WRAPPED if name in own), "")
+    return found or next((model_name(own[name]) for name in _WRAPPED if own.get(name) is not None), "")
 
 
 def settings_digest(target: Any, more: object = None) -> str:
@@ -116,26 +116,29 @@ def _all_fields(value: Any) -> Iterator[tuple[str, Any]]:
 
 def _described(value: Any, depth: int) -> Any:
     """A value as JSON that is equal for equal settings."""
-    if value is None or isinstance(value, str | int | float) and not isinstance(value, Enum):
+    if isinstance(value, Enum):
+        return [_kind(type(value)), value.name]
+    if value is None or isinstance(value, str | int | float):
         return value
     if depth == 0:
         raise _UnknownValue
-    if isinstance(value, Enum):
-        return [_kind(type(value)), value.name]
     if isinstance(value, Mapping):
         return {str(key): _described(one, depth - 1) for key, one in value.items() if not _is_key(str(key), one)}
     if isinstance(value, list | tuple):
         return [_described(one, depth - 1) for one in value]
     if isinstance(value, set | frozenset):
         return sorted(json.dumps(_described(one, depth - 1), sort_keys=True) for one in value)
+    return _code(value) or _object(value, depth, known=False)
+
+
+def _code(value: Any) -> Any:
+    """A class, a function without a state, or a module with the addresses that it calls; None for anything else."""
     if isinstance(value, type):
         return _kind(value)
-    if isfunction(value) and not value.__closure__:
-        return code_name(value)
     if isinstance(value, ModuleType):
         used = {name: one for name, one in os.environ.items() if _ADDRESSES.search(name)}
         return [value.__name__, str(getattr(value, "api_base", "")), used]
-    return _object(value, depth, known=False)
+    return code_name(value) if isfunction(value) and not value.__closure__ else None
 
 
 def _object(value: Any, depth: int, *, known: bool = True) -> Any:
@@ -161,7 +164,7 @@ def _object(value: Any, depth: int, *, known: bool = True) -> Any:
 
 def _client(value: Any) -> Any:
     """The address of a client, or of the client to which a resource such as `chat.completions` belongs."""
-    client = value if hasattr(value, "base_url") else getattr(value, "_client", None)
+    client: Any = value if hasattr(value, "base_url") else getattr(value, "_client", None)
     if not hasattr(client, "base_url"):
         return None
     connections = getattr(client, "_client", None)
