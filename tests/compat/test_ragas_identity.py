@@ -14,7 +14,7 @@ import pytest
 from karat.compat.ragas import ContextRecall, evaluate
 from karat.compat.ragas.llms import BaseRagasLLM, LangchainLLMWrapper, llm_factory
 from karat.compat.ragas.llms.identity import secrets_of
-from karat.llm import Engine
+from karat.errors import Unavailable
 from karat.llm.faults import fault_of
 from support.in_words import spoken
 
@@ -168,7 +168,22 @@ def test_an_unknown_model_is_never_answered_from_the_cache(make):
     assert not wrapper.identified
     assert wrapper.name == wrapper.name != LangchainLLMWrapper(target).name
     assert "object=" in wrapper.name
-    assert not Engine(wrapper)._cache
+
+
+def test_a_budget_holds_for_an_object_that_counts_its_calls():
+    class Counting(Chat):
+        counted = 0
+
+        async def ainvoke(self, messages, config=None, **extra):
+            self.counted += 1
+            return await super().ainvoke(messages)
+
+    chat = Counting()
+    metric = ContextRecall(llm=chat, max_calls=1)
+    assert metric.score(**ROW) == 0.5
+    with pytest.raises(Unavailable, match="budget of 1 call"):
+        metric.score(**ROW)
+    assert chat.counted == 1
 
 
 def test_own_transports_are_unknown():

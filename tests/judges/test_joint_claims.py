@@ -92,9 +92,9 @@ def changing():
         number = next(numbers)
         if kind == "extract":
             return {"claims": [f"{one} {number}" for one in reported["claims"]]}
-        return (
-            {"claims": [{**one, "claim": f"c {number}"} for one in reported["claims"]]} if kind == "joint" else reported
-        )
+        if kind == "attribute":
+            return reported
+        return {"claims": [{**one, "claim": f"{one['claim']} {number}"} for one in reported["claims"]]}
 
     return Scripted(change)
 

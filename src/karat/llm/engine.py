@@ -136,8 +136,7 @@ class Engine:
         """The source and date of the price; empty if it is unknown."""
         self._budget = Budget(self.settings, None if quote is None else quote.price, self.model.max_completion)
         cache = DEFAULT_CACHE if self.settings.cache is True else self.settings.cache
-        unused = cache is None or cache is False or not self.model.identified
-        self._cache = OptionalCache(None if unused else Cache(cache))  # type: ignore[arg-type]
+        self._cache = OptionalCache(None if cache is None or cache is False else Cache(cache))
         self._confirmed = not self.settings.confirm
 
     def __repr__(self) -> str:
@@ -223,7 +222,8 @@ class Engine:
         return Progress(total, unit) if self.settings.progress else nullcontext()
 
     def _batch(self) -> RequestBatch:
-        return RequestBatch(self.model, self.settings, cache=self._cache, budget=self._budget)
+        cache = self._cache if self.model.identified else OptionalCache(None)
+        return RequestBatch(self.model, self.settings, cache=cache, budget=self._budget)
 
     def _estimate_jobs(self, batch: RequestBatch, jobs: Sequence[Job[Any]]) -> Estimate:
         """The calls, tokens and dollars that the jobs would need, after the steps that are cached."""

@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence, Sized
 from dataclasses import fields
 from math import isnan, nan
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 from karat.compat.ragas.dataset_schema import MetricResult, fields_of, items_of
 from karat.compat.ragas.llms.models import judge_settings, model_of
 from karat.compat.ragas.metrics.metric import Metric
 from karat.errors import BadArgument, InputError, Unavailable
 from karat.judges import Claims, Judge, Relevance
-from karat.judges.model_judge import ModelJudge
-from karat.llm import Model, ModelSettings
+from karat.llm import ModelSettings
 from karat.pipeline import evaluate
 from karat.run import Run
 
@@ -44,25 +43,6 @@ def _filled(value: Any) -> bool:
     return value is not None and (not isinstance(value, Sized) or len(value) > 0)
 
 
-class _Made(NamedTuple):
-    """The judge that a metric has made, and what it was made of; `name` is that of the model at that time."""
-
-    llm: Any
-    settings: dict[str, Any]
-    judge: Judge
-    name: str
-
-    def fits(self, llm: Any, settings: dict[str, Any]) -> bool:
-        """True for the same model with unchanged settings."""
-        return self.llm is llm and self.settings == settings and self.name == _current_name(self.judge)
-
-
-def _current_name(judge: Judge) -> str:
-    """The name of a judge's model, which says its settings; an object of a framework may change its own."""
-    model = judge.calls.model if isinstance(judge, ModelJudge) else None
-    return model.name if isinstance(model, Model) else ""
-
-
 class ByLLM(Metric):
     """A metric that calls a language model to compare one text with the contexts."""
 
@@ -77,7 +57,7 @@ class ByLLM(Metric):
     def __init__(self, llm: Any = None, name: str | None = None, **settings: Any) -> None:
         super().__init__(name)
         self.llm = llm
-        self._made: _Made | None = None
+        self._made: tuple[Any, Any, Judge] | None = None
         self._settings = _known_settings(settings, type(self).__name__)
 
     def _judge(self, rows: Sequence[Any] = ()) -> Judge:
@@ -86,10 +66,9 @@ class ByLLM(Metric):
             hint = 'llm=llm_factory("gpt-4o-mini", client=AsyncOpenAI()), or llm="gpt-4o-mini"'
             raise BadArgument(f"{self.name} calls a language model: llm= is missing", hint=hint)
         with _CREATION:
-            if self._made is None or not self._made.fits(self.llm, self.settings):
-                judge = self._new_judge()
-                self._made = _Made(self.llm, self.settings, judge, _current_name(judge))
-            return self._made.judge
+            if self._made is None or self._made[0] is not self.llm or self._made[1] != self.settings:
+                self._made = self.llm, self.settings, self._new_judge()
+            return self._made[2]
 
     def _new_judge(self) -> Judge:
         raise NotImplementedError
