@@ -1,4 +1,4 @@
-"""The names of ragas that karat does not have, each with the reason."""
+"""The names of ragas that karat does not have, with the reasons: separate, since four modules refuse them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REASONS = {
     "it is about tables and queries in SQL, not about retrieval": (
         "DataCompyScore", "LLMSQLEquivalence", "SQLSemanticEquivalence",
     ),
-    "karat has no metrics with prompts of one's own; derive a metric from SingleTurnMetric": (
+    "karat has no metrics with custom prompts; derive a metric from SingleTurnMetric": (
         "AspectCritic", "BaseMetric", "DiscreteMetric", "DomainSpecificRubrics", "InstanceRubrics",
         "InstanceSpecificRubrics", "LLMMetric", "NumericMetric", "RankingMetric", "RubricsScore",
         "RubricsScoreWithReference", "RubricsScoreWithoutReference", "SimpleCriteriaScore", "discrete_metric",
