@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 import json
-from math import isnan
+from math import inf, isnan
 
+import openai
 import pandas as pd
 import pytest
 
 from karat.compat.ragas import (
+    ContextEntityRecall,
     ContextPrecision,
     IDBasedContextRecall,
     LLMContextRecall,
@@ -17,6 +19,7 @@ from karat.compat.ragas import (
     RunConfig,
     SingleTurnSample,
     evaluate,
+    llm_factory,
 )
 from karat.compat.ragas.dataset_schema import EvaluationDataset
 from karat.compat.ragas.metrics import SingleTurnMetric, context_precision, context_recall
@@ -139,6 +142,19 @@ class Picky(SingleTurnMetric):
         return float("nan")
 
 
+@pytest.mark.parametrize("status", [401, 403])
+def test_an_endpoint_that_refuses_everything_takes_no_other_metric_along(status):
+    with Server(lambda call: Act(status=status, content="no")) as server:
+        metrics = [LLMContextRecall(), ContextEntityRecall(), IDBasedContextRecall()]
+        rows = [{**ROW, **IDS}, {**ROW, **IDS}]
+        result = evaluate(rows, metrics, server.model())
+        assert [isnan(one) for one in result["context_recall"] + result["context_entity_recall"]] == [True] * 4
+        assert result["id_based_context_recall"] == [0.5, 0.5]
+        assert str(status) in result.results["context_recall"][1].reason
+        with pytest.raises(Unavailable, match=f"sample 1: .*{status}"):
+            evaluate(rows, metrics, server.model(), raise_exceptions=True)
+
+
 def test_raise_exceptions_of_own_metrics():
     assert isnan(evaluate([ROW], [Picky()], raise_exceptions=True)["picky"][0]), "undefined, not failed"
     with pytest.raises(Unavailable, match="for sample 1: RuntimeError: not this one"):
@@ -175,6 +191,19 @@ def test_a_run_config_is_a_record():
     metric = LLMContextRecall(llm=Scripted())
     metric.init(RunConfig(max_workers=3))
     assert metric.settings["concurrency"] == 3
+
+
+def test_no_limits():
+    with Server(script) as server:
+        client = openai.AsyncOpenAI(base_url=server.url, api_key="x")
+        config = RunConfig(timeout=None, max_retries=None, max_workers=-1)
+        for llm, given in (
+            (server.model(), config),
+            (llm_factory("m", client=client, max_retries=None, timeout=None), None),
+            (llm_factory("m", client=client, max_retries=2), None),
+        ):
+            assert evaluate([ROW], [LLMContextRecall(cache=None)], llm, run_config=given)["context_recall"] == [0.5]
+    assert config.settings() == {"timeout": inf, "concurrency": 1000}
 
 
 def test_batches():

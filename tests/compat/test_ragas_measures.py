@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from math import isnan
-from time import monotonic
+from threading import Event
+from time import monotonic, sleep
 
 import pytest
 
@@ -20,8 +22,10 @@ from karat.compat.ragas.metrics import (
     NonLLMStringSimilarity,
     StringPresence,
 )
+from karat.compat.ragas.metrics import metric as metric_module
 from karat.compat.ragas.metrics.base import MetricType, SingleTurnMetric
-from karat.errors import BadArgument, InputError
+from karat.errors import BadArgument, InputError, Unavailable
+from karat.llm import ModelSettings
 from support.scripted import Scripted
 from support.waiting import wait_until
 
@@ -166,7 +170,7 @@ def test_a_time_limit_ends_the_calls(how):
     with pytest.raises(TimeoutError):
         asyncio.run(limited())
     assert monotonic() - began < 30
-    assert model.cancelled == model.begun
+    wait_until(lambda: model.cancelled == model.begun)
     metric.llm = Scripted()
     assert metric.single_turn_score(sample) == 1
 
@@ -184,7 +188,7 @@ def test_a_call_under_way_is_cancelled_with_the_task(kind):
             await task
 
     asyncio.run(cancelled())
-    assert (model.begun, model.cancelled) == (1, 1)
+    wait_until(lambda: (model.begun, model.cancelled) == (1, 1))
 
 
 def test_another_sample_of_the_same_metric_goes_on():
@@ -204,3 +208,66 @@ def test_another_sample_of_the_same_metric_goes_on():
     assert isinstance(late, TimeoutError)
     assert good == 1
     assert metric.score(**LLM_ROW) == 1, "and so do later ones"
+
+
+# ---- many at once ---------------------------------------------------------------------------------------------------
+
+
+class Together(Scripted):
+    """Answers when this many calls wait for it, and counts the calls."""
+
+    wanted, begun = 1, 0
+
+    async def __call__(self, messages, schema):
+        self.begun += 1
+        await asyncio.to_thread(wait_until, lambda: self.begun >= self.wanted)
+        return await super().__call__(messages, schema)
+
+
+def rows_of(count):
+    return [{**LLM_ROW, "user_input": f"q{number}"} for number in range(count)]
+
+
+def test_many_samples_are_scored_at_once():
+    metric = LLMContextRecall(llm=(model := Together()), cache=False, progress=False)
+    model.wanted = 40
+
+    async def every():
+        return await asyncio.gather(*(metric.ascore(**row) for row in rows_of(40)))
+
+    assert asyncio.run(every()) == [1.0] * 40
+
+
+def test_waiting_for_a_thread_does_not_count(monkeypatch):
+    one = ThreadPoolExecutor(1)
+    monkeypatch.setattr(metric_module, "_executor", lambda process: one)
+
+    async def both():
+        free = Event()
+        first = asyncio.create_task(metric_module.in_thread(lambda: free.wait(60)))
+        await asyncio.sleep(0)
+        second = asyncio.create_task(metric_module.in_thread(lambda: "done", 0.05))
+        await asyncio.sleep(0.1)
+        free.set()
+        return await asyncio.gather(first, second)
+
+    assert asyncio.run(both()) == [True, "done"]
+
+
+def test_a_budget_holds_for_samples_that_start_at_once(monkeypatch):
+    """Without a lock, each of them finds no judge yet and makes its own."""
+    real = ModelSettings.of
+
+    def slowly(model, given):
+        sleep(0.02)
+        return real(model, given)
+
+    monkeypatch.setattr(ModelSettings, "of", slowly)
+    metric = LLMContextRecall(llm=(model := Together()), cache=False, max_calls=1, progress=False)
+
+    async def every():
+        return await asyncio.gather(*(metric.ascore(**row) for row in rows_of(6)), return_exceptions=True)
+
+    found = asyncio.run(every())
+    assert model.begun == 1
+    assert sum(isinstance(one, Unavailable) for one in found) == 5

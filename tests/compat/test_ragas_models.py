@@ -52,7 +52,11 @@ class Chat:
     temperature: float | None = None
     openai_api_key: Any = None
     said: Any = field(default=spoken)
-    seen: list[Any] = field(default_factory=list, repr=False)
+    _seen: list[Any] = field(default_factory=list, repr=False)
+
+    @property
+    def seen(self):
+        return self._seen
 
     async def ainvoke(self, messages, config=None, **extra):
         self.seen.append((asyncio.get_running_loop(), config, extra))

@@ -100,6 +100,15 @@ def test_splits():
         dataset.train_test_split(2)
 
 
+def test_a_line_of_a_jsonl_file_ends_at_a_line_feed_alone(tmp_path):
+    text = "a\u2028b\x85c\x0bd"
+    (tmp_path / "datasets").mkdir()
+    (tmp_path / "datasets" / "t.jsonl").write_text(json.dumps({"a": text[:3]}, ensure_ascii=False) + "\n", "utf-8")
+    assert Dataset.load("t", LocalJSONLBackend(tmp_path))[0]["a"] == text[:3]
+    Dataset("u", LocalJSONLBackend(tmp_path), data=[{"a": text}]).save()
+    assert Dataset.load("u", LocalJSONLBackend(tmp_path))[0]["a"] == text
+
+
 def test_wrong_backends(tmp_path):
     with pytest.raises(BadArgument, match="local/csv"):
         Dataset("first", "local/cvs")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import pytest
 
 import karat
@@ -82,7 +84,43 @@ def test_a_later_run_has_the_same_claims(tmp_path):
     assert [one.mean for one in again] == [first.mean, second.mean]
 
 
-def test_claims_that_were_extracted_without_passages_are_preferred_and_not_mixed(tmp_path):
+def changing():
+    """A model with other claims in every answer."""
+    numbers = count()
+
+    def change(kind, reported):
+        number = next(numbers)
+        if kind == "extract":
+            return {"claims": [f"{one} {number}" for one in reported["claims"]]}
+        if kind == "attribute":
+            return reported
+        return {"claims": [{**one, "claim": f"{one['claim']} {number}"} for one in reported["claims"]]}
+
+    return Scripted(change)
+
+
+def test_claims_do_not_depend_on_what_was_asked_in_between(tmp_path):
+    model = changing()
+    other = {**ROW, "retrieved": [{"text": B}]}
+    first = run(model, cache=tmp_path / "c")
+    run(model, joint=False, cache=tmp_path / "c")
+    second = run(model, [other], cache=tmp_path / "c")
+    again = run(model, cache=tmp_path / "c")
+    claims = [[item.gold for item in one.gold("1")] for one in (first, second, again)]
+    assert claims[0] == claims[1] == claims[2]
+    assert karat.compare(first, second)
+
+
+def test_one_text_has_one_set_of_claims_in_a_batch(tmp_path):
+    model = changing()
+    rows = [ROW, {**ROW, "id": "2", "retrieved": [{"text": B}]}]
+    found, again = (run(model, rows, cache=tmp_path / "c") for _ in range(2))
+    assert sorted(model.kinds()) == ["attribute", "joint", "joint"]
+    for one in (found, again):
+        assert [item.gold for item in one.gold("1")] == [item.gold for item in one.gold("2")]
+
+
+def test_claims_that_were_extracted_without_passages_are_used_and_not_mixed(tmp_path):
     model = Scripted()
     run(model, cache=tmp_path / "c")
     run(model, joint=False, cache=tmp_path / "c")

@@ -64,6 +64,9 @@ def test_an_error_names_the_place():
         '{"a": "' * 200_000,
         '```\n{"a": 1}\n```\n```\n{"a": 2}\n```',
         "{ " * 200 + '{"a": 1}',
+        '{"a": "mine"} Note: passage has ```{"a":"quoted"}```',
+        'It says:\n```json\n{"a": "quoted"}\n```\nI ignore that. {"a": "mine"}',
+        '{"a": "quoted"} ' + "{ " * 200 + '{"a": "mine"}',
     ],
     ids=lambda text: text[:12],
 )
@@ -76,7 +79,7 @@ def test_texts_that_are_no_answer(text):
     "text",
     [
         '{"a": {"b": 1}}', '  {"a": {"b": 1}}\n', 'Here: {"a": {"b": 1}}.', '// x\n{"a": {"b": 1}}',
-        '{x} and {y} → {"a": {"b": 1}} {', '```json\n{"a": {"b": 1}}\n```', 'So:\n```\n {"a": {"b": 1}}\n```\n{"a": 2}',
+        '{x} and {y} → {"a": {"b": 1}} {', '```json\n{"a": {"b": 1}}\n```',
     ],
 )  # fmt: skip
 def test_the_only_object_is_the_answer(text):

@@ -131,20 +131,24 @@ def attribution(judge: ModelJudge, text: str, task: Task) -> Steps[Attribution]:
 def joint_attribution(judge: ModelJudge, text: str, task: Task) -> Steps[Attribution]:
     """Extract the claims of a short text and attribute them, in one call; of a long text, in several.
 
-    Claims that are known are not extracted again, so that all runs have the same.
+    Claims that are known are not extracted again, so that all runs have the same: those of the first such call, or
+    else those that were extracted without passages.
     """
     calls = calls_for([text], task.passages, judge.calls.per_call)
     if max_tokens(text) > SHORT or len(calls) != 1 or len(calls[0].pieces) != len(task.passages):
         return (yield from attribution(judge, text, task))
     request = extract_and_attribute(task.query, text, task.passages)
     if judge.engine.cached(request) is None:
-        for known in (extract(task.query, text), joint_claims(task.query, text)):
+        for known in (joint_claims(task.query, text), extract(task.query, text)):
             claims = judge.engine.cached(known)
             if claims is not None:
                 return (yield from attribution_of(judge, task._replace(claims=claims)))
     (answer,) = yield Step([request])
     if isinstance(answer, Failure):
         return Attribution([], answer, [])
+    first = judge.engine.cached(joint_claims(task.query, text))
+    if first is not None and first != list(answer.value):  # another call about the same text was answered before
+        return (yield from attribution_of(judge, task._replace(claims=first)))
     supports = list(answer.value.values())
     return Attribution(list(answer.value), supports, [[float(bool(one.places))] for one in supports])
 

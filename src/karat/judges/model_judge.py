@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from hashlib import sha256
 from inspect import Parameter, Signature, signature
+from threading import Lock
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from karat._internal.display import plural, sanitize
@@ -20,6 +21,8 @@ from karat.samples.notes import Note
 from karat.stats.agreement import Kind, alpha
 
 T = TypeVar("T")
+_CREATION = Lock()
+"""Held while an engine is created: requests that start at once share one, and its budget."""
 
 LEXICAL = "lexical"
 """Stands for no model: support is decided by words."""
@@ -91,10 +94,11 @@ class ModelJudge(Judge):
         rankings that differ only in their order the result is the same, with other places.
         """
         about = [samples.ids, samples.query, samples.answer, samples.response]
-        if self._known is not None and self._known.about == about:
-            moved = moved_places(self._known.rankings, rankings)
+        known = self._known  # once: another thread may begin an evaluation
+        if known is not None and known.about == about:
+            moved = moved_places(known.rankings, rankings)
             if moved is not None:
-                return self._known.found, moved
+                return known.found, moved
         found = ask()
         self._known = _Known(about, rankings, found)
         return found, [list(range(len(one.passages))) for one in rankings]
@@ -108,10 +112,11 @@ class ModelJudge(Judge):
     @property
     def engine(self) -> Engine:
         """The engine, created for the first request."""
-        if self._engine is None:
-            settings = dict(vars(self.calls))
-            self._engine = Engine(settings.pop("model"), **settings)
-        return self._engine
+        with _CREATION:
+            if self._engine is None:
+                settings = dict(vars(self.calls))
+                self._engine = Engine(settings.pop("model"), **settings)
+            return self._engine
 
     @property
     def spent(self) -> Spent | None:

@@ -75,6 +75,8 @@ class RequestBatch:
 
     def __init__(self, model: Model, settings: ModelSettings, *, cache: OptionalCache, budget: Budget) -> None:
         self._model, self._settings, self._cache, self._budget = model, settings, cache, budget
+        self._name = model.name
+        """The name when the batch began: the settings of an object may change afterwards."""
         self._concurrency = AdaptiveConcurrency(settings.concurrency)
         self._breaker = Breaker(settings, self._stop)
         self._secrets = Secrets(model.secrets())
@@ -110,7 +112,7 @@ class RequestBatch:
         if self._bug is not None:
             raise self._bug
         if self._halt and not self._breaker.answered and not self._from_cache:
-            raise NotJudged(f"{self._model.name}: {self._halt}")
+            raise NotJudged(f"{self._name}: {self._halt}")
         if self._halt:
             log.error("%s", self._halt)
 
@@ -124,7 +126,7 @@ class RequestBatch:
         """Go through the steps of a job whose answers are all cached; true if these were all of its steps."""
         while job.step is not None:
             answers = []
-            for key, request in zip(job.keys(self._model.name), job.step.requests, strict=True):
+            for key, request in zip(job.keys(self._name), job.step.requests, strict=True):
                 found = self._find(key, request)
                 if found is None:
                     return False
@@ -186,7 +188,7 @@ class RequestBatch:
     def _sizes(self, job: Job[Any]) -> list[int]:
         """The bytes of each call that a job needs, as far as it is known."""
         step = job.step or Step(())
-        both = zip(job.keys(self._model.name), step.requests, strict=True)
+        both = zip(job.keys(self._name), step.requests, strict=True)
         wanted = [one for key, one in both if self._cache.get(key) is None]
         return [request_size(one.messages, one.schema) for one in (*wanted, *step.upcoming())]
 
@@ -197,7 +199,7 @@ class RequestBatch:
             while job.step is not None:
                 if self._budget.limited:
                     self._budget.expect(hold, self._sizes(job))
-                keyed = zip(job.step.requests, job.keys(self._model.name), strict=True)
+                keyed = zip(job.step.requests, job.keys(self._name), strict=True)
                 job.answer(await _gather([self._answer(*each, number, hold) for each in keyed]))
         finally:
             self._budget.end(hold)
@@ -319,7 +321,7 @@ class RequestBatch:
             return Fault(self._check_failed(error))
         self._breaker.valid()
         kept = reply._replace(answer=request.stored(reply.answer))
-        self._cache.attempt(lambda cache: cache.put(key, self._model.name, request.version, kept))
+        self._cache.attempt(lambda cache: cache.put(key, self._name, request.version, kept))
         for other, answer in request.implied(reply.answer):
             self._imply(other, answer)
         stored = self._cache.get(key)
@@ -330,9 +332,9 @@ class RequestBatch:
 
     def _imply(self, request: Request, answer: dict[str, Any]) -> None:
         """Cache the answer to a request that was not sent, unless one is known; it has cost nothing more."""
-        key = request.key(self._model.name)
+        key = request.key(self._name)
         if self._cache.get(key) is None:
-            self._cache.attempt(lambda cache: cache.put(key, self._model.name, request.version, Reply(answer, 0, 0)))
+            self._cache.attempt(lambda cache: cache.put(key, self._name, request.version, Reply(answer, 0, 0)))
 
     def _check_failed(self, error: Exception) -> str:
         return self._secrets.message(f"the check failed with {type(error).__name__}: {error}")

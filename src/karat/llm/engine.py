@@ -160,8 +160,9 @@ class Engine:
     def estimate(self, requests: Sequence[Request]) -> Estimate:
         """The calls, tokens and dollars that the requests would need if each takes one call; nothing is called."""
         calls = prompt = 0
+        name = self.model.name
         for request in requests:
-            if self._cache.get(request.key(self.model.name)) is None:
+            if self._cache.get(request.key(name)) is None:
                 calls += 1
                 prompt += rough_tokens(request_size(request.messages, request.schema))
         cost = None if self._budget.price is None else self._budget.price.cost(prompt, calls * _ANSWER)
@@ -221,7 +222,8 @@ class Engine:
         return Progress(total, unit) if self.settings.progress else nullcontext()
 
     def _batch(self) -> RequestBatch:
-        return RequestBatch(self.model, self.settings, cache=self._cache, budget=self._budget)
+        cache = self._cache if self.model.identified else OptionalCache(None)
+        return RequestBatch(self.model, self.settings, cache=cache, budget=self._budget)
 
     def _estimate_jobs(self, batch: RequestBatch, jobs: Sequence[Job[Any]]) -> Estimate:
         """The calls, tokens and dollars that the jobs would need, after the steps that are cached."""

@@ -57,7 +57,7 @@ def fault_of(error: Exception, secrets: Secrets | None = None) -> Fault:
     """
     if fault := next((one for one in _chain(error) if isinstance(one, Fault)), None):
         return fault
-    hidden = secrets or Secrets()
+    hidden = (secrets or Secrets()).and_those_of(error)
     sources = (error, getattr(error, "response", None))
     statuses = [getattr(source, name, None) for source in sources for name in ("status_code", "status")]
     status = next((status for status in statuses if isinstance(status, int)), None)

@@ -42,6 +42,8 @@ class Model:
     name: str
     """The endpoint, the model and every sampling parameter, no secret: part of the cache key of its answers."""
     price: Price | None = None
+    identified: bool = True
+    """False if the name does not say which model it is: its answers are not cached."""
     max_completion: int | None = None
     """The maximum number of tokens of an answer, if there is one."""
 
@@ -103,7 +105,7 @@ class FunctionModel(Model):
         self._function = function
         given = getattr(function, "name", None)
         self._given = given if isinstance(given, str) else ""
-        self.name = f"function({self._given or _code_name(function)})"
+        self.name = f"function({self._given or code_name(function)})"
 
     @property
     def label(self) -> str:
@@ -121,7 +123,7 @@ class FunctionModel(Model):
         return answer
 
 
-def _code_name(function: Any) -> str:
+def code_name(function: Any) -> str:
     """The qualified name and a digest of code, defaults and plain enclosed values: a changed function is another model.
 
     The state of an object is unknown: it must have a name.

@@ -241,13 +241,12 @@ _KNOWN = {
     "type", "properties", "required", "additionalProperties", "items", "enum", "const", "minimum", "maximum",
     "minItems", "maxItems", "minLength", "maxLength", "title", "description",
 }  # fmt: skip
-_FENCE = "```"
 _MAX_OBJECTS = 100
 """Braces of an answer at which an object may begin."""
 
 
 def read_answer(text: str) -> dict[str, Any]:
-    """The JSON object that a model wrote: JSON and nothing else, or the only object in a fenced block or in prose.
+    """The JSON object that a model wrote: JSON and nothing else, or the only object in prose, fenced or not.
 
     An answer with several objects is refused: one of them may be quoted from a text.
     """
@@ -259,7 +258,7 @@ def read_answer(text: str) -> dict[str, Any]:
     try:
         answer = decode(text)
     except (ValueError, RecursionError):
-        parts = _objects(text)
+        parts = _outermost(text)
         if len(parts) != 1:
             raise BadAnswer("the answer has several JSON objects" if parts else "the answer is not JSON") from None
         try:
@@ -271,19 +270,12 @@ def read_answer(text: str) -> dict[str, Any]:
     return answer
 
 
-def _objects(text: str) -> list[str]:
-    """The JSON objects in a text: those in fenced blocks if there are any, else all that no other contains."""
-    pieces = text.split(_FENCE)
-    fenced = pieces[1 : len(pieces) - 1 : 2]  # between an opening and a closing fence
-    blocks = [part for block in fenced[:_MAX_OBJECTS] for part in _outermost(block)]
-    return blocks or _outermost(text)
-
-
 def _outermost(text: str) -> list[str]:
+    """The JSON objects in a text that no other contains."""
     decoder, parts, start = json.JSONDecoder(), list[str](), text.find("{")
     for _ in range(_MAX_OBJECTS):
         if start < 0:
-            break
+            return parts
         try:
             end = decoder.raw_decode(text, start)[1]
         except (ValueError, RecursionError):
@@ -291,7 +283,7 @@ def _outermost(text: str) -> list[str]:
         else:
             parts.append(text[start:end])
         start = text.find("{", end)
-    return parts
+    raise BadAnswer("the answer has too many braces around its JSON")
 
 
 def check_schema(schema: dict[str, Any]) -> None:

@@ -47,10 +47,16 @@ class Secrets:
     """
 
     def __init__(self, own: Iterable[str] = ()) -> None:
-        given = {value.strip() for value in own}
+        self._own = given = {value.strip() for value in own}
         others = {value.strip() for name, value in os.environ.items() if _VARIABLES.search(name)} - given
         self._in_messages = _pattern(_longest(given, _SHORTEST), _longest(others, _SHORTEST))
         self._in_answers = _pattern(_longest(given, _SHORTEST_IN_ANSWERS), _longest(others, _SHORTEST_OF_OTHERS))
+
+    def and_those_of(self, error: BaseException) -> Secrets:
+        """These values, and those in the headers of the request that failed."""
+        request = getattr(error, "request", None) or getattr(getattr(error, "response", None), "request", None)
+        headers = getattr(request, "headers", None)
+        return Secrets(self._own.union(secret_headers(headers))) if isinstance(headers, Mapping) else self
 
     def message(self, text: str) -> str:
         """The text on one short line, without secrets and without anything that looks like one."""

@@ -9,6 +9,7 @@ from langchain_core.language_models.llms import LLM
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.prompt_values import StringPromptValue
+from pydantic import SecretStr
 
 from karat.compat.ragas import evaluate
 from karat.compat.ragas.llms import BaseRagasLLM, LangchainLLMWrapper
@@ -115,3 +116,41 @@ def test_the_prompt_of_a_custom_class_is_one_of_langchain():
 def test_a_class_is_no_model():
     with pytest.raises(BadArgument, match="model of LangChain"):
         LangchainLLMWrapper(Chat)
+
+
+class Endpoint(Chat):
+    """A chat model with an address and a key, which its service quotes."""
+
+    url: str
+    key: SecretStr
+
+    def _generate(self, messages, stop=None, run_manager=None, **extra):
+        raise ValueError(f"wrong key {self.key.get_secret_value()}")
+
+
+WRAPPED = {
+    "plain": lambda model: model,
+    "bind": lambda model: model.bind(seed=1),
+    "with_config": lambda model: model.with_config(tags=["x"]),
+    "with_retry": lambda model: model.with_retry(stop_after_attempt=1),
+    "with_fallbacks": lambda model: model.with_fallbacks([model]),
+    "configurable": lambda model: model.configurable_fields(),
+}
+
+
+@pytest.mark.parametrize("wrap", WRAPPED.values(), ids=WRAPPED)
+def test_another_endpoint_is_another_model_and_no_key_is_shown(wrap):
+    key = "unusual-secret-0123456789"
+    names = []
+    for url in ("http://a", "http://a", "http://b"):
+        llm = LangchainLLMWrapper(wrap(Endpoint(url=url, key=SecretStr(key))))
+        names.append(llm.name)
+        assert llm.identified
+        result = evaluate([ROW], [LLMContextRecall()], llm, show_progress=False).results["context_recall"][0]
+        assert "wrong key [secret]" in result.reason
+    assert names[0] == names[1] != names[2]
+
+
+def test_a_fake_is_never_answered_from_the_cache():
+    fake = LangchainLLMWrapper(FakeListChatModel(responses=["{}"]))
+    assert not fake.identified

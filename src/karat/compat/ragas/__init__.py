@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-from karat.compat.ragas import backends, metrics
+from karat.compat.ragas import absent, backends, metrics
 from karat.compat.ragas.cache import CacheInterface, DiskCacheBackend, cacher
 from karat.compat.ragas.dataset import Dataset, DataTable
 from karat.compat.ragas.dataset_schema import EvaluationDataset, EvaluationResult, SingleTurnSample
@@ -39,8 +39,26 @@ _PATHS = {
 for _path, _home in _PATHS.items():
     sys.modules[f"{__name__}.{_path}"] = import_module(f"{__name__}.{_home}")
 
+__version__ = "0.4.3"
+"""The version of ragas whose interface this is: programs that ask for it choose their calls by it."""
+__getattr__ = absent.refuse(__name__)
+
 __all__ = [
-    "CacheInterface", "DataTable", "Dataset", "DiskCacheBackend", "EvaluationDataset", "EvaluationResult", "Experiment",
-    "RunConfig", "SingleTurnSample", "aevaluate", "backends", "cacher", "evaluate", "experiment", "llm_factory",
+    "CacheInterface",
+    "DataTable",
+    "Dataset",
+    "DiskCacheBackend",
+    "EvaluationDataset",
+    "EvaluationResult",
+    "Experiment",
+    "RunConfig",
+    "SingleTurnSample",
+    "__version__",
+    "aevaluate",
+    "backends",
+    "cacher",
+    "evaluate",
+    "experiment",
+    "llm_factory",
 ]  # fmt: skip
 __all__ += metrics.__all__

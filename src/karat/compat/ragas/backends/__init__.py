@@ -167,7 +167,7 @@ class LocalJSONLBackend(_Files):
 
     def _rows(self, path: Path) -> Rows:
         rows = []
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
             if line.strip():
                 try:
                     rows.append(json.loads(line))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from karat.compat.ragas import absent
 from karat.compat.ragas.llms.factory import InstructorBaseRagasLLM as InstructorBaseRagasLLM
 from karat.compat.ragas.llms.factory import InstructorLLM as InstructorLLM
 from karat.compat.ragas.llms.factory import LiteLLMStructuredLLM as LiteLLMStructuredLLM
@@ -10,6 +11,8 @@ from karat.compat.ragas.llms.models import BaseRagasLLM as BaseRagasLLM
 from karat.compat.ragas.llms.models import HaystackLLMWrapper as HaystackLLMWrapper
 from karat.compat.ragas.llms.models import LangchainLLMWrapper as LangchainLLMWrapper
 from karat.compat.ragas.llms.models import LlamaIndexLLMWrapper as LlamaIndexLLMWrapper
+
+__getattr__ = absent.refuse(__name__)
 
 __all__ = [
     "BaseRagasLLM", "HaystackLLMWrapper", "InstructorBaseRagasLLM", "InstructorLLM", "LangchainLLMWrapper",

@@ -110,11 +110,6 @@ class ClientLLM(InstructorBaseRagasLLM, BaseRagasLLM):
         self.model_args = args
         self.base_url = str(getattr(client, "base_url", ""))
 
-    def secrets(self) -> list[str]:
-        """The keys of the client."""
-        found = [getattr(self.client, name, None) for name in ("api_key", "auth_token", "_azure_ad_token")]
-        return [key for key in found if isinstance(key, str)]
-
     async def ask(self, messages: list[dict[str, str]]) -> Text:
         """The answer to these messages."""
         first = [{"role": "system", "content": self.system_prompt}] if self.system_prompt else []
@@ -174,7 +169,8 @@ def llm_factory(
         raise BadArgument("Unknown adapter", got=adapter, hint=f"one of: {', '.join(_ADAPTERS)}")
     system_prompt, base_url = kwargs.pop("system_prompt", None), kwargs.pop("base_url", None)
     shared: dict[str, Any] = {"system_prompt": system_prompt, "cache": checked_cache(cache)}
-    config = RunConfig(timeout=kwargs.pop("timeout", 120), max_retries=kwargs.pop("max_retries", 4) + 1)
+    retries = kwargs.pop("max_retries", None)
+    config = RunConfig(timeout=kwargs.pop("timeout", 120), max_retries=None if retries is None else retries + 1)
     if wrong := sorted(_REFUSED & kwargs.keys()):
         raise BadArgument(f"llm_factory does not accept {wrong[0]}: the judges set it, or the client does")
     args = _mapped(model, kwargs)

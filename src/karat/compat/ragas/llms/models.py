@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import sys
 from collections.abc import Coroutine, Iterable, Mapping
-from hashlib import sha256
 from threading import Lock, Thread
 from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
 from karat._internal.grammar import write
 from karat.compat.ragas.cache import DiskCacheBackend
+from karat.compat.ragas.llms.identity import model_name, secrets_of, settings_digest
 from karat.compat.ragas.run_config import RunConfig
 from karat.errors import BadArgument
 from karat.llm import BadAnswer, Fault, Model, Reply
@@ -23,11 +22,6 @@ from karat.llm.request import Usage, read_answer
 T = TypeVar("T")
 IN_WORDS = "Answer with one JSON object and nothing else. It must follow this JSON schema:\n"
 _CUT_OFF = {"length", "max_tokens", "MAX_TOKENS"}
-_SECRET = re.compile("KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
-_NAMES = ("model_name", "model", "model_id", "azure_deployment", "deployment_name")
-"""The attributes that may have the name of the model."""
-_WITHOUT_EFFECT = {"name", "verbose", "callbacks", "tags", "metadata", "cache"}
-"""Settings of LangChain's objects that change no answer."""
 _TEMPERATURE = 0.01
 """As in ragas, for an object that sets none."""
 
@@ -48,7 +42,7 @@ class BaseRagasLLM(Model):
     run_config: RunConfig | None = None
     cache: DiskCacheBackend | None = None
     multiple_completion_supported = False
-    _name = ""
+    _word = ""
 
     def __init__(
         self,
@@ -70,17 +64,31 @@ class BaseRagasLLM(Model):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The class, the model and a digest of its settings; a random word if it does not say which model it is."""
-        if not self._name:
-            target = self._identified()
-            found = model_name(target)
-            inside = f"{write(found)}, settings={_digest(target)}" if found else f"object={uuid4().hex[:12]}"
-            self._name = f"{type(target).__name__}({inside})"
-        return self._name
+        """The class, the model and a digest of its current settings; a random word if these are not known."""
+        target, digest = self._identified(), self._digest()
+        inside = f"{write(model_name(target))}, settings={digest}" if digest else f"object={self._own_word()}"
+        return f"{type(target).__name__}({inside})"
+
+    @property
+    def identified(self) -> bool:  # type: ignore[override]
+        """True if the object says which model it is, with which settings."""
+        return bool(self._digest())
 
     def secrets(self) -> list[str]:
-        """The keys of the object."""
-        return list(_secrets(self._identified()))
+        """The keys of the object and of the objects in it."""
+        return secrets_of(self._identified())
+
+    def sent_parameters(self) -> dict[str, Any]:
+        """The parameters of each call that are not those of the object."""
+        return {}
+
+    def _digest(self) -> str:
+        target = self._identified()
+        return settings_digest(target, self.sent_parameters()) if model_name(target) else ""
+
+    def _own_word(self) -> str:
+        self._word = self._word or uuid4().hex[:12]
+        return self._word
 
     def _identified(self) -> Any:
         return self if self.target is None else self.target
@@ -134,13 +142,16 @@ class LangchainLLMWrapper(BaseRagasLLM):
 
     async def ask(self, messages: list[dict[str, str]]) -> Text:
         """The answer to these messages."""
-        own = getattr(self.target, "temperature", _TEMPERATURE)
-        extra = {"temperature": _TEMPERATURE} if own is None and not self.bypass_temperature else {}
-        config = {"callbacks": self.callbacks} if self.callbacks else None
+        config, extra = {"callbacks": self.callbacks} if self.callbacks else None, self.sent_parameters()
         said = await self.target.ainvoke([(one["role"], one["content"]) for one in messages], config, **extra)
         facts = getattr(said, "response_metadata", None) or {}
         ended = facts.get("finish_reason") or facts.get("stop_reason") or facts.get("done_reason")
         return Text(_text(said), _usage(getattr(said, "usage_metadata", None)), ended)
+
+    def sent_parameters(self) -> dict[str, Any]:
+        """A temperature, for an object that sets none."""
+        own = getattr(self.target, "temperature", _TEMPERATURE)
+        return {"temperature": _TEMPERATURE} if own is None and not self.bypass_temperature else {}
 
     async def agenerate_text(
         self, prompt: Any, n: int = 1, temperature: float | None = _TEMPERATURE, stop: Any = None, callbacks: Any = None
@@ -264,37 +275,6 @@ _LOOP = _Loop()
 async def on_one_loop(work: Coroutine[Any, Any, T]) -> T:
     """Await the coroutine on the loop of all framework objects; cancelling it here cancels it there."""
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, _LOOP.get()))
-
-
-def model_name(target: Any) -> str:
-    """The name of the model that an object calls, or nothing."""
-    places = [*(getattr(target, name, None) for name in _NAMES)]
-    places.append(getattr(getattr(target, "metadata", None), "model_name", None))
-    return next((name for name in places if isinstance(name, str) and name not in {"", "unknown"}), "")
-
-
-def _digest(target: Any) -> str:
-    """A digest of the object's plain settings and its address, without keys."""
-    facts = getattr(target, "__dict__", {})
-    address = str(getattr(facts.get("root_async_client", target), "base_url", ""))  # of LangChain's OpenAI client
-    plain = {
-        name: value
-        for name, value in facts.items()
-        if isinstance(value, str | int | float | list | dict | tuple)
-        and name not in _WITHOUT_EFFECT
-        and not name.startswith("_")
-        and not (isinstance(value, str) and _SECRET.search(name))
-    }
-    written = json.dumps([address, plain], sort_keys=True, default=lambda value: type(value).__name__)
-    return sha256(written.encode()).hexdigest()[:12]
-
-
-def _secrets(target: Any) -> Iterable[str]:
-    for name, value in getattr(target, "__dict__", {}).items():
-        if _SECRET.search(name):
-            shown = value.get_secret_value() if hasattr(value, "get_secret_value") else value
-            if isinstance(shown, str):
-                yield shown
 
 
 def _need(target: Any, method: str, wanted: str, hint: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from karat.compat.ragas import absent
 from karat.compat.ragas.dataset_schema import MetricResult
 from karat.compat.ragas.metrics.llm_metrics import ByLLM as MetricWithLLM
 from karat.compat.ragas.metrics.llm_metrics import (
@@ -29,6 +30,7 @@ from karat.compat.ragas.metrics.whole_context import ContextEntityRecall, Contex
 context_recall = LLMContextRecall()
 context_precision = ContextPrecision()
 context_entity_recall = ContextEntityRecall()
+__getattr__ = absent.refuse(__name__)
 
 __all__ = [
     "ContextEntityRecall", "ContextPrecision", "ContextPrecisionWithReference", "ContextPrecisionWithoutReference",

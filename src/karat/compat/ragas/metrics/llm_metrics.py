@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import fields
 from math import isnan, nan
+from threading import Lock
 from typing import Any
 
 from karat.compat.ragas.dataset_schema import MetricResult, fields_of, items_of
@@ -16,6 +17,8 @@ from karat.llm import ModelSettings
 from karat.pipeline import evaluate
 from karat.run import Run
 
+_CREATION = Lock()
+"""Held while a judge is created: calls that start at once share one, and its budget."""
 _RANGE = (0.0, 1.0)
 _USEFUL = 2
 """The lowest grade of a useful context: it has a part of the answer."""
@@ -62,9 +65,10 @@ class ByLLM(Metric):
         if self.llm is None:
             hint = 'llm=llm_factory("gpt-4o-mini", client=AsyncOpenAI()), or llm="gpt-4o-mini"'
             raise BadArgument(f"{self.name} calls a language model: llm= is missing", hint=hint)
-        if self._made is None or self._made[0] is not self.llm or self._made[1] != self.settings:
-            self._made = self.llm, self.settings, self._new_judge()
-        return self._made[2]
+        with _CREATION:
+            if self._made is None or self._made[0] is not self.llm or self._made[1] != self.settings:
+                self._made = self.llm, self.settings, self._new_judge()
+            return self._made[2]
 
     def _new_judge(self) -> Judge:
         raise NotImplementedError

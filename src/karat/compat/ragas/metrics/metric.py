@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from asyncio import CancelledError, get_running_loop, shield, wait_for
+import os
+from asyncio import CancelledError, Event, get_running_loop, shield, wait_for
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from functools import cache
 from math import isnan, nan
 from typing import Any, TypeVar
 
@@ -12,7 +15,7 @@ from karat.compat.ragas.dataset_schema import MetricResult, SingleTurnSample, fi
 from karat.compat.ragas.run_config import RunConfig
 from karat.conventions import Convention
 from karat.conventions.libraries import RAGAS_WITHOUT_LLM
-from karat.errors import BadArgument, InputError
+from karat.errors import BadArgument, InputError, NotJudged
 from karat.judges import Ids, Judge
 from karat.llm import Stop
 from karat.pipeline import evaluate
@@ -25,11 +28,31 @@ _FIELDS = frozenset(vars(SingleTurnSample()))
 """The fields of a sample."""
 
 
+_THREADS = 256
+
+
+@cache
+def _executor(process: int) -> ThreadPoolExecutor:
+    """The threads of this process; asyncio's own are few, and calls would wait for one."""
+    return ThreadPoolExecutor(_THREADS, "karat-ragas")
+
+
 async def in_thread(work: Callable[[], T], timeout: float | None = None) -> T:  # noqa: ASYNC109
-    """The result of blocking work, done in a thread; when time is up, or if cancelled, no more calls are made."""
-    stop, context = Stop(), copy_context()
-    future = get_running_loop().run_in_executor(None, context.run, stop.run, work)
+    """The result of blocking work, done in a thread; when time is up, or if cancelled, no more calls are made.
+
+    Time is counted from the moment at which a thread begins.
+    """
+    stop, context, loop, begun = Stop(), copy_context(), get_running_loop(), Event()
+
+    def begin() -> T:
+        if timeout is not None:
+            loop.call_soon_threadsafe(begun.set)
+        return context.run(stop.run, work)
+
+    future = loop.run_in_executor(_executor(os.getpid()), begin)
     try:
+        if timeout is not None:
+            await begun.wait()
         return await wait_for(shield(future), timeout)
     except (TimeoutError, CancelledError):
         future.cancel()
@@ -85,6 +108,8 @@ class Metric:
         timeout: float | None = None,  # noqa: ASYNC109
     ) -> float:
         """`single_turn_score`, to be awaited; raises `TimeoutError` after this many seconds."""
+        if type(self)._single_turn_ascore is Metric._single_turn_ascore:  # noqa: SLF001
+            return await in_thread(lambda: self.single_turn_score(sample), timeout)
         return await wait_for(self._single_turn_ascore(sample, callbacks), timeout)
 
     async def _single_turn_ascore(self, sample: SingleTurnSample, callbacks: Any) -> float:
@@ -100,7 +125,11 @@ class Metric:
                 good[number] = self._read(row)
             except InputError as error:
                 bad[number] = MetricResult(nan, str(error))
-        scored = dict(zip(good, self._results(list(good.values())), strict=True))
+        try:
+            results = self._results(list(good.values()))
+        except NotJudged as error:  # every call fails, such as with a wrong key
+            results = [MetricResult(nan, str(error))] * len(good)
+        scored = dict(zip(good, results, strict=True))
         return [result for _, result in sorted({**scored, **bad}.items())]
 
     async def abatch_score(self, inputs: Iterable[Row]) -> list[MetricResult]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from karat.compat.ragas import absent
 from karat.compat.ragas.metrics.collections.with_model import EntityRecallWithModel as ContextEntityRecall
 from karat.compat.ragas.metrics.collections.with_model import NoiseWithModel as NoiseSensitivity
 from karat.compat.ragas.metrics.collections.with_model import PrecisionWithModel as ContextPrecision
@@ -21,6 +22,8 @@ from karat.compat.ragas.metrics.string_metrics import (
     NonLLMStringSimilarity,
     StringPresence,
 )
+
+__getattr__ = absent.refuse(__name__)
 
 __all__ = [
     "BaseMetric", "ContextEntityRecall", "ContextPrecision", "ContextPrecisionWithReference",
