@@ -45,7 +45,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def contents(folder):
-    files = (file for file in folder.rglob("*") if file.is_file())
+    files = (file for file in folder.rglob("*") if file.is_file() and file.suffix != ".pyc")
     return {str(file.relative_to(folder)): file.read_bytes() for file in files if "cache" not in file.name}
 
 

@@ -211,7 +211,7 @@ def test_rows_beyond_the_limit():
         {"retrieved": {"a": [], "b": [], "c": []}, "gold": {}},
     ):  # fmt: skip
         status, text = ask("evaluate", body, limits=limits)[:2]
-        assert (status, "a request has at most 2 rows" in text) == (413, True)
+        assert (status, "at most 2 queries in one request" in text) == (413, True)
     assert ask("evaluate", {"samples": [SAMPLE | {"id": i} for i in range(2)]}, limits=limits)[0] == 200
 
 

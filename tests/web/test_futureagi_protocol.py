@@ -146,7 +146,7 @@ def test_limits(small):
     long = server.ask(EVAL, {"eval_name": "mrr", "inputs": {"hypothesis": "a" * 1000}}, **TYPESCRIPT, **key)
     many = server.ask(EVAL, {"eval_name": "mrr", "inputs": dict.fromkeys(RANKING, ["[]"] * 3)}, **TYPESCRIPT, **key)
     assert (long.status, long.body) == (413, b"the body has more than 0.001 MB; try send it in parts")
-    assert (many.status, many.body) == (413, b"a request has at most 2 rows; try karat serve --max-rows")
+    assert (many.status, many.body) == (413, b"at most 2 queries in one request; try send it in parts")
 
 
 def refused_rows(inputs, config=None, rows=2):
