@@ -145,8 +145,8 @@ def test_limits(small):
     server, key, _ = small
     long = server.ask(EVAL, {"eval_name": "mrr", "inputs": {"hypothesis": "a" * 1000}}, **TYPESCRIPT, **key)
     many = server.ask(EVAL, {"eval_name": "mrr", "inputs": dict.fromkeys(RANKING, ["[]"] * 3)}, **TYPESCRIPT, **key)
-    assert (long.status, long.body) == (413, b"the body has more than 0.001 MB; try send it in parts")
-    assert (many.status, many.body) == (413, b"at most 2 queries in one request; try send it in parts")
+    assert (long.status, long.body) == (413, b"the body has more than 0.001 MB; try several smaller requests")
+    assert (many.status, many.body) == (413, b"at most 2 queries in one request; try several smaller requests")
 
 
 def refused_rows(inputs, config=None, rows=2):

@@ -66,7 +66,7 @@ class Arrivals:
         """The refusal of a body of this size; `more` bytes of it come now, all of them if not given."""
         most = self._limits.body
         if size > most:
-            return Refused(413, f"the body has more than {most / MEGABYTE:g} MB", hint="send it in parts")
+            return Refused(413, f"the body has more than {most / MEGABYTE:g} MB", hint="several smaller requests")
         if self._held + (size if more is None else more) > _AT_ONCE * most:
             return Refused(503, "too many large bodies are being answered", retry_after=2)
         return None

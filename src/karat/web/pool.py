@@ -98,7 +98,7 @@ class Pool:
             except TimeoutError:
                 self._replace(process)
                 detail = f"the evaluation took longer than {seconds:g} seconds"
-                raise Refused(408, detail, hint="ask for it as a job, or in parts") from None
+                raise Refused(408, detail, hint="a job, or several smaller requests") from None
             except (IncompleteReadError, ConnectionError):
                 self._replace(process)
                 detail = "the process that evaluated this request was ended, most likely for lack of memory"

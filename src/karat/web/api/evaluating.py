@@ -148,7 +148,7 @@ def check_queries(source: Any, most: int, fields: Mapping[str, str] | None = Non
         return 0
     count = lines if lines <= min(most, _FEW) else _queries(rows, fields or {})
     if count > most:
-        raise Refused(413, f"at most {most:,} queries in one request", hint="send it in parts")
+        raise Refused(413, f"at most {most:,} queries in one request", hint="several smaller requests")
     return count
 
 

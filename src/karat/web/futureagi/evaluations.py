@@ -122,7 +122,7 @@ class _Asked:
         self._allowed(template)
         count = len(self._rows(template)) * len(read_cutoffs(self._config, template) or [None])
         if count > self._call.limits.rows:
-            raise Refused(413, f"at most {self._call.limits.rows:,} queries in one request", hint="send it in parts")
+            raise Refused(413, f"at most {self._call.limits.rows:,} queries in one request", hint="several smaller requests")
         return count
 
     def refused(self, error: KaratError) -> list[Scored]:
