@@ -11,7 +11,7 @@ from karat.web.api.docs_page import docs_page
 from karat.web.api.idempotency import Answered, Repeats
 from karat.web.api.jobs import Job, Jobs
 from karat.web.api.openapi import document
-from karat.web.asking import ask, call_of, response_of
+from karat.web.asking import ask, call_of, gone, response_of
 from karat.web.messages import Reply
 from karat.web.problems import Refused
 from karat.web.tasks import JOB
@@ -156,8 +156,9 @@ async def _work(request: Asked, task: str, body: bytes) -> Answered:
     if _ASYNC in request.headers.get("prefer", "").lower():
         return _start(request, task, body)
     seconds = request.app.state.settings.limits.seconds
-    client = request.scope["state"]["client"]
-    reply, content = await request.app.state.pool.call(call_of(request, task), body, client=client, seconds=seconds)
+    client, call = request.scope["state"]["client"], call_of(request, task)
+    left = None if "idempotency-key" in request.headers else gone(request)  # one with a key comes back
+    reply, content = await request.app.state.pool.call(call, body, client=client, seconds=seconds, gone=left)
     return _start(request, task, body) if reply.status == 202 else (reply, content)
 
 
