@@ -54,7 +54,7 @@ class LimitedHeads(HttpToolsProtocol):
         """Pass the request on, unless its head is too long."""
         self._stop_timer()
         self._bytes = 0
-        if sum(len(name) + len(value) for name, value in self.headers) + len(self.url) > _BYTES:
+        if sum(len(name) + len(value) + 4 for name, value in self.headers) + len(self.url) > _BYTES:
             self._too_long = True
         else:
             super().on_headers_complete()

@@ -20,6 +20,9 @@ TASKS: dict[str, Task] = {}
 _MODULES = ("api.evaluating", "api.verdicts", "api.listings", "futureagi.evaluations")
 JOB = "_job"
 """The end of the name of a task that is done as a job."""
+LATER = "later"
+"""The argument of a call that may take long; without it, one that calls a language model is answered with 425."""
+TOO_EARLY = 425
 
 
 def task(name: str) -> Callable[[Task], Task]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -120,7 +121,7 @@ def _named(inputs: Any, needs: Sequence[str], hint: str) -> dict[str, Any]:
 def _side(value: Any, name: str, template: Template) -> _Side:
     items = _listed(value, template)
     if not isinstance(items, list | tuple):
-        raise InputError(f'"{name}" is {_not_a_list(value)}', got=value, hint=_RANKINGS)
+        raise InputError(f'"{name}" is {_not_a_list(items)}', got=value, hint=_RANKINGS)
     rows = [_decoded(item) for item in items]
     if not any(isinstance(row, list | tuple) for row in rows):
         return _Side(name, [items], batch=False, mixed=False)
@@ -145,7 +146,7 @@ def _texts(value: Any, name: str, template: Template) -> list[str]:
     """The items of a row as texts; numbers are written out."""
     items = _listed(value, template)
     if not isinstance(items, list | tuple):
-        raise InputError(f'"{name}" is {_not_a_list(value)}', got=value)
+        raise InputError(f'"{name}" is {_not_a_list(items)}', got=value)
     texts: list[str] = list(items)
     if set(map(type, items)) - {str}:
         texts = [_text(item, number, name) for number, item in enumerate(items, 1)]
@@ -192,8 +193,17 @@ def _listed(value: Any, template: Template) -> Any:
     value = _decoded(value)
     if not isinstance(value, str) or value.lstrip().startswith("["):
         return value
+    if value.lstrip().startswith("{") and isinstance(found := _object(value), dict):
+        return found  # a dict, as some clients send it
     lines = value.split("\n") if template.folded else [value]
     return [line for line in lines if line.strip()]
+
+
+def _object(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _decoded(value: Any) -> Any:

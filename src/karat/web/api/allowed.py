@@ -94,15 +94,15 @@ def _with_model(name: str, named: dict[str, Any], models: Sequence[str]) -> Judg
 
 def allowed_model(wanted: object, models: Sequence[str]) -> str:
     """The model as the operator wrote it; a request may write it the same, or by the name of the model alone."""
-    known = {_short(text): text for text in models} | {text: text for text in models}
+    known = {short_name(text): text for text in models} | {text: text for text in models}
     if not isinstance(wanted, str) or wanted not in known:
         shown = "a model" if wanted is None else f'the model "{str(wanted)[:80]}"'
         problem = f"{shown} must be named" if wanted is None else f"{shown} is not allowed on this server"
-        raise Refused(400 if wanted is None else 403, problem, hint=", ".join(models))
+        raise Refused(400 if wanted is None else 403, problem, hint=", ".join(map(short_name, models)))
     return known[wanted]
 
 
-def _short(model: str) -> str:
+def short_name(model: str) -> str:
     """The name of a model without its settings."""
     call = parse_call(model) if "(" in model else None
     return model if call is None else str((*call.positional, call.name)[0])
