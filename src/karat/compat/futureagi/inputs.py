@@ -121,11 +121,21 @@ def _named(inputs: Any, needs: Sequence[str], hint: str) -> dict[str, Any]:
 def _side(value: Any, name: str, template: Template) -> _Side:
     items = _listed(value, template)
     if not isinstance(items, list | tuple):
-        raise InputError(f'"{name}" is {_not_a_list(items)}', got=value, hint=_RANKINGS)
+        raise InputError(f'"{name}" is {_not_a_list(value)}', got=value, hint=_RANKINGS)
+    if isinstance(value, str) and value.lstrip().startswith("{") and _is_object(value):
+        raise InputError(f'"{name}" is {_not_a_list({})}', got=value, hint=_RANKINGS)
     rows = [_decoded(item) for item in items]
     if not any(isinstance(row, list | tuple) for row in rows):
         return _Side(name, [items], batch=False, mixed=False)
     return _Side(name, rows, batch=True, mixed=any(map(_is_single, rows)))
+
+
+def _is_object(text: str) -> bool:
+    """True for an object in JSON: some clients send a dict so."""
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _is_single(item: Any) -> bool:
@@ -146,7 +156,7 @@ def _texts(value: Any, name: str, template: Template) -> list[str]:
     """The items of a row as texts; numbers are written out."""
     items = _listed(value, template)
     if not isinstance(items, list | tuple):
-        raise InputError(f'"{name}" is {_not_a_list(items)}', got=value)
+        raise InputError(f'"{name}" is {_not_a_list(value)}', got=value)
     texts: list[str] = list(items)
     if set(map(type, items)) - {str}:
         texts = [_text(item, number, name) for number, item in enumerate(items, 1)]
@@ -193,17 +203,8 @@ def _listed(value: Any, template: Template) -> Any:
     value = _decoded(value)
     if not isinstance(value, str) or value.lstrip().startswith("["):
         return value
-    if value.lstrip().startswith("{") and isinstance(found := _object(value), dict):
-        return found  # a dict, as some clients send it
     lines = value.split("\n") if template.folded else [value]
     return [line for line in lines if line.strip()]
-
-
-def _object(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _decoded(value: Any) -> Any:

@@ -19,6 +19,7 @@ from karat.compat.futureagi.inputs import read_contexts, read_cutoffs, read_rank
 from karat.compat.futureagi.scoring import Scored, Scorer
 from karat.compat.futureagi.templates import CONTEXT_TEMPLATES, TEMPLATES, Template, find_template, listing
 from karat.errors import BadArgument, KaratError
+from karat.judges.model_judge import LEXICAL
 from karat.web.api.allowed import allowed_model, short_name
 from karat.web.messages import Call, Reply
 from karat.web.problems import Refused, sentence
@@ -114,7 +115,7 @@ class _Asked:
     @property
     def asks_a_model(self) -> bool:
         """True if a language model is called, which takes long."""
-        return self._allowed(find_template(self._given)) is not None
+        return self._allowed(find_template(self._given)) not in (None, LEXICAL)
 
     def scored(self) -> list[Scored]:
         """One result per row, and per k if there are several."""
