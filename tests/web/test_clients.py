@@ -88,6 +88,7 @@ def test_nobody_waits_for_a_worker_for_longer_than_for_an_evaluation():
 
 def test_a_worker_that_dies_while_nobody_asks_is_replaced():
     with served("--workers", "2") as server:
+        wait_until(lambda: server.ask("/readyz").json["workers"] == 2)
         before = workers(server)
         for one in before:
             os.kill(one, signal.SIGKILL)

@@ -94,7 +94,7 @@ def test_a_head_that_is_too_long_is_refused():
 
 
 def test_every_line_of_the_log_is_json():
-    upgrade = b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: eA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    upgrade = b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: eA==\r\n\r\n"
     with served("--workers", "1", ready=False) as server:
         status, text = answer(server.url, b"hello\r\n\r\n")
         assert (status, json.loads(text.partition(b"\r\n\r\n")[2])["status"]) == (400, 400)

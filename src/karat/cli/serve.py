@@ -80,7 +80,7 @@ def serve(options: Namespace) -> None:
 
 
 def _check_origin(given: str) -> None:
-    """Refuse an origin that no browser sends: a page is named by its scheme, its host, and its port if it is unusual."""
+    """Refuse an origin that no browser sends: it has a scheme, a host, and a port if that is unusual."""
     try:
         parts = urlsplit(given if "://" in given else f"https://{given}")
         port = "" if parts.port in (None, {"http": 80, "https": 443}.get(parts.scheme)) else f":{parts.port}"

@@ -36,7 +36,7 @@ def health() -> dict[str, str]:
 
 @route("/readyz", http_method=_GET_OR_HEAD)
 async def readiness(request: Request[Any, Any, Any]) -> Response[dict[str, Any]]:
-    """The server can evaluate: a worker has started, and the server is not shutting down."""
+    """The server can evaluate: a worker lives."""
     pool: Pool = request.app.state.pool
     ready = pool.ready > 0 and not pool.closing
     state = {"status": "ready" if ready else "not ready", "workers": pool.ready, "waiting": pool.waiting}

@@ -57,9 +57,7 @@ class Arrivals:
             if not self._held_by[client]:
                 del self._held_by[client]
 
-    async def _parts(
-        self, headers: dict[str, str], receive: Receive, client: str, most: int
-    ) -> AsyncIterator[bytes]:
+    async def _parts(self, headers: dict[str, str], receive: Receive, client: str, most: int) -> AsyncIterator[bytes]:
         """The parts of a body; of one that is refused, the rest is read for a moment."""
         size, length = 0, headers.get("content-length", "0")
         told = int(length) if length.isdecimal() and len(length) < 19 else 10**18
