@@ -73,7 +73,7 @@ def test_ambiguous_inputs_are_refused(hypothesis, reference, said):
     assert 'one ranking: ["a", "b"]; a batch: [["a", "b"], ["c"]]' in str(error.value)
 
 
-@pytest.mark.parametrize("bad", ["[1", "[" * 100_000, None, 5, {"a": 1}, {"a"}, b"[]"])
+@pytest.mark.parametrize("bad", ["[1", "[" * 100_000, None, 5, {"a": 1}, '{"a": 1}', {"a"}, b"[]"])
 def test_values_that_are_no_list(bad):
     for sides in ((bad, ["a"]), (["a"], bad)):
         with pytest.raises(karat.InputError, match="a JSON list in each string"):
@@ -87,7 +87,7 @@ def test_values_that_are_no_list(bad):
         (["['a']", "['b', 'c']"], ["['a']", "['d']"], [1.0, 0.0]),
         ("a text", '["a text", "b"]', [0.5]),  # a plain text is one item
         ("null", ["null"], [1.0]),
-        ('{"a": 1}', ['{"a": 1}'], [1.0]),
+        ("{a: 1}", ["{a: 1}"], [1.0]),
         ("(see below)", ["(see below)"], [1.0]),
         ([["a", "b"], ["c"]], ["b", "d"], [1.0, 0.0]),  # one relevant item per query
         (["a", "b"], ["['a']", "['b']"], [1.0, 1.0]),

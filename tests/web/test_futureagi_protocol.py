@@ -83,6 +83,8 @@ def test_a_wrong_request_has_a_reason_in_each_row(more, words, later):
             "hypothesis and reference do not have the same",
         ),
         ({}, 'the inputs have no "hypothesis"'),
+        ({"hypothesis": '{"a": 1}', "reference": ["a"]}, '"hypothesis" is a dict; expected a list'),
+        ({"hypothesis": ["a"], "reference": ' {"a": 1}'}, '"reference" is a dict; expected a list'),
     ],
 )
 def test_wrong_inputs_are_one_row(inputs, words):
@@ -237,6 +239,7 @@ def test_a_model_that_the_operator_allows(tmp_path):
         environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path), "OPENAI_API_KEY": "none"}
         with served("--allow-model", model.model(), "--workers", "1", env=environment) as server:
             (row,) = server.ask(EVAL, body).json["result"][0]["evaluations"]
+            (short,) = server.ask(EVAL, {**body, "model": "m"}).json["result"][0]["evaluations"]
             (later,) = server.ask(EVAL, {**body, "is_async": True}).json["result"][0]["evaluations"]
             for _ in range(1000):
                 state = server.ask(f"{EVAL}?eval_id={later['eval_id']}").json["result"]
@@ -246,6 +249,7 @@ def test_a_model_that_the_operator_allows(tmp_path):
     assert row["reason"] == state["result"]["reason"] == "Chunk Attribution: Passed (1 of 2 chunks are used)"
     assert row["output"] == state["result"]["value"] == "Passed"
     assert later["output_type"] == "Pass/Fail"
+    assert (short["output"], short["model"], row["model"]) == ("Passed", "m", "m")
 
 
 # ---- later -----------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from karat._internal.output import delete_leftovers
 from karat._internal.writers import put
@@ -12,6 +13,8 @@ from karat.cli import argument, command, say
 from karat.errors import BadArgument
 
 _PORT = 5272
+_MOST = 1e12
+"""Above every limit that means anything."""
 _EPILOG = """\
 documentation of the API: http://127.0.0.1:5272/docs
 Future AGI's clients work with FI_BASE_URL=http://127.0.0.1:5272.
@@ -48,13 +51,18 @@ def serve(options: Namespace) -> None:
     if options.new_key is not None:
         _make_key(options)
         return
+    from karat.llm.endpoint import find_model
     from karat.web.server import listen, serve
     from karat.web.settings import MEGABYTE, Limits, Settings
 
     for name in ("workers", "max_body", "max_rows", "max_seconds", "max_waiting"):
         value = getattr(options, name)
-        if value is not None and not value > 0:
-            raise BadArgument(f"--{name.replace('_', '-')} must be above 0", got=value)
+        if value is not None and not 0 < value < _MOST:
+            raise BadArgument(f"--{name.replace('_', '-')} must be above 0, and below {_MOST:g}", got=value)
+    for origin in options.allow_origin:
+        _check_origin(origin)
+    for model in options.allow_model:
+        find_model(model)
     limits = Limits(
         body=int(options.max_body * MEGABYTE), rows=options.max_rows, seconds=options.max_seconds,
         waiting=options.max_waiting,
@@ -82,19 +90,41 @@ def _make_store(folder: Path) -> None:
     delete_leftovers(folder)
 
 
+def _check_origin(given: str) -> None:
+    """Refuse an origin that no browser sends: it has a scheme, a host, and a port if that is unusual."""
+    try:
+        parts = urlsplit(given if "://" in given else f"https://{given}")
+        port = "" if parts.port in (None, {"http": 80, "https": 443}.get(parts.scheme)) else f":{parts.port}"
+        host = parts.hostname or ""
+    except ValueError:
+        host = port = ""
+    if not host or "*" in host or parts.scheme not in ("http", "https"):
+        raise BadArgument("--allow-origin is one origin", got=given, hint="https://example.org")
+    written = f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}"
+    if written != given:
+        raise BadArgument("--allow-origin is not as browsers write it", got=given, hint=written)
+
+
 def _say_where(host: str, port: int, store: Path | None, keys: Path | None) -> None:
+    from karat.web.access_keys import Keys
+
     put(f"http://{host}:{port}")
     say(f"operations to read and try: http://{host}:{port}/docs", error=True)
     say("only this machine may ask: there are no keys" if keys is None else f"keys: {keys}", error=True)
+    if keys is not None and not len(Keys.read(keys)):
+        say(f"{keys} has no keys, so nobody may ask; make one: karat serve --keys {keys} --new-key NAME", error=True)
     say("nothing is stored: there is no --store" if store is None else f"runs are stored in {store}", error=True)
 
 
 def _make_key(options: Namespace) -> None:
-    from karat.web.access_keys import new_key
+    from karat.web.access_keys import Keys, new_key
 
     if options.keys is None:
         raise BadArgument("--new-key needs the file of keys", hint=f"--keys keys.json --new-key {options.new_key}")
+    replaces = options.keys.exists() and options.new_key in Keys.read(options.keys)
     key = new_key(options.keys, options.new_key)
     put(key)
+    if replaces:
+        say(f"it replaces the key that {options.new_key} had, which is wrong from now on", error=True)
     say(f"this key is not shown again; {options.keys} has its hash", error=True)
     say(f"use it as Authorization: Bearer KEY, or as FI_API_KEY={options.new_key} FI_SECRET_KEY=KEY", error=True)

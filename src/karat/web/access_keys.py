@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from hmac import compare_digest
 from pathlib import Path
@@ -12,9 +12,10 @@ from secrets import token_urlsafe
 from typing import Any
 
 from karat._internal.output import write_text
-from karat.errors import BadArgument, InputError
+from karat.errors import BadArgument, InputError, KaratError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_HASH = re.compile(r"[0-9a-fA-F]{64}")
 _HINT = "karat serve --keys keys.json --new-key NAME"
 
 
@@ -38,13 +39,16 @@ class Keys:
             raise BadArgument(f"cannot read {path}: {error.strerror}") from error
         except ValueError as error:
             raise InputError(f"{path} is not a file of keys", hint=_HINT) from error
-        good = isinstance(read, dict) and all(isinstance(one, str) and len(one) == 64 for one in read.values())
+        good = isinstance(read, dict) and all(isinstance(one, str) and _HASH.fullmatch(one) for one in read.values())
         if not good:
             raise InputError(f"{path} is not a file of keys", hint=_HINT)
-        return cls(read)
+        return cls({name: one.lower() for name, one in read.items()})
 
     def __len__(self) -> int:
         return len(self._hashes)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._hashes
 
     def name_of(self, key: str, name: str | None = None) -> str | None:
         """The name of a key, None if there is no such key. If a name is given, the key must be that name's.
@@ -68,6 +72,35 @@ class Keys:
         if "x-secret-key" in headers:
             return self.name_of(headers["x-secret-key"], headers.get("x-api-key", ""))
         return None
+
+
+class KeyFile:
+    """A file of keys, read again when it changes. While it is damaged or gone, the keys that it had are kept."""
+
+    def __init__(self, path: Path, say: Callable[[str], None]) -> None:
+        self._path, self._say = path, say
+        self._state = self._found()
+        self._keys = Keys.read(path)
+
+    def name_in(self, headers: Mapping[str, str]) -> str | None:
+        """The name of the key in the headers of a request, as of `Keys`."""
+        state = self._found()
+        if state != self._state:
+            self._state = state
+            try:
+                self._keys = Keys.read(self._path)
+            except KaratError as error:
+                self._say(f"the keys are those from before: {error.problem}")
+            else:
+                self._say(f"{self._path} was read again: {len(self._keys)} keys")
+        return self._keys.name_in(headers)
+
+    def _found(self) -> tuple[int, int, int] | None:
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def new_key(path: Path, name: str) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from litestar import Litestar, Request, Response, get
+from litestar import HttpMethod, Litestar, Request, Response, get, route
 from litestar.exceptions import HTTPException
 
 from karat import __version__
@@ -25,17 +26,18 @@ if TYPE_CHECKING:
     from litestar.types import ASGIApp, ControllerRouterHandler
 
 _ROUTES: tuple[ControllerRouterHandler, ...] = (*native.ROUTES, *futureagi.ROUTES)
+_GET_OR_HEAD = (HttpMethod.GET, HttpMethod.HEAD)
 
 
-@get("/healthz", sync_to_thread=False)
+@route("/healthz", http_method=_GET_OR_HEAD, status_code=200, sync_to_thread=False)
 def health() -> dict[str, str]:
     """The server runs."""
     return {"status": "ok", "version": __version__}
 
 
-@get("/readyz")
+@route("/readyz", http_method=_GET_OR_HEAD)
 async def readiness(request: Request[Any, Any, Any]) -> Response[dict[str, Any]]:
-    """The server can evaluate: a worker has started, and the server is not shutting down."""
+    """The server can evaluate: a worker lives."""
     pool: Pool = request.app.state.pool
     ready = pool.ready > 0 and not pool.closing
     state = {"status": "ready" if ready else "not ready", "workers": pool.ready, "waiting": pool.waiting}
@@ -70,6 +72,8 @@ def application(settings: Settings, log: Log | None = None) -> ASGIApp:
         app.state.pool, app.state.log, app.state.settings = pool, log, settings
         app.state.jobs, app.state.repeats, app.state.listed = jobs, Repeats(), Listed(settings.store)
         pool.start()
+        gc.collect()
+        gc.freeze()
         try:
             yield
         finally:

@@ -8,7 +8,7 @@ from typing import Any
 from litestar import Request, Response
 
 from karat.web.messages import Call, Reply
-from karat.web.pool import Pool
+from karat.web.pool import Gone, Pool
 from karat.web.settings import Settings
 
 
@@ -32,8 +32,18 @@ async def ask(request: Request[Any, Any, Any], task: str, **more: str) -> Respon
     pool: Pool = request.app.state.pool
     settings: Settings = request.app.state.settings
     client, body = request.scope["state"]["client"], await request.body()
-    call = call_of(request, task, **more)
-    return response_of(request, *await pool.call(call, body, client=client, seconds=settings.limits.seconds))
+    call, seconds = call_of(request, task, **more), settings.limits.seconds
+    return response_of(request, *await pool.call(call, body, client=client, seconds=seconds, gone=gone(request)))
+
+
+def gone(request: Request[Any, Any, Any]) -> Gone:
+    """A function that waits until the client of a request has gone. Its body has been read before."""
+
+    async def wait() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    return wait
 
 
 def response_of(request: Request[Any, Any, Any], reply: Reply, body: bytes) -> Response[bytes]:

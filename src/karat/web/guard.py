@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import gc
+from asyncio import get_running_loop
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from karat.web.access_keys import Keys
+from karat.web.access_keys import KeyFile
 from karat.web.arrival import Arrivals
 from karat.web.log import Entry, Log
 from karat.web.messages import Reply
 from karat.web.problems import Refused, reply_to
+from karat.web.server import is_loopback
 from karat.web.settings import Settings
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Message, Receive, Send
 
-_OPEN = frozenset({"/healthz", "/readyz", "/docs", "/openapi.json"})
+_OPEN = frozenset({"/", "/healthz", "/readyz", "/docs", "/openapi.json"})
 """Paths that need no key: they tell nothing about the data."""
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
+_LARGE = 1_000_000
+"""Bytes of a body after which garbage is collected: an error and its frames hold each other, and with them the body."""
 _CORS = "authorization, content-type, accept, prefer, idempotency-key, x-api-key, x-secret-key"
 
 
@@ -28,7 +32,7 @@ class Guard:
     def __init__(self, application: ASGIApp, settings: Settings, log: Log) -> None:
         self._next, self._settings, self._log = application, settings, log
         self._arrivals = Arrivals(settings.limits)
-        self._keys = None if settings.keys is None else Keys.read(settings.keys)
+        self._keys = None if settings.keys is None else KeyFile(settings.keys, log.say)
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         """Answer a request, or pass it on with its whole body."""
@@ -43,30 +47,38 @@ class Guard:
             if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
                 await sent.reply(Reply(204, ""), b"")
                 return
-            client = self._client(scope["path"], headers) or client
-            async with self._arrivals.body(headers, receive) as body:
+            open_to_all = scope["path"].rstrip("/") in _OPEN
+            client = (None if open_to_all else self._client(scope["path"], headers)) or client
+            async with self._arrivals.body(headers, receive, client, open_to_all=open_to_all) as body:
                 size = len(body)
                 scope["state"]["client"] = client
                 scope["state"]["sent"] = sent
                 await self._next(scope, _whole(body, receive), sent)
-        except Refused as error:
-            accept = headers.get("accept", "")
-            await sent.reply(*reply_to(error, scope["path"], accept, sent.request, scope["method"]))
+        except Exception as error:
+            if sent.status:  # the answer has begun
+                raise
+            reply, words = reply_to(error, scope["path"], headers.get("accept", ""), sent.request, scope["method"])
+            sent.fault = reply.fault
+            await sent.reply(reply, words)
         finally:
+            scope["state"].pop("sent", None)  # it leads back to the scope
             entry = Entry(
                 "", sent.request, scope["method"], scope["path"], sent.status, 0, size, sent.size, client, sent.fault
             )
             self._log.add(entry, perf_counter() - begin)
+            if size > _LARGE:
+                get_running_loop().call_soon(gc.collect)
 
     def _client(self, path: str, headers: dict[str, str]) -> str | None:
         """The name of the key."""
-        if self._keys is None or path in _OPEN:
+        if self._keys is None:
             return None
         name = self._keys.name_in(headers)
         if name is not None:
             return name
         if "authorization" in headers or "x-secret-key" in headers or path.startswith("/sdk/"):
-            raise Refused(403, "the key is wrong")
+            bearer = headers.get("authorization", "Bearer").lower().startswith("bearer")
+            raise Refused(403, "the key is wrong", hint=None if bearer else "Authorization: Bearer KEY")
         raise Refused(401, "a key is missing", hint="Authorization: Bearer KEY")
 
     def _origin(self, headers: dict[str, str]) -> dict[str, str]:
@@ -75,7 +87,7 @@ class Guard:
         Without keys also other hosts are refused: a page could name its own host and let it resolve to this machine.
         """
         host, origin = headers.get("host", ""), headers.get("origin")
-        if self._keys is None and host.rpartition(":")[0] not in _LOOPBACK and host not in _LOOPBACK:
+        if self._keys is None and not is_loopback(_without_port(host)):
             raise Refused(403, "without keys, karat answers only to the names of this machine", hint="127.0.0.1")
         if origin is None or origin in {f"http://{host}", f"https://{host}"}:
             return {}
@@ -119,6 +131,13 @@ class _Sent:
         pairs = [(name.lower().encode(), value.encode()) for name, value in headers.items() if value]
         await self({"type": "http.response.start", "status": reply.status, "headers": pairs})
         await self({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def _without_port(host: str) -> str:
+    """The name or the address in the header `Host`."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host if host.count(":") > 1 else host.partition(":")[0]
 
 
 def _whole(body: bytes, receive: Receive) -> Receive:

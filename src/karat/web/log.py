@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections import Counter
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TextIO
 
@@ -32,6 +34,13 @@ class Entry(msgspec.Struct, omit_defaults=True):
     fault: str | None = None
 
 
+class Remark(msgspec.Struct):
+    """A line of the log that is about the server, not about one request."""
+
+    time: str
+    message: str
+
+
 class Log:
     """Writes the lines and counts them."""
 
@@ -44,16 +53,24 @@ class Log:
 
     def add(self, entry: Entry, seconds: float) -> None:
         """Write and count a request."""
-        entry.time = datetime.now(UTC).isoformat(timespec="milliseconds")
+        entry.time = _now()
         entry.path, entry.ms = entry.path[:_LONGEST], round(seconds * 1000, 2)
-        self._file.write(msgspec.json.encode(entry).decode() + "\n")
-        self._file.flush()
+        self._write(entry)
         group = group_of(entry.path)
         self.requests[group, entry.status] += 1
         self._seconds[group] += seconds  # type: ignore[assignment]
         for bucket in _BUCKETS:
             if seconds <= bucket:
                 self._times[group, bucket] += 1
+
+    def say(self, message: str) -> None:
+        """Write a remark."""
+        self._write(Remark(_now(), message))
+
+    def _write(self, line: Entry | Remark) -> None:
+        with suppress(OSError):  # nobody reads it any more
+            self._file.write(msgspec.json.encode(line).decode() + "\n")
+            self._file.flush()
 
     def counters(self) -> str:
         """The counters as Prometheus reads them."""
@@ -78,6 +95,24 @@ class Log:
                 f'karat_request_seconds_count{{path="{group}"}} {total}',
             ]
         return "\n".join(lines) + "\n"
+
+
+class Handler(logging.Handler):
+    """Writes what libraries log in the form of all other lines: the first line of the message, and no traceback."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__(logging.WARNING)
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record; of an error its kind, without its message, which may quote the data."""
+        error = record.exc_info[1] if record.exc_info else None
+        words = record.getMessage().strip().partition("\n")[0]
+        self._log.say(words if error is None else f"{words}: {type(error).__name__}")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 _GROUPS = (

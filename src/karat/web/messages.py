@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from asyncio import StreamReader, StreamWriter
+from collections.abc import Callable
 from struct import Struct as Layout
 from typing import BinaryIO
 
@@ -10,6 +11,8 @@ import msgspec
 
 from karat.web.settings import Limits
 
+Progress = Callable[[int, int], None]
+"""Called with the work done and the work in all."""
 _LENGTHS = Layout(">IQ")
 
 
@@ -52,10 +55,19 @@ def packed(message: Call | Reply, body: bytes) -> tuple[bytes, bytes]:
     return _LENGTHS.pack(len(header), len(body)) + header, body
 
 
+class Unsent(Exception):
+    """A call that did not reach its worker, which has ended."""
+
+
 async def send(stream: StreamWriter, call: Call, body: bytes) -> None:
     """Send a call to a worker."""
-    stream.writelines(packed(call, body))
-    await stream.drain()
+    try:
+        if stream.is_closing():
+            raise ConnectionError
+        stream.writelines(packed(call, body))
+        await stream.drain()
+    except (ConnectionError, RuntimeError) as error:  # a transport that is closed raises the latter
+        raise Unsent from error
 
 
 async def receive(stream: StreamReader) -> tuple[Reply, bytes]:

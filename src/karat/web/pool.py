@@ -5,28 +5,34 @@ from __future__ import annotations
 import os
 import sys
 from asyncio import (
+    CancelledError,
+    Future,
     IncompleteReadError,
-    Queue,
     Semaphore,
     Task,
     create_subprocess_exec,
     create_task,
     gather,
+    get_running_loop,
     sleep,
     timeout,
 )
 from asyncio.subprocess import PIPE, Process
-from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
-from karat.web.messages import Call, Reply, receive, send
+from karat.web.messages import Call, Progress, Reply, Unsent, receive, send
 from karat.web.problems import Refused
 from karat.web.settings import Settings
 
 _STREAM = 1 << 20
 """Bytes that are read from a worker ahead of their use."""
-Progress = Callable[[int, int], None]
+_TRIES = 2
+_ENDED = "the process that evaluated this request was ended, most likely for lack of memory"
+Gone = Callable[[], Awaitable[None]]
+"""Waits until the client has gone."""
 
 
 class Pool:
@@ -34,9 +40,12 @@ class Pool:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._free: Queue[Process] = Queue()
+        self._free: deque[Process] = deque()
         self._all: set[Process] = set()
-        self._starting: set[Task[None]] = set()
+        self._line: deque[Future[Process]] = deque()
+        """Calls that wait, the first one first."""
+        self._tasks: set[Task[None]] = set()
+        """Workers that start or that are watched."""
         self._waiting: Counter[str] = Counter()
         self.background = Semaphore(max(1, settings.workers - 1))
         """Turns for work that no request waits for: one worker is left for those that do."""
@@ -46,13 +55,13 @@ class Pool:
 
     @property
     def ready(self) -> int:
-        """Workers that have started."""
+        """Workers that have started, and live."""
         return len(self._all)
 
     @property
     def busy(self) -> int:
         """Workers that evaluate now."""
-        return len(self._all) - self._free.qsize()
+        return len(self._all) - len(self._free)
 
     @property
     def waiting(self) -> int:
@@ -67,7 +76,7 @@ class Pool:
     async def close(self) -> None:
         """End the workers. Requests have ended by then."""
         self.closing = True
-        for task in self._starting:
+        for task in self._tasks:
             task.cancel()
         for process in self._all:
             _kill(process)
@@ -81,6 +90,7 @@ class Pool:
         client: str = "",
         seconds: float | None = None,
         progress: Progress | None = None,
+        gone: Gone | None = None,
     ) -> tuple[Reply, bytes]:
         """The reply of a worker.
 
@@ -88,10 +98,19 @@ class Pool:
             call: the call; its body follows it unread.
             body: the body of the request.
             client: the key or the address that asks; each may have only so many calls waiting.
-            seconds: the time a worker has; None for jobs.
+            seconds: the time to wait for a worker, and the time that it has; None for jobs.
             progress: called with the work done and the work in all.
+            gone: a client that has gone does not wait any more; work that has begun is finished.
         """
-        async with self._worker(client) as process:
+        for _ in range(_TRIES):
+            with suppress(Unsent):  # the worker has done nothing, so another one can do it
+                return await self._call(call, body, client, seconds, progress, gone)
+        raise Refused(503, _ENDED, retry_after=1)
+
+    async def _call(
+        self, call: Call, body: bytes, client: str, seconds: float | None, progress: Progress | None, gone: Gone | None
+    ) -> tuple[Reply, bytes]:
+        async with self._worker(client, seconds, gone) as process:
             try:
                 async with timeout(seconds):
                     return await _ask(process, call, body, progress)
@@ -99,16 +118,18 @@ class Pool:
                 self._replace(process)
                 detail = f"the evaluation took longer than {seconds:g} seconds"
                 raise Refused(408, detail, hint="a job, or several smaller requests") from None
+            except Unsent:
+                self._replace(process)
+                raise
             except (IncompleteReadError, ConnectionError):
                 self._replace(process)
-                detail = "the process that evaluated this request was ended, most likely for lack of memory"
-                raise Refused(503, detail, retry_after=1) from None
+                raise Refused(503, _ENDED, retry_after=1) from None
             except BaseException:  # the client is gone, or the job was cancelled
                 self._replace(process)
                 raise
 
     @asynccontextmanager
-    async def _worker(self, client: str) -> AsyncIterator[Process]:
+    async def _worker(self, client: str, seconds: float | None, gone: Gone | None) -> AsyncIterator[Process]:
         limits = self._settings.limits
         if self._waiting.total() >= limits.waiting:
             raise Refused(503, "too many evaluations are waiting", retry_after=2)
@@ -116,7 +137,7 @@ class Pool:
             raise Refused(429, "too many of your evaluations are waiting", retry_after=2)
         self._waiting[client] += 1
         try:
-            process = await self._free.get()
+            process = self._free.popleft() if self._free else await self._turn(seconds, gone)
         finally:
             self._waiting[client] -= 1
             if not self._waiting[client]:
@@ -125,12 +146,46 @@ class Pool:
             yield process
         finally:
             if process in self._all:
-                self._free.put_nowait(process)
+                self._offer(process)
+
+    async def _turn(self, seconds: float | None, gone: Gone | None) -> Process:
+        """Wait in the line for a worker."""
+        turn: Future[Process] = get_running_loop().create_future()
+        self._line.append(turn)
+        left = None if gone is None else create_task(_leave(gone, turn))
+        try:
+            async with timeout(seconds):
+                return await turn
+        except (TimeoutError, CancelledError) as error:
+            if turn in self._line:
+                self._line.remove(turn)
+            elif not turn.cancelled():  # its turn came at the same moment
+                self._offer(turn.result())
+            if isinstance(error, TimeoutError):
+                raise Refused(503, f"no worker was free within {seconds:g} seconds", retry_after=2) from None
+            if left is not None and left.done():
+                raise Refused(400, "the client went away before its turn") from None
+            raise
+        finally:
+            if left is not None:
+                left.cancel()
+
+    def _offer(self, process: Process) -> None:
+        """Give a free worker to the first in the line."""
+        while self._line:
+            turn = self._line.popleft()
+            if not turn.done():
+                turn.set_result(process)
+                return
+        self._free.append(process)
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+        task = create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _start_one(self) -> None:
-        task = create_task(self._started())
-        self._starting.add(task)
-        task.add_done_callback(self._starting.discard)
+        self._keep(self._started())
 
     async def _started(self) -> None:
         """Start a worker; if it cannot start, try again after a moment."""
@@ -149,12 +204,22 @@ class Pool:
                 _kill(process)
                 raise
             self._all.add(process)
-            self._free.put_nowait(process)
+            self._keep(self._watched(process))
+            self._offer(process)
             return
 
+    async def _watched(self, process: Process) -> None:
+        """Replace a worker that ends, also while nobody asks it."""
+        await process.wait()
+        self._replace(process)
+
     def _replace(self, process: Process) -> None:
+        if process not in self._all:
+            return
         _kill(process)
         self._all.discard(process)
+        with suppress(ValueError):
+            self._free.remove(process)
         self.restarts += 1
         if not self.closing:
             self._start_one()
@@ -170,6 +235,11 @@ async def _ask(process: Process, call: Call, body: bytes, progress: Progress | N
             return reply, answer
         if progress is not None:
             progress(*reply.progress)
+
+
+async def _leave(gone: Gone, turn: Future[Process]) -> None:
+    await gone()
+    turn.cancel()
 
 
 def _kill(process: Process) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from pathlib import Path
+from traceback import walk_tb
 from typing import Any
 
 import msgspec
@@ -10,6 +12,7 @@ import msgspec
 from karat.errors import BadArgument, InputError, KaratError, NotJudged, RunFileError, Unavailable, UnknownName
 from karat.web.messages import Reply
 
+_KARAT = str(Path(__file__).parents[1])
 MEDIA_TYPE = "application/problem+json"
 _STATUS: tuple[tuple[type[KaratError], int], ...] = (
     (InputError, 422), (BadArgument, 400), (UnknownName, 400), (RunFileError, 422), (NotJudged, 422),
@@ -128,10 +131,9 @@ def sentence(error: BaseException) -> str:
 
 def place_of(error: BaseException) -> str:
     """The kind of an error and the line it comes from, without its message, which may quote the data."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    place = f" at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace is not None else ""
+    frames = [(trace.f_code.co_filename, line) for trace, line in walk_tb(error.__traceback__)]
+    own = [one for one in frames if one[0].startswith(_KARAT)]  # a line of the standard library says little
+    place = next((f" at {file}:{line}" for file, line in reversed(own or frames)), "")
     return f"{type(error).__name__}{place}"
 
 

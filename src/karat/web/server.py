@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import sys
 from collections.abc import Callable
@@ -35,7 +36,7 @@ def listen(host: str, port: int, settings: Settings) -> socket.socket:
 def is_loopback(host: str) -> bool:
     """True if only this machine can reach the address."""
     try:
-        return host == "localhost" or ip_address(host).is_loopback
+        return host.lower() == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
 
@@ -46,12 +47,16 @@ def serve(at: socket.socket, settings: Settings, started: Callable[[], None]) ->
         import uvicorn
 
         from karat.web.application import application
+        from karat.web.heads import LimitedHeads
+        from karat.web.log import Handler, Log
     except ImportError as error:
-        raise Unavailable("karat serve needs the extra web", hint='pip install "karat[web]"') from error
+        raise Unavailable("karat serve needs the extra web", hint="pip install litestar uvicorn httptools") from error
+    log = Log()
+    logging.basicConfig(handlers=[Handler(log)], level=logging.WARNING, force=True)
     config = uvicorn.Config(
-        application(settings), log_config=None, access_log=False, server_header=False, date_header=False,
-        timeout_graceful_shutdown=int(settings.limits.seconds) + _GRACE, timeout_keep_alive=30, lifespan="on",
-        proxy_headers=False,
+        application(settings, log), http=LimitedHeads, ws="none", log_config=None, access_log=False,
+        server_header=False, date_header=False, proxy_headers=False, lifespan="on",
+        timeout_graceful_shutdown=int(settings.limits.seconds) + _GRACE, timeout_keep_alive=30,
     )  # fmt: skip
     with suppress(KeyboardInterrupt, Terminated):
         started()

@@ -8,19 +8,20 @@ from typing import Any
 
 import msgspec
 
-from karat.web.messages import Call, Reply
+from karat.web.messages import Call, Progress, Reply
 from karat.web.problems import Refused, reply_to
 from karat.web.settings import MEGABYTE
 
 Answer = tuple[Reply, bytes]
-Progress = Callable[[int, int], None]
-"""Called with the work done and the work in all."""
 Task = Callable[[Call, bytes, Progress], Answer]
 TASKS: dict[str, Task] = {}
 """Every task by its name, from the modules below."""
 _MODULES = ("api.evaluating", "api.verdicts", "api.stored_runs", "api.name_lists", "futureagi.evaluations")
 JOB = "_job"
 """The end of the name of a task that is done as a job."""
+LATER = "later"
+"""The argument of a call that may take long; without it, one that calls a language model is answered with 425."""
+TOO_EARLY = 425
 
 
 def task(name: str) -> Callable[[Task], Task]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -123,10 +124,20 @@ def _side(value: Any, name: str, template: Template) -> _Side:
     items = _listed(_decoded(value, tuples=True), template)
     if not isinstance(items, list | tuple):
         raise InputError(f'"{name}" is {_not_a_list(value)}', got=value, hint=_RANKINGS)
+    if isinstance(value, str) and value.lstrip().startswith("{") and _is_object(value):
+        raise InputError(f'"{name}" is {_not_a_list({})}', got=value, hint=_RANKINGS)
     rows = [_decoded(item) for item in items]
     if not any(isinstance(row, list | tuple) for row in rows):
         return _Side(name, [items], batch=False, mixed=False)
     return _Side(name, rows, batch=True, mixed=any(map(_is_single, rows)))
+
+
+def _is_object(text: str) -> bool:
+    """True for an object in JSON: some clients send a dict so."""
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _is_single(item: Any) -> bool:

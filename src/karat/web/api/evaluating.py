@@ -26,9 +26,9 @@ from karat.web.api.bodies import EvaluateInput, Words
 from karat.web.api.operations import ARROW, CSV, JSON, MARKDOWN
 from karat.web.api.store import Store, check_name
 from karat.web.api.uploads import read_evaluate
-from karat.web.messages import Call, Reply
+from karat.web.messages import Call, Progress, Reply
 from karat.web.problems import Refused
-from karat.web.tasks import JOB, Answer, Progress, Task, check_answer, task
+from karat.web.tasks import JOB, Answer, Task, check_answer, task
 
 if TYPE_CHECKING:
     import polars as pl

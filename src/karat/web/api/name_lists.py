@@ -8,8 +8,8 @@ from karat.metrics import MEASURES, METRICS
 from karat.report.catalog import first_line
 from karat.web.api.allowed import JUDGES, short_name
 from karat.web.api.answers import NamedThing, NameList
-from karat.web.messages import Call
-from karat.web.tasks import Answer, Progress, json_answer, task
+from karat.web.messages import Call, Progress
+from karat.web.tasks import Answer, json_answer, task
 
 
 @task("metrics")

@@ -13,7 +13,7 @@ from karat.web.api.idempotency import Answered, Repeats
 from karat.web.api.jobs import Job, Jobs
 from karat.web.api.listed import Listed
 from karat.web.api.openapi import document
-from karat.web.asking import ask, call_of, response_of
+from karat.web.asking import ask, call_of, gone, response_of
 from karat.web.messages import Reply
 from karat.web.pool import Pool
 from karat.web.problems import Refused
@@ -180,7 +180,8 @@ async def _now(request: Asked, task: str, body: bytes) -> Answered:
     """The answer of a worker."""
     pool: Pool = request.app.state.pool
     seconds, client = request.app.state.settings.limits.seconds, request.scope["state"]["client"]
-    return await pool.call(call_of(request, task), body, client=client, seconds=seconds)
+    left = None if "idempotency-key" in request.headers else gone(request)  # one with a key comes back
+    return await pool.call(call_of(request, task), body, client=client, seconds=seconds, gone=left)
 
 
 def _start(request: Asked, task: str, body: bytes) -> Answered:

@@ -13,9 +13,9 @@ from karat.web.api.answers import EvaluateAnswer, QueryItems, RunPage, TablePage
 from karat.web.api.evaluating import accepted, summary_of, table_bytes
 from karat.web.api.operations import ARROW, CSV, JSON, MARKDOWN, PARQUET
 from karat.web.api.store import Store
-from karat.web.messages import Call, Reply
+from karat.web.messages import Call, Progress, Reply
 from karat.web.problems import Refused
-from karat.web.tasks import Answer, Progress, json_answer, task
+from karat.web.tasks import Answer, json_answer, task
 
 if TYPE_CHECKING:
     from karat.run import Run

@@ -109,7 +109,9 @@ def _unpacked(name: str, content: bytes, most: int) -> bytes:
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{name} cannot be unpacked: {first_line(error)}") from error
     if len(found) > most:
-        raise Refused(413, f"{name} has more than {most / MEGABYTE:g} MB when it is unpacked", hint="several smaller requests")
+        raise Refused(
+            413, f"{name} has more than {most / MEGABYTE:g} MB when it is unpacked", hint="several smaller requests"
+        )
     if is_packed(found):
         raise InputError(f"{name} is compressed twice")
     return found

@@ -20,9 +20,9 @@ from karat.web.api.evaluating import accepted, check_job, job_task, names, run_o
 from karat.web.api.operations import JSON, JUNIT, MARKDOWN
 from karat.web.api.store import Store
 from karat.web.api.uploads import read_request
-from karat.web.messages import Call, Reply
+from karat.web.messages import Call, Progress, Reply
 from karat.web.problems import over_http
-from karat.web.tasks import Answer, Progress
+from karat.web.tasks import Answer
 
 T = TypeVar("T", bound=msgspec.Struct)
 _ADVICE = ("advice", "not_measured", "notes", "remarks")

@@ -19,9 +19,11 @@ from karat.compat.futureagi.inputs import read_contexts, read_cutoffs, read_rank
 from karat.compat.futureagi.scoring import Scored, Scorer
 from karat.compat.futureagi.templates import CONTEXT_TEMPLATES, TEMPLATES, Template, find_template, listing
 from karat.errors import BadArgument, KaratError
-from karat.web.messages import Call, Reply
+from karat.judges.model_judge import LEXICAL
+from karat.web.api.allowed import allowed_model, short_name
+from karat.web.messages import Call, Progress, Reply
 from karat.web.problems import Refused, sentence
-from karat.web.tasks import Answer, Progress, json_answer, read_json, task
+from karat.web.tasks import LATER, TOO_EARLY, Answer, json_answer, read_json, task
 
 _THEIR_MODELS = ("turing", "protect")
 """Prefixes of models that only their service has; the heuristics of karat stand in for them."""
@@ -103,12 +105,17 @@ class _Asked:
 
     def __init__(self, call: Call, name: str, inputs: dict[str, Any], config: Any, model: str | None) -> None:
         self.name = name[:_LONGEST]
-        self.model = None if model is None else model[:_LONGEST]
+        self.model = short_name(model) if model in call.models else None if model is None else model[:_LONGEST]
         self._given, self._inputs, self._config, self._model, self._call = name, inputs, config, model, call
         # Only what may have too many rows is counted. Several k multiply the results, and a string may be a batch.
         values = inputs.values()
         sizes = [one.count("[") if isinstance(one, str) else len(one) for one in values if isinstance(one, str | list)]
         self._counted = _several(config) or max(sizes, default=0) > call.limits.rows
+
+    @property
+    def asks_a_model(self) -> bool:
+        """True if a language model is called, which takes long."""
+        return self._allowed(find_template(self._given)) not in (None, LEXICAL)
 
     def scored(self) -> list[Scored]:
         """One result per row, and per k if there are several."""
@@ -122,7 +129,9 @@ class _Asked:
         self._allowed(template)
         count = len(self._rows(template)) * len(read_cutoffs(self._config, template) or [None])
         if count > self._call.limits.rows:
-            raise Refused(413, f"at most {self._call.limits.rows:,} queries in one request", hint="several smaller requests")
+            raise Refused(
+                413, f"at most {self._call.limits.rows:,} queries in one request", hint="several smaller requests"
+            )
         return count
 
     def refused(self, error: KaratError) -> list[Scored]:
@@ -149,9 +158,11 @@ class _Asked:
         model = self._model
         if template.name not in CONTEXT_TEMPLATES or model is None or str(model).startswith(_THEIR_MODELS):
             return None
-        if model not in self._call.models:
-            raise BadArgument("this server may not ask this model", got=model, hint="karat serve --allow-model NAME")
-        return str(model)
+        try:
+            return allowed_model(model, self._call.models)
+        except Refused as error:
+            hint = error.hint or "karat serve --allow-model NAME"
+            raise BadArgument("this server may not ask this model", got=model, hint=hint) from error
 
 
 @task("/sdk/get-evals")
@@ -171,6 +182,8 @@ def new_eval(call: Call, body: bytes, progress: Progress) -> Answer:
             kind, each = find_template(asked.name).output_type, _ids(ids, asked.count())
             tickets = [Ticket(asked.name, kind, one, kind, one) for one in each]
             return json_answer({"status": True, "result": [{"evaluations": tickets}]}, 202)
+        if not call.arguments.get(LATER) and asked.asks_a_model:
+            return json_answer(None, TOO_EARLY)
         scored = asked.scored()
     except KaratError as error:
         scored, good = asked.refused(error), False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from asyncio import timeout
 from typing import Any
 from uuid import uuid4
 
@@ -12,6 +13,7 @@ from litestar import Request, Response, get, post
 from karat.web.asking import ask, call_of
 from karat.web.futureagi.submissions import Submissions
 from karat.web.problems import Refused
+from karat.web.tasks import LATER, TOO_EARLY
 
 _Request = Request[Any, Any, Any]
 _ID = re.compile(r"([0-9a-f]{8})-([0-9a-f]{4})-([0-9a-f]{4})-([0-9a-f]{4})-([0-9a-f]{4})([0-9a-f]{8})")
@@ -86,12 +88,28 @@ async def get_pipeline(request: _Request) -> Response[bytes]:
 
 async def _computed(request: _Request, task: str, later: str, key: str | None, **more: str) -> Response[bytes]:
     """The answer of a worker. If it is 202, the rest is computed in the background, and the answer is 200."""
-    answer = await ask(request, task, **more)
+    answer = await ask(request, task, **more, **{LATER: ""})
+    if answer.status_code == TOO_EARLY:
+        answer = await _in_the_background(request, task, **more)
     if answer.status_code != 202:
         return answer
     keys = (key,) if key is not None else _version(answer.content)
     _submissions(request).start((_owner(request), *keys), call_of(request, later, **more), await request.body())
     return _json(answer.content)
+
+
+async def _in_the_background(request: _Request, task: str, **more: str) -> Response[bytes]:
+    """The answer of a worker that calls a language model: one worker is left for other requests."""
+    background, seconds = request.app.state.pool.background, request.app.state.settings.limits.seconds
+    try:
+        async with timeout(seconds):
+            await background.acquire()
+    except TimeoutError:
+        raise Refused(503, f"no worker was free within {seconds:g} seconds", retry_after=2) from None
+    try:
+        return await ask(request, task, **more, **{LATER: "1"})
+    finally:
+        background.release()
 
 
 def _parameter(request: _Request, name: str) -> str:
