@@ -101,6 +101,6 @@ def test_every_line_of_the_log_is_json():
         with socket.create_connection(("127.0.0.1", urlsplit(server.url).port), 10) as connection:
             connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + upgrade)
             assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
-        said = [line for line in server.log if not line.startswith(("only this", "nothing is"))]
+        said = server.log[3:]  # after the words of the start
         assert any("HTTP" in json.loads(line).get("message", "") for line in said)
         assert not any("WebSocket" in line for line in said)
