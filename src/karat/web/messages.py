@@ -59,13 +59,13 @@ class Unsent(Exception):
     """A call that did not reach its worker, which has ended."""
 
 
-async def send(stream: StreamWriter, call: Call, body: bytes) -> None:
+async def send(worker: StreamWriter, call: Call, body: bytes) -> None:
     """Send a call to a worker."""
     try:
-        if stream.is_closing():
+        if worker.is_closing():
             raise ConnectionError
-        stream.writelines(packed(call, body))
-        await stream.drain()
+        worker.writelines(packed(call, body))
+        await worker.drain()
     except (ConnectionError, RuntimeError) as error:  # a transport that is closed raises the latter
         raise Unsent from error
 
