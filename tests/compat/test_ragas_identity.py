@@ -16,21 +16,11 @@ from karat.compat.ragas.llms import BaseRagasLLM, LangchainLLMWrapper, llm_facto
 from karat.compat.ragas.llms.identity import secrets_of
 from karat.errors import Unavailable
 from karat.llm.faults import fault_of
-from support.in_words import spoken
+from support.in_words import ROW, spoken
 
 KEY = "unusual-secret-0123456789"
 A, B = "http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1"
-ROW = {
-    "user_input": "What happened?",
-    "retrieved_contexts": ["the tram goes far", "rain fell in Leeds today"],
-    "reference": "rain fell in Leeds. It snowed.",
-}
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def double(value):

@@ -22,22 +22,12 @@ from karat.compat.ragas.llms import (
 )
 from karat.compat.ragas.llms.models import model_of
 from karat.errors import BadArgument, Unavailable
-from support.in_words import script_in_words, spoken
+from support.in_words import ROW, script_in_words, spoken
 from support.scripted import script
 from support.server import Act, Server
 
 KEY = "unusual-secret-0123456789"
-ROW = {
-    "user_input": "What happened?",
-    "retrieved_contexts": ["the tram goes far", "rain fell in Leeds today"],
-    "reference": "rain fell in Leeds. It snowed.",
-}
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def text_of(messages):

@@ -15,23 +15,13 @@ import pytest
 from karat.compat.ragas import ContextRecall, Dataset, RunConfig, evaluate, llm_factory
 from karat.compat.ragas.llms import LangchainLLMWrapper
 from karat.compat.ragas.metrics import LLMContextRecall
-from support.in_words import spoken
+from support.in_words import ROW, spoken
 from support.scripted import Scripted, script
 from support.server import Act, Server
 
 PAGE = (Path(__file__).parents[2] / "docs" / "migrate" / "ragas.md").read_text("utf-8")
 UNTESTED = re.findall(r"```python no test\n(.*?)```", PAGE, re.DOTALL)
-ROW = {
-    "user_input": "What happened?",
-    "retrieved_contexts": ["the tram goes far", "rain fell in Leeds today"],
-    "reference": "rain fell in Leeds. It snowed.",
-}
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 class ChatOpenAI:

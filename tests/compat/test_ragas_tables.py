@@ -247,14 +247,9 @@ def test_cached_functions(tmp_path):
 
 
 def test_what_a_custom_store_needs():
-    for kind, methods in (
-        (BaseBackend, {"load_dataset": 1, "load_experiment": 1, "save_dataset": 2, "save_experiment": 2}),
-        (BaseBackend, {"list_datasets": 0, "list_experiments": 0}),
-        (CacheInterface, {"get": 1, "set": 2, "has_key": 1}),
-    ):
-        for method, count in methods.items():
-            with pytest.raises(NotImplementedError):
-                getattr(kind(), method)(*["a"] * count)
+    tables = {f"{verb}_{what}" for verb in ("load", "save") for what in ("dataset", "experiment")}
+    assert BaseBackend.__abstractmethods__ == tables | {"list_datasets", "list_experiments"}
+    assert CacheInterface.__abstractmethods__ == {"get", "set", "has_key"}
 
 
 def test_experiments_in_memory():

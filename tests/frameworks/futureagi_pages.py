@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
+from uuid import UUID
+
+import pytest
+
+from support.served import served
 
 P = "Paris is the capital of France."
 E = "The Eiffel Tower was built in 1889."
@@ -25,12 +31,23 @@ BATCH = {
 """Three rows: a hit, a miss, and one that cannot be read."""
 
 
-def page(evaluator, name):
-    """The one result of the call on a page."""
-    hypothesis, reference, config, *_ = PAGES[name]
+@contextmanager
+def client(kind, workers):
+    """Their evaluator, which asks a `karat serve`."""
+    with served("--workers", workers) as server, pytest.MonkeyPatch.context() as patch:
+        for name, value in (("FI_BASE_URL", server.url), ("FI_API_KEY", "any"), ("FI_SECRET_KEY", "any")):
+            patch.setenv(name, value)
+        yield kind()
+
+
+def check_page(evaluator, name):
+    """Compare the one result of the call on a page with the page."""
+    hypothesis, reference, config, score, reason = PAGES[name]
     inputs = {"hypothesis": json.dumps(hypothesis), "reference": json.dumps(reference)}
     (row,) = evaluator.evaluate(eval_templates=name, inputs=inputs, eval_config=config).eval_results
-    return row
+    assert row.output == pytest.approx(score, abs=1e-15)
+    assert (row.name, row.reason, row.output_type) == (name, reason, "score")
+    assert str(UUID(row.eval_id)) == row.eval_id
 
 
 def pipeline_summary(evaluator, version):

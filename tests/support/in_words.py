@@ -8,6 +8,12 @@ import re
 from support.scripted import answer
 from support.server import Act
 
+ROW = {
+    "user_input": "What happened?",
+    "retrieved_contexts": ["the tram goes far", "rain fell in Leeds today"],
+    "reference": "rain fell in Leeds. It snowed.",
+}
+"""A sample of ragas: of its two claims, the second context supports the first."""
 _SCHEMA = re.compile(r"JSON schema:\n(\{.*\})")
 
 

@@ -146,3 +146,11 @@ def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: st
     body = "".join("<tr>" + "".join(f"<td>{html_text(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     top = f"<caption>{html_text(caption)}</caption><thead><tr>{head}</tr></thead>"
     return f"<table>{top}<tbody>{body}</tbody></table>"
+
+
+def content_hash(text: str) -> str:
+    """A style or a script, as a security policy names it."""
+    from base64 import b64encode
+    from hashlib import sha256
+
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"

@@ -27,7 +27,7 @@ def is_chunk_from_original(chunk: str, original: str) -> bool:
 
 
 class BaseMetric:
-    """The base class of REMem's metrics, for metrics of one's own: a name, a configuration and no scores."""
+    """The base class of REMem's metrics, for custom metrics: a name, a configuration and no scores."""
 
     metric_name = "base"
 

@@ -81,7 +81,7 @@ class Problem(msgspec.Struct, omit_defaults=True, kw_only=True):
 
 
 def problem_of(error: BaseException) -> Problem:
-    """The problem of an error; of one that karat did not expect, nothing is told."""
+    """The problem of an error; an unexpected error shows no details."""
     if isinstance(error, Refused):
         return _problem(error.status, error.detail, got=error.got, hint=error.hint)
     if isinstance(error, KaratError):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from types import SimpleNamespace
-from uuid import UUID
 
 import pytest
 from fi.evals import Evaluator, evaluate
 from fi.evals.execution import ExecutionError
 from fi.utils.errors import InvalidAuthError
 
-from frameworks.futureagi_pages import BATCH, PAGES, E, F, P, page, pipeline_summary
+from frameworks.futureagi_pages import BATCH, PAGES, E, F, P, check_page, client, pipeline_summary
 from frameworks.programs import run_page
 from karat.web.access_keys import new_key
 from support.served import served
@@ -22,10 +21,8 @@ POLL = {"poll_interval": 0.01}
 
 @pytest.fixture(scope="module")
 def evaluator():
-    with served("--workers", "2") as server, pytest.MonkeyPatch.context() as patch:
-        for name, value in (("FI_BASE_URL", server.url), ("FI_API_KEY", "any"), ("FI_SECRET_KEY", "any")):
-            patch.setenv(name, value)
-        yield Evaluator()
+    with client(Evaluator, workers=2) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
@@ -39,11 +36,7 @@ def locked(tmp_path_factory):
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_code_of_the_pages(evaluator, name):
-    row = page(evaluator, name)
-    *_, score, reason = PAGES[name]
-    assert row.output == pytest.approx(score, abs=1e-15)
-    assert (row.name, row.reason, row.output_type) == (name, reason, "score")
-    assert str(UUID(row.eval_id)) == row.eval_id
+    check_page(evaluator, name)
 
 
 def test_the_code_of_karats_page(evaluator):

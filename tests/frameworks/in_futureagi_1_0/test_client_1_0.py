@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from uuid import UUID
-
 import pytest
 from fi.evals import Evaluator
 
-from frameworks.futureagi_pages import BATCH, PAGES, page, pipeline_summary
-from support.served import served
+from frameworks.futureagi_pages import BATCH, PAGES, check_page, client, pipeline_summary
 
 
 @pytest.fixture(scope="module")
 def evaluator():
-    with served("--workers", "1") as server, pytest.MonkeyPatch.context() as patch:
-        for name, value in (("FI_BASE_URL", server.url), ("FI_API_KEY", "any"), ("FI_SECRET_KEY", "any")):
-            patch.setenv(name, value)
-        yield Evaluator()
+    with client(Evaluator, workers=1) as found:
+        yield found
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_code_of_the_pages(evaluator, name):
-    row = page(evaluator, name)
-    *_, score, reason = PAGES[name]
-    assert row.output == pytest.approx(score, abs=1e-15)
-    assert (row.name, row.reason, row.output_type) == (name, reason, "score")
-    assert str(UUID(row.eval_id)) == row.eval_id
+    check_page(evaluator, name)
 
 
 def test_a_batch(evaluator):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from base64 import b64encode
 from collections.abc import Sequence
 from functools import cache
-from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path, PurePath
 
 from karat._internal.display import cut_name
+from karat._internal.writers import content_hash
 from karat.analysis.compare import Comparison
 from karat.analysis.diagnose import Diagnosis
 from karat.analysis.sweep.grid import label
@@ -93,7 +92,8 @@ def brand() -> Element:
 
 def _head(title: str) -> str:
     """The head of a page: the security policy, and karat's own style."""
-    allowed = f"default-src 'none'; img-src data:; style-src {_hash('style.css')}; script-src {_hash('script.js')}"
+    style, script = content_hash(_style()), content_hash(_own("script.js"))
+    allowed = f"default-src 'none'; img-src data:; style-src {style}; script-src {script}"
     about = [
         h("meta", charset="utf-8"),
         h("meta", http_equiv="Content-Security-Policy", content=f"{allowed}; base-uri 'none'; form-action 'none'"),
@@ -102,7 +102,7 @@ def _head(title: str) -> str:
         h("link", rel="icon", href="data:,"),
         h("title", f"{cut_name(title, 80)} · karat"),
     ]
-    return f"<head>{''.join(map(write, about))}<style>{_own('style.css')}</style></head>"
+    return f"<head>{''.join(map(write, about))}<style>{_style()}</style></head>"
 
 
 def _top(run: Run, sections: list[Element]) -> Element:
@@ -155,10 +155,10 @@ def _title(run: Run) -> str:
 
 
 @cache
+def _style() -> str:
+    return _own("theme.css") + _own("style.css")
+
+
 def _own(name: str) -> str:
-    """A file of karat's own, which needs no escaping."""
+    """A file of this folder, which needs no escaping."""
     return (files("karat.report.html") / name).read_text("utf-8")
-
-
-def _hash(name: str) -> str:
-    return f"'sha256-{b64encode(sha256(_own(name).encode()).digest()).decode()}'"

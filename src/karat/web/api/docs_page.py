@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from functools import cache
-from hashlib import sha256
 from importlib.resources import files
 from typing import NamedTuple
+
+from karat._internal.writers import content_hash
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -41,17 +41,13 @@ class Page(NamedTuple):
 @cache
 def docs_page() -> Page:
     """The page."""
-    style, script = _own("docs_page.css"), _own("docs_page.js")
+    style, script = _own("report/html/theme.css") + _own("web/api/docs_page.css"), _own("web/api/docs_page.js")
     policy = (
-        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; connect-src 'self'; img-src data:; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        f"default-src 'none'; script-src {content_hash(script)}; style-src {content_hash(style)}; "
+        "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
     return Page(_PAGE.format(style=style, script=script).encode(), policy)
 
 
 def _own(name: str) -> str:
-    return files("karat.web.api").joinpath(name).read_text("utf-8")
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+    return files("karat").joinpath(name).read_text("utf-8")

@@ -46,6 +46,10 @@ def given_run(given: str | EvaluateInput, call: Call, progress: Progress, name: 
     return Given(run_of(given, call, progress).replace(file=name), name)
 
 
+def _second_run(given: str | EvaluateInput | None, call: Call, progress: Progress, name: str) -> Run | None:
+    return None if given is None else given_run(given, call, progress, name).run
+
+
 @job_task("compare")
 def compare_task(call: Call, body: bytes, progress: Progress) -> Answer:
     """The answer to `POST /v1/compare`."""
@@ -76,7 +80,7 @@ def gate_task(call: Call, body: bytes, progress: Progress) -> Answer:
     asked = read_request(call, body, GateRequest)
     check_job(call, wanted=asked.job)
     run = given_run(asked.run, call, progress, "run").run
-    baseline = None if asked.baseline is None else given_run(asked.baseline, call, progress, "baseline").run
+    baseline = _second_run(asked.baseline, call, progress, "baseline")
     more = {} if asked.min_judged is None else {"min_judged": asked.min_judged}
     found = gate(
         run, *asked.rules, baseline=baseline, by=names(asked.by), must_pass=asked.must_pass,
@@ -94,7 +98,7 @@ def diagnose_task(call: Call, body: bytes, progress: Progress) -> Answer:
     asked = read_request(call, body, DiagnoseRequest)
     check_job(call, wanted=asked.job)
     run = given_run(asked.run, call, progress, "run").run
-    other = None if asked.other is None else given_run(asked.other, call, progress, "other").run
+    other = _second_run(asked.other, call, progress, "other")
     return _answer(diagnose(run, asked.query, k=asked.k, other=other), DiagnoseAnswer, call.accept)
 
 

@@ -74,7 +74,7 @@ class Submissions:
                 while self._pool.waiting >= self._limits.waiting:  # noqa: ASYNC110 (the pool has no event for it)
                     await sleep(_PAUSE)
                 reply, answer = await self._pool.call(call, body, client=call.task)
-        except Exception as error:  # noqa: BLE001 (whoever polls is told)
+        except Exception as error:  # noqa: BLE001 (the client sees it when it polls)
             submission.problem = sentence(error)
         else:
             if reply.status == 200:

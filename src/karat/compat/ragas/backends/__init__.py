@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from datetime import date
@@ -19,32 +20,32 @@ from karat.errors import BadArgument, InputError
 Rows = list[dict[str, Any]]
 
 
-class BaseBackend:
+class BaseBackend(ABC):
     """A store of named tables; datasets and experiments are kept apart."""
 
+    @abstractmethod
     def load_dataset(self, name: str) -> Rows:
         """The rows of a dataset; FileNotFoundError if there is none of this name."""
-        raise NotImplementedError
 
+    @abstractmethod
     def load_experiment(self, name: str) -> Rows:
         """The rows of an experiment; FileNotFoundError if there is none of this name."""
-        raise NotImplementedError
 
+    @abstractmethod
     def save_dataset(self, name: str, data: Rows, data_model: Any = None) -> None:
         """Store a dataset, in place of one with the same name."""
-        raise NotImplementedError
 
+    @abstractmethod
     def save_experiment(self, name: str, data: Rows, data_model: Any = None) -> None:
         """Store an experiment, in place of one with the same name."""
-        raise NotImplementedError
 
+    @abstractmethod
     def list_datasets(self) -> list[str]:
         """The names of the datasets."""
-        raise NotImplementedError
 
+    @abstractmethod
     def list_experiments(self) -> list[str]:
         """The names of the experiments."""
-        raise NotImplementedError
 
 
 class InMemoryBackend(BaseBackend):

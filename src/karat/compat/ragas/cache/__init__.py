@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import wraps
 from hashlib import sha256
@@ -16,20 +17,20 @@ from karat.llm.cache import Cache
 from karat.llm.model import Reply
 
 
-class CacheInterface:
+class CacheInterface(ABC):
     """A store of values by key."""
 
+    @abstractmethod
     def get(self, key: str) -> Any:
         """The value with this key."""
-        raise NotImplementedError
 
+    @abstractmethod
     def set(self, key: str, value: Any) -> None:
         """Store a value."""
-        raise NotImplementedError
 
+    @abstractmethod
     def has_key(self, key: str) -> bool:
         """True if there is a value with this key."""
-        raise NotImplementedError
 
 
 class DiskCacheBackend(CacheInterface):

@@ -113,7 +113,7 @@ class Metric:
         return await wait_for(self._single_turn_ascore(sample, callbacks), timeout)
 
     async def _single_turn_ascore(self, sample: SingleTurnSample, callbacks: Any) -> float:
-        """The method that metrics of one's own override, as in ragas."""
+        """The method that custom metrics override, as in ragas."""
         return await in_thread(lambda: self.single_turn_score(sample))
 
     def batch_score(self, inputs: Iterable[Row]) -> list[MetricResult]:

@@ -1,4 +1,4 @@
-"""Metrics of one's own: classes derived from `SingleTurnMetric`, as in ragas, also as dataclasses."""
+"""Custom metrics: classes derived from `SingleTurnMetric`, as in ragas, also as dataclasses."""
 
 from __future__ import annotations
 

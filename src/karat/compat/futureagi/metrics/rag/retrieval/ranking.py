@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
@@ -39,7 +40,7 @@ class RAGRankingInput:
     relevance_scores: list[float] = field(default_factory=list)
 
 
-class RankingMetric:
+class RankingMetric(ABC):
     """A metric of relevance scores; `config` has `k` and `relevance_threshold`."""
 
     metric_name: ClassVar[str]
@@ -70,9 +71,9 @@ class RankingMetric:
         score, reason = self._explained(scores)
         return EvalResult(self.metric_name, round(score, _PLACES), reason, 0, "score")
 
+    @abstractmethod
     def _explained(self, scores: list[float]) -> tuple[float, str]:
         """The score of a ranking, and the reason."""
-        raise NotImplementedError
 
     def _cutoff(self, scores: Sequence[float]) -> int:
         return len(scores) if self.k is None else min(self.k, len(scores))
