@@ -85,8 +85,9 @@ def test_other_machines_need_keys():
 
 
 def test_a_port_that_is_taken():
-    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(BadArgument, match="cannot listen"):
-        listen("127.0.0.1", taken.getsockname()[1], Settings())
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(BadArgument) as caught:
+        listen("127.0.0.1", port := taken.getsockname()[1], Settings())
+    assert caught.value.problem == f"cannot listen on 127.0.0.1:{port}: Address already in use"
 
 
 @pytest.mark.parametrize("place", ["file", "file/runs"])

@@ -58,7 +58,7 @@ def serve(options: Namespace) -> None:
     for name in ("workers", "max_body", "max_rows", "max_seconds", "max_waiting"):
         value = getattr(options, name)
         if value is not None and not 0 < value < _MOST:
-            raise BadArgument(f"--{name.replace('_', '-')} must be above 0, and below {_MOST:g}", got=value)
+            raise BadArgument(f"--{name.replace('_', '-')} must be above 0 and not too large", got=value)
     for origin in options.allow_origin:
         _check_origin(origin)
     for model in options.allow_model:

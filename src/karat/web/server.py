@@ -30,7 +30,8 @@ def listen(host: str, port: int, settings: Settings) -> socket.socket:
         raise BadArgument("a port is a number from 0 to 65535", got=port) from error
     except OSError as error:
         hint = "--port 0" if 0 < port < 65535 else None
-        raise BadArgument(f"cannot listen on {host}:{port}: {error.strerror or error}", hint=hint) from error
+        cause = str(error.strerror or error).partition(" (")[0]  # the rest repeats the address
+        raise BadArgument(f"cannot listen on {host}:{port}: {cause}", hint=hint) from error
 
 
 def is_loopback(host: str) -> bool:
