@@ -79,6 +79,14 @@ def test_a_key_is_replaced_by_a_new_one(tmp_path):
     assert path.stat().st_mode & 0o077 == 0
 
 
+def test_a_key_from_the_command_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["serve", "--new-key", "team"]) == 0
+    printed = capsys.readouterr()
+    assert Keys.read(tmp_path / "keys.json").name_of(printed.out.strip()) == "team"
+    assert "karat serve --keys keys.json" in printed.err
+
+
 def test_other_machines_need_keys():
     with pytest.raises(BadArgument, match="only on this machine"):
         listen("0.0.0.0", 0, Settings())

@@ -27,7 +27,8 @@ Future AGI's clients work with FI_BASE_URL=http://127.0.0.1:5272.
     argument("--host", default="127.0.0.1", help="another address needs --keys"),
     argument("--store", metavar="FOLDER", type=Path, help="where runs are stored, as run files"),
     argument("--keys", metavar="FILE", type=Path, help="the file of keys; without one, only this machine may ask"),
-    argument("--new-key", metavar="NAME", help="make a key, print it once, and exit"),
+    argument("--new-key", metavar="NAME",
+             help="make a key, print it once, and exit; its hash is added to --keys, or to keys.json"),
     argument("--workers", metavar="N", type=int, help="processes that evaluate (default: one per core)"),
     argument("--allow-model", metavar="NAME", action="append", default=[],
              help="a language model that requests may name; repeat for more (default: none, LLM judges are off)"),
@@ -119,12 +120,11 @@ def _say_where(host: str, port: int, store: Path | None, keys: Path | None) -> N
 def _make_key(options: Namespace) -> None:
     from karat.web.access_keys import Keys, new_key
 
-    if options.keys is None:
-        raise BadArgument("--new-key needs the file of keys", hint=f"--keys keys.json --new-key {options.new_key}")
-    replaces = options.keys.exists() and options.new_key in Keys.read(options.keys)
-    key = new_key(options.keys, options.new_key)
+    path = options.keys or Path("keys.json")
+    replaces = path.exists() and options.new_key in Keys.read(path)
+    key = new_key(path, options.new_key)
     put(key)
     if replaces:
         say(f"it replaces the key that {options.new_key} had, which is wrong from now on", error=True)
-    say(f"this key is not shown again; {options.keys} has its hash", error=True)
+    say(f"this key is not shown again; {path} has its hash, for karat serve --keys {path}", error=True)
     say(f"use it as Authorization: Bearer KEY, or as FI_API_KEY={options.new_key} FI_SECRET_KEY=KEY", error=True)
