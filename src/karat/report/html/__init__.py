@@ -25,6 +25,8 @@ from karat.report.html.threshold_curve import threshold_curve
 from karat.report.repeats import count
 from karat.run import Run
 
+_SCRIPTS = ("theme.js", "queries.js")
+
 
 def report(
     run: Run,
@@ -80,7 +82,7 @@ def page(
 
 def whole_page(title: str, body: Element, more: str = "") -> str:
     """The text of a page, with karat's own style and script; `more` is for the script."""
-    rest = f"{more}<script>{_own('script.js')}</script></body></html>\n"
+    rest = f"{more}<script>{_script()}</script></body></html>\n"
     return f'<!DOCTYPE html>\n<html lang="en">{_head(title)}{write(body).removesuffix("</body>")}{rest}'
 
 
@@ -92,7 +94,7 @@ def brand() -> Element:
 
 def _head(title: str) -> str:
     """The head of a page: the security policy, and karat's own style."""
-    style, script = content_hash(_style()), content_hash(_own("script.js"))
+    style, script = content_hash(_style()), content_hash(_script())
     allowed = f"default-src 'none'; img-src data:; style-src {style}; script-src {script}"
     about = [
         h("meta", charset="utf-8"),
@@ -157,6 +159,11 @@ def _title(run: Run) -> str:
 @cache
 def _style() -> str:
     return _own("theme.css") + _own("style.css")
+
+
+@cache
+def _script() -> str:
+    return "".join(map(_own, _SCRIPTS))
 
 
 def _own(name: str) -> str:

@@ -1,13 +1,6 @@
-"use strict";
-// The theme; search, sort and paging of the table of queries. Without this script the page shows the first rows.
+// Search, sort and paging of the table of queries of a report. Without this script the page shows the first rows.
 (() => {
   const at = (id) => document.getElementById(id);
-  const theme = at("theme"), root = document.documentElement;
-  theme.hidden = false;
-  theme.addEventListener("click", () => {
-    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-    root.dataset.theme = dark ? "light" : "dark";
-  });
   if (!at("data")) return;
 
   const data = JSON.parse(at("data").textContent);
