@@ -12,7 +12,8 @@ from karat._internal.display import signed
 from karat.conventions import CONVENTIONS
 from karat.report.html.curves import curves, cutoffs, deepest, measured
 from karat.report.html.markup import write
-from karat.report.html.opened_query import Bodies, Queries, worst_first
+from karat.report.html.opened_query import Bodies
+from karat.report.html.queries import Queries, worst_first
 from karat.report.html.scores import few, headline, histogram, slices, spread, strip
 from karat.report.html.sections import against
 from support import example
