@@ -1,6 +1,6 @@
-"""Viewing a large run: seconds and memory of each step of opening its file.
+"""Opening a large run: seconds and memory of each step of reading its file.
 
-`python -m benchmarks.view` writes a run file of a million queries and opens it in a process of its own; with
+`python -m benchmarks.opening` writes a run file of a million queries and opens it in a process of its own; with
 `--texts`, each query has ten texts of a corpus of 20,000. `--file` takes a run file that exists.
 """
 
@@ -94,7 +94,7 @@ def _step(name: str, work: Callable[[], Any]) -> Any:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write a run file, unless one is given, and measure it in another process."""
-    parser = ArgumentParser(prog="python -m benchmarks.view", description="Measure how a large run is opened.")
+    parser = ArgumentParser(prog="python -m benchmarks.opening", description="Measure how a large run is opened.")
     parser.add_argument("--queries", type=int, default=1_000_000, help="the number of queries (default: a million)")
     parser.add_argument("--texts", action="store_true", help="store texts")
     parser.add_argument("--file", type=Path, help="a run file to measure instead")
@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         path = Path(folder) / "run.parquet"
         write_run(path, options.queries, texts=options.texts)
         print(f"{options.queries:,} queries, {path.stat().st_size / _MEGABYTE:.0f} MB")
-        return subprocess.run([sys.executable, "-m", "benchmarks.view", "--file", str(path)], check=False).returncode
+        return subprocess.run([sys.executable, "-m", "benchmarks.opening", "--file", str(path)], check=False).returncode
 
 
 if __name__ == "__main__":
