@@ -25,6 +25,7 @@ from karat.report.html.threshold_curve import threshold_curve
 from karat.report.repeats import count
 from karat.run import Run
 
+_STYLES = ("theme.css", "style.css", "opened_query.css")
 _SCRIPTS = ("theme.js", "queries.js")
 
 
@@ -158,7 +159,7 @@ def _title(run: Run) -> str:
 
 @cache
 def _style() -> str:
-    return _own("theme.css") + _own("style.css")
+    return "".join(map(_own, _STYLES))
 
 
 @cache
