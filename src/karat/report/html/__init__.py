@@ -26,7 +26,7 @@ from karat.report.repeats import count
 from karat.run import Run
 
 _STYLES = ("theme.css", "style.css", "opened_query.css")
-_SCRIPTS = ("theme.js", "queries.js")
+_SCRIPTS = ("theme.js", "charts.js", "queries.js")
 
 
 def report(

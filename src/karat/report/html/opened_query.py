@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from karat._internal.display import plural
+from karat.report.html.excerpts import cut
 from karat.report.html.markup import Child, Element, h
 from karat.report.html.query_facts import cause_of, failure, gold_entry, sample_fields, step_list
 from karat.report.html.ranking_entries import (
     LONGEST,
     Ranking,
     Texts,
-    cut_at_word,
     name_of,
     rest_of,
     shown_cutoff_of,
@@ -148,7 +148,7 @@ def _short_name(item: Retrieved, *, mark: bool) -> Child | None:
     if item.id is not None:
         return name_of(item.id, mark=mark)
     text = item.text or item.doc
-    return None if text is None else h("mark" if mark else "span", h("bdi", cut_at_word(text, _NAME)))
+    return None if text is None else h("mark" if mark else "span", h("bdi", cut(text, _NAME)))
 
 
 def _rows(run: Run) -> dict[str, int]:

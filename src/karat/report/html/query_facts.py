@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 
 from karat._internal.display import plural, quantity
+from karat.report.html.excerpts import cut
 from karat.report.html.markup import Child, Element, data, h
-from karat.report.html.ranking_entries import Ranking, Texts, cut_at_word, name_of, passage, place_of, spaced
+from karat.report.html.ranking_entries import Ranking, Texts, name_of, passage, place_of, spaced
 from karat.report.marks import stored_text
 from karat.run import Run
 from karat.run.numbers import LATENCY, MILLISECONDS
@@ -22,7 +23,7 @@ _VALUE = 200
 def sample_fields(run: Run, row: int) -> Element | None:
     """The fields of the sample with their values; None if it has none."""
     pairs = [(name, _value(name, column[row])) for name, column in run.meta.items()]
-    shown = [h("div", h("dt", data(cut_at_word(name, _VALUE))), h("dd", data(text))) for name, text in pairs if text]
+    shown = [h("div", h("dt", data(cut(name, _VALUE))), h("dd", data(text))) for name, text in pairs if text]
     return h("dl.fields", *shown) if shown else None
 
 
@@ -37,7 +38,7 @@ def _value(name: str, value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     text = value if isinstance(value, str) else str(value) if isinstance(value, int) else _json(value)
-    return cut_at_word(text, _VALUE)
+    return cut(text, _VALUE)
 
 
 def _json(value: Any) -> str:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
 from karat._internal.display import plural
+from karat.report.html.excerpts import cut, folded
 from karat.report.html.markup import Child, Element, data, h
 from karat.report.marks import gold_ranges, marked, stored_text
 from karat.run import Run
@@ -18,8 +19,6 @@ LONGEST = 700
 _LABEL = 60
 _WHOLE = ("id", "doc")
 """Judges that compare these match whole items; there is no range inside to mark."""
-_WORD = 40
-"""A text is cut at the last space of this many characters, or in a word that is longer."""
 
 Key: TypeAlias = "tuple[str, object, int]"
 """The field by which an item is told from others, its value, and the number of equal items above it."""
@@ -128,8 +127,7 @@ class Ranking:
             *steps,
         )
         why = [
-            h("p.why", "counts for ", data(cut_at_word(hit.gold, _LABEL)), ": ", data(cut_at_word(hit.why)))
-            for hit in hits
+            h("p.why", "counts for ", data(cut(hit.gold, _LABEL)), ": ", data(cut(hit.why, LONGEST))) for hit in hits
         ]
         if texts == "none" or not item.text:
             return [*facts, *why]
@@ -199,7 +197,7 @@ def rest_of(ranking: Ranking, shown: int) -> str | None:
 
 def place_of(item: Retrieved | GoldText) -> Element | None:
     """The document of an item, and the range of characters in it."""
-    doc = None if item.doc is None or item.doc == item.id else data(cut_at_word(item.doc))
+    doc = None if item.doc is None or item.doc == item.id else data(cut(item.doc, LONGEST))
     if item.start is not None and item.end is not None:
         of: list[Child] = [" of ", doc] if doc is not None else []
         return h("span.small", f"characters {item.start:,}–{item.end:,}", *of)
@@ -208,33 +206,20 @@ def place_of(item: Retrieved | GoldText) -> Element | None:
 
 def name_of(label: str, *, mark: bool = False) -> Element:
     """An id, marked if the whole item matches."""
-    name = data(cut_at_word(label), "bdi.id")
+    name = data(cut(label, LONGEST), "bdi.id")
     return h("mark", name) if mark else name
 
 
 def passage(text: str, ranges: Sequence[Range] = (), texts: Texts = "whole", longest: int = LONGEST) -> list[Element]:
     """A text with its marks. A longer one is cut, around its first mark, and can be expanded."""
-    if len(text) <= longest + _WORD:
+    if len(text) <= longest:
         return [_text(marked(text, ranges, len(text)))]
     short = _text(marked(text, ranges, longest))
-    if texts != "whole":
-        return [short]
-    return [
-        short,
-        h("details.whole", h("summary", f"All {len(text):,} characters"), _text(marked(text, ranges, len(text)))),
-    ]
+    return [folded(short, _text(marked(text, ranges, len(text)))) if texts == "whole" else short]
 
 
 def _text(pieces: Sequence[tuple[bool, str]]) -> Element:
     return h("bdi.text", *(h("mark", piece) if mark else piece for mark, piece in pieces))
-
-
-def cut_at_word(text: str, longest: int = LONGEST) -> str:
-    """The text, or its first words and "…"."""
-    if len(text) <= longest:
-        return text
-    end = text.rfind(" ", longest - _WORD, longest)
-    return text[: end if end > 0 else longest].rstrip() + "…"
 
 
 def spaced(*parts: Child | None) -> list[Child]:
