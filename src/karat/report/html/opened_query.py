@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from karat._internal.display import plural
 from karat.report.html.excerpts import cut
 from karat.report.html.markup import Child, Element, h
-from karat.report.html.query_facts import cause_of, failure, gold_entry, sample_fields, step_list
+from karat.report.html.query_facts import cause_of, failure, field_list, field_values, gold_entry, step_list
 from karat.report.html.ranking_entries import (
     LONGEST,
+    Matched,
+    Move,
     Ranking,
     Texts,
     name_of,
@@ -62,7 +64,7 @@ class Bodies:
         return h(
             "div.details",
             failure(self._run, row),
-            sample_fields(self._run, row),
+            field_list(field_values(self._run, row)),
             step_list(self._run, row),
             h(
                 kind,
@@ -123,19 +125,20 @@ class Bodies:
         return [h("ul", *rows), *(h("p.note", note) for note in notes or ([] if rows else ["None."]))]
 
     def _retrieved(self, ranking: Ranking, before: Ranking | None, texts: Texts) -> list[Element]:
-        rows = []
-        for item, key in zip(ranking.known[:_PLACES], ranking.keys, strict=False):
-            move = None if before is None else ranking.before(item, key, before)
+        rows, matched = [], None if before is None else Matched([ranking, before])
+        for place, item in enumerate(ranking.known[:_PLACES]):
+            move = None if matched is None else matched.move(0, place, 1)
             kind = "li.hit" if item.rank in ranking.hits else "li"
             rows.append((item.rank, h(kind, *ranking.entry(item, texts=texts, move=move))))
         note = rest_of(ranking, len(rows))
         return [h("ol", *with_line(rows, self._k)), *([h("p.note", note)] if note else [])]
 
     def _ranked_before(self, before: Ranking, ranking: Ranking) -> list[Element]:
-        """The ranking of the baseline by names: its texts are beside it, or gone."""
-        rows = []
-        for item, key in zip(before.known[:_PLACES], before.keys, strict=False):
-            move = before.after(item, key, ranking)
+        """The ranking of the baseline by names; the moves are beside this run's items."""
+        rows, matched = [], Matched([before, ranking])
+        for place, item in enumerate(before.known[:_PLACES]):
+            now = matched.rank(1, matched.keys[0][place])
+            move = Move("gone" if ranking.complete else f"now {matched.missing(1)}", "down") if now is None else None
             kind = "li.hit" if item.rank in before.hits else "li"
             moved = None if move is None else h(f"span.moved.{move.way}", move.words)
             name = _short_name(item, mark=item.rank in before.hits)

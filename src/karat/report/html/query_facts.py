@@ -20,10 +20,15 @@ _VALUE = 200
 """Characters of the value of a field."""
 
 
-def sample_fields(run: Run, row: int) -> Element | None:
-    """The fields of the sample with their values; None if it has none."""
-    pairs = [(name, _value(name, column[row])) for name, column in run.meta.items()]
-    shown = [h("div", h("dt", data(cut(name, _VALUE))), h("dd", data(text))) for name, text in pairs if text]
+def field_values(run: Run, row: int) -> dict[str, str]:
+    """The fields of the sample, with their values in words."""
+    values = {name: _value(name, column[row]) for name, column in run.meta.items()}
+    return {name: text for name, text in values.items() if text}
+
+
+def field_list(values: Mapping[str, str]) -> Element | None:
+    """Fields with their values; None if there are none."""
+    shown = [h("div", h("dt", data(cut(name, _VALUE))), h("dd", data(text))) for name, text in values.items()]
     return h("dl.fields", *shown) if shown else None
 
 

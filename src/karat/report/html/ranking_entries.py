@@ -58,23 +58,6 @@ class Ranking:
             return self.items.retrieved
         return [Retrieved(rank, None, None, None, None) for rank in sorted(self.hits)]
 
-    @cached_property
-    def ranks(self) -> dict[Key, int]:
-        """The rank of each stored item."""
-        return {key: item.rank for item, key in zip(self.known, self.keys, strict=True) if key is not None}
-
-    @cached_property
-    def keys(self) -> list[Key | None]:
-        """The key of each stored item; None if nothing tells it from others."""
-        found: list[Key | None] = []
-        seen: Counter[tuple[str, object]] = Counter()
-        for item in self.known:
-            key = _identity(item)
-            found.append(None if key is None else (*key, seen[key]))
-            if key is not None:
-                seen[key] += 1
-        return found
-
     @property
     def complete(self) -> bool:
         """True if every retrieved item is stored."""
@@ -92,26 +75,6 @@ class Ranking:
     def gold(self) -> dict[int, list[GoldText]]:
         """The stored gold by the index of its item."""
         return self.items.by_item() if self.items else {}
-
-    def before(self, item: Retrieved, key: Key | None, other: Ranking) -> Move | None:
-        """The move of an item from another ranking to this one; None if the rank is the same, or unknown."""
-        if key is None or other.items is None:
-            return None
-        rank = other.ranks.get(key)
-        if rank is None:
-            return Move("new", "up") if other.complete else Move(f"below rank {len(other.known)} before", "up")
-        if rank == item.rank:
-            return None
-        return Move(f"{rank} → {item.rank}", "up" if rank > item.rank else "down")
-
-    def after(self, item: Retrieved, key: Key | None, other: Ranking) -> Move | None:
-        """The rank of an item of this ranking in the one that came after it; None if it is the same, or unknown."""
-        if key is None or other.items is None:
-            return None
-        rank = other.ranks.get(key)
-        if rank is None:
-            return Move("gone", "down") if other.complete else Move(f"now below rank {len(other.known)}", "down")
-        return None if rank == item.rank else Move(f"now {rank}", "up" if rank < item.rank else "down")
 
     def entry(self, item: Retrieved, *, texts: Texts, move: Move | None = None, longest: int = LONGEST) -> list[Child]:
         """The content of an entry: one line of facts, why it counts, and its text if it is wanted."""
@@ -139,6 +102,60 @@ class Ranking:
             return whole
         found = [place for hit in hits for gold in self.quotes.get(hit.gold, ()) for place in gold_ranges(gold, item)]
         return found or (whole if self._compares == "text" else [])
+
+
+class Matched:
+    """The same items in several rankings of a query: by their ids, or by their texts if not all have ids."""
+
+    def __init__(self, rankings: Sequence[Ranking]) -> None:
+        items = [item for ranking in rankings for item in ranking.known]
+        has_ids, has_texts = (all(getattr(item, name) is not None for item in items) for name in ("id", "text"))
+        field = "id" if has_ids else "text" if has_texts else None
+        self.rankings = rankings
+        self.keys = [_keys(ranking.known, field) for ranking in rankings]
+        """The key of each item of each ranking; None if nothing tells it from others."""
+        self._ranks = [
+            {key: item.rank for item, key in zip(ranking.known, keys, strict=True) if key is not None}
+            for ranking, keys in zip(rankings, self.keys, strict=True)
+        ]
+
+    @cached_property
+    def numbers(self) -> dict[Key, int]:
+        """The items of all rankings, numbered from 0."""
+        return {
+            key: number for number, key in enumerate(dict.fromkeys(key for keys in self.keys for key in keys if key))
+        }
+
+    def rank(self, at: int, key: Key | None) -> int | None:
+        """The rank of an item in the ranking at this place, among what is stored of it."""
+        return None if key is None else self._ranks[at].get(key)
+
+    def missing(self, at: int) -> str:
+        """The words for an item that is not in the ranking at this place: not there, or too far down to be stored."""
+        ranking = self.rankings[at]
+        return "not retrieved" if ranking.complete else f"below rank {len(ranking.known)}"
+
+    def move(self, at: int, place: int, before: int) -> Move | None:
+        """The move of an item since another ranking; None if its rank is the same, or not known."""
+        key, rank = self.keys[at][place], self.rankings[at].known[place].rank
+        if key is None or self.rankings[before].items is None:
+            return None
+        old = self.rank(before, key)
+        if old is None:
+            return Move("new" if self.rankings[before].complete else f"{self.missing(before)} before", "up")
+        return None if old == rank else Move(f"{old} → {rank}", "up" if old > rank else "down")
+
+
+def _keys(items: Sequence[Retrieved], field: str | None) -> list[Key | None]:
+    """The keys of the items of a ranking, by one field, or by whatever each has."""
+    found: list[Key | None] = []
+    seen: Counter[tuple[str, object]] = Counter()
+    for item in items:
+        key = _identity(item) if field is None else (field, getattr(item, field))
+        found.append(None if key is None else (*key, seen[key]))
+        if key is not None:
+            seen[key] += 1
+    return found
 
 
 def step_places(run: Run) -> dict[int, dict[int, list[tuple[int, int]]]]:
