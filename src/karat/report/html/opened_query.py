@@ -11,7 +11,6 @@ from karat.report.html.query_facts import cause_of, failure, field_list, field_v
 from karat.report.html.ranking_entries import (
     LONGEST,
     Matched,
-    Move,
     Ranking,
     Texts,
     name_of,
@@ -137,12 +136,13 @@ class Bodies:
         """The ranking of the baseline by names; the moves are beside this run's items."""
         rows, matched = [], Matched([before, ranking])
         for place, item in enumerate(before.known[:_PLACES]):
-            now = matched.rank(1, matched.keys[0][place])
-            move = Move("gone" if ranking.complete else f"now {matched.missing(1)}", "down") if now is None else None
-            kind = "li.hit" if item.rank in before.hits else "li"
-            moved = None if move is None else h(f"span.moved.{move.way}", move.words)
-            name = _short_name(item, mark=item.rank in before.hits)
-            rows.append((item.rank, h(kind, *spaced(h("span.rank", str(item.rank)), name, moved))))
+            key, is_hit = matched.keys[0][place], item.rank in before.hits
+            gone = None
+            if key is not None and ranking.items is not None and matched.rank(1, key) is None:
+                words = "gone" if ranking.complete else f"now {matched.missing(1)}"
+                gone = h("span.moved.down" if is_hit else "span.moved", words)
+            entry = spaced(h("span.rank", str(item.rank)), _short_name(item, mark=is_hit), gone)
+            rows.append((item.rank, h("li.hit" if is_hit else "li", *entry)))
         note = rest_of(before, len(rows))
         return [h("ol", *with_line(rows, self._k)), *([h("p.note", note)] if note else [])]
 

@@ -86,7 +86,7 @@ class Ranking:
             None if item.id is None else name_of(item.id, mark=mark),
             place_of(item),
             None if item.score is None else h("span.small", f"score {item.score:.4g}"),
-            None if move is None else h(f"span.moved.{move.way}", move.words),
+            None if move is None else h(f"span.moved.{move.way}" if hits else "span.moved", move.words),
             *steps,
         )
         why = [

@@ -49,7 +49,7 @@ def rankings(runs: Sequence[RankedRun]) -> Element:
         found = _absent() if run.ranking is None else _column(runs, matched, places[id(run.ranking)], shared)
         columns.append(h("div.ranking", h("h3", run.title), *found))
     several = "Lines connect the same item in neighbouring runs. " if len(there) > 1 else ""
-    marks = "Items with a gold bar count; the passages that match are highlighted."
+    marks = "Items with a gold border count; the passages that match are highlighted."
     return h(
         "section",
         h("h2", "Rankings"),
@@ -151,20 +151,19 @@ def _gold_of(ranking: Ranking) -> dict[tuple[str, int], tuple[int, GoldItem]]:
 
 def _gold_cell(run: RankedRun, found: tuple[int, GoldItem] | None, matched: Matched) -> Element:
     """The rank of a gold item in one run, or that it was not retrieved, and the cause."""
-    if run.ranking is None:
-        return h("span.none", "no such query")
-    if found is None:
-        return h("span.none", "not in its gold")
+    name = h("span.of-run", data(cut_name(run.name, _NAME)), ": ")
+    if run.ranking is None or found is None:
+        return h("div", name, h("span.none", "no such query" if run.ranking is None else "not in its gold"))
     place, item = found
     cause = cause_of(run.causes, run.ranking.run, run.ranking.row, place)
     if item.rank is None:
-        return h("div", h("span.missed", "not retrieved"), cause)
+        return h("div", name, h("span.missed", "not retrieved"), cause)
     at = next(at for at, ranking in enumerate(matched.rankings) if ranking is run.ranking)
     key = matched.keys[at][item.rank - 1] if item.rank <= len(matched.keys[at]) and run.ranking.items else None
     k = shown_cutoff_of(run.ranking.run)
     kind = "span.found" if k is None or item.rank <= k else "span.late"
     rank = h(kind, f"rank {item.rank}", data_item=None if key is None else matched.numbers[key])
-    return h("div", rank, cause)
+    return h("div", name, rank, cause)
 
 
 def query_scores(runs: Sequence[RankedRun], values: Sequence[Mapping[str, float]]) -> Element:
@@ -175,7 +174,7 @@ def query_scores(runs: Sequence[RankedRun], values: Sequence[Mapping[str, float]
     for name in names:
         first = values[0].get(name, float("nan"))
         rows.append([name, *(_score(name, own.get(name), None if at == 0 else first) for at, own in enumerate(values))])
-    note = "Below each score: the difference from the first run." if len(runs) > 1 else None
+    note = "Beside each score: its difference from the first run, if there is one." if len(runs) > 1 else None
     return h(
         "section",
         h("h2", "Scores"),
@@ -191,5 +190,5 @@ def _score(name: str, value: float | None, first: float | None) -> Child:
     if first is None or value != value or first != first:
         return number(value)
     gain = sign_of(name) * (value - first)
-    way = "span.up" if gain > 0 else "span.down" if gain < 0 else "span.none"
-    return h("div", number(value), h(f"{way}.change", signed(value - first)))
+    way = "span.change.up" if gain > 0 else "span.change.down"
+    return h("div", number(value), h(way if gain else "span.change", signed(value - first) if gain else ""))

@@ -18,7 +18,7 @@
   function line(from, to, frame) {
     const a = from.getBoundingClientRect(), b = to.getBoundingClientRect();
     const left = a.right - frame.left + box.scrollLeft, right = b.left - frame.left + box.scrollLeft;
-    const up = a.top - frame.top + 16, down = b.top - frame.top + 16, bend = (right - left) / 2;
+    const up = a.top - frame.top + 16, down = b.top - frame.top + 16, bend = (right - left) / 4;
     const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
     path.setAttribute("d", `M${left},${up} C${left + bend},${up} ${right - bend},${down} ${right},${down}`);
     path.dataset.item = from.dataset.item;

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from karat._internal.display import cut_name
 from karat.analysis.diagnose import diagnose
-from karat.errors import BadArgument, KaratError
+from karat.errors import UnknownName
 from karat.report.html.excerpts import excerpt
 from karat.report.html.markup import Element, data, h
 from karat.report.html.query_facts import field_list
@@ -109,9 +109,8 @@ def _row(run: LazyRun, view: View) -> int | None:
     for name in [f"{view.query} #{view.repeat}"] * (view.repeat is not None) + [view.query]:
         try:
             return run.row(name)
-        except KaratError as error:
-            if not isinstance(error, BadArgument):
-                raise
+        except UnknownName:
+            continue
     return None
 
 
