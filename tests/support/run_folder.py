@@ -1,4 +1,4 @@
-"""A folder of run files in subfolders: runs with texts, steps, spans and repeats; hostile, damaged and foreign files."""
+"""A folder of run files in subfolders: with texts, steps, spans, repeats; hostile, damaged and foreign ones."""
 
 from __future__ import annotations
 
@@ -103,12 +103,10 @@ def _others():
         }
         for i in range(20)
     ]
-    precision = "iprec@0,0.25,0.5,0.75,1"
+    metrics = "recall@5 false_alarm(threshold=0.8)@5 iprec@0,0.25,0.5,0.75,1 st_recall@5"
     return {
         "steps/two-hops.parquet": karat.evaluate(TWO_HOPS, "recall@5 rr", merge="interleave"),
         "spans.parquet": karat.evaluate(spans, "recall@1,3 rr", judge="spans"),
         "repeats.parquet": karat.evaluate(repeats, "recall@1 rr"),
-        "no-answer.parquet": karat.evaluate(
-            answers, "recall@5 false_alarm(threshold=0.8)@5 iprec@0,0.25,0.5,0.75,1 st_recall@5"
-        ),
+        "no-answer.parquet": karat.evaluate(answers, metrics),
     }
