@@ -1,4 +1,4 @@
-"""axe-core, which looks in an opened page for what a screen reader or a keyboard cannot reach: `make axe` installs it."""
+"""axe-core looks in an opened page for what a screen reader or a keyboard cannot reach; `make axe` installs it."""
 
 from __future__ import annotations
 

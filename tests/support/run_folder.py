@@ -13,7 +13,7 @@ from karat.cli.demo import screen
 from support import example, hostile
 from support.two_hops import TWO_HOPS
 
-HOSTILE_NAME = '"><img src=x onerror="window.__pwned=1">.parquet'
+HOSTILE = 'evil/"><img src=x onerror="window.__pwned=1">.parquet'
 _FIRST = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 
 
@@ -21,7 +21,7 @@ def write(folder, *, bad=True):
     """Write the runs; `bad` with the hostile one and the files that are no runs. Return their paths by name."""
     runs = {**_help_centre(), **_demo(), **_others()}
     if bad:
-        runs[f"evil/{HOSTILE_NAME}"] = hostile.run()
+        runs[HOSTILE] = hostile.run()
     paths = {}
     for number, (name, run) in enumerate(runs.items()):
         path = paths[name] = Path(folder, name)

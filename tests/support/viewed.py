@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, build_opener
 
+from karat.web.view.folder import find_files
 from support.served import Server, started
 
 
@@ -51,18 +52,14 @@ class Viewer(Server):
         assert answer.status == 200, (path, answer.status, answer.body[:500])
         return answer.body.decode()
 
-    def runs(self):
-        """The opaque id of each run in the list, by the name that its link shows."""
-        links = re.findall(r'<a\b[^>]*href="/run/([^"/?#]+)"[^>]*>(.*?)</a>', self.page("/"), re.DOTALL)
-        return {re.sub(r"<[^>]+>", "", name).strip(): number for number, name in reversed(links)}
-
     def run(self, name):
-        """The opaque id of the run whose name begins or ends with this."""
-        return next(n for shown, n in self.runs().items() if shown.startswith(name) or shown.endswith(name))
+        """The opaque id of a run by its name, which is its path below the folder without the ending."""
+        return next(file.id for file in find_files(self.folder).files if file.name == name)
 
 
 @contextmanager
 def viewed(folder, *options, cwd=None, env=None):
     """A viewer of a folder on a free port, stopped at the end."""
     with started(Viewer, "view", folder, "--no-open", "--port", 0, *options, cwd=cwd, env=env) as viewer:
+        viewer.folder = Path(folder)
         yield viewer

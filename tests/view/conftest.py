@@ -39,3 +39,23 @@ def chromium(_chromium, viewer):
     if not any(cookie["value"] and str(viewer.port) in cookie["name"] for cookie in _chromium.cookies(viewer.url)):
         _chromium.open(viewer.address)
     return _chromium
+
+
+@pytest.fixture(scope="session")
+def screens(viewer):
+    """The addresses of the screens, with runs of the same questions."""
+    first, second, third = (viewer.run(f"help-centre/{name}") for name in ("first-words", "bm25", "reranked"))
+    steps, spans, hostile = map(
+        viewer.run, ("steps/two-hops", "spans", f"evil/{HOSTILE_NAME}".removesuffix(".parquet"))
+    )
+    return {
+        "runs": "/",
+        "run": f"/run/{second}",
+        "run with steps": f"/run/{steps}",
+        "hostile run": f"/run/{hostile}",
+        "compare": f"/compare?runs={first},{second}",
+        "compare three": f"/compare?runs={first},{second},{third}",
+        "query": f"/query?runs={first},{second},{third}&query=q06",
+        "query with steps": f"/query?runs={steps}&query=q1",
+        "query with spans": f"/query?runs={spans}&query=s1",
+    }
