@@ -45,9 +45,7 @@ def chromium(_chromium, viewer):
 def screens(viewer):
     """The addresses of the screens, with runs of the same questions."""
     first, second, third = (viewer.run(f"help-centre/{name}") for name in ("first-words", "bm25", "reranked"))
-    steps, spans, hostile = map(
-        viewer.run, ("steps/two-hops", "spans", f"evil/{HOSTILE_NAME}".removesuffix(".parquet"))
-    )
+    steps, spans, hostile = map(viewer.run, ("steps/two-hops", "spans", HOSTILE.removesuffix(".parquet")))
     return {
         "runs": "/",
         "run": f"/run/{second}",
