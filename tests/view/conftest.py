@@ -8,6 +8,7 @@ import pytest
 
 from support import run_folder
 from support.browser import MISSING, Browser, program
+from support.run_folder import HOSTILE
 from support.viewed import viewed
 
 
