@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import polars as pl
 
 import karat
 from karat.cli.demo import screen
+from karat.samples.notes import Note
 from support import example, hostile
 from support.two_hops import TWO_HOPS
 
@@ -21,7 +23,7 @@ def write(folder, *, bad=True):
     """Write the runs; `bad` with the hostile one and the files that are no runs. Return their paths by name."""
     runs = {**_help_centre(), **_demo(), **_others()}
     if bad:
-        runs[HOSTILE] = hostile.run()
+        runs |= {HOSTILE: hostile.run(), "evil/other.parquet": _hostile()}
     paths = {}
     for number, (name, run) in enumerate(runs.items()):
         path = paths[name] = Path(folder, name)
@@ -62,6 +64,23 @@ def _gold_up(row):
         for rank, item in enumerate(row["retrieved"])
     ]
     return [row["retrieved"][rank] for _, rank in sorted(places)]
+
+
+def _hostile():
+    """The hostile queries with other rankings; what the provenance says is hostile as well."""
+    rows = [{**row, "retrieved": row["retrieved"][::-1]} for row in hostile.samples()]
+    run = karat.evaluate(rows, "recall@1,2 rr", judge="contains(gold_in_chunk)")
+    bad = hostile.PAYLOADS[4]
+    run.provenance = replace(
+        run.provenance,
+        source=bad,
+        judge=bad,
+        judge_reason=bad,
+        karat=bad,
+        settings={bad: bad},
+        notes=(Note.of_text(bad),),
+    )
+    return run
 
 
 def _demo():
