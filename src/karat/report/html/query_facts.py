@@ -67,7 +67,7 @@ def step_list(run: Run, row: int) -> Element | None:
             facts.append(plural(int(steps.tokens[i]), "token", "tokens"))
         named: list[Child] = [": ", data(name)] if name else []
         title = h("b", f"Step {i - first + 1}", *named)
-        entries.append(h("li", *spaced(title, h("span.small", ", ".join(facts)), data(asked) if asked else None)))
+        entries.append(h("li", *spaced(title, data(asked) if asked else None, h("span.small", ", ".join(facts)))))
     merged = h("p.note", f"The ranking is merged from its steps by {steps.merge}.")
     return h("div.steps", h("h4", "Steps"), h("ol", *entries), merged)
 
@@ -86,7 +86,7 @@ def gold_entry(ranking: Ranking, place: int, item: GoldItem, *, texts: Texts) ->
     name = passage(item.gold, texts=texts) if item.gold in own else [name_of(item.gold)]
     where = [place_of(gold) for gold in stored]
     shown = [piece for text in own if texts != "none" and text != item.gold for piece in passage(text, texts=texts)]
-    return [*spaced(grade, _hop(ranking, place), *name, *where), *shown]
+    return [*spaced(*name, *where, grade, _hop(ranking, place)), *shown]
 
 
 def _hop(ranking: Ranking, place: int) -> Element | None:

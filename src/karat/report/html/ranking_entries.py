@@ -89,9 +89,7 @@ class Ranking:
             None if move is None else h(f"span.moved.{move.way}" if hits else "span.moved", move.words),
             *steps,
         )
-        why = [
-            h("p.why", "counts for ", data(cut(hit.gold, _LABEL)), ": ", data(cut(hit.why, LONGEST))) for hit in hits
-        ]
+        why = [h("p.why", "counts: ", data(cut(hit.why, LONGEST)), " · ", data(cut(hit.gold, _LABEL))) for hit in hits]
         if texts == "none" or not item.text:
             return [*facts, *why]
         return [*facts, *why, *passage(stored_text(item), self._ranges(item, hits), texts, longest)]

@@ -48,7 +48,9 @@ def rankings(runs: Sequence[RankedRun]) -> Element:
     for run in runs:
         found = _absent() if run.ranking is None else _column(runs, matched, places[id(run.ranking)], shared)
         columns.append(h("div.ranking", h("h3", run.title), *found))
-    several = "Lines connect the same item in neighbouring runs. " if len(there) > 1 else ""
+    several = ""
+    if len(there) > 1:
+        several = "Lines connect the same item in neighbouring runs; “3 → 1” is its rank in the first run and here. "
     marks = "Items with a gold border count; the passages that match are highlighted."
     return h(
         "section",

@@ -28,9 +28,10 @@
 
   function draw() {
     const paths = [], frame = box.getBoundingClientRect();
-    for (let i = 0; !narrow.matches && i + 1 < columns.length; i++) {
-      const there = new Map(items(columns[i + 1]).map((item) => [item.dataset.item, item]));
-      for (const item of items(columns[i])) {
+    const lists = narrow.matches ? [] : columns.map(items).filter((list) => list.length);
+    for (let i = 0; i + 1 < lists.length; i++) {
+      const there = new Map(lists[i + 1].map((item) => [item.dataset.item, item]));
+      for (const item of lists[i]) {
         const same = item.dataset.item && there.get(item.dataset.item);
         if (same) paths.push(line(item, same, frame));
       }
