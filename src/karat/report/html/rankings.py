@@ -48,14 +48,13 @@ def rankings(runs: Sequence[RankedRun]) -> Element:
     for run in runs:
         found = _absent() if run.ranking is None else _column(runs, matched, places[id(run.ranking)], shared)
         columns.append(h("div.ranking", h("h3", run.title), *found))
-    several = ""
-    if len(there) > 1:
-        several = "Lines connect the same item in neighbouring runs; “3 → 1” is its rank in the first run and here. "
+    lines = h("span.wide-only", "Lines connect the same item in neighbouring runs. ") if len(there) > 1 else None
+    moves = "“3 → 1” is the rank in the first run, and here. " if len(there) > 1 else ""
     marks = "Items with a gold border count; the passages that match are highlighted."
     return h(
         "section",
         h("h2", "Rankings"),
-        h("p.note", several + marks),
+        h("p.note", lines, moves + marks),
         h(
             "div.rankings",
             *columns,
@@ -176,7 +175,7 @@ def query_scores(runs: Sequence[RankedRun], values: Sequence[Mapping[str, float]
     for name in names:
         first = values[0].get(name, float("nan"))
         rows.append([name, *(_score(name, own.get(name), None if at == 0 else first) for at, own in enumerate(values))])
-    note = "Beside each score: its difference from the first run, if there is one." if len(runs) > 1 else None
+    note = "Beside a score: its difference from the first run." if len(runs) > 1 else None
     return h(
         "section",
         h("h2", "Scores"),

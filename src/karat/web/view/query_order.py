@@ -54,6 +54,13 @@ def neighbours(run: LazyRun, keys: Sequence[Floats], own: int) -> Neighbours:
     )
 
 
+def neighbours_in(queries: Sequence[str], query: str) -> Neighbours:
+    """The queries before and after one in a list."""
+    own = queries.index(query)
+    after = queries[own + 1] if own + 1 < len(queries) else None
+    return Neighbours(own + 1, len(queries), queries[own - 1] if own else None, after)
+
+
 def number_of(run: LazyRun, query: str) -> int | None:
     """The number of a query among the queries of a run; None if it does not have it."""
     if run.repeats is not None:
