@@ -130,7 +130,7 @@ class Bodies:
             kind = "li.hit" if item.rank in ranking.hits else "li"
             rows.append((item.rank, h(kind, *ranking.entry(item, texts=texts, move=move))))
         note = rest_of(ranking, len(rows))
-        return [h("ol", *with_line(rows, self._k)), *([h("p.note", note)] if note else [])]
+        return [h("ol", *with_line(rows, self._k, ranking.depth)), *([h("p.note", note)] if note else [])]
 
     def _ranked_before(self, before: Ranking, ranking: Ranking) -> list[Element]:
         """The ranking of the baseline by names; the moves are beside this run's items."""
@@ -144,7 +144,7 @@ class Bodies:
             entry = spaced(h("span.rank", str(item.rank)), _short_name(item, mark=is_hit), gone)
             rows.append((item.rank, h("li.hit" if is_hit else "li", *entry)))
         note = rest_of(before, len(rows))
-        return [h("ol", *with_line(rows, self._k)), *([h("p.note", note)] if note else [])]
+        return [h("ol", *with_line(rows, self._k, before.depth)), *([h("p.note", note)] if note else [])]
 
 
 def _short_name(item: Retrieved, *, mark: bool) -> Child | None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from karat._internal.display import plural, quantity
 from karat.report.html.excerpts import cut
 from karat.report.html.markup import Child, Element, data, h
@@ -21,8 +19,9 @@ _VALUE = 200
 
 
 def field_values(run: Run, row: int) -> dict[str, str]:
-    """The fields of the sample, with their values in words."""
-    values = {name: _value(name, column[row]) for name, column in run.meta.items()}
+    """The fields of the sample, with their values in words; of a record only its own fields, such as usage.total."""
+    records = {name.rpartition(".")[0] for name in run.meta}
+    values = {name: _value(name, column[row]) for name, column in run.meta.items() if name not in records}
     return {name: text for name, text in values.items() if text}
 
 
@@ -42,12 +41,7 @@ def _value(name: str, value: Any) -> str:
         return quantity(value, MILLISECONDS)
     if isinstance(value, float):
         return f"{value:.6g}"
-    text = value if isinstance(value, str) else str(value) if isinstance(value, int) else _json(value)
-    return cut(text, _VALUE)
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value, enc_hook=str).decode()
+    return cut(str(value), _VALUE)
 
 
 def step_list(run: Run, row: int) -> Element | None:

@@ -190,14 +190,13 @@ def cutoff_line(k: int) -> Element:
     return h("li.cutoff", f"k = {k}")
 
 
-def with_line(entries: Sequence[tuple[int, Element]], k: int | None) -> list[Element]:
-    """The entries of a list, given with their ranks, with a line after rank k if any entry is below it."""
-    shown: list[Element] = []
-    for rank, entry in entries:
-        if k is not None and rank > k and not any(one.tag == "li.cutoff" for one in shown):
-            shown.append(cutoff_line(k))
-        shown.append(entry)
-    return shown
+def with_line(entries: Sequence[tuple[int, Element]], k: int | None, depth: int) -> list[Element]:
+    """The entries of a list, given with their ranks, and a line after rank k if the ranking is longer."""
+    shown = [entry for _, entry in entries]
+    if k is None or depth <= k or not entries or entries[-1][0] < k:
+        return shown
+    above = sum(rank <= k for rank, _ in entries)
+    return [*shown[:above], cutoff_line(k), *shown[above:]]
 
 
 def rest_of(ranking: Ranking, shown: int) -> str | None:

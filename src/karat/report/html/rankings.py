@@ -84,13 +84,13 @@ def _column(runs: Sequence[RankedRun], matched: Matched, at: int, shared: Collec
     first, later = entries[:_PLACES], entries[_PLACES:]
     more = None
     if later:
-        has_line = k is not None and first[-1][0] > k
+        has_line = k is not None and first[-1][0] >= k
         title = h("summary", f"Ranks {later[0][0]:,} to {later[-1][0]:,}")
-        more = h("details.deeper", title, h("ol", *with_line(later, None if has_line else k)))
+        more = h("details.deeper", title, h("ol", *with_line(later, None if has_line else k, ranking.depth)))
     note = rest_of(ranking, len(entries))
     own = {name: value for name, value in field_values(ranking.run, ranking.row).items() if name not in shared}
     about = [failure(ranking.run, ranking.row), field_list(own), step_list(ranking.run, ranking.row)]
-    parts = [*about, h("ol", *with_line(first, k)), more]
+    parts = [*about, h("ol", *with_line(first, k, ranking.depth)), more]
     return [*(part for part in parts if part is not None), *([h("p.note", note)] if note else [])]
 
 
