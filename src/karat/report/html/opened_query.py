@@ -7,7 +7,16 @@ from collections.abc import Mapping, Sequence
 from karat._internal.display import plural
 from karat.report.html.excerpts import cut
 from karat.report.html.markup import Child, Element, h
-from karat.report.html.query_facts import cause_of, failure, field_list, field_values, gold_entry, step_list
+from karat.report.html.query_facts import (
+    cause_of,
+    failure,
+    field_list,
+    field_values,
+    gold_entry,
+    gold_rank,
+    rank_in_words,
+    step_list,
+)
 from karat.report.html.ranking_entries import (
     LONGEST,
     Matched,
@@ -70,13 +79,13 @@ class Bodies:
                 h(
                     "div.wanted",
                     h("h4", "Gold"),
-                    *self._gold(ranking, gold, texts),
+                    *self._gold(ranking, gold, before, texts),
                     tabindex=0,
                     role="group",
                     aria_label="Gold",
                 ),
                 h("div", h("h4", "Retrieved"), *self._retrieved(ranking, before, texts)),
-                None if before is None else h("div.before", h("h4", "Baseline"), *self._ranked_before(before, ranking)),
+                None if before is None else self._beside(before, ranking),
             ),
         )
 
@@ -109,13 +118,15 @@ class Bodies:
         self._seen |= texts
         return form
 
-    def _gold(self, ranking: Ranking, gold: Sequence[GoldItem], texts: Texts) -> list[Element]:
+    def _gold(self, ranking: Ranking, gold: Sequence[GoldItem], before: Ranking | None, texts: Texts) -> list[Element]:
         relevant = [(place, item) for place, item in enumerate(gold) if item.grade > 0]
+        old = {} if before is None else {item.gold: item for item in before.run.gold(before.run.ids[before.row])}
         rows = []
         for place, item in relevant[:_PLACES]:
-            found = h("span.found", f"rank {item.rank}") if item.rank else h("span.missed", "not retrieved")
+            was = None if item.gold not in old else h("span.small", f"baseline: {rank_in_words(old[item.gold])}")
             cause = cause_of(self._causes, self._run, ranking.row, place)
-            rows.append(h("li", found, " ", *gold_entry(ranking, place, item, texts=texts), cause))
+            about = spaced(gold_rank(item, self._k), was)
+            rows.append(h("li", *about, *gold_entry(ranking, place, item, texts=texts), cause))
         notes = []
         if len(relevant) > len(rows):
             notes.append(f"{len(relevant) - len(rows):,} more.")
@@ -131,6 +142,10 @@ class Bodies:
             rows.append((item.rank, h(kind, *ranking.entry(item, texts=texts, move=move))))
         note = rest_of(ranking, len(rows))
         return [h("ol", *with_line(rows, self._k, ranking.depth)), *([h("p.note", note)] if note else [])]
+
+    def _beside(self, before: Ranking, ranking: Ranking) -> Element:
+        shown = self._ranked_before(before, ranking)
+        return h("div.before", h("h4", "Baseline"), *shown, tabindex=0, role="group", aria_label="Baseline")
 
     def _ranked_before(self, before: Ranking, ranking: Ranking) -> list[Element]:
         """The ranking of the baseline by names; the moves are beside this run's items."""

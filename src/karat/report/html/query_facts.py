@@ -72,6 +72,18 @@ def failure(run: Run, row: int) -> Element | None:
     return None if reason is None else h("p.missed", "This query could not be judged: ", data(reason))
 
 
+def rank_in_words(item: GoldItem) -> str:
+    """The rank of a gold item, or that it has none."""
+    return "not retrieved" if item.rank is None else f"rank {item.rank:,}"
+
+
+def gold_rank(item: GoldItem, k: int | None, number: int | None = None) -> Element:
+    """The rank of a gold item: found, below k, or missed; `number` is that of the retrieved item, for a script."""
+    within = item.rank is not None and (k is None or item.rank <= k)
+    kind = "span.missed" if item.rank is None else "span.found" if within else "span.late"
+    return h(kind, rank_in_words(item), data_item=number)
+
+
 def gold_entry(ranking: Ranking, place: int, item: GoldItem, *, texts: Texts) -> list[Child]:
     """The name of a gold item with its place, its grade, its hop and, if wanted, its text."""
     stored = ranking.gold.get(place, [])

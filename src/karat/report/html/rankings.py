@@ -9,7 +9,7 @@ from typing import NamedTuple
 from karat._internal.display import cut_name, number, plural, signed
 from karat.metrics.names import sign_of
 from karat.report.html.markup import Child, Element, data, h
-from karat.report.html.query_facts import cause_of, failure, field_list, field_values, gold_entry, step_list
+from karat.report.html.query_facts import cause_of, failure, field_list, field_values, gold_entry, gold_rank, step_list
 from karat.report.html.ranking_entries import Matched, Ranking, rest_of, shown_cutoff_of, with_line
 from karat.report.html.scores import table
 from karat.run.stored_items import GoldItem
@@ -157,14 +157,12 @@ def _gold_cell(run: RankedRun, found: tuple[int, GoldItem] | None, matched: Matc
         return h("div", name, h("span.none", "no such query" if run.ranking is None else "not in its gold"))
     place, item = found
     cause = cause_of(run.causes, run.ranking.run, run.ranking.row, place)
-    if item.rank is None:
-        return h("div", name, h("span.missed", "not retrieved"), cause)
-    at = next(at for at, ranking in enumerate(matched.rankings) if ranking is run.ranking)
-    key = matched.keys[at][item.rank - 1] if item.rank <= len(matched.keys[at]) and run.ranking.items else None
-    k = shown_cutoff_of(run.ranking.run)
-    kind = "span.found" if k is None or item.rank <= k else "span.late"
-    rank = h(kind, f"rank {item.rank}", data_item=None if key is None else matched.numbers[key])
-    return h("div", name, rank, cause)
+    key = None
+    if item.rank is not None and run.ranking.items is not None and item.rank <= len(run.ranking.known):
+        at = next(at for at, ranking in enumerate(matched.rankings) if ranking is run.ranking)
+        key = matched.keys[at][item.rank - 1]
+    number = None if key is None else matched.numbers[key]
+    return h("div", name, gold_rank(item, shown_cutoff_of(run.ranking.run), number), cause)
 
 
 def query_scores(runs: Sequence[RankedRun], values: Sequence[Mapping[str, float]]) -> Element:
