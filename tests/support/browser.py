@@ -201,9 +201,13 @@ class Browser:
         """The cookies of these addresses, or of the page."""
         return self.send("Network.getCookies", **({"urls": addresses} if addresses else {}))["cookies"]
 
+    def picture(self, *, whole=False):
+        """What the reader sees, as PNG."""
+        shot = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole, optimizeForSpeed=False)
+        return base64.b64decode(shot["data"])
+
     def screenshot(self, path, *, whole=False):
-        shot = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
-        Path(path).write_bytes(base64.b64decode(shot["data"]))
+        Path(path).write_bytes(self.picture(whole=whole))
 
     def pdf(self):
         return base64.b64decode(self.send("Page.printToPDF", printBackground=True)["data"])
