@@ -1,4 +1,4 @@
-"""The entries of a ranking: each item with its place, its score, why it is relevant, and its text with the match marked."""
+"""The entries of a ranking: each item with its place, its score, why it is relevant, and its text with the matches."""
 
 from __future__ import annotations
 
