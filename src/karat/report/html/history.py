@@ -75,7 +75,9 @@ def history(metric: str, points: Sequence[HistoryPoint], name: str) -> Element |
         chart.stop(at, point.words)
     if 1 < len(connected) <= _NAMED:
         for places in connected:
-            chart.name(kinds[places[0]].partition(".")[0], drawn[places[-1]].value, cut_name(drawn[places[0]].line, _SHORT))
+            chart.name(
+                kinds[places[0]].partition(".")[0], drawn[places[-1]].value, cut_name(drawn[places[0]].line, _SHORT)
+            )
     drawing = _with_links(chart.drawing(_label(metric, drawn)), drawn, name)
     return h("figure.history", drawing, *_notes(metric, known, drawn, scale), id=name)
 
