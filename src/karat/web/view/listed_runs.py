@@ -10,8 +10,10 @@ from time import monotonic, time_ns
 from typing import NamedTuple
 
 from karat.errors import KaratError, first_line
+from karat.run.lazy_run import LazyRun
 from karat.stats import Interval
 from karat.web.view.folder import FoundFile
+from karat.web.view.opened import without_folder
 
 _KEPT = 50_000
 _SECONDS = 0.7
@@ -107,22 +109,22 @@ def _keep(file: FoundFile, found: Overview | str) -> None:
 
 def _read(file: FoundFile) -> Overview | str:
     """The overview of a file, or why it has none; OSError if it cannot be opened."""
-    import karat
-
     with file.path.open("rb"):
         pass
     try:
-        r = karat.load(file.path)
+        run = LazyRun.open(file.path)
         return Overview(
-            len(r),
-            r.mean,
-            r.interval(),
-            [m.headline[0] for m in r.metrics][:5],
-            r.provenance.judge,
-            r.convention.name,
-            r.gold_hash,
-            "",
-            r.provenance.source,
+            run.queries,
+            run.mean,
+            run.interval(),
+            run.headline,
+            run.provenance.judge,
+            run.convention.name,
+            run.gold_hash,
+            run.commit,
+            run.provenance.source,
         )
     except KaratError as error:
-        return error.problem
+        if not file.path.exists():
+            raise FileNotFoundError from error
+        return without_folder(error.problem, file)

@@ -12,7 +12,7 @@ from karat.web.problems import Refused
 from karat.web.tasks import Answer, task
 from karat.web.view.asked_list import AskedList, Group, groups, page_of, pages
 from karat.web.view.folder import Found, find_files
-from karat.web.view.listed_runs import Listing, ListedRun, read_runs
+from karat.web.view.listed_runs import ListedRun, Listing, read_runs
 from karat.web.view.runs_table import FORM, group_section, name_of, when
 from karat.web.view.shell import fragment, page
 
@@ -83,7 +83,7 @@ def _list(found: Found, listing: Listing, asked: AskedList) -> Element:
         *sections,
         _pages(made, asked),
         _problems(without),
-        _bar(made, asked) if made else None,
+        _bar(listing.runs, made, asked) if made else None,
         id="list",
         data_state=found.state,
         data_again="" if listing.unread or any(run.changing for run in matching) else None,
@@ -162,9 +162,9 @@ def _problems(runs: Sequence[ListedRun]) -> Element | None:
     return h("details.unread", summary, table, more, id="problems", open=opened)
 
 
-def _bar(made: Sequence[Group], asked: AskedList) -> Element:
+def _bar(runs: Sequence[ListedRun], made: Sequence[Group], asked: AskedList) -> Element:
     """The form that takes the chosen runs to the screen on which they are compared."""
-    known = {run.file.id: group for group in made for run in group.runs}
+    known = {run.file.id: run for run in runs if run.overview is not None}
     shown = {run.file.id for part in page_of(made, asked.page) for run in part.shown}
     elsewhere = [h("input", type="hidden", name="runs", value=one) for one in asked.runs if one not in shown]
     golds = {known[one].gold for one in asked.runs if one in known}

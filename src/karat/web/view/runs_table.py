@@ -9,7 +9,7 @@ from karat.report.html.history import HistoryPoint, history, moment
 from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.scores import between
 from karat.web.view.asked_list import AskedList, Group, GroupPart
-from karat.web.view.listed_runs import ListedRun
+from karat.web.view.listed_runs import ListedRun, Overview
 
 FORM = "compared"
 """The id of the form that takes the chosen runs."""
@@ -26,6 +26,10 @@ _FACTS = {
     "queries": "queries",
 }
 _NAME = 120
+_OPTION = 48
+"""Letters of a name in a row, and in a choice."""
+_SHARED = ("judge", "convention", "queries")
+"""Facts that are told once above the table if all runs of a group have the same."""
 
 
 def group_section(part: GroupPart, asked: AskedList) -> Element:
@@ -35,6 +39,7 @@ def group_section(part: GroupPart, asked: AskedList) -> Element:
     return h(
         "section.gold",
         h("h2", *_heading(group), id=name),
+        _shared(group),
         _history(group, asked, name) if part.shown[0] is group.runs[0] else None,
         _table(part, asked, name),
         aria_labelledby=name,
@@ -54,9 +59,34 @@ def _heading(group: Group) -> list[Child]:
     return [*words, h("span.about", *about, when(group.latest))]
 
 
+def columns_of(group: Group) -> dict[str, str]:
+    """The columns before the metrics: not those that are empty, or that have one value for all runs."""
+    facts = [run.overview for run in group.runs if run.overview is not None]
+    columns = {name: head for name, head in _FACTS.items() if name not in _SHARED or _differ(facts, name)}
+    if not any(one.commit for one in facts):
+        del columns["commit"]
+    return columns
+
+
+def _differ(facts: list[Overview], name: str) -> bool:
+    return len({getattr(one, name) for one in facts}) > 1
+
+
+def _shared(group: Group) -> Element | None:
+    """The judge and the convention, if all runs have the same."""
+    columns, facts = columns_of(group), group.runs[0].overview
+    assert facts is not None
+    told = {name: getattr(facts, name) for name in ("judge", "convention") if name not in columns}
+    parts = [h("span", f"{name}: ", data(value)) for name, value in told.items()]
+    if "queries" not in columns and not group.gold:
+        parts.append(h("span", plural(facts.queries, "query", "queries")))
+    return h("p.note.shared", *parts) if parts else None
+
+
 def when(run: ListedRun) -> Element:
     """The time of a run; the script adds how long ago it was."""
-    return h("time", moment(run.time), datetime=run.time.isoformat(timespec="seconds"))
+    time = h("time", moment(run.time), datetime=run.time.isoformat(timespec="seconds"))
+    return h("span.when", time, h("span.ago"))
 
 
 def commit_of(run: ListedRun) -> str:
@@ -98,9 +128,7 @@ def _table(part: GroupPart, asked: AskedList, name: str) -> Element:
     metrics = group.headline[:_METRICS]
     if asked.metric in group.metrics and asked.metric not in metrics:
         metrics = [*metrics[: _METRICS - 1], asked.metric]
-    columns = dict(_FACTS)
-    if not any(commit_of(run) for run in group.runs):
-        del columns["commit"]
+    columns = columns_of(group)
     heads = [_head(column, words, asked, name) for column, words in columns.items()]
     heads += [_head(metric, metric, asked, name, number=True) for metric in metrics]
     count = f"{plural(len(part.shown), 'run', 'runs')}" + (
@@ -145,6 +173,8 @@ def _row(run: ListedRun, columns: dict[str, str], metrics: list[str], asked: Ask
         id=f"pick-{file.id}",
         checked="" if file.id in asked.runs else None,
         aria_label=f"Compare {cut_name(file.name, _NAME)}",
+        data_name=cut_name(file.name, _OPTION),
+        data_gold=run.gold,
     )
     cells: dict[str, Child] = {
         "time": when(run),
