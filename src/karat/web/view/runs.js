@@ -64,8 +64,8 @@
   function keepInAddress() {
     const address = withChosen(location.href);
     if (address !== location.href) history.replaceState(history.state, "", address);
-    for (const link of all("main a[href]")) {
-      if (new URL(link.href).pathname === "/") link.href = withChosen(link.href);
+    for (const link of all('main a[href^="/?"], main a[href="/"]')) {
+      link.setAttribute("href", withChosen(link.getAttribute("href")).slice(location.origin.length));
     }
     const form = document.querySelector("form.filter");
     if (!form) return;
