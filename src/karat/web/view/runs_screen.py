@@ -35,7 +35,7 @@ def runs_screen(call: Call, body: bytes, progress: Progress) -> Answer:
     if call.arguments.get("part") == "list":
         return fragment(*parts)
     name = cut_name(folder.name or str(folder), 80)
-    return page(name, h("h1", data(name)), *parts, screen="runs")
+    return page(f"Runs in {name}", h("h1", "Runs in ", data(name)), *parts, screen="runs")
 
 
 def _filter(runs: Sequence[ListedRun], asked: AskedList) -> Element:
@@ -59,9 +59,10 @@ def _select(name: str, values: set[str], chosen: str) -> Element | None:
     """A choice between the values that there are; None if all runs have the same."""
     if len(values) < 2 and not chosen:
         return None
-    options = [h("option", "any", value="")]
-    for value in sorted(values | ({chosen} - {""})):
-        options.append(h("option", cut_name(value, 60), value=value, selected="" if value == chosen else None))
+    options = [
+        h("option", cut_name(value, 60) or "any", value=value, selected="" if value == chosen else None)
+        for value in sorted(values | {chosen, ""})
+    ]
     return h("label", h("span", name.capitalize()), h("select", *options, name=name, id=f"filter-{name}"))
 
 
@@ -99,7 +100,14 @@ def _about(found: Found, listing: Listing, matching: Sequence[ListedRun], made: 
     words = f"{plural(runs, 'run', 'runs')} of {plural(golds, 'test set', 'test sets')}"
     if len(matching) < len(listing.runs):
         words = f"{plural(len(matching), 'file', 'files')} of {len(listing.runs):,} match: {words}"
-    lines = [h("p.note", words, ". ", h("span.follows", "New runs appear here by themselves.", hidden=""))]
+    lines = [
+        h(
+            "p.note",
+            words,
+            ", means with 95 % intervals. ",
+            h("span.follows", "New runs appear here by themselves.", hidden=""),
+        )
+    ]
     if listing.unread:
         of = len(found.files)
         lines.append(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from math import nan
 
 from karat._internal.display import cut_name, number, plural
 from karat.report.html.history import HistoryPoint, history, moment
 from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.scores import between
+from karat.run.overview import Overview
 from karat.web.view.asked_list import AskedList, Group, GroupPart
-from karat.web.view.listed_runs import ListedRun, Overview
+from karat.web.view.listed_runs import ListedRun
 
 FORM = "compared"
 """The id of the form that takes the chosen runs."""
@@ -35,7 +37,7 @@ _SHARED = ("judge", "convention", "queries")
 def group_section(part: GroupPart, asked: AskedList) -> Element:
     """The section of a group on a page of the list."""
     group = part.group
-    name = f"gold-{group.gold[:12] or 'unknown'}"
+    name = f"gold-{blake2b(group.gold.encode('utf-8', 'replace'), digest_size=4).hexdigest()}"
     return h(
         "section.gold",
         h("h2", *_heading(group), id=name),
@@ -80,6 +82,13 @@ def _shared(group: Group) -> Element | None:
     parts = [h("span", f"{name}: ", data(value)) for name, value in told.items()]
     if "queries" not in columns and not group.gold:
         parts.append(h("span", plural(facts.queries, "query", "queries")))
+    if len(told) < 2:
+        parts.append(
+            h(
+                "span",
+                f"other {' or '.join(name for name in ('judge', 'convention') if name in columns)}: other numbers",
+            )
+        )
     return h("p.note.shared", *parts) if parts else None
 
 
@@ -90,10 +99,8 @@ def when(run: ListedRun) -> Element:
 
 
 def commit_of(run: ListedRun) -> str:
-    """The first letters of a commit, as Git shows them; a mark of changes after it stays."""
-    commit = "" if run.overview is None else run.overview.commit
-    end = commit[40:] if len(commit) > 40 else ""
-    return commit[:_COMMIT] + end
+    """The first letters of a commit, as Git shows them."""
+    return "" if run.overview is None else run.overview.commit[:_COMMIT]
 
 
 def _history(group: Group, asked: AskedList, name: str) -> Element | None:
@@ -138,8 +145,8 @@ def _table(part: GroupPart, asked: AskedList, name: str) -> Element:
     return h(
         "div.wide",
         h(
-            "table.runs",
-            h("caption", caption),
+            "table.runs.single" if len(group.runs) == 1 else "table.runs",
+            h("caption.unseen" if len(part.shown) == len(group.runs) else "caption", caption),
             h("thead", h("tr", h("th.pick", h("span.unseen", "Compare"), scope="col"), *heads)),
             h("tbody", *(_row(run, columns, metrics, asked) for run in part.shown)),
         ),
@@ -158,7 +165,8 @@ def _head(column: str, words: str, asked: AskedList, name: str, *, number: bool 
     to = (column if now.startswith("-") else f"-{column}") if now else (f"-{column}" if first_down else column)
     order = None if not now else "descending" if now.startswith("-") else "ascending"
     link = h("a", data(words), href=f"{asked.link(sort=to)}#{name}", id=f"{name}-by-{column}")
-    return h("th.n" if right else "th", link, scope="col", aria_sort=order)
+    kind = ".score" if number else ".time" if column == "time" else ""
+    return h(f"th{'.n' if right else ''}{kind}", link, scope="col", aria_sort=order)
 
 
 def _row(run: ListedRun, columns: dict[str, str], metrics: list[str], asked: AskedList) -> Element:
