@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 
 from karat._internal.display import cut_name, plural
 from karat.report.html.markup import Child, Element, data, h
@@ -20,7 +22,6 @@ _PROBLEMS = 100
 """The most files with errors that are listed."""
 _OPEN = 5
 """Up to so many files with errors are shown without a click."""
-_FIRST = "karat eval your.jsonl -o runs/first.parquet"
 
 
 @task("view_runs")
@@ -31,7 +32,7 @@ def runs_screen(call: Call, body: bytes, progress: Progress) -> Answer:
     folder = Path(call.store)
     found = find_files(folder)
     listing, asked = read_runs(found.files), AskedList.of(call.arguments)
-    parts = [_filter(listing.runs, asked), _list(found, listing, asked)]
+    parts = [_filter(listing.runs, asked), _list(folder, found, listing, asked)]
     if call.arguments.get("part") == "list":
         return fragment(*parts)
     name = cut_name(folder.name or str(folder), 80)
@@ -66,7 +67,7 @@ def _select(name: str, values: set[str], chosen: str) -> Element | None:
     return h("label", h("span", name.capitalize()), h("select", *options, name=name, id=f"filter-{name}"))
 
 
-def _list(found: Found, listing: Listing, asked: AskedList) -> Element:
+def _list(folder: Path, found: Found, listing: Listing, asked: AskedList) -> Element:
     """Everything that changes with the folder."""
     matching = [run for run in listing.runs if asked.matches(run)]
     made = groups(matching, asked)
@@ -74,7 +75,7 @@ def _list(found: Found, listing: Listing, asked: AskedList) -> Element:
     sections: list[Child | None] = [group_section(part, asked) for part in page_of(made, asked.page)]
     without = [run for run in matching if run.overview is None]
     if not found.files:
-        sections = [_empty()]
+        sections = [_empty(folder)]
     elif not matching and not listing.unread:
         clear = h("a", "Show all runs", href=asked.link(text="", judge="", convention=""))
         sections = [h("p.none-found", "No run matches the filter. ", clear)]
@@ -120,14 +121,20 @@ def _about(found: Found, listing: Listing, matching: Sequence[ListedRun], made: 
     return lines
 
 
-def _empty() -> Element:
+def _empty(folder: Path) -> Element:
+    """The page of a folder without runs: commands that make some, with the path of the folder."""
+
+    def command(words: str, name: str) -> Element:
+        place = quote(os.fsencode(folder / name).decode("utf-8", "backslashreplace"))
+        return h("pre", h("code", f"{words} {place}"), tabindex=0)
+
     return h(
         "section.empty",
         h("h2", "No runs yet"),
-        h("p", "A run is saved by these commands, for example. It appears here as soon as its file is in this folder."),
-        h("pre", h("code", _FIRST)),
-        h("p", "No data at hand? This command makes two runs of an example:"),
-        h("pre", h("code", "karat demo")),
+        h("p", "This command evaluates your samples and saves a run. It appears here as soon as its file is complete."),
+        command("karat eval your.jsonl -o", "first.parquet"),
+        h("p", "No samples at hand? This one makes two runs of an example:"),
+        command("karat demo -o", "karat-demo"),
     )
 
 
@@ -157,11 +164,15 @@ def _problems(runs: Sequence[ListedRun]) -> Element | None:
         for run in runs[:_PROBLEMS]
     ]  # fmt: skip
     heads = [h("th", words, scope="col") for words in ("file", "time", "reason")]
+    caption = "Files that are not shown above"
     table = h(
         "div.wide",
-        h("table.runs.problems", h("caption", "Files that are not shown above"), h("thead", h("tr", *heads)), h("tbody", *rows)),
-        tabindex=0, role="region", aria_label="Files that are not shown above", id="problems-table",
-    )  # fmt: skip
+        h("table.runs.problems", h("caption.unseen", caption), h("thead", h("tr", *heads)), h("tbody", *rows)),
+        tabindex=0,
+        role="region",
+        aria_label=caption,
+        id="problems-table",
+    )
     more = h("p.note", f"{len(runs) - _PROBLEMS:,} more are not listed.") if len(runs) > _PROBLEMS else None
     summary = h(
         "summary", h("h2", f"{plural(len(runs), 'file', 'files')} cannot be read as a run"), id="problems-shown"

@@ -10,6 +10,7 @@ from karat.report.html.history import HistoryPoint, history, moment
 from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.scores import between
 from karat.run.overview import Overview
+from karat.stats import Interval
 from karat.web.view.asked_list import AskedList, Group, GroupPart
 from karat.web.view.listed_runs import ListedRun
 
@@ -44,8 +45,6 @@ def group_section(part: GroupPart, asked: AskedList) -> Element:
         _shared(group),
         _history(group, asked, name) if part.shown[0] is group.runs[0] else None,
         _table(part, asked, name),
-        aria_labelledby=name,
-        data_gold=group.gold,
     )
 
 
@@ -82,13 +81,9 @@ def _shared(group: Group) -> Element | None:
     parts = [h("span", f"{name}: ", data(value)) for name, value in told.items()]
     if "queries" not in columns and not group.gold:
         parts.append(h("span", plural(facts.queries, "query", "queries")))
-    if len(told) < 2:
-        parts.append(
-            h(
-                "span",
-                f"other {' or '.join(name for name in ('judge', 'convention') if name in columns)}: other numbers",
-            )
-        )
+    differ = [name for name in ("judge", "convention") if name in columns]
+    if differ:
+        parts.append(h("span", f"the runs differ in their {' and '.join(differ)}, so compare the numbers with care"))
     return h("p.note.shared", *parts) if parts else None
 
 
@@ -108,23 +103,23 @@ def _history(group: Group, asked: AskedList, name: str) -> Element | None:
     names = group.metrics
     metric = asked.metric if asked.metric in names else group.headline[0] if group.headline else ""
     points = [_point(run, metric) for run in group.runs]
-    figure = history(metric, points, f"history-{name}")
-    if figure is None:
+    if len(points) < 2:
         return None
     links = [
         h("li", h("a", data(other), href=f"{asked.link(metric=other)}#{name}", id=f"{name}-{place}",
                   aria_current="true" if other == metric else None))
         for place, other in enumerate(names[:_LINKS])
     ]  # fmt: skip
-    choice = h("nav.choice", h("ul", *links), aria_label="The metric of the chart") if len(links) > 1 else None
-    return h("div.past", choice, figure)
+    choice = h("ul.choice", *links, aria_label="The metric of the chart") if len(links) > 1 else None
+    few = h("p.note", "Fewer than two of these runs have ", data(metric or "a metric"), ".")
+    return h("div.past", choice, history(metric, points, f"history-{name}") or few)
 
 
 def _point(run: ListedRun, metric: str) -> HistoryPoint:
     facts = run.overview
-    value, ends = (
-        (nan, (nan, nan)) if facts is None else (facts.mean.get(metric, nan), facts.interval.get(metric, (nan, nan)))
-    )
+    unknown = Interval(nan, nan)
+    value = nan if facts is None else facts.mean.get(metric, nan)
+    ends = unknown if facts is None else facts.interval.get(metric, unknown)
     href = f"/run/{run.file.id}"
     return HistoryPoint(run.file.name, run.file.short_name, run.time, value, *ends, commit_of(run), href)
 
@@ -152,7 +147,7 @@ def _table(part: GroupPart, asked: AskedList, name: str) -> Element:
         ),
         tabindex=0,
         role="region",
-        aria_label=caption,
+        aria_labelledby=name,
         id=f"{name}-table",
     )
 
