@@ -15,7 +15,7 @@ from karat.web.tasks import Answer, task
 from karat.web.view.asked_list import AskedList, Group, groups, page_of, pages
 from karat.web.view.folder import Found, find_files
 from karat.web.view.listed_runs import ListedRun, Listing, read_runs
-from karat.web.view.runs_table import FORM, group_section, name_of, when
+from karat.web.view.runs_table import FORM, group_section, name_of, option_name, when
 from karat.web.view.shell import fragment, page
 
 _PROBLEMS = 100
@@ -85,7 +85,7 @@ def _list(folder: Path, found: Found, listing: Listing, asked: AskedList) -> Ele
         *sections,
         _pages(made, asked),
         _problems(without),
-        _bar(listing.runs, made, asked) if made else None,
+        _bar(found, listing, made, asked) if made else None,
         id="list",
         data_state=found.state,
         data_again="" if listing.unread or any(run.changing for run in matching) else None,
@@ -181,15 +181,18 @@ def _problems(runs: Sequence[ListedRun]) -> Element | None:
     return h("details.unread", summary, table, more, id="problems", open=opened)
 
 
-def _bar(runs: Sequence[ListedRun], made: Sequence[Group], asked: AskedList) -> Element:
-    """The form that takes the chosen runs to the screen on which they are compared."""
-    known = {run.file.id: run for run in runs if run.overview is not None}
+def _bar(found: Found, listing: Listing, made: Sequence[Group], asked: AskedList) -> Element:
+    """The form that takes the chosen runs to the screen on which they are compared; a file that is gone is not."""
+    gold = {run.file.id: run.gold for run in listing.runs if run.overview is not None}
     shown = {run.file.id for part in page_of(made, asked.page) for run in part.shown}
-    elsewhere = [h("input", type="hidden", name="runs", value=one) for one in asked.runs if one not in shown]
-    golds = {known[one].gold for one in asked.runs if one in known}
-    count = (
-        f"{plural(len(asked.runs), 'run', 'runs')} chosen" if asked.runs else "Choose two or more runs to compare them."
-    )
+    chosen = [file for one in asked.runs if (file := found.by_id(one)) is not None]
+    elsewhere = [
+        h("input", type="hidden", name="runs", value=file.id, data_name=option_name(file), data_gold=gold.get(file.id))
+        for file in chosen
+        if file.id not in shown
+    ]
+    golds = {gold[file.id] for file in chosen if file.id in gold}
+    count = plural(len(chosen), "run", "runs") + " chosen" if chosen else "Choose two or more runs to compare them."
     differ = "They have different gold, so they may have no query in common."
     return h(
         "form.compared",
@@ -197,7 +200,7 @@ def _bar(runs: Sequence[ListedRun], made: Sequence[Group], asked: AskedList) -> 
         h("span.count", count),
         h("span.warning", differ, hidden=None if len(golds) > 1 else ""),
         h("label.baseline", h("span", "Baseline"), h("select", h("option", "the oldest", value=""), name="baseline",
-          id="baseline"), hidden=""),
+          id="compared-baseline"), hidden=""),
         h("button.main", "Compare", type="submit"),
         h("button.clear", "Choose none", type="button", hidden=""),
         id=FORM, action="/compare", method="get", aria_label="Compare runs",

@@ -12,6 +12,7 @@ from karat.report.html.scores import between
 from karat.run.overview import Overview
 from karat.stats import Interval
 from karat.web.view.asked_list import AskedList, Group, GroupPart
+from karat.web.view.folder import FoundFile
 from karat.web.view.listed_runs import ListedRun
 
 FORM = "compared"
@@ -176,7 +177,7 @@ def _row(run: ListedRun, columns: dict[str, str], metrics: list[str], asked: Ask
         id=f"pick-{file.id}",
         checked="" if file.id in asked.runs else None,
         aria_label=f"Compare {cut_name(file.name, _NAME)}",
-        data_name=cut_name(file.name, _OPTION),
+        data_name=option_name(file),
         data_gold=run.gold,
     )
     cells: dict[str, Child] = {
@@ -208,6 +209,11 @@ def name_of(run: ListedRun) -> Element:
     above = data(cut_name(f"{folder}/", _NAME), "bdi.folder") if folder else None
     link = h("a", above, data(cut_name(short, _NAME)), href=f"/run/{run.file.id}", id=f"open-{run.file.id}")
     return h("span.name", link, h("span.note", " is being replaced") if run.changing else None)
+
+
+def option_name(file: FoundFile) -> str:
+    """The name of a run in a choice."""
+    return cut_name(file.name, _OPTION)
 
 
 def _score(run: ListedRun, metric: str) -> Element:
