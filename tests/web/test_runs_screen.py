@@ -13,7 +13,7 @@ import pytest
 
 import karat
 from karat.web.messages import Call
-from karat.web.view import listed_runs
+from karat.web.view import asked_list, listed_runs
 from karat.web.view.folder import find_files
 from karat.web.view.listed_runs import read_runs
 from karat.web.view.runs_screen import runs_screen
@@ -244,3 +244,146 @@ def test_a_file_that_is_gone_before_it_is_read_is_not_listed(folder):
     found = find_files(folder)
     (folder / "branch.parquet").unlink()
     assert [run.file.name for run in read_runs(found.files).runs] == ["nightly2/main", "extra", "nightly/main"]
+
+
+def test_an_empty_folder_shows_the_commands_that_make_a_run(tmp_path):
+    folder = tmp_path / "my runs"
+    folder.mkdir()
+    html = page(folder)
+    assert "No runs yet" in headings(html)
+    assert f"karat eval your.jsonl -o '{folder}/first.parquet'" in text(html)
+    assert f"karat demo -o '{folder}/karat-demo'" in text(html)
+    assert '<div id="filter"></div>' in html
+    assert "<form" not in html
+
+
+def test_a_part_of_the_page_for_the_script(folder):
+    html = page(folder, part="list", text="branch")
+    assert html.startswith('<div id="filter">')
+    assert "<html" not in html
+    assert rows(html) == ["branch"]
+    assert f'data-state="{find_files(folder).state}"' in html
+
+
+def test_pages_and_a_group_that_goes_on(folder, monkeypatch):
+    monkeypatch.setattr(asked_list, "PAGE", 2)
+    first, second, beyond = (page(folder, page=number, sort="-time") for number in ("1", "2", "99"))
+    assert rows(first) == ["nightly2/main", "branch"]
+    assert "2 runs of 3" in text(first)
+    assert rows(second) == ["nightly/main", "extra"]
+    assert rows(beyond) == rows(second)
+    assert "Page 2 of 2" in text(second)
+    assert 'href="/?page=2"' in first
+    assert "in the order of time" in first
+    assert "in the order of time" not in second, "the chart is where the group begins"
+    assert rows(page(folder, page="-1")) == rows(page(folder, page="x")) == rows(first)
+
+
+def test_files_are_read_for_a_limited_time_and_the_rest_later(folder):
+    files = find_files(folder).files
+    for read in (1, 2, 3, 4):
+        listing = read_runs(files, seconds=-1)
+        assert (len(listing.runs), listing.unread) == (read, 4 - read)
+    assert [run.file for run in listing.runs] == files, "the newest first"
+
+
+def test_the_page_says_how_many_files_are_not_read_yet(folder, monkeypatch):
+    monkeypatch.setattr("karat.web.view.runs_screen.read_runs", lambda files: read_runs(files, seconds=-1))
+    html = page(folder)
+    assert "Reading the run files: 1 of 4, the latest first." in text(html)
+    assert '<progress value="1" max="4">' in html
+    assert "data-again" in html
+    for _ in range(3):
+        html = page(folder)
+    assert "Reading" not in text(html)
+    assert "data-again" not in html
+
+
+def test_a_file_is_read_once_for_each_version(folder, monkeypatch):
+    read = []
+    overview = listed_runs.read_overview
+
+    def counted(path, shown):
+        read.append(shown.name)
+        return overview(path, shown)
+
+    monkeypatch.setattr(listed_runs, "read_overview", counted)
+    page(folder)
+    page(folder, sort="name")
+    assert len(read) == 4
+    shutil.copy(folder / "branch.parquet", folder / "extra.parquet")
+    page(folder)
+    assert read[4:] == ["extra.parquet"]
+
+
+def test_a_large_folder_says_that_only_a_part_was_looked_at(folder, monkeypatch):
+    monkeypatch.setattr("karat.web.view.runs_screen.find_files", lambda path: find_files(path, most=2))
+    assert "only the first 2 files and folders in it were looked at" in text(page(folder))
+
+
+def test_a_run_of_which_the_gold_is_not_known_is_in_the_last_group(folder, monkeypatch):
+    overview = listed_runs.read_overview
+
+    def without(path, shown):
+        found = overview(path, shown)
+        return found._replace(gold_hash=None) if "nightly2" in str(path) else found
+
+    monkeypatch.setattr(listed_runs, "read_overview", without)
+    html = page(folder)
+    assert headings(html)[-1].startswith("Runs whose gold is not known")
+    assert rows(html)[-1] == "nightly2/main"
+
+
+HOSTILE = [
+    b'"><img src=x onerror=alert(1)>',
+    b"<script>alert(1)<_script>",
+    b"line\nbreak",
+    b"\xff\xfe",
+    "\u202egnp.exe".encode(),
+    "x" * 240,
+    b"&amp;",
+    b"' onmouseover='alert(1)",
+    b"a,b",
+    b"%2e%2e%2f..%2fetc",
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
+def test_a_hostile_name_stays_text(made, tmp_path, name):
+    raw = name.encode() if isinstance(name, str) else name
+    path = tmp_path / os.fsdecode(raw + b".parquet")
+    shutil.copy(made / "found2.parquet", path)
+    copy(made, tmp_path, plain="found4")
+    (tmp_path / os.fsdecode(b"bad" + raw[:200] + b".parquet")).write_text("damaged")
+    os.utime(tmp_path / os.fsdecode(b"bad" + raw[:200] + b".parquet"), (START, START))
+    html = page(tmp_path, runs=",".join(file.id for file in find_files(tmp_path).files))
+    assert len(rows(html)) == 2
+    assert not re.search(r"<(img|script>|[a-z]+[^>]* onmouseover=')", html)
+    assert "\u202e" not in html
+    tags = re.findall(r"<(\w+)", html)
+    assert {"img"} & set(tags) == set()
+    for address in re.findall(r'(?:href|action|value)="([^"]*)"', html):
+        assert "onerror" not in address
+        assert "etc" not in address
+    html.encode()
+
+
+def test_hostile_facts_stay_text(made, folder, monkeypatch):
+    overview = listed_runs.read_overview
+    evil = '"><img src=x onerror=alert(1)>\u202e'
+
+    def changed(path, shown):
+        found = overview(path, shown)
+        mean, interval = {f"{evil}@5": 0.5, **found.mean}, {f"{evil}@5": found.interval["recall@2"], **found.interval}
+        return found._replace(
+            mean=mean, interval=interval, headline=[f"{evil}@5"], judge=f"{path.name}{evil}", convention=evil,
+            source=f"/x/{evil}", commit=evil, gold_hash=evil,
+        )  # fmt: skip
+
+    monkeypatch.setattr(listed_runs, "read_overview", changed)
+    html = page(folder, text="onerror", metric=f"{evil}@5", sort=f"-{evil}@5", judge=f"branch.parquet{evil}")
+    assert rows(html) == ["branch"]
+    html = page(folder, text=evil, metric=f"{evil}@5", sort=evil, runs=evil)
+    assert len(rows(html)) == 4
+    assert "<img" not in html
+    assert "\u202e" not in html
