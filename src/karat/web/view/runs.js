@@ -98,9 +98,12 @@
 
   // The place of the reader, which a new list keeps.
   function place() {
-    const near = scrollY < 8 ? null : all("#list [id]").find((one) => one.getBoundingClientRect().bottom > 60);
+    const focused = document.activeElement?.closest("#list") ? document.activeElement : null;
+    const inSight = (one) => one.getBoundingClientRect().bottom > 0 && one.getBoundingClientRect().top < innerHeight;
+    const shown = [focused, ...all("#list tr[id], #list h2[id]")].find((one) => one?.id && inSight(one));
+    const near = scrollY < 8 ? null : shown;
     return {
-      focus: document.activeElement?.closest("#list, #filter") ? document.activeElement.id : "",
+      focus: focused?.id,
       near: near && { id: near.id, top: near.getBoundingClientRect().top },
       closed: all("#list details[id]").map((one) => [one.id, one.open]),
       across: all("#list .wide[id]").map((one) => [one.id, one.scrollLeft]),
