@@ -189,7 +189,7 @@ def test_comparisons_and_gates_ignore_it(repository, capsys):
     assert a.provenance == b.provenance
     check_comparable(a, b)
     assert main(["compare", "a.parquet", "b.parquet"]) == 0
-    assert main(["gate", "b.parquet", "rr >= 0.5", "rr no-drop 90%", "--baseline", "a.parquet"]) == 0
+    assert main(["gate", "b.parquet", "rr >= 0.5", "rr no-drop 0.9", "--baseline", "a.parquet"]) == 0
 
 
 def test_the_report_shows_it(repository):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import karat
 from karat.errors import KaratError, RunFileError
+from karat.run import file_version
 from karat.run.lazy_run import LazyRun
 from karat.run.metadata import KEY
 from support import example, hostile
@@ -263,15 +264,24 @@ def test_a_file_that_is_replaced_is_not_mixed_with_the_new_one(tmp_path):
         lazy.take([0])
 
 
-def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch):
-    path = tmp_path / "run.parquet"
+@pytest.mark.parametrize("size", [0, 100, 10**6])
+@pytest.mark.parametrize(
+    ("module", "name", "read"),
+    [
+        (pl, "scan_parquet", lambda lazy: lazy.take([0])),
+        (file_version, "FileBytes", lambda lazy: LazyRun.open(lazy.path)),
+    ],
+)
+def test_a_file_that_changes_while_it_is_read(module, name, read, size, tmp_path, monkeypatch, capfd):
+    path, real = tmp_path / "run.parquet", getattr(module, name)
     RUNS["plain"]().save(path)
-    lazy, scan = LazyRun.open(path), pl.scan_parquet
+    lazy = LazyRun.open(path)
 
     def change(file, **options):
-        path.write_bytes(path.read_bytes() + b" ")
-        return scan(file, **options)
+        os.truncate(path, size)
+        return real(file, **options)
 
-    monkeypatch.setattr(pl, "scan_parquet", change)
+    monkeypatch.setattr(module, name, change)
     with pytest.raises(RunFileError, match="was changed after it was opened"):
-        lazy.take([0])
+        read(lazy)
+    assert capfd.readouterr() == ("", "")
