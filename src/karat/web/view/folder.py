@@ -116,7 +116,7 @@ def _file(entry: DirEntry[str], folder: Path) -> FoundFile | None:
         status = entry.stat()
     except OSError:
         return None
-    below = os.path.relpath(entry.path, folder).replace(os.sep, "/")
+    below = entry.path[len(str(folder)) :].lstrip(os.sep).replace(os.sep, "/")
     name = os.fsencode(below).decode("utf-8", "backslashreplace").removesuffix(_ENDING)
     return FoundFile(id_of(below), name, Path(entry.path), status.st_mtime_ns, status.st_size, status.st_ino)
 
