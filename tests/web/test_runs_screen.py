@@ -258,6 +258,10 @@ def test_an_empty_folder_shows_the_commands_that_make_a_run(tmp_path):
     assert "<form" not in html
 
 
+def test_a_folder_that_is_gone_is_said(tmp_path):
+    assert headings(page(tmp_path / "gone")) == ["The folder cannot be read"]
+
+
 def test_a_part_of_the_page_for_the_script(folder):
     html = page(folder, part="list", text="branch")
     assert html.startswith('<div id="filter">')
