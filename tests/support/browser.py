@@ -131,11 +131,16 @@ class Browser:
         self.wait_for("Page.loadEventFired")
 
     def settle(self):
-        """Wait until everything that the page has asked for is there and drawn."""
+        """Wait until everything that the page has asked for is there and drawn; the list of runs never stops asking."""
         while True:
             self.run("new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
             asked, ended = (
-                {e["params"]["requestId"] for e in self.events if e.get("method", "").removeprefix("Network.") in names}
+                {
+                    e["params"]["requestId"]
+                    for e in self.events
+                    if e.get("method", "").removeprefix("Network.") in names
+                    and not e["params"].get("request", {}).get("url", "").endswith("/state")
+                }
                 for names in (("requestWillBeSent",), ("loadingFinished", "loadingFailed"))
             )
             if asked <= ended:
