@@ -38,6 +38,13 @@ def look(chromium, address):
     return list(found)
 
 
+def test_a_page_with_mistakes_is_found_out(chromium, tmp_path):
+    (tmp_path / "bad.html").write_text("<title>x</title><h1>x</h1><button></button><p style='color:#ddd'>pale</p>")
+    found = " ".join(look(chromium, tmp_path / "bad.html"))
+    assert "button-name" in found
+    assert "color-contrast" in found
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_screen(viewer, chromium, screens, name):
     assert look(chromium, viewer.url + screens[name]) == []
