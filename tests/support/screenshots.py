@@ -61,10 +61,10 @@ def _view(browser, viewer):
     first, second, third = map(viewer.run, ("first-words", "bm25", "reranked"))
     query = f"/query?runs={first},{second},{third}&query=q06"
     for name, path, height, dark in (
-        ("view-runs", "/", 1060, False),
+        ("view-runs", "/", 970, False),
         ("view-run", f"/run/{second}", 900, False),
         ("view-compare", f"/compare?runs={first},{second}", 1000, False),
-        ("view-query", query, 1150, False),
+        ("view-query", query, 900, False),
         ("view-query-dark", query, 760, True),
     ):
         browser.open(viewer.url + path, width=_WIDTH, height=height, dark=dark)
