@@ -1,0 +1,277 @@
+"""Scores of two runs query by query: a scatter of circles, one for each pair of scores, and the same as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from karat._internal.arrays import Bools, Floats, Ints
+from karat._internal.display import plural
+from karat.metrics.names import sign_of
+from karat.report.html.markup import Element, data, h
+from karat.stats.paired import paired_differences
+
+Link = Callable[[str, str], str]
+"""The address of the queries with these two scores, as they are labelled."""
+_MOST_VALUES = 16
+_RANGES = 10
+_SIDE, _LEFT, _FOOT, _EDGE = 400, 46, 44, 8
+_INSET = 20
+_LARGEST, _SMALLEST, _WITH_NUMBER = 20.0, 2.5, 11.0
+_NEAR = 0.06
+"""Values nearer than this share of the axis are drawn at equal distances instead."""
+
+
+class Bins(NamedTuple):
+    """The values of an axis: each score itself if they are few, else 0, ranges between, and 1."""
+
+    labels: list[str]
+    edges: Floats
+    """The inner ends of the bins: a score belongs to the bin whose number is that of the edges it reaches."""
+    places: list[float]
+    """The place of each bin on the axis, from 0 to 1."""
+    ticks: list[tuple[float, str]]
+    exact: bool
+
+    @classmethod
+    def of(cls, values: Floats) -> Bins:
+        """The bins of these scores, none of which is NaN."""
+        each = np.unique(values.round(9))
+        labels = [f"{value:.4g}" for value in each.tolist()]
+        if len(each) <= _MOST_VALUES and len(set(labels)) == len(labels):
+            return cls._few(each, labels)
+        return cls._many(float(each[0]), float(each[-1]))
+
+    @classmethod
+    def _few(cls, each: Floats, labels: list[str]) -> Bins:
+        low, high = (min(0.0, float(each[0])), max(1.0, float(each[-1]))) if len(each) else (0.0, 1.0)
+        places = ((each - low) / (high - low)).tolist()
+        if len(each) > 1 and float(np.diff(each).min()) < _NEAR * (high - low):
+            places = np.linspace(0, 1, len(each)).tolist()
+        return cls(labels, (each[1:] + each[:-1]) / 2, places, list(zip(places, labels, strict=True)), exact=True)
+
+    @classmethod
+    def _many(cls, low: float, high: float) -> Bins:
+        unit = low >= 0 and high <= 1
+        ends = np.linspace(0, 1, _RANGES + 1) if unit else np.linspace(low, high, _RANGES + 1)
+        names = [f"{end:.4g}" for end in ends]
+        labels = [f"{start} to {end}" for start, end in zip(names[:-1], names[1:], strict=True)]
+        edges = ends[1:-1]
+        if unit:  # 0 and 1, the most frequent scores, have their own bins
+            labels = ["0", *labels, "1"]
+            edges = np.concatenate(([np.nextafter(0, 1)], edges, [1.0]))
+        last = len(labels) - 1
+        between = [((i + 0.5) / last, name) for i, name in enumerate(names[1:-1], 1 if unit else 0)]
+        outer = [(0.0, names[0]), (1.0, names[-1])] if unit else []
+        return cls(labels, edges, [i / last for i in range(last + 1)], [*outer[:1], *between, *outer[1:]], exact=False)
+
+    def find(self, values: Floats) -> Ints:
+        """The number of the bin of each score."""
+        rounded = values if not self.exact else values.round(9)
+        return np.searchsorted(self.edges, rounded, side="right").astype(np.int64)
+
+
+class Cell(NamedTuple):
+    """The queries with one pair of scores, or with scores in one pair of ranges."""
+
+    before: int
+    after: int
+    count: int
+    won: int
+    lost: int
+
+
+class ScorePairs:
+    """The scores of one metric in two runs, over the same queries; NaN is left out."""
+
+    def __init__(self, metric: str, before: Floats, after: Floats) -> None:
+        self.metric = metric
+        self.defined: Bools = ~(np.isnan(before) | np.isnan(after))
+        self._before, self._after = before[self.defined], after[self.defined]
+        self.bins = Bins.of(np.concatenate((self._before, self._after)))
+        self.way: Ints = np.sign(sign_of(metric) * paired_differences(self._before, self._after)).astype(np.int64)
+        """1 where the second run has the better score, -1 where it has the worse one."""
+
+    @cached_property
+    def _numbers(self) -> Ints:
+        """The number of the cell of each query."""
+        return self.bins.find(self._before) * len(self.bins.labels) + self.bins.find(self._after)
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        """The cells with queries."""
+        size = len(self.bins.labels)
+        counts, won, lost = (
+            np.bincount(self._numbers[mask], minlength=size * size)
+            for mask in (slice(None), self.way > 0, self.way < 0)
+        )
+        return [
+            Cell(*divmod(number, size), int(counts[number]), int(won[number]), int(lost[number]))
+            for number in np.flatnonzero(counts).tolist()
+        ]
+
+    def inside(self, before: str, after: str) -> Bools | None:
+        """The queries of the cell with these labels, as a mask over all queries; None if there are no such labels."""
+        labels = self.bins.labels
+        if before not in labels or after not in labels:
+            return None
+        mask = np.zeros(len(self.defined), bool)
+        mask[self.defined] = self._numbers == labels.index(before) * len(labels) + labels.index(after)
+        return mask
+
+    def name(self, cell: Cell) -> str:
+        """A cell in words."""
+        before, after = self.bins.labels[cell.before], self.bins.labels[cell.after]
+        tied = cell.count - cell.won - cell.lost
+        parts = [(cell.won, "won"), (tied, "tied"), (cell.lost, "lost")]
+        kinds = ", ".join(f"{count:,} {word}" for count, word in parts if count)
+        more = f" ({kinds})" if not self.bins.exact else ""
+        return f"{self.metric} {before} → {after}: {plural(cell.count, 'query', 'queries')}{more}"
+
+
+def score_pairs(pairs: ScorePairs, names: Sequence[str], link: Link | None = None) -> list[Element]:
+    """The scatter of two runs with its sentence, and the same numbers as a table."""
+    if not pairs.cells:
+        return [h("p", f"No query has a {pairs.metric} in both runs.")]
+    before, after = names
+    side = "above" if sign_of(pairs.metric) > 0 else "below"
+    each = "one pair of scores" if pairs.bins.exact else "a pair of ranges of scores"
+    words = [
+        f"Each circle is {each}; its area is the number of queries. Those {side} the diagonal have a better score in ",
+        data(after),
+        ". Select a circle to see its queries." if link else ".",
+    ]
+    return [
+        h("p.note", *words),
+        h("figure.scatter", _drawing(pairs, before, after, link)),
+        h("details.numbers", h("summary", "Numbers"), _table(pairs, before, after, link)),
+    ]
+
+
+def _x(place: float) -> float:
+    inner = _SIDE - _LEFT - _EDGE - 2 * _INSET
+    return round(_LEFT + _INSET + place * inner, 1)
+
+
+def _y(place: float) -> float:
+    inner = _SIDE - _FOOT - _EDGE - 2 * _INSET
+    return round(_SIDE - _FOOT - _INSET - place * inner, 1)
+
+
+def _drawing(pairs: ScorePairs, before: str, after: str, link: Link | None) -> Element:
+    won, lost = int((pairs.way > 0).sum()), int((pairs.way < 0).sum())
+    tied = len(pairs.way) - won - lost
+    right = _SIDE - _EDGE
+    bottom = _SIDE - _FOOT
+    counted = f"{won:,} won, {tied:,} tied, {lost:,} lost"
+    label = f"{pairs.metric} of each query: {before} across, {after} upwards. {counted}."
+    better, worse = ("above", "below") if sign_of(pairs.metric) > 0 else ("below", "above")
+    words = {better: (f"▲ {won:,} won", "won"), worse: (f"▼ {lost:,} lost", "lost")}
+    return h(
+        "svg",
+        *_axes(pairs.bins),
+        h("line.diagonal", x1=_x(0), y1=_y(0), x2=_x(1), y2=_y(1)),
+        h(f"text.{words['above'][1]}", words["above"][0], x=_LEFT + 6, y=_EDGE + 15),
+        h(f"text.{words['below'][1]}", words["below"][0], x=right - 4, y=bottom - 7, text_anchor="end"),
+        *_circles(pairs, link),
+        h("text", pairs.metric, " in ", _cut(before), x=(_LEFT + right) / 2, y=_SIDE - 6, text_anchor="middle"),
+        h(
+            "text",
+            pairs.metric,
+            " in ",
+            _cut(after),
+            x=-(_EDGE + bottom) / 2,
+            y=12,
+            transform="rotate(-90)",
+            text_anchor="middle",
+        ),
+        viewBox=f"0 0 {_SIDE} {_SIDE}",
+        role="group" if link else "img",
+        aria_label=label,
+    )
+
+
+def _cut(name: str, longest: int = 28) -> str:
+    return name if len(name) <= longest else name[: longest - 1].rstrip() + "…"
+
+
+def _axes(bins: Bins) -> list[Element]:
+    """The frame, and the lines and labels of the ticks that fit."""
+    right, bottom, shown = _SIDE - _EDGE, _SIDE - _FOOT, list[tuple[float, str]]()
+    for place, text in bins.ticks:
+        if not shown or _x(place) - _x(shown[-1][0]) >= 5 + 3.2 * (len(text) + len(shown[-1][1])):
+            shown.append((place, text))
+    lines = []
+    for place, text in shown:
+        lines += [
+            h("line.grid", x1=_x(place), y1=_EDGE, x2=_x(place), y2=bottom),
+            h("line.grid", x1=_LEFT, y1=_y(place), x2=right, y2=_y(place)),
+            h("text", text, x=_x(place), y=bottom + 15, text_anchor="middle"),
+            h("text", text, x=_LEFT - 6, y=_y(place) + 4, text_anchor="end"),
+        ]
+    return [
+        *lines,
+        h("line.axis", x1=_LEFT, y1=bottom, x2=right, y2=bottom),
+        h("line.axis", x1=_LEFT, y1=_EDGE, x2=_LEFT, y2=bottom),
+    ]
+
+
+def _circles(pairs: ScorePairs, link: Link | None) -> list[Element]:
+    """A circle for each cell, the larger ones first, so that the smaller ones are above them."""
+    places = sorted(pairs.bins.places)
+    apart = min((_x(b) - _x(a) for a, b in zip(places[:-1], places[1:], strict=True)), default=_SIDE)
+    largest = min(_LARGEST, max(apart * 0.55, 9.0))
+    most = max(cell.count for cell in pairs.cells)
+    circles = []
+    for cell in sorted(pairs.cells, key=lambda cell: (-cell.count, cell.before, cell.after)):
+        x, y = _x(pairs.bins.places[cell.before]), _y(pairs.bins.places[cell.after])
+        radius = round(max(largest * sqrt(cell.count / most), _SMALLEST), 1)
+        kind = "same" if cell.before == cell.after else "won" if cell.won > cell.lost else "lost"
+        inside = [h("title", pairs.name(cell)), h("circle", cx=x, cy=y, r=radius)]
+        text = _short(cell.count)
+        if radius >= max(_WITH_NUMBER, 3.4 * len(text)):
+            inside.append(h("text.inside", text, x=x, y=y + 4, text_anchor="middle", aria_hidden="true"))
+        if link is None:
+            circles.append(h(f"g.pair.{kind}", *inside))
+        else:
+            to = link(pairs.bins.labels[cell.before], pairs.bins.labels[cell.after])
+            circles.append(h(f"a.pair.{kind}", *inside, href=to, aria_label=pairs.name(cell)))
+    return circles
+
+
+def _short(count: int) -> str:
+    """A count in few characters."""
+    for size, unit in ((10**6, "M"), (10**3, "k")):
+        if count >= 10 * size or (count >= size and size == 10**6):
+            return f"{count / size:.3g}{unit}"
+    return str(count)
+
+
+def _table(pairs: ScorePairs, before: str, after: str, link: Link | None) -> Element:
+    """The number of queries of each cell: the scores of the first run across, those of the second downwards."""
+    labels, cells = pairs.bins.labels, {(cell.before, cell.after): cell for cell in pairs.cells}
+    across = sorted({cell.before for cell in pairs.cells})
+    rows = []
+    for down in sorted({cell.after for cell in pairs.cells}, reverse=True):
+        row = []
+        for column in across:
+            cell = cells.get((column, down))
+            inner: str | Element = "–" if cell is None else f"{cell.count:,}"
+            if cell is not None and link is not None:
+                inner = h("a", inner, href=link(labels[column], labels[down]), aria_label=pairs.name(cell))
+            row.append(h("td.n", inner))
+        rows.append(h("tr", h("th", labels[down], scope="row"), *row))
+    caption = h("caption", f"Queries by {pairs.metric}: ", data(before), " across, ", data(after), " downwards")
+    corner = h("th", data(after), " ↓  ", data(before), " →", scope="col")
+    heads = [h("th.n", labels[column], scope="col") for column in across]
+    return h(
+        "div.wide",
+        h("table", caption, h("thead", h("tr", corner, *heads)), h("tbody", *rows)),
+        tabindex=0,
+        role="region",
+        aria_label=f"Queries by {pairs.metric}",
+    )

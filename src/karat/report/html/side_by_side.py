@@ -1,0 +1,247 @@
+"""Runs side by side: a table of the means with the differences from the first run, a chart of them, and the slices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import floor, log10
+from typing import NamedTuple
+
+from karat._internal.display import cut_name, number, p_equals, p_value, plural, signed, span
+from karat.analysis.compare import Comparison
+from karat.analysis.pairs import Pair, Row
+from karat.metrics.names import sign_of
+from karat.report.html.markup import Child, Element, data, h
+from karat.stats import Interval, intervals
+
+Verdict = str
+_MARKS = {"better": "▲ better", "worse": "▼ worse", "same": "= same", "cannot tell": "? cannot tell"}
+_WAYS = {"better": "up", "worse": "down"}
+_WIDTH, _NAMES, _LINE, _TOP, _FOOT = 320, 108, 22, 6, 20
+_NAME = 15
+_MOST_CHARTS = 12
+
+
+def verdict_of(row: Row, pair: Pair) -> Verdict:
+    """The second run of a pair compared with the first: better, worse, same, or cannot tell."""
+    if not pair.won and not pair.lost and row.n:
+        return "same"
+    return {None: "cannot tell", pair.first: "worse", pair.second: "better"}[pair.winner]
+
+
+def from_first(row: Row) -> list[Pair]:
+    """The pairs of the first run with each of the others."""
+    return [pair for pair in row.pairs if pair.first == 0]
+
+
+class RunMeans(NamedTuple):
+    """The intervals of the means of each run, by metric."""
+
+    ends: Sequence[Mapping[str, Interval]]
+
+    @classmethod
+    def of(cls, comparison: Comparison) -> RunMeans:
+        """The intervals over the queries that are compared."""
+        return cls([intervals(scores) for scores in comparison.scores])
+
+
+def verdicts(comparison: Comparison, metric: str) -> list[Element]:
+    """One sentence for each run that is compared with the first: better, worse, or cannot tell."""
+    row = next(row for row in comparison.rows if row.metric == metric)
+    lines = []
+    for pair in from_first(row):
+        verdict, first, second = verdict_of(row, pair), data(comparison.names[0]), data(comparison.names[pair.second])
+        if not row.n:
+            lines.append(h("p.verdict", f"{metric} is undefined for every query that the runs share."))
+            break
+        counts = f"{pair.won:,} won, {pair.tied:,} tied, {pair.lost:,} lost"
+        by = f"{signed(pair.difference)} {span(pair.low, pair.high, 3, '+')}".rstrip()
+        said: list[Child] = {
+            "better": [second, " is ", h("b.up", "better"), f" than ", first, f" in {metric}: {by}"],
+            "worse": [second, " is ", h("b.down", "worse"), f" than ", first, f" in {metric}: {by}"],
+            "same": [second, " and ", first, " have the ", h("b", "same"), f" {metric} for every query"],
+            "cannot tell": [h("b", "Cannot tell"), " if ", second, " or ", first, f" is better in {metric}: {by}"],
+        }[verdict]
+        p = "" if verdict == "same" or pair.p != pair.p else f", {p_equals(pair.p)}"
+        lines.append(h("p.verdict", *said, f"{p} · {counts}"))
+    return lines
+
+
+def metrics_table(comparison: Comparison, means: RunMeans) -> Element:
+    """Every metric of all runs: the means with intervals, the differences from the first run, and the verdicts."""
+    two = len(comparison.names) == 2
+    p = "p (Holm)" if not two or len(comparison.rows) > 1 else "p"
+    tests: list[Child] = ["difference", "verdict", p, "won / tied / lost"]
+    runs: list[Child] = [data(name) for name in comparison.names] if two else ["run", "mean"]
+    numeric = {"difference", p, "won / tied / lost"}
+    heads = [
+        h("th.n" if cell in numeric or i in range(1, 3) and two else "th", cell, scope="col")
+        for i, cell in enumerate(["metric", *runs, *tests])
+    ]
+    bodies = [(_one_line if two else _many_lines)(comparison, row, means) for row in comparison.rows]
+    caption = "Every metric of all runs" if not two else "Every metric of both runs"
+    return h(
+        "div.wide",
+        h(
+            "table.side-by-side.two" if two else "table.side-by-side.many",
+            h("caption", caption),
+            h("thead", h("tr", *heads)),
+            *bodies,
+        ),
+        tabindex=0,
+        role="region",
+        aria_label=caption,
+    )
+
+
+def _mean(value: float, ends: Interval) -> list[Child]:
+    return [number(value), " ", h("span.sure", span(*ends, 3))]
+
+
+def _tests(row: Row, pair: Pair) -> list[Element]:
+    """The cells of a difference: the difference with its interval, the verdict in words, p, and the counts."""
+    verdict = verdict_of(row, pair)
+    way = _WAYS.get(verdict, "same")
+    least = None
+    if verdict == "cannot tell":
+        detectable = pair.detectable
+        words = f"{number(detectable)} is detectable" if detectable == detectable else "too few queries"
+        least = h("span.small", words)
+    return [
+        h("td.n.difference", h(f"span.{way}", signed(pair.difference)), " ", h("span.sure", _between(pair))),
+        h("td.verdict", h(f"b.{way}", _MARKS[verdict] if row.n else "undefined"), " ", least if row.n else None),
+        h("td.n.p", p_value(pair.p)),
+        h("td.n.counts", f"{pair.won:,} / {pair.tied:,} / {pair.lost:,}"),
+    ]
+
+
+def _between(pair: Pair) -> str:
+    return span(pair.low, pair.high, 3, "+")
+
+
+def _metric(row: Row) -> list[Child | None]:
+    return [row.metric, " ", h("span.small", "less is better") if sign_of(row.metric) < 0 else None]
+
+
+def _one_line(comparison: Comparison, row: Row, means: RunMeans) -> Element:
+    """The line of a metric of two runs."""
+    cells = [
+        h("td.n.mean", h("span.label", data(name)), " ", *_mean(value, ends[row.metric]))
+        for name, value, ends in zip(comparison.names, row.means, means.ends, strict=True)
+    ]
+    return h("tbody", h("tr", h("th", *_metric(row), scope="row"), *cells, *_tests(row, row.pairs[0])))
+
+
+def _many_lines(comparison: Comparison, row: Row, means: RunMeans) -> Element:
+    """The lines of a metric of several runs, one per run; the first run is the baseline."""
+    pairs = {pair.second: pair for pair in from_first(row)}
+    lines = []
+    for i, name in enumerate(comparison.names):
+        metric = h("th", *_metric(row), scope="rowgroup", rowspan=len(comparison.names)) if not i else None
+        mean = h("td.n.mean", *_mean(row.means[i], means.ends[i][row.metric]))
+        tests = _tests(row, pairs[i]) if i else [h("td.n.difference", h("span.small", "baseline")), *[h("td")] * 3]
+        lines.append(h("tr", metric, h("th.run", data(name), scope="row"), mean, *tests))
+    return h("tbody", *lines)
+
+
+def means_chart(comparison: Comparison, means: RunMeans) -> Element:
+    """A drawing for each metric: the mean of each run as a dot, its interval as a bar, on an axis of their own."""
+    shown = [row for row in comparison.rows if row.n][:_MOST_CHARTS]
+    charts = [h("figure", h("figcaption", row.metric), _dots(comparison.names, row, means)) for row in shown]
+    note = "Dots are means, bars their 95 % intervals. Each metric has an axis of its own, which need not begin at 0."
+    return h("div.means", h("p.note", note), h("div.means-charts", *charts))
+
+
+def _dots(names: Sequence[str], row: Row, means: RunMeans) -> Element:
+    ends = [own[row.metric] for own in means.ends]
+    known = [value for value in (*row.means, *(end for each in ends for end in each)) if value == value]
+    ticks = nice_ticks(min(known), max(known))
+    low, high = ticks[0], ticks[-1]
+    bottom = _TOP + _LINE * len(names)
+
+    def x(value: float) -> float:
+        return round(_NAMES + 8 + (value - low) / (high - low) * (_WIDTH - _NAMES - 24), 1)
+
+    lines: list[Element] = []
+    for tick in ticks:
+        lines.append(h("line.grid", x1=x(tick), y1=_TOP, x2=x(tick), y2=bottom))
+        lines.append(h("text", f"{tick:.4g}", x=x(tick), y=bottom + 14, text_anchor="middle"))
+    for i, (name, value, each) in enumerate(zip(names, row.means, ends, strict=True)):
+        y = _TOP + _LINE * i + _LINE / 2
+        lines.append(h("text", cut_name(name, _NAME), x=_NAMES, y=y + 4, text_anchor="end"))
+        if value != value:
+            continue
+        kind = "first" if not i else "other"
+        bar = h(f"line.bar-{kind}", x1=x(each.low), y1=y, x2=x(each.high), y2=y) if each.low == each.low else None
+        title = h("title", f"{name}: {number(value)} {span(*each, 3)}".rstrip())
+        lines.append(h("g", title, *([bar] if bar else []), h(f"circle.dot-{kind}", cx=x(value), cy=y, r=4.5)))
+    said = ", ".join(f"{name} {number(value)} {span(*each, 3)}".rstrip() for name, value, each in
+                     zip(names, row.means, ends, strict=True))
+    return h("svg", *lines, viewBox=f"0 0 {_WIDTH} {bottom + _FOOT}", role="img", aria_label=f"{row.metric}: {said}")
+
+
+def nice_ticks(low: float, high: float) -> list[float]:
+    """Three to six round numbers around a range."""
+    if high - low < 1e-9:
+        low, high = low - 0.05, high + 0.05
+    rough = (high - low) / 3
+    power = 10.0 ** floor(log10(rough))
+    step = next(size * power for size in (1, 2, 5, 10) if size * power >= rough * 0.999)
+    first, last = floor(low / step + 1e-9), -floor(-high / step + 1e-9)
+    return [round(i * step, 12) for i in range(first, last + 1)]
+
+
+def slice_table(
+    comparison: Comparison, slices: Mapping[str, Sequence[Row]], field: str, metric: str, links: Mapping[str, str]
+) -> Element:
+    """The slices of two runs in one metric, the largest loss first; `links` leads to the queries of a slice."""
+    rows = {value: row for value, own in slices.items() for row in own if row.metric == metric}
+
+    def worst(value: str) -> tuple[bool, float]:
+        gain = sign_of(metric) * rows[value].difference
+        return gain != gain, gain
+
+    lines = []
+    for value in sorted(rows, key=worst):
+        row = rows[value]
+        name = h("a", data(value), href=links[value]) if value in links else data(value)
+        means = [
+            h("td.n.mean", h("span.label", data(run)), " ", number(mean))
+            for run, mean in zip(comparison.names, row.means, strict=True)
+        ]
+        size = h("td.n.size", f"{row.n:,}", h("span.label", " queries"))
+        lines.append(h("tr", h("th", name, scope="row"), size, *means, *_tests(row, row.pairs[0])))
+    heads = ["queries", *map(data, comparison.names), "difference", "verdict", "p (Holm)", "won / tied / lost"]
+    caption = f"{metric} by {field}, largest loss first"
+    return h(
+        "div.wide",
+        h(
+            "table.side-by-side.slices",
+            h("caption", caption),
+            h(
+                "thead",
+                h(
+                    "tr",
+                    h("th", data(field), scope="col"),
+                    *(h("th" if cell == "verdict" else "th.n", cell, scope="col") for cell in heads),
+                ),
+            ),
+            h("tbody", *lines),
+        ),
+        tabindex=0,
+        role="region",
+        aria_label=caption,
+    )
+
+
+def tests_note(comparison: Comparison) -> str:
+    """The tests behind the verdicts, in a sentence."""
+    rows, names = comparison.rows, comparison.names
+    queries = plural(len(comparison), "query", "queries")
+    if len(names) > 2:
+        over = f"corrected for the {len(rows[0].pairs)} pairs of runs in a metric"
+    else:
+        over = f"corrected for {plural(len(rows), 'metric', 'metrics')}"
+    return (
+        f"Differences are paired, over {queries}: each run minus {names[0]}. A verdict needs p < 0.05 ({comparison.test} "
+        f"test, {over} by Holm's method); the intervals are 95 % and not corrected."
+    )
