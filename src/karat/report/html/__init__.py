@@ -25,7 +25,7 @@ from karat.report.html.threshold_curve import threshold_curve
 from karat.report.repeats import count
 from karat.run import Run
 
-_SCRIPTS = ("theme.js", "queries.js")
+_SCRIPTS = ("theme.js", "charts.js", "queries.js")
 
 
 def report(
