@@ -21,11 +21,12 @@ from karat.web.log import Log
 from karat.web.pool import Pool
 from karat.web.problems import Refused, reply_to
 from karat.web.settings import Settings
+from karat.web.view import routes as view
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, ControllerRouterHandler
 
-_ROUTES: tuple[ControllerRouterHandler, ...] = (*native.ROUTES, *futureagi.ROUTES)
+_SERVICE: tuple[ControllerRouterHandler, ...] = (*native.ROUTES, *futureagi.ROUTES)
 _GET_OR_HEAD = (HttpMethod.GET, HttpMethod.HEAD)
 
 
@@ -63,7 +64,7 @@ async def prometheus(request: Request[Any, Any, Any]) -> Response[str]:
 
 
 def application(settings: Settings, log: Log | None = None) -> ASGIApp:
-    """The whole application for these settings."""
+    """The whole application for these settings: the service, or the workbench."""
     log, pool = log or Log(), Pool(settings)
     jobs = Jobs(pool, settings)
 
@@ -81,7 +82,7 @@ def application(settings: Settings, log: Log | None = None) -> ASGIApp:
             await pool.close()
 
     app = Litestar(
-        [health, readiness, prometheus, *_ROUTES],
+        [health, readiness, prometheus, *(_SERVICE if settings.view is None else view.ROUTES)],
         lifespan=[workers],
         exception_handlers={HTTPException: _refused, Exception: _refused},
         openapi_config=None,
@@ -99,7 +100,8 @@ def _refused(request: Request[Any, Any, Any], error: Exception) -> Response[byte
         error = Refused(error.status_code, _words(error.status_code, error.detail))
     sent = request.scope["state"]["sent"]
     accept = request.headers.get("accept", "")
-    reply, body = reply_to(error, request.scope["path"], accept, sent.request, request.method)
+    page = request.app.state.settings.view is not None
+    reply, body = reply_to(error, request.scope["path"], accept, sent.request, request.method, page=page)
     sent.fault = reply.fault
     return Response(body, status_code=reply.status, media_type=reply.content_type, headers={**headers, **reply.headers})
 

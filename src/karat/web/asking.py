@@ -21,7 +21,7 @@ def call_of(request: Request[Any, Any, Any], task: str, **more: str) -> Call:
         content_type=request.headers.get("content-type", ""),
         accept=request.headers.get("accept", ""),
         arguments={**dict(request.query_params), **{n: str(v) for n, v in request.path_params.items()}, **more},
-        store=None if settings.store is None else str(settings.store),
+        store=None if (folder := settings.view or settings.store) is None else str(folder),
         models=settings.models,
         limits=settings.limits,
     )

@@ -15,6 +15,8 @@ from karat.web.messages import Reply
 from karat.web.problems import Refused, reply_to
 from karat.web.server import is_loopback
 from karat.web.settings import Settings
+from karat.web.view.routes import HEADERS
+from karat.web.view.session import Session
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Message, Receive, Send
@@ -33,6 +35,7 @@ class Guard:
         self._next, self._settings, self._log = application, settings, log
         self._arrivals = Arrivals(settings.limits)
         self._keys = None if settings.keys is None else KeyFile(settings.keys, log.say)
+        self._session = None if settings.view is None else Session(settings.token, settings.port)
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         """Answer a request, or pass it on with its whole body."""
@@ -42,11 +45,18 @@ class Guard:
         begin, sent = perf_counter(), _Sent(send, uuid4().hex)
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         client, size = (scope.get("client") or ("?",))[0], 0
+        if self._session is not None:
+            sent.more |= HEADERS
         try:
             sent.more |= self._origin(headers)
             if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
                 await sent.reply(Reply(204, ""), b"")
                 return
+            if self._session is not None:
+                redirect = self._session.check(scope["path"], scope["query_string"].decode("latin-1"), headers)
+                if redirect is not None:
+                    await sent.reply(redirect, b"")
+                    return
             open_to_all = scope["path"].rstrip("/") in _OPEN
             client = (None if open_to_all else self._client(scope["path"], headers)) or client
             async with self._arrivals.body(headers, receive, client, open_to_all=open_to_all) as body:
@@ -57,7 +67,8 @@ class Guard:
         except Exception as error:
             if sent.status:  # the answer has begun
                 raise
-            reply, words = reply_to(error, scope["path"], headers.get("accept", ""), sent.request, scope["method"])
+            accept, page = headers.get("accept", ""), self._session is not None
+            reply, words = reply_to(error, scope["path"], accept, sent.request, scope["method"], page=page)
             sent.fault = reply.fault
             await sent.reply(reply, words)
         finally:
@@ -92,7 +103,8 @@ class Guard:
         if origin is None or origin in {f"http://{host}", f"https://{host}"}:
             return {}
         if origin not in self._settings.origins:
-            raise Refused(403, "pages of this origin may not ask", hint="karat serve --allow-origin")
+            hint = "karat serve --allow-origin" if self._session is None else None
+            raise Refused(403, "pages of this origin may not ask", hint=hint)
         return {
             "Access-Control-Allow-Origin": origin, "Access-Control-Allow-Headers": _CORS, "Vary": "Origin",
             "Access-Control-Allow-Methods": "GET, POST, DELETE", "Access-Control-Expose-Headers": "*",

@@ -44,8 +44,9 @@ class Remark(msgspec.Struct):
 class Log:
     """Writes the lines and counts them."""
 
-    def __init__(self, file: TextIO | None = None) -> None:
+    def __init__(self, file: TextIO | None = None, *, faults_only: bool = False) -> None:
         self._file = file or sys.stderr
+        self._faults_only = faults_only
         self.requests: Counter[tuple[str, int]] = Counter()
         """By group of paths and status."""
         self._times: Counter[tuple[str, float]] = Counter()
@@ -55,7 +56,8 @@ class Log:
         """Write and count a request."""
         entry.time = _now()
         entry.path, entry.ms = entry.path[:_LONGEST], round(seconds * 1000, 2)
-        self._write(entry)
+        if entry.fault is not None or not self._faults_only:
+            self._write(entry)
         group = group_of(entry.path)
         self.requests[group, entry.status] += 1
         self._seconds[group] += seconds  # type: ignore[assignment]

@@ -137,7 +137,7 @@ class Pool:
             raise Refused(429, "too many of your evaluations are waiting", retry_after=2)
         self._waiting[client] += 1
         try:
-            process = self._free.popleft() if self._free else await self._turn(seconds, gone)
+            process = self._free.pop() if self._free else await self._turn(seconds, gone)
         finally:
             self._waiting[client] -= 1
             if not self._waiting[client]:
@@ -189,9 +189,10 @@ class Pool:
 
     async def _started(self) -> None:
         """Start a worker; if it cannot start, try again after a moment."""
+        view = [] if self._settings.view is None else ["view"]
         while not self.closing:
             process = await create_subprocess_exec(
-                sys.executable, "-m", "karat.web.worker", stdin=PIPE, stdout=PIPE, limit=_STREAM,
+                sys.executable, "-m", "karat.web.worker", *view, stdin=PIPE, stdout=PIPE, limit=_STREAM,
                 env=os.environ | {"POLARS_MAX_THREADS": os.environ.get("POLARS_MAX_THREADS", "1")},
             )  # fmt: skip
             assert process.stdout is not None

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from karat._internal.writers import html_text
 from karat.errors import BadArgument, InputError, KaratError, NotJudged, RunFileError, Unavailable, UnknownName
 from karat.web.messages import Reply
 
@@ -102,13 +103,17 @@ def problem_reply(error: BaseException, **more: Any) -> tuple[Reply, bytes]:
     return Reply(problem.status, MEDIA_TYPE, headers, fault=fault), body
 
 
-def reply_to(error: BaseException, path: str, accept: str, instance: str, method: str = "POST") -> tuple[Reply, bytes]:
-    """The answer to a request that failed, so that also Future AGI's clients show its words.
+def reply_to(
+    error: BaseException, path: str, accept: str, instance: str, method: str = "POST", *, page: bool = False
+) -> tuple[Reply, bytes]:
+    """The answer to a request that failed, so that also Future AGI's clients show its words; as a page for browsers.
 
     Their TypeScript client shows an error in JSON as "[object Object]"; it accepts text, and says so. Their Python
     client looks for a failure only in `result` when it polls, whatever the status is; without one it goes on polling.
     """
     reply, body = problem_reply(error, instance=instance)
+    if page and "text/html" in accept:
+        return msgspec.structs.replace(reply, content_type="text/html"), _page(error).encode()
     if not path.startswith("/sdk/"):
         return reply, body
     words = sentence(error)
@@ -127,6 +132,20 @@ def sentence(error: BaseException) -> str:
         return problem.detail
     more = [f"{word} {text}" for word, text in (("got", problem.got), ("try", problem.hint)) if text]
     return "; ".join([problem.detail.removesuffix("."), *more]) if more else problem.detail
+
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,"><link rel="stylesheet" href="/assets/karat.css"><title>{title} · karat</title></head>
+<body class="screen-problem">
+<p class="brand"><a href="/">karat</a></p><main><h1>{title}</h1><p>{words}</p></main></body>
+</html>
+"""
+
+
+def _page(error: BaseException) -> str:
+    """A problem as a page, for browsers."""
+    return _PAGE.format(title=html_text(problem_of(error).title), words=html_text(sentence(error)))
 
 
 def place_of(error: BaseException) -> str:

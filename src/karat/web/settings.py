@@ -49,3 +49,9 @@ class Settings(msgspec.Struct, frozen=True):
     origins: tuple[str, ...] = ()
     """Origins whose pages may ask, such as https://example.org."""
     limits: Limits = Limits()
+    view: Path | None = None
+    """The folder of the workbench; with one, the server shows runs and evaluates nothing."""
+    token: str = ""
+    """The secret in the address with which the workbench is opened."""
+    port: int = 0
+    """The port of the workbench, which is in the name of its cookie."""

@@ -17,6 +17,7 @@ Task = Callable[[Call, bytes, Progress], Answer]
 TASKS: dict[str, Task] = {}
 """Every task by its name, from the modules below."""
 _MODULES = ("api.evaluating", "api.verdicts", "api.stored_runs", "api.name_lists", "futureagi.evaluations")
+_SCREENS = ("view.runs_screen", "view.run_screen", "view.compare_screen", "view.query_screen")
 JOB = "_job"
 """The end of the name of a task that is done as a job."""
 LATER = "later"
@@ -34,9 +35,9 @@ def task(name: str) -> Callable[[Task], Task]:
     return register
 
 
-def load_tasks() -> None:
-    """Import every module with tasks."""
-    for module in _MODULES:
+def load_tasks(*, view: bool = False) -> None:
+    """Import every module with tasks: those of the service, or those of the workbench."""
+    for module in _SCREENS if view else _MODULES:
         import_module(f"karat.web.{module}")
 
 
@@ -48,7 +49,8 @@ def do(call: Call, body: bytes, progress: Progress) -> Answer:
     except RecursionError:
         reply, content = reply_to(Refused(400, "the body is nested too deeply"), call.task, call.accept, call.request)
     except Exception as error:  # noqa: BLE001 (a worker outlives any request)
-        reply, content = reply_to(error, call.task, call.accept, call.request)
+        page = call.task.startswith("view_")
+        reply, content = reply_to(error, call.task, call.accept, call.request, page=page)
     return reply, _without_addresses(reply, content, call)
 
 

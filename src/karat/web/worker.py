@@ -24,7 +24,7 @@ def main() -> None:
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # anything that prints must not write among the replies
     calls = sys.stdin.buffer
-    load_tasks()
+    load_tasks(view=sys.argv[1:] == ["view"])
     gc.collect()
     gc.freeze()
     write_reply(replies, Reply(progress=(0, 0)), b"")

@@ -1,0 +1,29 @@
+"""The style and the script of the workbench, separate from the pages: the files of the report, then its own."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+from karat.web.problems import Refused
+
+_STYLES = (
+    "report/html/theme.css", "report/html/style.css", "web/view/view.css", "web/view/runs.css", "web/view/run.css",
+    "web/view/compare.css", "web/view/query.css",
+)  # fmt: skip
+_SCRIPTS = (
+    "report/html/theme.js", "web/view/runs.js", "web/view/run.js", "web/view/compare.js", "web/view/query.js",
+)  # fmt: skip
+_ASSETS = {
+    "karat.css": ("text/css", _STYLES),
+    "karat.js": ("text/javascript", _SCRIPTS),
+}
+
+
+@cache
+def asset(name: str) -> tuple[str, bytes]:
+    """The type and the content of an asset."""
+    if name not in _ASSETS:
+        raise Refused(404, "there is nothing at this path")
+    content_type, names = _ASSETS[name]
+    return content_type, "".join(files("karat").joinpath(own).read_text("utf-8") for own in names).encode()

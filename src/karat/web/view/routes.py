@@ -1,0 +1,90 @@
+"""The addresses of the workbench. Every one is read-only; each screen is rendered by a worker."""
+
+from __future__ import annotations
+
+from asyncio import to_thread
+from typing import Any
+
+from litestar import Request, Response, get
+
+from karat.web.asking import ask
+from karat.web.settings import Settings
+from karat.web.view.assets import asset
+from karat.web.view.folder import find_files
+
+Asked = Request[Any, Any, Any]
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": _POLICY, "Referrer-Policy": "no-referrer", "X-Frame-Options": "DENY",
+    "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
+}  # fmt: skip
+"""Headers of every answer: only scripts and styles of this server, and no other page around it."""
+
+
+@get("/")
+async def runs(request: Asked) -> Response[bytes]:
+    """The runs of the folder."""
+    return await _ask(request, "view_runs")
+
+
+@get("/run/{run_id:str}")
+async def run(request: Asked) -> Response[bytes]:
+    """One run."""
+    return await _ask(request, "view_run")
+
+
+@get("/run/{run_id:str}/part/{part:str}")
+async def run_part(request: Asked) -> Response[bytes]:
+    """A section of a run."""
+    return await _ask(request, "view_run_part")
+
+
+@get("/run/{run_id:str}/opened/{row:int}")
+async def opened_query(request: Asked) -> Response[bytes]:
+    """One query of a run, as it is opened in the table."""
+    return await _ask(request, "view_opened")
+
+
+@get("/compare")
+async def compare(request: Asked) -> Response[bytes]:
+    """Runs side by side."""
+    return await _ask(request, "view_compare")
+
+
+@get("/compare/part/{part:str}")
+async def compare_part(request: Asked) -> Response[bytes]:
+    """A section of a comparison."""
+    return await _ask(request, "view_compare_part")
+
+
+@get("/query")
+async def query(request: Asked) -> Response[bytes]:
+    """One query in several runs."""
+    return await _ask(request, "view_query")
+
+
+@get("/state")
+async def state(request: Asked) -> dict[str, str]:
+    """A digest of the folder, which changes with any run file."""
+    settings: Settings = request.app.state.settings
+    assert settings.view is not None
+    return {"state": (await to_thread(find_files, settings.view)).state}
+
+
+@get("/assets/{name:str}", sync_to_thread=False)
+def assets(name: str) -> Response[bytes]:
+    """The style and the script of all pages."""
+    content_type, content = asset(name)
+    return Response(content, media_type=content_type)
+
+
+ROUTES = (runs, run, run_part, opened_query, compare, compare_part, query, state, assets)
+
+
+async def _ask(request: Asked, task: str) -> Response[bytes]:
+    """The answer of a worker; of a parameter that is repeated, all values with commas between them."""
+    given = request.query_params
+    return await ask(request, task, **{name: ",".join(given.getall(name)) for name in given if name == "runs"})
