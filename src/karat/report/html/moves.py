@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from karat._internal.display import number
 from karat.analysis.changes import Move, QueryChange
+from karat.report.html.excerpts import cut, excerpt
 from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.scores import table
 
@@ -29,7 +30,7 @@ def moved_table(
             h("span", mark, role="img", aria_label=word),
             f" {number(one.before, 2)} → {number(one.after, 2)}",
         )
-        rows.append([name, data(cut_text(one.query or "", _QUERY)), scores, _gold(one.gold)])
+        rows.append([name, excerpt(one.query or "", _QUERY), scores, _gold(one.gold)])
     metric = changes[0].metric if changes else "score"
     return table(caption, ["query", "text", metric, "ranks of its gold"], rows, text=range(4))
 
@@ -39,8 +40,7 @@ def _gold(moves: Sequence[Move]) -> Element:
     if not moves:
         return h("span.small", "no gold in both runs")
     lines = [
-        h("div", h("b.move", in_words(move), " "), data(cut_text(move.label, _LABEL), "bdi.id"))
-        for move in moves[:_GOLD]
+        h("div", h("b.move", in_words(move), " "), data(cut(move.label, _LABEL), "bdi.id")) for move in moves[:_GOLD]
     ]
     more = [h("div.small", f"and {len(moves) - _GOLD:,} more")] if len(moves) > _GOLD else []
     return h("div", *lines, *more)
@@ -57,12 +57,3 @@ def in_words(move: Move) -> str:
 def rank_in_words(rank: int | None) -> str:
     """A rank, or that there is none."""
     return "not retrieved" if rank is None else str(rank)
-
-
-def cut_text(text: str, longest: int) -> str:
-    """A text that ends after a word, with a sign that it goes on."""
-    if len(text) <= longest:
-        return text
-    head = text[:longest]
-    space = head.rfind(" ")
-    return (head[:space] if space > longest // 2 else head).rstrip() + "…"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import pairwise
 from math import sqrt
 from typing import NamedTuple
 
@@ -12,6 +13,8 @@ import numpy as np
 from karat._internal.arrays import Bools, Floats, Ints
 from karat._internal.display import plural
 from karat.metrics.names import sign_of
+from karat.report.html.chart import Axis, Chart
+from karat.report.html.excerpts import cut
 from karat.report.html.markup import Element, data, h
 from karat.stats.paired import paired_differences
 
@@ -19,9 +22,12 @@ Link = Callable[[str, str], str]
 """The address of the queries with these two scores, as they are labelled."""
 _MOST_VALUES = 16
 _RANGES = 10
-_SIDE, _LEFT, _FOOT, _EDGE = 400, 46, 44, 8
-_INSET = 20
-_LARGEST, _SMALLEST, _WITH_NUMBER = 20.0, 2.5, 11.0
+_HEIGHT, _NARROW, _INSET = 340, 270, 0.07
+"""Pixels of the plot, its width on a telephone, and the share of it around the values."""
+_LARGEST, _LEAST, _SMALLEST, _WITH_NUMBER = 20.0, 8.0, 2.5, 10.0
+"""Radii: of the largest circle, at least and at most; of the smallest one; and of one with its number inside."""
+_CLOSE = 0.55
+_NAME = 40
 _NEAR = 0.06
 """Values nearer than this share of the axis are drawn at equal distances instead."""
 
@@ -59,7 +65,7 @@ class Bins(NamedTuple):
         unit = low >= 0 and high <= 1
         ends = np.linspace(0, 1, _RANGES + 1) if unit else np.linspace(low, high, _RANGES + 1)
         names = [f"{end:.4g}" for end in ends]
-        labels = [f"{start} to {end}" for start, end in zip(names[:-1], names[1:], strict=True)]
+        labels = [f"{start} to {end}" for start, end in pairwise(names)]
         edges = ends[1:-1]
         if unit:  # 0 and 1, the most frequent scores, have their own bins
             labels = ["0", *labels, "1"]
@@ -152,95 +158,42 @@ def score_pairs(pairs: ScorePairs, names: Sequence[str], link: Link | None = Non
     ]
 
 
-def _x(place: float) -> float:
-    inner = _SIDE - _LEFT - _EDGE - 2 * _INSET
-    return round(_LEFT + _INSET + place * inner, 1)
-
-
-def _y(place: float) -> float:
-    inner = _SIDE - _FOOT - _EDGE - 2 * _INSET
-    return round(_SIDE - _FOOT - _INSET - place * inner, 1)
-
-
 def _drawing(pairs: ScorePairs, before: str, after: str, link: Link | None) -> Element:
-    won, lost = int((pairs.way > 0).sum()), int((pairs.way < 0).sum())
-    tied = len(pairs.way) - won - lost
-    right = _SIDE - _EDGE
-    bottom = _SIDE - _FOOT
-    counted = f"{won:,} won, {tied:,} tied, {lost:,} lost"
-    label = f"{pairs.metric} of each query: {before} across, {after} upwards. {counted}."
-    better, worse = ("above", "below") if sign_of(pairs.metric) > 0 else ("below", "above")
-    words = {better: (f"▲ {won:,} won", "won"), worse: (f"▼ {lost:,} lost", "lost")}
-    return h(
-        "svg",
-        *_axes(pairs.bins),
-        h("line.diagonal", x1=_x(0), y1=_y(0), x2=_x(1), y2=_y(1)),
-        h(f"text.{words['above'][1]}", words["above"][0], x=_LEFT + 6, y=_EDGE + 15),
-        h(f"text.{words['below'][1]}", words["below"][0], x=right - 4, y=bottom - 7, text_anchor="end"),
-        *_circles(pairs, link),
-        h("text", pairs.metric, " in ", _cut(before), x=(_LEFT + right) / 2, y=_SIDE - 6, text_anchor="middle"),
-        h(
-            "text",
-            pairs.metric,
-            " in ",
-            _cut(after),
-            x=-(_EDGE + bottom) / 2,
-            y=12,
-            transform="rotate(-90)",
-            text_anchor="middle",
-        ),
-        viewBox=f"0 0 {_SIDE} {_SIDE}",
-        role="group" if link else "img",
-        aria_label=label,
+    places, labels = zip(*pairs.bins.ticks, strict=True)
+    metric, upwards = pairs.metric, sign_of(pairs.metric) > 0
+    chart = Chart(
+        Axis(-_INSET, 1 + _INSET, places, f"{metric} in {cut(before, _NAME)}", labels=labels),
+        Axis(-_INSET, 1 + _INSET, places, f"{metric} in {cut(after, _NAME)}", labels=labels),
+        height=_HEIGHT,
     )
+    chart.segment("diagonal", (-_INSET, -_INSET), (1 + _INSET, 1 + _INSET))
+    won, lost = int((pairs.way > 0).sum()), int((pairs.way < 0).sum())
+    words = {upwards: (f"▲ {won:,} won", "won"), not upwards: (f"▼ {lost:,} lost", "lost")}
+    chart.text(-_INSET, 1 + _INSET, *words[True], dx=6, dy=14, end="start")
+    chart.text(1 + _INSET, -_INSET, *words[False], dx=-6, dy=-7, end="end")
+    _circles(chart, pairs, link)
+    counts = f"{won:,} won, {len(pairs.way) - won - lost:,} tied, {lost:,} lost"
+    drawn = chart.drawing(f"{metric} of each query: {before} across, {after} upwards. {counts}.")
+    if link is None:
+        return drawn
+    return drawn._replace(attributes=drawn.attributes | {"role": "group"})  # an image would hide its links
 
 
-def _cut(name: str, longest: int = 28) -> str:
-    return name if len(name) <= longest else name[: longest - 1].rstrip() + "…"
-
-
-def _axes(bins: Bins) -> list[Element]:
-    """The frame, and the lines and labels of the ticks that fit."""
-    right, bottom, shown = _SIDE - _EDGE, _SIDE - _FOOT, list[tuple[float, str]]()
-    for place, text in bins.ticks:
-        if not shown or _x(place) - _x(shown[-1][0]) >= 5 + 3.2 * (len(text) + len(shown[-1][1])):
-            shown.append((place, text))
-    lines = []
-    for place, text in shown:
-        lines += [
-            h("line.grid", x1=_x(place), y1=_EDGE, x2=_x(place), y2=bottom),
-            h("line.grid", x1=_LEFT, y1=_y(place), x2=right, y2=_y(place)),
-            h("text", text, x=_x(place), y=bottom + 15, text_anchor="middle"),
-            h("text", text, x=_LEFT - 6, y=_y(place) + 4, text_anchor="end"),
-        ]
-    return [
-        *lines,
-        h("line.axis", x1=_LEFT, y1=bottom, x2=right, y2=bottom),
-        h("line.axis", x1=_LEFT, y1=_EDGE, x2=_LEFT, y2=bottom),
-    ]
-
-
-def _circles(pairs: ScorePairs, link: Link | None) -> list[Element]:
+def _circles(chart: Chart, pairs: ScorePairs, link: Link | None) -> None:
     """A circle for each cell, the larger ones first, so that the smaller ones are above them."""
-    places = sorted(pairs.bins.places)
-    apart = min((_x(b) - _x(a) for a, b in zip(places[:-1], places[1:], strict=True)), default=_SIDE)
-    largest = min(_LARGEST, max(apart * 0.55, 9.0))
+    places, labels = sorted(pairs.bins.places), pairs.bins.labels
+    apart = min((after - before for before, after in pairwise(places)), default=1.0)
+    largest = min(_LARGEST, max(_CLOSE * apart * _NARROW / (1 + 2 * _INSET), _LEAST))
     most = max(cell.count for cell in pairs.cells)
-    circles = []
     for cell in sorted(pairs.cells, key=lambda cell: (-cell.count, cell.before, cell.after)):
-        x, y = _x(pairs.bins.places[cell.before]), _y(pairs.bins.places[cell.after])
+        x, y = pairs.bins.places[cell.before], pairs.bins.places[cell.after]
         radius = round(max(largest * sqrt(cell.count / most), _SMALLEST), 1)
         kind = "same" if cell.before == cell.after else "won" if cell.won > cell.lost else "lost"
-        inside = [h("title", pairs.name(cell)), h("circle", cx=x, cy=y, r=radius)]
+        to = None if link is None else link(labels[cell.before], labels[cell.after])
+        chart.dot(f"pair.{kind}", x, y, pairs.name(cell), link=to, size=radius)
         text = _short(cell.count)
         if radius >= max(_WITH_NUMBER, 3.4 * len(text)):
-            inside.append(h("text.inside", text, x=x, y=y + 4, text_anchor="middle", aria_hidden="true"))
-        if link is None:
-            circles.append(h(f"g.pair.{kind}", *inside))
-        else:
-            to = link(pairs.bins.labels[cell.before], pairs.bins.labels[cell.after])
-            circles.append(h(f"a.pair.{kind}", *inside, href=to, aria_label=pairs.name(cell)))
-    return circles
+            chart.text(x, y, text, f"inside.{kind}")
 
 
 def _short(count: int) -> str:

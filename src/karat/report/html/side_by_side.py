@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import floor, log10
+from math import floor, log10, nan
 from typing import NamedTuple
 
-from karat._internal.display import cut_name, number, p_equals, p_value, plural, signed, span
+from karat._internal.display import number, p_equals, p_value, plural, signed, span
 from karat.analysis.compare import Comparison
 from karat.analysis.pairs import Pair, Row
 from karat.metrics.names import sign_of
+from karat.report.html.chart import Axis, Chart
+from karat.report.html.excerpts import cut
 from karat.report.html.markup import Child, Element, data, h
 from karat.stats import Interval, intervals
 
 Verdict = str
 _MARKS = {"better": "▲ better", "worse": "▼ worse", "same": "= same", "cannot tell": "? cannot tell"}
 _WAYS = {"better": "up", "worse": "down"}
-_WIDTH, _NAMES, _LINE, _TOP, _FOOT = 320, 108, 22, 6, 20
-_NAME = 15
+_LINE, _NAME = 34, 40
 _MOST_CHARTS = 12
 
 
@@ -56,8 +57,8 @@ def verdicts(comparison: Comparison, metric: str) -> list[Element]:
         counts = f"{pair.won:,} won, {pair.tied:,} tied, {pair.lost:,} lost"
         by = f"{signed(pair.difference)} {span(pair.low, pair.high, 3, '+')}".rstrip()
         said: list[Child] = {
-            "better": [second, " is ", h("b.up", "better"), f" than ", first, f" in {metric}: {by}"],
-            "worse": [second, " is ", h("b.down", "worse"), f" than ", first, f" in {metric}: {by}"],
+            "better": [second, " is ", h("b.up", "better"), " than ", first, f" in {metric}: {by}"],
+            "worse": [second, " is ", h("b.down", "worse"), " than ", first, f" in {metric}: {by}"],
             "same": [second, " and ", first, " have the ", h("b", "same"), f" {metric} for every query"],
             "cannot tell": [h("b", "Cannot tell"), " if ", second, " or ", first, f" is better in {metric}: {by}"],
         }[verdict]
@@ -74,7 +75,7 @@ def metrics_table(comparison: Comparison, means: RunMeans) -> Element:
     runs: list[Child] = [data(name) for name in comparison.names] if two else ["run", "mean"]
     numeric = {"difference", p, "won / tied / lost"}
     heads = [
-        h("th.n" if cell in numeric or i in range(1, 3) and two else "th", cell, scope="col")
+        h("th.n" if cell in numeric or (i in range(1, 3) and two) else "th", cell, scope="col")
         for i, cell in enumerate(["metric", *runs, *tests])
     ]
     bodies = [(_one_line if two else _many_lines)(comparison, row, means) for row in comparison.rows]
@@ -155,28 +156,19 @@ def _dots(names: Sequence[str], row: Row, means: RunMeans) -> Element:
     ends = [own[row.metric] for own in means.ends]
     known = [value for value in (*row.means, *(end for each in ends for end in each)) if value == value]
     ticks = nice_ticks(min(known), max(known))
-    low, high = ticks[0], ticks[-1]
-    bottom = _TOP + _LINE * len(names)
-
-    def x(value: float) -> float:
-        return round(_NAMES + 8 + (value - low) / (high - low) * (_WIDTH - _NAMES - 24), 1)
-
-    lines: list[Element] = []
-    for tick in ticks:
-        lines.append(h("line.grid", x1=x(tick), y1=_TOP, x2=x(tick), y2=bottom))
-        lines.append(h("text", f"{tick:.4g}", x=x(tick), y=bottom + 14, text_anchor="middle"))
+    chart = Chart(
+        Axis(ticks[0], ticks[-1], ticks), Axis(0, len(names), [0], labels=[""]), height=_LINE * len(names) + 6
+    )
+    said = []
     for i, (name, value, each) in enumerate(zip(names, row.means, ends, strict=True)):
-        y = _TOP + _LINE * i + _LINE / 2
-        lines.append(h("text", cut_name(name, _NAME), x=_NAMES, y=y + 4, text_anchor="end"))
-        if value != value:
-            continue
-        kind = "first" if not i else "other"
-        bar = h(f"line.bar-{kind}", x1=x(each.low), y1=y, x2=x(each.high), y2=y) if each.low == each.low else None
-        title = h("title", f"{name}: {number(value)} {span(*each, 3)}".rstrip())
-        lines.append(h("g", title, *([bar] if bar else []), h(f"circle.dot-{kind}", cx=x(value), cy=y, r=4.5)))
-    said = ", ".join(f"{name} {number(value)} {span(*each, 3)}".rstrip() for name, value, each in
-                     zip(names, row.means, ends, strict=True))
-    return h("svg", *lines, viewBox=f"0 0 {_WIDTH} {bottom + _FOOT}", role="img", aria_label=f"{row.metric}: {said}")
+        y, kind = len(names) - i - 0.75, "first" if not i else "other"
+        words = f"{name} {number(value)} {span(*each, 3)}".rstrip()
+        chart.text(ticks[0], y, cut(name, _NAME), dy=-10, end="start")
+        if each.low == each.low:
+            chart.segment(f"sure.{kind}", (each.low, y), (each.high, y))
+        chart.dot(f"mean.{kind}", value if value == value else ticks[0], y if value == value else nan, words, size=4.5)
+        said.append(words)
+    return chart.drawing(f"{row.metric}: {', '.join(said)}")
 
 
 def nice_ticks(low: float, high: float) -> list[float]:
