@@ -86,7 +86,7 @@ class Cell(NamedTuple):
 
     before: int
     after: int
-    count: int
+    queries: int
     won: int
     lost: int
 
@@ -132,11 +132,11 @@ class ScorePairs:
     def name(self, cell: Cell) -> str:
         """A cell in words."""
         before, after = self.bins.labels[cell.before], self.bins.labels[cell.after]
-        tied = cell.count - cell.won - cell.lost
+        tied = cell.queries - cell.won - cell.lost
         parts = [(cell.won, "won"), (tied, "tied"), (cell.lost, "lost")]
         kinds = ", ".join(f"{count:,} {word}" for count, word in parts if count)
         more = f" ({kinds})" if not self.bins.exact else ""
-        return f"{self.metric} {before} → {after}: {plural(cell.count, 'query', 'queries')}{more}"
+        return f"{self.metric} {before} → {after}: {plural(cell.queries, 'query', 'queries')}{more}"
 
 
 def score_pairs(pairs: ScorePairs, names: Sequence[str], link: Link | None = None) -> list[Element]:
@@ -184,14 +184,14 @@ def _circles(chart: Chart, pairs: ScorePairs, link: Link | None) -> None:
     places, labels = sorted(pairs.bins.places), pairs.bins.labels
     apart = min((after - before for before, after in pairwise(places)), default=1.0)
     largest = min(_LARGEST, max(_CLOSE * apart * _NARROW / (1 + 2 * _INSET), _LEAST))
-    most = max(cell.count for cell in pairs.cells)
-    for cell in sorted(pairs.cells, key=lambda cell: (-cell.count, cell.before, cell.after)):
+    most = max(cell.queries for cell in pairs.cells)
+    for cell in sorted(pairs.cells, key=lambda cell: (-cell.queries, cell.before, cell.after)):
         x, y = pairs.bins.places[cell.before], pairs.bins.places[cell.after]
-        radius = round(max(largest * sqrt(cell.count / most), _SMALLEST), 1)
+        radius = round(max(largest * sqrt(cell.queries / most), _SMALLEST), 1)
         kind = "same" if cell.before == cell.after else "won" if cell.won > cell.lost else "lost"
         to = None if link is None else link(labels[cell.before], labels[cell.after])
         chart.dot(f"pair.{kind}", x, y, pairs.name(cell), link=to, size=radius)
-        text = _short(cell.count)
+        text = _short(cell.queries)
         if radius >= max(_WITH_NUMBER, 3.4 * len(text)):
             chart.text(x, y, text, f"inside.{kind}")
 
@@ -213,7 +213,7 @@ def _table(pairs: ScorePairs, before: str, after: str, link: Link | None) -> Ele
         row = []
         for column in across:
             cell = cells.get((column, down))
-            inner: str | Element = "–" if cell is None else f"{cell.count:,}"
+            inner: str | Element = "–" if cell is None else f"{cell.queries:,}"
             if cell is not None and link is not None:
                 inner = h("a", inner, href=link(labels[column], labels[down]), aria_label=pairs.name(cell))
             row.append(h("td.n", inner))

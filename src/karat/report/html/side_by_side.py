@@ -50,20 +50,21 @@ def verdicts(comparison: Comparison, metric: str) -> list[Element]:
     row = next(row for row in comparison.rows if row.metric == metric)
     lines = []
     for pair in from_first(row):
-        verdict, first, second = verdict_of(row, pair), data(comparison.names[0]), data(comparison.names[pair.second])
+        verdict = verdict_of(row, pair)
+        first, second = data(comparison.names[0]), data(comparison.names[pair.second])
         if not row.n:
             lines.append(h("p.verdict", f"{metric} is undefined for every query that the runs share."))
             break
         counts = f"{pair.won:,} won, {pair.tied:,} tied, {pair.lost:,} lost"
         by = f"{signed(pair.difference)} {span(pair.low, pair.high, 3, '+')}".rstrip()
-        said: list[Child] = {
+        words: dict[str, list[Child]] = {
             "better": [second, " is ", h("b.up", "better"), " than ", first, f" in {metric}: {by}"],
             "worse": [second, " is ", h("b.down", "worse"), " than ", first, f" in {metric}: {by}"],
             "same": [second, " and ", first, " have the ", h("b", "same"), f" {metric} for every query"],
             "cannot tell": [h("b", "Cannot tell"), " if ", second, " or ", first, f" is better in {metric}: {by}"],
-        }[verdict]
+        }
         p = "" if verdict == "same" or pair.p != pair.p else f", {p_equals(pair.p)}"
-        lines.append(h("p.verdict", *said, f"{p} · {counts}"))
+        lines.append(h("p.verdict", *words[verdict], f"{p} · {counts}"))
     return lines
 
 
@@ -73,11 +74,8 @@ def metrics_table(comparison: Comparison, means: RunMeans) -> Element:
     p = "p (Holm)" if not two or len(comparison.rows) > 1 else "p"
     tests: list[Child] = ["difference", "verdict", p, "won / tied / lost"]
     runs: list[Child] = [data(name) for name in comparison.names] if two else ["run", "mean"]
-    numeric = {"difference", p, "won / tied / lost"}
-    heads = [
-        h("th.n" if cell in numeric or (i in range(1, 3) and two) else "th", cell, scope="col")
-        for i, cell in enumerate(["metric", *runs, *tests])
-    ]
+    left = (0, 4) if two else (0, 1, 4)
+    heads = [h("th" if i in left else "th.n", cell, scope="col") for i, cell in enumerate(["metric", *runs, *tests])]
     bodies = [(_one_line if two else _many_lines)(comparison, row, means) for row in comparison.rows]
     caption = "Every metric of all runs" if not two else "Every metric of both runs"
     return h(
@@ -183,7 +181,7 @@ def nice_ticks(low: float, high: float) -> list[float]:
 
 
 def slice_table(
-    comparison: Comparison, slices: Mapping[str, Sequence[Row]], field: str, metric: str, links: Mapping[str, str]
+    names: Sequence[str], slices: Mapping[str, Sequence[Row]], field: str, metric: str, links: Mapping[str, str]
 ) -> Element:
     """The slices of two runs in one metric, the largest loss first; `links` leads to the queries of a slice."""
     rows = {value: row for value, own in slices.items() for row in own if row.metric == metric}
@@ -198,11 +196,11 @@ def slice_table(
         name = h("a", data(value), href=links[value]) if value in links else data(value)
         means = [
             h("td.n.mean", h("span.label", data(run)), " ", number(mean))
-            for run, mean in zip(comparison.names, row.means, strict=True)
+            for run, mean in zip(names, row.means, strict=True)
         ]
         size = h("td.n.size", f"{row.n:,}", h("span.label", " queries"))
         lines.append(h("tr", h("th", name, scope="row"), size, *means, *_tests(row, row.pairs[0])))
-    heads = ["queries", *map(data, comparison.names), "difference", "verdict", "p (Holm)", "won / tied / lost"]
+    heads: list[Child] = ["queries", *map(data, names), "difference", "verdict", "p (Holm)", "won / tied / lost"]
     caption = f"{metric} by {field}, largest loss first"
     return h(
         "div.wide",
@@ -234,6 +232,6 @@ def tests_note(comparison: Comparison) -> str:
     else:
         over = f"corrected for {plural(len(rows), 'metric', 'metrics')}"
     return (
-        f"Differences are paired, over {queries}: each run minus {names[0]}. A verdict needs p < 0.05 ({comparison.test} "
-        f"test, {over} by Holm's method); the intervals are 95 % and not corrected."
+        f"Differences are paired, over {queries}: each run minus {names[0]}. A verdict needs p < 0.05 "
+        f"({comparison.test} test, {over} by Holm's method). The intervals are 95 % and not corrected."
     )

@@ -21,14 +21,14 @@ class Pages(NamedTuple):
     size: int = SIZE
 
     @property
-    def count(self) -> int:
+    def last(self) -> int:
         """The number of pages, at least one."""
         return max(-(-self.rows // self.size), 1)
 
     @property
     def shown(self) -> int:
         """The page that is shown: the last one, if the wanted one is after it."""
-        return min(max(self.page, 1), self.count)
+        return min(max(self.page, 1), self.last)
 
     @property
     def part(self) -> slice:
@@ -38,16 +38,16 @@ class Pages(NamedTuple):
 
     def in_words(self) -> str:
         """The rows of the page, for people."""
-        if self.count == 1:
+        if self.last == 1:
             return plural(self.rows, "query", "queries")
         return f"{self.part.start + 1:,} to {self.part.stop:,} of {self.rows:,} queries"
 
 
 def page_links(pages: Pages, address: Callable[[int], str]) -> Element | None:
     """Links to the first page, those around the one that is shown, and the last; None if there is only one."""
-    if pages.count == 1:
+    if pages.last == 1:
         return None
-    at, last = pages.shown, pages.count
+    at, last = pages.shown, pages.last
     wanted = sorted({1, *range(max(at - _NEAR, 1), min(at + _NEAR, last) + 1), last})
     links: list[Child] = []
     for before, page in zip([0, *wanted], wanted, strict=False):
