@@ -36,8 +36,7 @@ def check_comparable(
     if empty := [name for run, name in zip((a, b), names, strict=True) if not len(run)]:
         have = "has" if len(empty) == 1 else "have"
         raise BadArgument(f"{' and '.join(empty)} {have} no queries to compare", hint="runs of the same queries")
-    shared = len(set(a.ids) & set(b.ids))
-    if not shared:
+    if a.ids != b.ids and set(a.ids).isdisjoint(b.ids):
         raise _nothing_shared(a, b, names)
     differences = [*_settings(a, b, names), *_data(a, b, names)]
     if differences and not allow_mismatch:

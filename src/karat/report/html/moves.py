@@ -39,11 +39,14 @@ def _gold(moves: Sequence[Move]) -> Element:
     """The ranks of the gold items, those that moved most first."""
     if not moves:
         return h("span.small", "no gold in both runs")
-    lines = [
-        h("div", h("b.move", in_words(move), " "), data(cut(move.label, _LABEL), "bdi.id")) for move in moves[:_GOLD]
-    ]
+    lines = [h("div", h("b.move", in_words(move), " "), _label(move.label)) for move in moves[:_GOLD]]
     more = [h("div.small", f"and {len(moves) - _GOLD:,} more")] if len(moves) > _GOLD else []
     return h("div", *lines, *more)
+
+
+def _label(label: str) -> Element:
+    """The name of a gold item: an id, or the start of its text."""
+    return data(cut(label, _LABEL), "bdi" if " " in label else "bdi.id")
 
 
 def in_words(move: Move) -> str:

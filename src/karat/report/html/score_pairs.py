@@ -27,6 +27,8 @@ _HEIGHT, _NARROW, _INSET = 340, 270, 0.07
 _LARGEST, _LEAST, _SMALLEST, _WITH_NUMBER = 20.0, 8.0, 2.5, 10.0
 """Radii: of the largest circle, at least and at most; of the smallest one; and of one with its number inside."""
 _CLOSE = 0.55
+_CAP = 4
+"""A circle on the diagonal has at most this many times the area of the largest other circle."""
 _NAME = 40
 _NEAR = 0.06
 """Values nearer than this share of the axis are drawn at equal distances instead."""
@@ -47,7 +49,7 @@ class Bins(NamedTuple):
     def of(cls, values: Floats) -> Bins:
         """The bins of these scores, none of which is NaN."""
         each = np.unique(values.round(9))
-        labels = [f"{value:.4g}" for value in each.tolist()]
+        labels = _labels(each.tolist())
         if len(each) <= _MOST_VALUES and len(set(labels)) == len(labels):
             return cls._few(each, labels)
         return cls._many(float(each[0]), float(each[-1]))
@@ -79,6 +81,12 @@ class Bins(NamedTuple):
         """The number of the bin of each score."""
         rounded = values if not self.exact else values.round(9)
         return np.searchsorted(self.edges, rounded, side="right").astype(np.int64)
+
+
+def _labels(values: Sequence[float]) -> list[str]:
+    """Numbers with three digits, or with more if some would look the same."""
+    short, long = ([f"{value:.{digits}g}" for value in values] for digits in (3, 6))
+    return short if len(set(short)) == len(short) else long
 
 
 class Cell(NamedTuple):
@@ -120,6 +128,22 @@ class ScorePairs:
             for number in np.flatnonzero(counts).tolist()
         ]
 
+    @cached_property
+    def largest(self) -> int:
+        """The number of queries of a circle of full size.
+
+        Most queries may be tied: then these do not make the circles of the others too small to see.
+        """
+        moved = max((cell.queries for cell in self.cells if cell.before != cell.after), default=None)
+        most = max(cell.queries for cell in self.cells)
+        return most if moved is None else min(most, _CAP * moved)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of queries by their result."""
+        won, lost = int((self.way > 0).sum()), int((self.way < 0).sum())
+        return {"won": won, "tied": len(self.way) - won - lost, "lost": lost}
+
     def inside(self, before: str, after: str) -> Bools | None:
         """The queries of the cell with these labels, as a mask over all queries; None if there are no such labels."""
         labels = self.bins.labels
@@ -146,13 +170,18 @@ def score_pairs(pairs: ScorePairs, names: Sequence[str], link: Link | None = Non
     before, after = names
     side = "above" if sign_of(pairs.metric) > 0 else "below"
     each = "one pair of scores" if pairs.bins.exact else "a pair of ranges of scores"
+    capped = any(cell.queries > pairs.largest for cell in pairs.cells)
+    marks = {"won": "▲", "tied": "=", "lost": "▼"}
+    key = [h(f"span.{kind}", f"{marks[kind]} {count:,} {kind}") for kind, count in pairs.counts.items()]
     words = [
         f"Each circle is {each}; its area is the number of queries. Those {side} the diagonal have a better score in ",
         data(after),
         ". Select a circle to see its queries." if link else ".",
+        " Circles on the diagonal are larger than drawn." if capped else "",
     ]
     return [
         h("p.note", *words),
+        h("p.key", *key),
         h("figure.scatter", _drawing(pairs, before, after, link)),
         h("details.numbers", h("summary", "Numbers"), _table(pairs, before, after, link)),
     ]
@@ -160,19 +189,15 @@ def score_pairs(pairs: ScorePairs, names: Sequence[str], link: Link | None = Non
 
 def _drawing(pairs: ScorePairs, before: str, after: str, link: Link | None) -> Element:
     places, labels = zip(*pairs.bins.ticks, strict=True)
-    metric, upwards = pairs.metric, sign_of(pairs.metric) > 0
+    metric = pairs.metric
     chart = Chart(
         Axis(-_INSET, 1 + _INSET, places, f"{metric} in {cut(before, _NAME)}", labels=labels),
         Axis(-_INSET, 1 + _INSET, places, f"{metric} in {cut(after, _NAME)}", labels=labels),
         height=_HEIGHT,
     )
     chart.segment("diagonal", (-_INSET, -_INSET), (1 + _INSET, 1 + _INSET))
-    won, lost = int((pairs.way > 0).sum()), int((pairs.way < 0).sum())
-    words = {upwards: (f"▲ {won:,} won", "won"), not upwards: (f"▼ {lost:,} lost", "lost")}
-    chart.text(-_INSET, 1 + _INSET, *words[True], dx=6, dy=14, end="start")
-    chart.text(1 + _INSET, -_INSET, *words[False], dx=-6, dy=-7, end="end")
     _circles(chart, pairs, link)
-    counts = f"{won:,} won, {len(pairs.way) - won - lost:,} tied, {lost:,} lost"
+    counts = ", ".join(f"{count:,} {word}" for word, count in pairs.counts.items())
     drawn = chart.drawing(f"{metric} of each query: {before} across, {after} upwards. {counts}.")
     if link is None:
         return drawn
@@ -184,10 +209,10 @@ def _circles(chart: Chart, pairs: ScorePairs, link: Link | None) -> None:
     places, labels = sorted(pairs.bins.places), pairs.bins.labels
     apart = min((after - before for before, after in pairwise(places)), default=1.0)
     largest = min(_LARGEST, max(_CLOSE * apart * _NARROW / (1 + 2 * _INSET), _LEAST))
-    most = max(cell.queries for cell in pairs.cells)
+    most = pairs.largest
     for cell in sorted(pairs.cells, key=lambda cell: (-cell.queries, cell.before, cell.after)):
         x, y = pairs.bins.places[cell.before], pairs.bins.places[cell.after]
-        radius = round(max(largest * sqrt(cell.queries / most), _SMALLEST), 1)
+        radius = round(max(largest * sqrt(min(cell.queries / most, 1.0)), _SMALLEST), 1)
         kind = "same" if cell.before == cell.after else "won" if cell.won > cell.lost else "lost"
         to = None if link is None else link(labels[cell.before], labels[cell.after])
         chart.dot(f"pair.{kind}", x, y, pairs.name(cell), link=to, size=radius)

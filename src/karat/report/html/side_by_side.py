@@ -20,6 +20,7 @@ _MARKS = {"better": "▲ better", "worse": "▼ worse", "same": "= same", "canno
 _WAYS = {"better": "up", "worse": "down"}
 _LINE, _NAME = 34, 40
 _MOST_CHARTS = 12
+_PLACES, _MORE_PLACES, _NARROW = 3, 4, 0.005
 
 
 def verdict_of(row: Row, pair: Pair) -> Verdict:
@@ -56,7 +57,7 @@ def verdicts(comparison: Comparison, metric: str) -> list[Element]:
             lines.append(h("p.verdict", f"{metric} is undefined for every query that the runs share."))
             break
         counts = f"{pair.won:,} won, {pair.tied:,} tied, {pair.lost:,} lost"
-        by = f"{signed(pair.difference)} {span(pair.low, pair.high, 3, '+')}".rstrip()
+        by = f"{signed(pair.difference, places_of(pair.low, pair.high))} {_between(pair)}".rstrip()
         words: dict[str, list[Child]] = {
             "better": [second, " is ", h("b.up", "better"), " than ", first, f" in {metric}: {by}"],
             "worse": [second, " is ", h("b.down", "worse"), " than ", first, f" in {metric}: {by}"],
@@ -93,7 +94,8 @@ def metrics_table(comparison: Comparison, means: RunMeans) -> Element:
 
 
 def _mean(value: float, ends: Interval) -> list[Child]:
-    return [number(value), " ", h("span.sure", span(*ends, 3))]
+    places = places_of(*ends)
+    return [number(value, places), " ", h("span.sure", span(*ends, places))]
 
 
 def _tests(row: Row, pair: Pair) -> list[Element]:
@@ -106,7 +108,12 @@ def _tests(row: Row, pair: Pair) -> list[Element]:
         words = f"{number(detectable)} is detectable" if detectable == detectable else "too few queries"
         least = h("span.small", words)
     return [
-        h("td.n.difference", h(f"span.{way}", signed(pair.difference)), " ", h("span.sure", _between(pair))),
+        h(
+            "td.n.difference",
+            h(f"span.{way}", signed(pair.difference, places_of(pair.low, pair.high))),
+            " ",
+            h("span.sure", _between(pair)),
+        ),
         h("td.verdict", h(f"b.{way}", _MARKS[verdict] if row.n else "undefined"), " ", least if row.n else None),
         h("td.n.p", p_value(pair.p)),
         h("td.n.counts", f"{pair.won:,} / {pair.tied:,} / {pair.lost:,}"),
@@ -114,7 +121,12 @@ def _tests(row: Row, pair: Pair) -> list[Element]:
 
 
 def _between(pair: Pair) -> str:
-    return span(pair.low, pair.high, 3, "+")
+    return span(pair.low, pair.high, places_of(pair.low, pair.high), "+")
+
+
+def places_of(low: float, high: float) -> int:
+    """The decimal places of numbers with this interval: more if it is narrow."""
+    return _MORE_PLACES if high - low < _NARROW else _PLACES
 
 
 def _metric(row: Row) -> list[Child | None]:
@@ -160,7 +172,8 @@ def _dots(names: Sequence[str], row: Row, means: RunMeans) -> Element:
     said = []
     for i, (name, value, each) in enumerate(zip(names, row.means, ends, strict=True)):
         y, kind = len(names) - i - 0.75, "first" if not i else "other"
-        words = f"{name} {number(value)} {span(*each, 3)}".rstrip()
+        places = places_of(*each)
+        words = f"{name} {number(value, places)} {span(*each, places)}".rstrip()
         chart.text(ticks[0], y, cut(name, _NAME), dy=-10, end="start")
         if each.low == each.low:
             chart.segment(f"sure.{kind}", (each.low, y), (each.high, y))
