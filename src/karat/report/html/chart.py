@@ -30,9 +30,8 @@ SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 """The ticks of an axis from 0 to 1."""
 _TONES = 6
 _DASHES = 5
-_LEFT, _TOP, _FOOT = 44, 12, 26
 _TITLE = 18
-"""Pixels for the title of an axis."""
+"""Pixels between the ticks of an axis and its title. The style leaves room for them around the plot."""
 _APART = 16
 _LETTER = 7.0
 """Pixels of a letter of a tick, with some room."""
@@ -89,7 +88,7 @@ def legend(names: Sequence[str | Element]) -> Element:
 class Chart:
     """The marks of one chart; see the module for an example."""
 
-    def __init__(self, x: Axis, y: Axis, *, height: int = 230) -> None:
+    def __init__(self, x: Axis, y: Axis, *, height: int = 250) -> None:
         self.x, self.y, self.height = x, y, height
         self._marks: list[Element] = []
         self._stops: list[tuple[float, str]] = []
@@ -127,7 +126,12 @@ class Chart:
     ) -> None:
         """A straight line between two points."""
         (x1, y1), (x2, y2) = start, end
-        places = {"x1": self._right(x1), "y1": self._down(y1), "x2": self._right(x2), "y2": self._down(y2)}
+        places: dict[str, str | float] = {
+            "x1": self._right(x1),
+            "y1": self._down(y1),
+            "x2": self._right(x2),
+            "y2": self._down(y2),
+        }
         self._add(h(f"line.{kind}", _title(title), **places), link, title)
 
     def bar(
@@ -137,15 +141,20 @@ class Chart:
         """A rectangle between two values of each axis."""
         left, right = sorted(map(self.x.place, x))
         top, bottom = sorted(map(self._down, y))
-        size = {"x": _share(left), "width": _share(right - left), "y": top, "height": round(bottom - top, 1)}
+        size: dict[str, str | float] = {
+            "x": _share(left),
+            "width": _share(right - left),
+            "y": top,
+            "height": round(bottom - top, 1),
+        }
         self._add(h(f"rect.{kind}", _title(title), **size), link, title)
 
     def text(
         self, x: float, y: float, words: str, kind: str = "", *, dx: float = 0, dy: float = 4, end: str = "middle"
     ) -> None:
         """Words at a point, moved by some pixels; `end` is the text anchor: start, middle or end."""
-        place = {"x": self._right(x), "y": self._down(y), "dx": dx or None, "dy": dy, "text_anchor": end}
-        self._marks.append(h(f"text.{kind}" if kind else "text", words, **place))
+        tag = f"text.{kind}" if kind else "text"
+        self._marks.append(h(tag, words, x=self._right(x), y=self._down(y), dx=dx or None, dy=dy, text_anchor=end))
 
     def name(self, kind: str, y: float, words: str) -> None:
         """The name of a line at its end, to the right of the plot."""
@@ -157,21 +166,17 @@ class Chart:
 
     def drawing(self, label: str) -> Element:
         """The chart; the label describes it for those who cannot see it."""
-        top = _TOP + (_TITLE if self.y.title else 0)
-        foot = _FOOT + (_TITLE if self.x.title else 0)
-        plot = h(
-            "svg.plot.named" if self._names else "svg.plot",
+        kind = "".join([".named" * bool(self._names), ".above" * bool(self.y.title), ".below" * bool(self.x.title)])
+        return h(
+            f"svg.curves.chart{kind}",
             *self._grid(),
             *self._columns(),
             *self._marks,
             *self._ends(),
-            x=_LEFT,
-            y=top,
-            width="80%",
             height=self.height,
+            role="img",
+            aria_label=label,
         )
-        height = top + self.height + foot
-        return h("svg.curves", plot, width="100%", height=height, role="img", aria_label=label)
 
     def _grid(self) -> list[Element]:
         """The lines of the grid, the ticks and the titles of both axes; on narrow screens fewer ticks."""
@@ -183,8 +188,8 @@ class Chart:
         wide, narrow = self.x.fitting(_WIDE), self.x.fitting(_NARROW)
         for tick in sorted(wide | narrow):
             kind = "text" if tick in wide & narrow else "text.roomy" if tick in wide else "text.tight"
-            place = {"x": self._right(self.x.ticks[tick]), "y": low + 18, "text_anchor": "middle"}
-            lines.append(h(kind, self.x.label(tick), **place))
+            x = self._right(self.x.ticks[tick])
+            lines.append(h(kind, self.x.label(tick), x=x, y=low + 18, text_anchor="middle"))
         if self.x.title:
             lines.append(h("text", self.x.title, x="50%", y=low + 18 + _TITLE, text_anchor="middle"))
         if self.y.title:

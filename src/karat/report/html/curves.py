@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import isnan
 
 import numpy as np
@@ -25,7 +25,7 @@ Curve = dict[int, tuple[float, Interval]]
 
 def curves(run: Run, baseline: Run | None = None) -> Element | None:
     """The section; None if there is only one rank to draw."""
-    ks = cutoffs(deepest(run))
+    ks = cutoffs(deepest(run), requested(run))
     if len(ks) < 2:
         return None
     found = measured(run, ks)
@@ -43,18 +43,23 @@ def curves(run: Run, baseline: Run | None = None) -> Element | None:
     )
 
 
+def requested(run: Run) -> set[int]:
+    """The cutoffs of the metrics."""
+    return {k for metric in run.metrics for _, k in metric.columns if isinstance(k, int)}
+
+
 def deepest(run: Run) -> int:
-    """The last rank to draw: that of the last hit, or the largest cutoff of the metrics, within the rankings."""
+    """The last rank to draw: that of the last hit, or the largest cutoff of the metrics."""
     hits = run.all_hits
-    largest = max((k for metric in run.metrics for _, k in metric.columns if isinstance(k, int)), default=1)
-    return int(min(max(hits.rank.max(initial=1), largest), hits.depth.max(initial=0)))
+    return int(max(min(hits.rank.max(initial=1), hits.depth.max(initial=0)), *requested(run), 1))
 
 
-def cutoffs(last: int) -> list[int]:
-    """The ranks to compute: all if they are few, else a geometric sequence."""
+def cutoffs(last: int, wanted: Collection[int] = ()) -> list[int]:
+    """The ranks to compute: all if they are few, else a geometric sequence and the wanted ones."""
     if last <= _POINTS:
         return list(range(1, last + 1))
-    return sorted({*range(1, 6), *np.geomspace(5, last, _POINTS - 4).round().astype(int).tolist()})
+    spaced = np.geomspace(5, last, _POINTS - 4).round().astype(int).tolist()
+    return sorted({*range(1, 6), *spaced, *(k for k in wanted if k <= last)})
 
 
 def measured(run: Run, ks: Sequence[int]) -> dict[str, Curve]:
