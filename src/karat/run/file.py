@@ -41,6 +41,7 @@ from karat.run.check import (
     check_sizes,
     check_types,
     depths,
+    fields_of_records,
     flat_lists,
     gold_numbers,
     gold_sizes,
@@ -68,8 +69,10 @@ from karat.run.stored_items import (
 if TYPE_CHECKING:
     import polars as pl
 
-_ROW_GROUP = 32_768
+_FEWEST, _ROW_GROUP = 1024, 32_768
 """Rows that are stored together: the fewer, the less has to be read for one of them."""
+_TEXTS_OF_GROUP = 2**26
+"""Bytes of texts that are stored together, if most texts occur once."""
 
 _OTHER_FORMATS = {
     ".csv": 'run.table.write_csv("{}")', ".tsv": r'run.table.write_csv("{}", separator="\t")',
@@ -105,10 +108,25 @@ def save(run: Run, path: str | os.PathLike[str]) -> None:
     try:
         with atomic_path(path) as place:
             with place.open("wb") as file:  # Polars opens no name that is not valid UTF-8
-                frame.write_parquet(file, compression_level=1, row_group_size=_ROW_GROUP, metadata={KEY: metadata})
+                rows = _row_group(frame)
+                frame.write_parquet(file, compression_level=1, row_group_size=rows, metadata={KEY: metadata})
             add_checksum(place)
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
         raise RunFileError(f"cannot write {path}: {first_line(error).rpartition('IO error: ')[2]}") from error
+
+
+def _row_group(frame: pl.DataFrame) -> int | None:
+    """The number of rows that are stored together; None for the usual number, if texts are stored once per group."""
+    import polars as pl
+
+    if len(frame) <= _FEWEST or "text" not in fields_of_records(frame.schema.get(RETRIEVED)):
+        return _ROW_GROUP
+    texts = frame[RETRIEVED].explode(empty_as_null=False, keep_nulls=False).struct.field("text")
+    different = texts.unique()
+    if 2 * len(different) < len(texts):
+        return None
+    size = int(different.cast(pl.String).str.len_bytes().sum()) + 1
+    return min(max(_TEXTS_OF_GROUP * len(frame) // size, _FEWEST), _ROW_GROUP)
 
 
 def load(path: str | os.PathLike[str]) -> Run:
