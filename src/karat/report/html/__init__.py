@@ -19,6 +19,7 @@ from karat.report.html.filters import Filters
 from karat.report.html.markup import Element, block, data, h, plain, write
 from karat.report.html.precision_recall import precision_recall
 from karat.report.html.queries import Queries
+from karat.report.html.score_pairs import compared_scores
 from karat.report.html.scores import baseline_name, headline, means, slices
 from karat.report.html.sections import against, aspects, misses, summary_section
 from karat.report.html.steps_section import steps
@@ -71,6 +72,7 @@ def page(
     sections = [
         means(run, comparison, filters.score),
         against(comparison, queries.place) if comparison is not None else None,
+        compared_scores(comparison, headline(run), filters.rows) if comparison is not None else None,
         summary_section(run, summary, comparison),
         steps(run),
         aspects(run),
@@ -180,7 +182,7 @@ def _title(run: Run) -> str:
 
 @cache
 def _style() -> str:
-    return _own("theme.css") + _own("style.css")
+    return _own("theme.css") + _own("style.css") + _own("comparison.css")
 
 
 @cache

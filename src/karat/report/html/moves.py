@@ -30,9 +30,10 @@ def moved_table(
             h("span", mark, role="img", aria_label=word),
             f" {number(one.before, 2)} → {number(one.after, 2)}",
         )
-        rows.append([name, excerpt(one.query or "", _QUERY), scores, _gold(one.gold)])
+        text = excerpt(one.query, _QUERY) if one.query else None
+        rows.append([h("span", name, " ", text), scores, _gold(one.gold)])
     metric = changes[0].metric if changes else "score"
-    return table(caption, ["query", "text", metric, "ranks of its gold"], rows, text=range(4))
+    return table(caption, ["query", metric, "ranks of its gold"], rows, text=range(3))
 
 
 def _gold(moves: Sequence[Move]) -> Element:

@@ -12,6 +12,8 @@ import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints
 from karat._internal.display import plural
+from karat.analysis.changes import rows_of
+from karat.analysis.compare import Comparison
 from karat.metrics.names import sign_of
 from karat.report.html.chart import Axis, Chart
 from karat.report.html.excerpts import cut
@@ -185,6 +187,28 @@ def score_pairs(pairs: ScorePairs, names: Sequence[str], link: Link | None = Non
         h("figure.scatter", _drawing(pairs, before, after, link)),
         h("details.numbers", h("summary", "Numbers"), _table(pairs, before, after, link)),
     ]
+
+
+def compared_scores(
+    comparison: Comparison, metrics: Sequence[str], to_rows: Callable[[str, str, Sequence[int]], str]
+) -> Element | None:
+    """The section of a report on the first of these metrics that both runs have.
+
+    `to_rows` is the address of rows of the second run, given in words, with the group of the filter.
+    """
+    metric = next((name for name in metrics if name in comparison.scores[0]), None)
+    if metric is None:
+        return None
+    pairs = ScorePairs(metric, *(scores[metric] for scores in comparison.scores[:2]))
+    places = rows_of(comparison.runs[1], comparison.ids)
+
+    def link(before: str, after: str) -> str:
+        rows = places[pairs.inside(before, after)].tolist()
+        return to_rows(f"{metric} {before} → {after}", f"pair {metric}", rows)
+
+    repeated = any(run.averages is not None for run in comparison.runs)
+    inside = score_pairs(pairs, comparison.names[:2], None if repeated else link)
+    return h("section", h("h2", "Scores query by query"), *inside, id="pairs")
 
 
 def _drawing(pairs: ScorePairs, before: str, after: str, link: Link | None) -> Element:

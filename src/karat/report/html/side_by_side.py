@@ -82,7 +82,7 @@ def metrics_table(comparison: Comparison, means: RunMeans) -> Element:
     return h(
         "div.wide",
         h(
-            "table.side-by-side.two" if two else "table.side-by-side.many",
+            "table.side-by-side.cards" if two else "table.side-by-side.many.cards",
             h("caption", caption),
             h("thead", h("tr", *heads)),
             *bodies,
@@ -102,21 +102,17 @@ def _tests(row: Row, pair: Pair) -> list[Element]:
     """The cells of a difference: the difference with its interval, the verdict in words, p, and the counts."""
     verdict = verdict_of(row, pair)
     way = _WAYS.get(verdict, "same")
+    words = _MARKS[verdict] if row.n else "undefined"
     least = None
-    if verdict == "cannot tell":
-        detectable = pair.detectable
-        words = f"{number(detectable)} is detectable" if detectable == detectable else "too few queries"
-        least = h("span.small", words)
+    if verdict == "cannot tell" and row.n:
+        known = pair.detectable == pair.detectable
+        least = h("span.small", f"{number(pair.detectable)} is detectable" if known else "too few queries")
+    gain = signed(pair.difference, places_of(pair.low, pair.high))
     return [
-        h(
-            "td.n.difference",
-            h(f"span.{way}", signed(pair.difference, places_of(pair.low, pair.high))),
-            " ",
-            h("span.sure", _between(pair)),
-        ),
-        h("td.verdict", h(f"b.{way}", _MARKS[verdict] if row.n else "undefined"), " ", least if row.n else None),
-        h("td.n.p", p_value(pair.p)),
-        h("td.n.counts", f"{pair.won:,} / {pair.tied:,} / {pair.lost:,}"),
+        h("td.n", h(f"span.{way}", gain), " ", h("span.sure", _between(pair)), data_label="difference"),
+        h("td.verdict", h(f"b.{way}", words), " ", least),
+        h("td.n", p_value(pair.p), data_label="p"),
+        h("td.n", f"{pair.won:,} / {pair.tied:,} / {pair.lost:,}", data_label="won / tied / lost"),
     ]
 
 
@@ -136,7 +132,7 @@ def _metric(row: Row) -> list[Child | None]:
 def _one_line(comparison: Comparison, row: Row, means: RunMeans) -> Element:
     """The line of a metric of two runs."""
     cells = [
-        h("td.n.mean", h("span.label", data(name)), " ", *_mean(value, ends[row.metric]))
+        h("td.n", *_mean(value, ends[row.metric]), data_label=name)
         for name, value, ends in zip(comparison.names, row.means, means.ends, strict=True)
     ]
     return h("tbody", h("tr", h("th", *_metric(row), scope="row"), *cells, *_tests(row, row.pairs[0])))
@@ -148,8 +144,8 @@ def _many_lines(comparison: Comparison, row: Row, means: RunMeans) -> Element:
     lines = []
     for i, name in enumerate(comparison.names):
         metric = h("th", *_metric(row), scope="rowgroup", rowspan=len(comparison.names)) if not i else None
-        mean = h("td.n.mean", *_mean(row.means[i], means.ends[i][row.metric]))
-        tests = _tests(row, pairs[i]) if i else [h("td.n.difference", h("span.small", "baseline")), *[h("td")] * 3]
+        mean = h("td.n", *_mean(row.means[i], means.ends[i][row.metric]), data_label="mean")
+        tests = _tests(row, pairs[i]) if i else [h("td"), h("td.verdict", h("span.small", "baseline")), *[h("td")] * 2]
         lines.append(h("tr", metric, h("th.run", data(name), scope="row"), mean, *tests))
     return h("tbody", *lines)
 
@@ -207,18 +203,15 @@ def slice_table(
     for value in sorted(rows, key=worst):
         row = rows[value]
         name = h("a", data(value), href=links[value]) if value in links else data(value)
-        means = [
-            h("td.n.mean", h("span.label", data(run)), " ", number(mean))
-            for run, mean in zip(names, row.means, strict=True)
-        ]
-        size = h("td.n.size", f"{row.n:,}", h("span.label", " queries"))
+        means = [h("td.n", number(mean), data_label=run) for run, mean in zip(names, row.means, strict=True)]
+        size = h("td.n", f"{row.n:,}", data_label="queries")
         lines.append(h("tr", h("th", name, scope="row"), size, *means, *_tests(row, row.pairs[0])))
     heads: list[Child] = ["queries", *map(data, names), "difference", "verdict", "p (Holm)", "won / tied / lost"]
     caption = f"{metric} by {field}, largest loss first"
     return h(
         "div.wide",
         h(
-            "table.side-by-side.slices",
+            "table.side-by-side.cards",
             h("caption", caption),
             h(
                 "thead",
