@@ -229,7 +229,7 @@ def slice_table(
     )
 
 
-def tests_note(comparison: Comparison) -> str:
+def about_tests(comparison: Comparison) -> str:
     """The tests behind the verdicts, in a sentence."""
     rows, names = comparison.rows, comparison.names
     queries = plural(len(comparison), "query", "queries")

@@ -11,7 +11,7 @@ from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.moves import moved_table
 from karat.report.html.score_pairs import score_pairs
 from karat.report.html.scores import table
-from karat.report.html.side_by_side import means_chart, metrics_table, slice_table, tests_note, verdicts
+from karat.report.html.side_by_side import means_chart, metrics_table, slice_table, about_tests, verdicts
 from karat.web.problems import Refused
 from karat.web.view.compare_state import WAYS, CompareState
 from karat.web.view.compared_runs import ComparedRuns, cutoff_of
@@ -83,7 +83,7 @@ class CompareParts:
             h("div.verdicts", *verdicts(comparison, self.metric)),
             *(h("p.note.remark", data(remark)) for remark in remarks),
             metrics_table(comparison, means),
-            h("p.note", data(tests_note(comparison))),
+            h("p.note", data(about_tests(comparison))),
             *self._units(),
             means_chart(comparison, means),
         ]
