@@ -10,11 +10,12 @@ import pytest
 import karat
 from karat._internal.display import signed
 from karat.conventions import CONVENTIONS
-from karat.report.html.curves import curves, cutoffs, deepest, measured
+from karat.report.html.curves import curves, cutoffs, deepest, measured, requested
+from karat.report.html.histogram import bars, histogram
 from karat.report.html.markup import write
 from karat.report.html.opened_query import Bodies
 from karat.report.html.queries import Queries, worst_first
-from karat.report.html.scores import few, headline, histogram, slices, spread, strip
+from karat.report.html.scores import few, headline, slices, strip
 from karat.report.html.sections import against
 from support import example
 
@@ -33,7 +34,7 @@ def test_one_name_stands_for_each_metric(run):
 
 
 def test_curves_go_through_the_means(run):
-    ks = cutoffs(deepest(run))
+    ks = cutoffs(deepest(run), requested(run))
     found = measured(run, ks)
     for k in (1, 3, 5, 10):
         value, ends = found["recall"][k]
@@ -64,28 +65,69 @@ def test_how_deep_curves_go():
     deep = [{"retrieved": [f"d{i}" for i in range(1000)], "gold": ["d2"]}] * 2
     assert deepest(karat.evaluate(deep, "rr")) == 3
     assert deepest(karat.evaluate(deep, "recall@50")) == 50
-    assert deepest(karat.evaluate(deep, "recall@5000")) == 1000
+    assert deepest(karat.evaluate(deep, "recall@5000")) == 5000
     assert curves(karat.evaluate(retrieved=[["a"]], gold=[["a"]], metrics="rr")) is None
     assert cutoffs(6) == [1, 2, 3, 4, 5, 6]
     far = cutoffs(1000)
     assert far[:5] == [1, 2, 3, 4, 5]
     assert far[-1] == 1000
     assert len(far) <= 16
+    assert {10, 33, 100} <= {*cutoffs(1000, {10, 33, 100, 2000})}
+    assert 2000 not in cutoffs(1000, {2000})
 
 
 def test_nothing_is_drawn_outside(run):
     drawn = write(curves(run, example.run("first-words")))
     points = [tuple(map(float, p.split(","))) for line in re.findall(r'points="([^"]+)"', drawn) for p in line.split()]
     assert points
-    assert all(0 <= x <= 640 and 0 <= y <= 260 for x, y in points)
+    assert all(0 <= x <= 1000 and 0 <= y <= 250 for x, y in points)
     assert "before" in drawn
 
 
+def test_the_curve_has_a_dot_and_its_values_at_every_requested_cutoff():
+    rows = [{"retrieved": [f"d{i}" for i in range(200)], "gold": [f"d{k}", "x"]} for k in (2, 9, 33, 150) * 5]
+    run = karat.evaluate(rows, "recall@10,77 precision@3 ndcg@20")
+    drawn = write(curves(run, run))
+    for k in (3, 10, 20, 77):
+        assert f"<title>k = {k}\n" in drawn
+    assert f"<title>k = 10\nrecall {run.mean['recall@10']:.3f} [" in drawn
+    stops = re.findall(r'data-at="([^"]+)"', drawn)
+    assert drawn.count("<circle") == 2 * len(stops)
+    assert [f'cx="{place}"' for place in stops if f'cx="{place}"' not in drawn] == []
+
+
 def test_every_query_is_in_one_bar():
-    values = np.array([0, 0, 0.05, 0.1, 0.55, 0.999, 1, np.nan])
-    assert spread(values) == [2, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1, 1]
+    values = np.array([0, 0, 0.05, 0.1, 0.55, 0.999, 1, np.nan, *np.linspace(0.301, 0.399, 50)])
+    found = bars(values)
+    assert [(bar.low, bar.high, bar.size) for bar in found] == [
+        (0, 0, 2), (0, 0.1, 1), (0.1, 0.2, 1), (0.3, 0.4, 50), (0.5, 0.6, 1), (0.9, 1, 1), (1, 1, 1),
+    ]  # fmt: skip
     assert "0.5 to 0.6: 1 query<" in write(histogram(values, "rr"))
     assert "undefined for every query" in write(histogram(np.array([np.nan]), "rr"))
+
+
+def test_few_scores_have_bars_at_their_values():
+    found = bars(np.array([0, 1 / 3, 1 / 3, 0.5, 1]))
+    assert [(bar.low, bar.size) for bar in found] == [(0, 1), (0.333333, 2), (0.5, 1), (1, 1)]
+    assert all(bar.is_exact for bar in found)
+    drawn = write(histogram(np.array([0, 0.5, 0.5, 1]), "recall@5"))
+    middles = [float(x) + float(width) / 2 for x, width in re.findall(r' x="([\d.]+)" width="([\d.]+)"', drawn)]
+    ticks = dict(re.findall(r'<text x="([\d.]+)"[^>]*>([\d.]+)<', drawn))
+    assert middles == [float(x) for x, value in ticks.items() if value in {"0", "0.5", "1"}]
+
+
+def test_a_part_is_between_its_limits():
+    drawn = write(histogram(np.linspace(0.401, 0.499, 40), "ndcg"))
+    ((x, width),) = re.findall(r' x="([\d.]+)" width="([\d.]+)"', drawn)
+    tick = {float(value): float(place) for place, value in re.findall(r'<text x="([\d.]+)"[^>]*>([\d.]+)<', drawn)}
+    low, high = (tick[0] + share * (tick[1] - tick[0]) for share in (0.4, 0.5))
+    assert low <= float(x) < float(x) + float(width) <= high
+
+
+def test_bars_can_be_links():
+    drawn = write(histogram(np.array([0, 0.5, 1]), "rr", lambda low, high: f"/x?{low}" if low else None))
+    assert re.findall(r'href="([^"]+)"', drawn) == ["/x?0.5", "/x?1.0"]
+    assert 'role="group"' in drawn
 
 
 def test_numbers_are_written():
@@ -100,7 +142,7 @@ def test_slices_are_of_fields_with_few_values(run):
     assert not few(["a", "b", "c", "d"])
     assert not few([[1], [2], [1], [2]])
     written = write(slices(run))
-    assert "By topic, worst first" in written
+    assert "recall@5 by topic, worst first" in written
     assert written.index(">admin<") < written.index(">api<")
     assert slices(karat.evaluate(retrieved=[["a"]], gold=[["a"]], metrics="rr")) is None
 
@@ -109,8 +151,11 @@ def test_slices_are_compared_with_the_baseline(run):
     comparison = karat.compare(example.run("first-words"), run)
     row = next(row for row in comparison.by("length")["short"] if row.metric == "recall@5")
     written = write(slices(run, comparison))
-    assert "recall@5, difference" in written
-    assert f'{signed(row.difference)}</span></td><td class="n">{signed(row.low)} to {signed(row.high)}' in written
+    change = rf"{signed(row.difference)}</span></td><td[^>]*>{signed(row.low)} to {signed(row.high)}</td>"
+    assert re.search(change.replace("+", "\\+"), written)
+    verdict = f'data-label="winner"><span class="none"><bdi>{row.verdict}</bdi>'
+    assert row.verdict == "cannot tell"
+    assert verdict in written.partition(">short<")[2].partition("</tr>")[0]
 
 
 def test_the_page_and_compare_list_the_same_moves(run):
