@@ -63,8 +63,7 @@ class LazyRun(Means):
         """A number per row for each metric, read when it is asked for."""
         self.measured: Mapping[str, Floats] = _Columns(self, [name for own in self.measures for name in own.names])
         """A number per row for each measure."""
-        self.metadata = metadata
-        self._version, self._schema, self._rows = version, schema, rows
+        self._version, self._metadata, self._schema, self._rows = version, metadata, schema, rows
         self._intervals: dict[float, dict[str, Interval]] = {}
         self._whole: Run | None = None
 
@@ -105,9 +104,14 @@ class LazyRun(Means):
         return self.provenance.commit
 
     @cached_property
+    def known_gold_hash(self) -> str | None:
+        """The same as `gold_hash`, if it is known without reading the whole file; else None."""
+        return self._metadata.gold_hash if self._whole is None else self._whole.gold_hash
+
+    @property
     def gold_hash(self) -> str:
         """A digest of the queries, their texts and their gold; runs with the same digest had the same test set."""
-        return self.metadata.gold_hash or self.whole().gold_hash
+        return self.known_gold_hash or self.whole().gold_hash
 
     @property
     def ids(self) -> pl.Series:
@@ -249,7 +253,7 @@ class LazyRun(Means):
 
     def _run(self, frame: pl.DataFrame) -> Run:
         with damage_as_errors(self._version.shown):
-            return run_of_frame(frame, self.metadata, Texts(self._version.bytes, PER_BYTE), str(self._version.shown))
+            return run_of_frame(frame, self._metadata, Texts(self._version.bytes, PER_BYTE), str(self._version.shown))
 
 
 class _Columns(Mapping[str, Floats]):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from karat._internal.arrays import Bools, Ints
+from karat._internal.display import valid_utf8
 from karat.run.check import GOLD_ITEMS, META, RETRIEVED, fields_of_records
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class Search:
     """The words of a text, looked for in the columns of a run file."""
 
     def __init__(self, text: str, schema: pl.Schema) -> None:
-        words = sorted({fold(word) for word in text.split()}, key=len, reverse=True)
+        words = sorted({fold(word) for word in valid_utf8([text])[0].split()}, key=len, reverse=True)
         self._words = [word for i, word in enumerate(words) if not any(word in longer for longer in words[:i])]
         """The longest first, which fewer rows have."""
         fields = [name for name, own in schema.items() if name.startswith(META) and (_is_text(own) or own.is_integer())]
