@@ -28,6 +28,7 @@ from karat.report.html.token_section import token_curve
 from karat.report.repeats import count
 from karat.run import Run
 
+_STYLES = ("theme.css", "style.css", "opened_query.css", "comparison.css")
 _FIRST = "theme.js"
 """The script in the head: it runs before anything is drawn, so that no other theme is seen first."""
 _SCRIPTS = ("charts.js", "queries.js")
@@ -182,7 +183,7 @@ def _title(run: Run) -> str:
 
 @cache
 def _style() -> str:
-    return _own("theme.css") + _own("style.css") + _own("comparison.css")
+    return "".join(map(_own, _STYLES))
 
 
 @cache
