@@ -1,0 +1,158 @@
+// The Run screen: slow sections are fetched one after the other; filters, sort and pages change the table in place.
+// Without this script they are plain links.
+(() => {
+  if (!document.body.classList.contains("screen-run") || !document.getElementById("queries")) return;
+
+  const at = (id) => document.getElementById(id);
+  const path = location.pathname, said = at("said");
+  let asked = 0, typing = 0;
+
+  // Fragments are made by our own server, which escapes every text.
+  function elements(html) {
+    const template = document.createElement("template");
+    template.innerHTML = html;
+    return template.content;
+  }
+
+  // A fragment of this version of the run; if the file was replaced meanwhile, the whole page is loaded again.
+  async function fragment(address) {
+    const url = new URL(address, location.href);
+    url.searchParams.set("version", at("queries").dataset.version);
+    const answer = await fetch(url, { headers: { Accept: "text/html" } });
+    if (answer.status === 409) location.reload();
+    if (!answer.ok) throw new Error(`status ${answer.status}`);
+    return elements(await answer.text());
+  }
+
+  const tell = (words) => { if (said) said.textContent = words; };
+
+  // Links to a choice of queries in other sections add their filter to what the table shows now.
+  function relink() {
+    for (const link of document.querySelectorAll("a[data-adds]")) {
+      const state = new URLSearchParams(location.search);
+      for (const name of ["page", "show"]) state.delete(name);
+      let same = true;
+      for (const [name, value] of new URLSearchParams(link.dataset.adds)) {
+        same &&= state.get(name) === value;
+        state.set(name, value);
+      }
+      link.setAttribute("href", `${path}?${state}#queries`);
+      if (same) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
+    }
+  }
+
+  // Replace the table by that of an address; `then` moves the focus.
+  async function show(search, then) {
+    const own = ++asked, results = at("results");
+    results.setAttribute("aria-busy", "true");
+    try {
+      const found = (await fragment(`${path}/part/queries${search}`)).getElementById("results");
+      if (own !== asked) return;
+      results.replaceWith(found);
+      const field = at("search"), words = new URLSearchParams(search).get("q") ?? "";
+      if (document.activeElement !== field) field.value = words;
+      relink();
+      tell(at("matches").textContent);
+      then?.();
+    } catch {
+      if (own !== asked) return;
+      results.removeAttribute("aria-busy");
+      tell("The queries could not be loaded.");
+      at("matches").textContent = "The queries could not be loaded: is karat view still running?";
+    }
+  }
+
+  function go(url, then, replace = false) {
+    if (url.search !== location.search) history[replace ? "replaceState" : "pushState"](null, "", url.pathname + url.search);
+    return show(url.search, then);
+  }
+
+  function toTop() {
+    const section = at("queries");
+    if (section.getBoundingClientRect().top < 0 || section.getBoundingClientRect().top > innerHeight / 2) section.scrollIntoView();
+    section.querySelector("h2").focus({ preventScroll: true });
+  }
+
+  // The same control in the new table, or the heading of the section.
+  function again(name) {
+    const control = [...at("results").querySelectorAll("[data-control]")].find((one) => one.dataset.control === name);
+    if (control) control.focus({ preventScroll: true });
+    else toTop();
+  }
+
+  const chooses = (url) => {
+    const now = new URLSearchParams(location.search), next = url.searchParams;
+    return url.origin === location.origin && url.pathname === path && url.search !== "" | url.hash === "#queries"
+      && !next.has("show") && (next.get("baseline") ?? "") === (now.get("baseline") ?? "");
+  };
+
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("main a[href]");
+    if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    const url = new URL(link.getAttribute("href"), location.href);
+    if (!link.closest("#queries, [data-adds]") || !chooses(url)) return;
+    event.preventDefault();
+    const control = link.dataset.control;
+    const turned = link.closest(".pages");
+    go(url, () => { if (control && !turned) again(control); else toTop(); });
+  });
+
+  window.addEventListener("popstate", () => show(location.search));
+
+  function searched(replace) {
+    const url = new URL(location.href), words = at("search").value.trim().split(/\s+/).join(" ");
+    for (const name of ["page", "show"]) url.searchParams.delete(name);
+    if (words) url.searchParams.set("q", words);
+    else url.searchParams.delete("q");
+    if (url.search !== location.search || !replace) go(url, null, replace);
+  }
+  at("search").form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    clearTimeout(typing);
+    searched(false);
+  });
+  at("search").addEventListener("input", () => {
+    clearTimeout(typing);
+    typing = setTimeout(() => searched(history.state?.typed === true), 350);
+  });
+
+  // A query is fetched when it is opened for the first time. The event does not bubble.
+  document.addEventListener("toggle", async (event) => {
+    const row = event.target;
+    if (!row.open || !row.dataset?.opened) return;
+    const address = row.dataset.opened;
+    delete row.dataset.opened;
+    const place = document.createElement("div");
+    place.className = "note waiting";
+    place.textContent = "Loading …";
+    row.append(place);
+    try {
+      place.replaceWith(await fragment(address));
+    } catch {
+      place.textContent = "The query could not be loaded; close and open it to try again.";
+      row.addEventListener("toggle", () => { place.remove(); row.dataset.opened = address; }, { once: true });
+    }
+  }, true);
+
+  async function load() {
+    for (const place of document.querySelectorAll("section[data-part]")) {
+      try {
+        const found = await fragment(place.dataset.part);
+        if (found.firstElementChild) place.replaceWith(found);
+        else {
+          document.querySelector(`header nav a[href="#${place.id}"], main nav a[href="#${place.id}"]`)?.remove();
+          place.remove();
+        }
+        relink();
+      } catch {
+        const words = place.querySelector(".waiting");
+        if (words) words.textContent = "This section could not be loaded.";
+      }
+    }
+    document.body.dataset.loaded = "";
+  }
+
+  relink();
+  load();
+})();
