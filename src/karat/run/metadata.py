@@ -56,6 +56,7 @@ class _Provenance(TypedDict):
     tokens: NotRequired[str]
     merge: NotRequired[str]
     also: NotRequired[list[str]]
+    commit: NotRequired[str]
     settings: NotRequired[dict[str, Any]]
     source: str
     notes: list[dict[str, Any] | str]
@@ -81,6 +82,8 @@ class Metadata(NamedTuple):
     convention: Convention
     incomplete_gold: bool
     items: ItemsAbout | None
+    gold_hash: str | None
+    """The digest of the queries and their gold; None if the file has none."""
 
 
 def write_metadata(run: Run) -> str:
@@ -131,6 +134,7 @@ def read_metadata(text: str, file: str) -> Metadata:
         convention,
         about.get("open", False),
         items,
+        about.get("gold_hash"),
     )
 
 

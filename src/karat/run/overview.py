@@ -11,9 +11,10 @@ from karat._internal.panics import panics_as_errors
 from karat._internal.parquet import check_checksum, check_parquet
 from karat.errors import KaratError
 from karat.run.check import META
-from karat.run.file import PER_BYTE, load_content
+from karat.run.file import load_content
+from karat.run.file_version import PER_BYTE
+from karat.run.means import rounded
 from karat.run.metadata import KEY, read_metadata
-from karat.run.scored import rounded
 from karat.samples.repeat_rows import REPEAT
 
 

@@ -14,6 +14,9 @@ from karat.samples.notes import FREE_TEXT, Note
 _OF_ALL_QUERIES = {FREE_TEXT, "judge_agreement"}
 """Kinds of notes that describe all queries of a run together without counting them."""
 
+_IF_GIVEN = ("commit", "settings")
+"""Fields that are written only if they have a value."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance(Reading):
@@ -38,6 +41,8 @@ class Provenance(Reading):
     """The way in which the steps of a query were made one ranking, if the samples have steps."""
     also: tuple[str, ...] = ()
     """The numeric fields of the samples that are summarised on request, such as cost."""
+    commit: str = ""
+    """The git commit of the working directory in which the run was saved; empty if it is not known."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The settings of the retriever, if the run is one of a sweep."""
 
@@ -53,7 +58,8 @@ class Provenance(Reading):
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""
-        values = {own.name: getattr(self, own.name) for own in fields(self) if own.name != "settings"}
+        values = {own.name: getattr(self, own.name) for own in fields(self) if own.name not in _IF_GIVEN}
+        values |= {"commit": self.commit} if self.commit else {}
         values |= {"settings": dict(self.settings)} if self.settings else {}
         return values | {
             "metrics": list(self.metrics),
