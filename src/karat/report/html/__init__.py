@@ -22,10 +22,11 @@ from karat.report.html.scores import means, slices
 from karat.report.html.sections import against, aspects, misses, summary_section
 from karat.report.html.steps_section import steps
 from karat.report.html.threshold_curve import threshold_curve
+from karat.report.html.token_section import token_curve
 from karat.report.repeats import count
 from karat.run import Run
 
-_SCRIPTS = ("theme.js", "queries.js")
+_SCRIPTS = ("theme.js", "charts.js", "queries.js")
 
 
 def report(
@@ -69,6 +70,7 @@ def page(
         steps(run),
         aspects(run),
         curves(run, baseline),
+        token_curve(run, baseline),
         precision_recall(run, baseline),
         threshold_curve(run),
         slices(run, comparison),
