@@ -10,7 +10,6 @@ import polars as pl
 
 from karat._internal.arrays import Bools, Floats, Ints
 from karat.metrics.names import sign_of
-from karat.report.html.scores import headline
 from karat.run.lazy_run import LazyRun
 from karat.run.slices import value_texts
 from karat.web.view.query_filter import BY_CHANGE, BY_FOUND, BY_ID, Condition, QueryFilter, ScoreRange
@@ -102,7 +101,7 @@ def ordered(lazy: LazyRun, column: str, changes: Floats | None, *, down: bool) -
 
 def worst_rows(lazy: LazyRun) -> Ints:
     """The rows by the first headline metric, then by the others; undefined scores last."""
-    names = headline(lazy)
+    names = lazy.headline
     columns = [np.nan_to_num(sign_of(name) * lazy.scores[name], nan=2.0) for name in reversed(names)]
     rows: Ints = np.lexsort(columns) if columns else np.arange(len(lazy))
     return rows
@@ -127,8 +126,12 @@ def changes_from(lazy: LazyRun, baseline: LazyRun, name: str) -> Floats:
     new = lazy.scores[name]
     if lazy.repeats is None and baseline.repeats is None and lazy.ids.equals(baseline.ids):
         return new - baseline.scores[name]
-    before = _by_id(baseline.queries, baseline.per_query(baseline.scores[name]))
-    before |= _by_id(baseline.ids, baseline.scores[name])
-    queries = lazy.queries if lazy.repeats is None else np.array(lazy.queries, object)[lazy.repeats.query]
-    pairs = zip(lazy.ids, queries, strict=True)
-    return new - np.array([before.get(own, before.get(query, np.nan)) for own, query in pairs])
+    before: dict[str, float] = {}
+    if baseline.repeats is not None:
+        means = baseline.per_query(baseline.scores[name])
+        before |= dict(zip(baseline.repeats.queries, means.tolist(), strict=True))
+    before |= dict(zip(baseline.ids.to_list(), baseline.scores[name].tolist(), strict=True))
+    ids = lazy.ids.to_list()
+    names = ids if lazy.repeats is None else [lazy.repeats.queries[row] for row in lazy.repeats.query.tolist()]
+    old = [before.get(own, before.get(query, np.nan)) for own, query in zip(ids, names, strict=True)]
+    return new - np.array(old, float)
