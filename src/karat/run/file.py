@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from karat._internal.arrays import Ints, group_number, row_number, starts
+from karat._internal.commit import current_commit
 from karat._internal.output import atomic_path, check_outputs, is_special
 from karat._internal.panics import panics_as_errors
 from karat._internal.parquet import Damaged, add_checksum, check_parquet
@@ -101,7 +102,8 @@ def save(run: Run, path: str | os.PathLike[str]) -> None:
         check_path(path, filter(os.path.isfile, sources))  # type: ignore[arg-type]
     except BadArgument as error:
         raise RunFileError(error.problem, hint=error.hint) from error
-    frame, metadata = _frame(run), write_metadata(run)
+    commit = run.provenance.commit or ("" if run.file else current_commit())
+    frame, metadata = _frame(run), write_metadata(run, commit)
     try:
         with atomic_path(path) as place:
             with place.open("wb") as file:  # Polars opens no name that is not valid UTF-8

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import ENOENT
 from mmap import ACCESS_READ, mmap
-from os import PathLike, fstat, stat_result
+from os import PathLike, fstat, stat_result, strerror
 from pathlib import Path
 from typing import BinaryIO
 
@@ -67,11 +68,13 @@ def eval_hint(source: Path) -> str:
 class FileVersion:
     """A run file as it was when it was opened; reading it after a change raises an error."""
 
-    def __init__(self, path: str | PathLike[str]) -> None:
+    def __init__(self, path: str | PathLike[str], shown: Path | None = None) -> None:
         self.path = Path(path)
-        with faults_as_errors(self.path):
+        self.shown = self.path if shown is None else shown
+        """The name in messages."""
+        with faults_as_errors(self.shown):
             if not self.path.is_file():
-                raise RunFileError(f"no run file {self.path}")
+                raise RunFileError(f"no run file {self.shown}") from FileNotFoundError(ENOENT, strerror(ENOENT))
             with self.path.open("rb") as file:
                 self._identity = _identity(fstat(file.fileno()))
         self.bytes = self._identity[2]
@@ -79,25 +82,25 @@ class FileVersion:
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
         """The opened file, the same before and after the block."""
-        with faults_as_errors(self.path), self.path.open("rb") as file:
+        with faults_as_errors(self.shown), self.path.open("rb") as file:
             self._check(file)
             try:
-                with damage_as_errors(self.path):
+                with damage_as_errors(self.shown):
                     yield file
             finally:  # damage may be a change
                 self._check(file)
 
     def _check(self, file: BinaryIO) -> None:
         if _identity(fstat(file.fileno())) != self._identity:
-            raise RunFileError(f"{self.path} was changed after it was opened", hint=f'karat.load("{self.path}")')
+            raise RunFileError(f"{self.shown} was changed after it was opened")
 
     def check(self) -> bool:
         """Refuse a file that is damaged, or is no run; True if a checksum says that all is whole."""
         with self.open() as file:
             if not self.bytes:
-                return check_content(b"", self.path)
+                return check_content(b"", self.shown)
             with mmap(file.fileno(), 0, access=ACCESS_READ) as content:
-                return check_content(content, self.path)
+                return check_content(content, self.shown)
 
 
 def _identity(status: stat_result) -> tuple[int, int, int, int]:

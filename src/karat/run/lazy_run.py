@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -57,22 +58,24 @@ class LazyRun(Means):
         """A number per row for each metric, read when it is asked for."""
         self.measured: Mapping[str, Floats] = _Columns(self, [name for own in self.measures for name in own.names])
         """A number per row for each measure."""
-        self._version, self._metadata, self._schema, self._rows = version, metadata, schema, rows
+        self.metadata = metadata
+        self._version, self._schema, self._rows = version, schema, rows
         self._intervals: dict[float, dict[str, Interval]] = {}
         self._whole: Run | None = None
 
     @classmethod
-    def open(cls, path: str | PathLike[str]) -> LazyRun:
+    def open(cls, path: str | PathLike[str], shown: Path | None = None) -> LazyRun:
         """Open a run file; a file that `karat.load` refuses before it reads the columns is refused with its words.
 
-        A file without a checksum is read as a whole: nothing else tells that all of it is there.
+        `shown` is the name of the file in messages. A file without a checksum is read as a whole: nothing else tells
+        that all of it is there.
         """
         import polars as pl
 
-        version = FileVersion(path)
+        version = FileVersion(path, shown)
         trusted = version.check()
         with version.open() as file:
-            metadata = metadata_of(file, version.path)
+            metadata = metadata_of(file, version.shown)
             file.seek(0)
             scan = pl.scan_parquet(file)
             schema = scan.collect_schema()
@@ -89,7 +92,7 @@ class LazyRun(Means):
     @property
     def name(self) -> str:
         """The name of the run in headings."""
-        return self.path.name
+        return self._version.shown.name
 
     @property
     def commit(self) -> str:
@@ -99,7 +102,7 @@ class LazyRun(Means):
     @cached_property
     def gold_hash(self) -> str:
         """A digest of the queries, their texts and their gold; runs with the same digest had the same test set."""
-        return self._metadata.gold_hash or self.whole().gold_hash
+        return self.metadata.gold_hash or self.whole().gold_hash
 
     @property
     def ids(self) -> pl.Series:
@@ -234,8 +237,8 @@ class LazyRun(Means):
         return frame.drop(_ROW)[place]
 
     def _run(self, frame: pl.DataFrame) -> Run:
-        with damage_as_errors(self.path):
-            return run_of_frame(frame, self._metadata, Texts(self._version.bytes, PER_BYTE), str(self.path))
+        with damage_as_errors(self._version.shown):
+            return run_of_frame(frame, self.metadata, Texts(self._version.bytes, PER_BYTE), str(self._version.shown))
 
 
 class _Columns(Mapping[str, Floats]):

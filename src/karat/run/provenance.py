@@ -22,7 +22,7 @@ _IF_GIVEN = ("commit", "settings")
 class Provenance(Reading):
     """The origin of a run: the data as it was read, and what was asked of it.
 
-    It has no time and no machine: the same input gives the same bytes.
+    It has no time and no machine: the same input gives the same bytes, at the same commit.
     """
 
     karat: str
@@ -41,7 +41,7 @@ class Provenance(Reading):
     """The way in which the steps of a query were made one ranking, if the samples have steps."""
     also: tuple[str, ...] = ()
     """The numeric fields of the samples that are summarised on request, such as cost."""
-    commit: str = ""
+    commit: str = field(default="", compare=False)
     """The git commit of the working directory in which the run was saved; empty if it is not known."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The settings of the retriever, if the run is one of a sweep."""

@@ -147,6 +147,7 @@ def _provenance(run: Run) -> Element:
         "tokens counted by": p.tokens,
         "settings of the retriever": label(p.settings),
         "digest of queries and gold": run.gold_hash,
+        "commit": p.commit,
         "karat": p.karat,
     }
     pairs = [h("div", h("dt", name), h("dd", data(value))) for name, value in facts.items() if value]
