@@ -25,6 +25,7 @@ from karat.report.html.threshold_curve import threshold_curve
 from karat.report.html.token_section import token_curve
 from karat.report.repeats import count
 from karat.run import Run
+from karat.run.lazy_run import LazyRun
 
 _SCRIPTS = ("theme.js", "charts.js", "queries.js")
 
@@ -76,7 +77,7 @@ def page(
         slices(run, comparison),
         misses(diagnosis, queries.place),
         every,
-        _provenance(run),
+        provenance(run),
     ]
     there = [section for section in sections if section is not None]
     return whole_page(_title(run), h("body", _top(run, there), h("main", *there)), block(for_script, "data"))
@@ -136,7 +137,7 @@ def _heading(section: Element) -> str:
     return str(first.inside[0])
 
 
-def _provenance(run: Run) -> Element:
+def provenance(run: Run | LazyRun) -> Element:
     """The settings of the run: enough to repeat it."""
     p = run.provenance
     facts = {

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from urllib.parse import urlencode
+
+import numpy as np
 
 from karat._internal.arrays import Floats, Ints
 from karat._internal.display import number, plural, signed
 from karat.metrics.names import sign_of
 from karat.report.html.markup import Child, Element, data, h
 from karat.run import Run
-from karat.web.view.chosen_queries import Chosen, choose
+from karat.run.lazy_run import LazyRun
+from karat.web.view.chosen_queries import choose
 from karat.web.view.query_filter import BY_CHANGE, BY_FOUND, BY_ID, CAUSE, SEARCH, SIZES, QueryFilter
 from karat.web.view.run_facts import LARGE, PairFacts, RunFacts
 
@@ -97,7 +99,9 @@ class QueriesSection:
         rows, lazy = self._chosen.rows, self._lazy
         lines = []
         if self._by_cause and self._facts.sampled:
-            lines.append(f"Causes are known for a random sample of {LARGE:,} queries; only those of the sample are listed.")
+            lines.append(
+                f"Causes are known for a random sample of {LARGE:,} queries; only those of the sample are listed."
+            )
         first = self._names[0] if self._names else None
         if first is not None and any(condition.field is not None for condition in self._asked.conditions):
             about = lazy.about(first)[rows]
@@ -110,13 +114,21 @@ class QueriesSection:
         if len(rows) == len(lazy):
             return _count(lazy, rows)
         every = f"{lazy.queries:,}"
-        return f"{_count(lazy, rows)} of {every}" if len(rows) else f"None of the {plural(lazy.queries, 'query', 'queries')} matches."
+        return (
+            f"{_count(lazy, rows)} of {every}"
+            if len(rows)
+            else f"None of the {plural(lazy.queries, 'query', 'queries')} matches."
+        )
 
     def _table(self) -> Element | None:
         if not len(self._chosen.rows):
             return None
         run = self._lazy.take(self._chosen.shown)
-        heads: list[tuple[str, str]] = [("query", BY_ID), *((name, name) for name in self._names), ("gold found", BY_FOUND)]
+        heads: list[tuple[str, str]] = [
+            ("query", BY_ID),
+            *((name, name) for name in self._names),
+            ("gold found", BY_FOUND),
+        ]
         heads += [("change", BY_CHANGE)] if self._changes is not None else []
         rows = [self._row(run, place, int(row)) for place, row in enumerate(self._chosen.shown)]
         return h(
@@ -187,13 +199,19 @@ class QueriesSection:
         ]
         links.insert(2, h("li.now", f"page {now:,} of {last:,}"))
         sizes = [size for size in SIZES if size != chosen.size]
-        links += [h("li", self._link(f"{size} per page", asked._replace(size=size, page=1, show=""), "size")) for size in sizes]
+        links += [
+            h("li", self._link(f"{size} per page", asked._replace(size=size, page=1, show=""), "size"))
+            for size in sizes
+        ]
         return h("nav.pages", h("ul", *links), aria_label="Pages of queries")
 
 
-def _count(lazy: object, rows: Ints) -> str:
-    """The number of queries; of rows, too, if they are repeats."""
-    return ""
+def _count(lazy: LazyRun, rows: Ints) -> str:
+    """The number of queries; of repeats, too, if there are any."""
+    if lazy.repeats is None:
+        return plural(len(rows), "query", "queries")
+    queries = len(np.unique(lazy.repeats.query[rows]))
+    return f"{plural(queries, 'query', 'queries')} ({plural(len(rows), 'repeat', 'repeats')})"
 
 
 def _score(value: float) -> Element:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from math import inf, isfinite
+from math import inf
 from typing import NamedTuple
 from urllib.parse import urlencode
 
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats
-from karat.errors import shorten
 from karat.analysis.diagnose.miss import CAUSES
+from karat.errors import shorten
 from karat.web.problems import Refused
 
 FIELD, METRIC = "field.", "metric."
@@ -24,7 +24,9 @@ SIZES = (50, 100)
 """Queries on a page."""
 BY_ID, BY_FOUND, BY_CHANGE = "id", "found", "change"
 UNDEFINED = "undefined"
-_RANGE = re.compile(r"(?P<low>\d*\.?\d+)\.\.(?P<high>\d*\.?\d+)")
+_NUMBER = re.compile(r"\d{1,9}(\.\d{1,20})?")
+_PLACES, _SLACK = 6, 1e-9
+"""Decimal places in which scores are the same, as in the histograms."""
 _LONGEST = 1_000
 _MOST_DIGITS = 9
 
@@ -34,43 +36,44 @@ class ScoreRange(NamedTuple):
 
     low: float
     high: float
-    """Equal to `low` in the bars of 0 and 1; both NaN for queries without a score."""
+    """The same as `low` for the bar of one score; both NaN for queries without a score."""
 
     @classmethod
     def read(cls, text: str, name: str) -> ScoreRange:
-        """The range that a text says: "0", "1", "0.4..0.5" or "undefined"."""
-        if text in ("0", "1"):
-            return cls(float(text), float(text))
+        """The range that a text says: "0.5", "0.4..0.5" or "undefined"."""
         if text == UNDEFINED:
             return cls(np.nan, np.nan)
-        found = _RANGE.fullmatch(text)
-        low, high = (float(found["low"]), float(found["high"])) if found else (inf, inf)
-        if not (isfinite(low) and 0 <= low < high <= 1):
-            raise Refused(400, f"this is not a range of {name}", got=shorten(text), hint=f"{name}=0.4..0.5")
+        ends = text.split("..")
+        if not (len(ends) <= 2 and all(map(_NUMBER.fullmatch, ends)) and all(float(end) <= 1 for end in ends)):
+            hint = f"{name}=0.4..0.5, or {name}=1"
+            raise Refused(400, f"this is not a range of {name} from 0 to 1", got=shorten(text), hint=hint)
+        low, high = sorted(round(float(end), _PLACES) for end in (ends[0], ends[-1]))
         return cls(low, high)
 
     def flags(self, scores: Floats) -> Bools:
-        """Flags of the scores in the range.
+        """Flags of the scores in the range, by the rule of `histogram.bars`.
 
-        The rule of the bars: 0 and 1 have bars of their own; between them the low end belongs to a bar, the high end
-        to the next one. Ten times a score is compared, as `spread` does, so that no score changes its bar by rounding.
+        Scores are compared after rounding; from 0 to 1, the bars of 0 and 1 are not part of the ranges next to them.
         """
         flags: Bools
         if self.low != self.low:
             flags = np.isnan(scores)
-        elif self.low == self.high:
-            flags = scores <= 0 if self.low == 0 else scores >= 1
-        else:
-            tenfold = scores * 10
-            above, below = round(self.low * 10, 9), inf if self.high == 1 else round(self.high * 10, 9)
-            flags = (scores > 0) & (scores < 1) & (tenfold >= above) & (tenfold < below)
+            return flags
+        own = np.round(np.clip(scores, 0, 1), _PLACES)
+        if self.low == self.high:
+            flags = own == self.low
+            return flags
+        tenfold = own * 10 + _SLACK
+        below = inf if self.high == 1 else round(self.high * 10, _PLACES)
+        flags = (own > 0) & (own < 1) & (tenfold >= round(self.low * 10, _PLACES)) & (tenfold < below)
         return flags
 
     def __str__(self) -> str:
         """The text that `read` reads."""
         if self.low != self.low:
             return UNDEFINED
-        return f"{self.low:g}" if self.low == self.high else f"{self.low:g}..{self.high:g}"
+        low, high = (f"{end:.{_PLACES}f}".rstrip("0").removesuffix(".") for end in self)
+        return low if low == high else f"{low}..{high}"
 
     @property
     def words(self) -> str:
@@ -78,9 +81,9 @@ class ScoreRange(NamedTuple):
         if self.low != self.low:
             return UNDEFINED
         if self.low == self.high:
-            return f"{self.low:g}"
-        low = f"from {self.low:g}" if self.low else "above 0"
-        return f"{low}, below {self.high:g}"
+            return f"{self.low:.3g}"
+        low = f"from {self.low:.3g}" if self.low else "above 0"
+        return f"{low}, below {self.high:.3g}"
 
 
 class Condition(NamedTuple):
@@ -176,7 +179,7 @@ def read_filter(arguments: Mapping[str, str], names: Sequence[str], fields: Sequ
     """The state in an address, for a run with these metrics and fields; refuse what the run does not have."""
     conditions = []
     for key, value in arguments.items():
-        if key in _OWN and key != CAUSE or value == "" and not key.startswith(FIELD):
+        if (key in _OWN and key != CAUSE) or (value == "" and not key.startswith(FIELD)):
             continue
         condition = Condition(key, value)
         _check(condition, names, fields)

@@ -136,7 +136,7 @@
   }, true);
 
   async function load() {
-    for (const place of document.querySelectorAll("section[data-part]")) {
+    for (const place of document.querySelectorAll("[data-part]")) {
       try {
         const found = await fragment(place.dataset.part);
         if (found.firstElementChild) place.replaceWith(found);

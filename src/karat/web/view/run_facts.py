@@ -1,4 +1,4 @@
-"""A run as the Run screen shows it, alone or with its baseline: each fact is computed when it is asked for, and kept."""
+"""A run for the Run screen, alone or with its baseline: each fact is computed when it is asked for, and kept."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from karat._internal.arrays import Floats, Ints, mean_defined
+from karat._internal.arrays import Floats, Ints
 from karat.analysis.compare import Comparison, compare
 from karat.analysis.diagnose import Diagnosis, diagnose
 from karat.errors import KaratError
@@ -99,12 +99,17 @@ class PairFacts:
         self.run, self.baseline = run, baseline
         self.sections: dict[str, Any] = {}
 
+    @property
+    def sampled(self) -> bool:
+        """True if the comparison is made from a sample."""
+        return self.run.sampled or self.baseline.sampled
+
     @cached_property
     def comparison(self) -> Comparison:
         """The comparison; of a large run, over a sample of its queries."""
         names = (self.baseline.file.name, "this run")
         try:
-            if not self.run.sampled and not self.baseline.sampled:
+            if not self.sampled:
                 return compare(self.baseline.detail, self.run.detail, names=names)
             rows = rows_of_ids(self.baseline.lazy, self.run.detail.ids)
             return compare(self.baseline.lazy.take(rows[rows >= 0]), self.run.detail, names=names)
@@ -116,13 +121,6 @@ class PairFacts:
         """The change of each row in each headline metric."""
         lazy, before = self.run.lazy, self.baseline.lazy
         return {name: changes_from(lazy, before, name) for name in lazy.headline if name in before.names}
-
-    @cached_property
-    def gained(self) -> dict[str, float]:
-        """The difference of each headline metric from the baseline."""
-        if not self.run.sampled and not self.baseline.sampled:
-            return {row.metric: row.difference for row in self.comparison.rows}
-        return {name: mean_defined(self.run.lazy.per_query(own)) for name, own in self.changes.items()}
 
 
 def facts_of(opened: OpenedFile) -> RunFacts:

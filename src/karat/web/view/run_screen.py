@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from time import monotonic
-
-from karat._internal.display import plural
-from karat.errors import KaratError
-from karat.report.html import provenance_section
-from karat.report.html.markup import Element, data, h
+from karat.analysis.diagnose import diagnose
+from karat.report.html import provenance
+from karat.report.html.markup import Element, data, h, plain
 from karat.report.html.opened_query import Bodies
 from karat.report.repeats import count
 from karat.web.messages import Call, Progress
 from karat.web.problems import Refused
 from karat.web.tasks import Answer, task
-from karat.web.view.folder import FoundFile, find_files
 from karat.web.view.opened import opened
-from karat.web.view.queries_section import QueriesSection, query_address
-from karat.web.view.query_filter import BASELINE, QueryFilter, read_filter
-from karat.web.view.run_facts import PairFacts, RunFacts, facts_of, pair_of
+from karat.web.view.queries_section import QueriesSection
+from karat.web.view.query_filter import QueryFilter, read_filter
+from karat.web.view.run_facts import RunFacts, facts_of, pair_of
 from karat.web.view.run_sections import PARTS, Shown, placeholder, scores, section
 from karat.web.view.shell import Step, fragment, page
 
@@ -44,9 +39,9 @@ def run_screen(call: Call, body: bytes, progress: Progress) -> Answer:
         *(place(name) for name, part in parts.items() if part.before),
         QueriesSection(run, asked, shown.pair).element(),
         *(place(name) for name, part in parts.items() if not part.before),
-        provenance_section(run.scored, run.lazy.gold_hash),
+        provenance(run.lazy),
     ]
-    return page(run.file.name, _top(call, shown, asked, sections), *sections, screen="run", trail=[Step("Runs", "/")])
+    return page(run.file.name, _top(shown, asked, sections), *sections, screen="run", trail=[Step("Runs", "/")])
 
 
 @task("view_run_part")
@@ -73,8 +68,6 @@ def opened_query(call: Call, body: bytes, progress: Progress) -> Answer:
     if not 0 <= row < len(run.lazy):
         raise Refused(404, "the run has no such row")
     one = run.lazy.take([row])
-    from karat.analysis.diagnose import diagnose
-
     causes = {(miss.query_id, miss.item): miss.text for miss in diagnose(one).misses}
     return fragment(Bodies(one, causes).of(0, one.gold(one.ids[0])))
 
@@ -95,23 +88,58 @@ def _check_version(call: Call, run: RunFacts) -> None:
         raise Refused(409, "the run file was replaced; load the page again")
 
 
-def _top(call: Call, shown: Shown, asked: QueryFilter, sections: list[Element]) -> Element:
-    """The name of the run, its facts, and links to the sections."""
-    run = shown.run
-    p = run.lazy.provenance
+def _top(shown: Shown, asked: QueryFilter, sections: list[Element]) -> Element:
+    """The name of the run, its facts, the choice of a baseline, and links to the sections."""
+    run, p = shown.run, shown.run.lazy.provenance
     why = f" ({p.judge_reason})" if p.judge_reason else ""
-    size = "" if run.sampled or run.detail.gold_size != run.detail.gold_size else (
-        f" · {run.detail.gold_size:.1f} gold items per query"
-    )
-    links = [h("a", str(one.inside[0].inside[0]), href=f"#{one.attributes['id']}") for one in sections]
+    mean = nan if run.sampled else run.detail.gold_size
+    size = f" · {mean:.1f} gold items per query" if mean == mean else ""
+    links = [h("a", plain(one.inside[0]), href=f"#{one.attributes['id']}") for one in sections]
     return h(
         "div.top",
         h("h1", data(run.file.name)),
         h("p", f"{count(run.scored)}{size} · judge: ", data(p.judge), why, f" · convention: {p.convention}"),
         *(h("p.note", data(remark)) for remark in run.scored.remarks()),
+        *_baseline(shown, asked),
         h("nav", *links, aria_label="Sections"),
     )
 
 
+def _baseline(shown: Shown, asked: QueryFilter) -> list[Element]:
+    """The baseline with a link that removes it, and the place of the form that chooses one."""
+    path = f"/run/{shown.run.file.id}"
+    found = []
+    if shown.pair is not None:
+        name = shown.pair.baseline.file.name
+        off = asked._replace(baseline="", show="", sort="" if asked.column == BY_CHANGE else asked.sort)
+        compare = f"/compare?runs={asked.baseline},{shown.run.file.id}"
+        links = [h("a", "side by side", href=compare), " · ", h("a", "without baseline", href=off.address(path))]
+        found.append(h("p", "Compared with ", h("strong", data(name)), " · ", *links))
+    link = h("a", "Choose a baseline", href=asked._replace(show=_CHOOSER).address(path))
+    address = asked._replace(show="").address(f"{path}/part/{_CHOOSER}")
+    return [*found, h("p.note", link, id=_CHOOSER, data_part=address)]
+
+
 def _chooser(call: Call, shown: Shown, asked: QueryFilter) -> Element | None:
-    return None
+    """A form with the other runs of the same gold; None if there are none."""
+    gold, files = shown.run.lazy.gold_hash, find_files(Path(call.store or "")).files
+    listing = read_runs(files)
+    same = [run.file for run in listing.runs if run.gold == gold and run.file.id != shown.run.file.id]
+    if not same:
+        return None
+    none = h("option", "none", value="")
+    options = [
+        h("option", file.name, value=file.id, selected="" if file.id == asked.baseline else None) for file in same
+    ]
+    kept = asked._replace(baseline="", page=1, show="", sort="" if asked.column == BY_CHANGE else asked.sort).parameters
+    unread = plural(listing.unread, "file has", "files have")
+    return h(
+        "form.chooser",
+        h("label", "Baseline ", h("select", none, *options, name=BASELINE)),
+        *(h("input", type="hidden", name=name, value=value) for name, value in kept.items()),
+        h("button", "Compare", type="submit"),
+        h("span.note", f"{unread} not been read yet.") if listing.unread else None,
+        method="get",
+        action=f"/run/{shown.run.file.id}",
+        id=_CHOOSER,
+    )

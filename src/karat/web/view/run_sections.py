@@ -14,7 +14,11 @@ from karat.report.html.scores import means, slices
 from karat.report.html.sections import against, aspects, misses
 from karat.report.html.steps_section import steps
 from karat.report.html.threshold_curve import threshold_curve
-from karat.web.view.query_filter import Condition, QueryFilter
+from karat.report.html.token_section import token_curve
+from karat.run import Run
+from karat.report.html.queries import worst_first
+from karat.web.view.queries_section import query_address
+from karat.web.view.query_filter import (Condition, QueryFilter, ScoreRange, cause_condition, field_condition, score_condition,)
 from karat.web.view.run_facts import PairFacts, RunFacts
 
 
@@ -23,6 +27,10 @@ class Shown(NamedTuple):
 
     run: RunFacts
     pair: PairFacts | None
+
+    def to_query(self, query_id: str) -> str:
+        """The address of a query, with the ranking of the baseline beside it."""
+        return query_address(self.run.file.id, query_id, "" if self.pair is None else self.pair.baseline.file.id)
 
 
 class Part(NamedTuple):
@@ -39,11 +47,28 @@ class Part(NamedTuple):
 
 
 def _baseline(shown: Shown) -> Element | None:
-    return None if shown.pair is None else against(shown.pair.comparison, {})
+    return None if shown.pair is None else against(shown.pair.comparison, {}, shown.to_query)
 
 
 def _slices(shown: Shown) -> Element | None:
-    return slices(shown.run.scored, None if shown.pair is None else shown.pair.comparison)
+    comparison = None if shown.pair is None else shown.pair.comparison
+    return slices(shown.run.scored, comparison, lambda field, value: choice(field_condition(field, value)))
+
+
+def _misses(shown: Shown) -> Element | None:
+    run = shown.run.detail
+    place = {run.ids[row]: place for place, row in enumerate(worst_first(run))}
+    return misses(shown.run.diagnosis, place, lambda cause: choice(cause_condition(cause)), shown.to_query)
+
+
+def _with_baseline(make: Callable[[Run, Run | None], Element | None]) -> Callable[[Shown], Element | None]:
+    """A section that also draws the baseline."""
+
+    def drawn(shown: Shown) -> Element | None:
+        before = None if shown.pair is None else shown.pair.comparison.runs[0].with_repeats
+        return make(shown.run.detail, before)
+
+    return drawn
 
 
 def _has_aspects(shown: Shown) -> bool:
@@ -54,11 +79,12 @@ def _has_aspects(shown: Shown) -> bool:
 PARTS = {
     "baseline": Part("Compared with the baseline", _baseline, lambda shown: shown.pair is not None, before=True),
     "slices": Part("Slices", _slices, lambda shown: bool(shown.run.lazy.fields), sampled=False, before=True),
-    "misses": Part("Missed gold", lambda shown: misses(shown.run.diagnosis, {}), lambda shown: True, before=True),
-    "curves": Part("Recall and precision over k", lambda shown: curves(shown.run.detail), lambda shown: True),
+    "misses": Part("Missed gold", _misses, lambda shown: True, before=True),
+    "curves": Part("Recall and precision over k", _with_baseline(curves), lambda shown: True),
+    "tokens": Part("Recall over tokens", _with_baseline(token_curve), lambda shown: True),
     "precision-recall": Part(
         "Precision over recall",
-        lambda shown: precision_recall(shown.run.detail),
+        _with_baseline(precision_recall),
         lambda shown: any(metric.name == "iprec" for metric in shown.run.lazy.metrics),
     ),
     "thresholds": Part(
@@ -85,7 +111,8 @@ def scores(shown: Shown, asked: QueryFilter) -> Element:
     """The section on the scores, which is exact also for a large run."""
     kept = (shown.run if shown.pair is None else shown.pair).sections
     if "scores" not in kept:
-        kept["scores"] = means(shown.run.scored)
+        comparison = None if shown.pair is None or shown.pair.sampled else shown.pair.comparison
+        kept["scores"] = means(shown.run.scored, comparison, _score_link)
     return placed(kept["scores"], shown, asked)
 
 
@@ -107,6 +134,10 @@ def placeholder(name: str, shown: Shown, asked: QueryFilter) -> Element:
     link = h("a", f"Show {part.heading[0].lower()}{part.heading[1:]}", href=whole.address(path, name))
     address = asked._replace(show="").address(f"{path}/part/{name}")
     return h("section", h("h2", part.heading), h("p.note.waiting", link), id=name, data_part=address)
+
+
+def _score_link(name: str, low: float, high: float) -> str:
+    return choice(score_condition(name, ScoreRange(low, high)))
 
 
 def choice(condition: Condition) -> str:
