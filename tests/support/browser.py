@@ -12,9 +12,10 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-MISSING = "no Chromium to open the report in; on Debian: apt-get install -y chromium"
+MISSING = "no Chromium to open pages in; on Debian: apt-get install -y chromium"
 _PATIENCE = 60
 _FLAGS = [
     "--headless=new",
@@ -30,6 +31,12 @@ _FLAGS = [
     "--force-color-profile=srgb",
     "--font-render-hinting=none",
 ]
+_KEYS = {
+    "Tab": (9, ""), "Enter": (13, "\r"), "Escape": (27, ""), "Space": (32, " "), "PageUp": (33, ""),
+    "PageDown": (34, ""), "End": (35, ""), "Home": (36, ""), "ArrowLeft": (37, ""), "ArrowUp": (38, ""),
+    "ArrowRight": (39, ""), "ArrowDown": (40, ""),
+}  # fmt: skip
+"""The number and the text of a key."""
 # The browser reads its commands from descriptor 3 and answers on 4; the two are first put out of the way.
 _START = """
 import fcntl, os, sys
@@ -156,6 +163,28 @@ class Browser:
         """Type into what has the focus."""
         self.send("Input.insertText", text=text)
 
+    def press(self, *keys):
+        """Press keys one after another: Tab, Shift+Tab, Enter, Space, Escape, arrows, letters."""
+        for name in keys:
+            held, _, key = name.rpartition("+") if len(name) > 1 else ("", "", name)
+            code, text = _KEYS.get(key, (ord(key.upper()[0]), key))
+            about = {
+                "key": {"Space": " "}.get(key, key), "code": key if len(key) > 1 else f"Key{key.upper()}",
+                "windowsVirtualKeyCode": code, "modifiers": 8 if held == "Shift" else 0,
+            }  # fmt: skip
+            self.send("Input.dispatchKeyEvent", type="keyDown", text=text, **about)
+            self.send("Input.dispatchKeyEvent", type="keyUp", **about)
+
+    def follow(self, act):
+        """Do something that leads to another page, and wait until that has loaded."""
+        self.events.clear()
+        act()
+        self.wait_for("Page.loadEventFired")
+
+    def cookies(self, *addresses):
+        """The cookies of these addresses, or of the page."""
+        return self.send("Network.getCookies", **({"urls": addresses} if addresses else {}))["cookies"]
+
     def screenshot(self, path, *, whole=False):
         shot = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         Path(path).write_bytes(base64.b64decode(shot["data"]))
@@ -174,8 +203,12 @@ class Browser:
         )
         return [e for e in self.events if e.get("method") in kinds]
 
-    def requests(self):
-        """Every address that the page asked for, but for its own and data."""
+    def hosts(self):
+        """The hosts that the page asked for anything, its own included."""
+        return {urlsplit(url).netloc for url in self.requests(own=True)}
+
+    def requests(self, *, own=False):
+        """Every address that the page asked for, except data; its own only if wanted."""
         self.send("Runtime.evaluate", expression="1")
         asked = [e["params"]["request"]["url"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]
-        return [url for url in asked[1:] if not url.startswith("data:")]
+        return [url for url in asked[0 if own else 1 :] if not url.startswith("data:")]

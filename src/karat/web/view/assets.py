@@ -12,7 +12,8 @@ _STYLES = (
     "web/view/compare.css", "web/view/query.css",
 )  # fmt: skip
 _SCRIPTS = (
-    "report/html/theme.js", "web/view/runs.js", "web/view/run.js", "web/view/compare.js", "web/view/query.js",
+    "report/html/theme.js", "report/html/charts.js", "web/view/runs.js", "web/view/run.js", "web/view/compare.js",
+    "web/view/query.js",
 )  # fmt: skip
 _ASSETS = {
     "karat.css": ("text/css", _STYLES),

@@ -1,14 +1,185 @@
-"""The screen of runs, separate from its parts."""
+"""The first screen: the runs below the folder in groups by their gold, to filter, sort, open and compare."""
 
 from __future__ import annotations
 
-from karat.report.html.markup import h
+from collections.abc import Sequence
+from pathlib import Path
+
+from karat._internal.display import cut_name, plural
+from karat.report.html.markup import Child, Element, data, h
 from karat.web.messages import Call, Progress
+from karat.web.problems import Refused
 from karat.web.tasks import Answer, task
-from karat.web.view.shell import page
+from karat.web.view.asked_list import AskedList, Group, groups, page_of, pages
+from karat.web.view.folder import Found, find_files
+from karat.web.view.listed_runs import ListedRun, Listing, read_runs
+from karat.web.view.runs_table import FORM, group_section, name_of, when
+from karat.web.view.shell import fragment, page
+
+_PROBLEMS = 100
+"""The most files with errors that are listed."""
+_OPEN = 5
+"""Up to so many files with errors are shown without a click."""
+_FIRST = "karat eval your.jsonl -o runs/first.parquet"
 
 
 @task("view_runs")
 def runs_screen(call: Call, body: bytes, progress: Progress) -> Answer:
-    """The page."""
-    return page("karat", h("h1", "runs"), screen="runs")
+    """The page, or only its list for the script that follows the folder."""
+    if call.store is None:
+        raise Refused(404, "there is no folder of runs")
+    folder = Path(call.store)
+    found = find_files(folder)
+    listing, asked = read_runs(found.files), AskedList.of(call.arguments)
+    parts = [_filter(listing.runs, asked), _list(found, listing, asked)]
+    if call.arguments.get("part") == "list":
+        return fragment(*parts)
+    name = cut_name(folder.name or str(folder), 80)
+    return page(name, h("h1", data(name)), *parts, screen="runs")
+
+
+def _filter(runs: Sequence[ListedRun], asked: AskedList) -> Element:
+    """The form that filters the list; hidden while there is nothing to filter."""
+    known = [run.overview for run in runs if run.overview is not None]
+    fields = [
+        h("label", h("span", "Search"), h("input", type="search", name="text", value=asked.text, id="filter-text",
+          placeholder="name, judge, commit, source")),
+        _select("judge", {facts.judge for facts in known}, asked.judge),
+        _select("convention", {facts.convention for facts in known}, asked.convention),
+        h("button", "Filter", type="submit"),
+        h("a", "Clear", href=asked.link(text="", judge="", convention="")) if asked.filters else None,
+    ]  # fmt: skip
+    kept = {"metric": asked.metric, "sort": asked.sort, "runs": ",".join(asked.runs)}
+    hidden = [h("input", type="hidden", name=name, value=value) for name, value in kept.items() if value]
+    form = h("form.filter", *hidden, *fields, action="/", method="get", role="search", aria_label="Filter the runs")
+    return h("div", form if runs else None, id="filter")
+
+
+def _select(name: str, values: set[str], chosen: str) -> Element | None:
+    """A choice between the values that there are; None if all runs have the same."""
+    if len(values) < 2 and not chosen:
+        return None
+    options = [h("option", "any", value="")]
+    for value in sorted(values | ({chosen} - {""})):
+        options.append(h("option", cut_name(value, 60), value=value, selected="" if value == chosen else None))
+    return h("label", h("span", name.capitalize()), h("select", *options, name=name, id=f"filter-{name}"))
+
+
+def _list(found: Found, listing: Listing, asked: AskedList) -> Element:
+    """Everything that changes with the folder."""
+    matching = [run for run in listing.runs if asked.matches(run)]
+    made = groups(matching, asked)
+    asked = asked._replace(page=min(asked.page, pages(made)))
+    sections: list[Child | None] = [group_section(part, asked) for part in page_of(made, asked.page)]
+    without = [run for run in matching if run.overview is None]
+    if not found.files:
+        sections = [_empty()]
+    elif not matching and not listing.unread:
+        clear = h("a", "Show all runs", href=asked.link(text="", judge="", convention=""))
+        sections = [h("p.none-found", "No run matches the filter. ", clear)]
+    return h(
+        "div",
+        *_about(found, listing, matching, made),
+        *sections,
+        _pages(made, asked),
+        _problems(without),
+        _bar(listing.runs, made, asked) if made else None,
+        id="list",
+        data_state=found.state,
+        data_again="" if listing.unread or any(run.changing for run in matching) else None,
+    )
+
+
+def _about(found: Found, listing: Listing, matching: Sequence[ListedRun], made: Sequence[Group]) -> list[Element]:
+    """The counts, and what is missing from the list."""
+    if not found.files:
+        return []
+    runs, files = sum(len(group.runs) for group in made), len(found.files) - listing.unread
+    golds = sum(1 for group in made if group.gold)
+    words = f"{plural(runs, 'run', 'runs')} of {plural(golds, 'test set', 'test sets')}"
+    if len(matching) < len(listing.runs):
+        words = f"{plural(len(matching), 'file', 'files')} of {len(listing.runs):,} match: {words}"
+    lines = [h("p.note", words, ". ", h("span.follows", "New runs appear here by themselves.", hidden=""))]
+    if listing.unread:
+        of = len(found.files)
+        lines.append(
+            h("p.reading", h("label", f"Reading the run files: {files:,} of {of:,}, the latest first. ",
+              h("progress", value=files, max=of)), h("noscript", h("a", "Go on", href="")))
+        )  # fmt: skip
+    if not found.whole:
+        looked = f"The folder is large: only the first {found.looked_at:,} files and folders in it were looked at."
+        lines.append(h("p.warning", f"{looked} Open a folder inside it to see all its runs: karat view FOLDER"))
+    return lines
+
+
+def _empty() -> Element:
+    return h(
+        "section.empty",
+        h("h2", "No runs yet"),
+        h("p", "A run is saved by these commands, for example. It appears here as soon as its file is in this folder."),
+        h("pre", h("code", _FIRST)),
+        h("p", "No data at hand? This command makes two runs of an example:"),
+        h("pre", h("code", "karat demo")),
+    )
+
+
+def _pages(made: Sequence[Group], asked: AskedList) -> Element | None:
+    """Links to the other pages; None if there is one page."""
+    last = pages(made)
+    if last == 1:
+        return None
+    before, after = asked.page - 1, asked.page + 1
+    return h(
+        "nav.pages",
+        h("a", "Previous page", href=asked.link(page=before), rel="prev", id="page-before") if before else None,
+        h("span", f"Page {asked.page:,} of {last:,}"),
+        h("a", "Next page", href=asked.link(page=after), rel="next", id="page-after") if after <= last else None,
+        aria_label="Pages",
+    )
+
+
+def _problems(runs: Sequence[ListedRun]) -> Element | None:
+    """The files that are no runs, each with the reason; None if there are none."""
+    if not runs:
+        return None
+    rows = [
+        h("tr", h("th", name_of(run) if run.changing else data(cut_name(run.file.name, 120)), scope="row"),
+          h("td", when(run)), h("td", data("It is being written." if run.changing else run.error)),
+          id=f"run-{run.file.id}")
+        for run in runs[:_PROBLEMS]
+    ]  # fmt: skip
+    heads = [h("th", words, scope="col") for words in ("file", "time", "reason")]
+    table = h(
+        "div.wide",
+        h("table.runs.problems", h("caption", "Files that are not shown above"), h("thead", h("tr", *heads)), h("tbody", *rows)),
+        tabindex=0, role="region", aria_label="Files that are not shown above", id="problems-table",
+    )  # fmt: skip
+    more = h("p.note", f"{len(runs) - _PROBLEMS:,} more are not listed.") if len(runs) > _PROBLEMS else None
+    summary = h(
+        "summary", h("h2", f"{plural(len(runs), 'file', 'files')} cannot be read as a run"), id="problems-shown"
+    )
+    opened = "" if len(runs) <= _OPEN else None
+    return h("details.unread", summary, table, more, id="problems", open=opened)
+
+
+def _bar(runs: Sequence[ListedRun], made: Sequence[Group], asked: AskedList) -> Element:
+    """The form that takes the chosen runs to the screen on which they are compared."""
+    known = {run.file.id: run for run in runs if run.overview is not None}
+    shown = {run.file.id for part in page_of(made, asked.page) for run in part.shown}
+    elsewhere = [h("input", type="hidden", name="runs", value=one) for one in asked.runs if one not in shown]
+    golds = {known[one].gold for one in asked.runs if one in known}
+    count = (
+        f"{plural(len(asked.runs), 'run', 'runs')} chosen" if asked.runs else "Choose two or more runs to compare them."
+    )
+    differ = "They have different gold, so they may have no query in common."
+    return h(
+        "form.compared",
+        *elsewhere,
+        h("span.count", count),
+        h("span.warning", differ, hidden=None if len(golds) > 1 else ""),
+        h("label.baseline", h("span", "Baseline"), h("select", h("option", "the oldest", value=""), name="baseline",
+          id="baseline"), hidden=""),
+        h("button.main", "Compare", type="submit"),
+        h("button.clear", "Choose none", type="button", hidden=""),
+        id=FORM, action="/compare", method="get", aria_label="Compare runs",
+    )  # fmt: skip

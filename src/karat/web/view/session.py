@@ -1,9 +1,9 @@
-"""Who may look: the browser that was opened with the token has a cookie from then on; all others are refused."""
+"""Who may look, separate from keys: the browser that was opened with the token has a cookie from then on."""
 
 from __future__ import annotations
 
 from hmac import compare_digest
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 from karat.web.messages import Reply
 from karat.web.problems import Refused
@@ -25,7 +25,7 @@ class Session:
         tokens = [value for name, value in given if name == _PARAMETER]
         if any(self._is_token(value) for value in tokens):
             rest = urlencode([pair for pair in given if pair[0] != _PARAMETER])
-            place = ("/" + path.lstrip("/")).encode("ascii", "ignore").decode() + (f"?{rest}" if rest else "")
+            place = quote("/" + path.lstrip("/")) + (f"?{rest}" if rest else "")
             cookie = f"{self._cookie}={self._token}; Path=/; HttpOnly; SameSite=Strict"
             return Reply(303, "text/plain", {"Location": place, "Set-Cookie": cookie})
         if path.startswith(_OPEN) or self._is_token(_cookie(headers.get("cookie", ""), self._cookie)):

@@ -1,4 +1,4 @@
-"""The frame of every screen: head, first line with the way back, and the answers of workers."""
+"""The frame of every screen, separate from what is in it: the head, and the first line with the way back."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from karat._internal.display import cut_name
-from karat.report.html import brand
 from karat.report.html.markup import Child, Element, data, h, write
 from karat.web.messages import Reply
 from karat.web.tasks import Answer
@@ -26,7 +25,12 @@ def page(title: str, *sections: Child | None, screen: str, trail: Sequence[Step]
     body = h(
         f"body.screen-{screen}",
         h("a.skip", "Skip to the content", href="#main"),
-        h("header.bar", brand(), _trail(trail)),
+        h(
+            "header.bar",
+            h("a.brand", "karat", href="/"),
+            _trail(trail),
+            h("button", "◐", type="button", id="theme", hidden="", aria_label="Dark or light theme"),
+        ),
         h("main", *sections, id="main", tabindex=-1),
         h("p", id="said", role="status", aria_live="polite"),
     )
