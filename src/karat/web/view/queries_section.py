@@ -7,16 +7,16 @@ from urllib.parse import urlencode
 import numpy as np
 
 from karat._internal.arrays import Floats, Ints
-from karat._internal.display import number, plural, signed
-from karat.metrics.names import sign_of
+from karat._internal.display import plural
 from karat.report.html.markup import Child, Element, data, h
-from karat.run import Run
+from karat.report.html.queries import CHANGE, FOUND, QUERY, Order, query_rows, query_table, worst_order
 from karat.run.lazy_run import LazyRun
 from karat.web.view.chosen_queries import choose
 from karat.web.view.query_filter import BY_CHANGE, BY_FOUND, BY_ID, CAUSE, SEARCH, SIZES, QueryFilter
 from karat.web.view.run_facts import LARGE, PairFacts, RunFacts
 
-_QUERY = 300
+_COLUMNS = {BY_ID: QUERY, BY_FOUND: FOUND, BY_CHANGE: CHANGE}
+"""The names of columns in an address, and in the table."""
 
 
 def query_address(run_id: str, query_id: str, baseline: str = "") -> str:
@@ -121,68 +121,37 @@ class QueriesSection:
         )
 
     def _table(self) -> Element | None:
-        if not len(self._chosen.rows):
+        """The rows of the page; their bodies are fetched when they are opened."""
+        shown = self._chosen.shown
+        if not len(shown):
             return None
-        run = self._lazy.take(self._chosen.shown)
-        heads: list[tuple[str, str]] = [
-            ("query", BY_ID),
-            *((name, name) for name in self._names),
-            ("gold found", BY_FOUND),
-        ]
-        heads += [("change", BY_CHANGE)] if self._changes is not None else []
-        rows = [self._row(run, place, int(row)) for place, row in enumerate(self._chosen.shown)]
-        return h(
-            f"table.queries.beside-{len(heads) - 1}",
-            h("caption", self._caption()),
-            h("thead", h("tr", *(self._head(words, column, i) for i, (words, column) in enumerate(heads)))),
-            h("tbody", *rows),
-            id="all",
+        run, names = self._lazy.take(shown), self._names
+        changes = None if self._changes is None else self._changes[shown]
+        rows = query_rows(run, names, lambda place: self._body(run.ids[place], int(shown[place])), changes)
+        caption: list[Child] = ["Open a query to see its gold and what was retrieved."]
+        caption += [f"Change: in {names[0]}, from the baseline."] if changes is not None else []
+        return query_table(
+            names, rows, order=self._order(), has_changes=changes is not None, caption=caption, sort_link=self._sort_link
         )
 
-    def _sorted(self) -> tuple[str, bool]:
-        """The column by which the rows are sorted, and True if the greatest is first."""
+    def _order(self) -> Order:
+        """The order of the rows, as the table names it."""
         asked = self._asked
-        if asked.column or not self._names:
-            return asked.column, asked.down
-        return self._names[0], (sign_of(self._names[0]) < 0) != asked.down
+        if asked.column:
+            return Order(_COLUMNS.get(asked.column, asked.column), asked.down)
+        return worst_order(self._names[0]) if self._names else Order("")
 
-    def _caption(self) -> str:
-        column, down = self._sorted()
-        ways = {BY_ID: ("a to z", "z to a"), BY_FOUND: ("most missed first", "fewest missed first")}
-        ways[BY_CHANGE] = ("greatest loss first", "greatest gain first")
-        words = {BY_ID: "query", BY_FOUND: "gold found", BY_CHANGE: "change"}.get(column, column)
-        low, high = ways.get(column, ("lowest first", "highest first"))
-        text = f"By {words}, {high if down else low}. Open a query to see its gold and what was retrieved."
-        return text + (f" Change: in {self._names[0]}, from the baseline." if self._changes is not None else "")
+    def _sort_link(self, column: str) -> str:
+        """The table by a column, or the other way round if it is by this column now."""
+        now, key = self._order(), next((key for key, words in _COLUMNS.items() if words == column), column)
+        turned = column == now.column and not now.is_descending
+        return self._asked._replace(sort=f"-{key}" if turned else key, page=1, show="").address(self._path, "queries")
 
-    def _head(self, words: str, column: str, place: int) -> Element:
-        """A head that sorts by its column, or turns the order round."""
-        now, down = self._sorted()
-        order = None if column != now else "descending" if down else "ascending"
-        to = f"-{column}" if column == now and not down else column
-        link = self._link(words, self._asked._replace(sort=to, page=1, show=""), f"sort {column}")
-        return h("th" if place == 0 else "th.n", link, scope="col", aria_sort=order)
-
-    def _row(self, run: Run, place: int, row: int) -> Element:
-        query_id = run.ids[place]
-        text = run.query[place] if run.query is not None else None
-        query = data(text if len(text) <= _QUERY else text[:_QUERY] + "…", "bdi.asked") if text else None
-        alone = h("a", "All on one page", href=query_address(self._facts.file.id, query_id, self._asked.baseline))
-        opened = h(
-            "details",
-            h("summary", data(query_id, "bdi.id"), " ", query),
-            h("p.alone", alone),
-            data_opened=f"{self._path}/opened/{row}",
-        )
-        gold = [item for item in run.gold(query_id) if item.grade > 0]
-        found = sum(item.rank is not None for item in gold)
-        scores = [_score(run.scores[name][place]) for name in self._names]
-        change = None if self._changes is None else self._change(float(self._changes[row]))
-        return h("tr", h("td", opened), *scores, h("td.n", f"{found} of {len(gold)}"), change)
-
-    def _change(self, difference: float) -> Element:
-        gain = sign_of(self._names[0]) * difference
-        return h(f"td.n{'.up' if gain > 0 else '.down' if gain < 0 else ''}", signed(difference))
+    def _body(self, query_id: str, row: int) -> Element:
+        """The place of an opened query, with a link to its own page."""
+        address = query_address(self._facts.file.id, query_id, self._asked.baseline)
+        link = h("a", "All on one page", href=address)
+        return h("div.unopened", h("p.small", link), data_opened=f"{self._path}/opened/{row}")
 
     def _pages(self) -> Element | None:
         """Links to the other pages, and to more rows on each."""
@@ -212,8 +181,3 @@ def _count(lazy: LazyRun, rows: Ints) -> str:
         return plural(len(rows), "query", "queries")
     queries = len(np.unique(lazy.repeats.query[rows]))
     return f"{plural(queries, 'query', 'queries')} ({plural(len(rows), 'repeat', 'repeats')})"
-
-
-def _score(value: float) -> Element:
-    kind = ".none" if value != value else ".zero" if value <= 0 else ".one" if value >= 1 else ""
-    return h(f"td.n{kind}", number(value))

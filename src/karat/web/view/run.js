@@ -63,8 +63,11 @@
     }
   }
 
-  function go(url, then, replace = false) {
-    if (url.search !== location.search) history[replace ? "replaceState" : "pushState"](null, "", url.pathname + url.search);
+  function go(url, then, typed = false) {
+    const replace = typed && history.state?.typed;
+    if (url.search !== location.search) {
+      history[replace ? "replaceState" : "pushState"]({ typed }, "", url.pathname + url.search);
+    }
     return show(url.search, then);
   }
 
@@ -74,17 +77,19 @@
     section.querySelector("h2").focus({ preventScroll: true });
   }
 
+  const controlOf = (link) => link.dataset.control ?? (link.closest("th") ? `sort ${link.textContent}` : "");
+
   // The same control in the new table, or the heading of the section.
   function again(name) {
-    const control = [...at("results").querySelectorAll("[data-control]")].find((one) => one.dataset.control === name);
+    const control = [...at("results").querySelectorAll("a")].find((one) => controlOf(one) === name);
     if (control) control.focus({ preventScroll: true });
     else toTop();
   }
 
   const chooses = (url) => {
     const now = new URLSearchParams(location.search), next = url.searchParams;
-    return url.origin === location.origin && url.pathname === path && url.search !== "" | url.hash === "#queries"
-      && !next.has("show") && (next.get("baseline") ?? "") === (now.get("baseline") ?? "");
+    return url.origin === location.origin && url.pathname === path && !next.has("show")
+      && (next.get("baseline") ?? "") === (now.get("baseline") ?? "");
   };
 
   document.addEventListener("click", (event) => {
@@ -93,19 +98,20 @@
     const url = new URL(link.getAttribute("href"), location.href);
     if (!link.closest("#queries, [data-adds]") || !chooses(url)) return;
     event.preventDefault();
-    const control = link.dataset.control;
+    const control = controlOf(link);
     const turned = link.closest(".pages");
     go(url, () => { if (control && !turned) again(control); else toTop(); });
   });
 
   window.addEventListener("popstate", () => show(location.search));
 
-  function searched(replace) {
+  // While words are typed, the history gets one entry, not one for each letter.
+  function searched(typed) {
     const url = new URL(location.href), words = at("search").value.trim().split(/\s+/).join(" ");
     for (const name of ["page", "show"]) url.searchParams.delete(name);
     if (words) url.searchParams.set("q", words);
     else url.searchParams.delete("q");
-    if (url.search !== location.search || !replace) go(url, null, replace);
+    if (url.search !== location.search) go(url, null, typed);
   }
   at("search").form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -114,25 +120,29 @@
   });
   at("search").addEventListener("input", () => {
     clearTimeout(typing);
-    typing = setTimeout(() => searched(history.state?.typed === true), 350);
+    typing = setTimeout(searched, 350, true);
   });
 
   // A query is fetched when it is opened for the first time. The event does not bubble.
   document.addEventListener("toggle", async (event) => {
-    const row = event.target;
-    if (!row.open || !row.dataset?.opened) return;
-    const address = row.dataset.opened;
-    delete row.dataset.opened;
-    const place = document.createElement("div");
-    place.className = "note waiting";
-    place.textContent = "Loading …";
-    row.append(place);
+    const place = event.target.querySelector?.("[data-opened]");
+    if (!event.target.open || !place || place.hasAttribute("aria-busy")) return;
+    const waiting = document.createElement("p");
+    waiting.className = "note";
+    waiting.textContent = "Loading …";
+    place.querySelector(".problem")?.remove();
+    place.append(waiting);
+    place.setAttribute("aria-busy", "true");
     try {
-      place.replaceWith(await fragment(address));
+      const found = await fragment(place.dataset.opened);
+      delete place.dataset.opened;
+      waiting.remove();
+      place.prepend(found);
     } catch {
-      place.textContent = "The query could not be loaded; close and open it to try again.";
-      row.addEventListener("toggle", () => { place.remove(); row.dataset.opened = address; }, { once: true });
+      waiting.className = "note problem";
+      waiting.textContent = "The query could not be loaded; close and open it to try again.";
     }
+    place.removeAttribute("aria-busy");
   }, true);
 
   async function load() {

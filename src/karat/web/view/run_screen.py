@@ -41,7 +41,7 @@ def run_screen(call: Call, body: bytes, progress: Progress) -> Answer:
         *(place(name) for name, part in parts.items() if not part.before),
         provenance(run.lazy),
     ]
-    return page(run.file.name, _top(shown, asked, sections), *sections, screen="run", trail=[Step("Runs", "/")])
+    return page(run.file.name, _top(call, shown, asked, sections), *sections, screen="run", trail=[Step("Runs", "/")])
 
 
 @task("view_run_part")
@@ -88,7 +88,7 @@ def _check_version(call: Call, run: RunFacts) -> None:
         raise Refused(409, "the run file was replaced; load the page again")
 
 
-def _top(shown: Shown, asked: QueryFilter, sections: list[Element]) -> Element:
+def _top(call: Call, shown: Shown, asked: QueryFilter, sections: list[Element]) -> Element:
     """The name of the run, its facts, the choice of a baseline, and links to the sections."""
     run, p = shown.run, shown.run.lazy.provenance
     why = f" ({p.judge_reason})" if p.judge_reason else ""
@@ -100,12 +100,12 @@ def _top(shown: Shown, asked: QueryFilter, sections: list[Element]) -> Element:
         h("h1", data(run.file.name)),
         h("p", f"{count(run.scored)}{size} · judge: ", data(p.judge), why, f" · convention: {p.convention}"),
         *(h("p.note", data(remark)) for remark in run.scored.remarks()),
-        *_baseline(shown, asked),
+        *_baseline(call, shown, asked),
         h("nav", *links, aria_label="Sections"),
     )
 
 
-def _baseline(shown: Shown, asked: QueryFilter) -> list[Element]:
+def _baseline(call: Call, shown: Shown, asked: QueryFilter) -> list[Element]:
     """The baseline with a link that removes it, and the place of the form that chooses one."""
     path = f"/run/{shown.run.file.id}"
     found = []
@@ -115,6 +115,8 @@ def _baseline(shown: Shown, asked: QueryFilter) -> list[Element]:
         compare = f"/compare?runs={asked.baseline},{shown.run.file.id}"
         links = [h("a", "side by side", href=compare), " · ", h("a", "without baseline", href=off.address(path))]
         found.append(h("p", "Compared with ", h("strong", data(name)), " · ", *links))
+    if asked.show == _CHOOSER:
+        return [*found, _chooser(call, shown, asked) or h("p.note", "There is no other run of the same gold.")]
     link = h("a", "Choose a baseline", href=asked._replace(show=_CHOOSER).address(path))
     address = asked._replace(show="").address(f"{path}/part/{_CHOOSER}")
     return [*found, h("p.note", link, id=_CHOOSER, data_part=address)]
