@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from math import nan
+from pathlib import Path
+
+from karat._internal.display import plural
 from karat.analysis.diagnose import diagnose
 from karat.report.html import provenance
 from karat.report.html.markup import Element, data, h, plain
@@ -10,9 +14,11 @@ from karat.report.repeats import count
 from karat.web.messages import Call, Progress
 from karat.web.problems import Refused
 from karat.web.tasks import Answer, task
+from karat.web.view.folder import find_files
+from karat.web.view.listed_runs import read_runs
 from karat.web.view.opened import opened
 from karat.web.view.queries_section import QueriesSection
-from karat.web.view.query_filter import QueryFilter, read_filter
+from karat.web.view.query_filter import BASELINE, BY_CHANGE, QueryFilter, read_filter
 from karat.web.view.run_facts import RunFacts, facts_of, pair_of
 from karat.web.view.run_sections import PARTS, Shown, placeholder, scores, section
 from karat.web.view.shell import Step, fragment, page
