@@ -61,8 +61,10 @@ fix: $(VENV)/dev.stamp
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
+# The generated parts of the docs, and their pictures if there is a browser.
 docs: $(VENV)/dev.stamp
 	@$(BIN)/python docs/generate.py
+	@$(BIN)/python tests/support/screenshots.py
 
 # sdist and wheel in dist/; the wheel is then installed in a fresh environment and tried outside of this folder.
 wheel: $(VENV)/dev.stamp

@@ -124,12 +124,28 @@ class Browser:
     def open(self, path, *, script=True, dark=False, width=1200, height=900):
         """Open a file or an address as a reader would, and wait until it has loaded."""
         self.send("Emulation.setScriptExecutionDisabled", value=not script)
-        scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
-        self.send("Emulation.setEmulatedMedia", features=scheme)
+        self.scheme(dark=dark)
         self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.events.clear()
         self.send("Page.navigate", url=path if str(path).startswith("http://") else Path(path).absolute().as_uri())
         self.wait_for("Page.loadEventFired")
+
+    def settle(self):
+        """Wait until everything that the page has asked for is there and drawn."""
+        while True:
+            self.run("new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
+            asked, ended = (
+                {e["params"]["requestId"] for e in self.events if e.get("method", "").removeprefix("Network.") in names}
+                for names in (("requestWillBeSent",), ("loadingFinished", "loadingFailed"))
+            )
+            if asked <= ended:
+                return
+            self.events.append(self._next())
+
+    def scheme(self, *, dark):
+        """Let the page be dark or light, as the system of its reader is."""
+        scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+        self.send("Emulation.setEmulatedMedia", features=scheme)
 
     def wait_for(self, event):
         while not any(e.get("method") == event for e in self.events):
@@ -185,9 +201,13 @@ class Browser:
         """The cookies of these addresses, or of the page."""
         return self.send("Network.getCookies", **({"urls": addresses} if addresses else {}))["cookies"]
 
+    def picture(self, *, whole=False):
+        """What the reader sees, as PNG."""
+        shot = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole, optimizeForSpeed=False)
+        return base64.b64decode(shot["data"])
+
     def screenshot(self, path, *, whole=False):
-        shot = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
-        Path(path).write_bytes(base64.b64decode(shot["data"]))
+        Path(path).write_bytes(self.picture(whole=whole))
 
     def pdf(self):
         return base64.b64decode(self.send("Page.printToPDF", printBackground=True)["data"])

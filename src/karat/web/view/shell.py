@@ -26,7 +26,7 @@ def page(title: str, *sections: Child | None, screen: str, trail: Sequence[Step]
         f"body.screen-{screen}",
         h("a.skip", "Skip to the content", href="#main"),
         h(
-            "header.bar",
+            "header.top",
             h("a.brand", "karat", href="/"),
             _trail(trail),
             h("button", "◐", type="button", id="theme", hidden="", aria_label="Dark or light theme"),
