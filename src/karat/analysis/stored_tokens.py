@@ -13,7 +13,7 @@ from karat.metrics.cutoffs import Budget
 from karat.run import Run
 from karat.stats import Interval, intervals
 
-_STEPS = (1, 2, 5)
+_STEPS = (10, 15, 20, 30, 50, 70)
 _MOST = 12
 """Budgets between the size of one item and all that was retrieved, in addition to those of the metrics."""
 _FEWEST = 2
@@ -90,7 +90,7 @@ def _budgets(run: Run, limit: float) -> list[int]:
     sizes = totals.amounts("tokens")
     low = max(float(np.median(sizes[sizes > 0])) if sizes.any() else 1.0, 1.0)
     high = min(float(totals.at("tokens", totals.depth.astype(float)).max(initial=0.0)), limit)
-    round_numbers = [step * 10**ten for ten in range(9) for step in _STEPS]
+    round_numbers = [step * 10**ten for ten in range(8) for step in _STEPS]
     inside = [number for number in round_numbers if low <= number < high]
     above = [number for number in round_numbers if high <= number < limit][:1]
     wanted = {k.tokens for metric in run.metrics for _, k in metric.columns if isinstance(k, Budget)}

@@ -1,3 +1,4 @@
+"use strict";
 // The values of a chart at the pointer or, with the arrow keys, at the focus: a rule and a label with all values.
 // Without this script the browser shows the same values as titles.
 (() => {

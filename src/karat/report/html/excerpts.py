@@ -1,4 +1,4 @@
-"""Long texts: cut at the end of a word, with a button that shows the whole. No script is needed.
+"""Long texts, separate because every section cuts them: at a word, with a button that shows the whole, no script.
 
 `excerpt` is for a text that may be too long, `folded` for elements such as a text with marks, and `opening` for the
 summary of a row, which shows the rest while the row is open.

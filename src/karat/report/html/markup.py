@@ -39,6 +39,11 @@ def data(text: str, tag: str = "bdi") -> Element:
     return h(tag, text)
 
 
+def plain(child: Child) -> str:
+    """The text of a tree, without its elements."""
+    return child if isinstance(child, str) else "".join(map(plain, child.inside))
+
+
 def write(child: Child) -> str:
     """The tree as HTML."""
     if isinstance(child, str):

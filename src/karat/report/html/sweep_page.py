@@ -23,7 +23,7 @@ def sweep_page(standings: Standings, caption: str, remarks: Sequence[str], files
     texts = max(len(standings.varying), 1)
     lines = ranked.lines(standings, ranked.starred)
     header, *rows = ([*line[:texts], line[-1], *line[texts:-1]] for line in lines)  # "best?" is seen on narrow screens
-    settings = table("Settings, the best first", header, rows, text=range(texts + 1))
+    settings = table("Settings, the best first", header, rows, text=range(texts + 1), verdict=texts)
     sections = [h("section", h("h2", "Settings"), settings, id="settings")]
     if standings.curve is not None:
         sections.append(_curve(standings, standings.curve))

@@ -54,8 +54,7 @@ def _naucs(run: Run) -> list[list[str]]:
 
 def _drawing(found: Thresholds) -> Element:
     """False alarms to the right, recall kept upwards: the best threshold is at the upper left."""
-    alarms = "share of the queries without an answer that return something"
-    chart = Chart(Axis(0, 1, title=alarms), Axis(0, 1, title="recall kept"))
+    chart = Chart(Axis(0, 1, title="false alarms"), Axis(0, 1, title="recall kept"))
     curve = [ThresholdPoint(inf, 0.0, 0.0, 0.0), *found.points, found.at(-inf)]
     chart.line("recall", ((point.false_alarm, point.kept) for point in curve))
     for point in found.points:
