@@ -134,4 +134,5 @@ def changes_from(lazy: LazyRun, baseline: LazyRun, name: str) -> Floats:
     ids = lazy.ids.to_list()
     names = ids if lazy.repeats is None else [lazy.repeats.queries[row] for row in lazy.repeats.query.tolist()]
     old = [before.get(own, before.get(query, np.nan)) for own, query in zip(ids, names, strict=True)]
-    return new - np.array(old, float)
+    changes: Floats = new - np.array(old, float)
+    return changes

@@ -13,7 +13,7 @@ from karat.report.html.queries import CHANGE, FOUND, QUERY, Order, query_rows, q
 from karat.run.lazy_run import LazyRun
 from karat.web.view.chosen_queries import choose
 from karat.web.view.query_filter import BY_CHANGE, BY_FOUND, BY_ID, CAUSE, SEARCH, SIZES, QueryFilter
-from karat.web.view.run_facts import LARGE, PairFacts, RunFacts
+from karat.web.view.run_facts import PairFacts, RunFacts
 
 _COLUMNS = {BY_ID: QUERY, BY_FOUND: FOUND, BY_CHANGE: CHANGE}
 """The names of columns in an address, and in the table."""
@@ -99,9 +99,8 @@ class QueriesSection:
         rows, lazy = self._chosen.rows, self._lazy
         lines = []
         if self._by_cause and self._facts.sampled:
-            lines.append(
-                f"Causes are known for a random sample of {LARGE:,} queries; only those of the sample are listed."
-            )
+            known = f"Causes are known for a random sample of {len(self._facts.detail.queries):,} queries"
+            lines.append(f"{known}; only those of the sample are listed.")
         first = self._names[0] if self._names else None
         if first is not None and any(condition.field is not None for condition in self._asked.conditions):
             about = lazy.about(first)[rows]
@@ -131,7 +130,12 @@ class QueriesSection:
         caption: list[Child] = ["Open a query to see its gold and what was retrieved."]
         caption += [f"Change: in {names[0]}, from the baseline."] if changes is not None else []
         return query_table(
-            names, rows, order=self._order(), has_changes=changes is not None, caption=caption, sort_link=self._sort_link
+            names,
+            rows,
+            order=self._order(),
+            has_changes=changes is not None,
+            caption=caption,
+            sort_link=self._sort_link,
         )
 
     def _order(self) -> Order:

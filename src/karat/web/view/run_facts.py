@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -28,6 +29,7 @@ _KEPT = 4
 _SEARCHES = 8
 _VALUES = 20
 """Values of a field by which the queries are sliced, as in the report."""
+Facts = TypeVar("Facts")
 _FACTS: OrderedDict[tuple[Any, ...], RunFacts] = OrderedDict()
 _PAIRS: OrderedDict[tuple[Any, ...], PairFacts] = OrderedDict()
 
@@ -138,7 +140,7 @@ def _key(opened: OpenedFile) -> tuple[Path, int, int]:
     return opened.file.path, opened.file.written, opened.file.bytes
 
 
-def _kept(kept: OrderedDict[tuple[Any, ...], Any], key: tuple[Any, ...], make: Any) -> Any:
+def _kept(kept: OrderedDict[tuple[Any, ...], Facts], key: tuple[Any, ...], make: Callable[[], Facts]) -> Facts:
     if key not in kept:
         kept[key] = make()
         while len(kept) > _KEPT:
@@ -147,7 +149,7 @@ def _kept(kept: OrderedDict[tuple[Any, ...], Any], key: tuple[Any, ...], make: A
     return kept[key]
 
 
-def rows_of_ids(lazy: LazyRun, ids: Any) -> Ints:
+def rows_of_ids(lazy: LazyRun, ids: Sequence[str]) -> Ints:
     """The row of each id; -1 if the run does not have it."""
     wanted = pl.DataFrame({"id": pl.Series(ids, dtype=pl.String)})
     known = pl.DataFrame({"id": lazy.ids}).with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))

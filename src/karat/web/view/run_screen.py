@@ -119,8 +119,8 @@ def _baseline(call: Call, shown: Shown, asked: QueryFilter) -> list[Element]:
         name = shown.pair.baseline.file.name
         off = asked._replace(baseline="", show="", sort="" if asked.column == BY_CHANGE else asked.sort)
         compare = f"/compare?runs={asked.baseline},{shown.run.file.id}"
-        links = [h("a", "side by side", href=compare), " · ", h("a", "without baseline", href=off.address(path))]
-        found.append(h("p", "Compared with ", h("strong", data(name)), " · ", *links))
+        beside, without = h("a", "side by side", href=compare), h("a", "without baseline", href=off.address(path))
+        found.append(h("p", "Compared with ", h("strong", data(name)), " · ", beside, " · ", without))
     if asked.show == _CHOOSER:
         return [*found, _chooser(call, shown, asked) or h("p.note", "There is no other run of the same gold.")]
     link = h("a", "Choose a baseline", href=asked._replace(show=_CHOOSER).address(path))

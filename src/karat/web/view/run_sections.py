@@ -10,15 +10,22 @@ from karat._internal.display import plural
 from karat.report.html.curves import curves
 from karat.report.html.markup import Child, Element, h
 from karat.report.html.precision_recall import precision_recall
+from karat.report.html.queries import worst_first
 from karat.report.html.scores import means, slices
 from karat.report.html.sections import against, aspects, misses
 from karat.report.html.steps_section import steps
 from karat.report.html.threshold_curve import threshold_curve
 from karat.report.html.token_section import token_curve
 from karat.run import Run
-from karat.report.html.queries import worst_first
 from karat.web.view.queries_section import query_address
-from karat.web.view.query_filter import (Condition, QueryFilter, ScoreRange, cause_condition, field_condition, score_condition,)
+from karat.web.view.query_filter import (
+    Condition,
+    QueryFilter,
+    ScoreRange,
+    cause_condition,
+    field_condition,
+    score_condition,
+)
 from karat.web.view.run_facts import PairFacts, RunFacts
 
 
