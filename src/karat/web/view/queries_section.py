@@ -49,6 +49,7 @@ class QueriesSection:
         return h(
             "section",
             h("h2", "All queries", tabindex=-1),
+            h("p.note", "A bar of a histogram, a slice or a cause shows its queries here."),
             self._search(),
             h("div", self._chips(), *self._counts(), self._table(), self._pages(), id="results"),
             id="queries",
@@ -154,7 +155,7 @@ class QueriesSection:
     def _body(self, query_id: str, row: int) -> Element:
         """The place of an opened query, with a link to its own page."""
         address = query_address(self._facts.file.id, query_id, self._asked.baseline)
-        link = h("a", "All on one page", href=address)
+        link = h("a", "This query on a page of its own", href=address)
         return h("div.unopened", h("p.small", link), data_opened=f"{self._path}/opened/{row}")
 
     def _pages(self) -> Element | None:

@@ -145,19 +145,18 @@
     place.removeAttribute("aria-busy");
   }, true);
 
+  // The sections one after the other: each takes a worker of the server for a while.
   async function load() {
     for (const place of document.querySelectorAll("[data-part]")) {
+      const words = place.querySelector(".waiting"), link = words?.firstElementChild;
+      words?.replaceChildren("Loading …");
       try {
         const found = await fragment(place.dataset.part);
-        if (found.firstElementChild) place.replaceWith(found);
-        else {
-          document.querySelector(`header nav a[href="#${place.id}"], main nav a[href="#${place.id}"]`)?.remove();
-          place.remove();
-        }
+        if (!found.firstElementChild) document.querySelector(`main nav a[href="#${place.id}"]`)?.remove();
+        place.replaceWith(found);
         relink();
       } catch {
-        const words = place.querySelector(".waiting");
-        if (words) words.textContent = "This section could not be loaded.";
+        words?.replaceChildren("This section could not be loaded. ", link);
       }
     }
     document.body.dataset.loaded = "";

@@ -102,7 +102,7 @@ def _top(call: Call, shown: Shown, asked: QueryFilter, sections: list[Element]) 
     size = f" · {mean:.1f} gold items per query" if mean == mean else ""
     links = [h("a", plain(one.inside[0]), href=f"#{one.attributes['id']}") for one in sections]
     return h(
-        "div.top",
+        "div.run-head",
         h("h1", data(run.file.name)),
         h("p", f"{count(run.scored)}{size} · judge: ", data(p.judge), why, f" · convention: {p.convention}"),
         *(h("p.note", data(remark)) for remark in run.scored.remarks()),

@@ -138,9 +138,10 @@ def placeholder(name: str, shown: Shown, asked: QueryFilter) -> Element:
     """The place of a section until it is fetched; without script, a link to the page with it."""
     path, part = f"/run/{shown.run.file.id}", PARTS[name]
     whole = asked._replace(show=name)
-    link = h("a", f"Show {part.heading[0].lower()}{part.heading[1:]}", href=whole.address(path, name))
+    link = h("a", "Show this section", href=whole.address(path, name), aria_describedby=f"{name}-heading")
     address = asked._replace(show="").address(f"{path}/part/{name}")
-    return h("section", h("h2", part.heading), h("p.note.waiting", link), id=name, data_part=address)
+    heading = h("h2", part.heading, id=f"{name}-heading")
+    return h("section", heading, h("p.note.waiting", link), id=name, data_part=address)
 
 
 def _score_link(name: str, low: float, high: float) -> str:
