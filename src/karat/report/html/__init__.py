@@ -28,6 +28,7 @@ from karat.report.repeats import count
 from karat.run import Run
 from karat.run.lazy_run import LazyRun
 
+_STYLES = ("theme.css", "style.css", "opened_query.css")
 _FIRST = "theme.js"
 """The script in the head: it runs before anything is drawn, so that no other theme is seen first."""
 _SCRIPTS = ("charts.js", "queries.js")
@@ -181,7 +182,7 @@ def _title(run: Run) -> str:
 
 @cache
 def _style() -> str:
-    return _own("theme.css") + _own("style.css")
+    return "".join(map(_own, _STYLES))
 
 
 @cache

@@ -65,11 +65,15 @@ class Pool(dict[str, int]):
 
 
 def pack(child: Child, tags: Pool, texts: Pool) -> Any:
-    """The tree as lists: the number of its tag, then its children; a number as a child stands for a longer text."""
+    """The tree as lists: the number of its tag, its attributes if it has any, then its children.
+
+    A number as a child stands for a longer text.
+    """
     if isinstance(child, str):
         text = visible(child)
         return text if len(text) < _POOLED else texts[text]
-    return [tags[child.tag], *[pack(inner, tags, texts) for inner in child.inside]]
+    given = [child.attributes] if child.attributes else []
+    return [tags[child.tag], *given, *[pack(inner, tags, texts) for inner in child.inside]]
 
 
 def block(value: Any, name: str) -> str:

@@ -12,7 +12,8 @@
   let column = heads.findIndex((head) => head.hasAttribute("aria-sort"));
   let down = heads[column].getAttribute("aria-sort") === "descending";
 
-  // Packed trees: a list is an element, its tag first; a string is a text; a number is the number of a text.
+  // Packed trees: a list is an element, its tag first, then its attributes if it has any; a string is a text;
+  // a number is the number of a text.
   // Texts only ever become text nodes.
   const text = (t) => (typeof t === "number" ? data.texts[t] : t);
   function node(t) {
@@ -20,7 +21,9 @@
     const [name, ...classes] = data.tags[t[0]].split(".");
     const element = document.createElement(name);
     if (classes.length) element.className = classes.join(" ");
-    for (let i = 1; i < t.length; i++) element.append(node(t[i]));
+    const given = t[1] instanceof Object && !Array.isArray(t[1]) ? t[1] : null;
+    for (const key in given) element.setAttribute(key, given[key]);
+    for (let i = given ? 2 : 1; i < t.length; i++) element.append(node(t[i]));
     return element;
   }
 

@@ -133,7 +133,7 @@ class Queries:
         self._before = before
         self._filters = filters
         self._gold = [run.gold(query) for query in run.ids]
-        self._bodies = Bodies(run, causes)
+        self._bodies = Bodies(run, causes, baseline)
         self._order = worst_first(run)
         self.place = {run.ids[row]: place for place, row in enumerate(self._order)}
         if run.repeats is not None:  # a query is where its worst repeat is
