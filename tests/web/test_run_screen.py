@@ -168,6 +168,8 @@ def test_a_baseline(screen):
     values = [change[one] for one in shown.ids if change[one] == change[one]]
     assert values == sorted(values)
     assert f"query?runs={before},{screen.id('bm25')}" in shown.html
+    row = re.search(r"/opened/(\d+)\?baseline=", shown.html)[1]
+    assert "Baseline" in screen.ask("view_opened", "bm25", row=row, baseline=before).text
     assert "is no baseline for this run" in screen.ask("view_run", "bm25", baseline=screen.id("many")).text
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,17 +12,12 @@ from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.queries import CHANGE, FOUND, QUERY, Order, query_rows, query_table, worst_order
 from karat.run.lazy_run import LazyRun
 from karat.web.view.chosen_queries import choose
+from karat.web.view.query_address import query_href
 from karat.web.view.query_filter import BY_CHANGE, BY_FOUND, BY_ID, CAUSE, SEARCH, SIZES, QueryFilter
 from karat.web.view.run_facts import PairFacts, RunFacts
 
 _COLUMNS = {BY_ID: QUERY, BY_FOUND: FOUND, BY_CHANGE: CHANGE}
 """The names of columns in an address, and in the table."""
-
-
-def query_address(run_id: str, query_id: str, baseline: str = "") -> str:
-    """The address of one query, with the ranking of the baseline beside it."""
-    runs = ",".join(filter(None, (baseline, run_id)))
-    return f"/query?{urlencode({'runs': runs, 'query': query_id}, safe=',')}"
 
 
 class QueriesSection:
@@ -35,6 +30,8 @@ class QueriesSection:
         self._changes: Floats | None = None
         if pair is not None and self._names:
             self._changes = pair.changes.get(self._names[0])
+        self._among: Sequence[str] = ()
+        """The queries through which the page of one of them leads; none for all, worst first."""
         self._by_cause = any(condition.key == CAUSE for condition in asked.conditions)
         self._chosen = choose(
             facts.lazy,
@@ -127,6 +124,7 @@ class QueriesSection:
             return None
         run, names = self._lazy.take(shown), self._names
         changes = None if self._changes is None else self._changes[shown]
+        self._among = run.ids if self._asked.chooses else ()
         rows = query_rows(run, names, lambda place: self._body(run.ids[place], int(shown[place])), changes)
         caption: list[Child] = ["Open a query to see its gold and what was retrieved."]
         caption += [f"Change: in {names[0]}, from the baseline."] if changes is not None else []
@@ -154,9 +152,10 @@ class QueriesSection:
 
     def _body(self, query_id: str, row: int) -> Element:
         """The place of an opened query, with a link to its own page."""
-        address = query_address(self._facts.file.id, query_id, self._asked.baseline)
-        link = h("a", "This query on a page of its own", href=address)
-        return h("div.unopened", h("p.small", link), data_opened=f"{self._path}/opened/{row}")
+        runs = [*filter(None, [self._asked.baseline]), self._facts.file.id]
+        link = h("a", "This query on a page of its own", href=query_href(runs, query_id, self._among))
+        before = QueryFilter(baseline=self._asked.baseline)
+        return h("div.unopened", h("p.small", link), data_opened=before.address(f"{self._path}/opened/{row}"))
 
     def _pages(self) -> Element | None:
         """Links to the other pages, and to more rows on each."""

@@ -150,6 +150,11 @@ class QueryFilter(NamedTuple):
         return self.sort.startswith("-")
 
     @property
+    def chooses(self) -> bool:
+        """True if not all queries are shown, or not the worst first."""
+        return bool(self.conditions or self.search or self.sort)
+
+    @property
     def parameters(self) -> dict[str, str]:
         """The parameters of the address; what is as usual has none."""
         given = {SEARCH: self.search, SORT: self.sort, BASELINE: self.baseline, SHOW: self.show}

@@ -7,10 +7,13 @@ from pathlib import Path
 
 from karat._internal.display import plural
 from karat.analysis.diagnose import diagnose
+from karat.errors import UnknownName
 from karat.report.html import provenance
 from karat.report.html.markup import Element, data, h, plain
 from karat.report.html.opened_query import Bodies
 from karat.report.repeats import count
+from karat.run import Run
+from karat.run.lazy_run import LazyRun
 from karat.web.messages import Call, Progress
 from karat.web.problems import Refused
 from karat.web.tasks import Answer, task
@@ -67,7 +70,7 @@ def run_part(call: Call, body: bytes, progress: Progress) -> Answer:
 
 @task("view_opened")
 def opened_query(call: Call, body: bytes, progress: Progress) -> Answer:
-    """One query of the table, as a fragment."""
+    """One query of the table, as a fragment, with the ranking of the baseline if there is one."""
     run = facts_of(opened(call, call.arguments["run_id"]))
     _check_version(call, run)
     row = int(call.arguments["row"])
@@ -75,7 +78,22 @@ def opened_query(call: Call, body: bytes, progress: Progress) -> Answer:
         raise Refused(404, "the run has no such row")
     one = run.lazy.take([row])
     causes = {(miss.query_id, miss.item): miss.text for miss in diagnose(one).misses}
-    return fragment(Bodies(one, causes).of(0, one.gold(one.ids[0])))
+    before = None
+    if wanted := call.arguments.get(BASELINE):
+        before = _same_query(opened(call, wanted).run, run.lazy, row)
+    return fragment(Bodies(one, causes, before).of(0, one.gold(one.ids[0])))
+
+
+def _same_query(baseline: LazyRun, run: LazyRun, row: int) -> Run | None:
+    """The row of the baseline with the same repeat, or the same query; None if it has neither."""
+    names = [str(run.ids[row])]
+    names += [] if run.repeats is None else [run.repeats.queries[int(run.repeats.query[row])]]
+    for name in names:
+        try:
+            return baseline.take([baseline.row(name)])
+        except UnknownName:
+            continue
+    return None
 
 
 def _asked(call: Call) -> tuple[Shown, QueryFilter]:

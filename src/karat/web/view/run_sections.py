@@ -17,7 +17,7 @@ from karat.report.html.steps_section import steps
 from karat.report.html.threshold_curve import threshold_curve
 from karat.report.html.token_section import token_curve
 from karat.run import Run
-from karat.web.view.queries_section import query_address
+from karat.web.view.query_address import query_href
 from karat.web.view.query_filter import (
     Condition,
     QueryFilter,
@@ -37,7 +37,8 @@ class Shown(NamedTuple):
 
     def to_query(self, query_id: str) -> str:
         """The address of a query, with the ranking of the baseline beside it."""
-        return query_address(self.run.file.id, query_id, "" if self.pair is None else self.pair.baseline.file.id)
+        runs = [] if self.pair is None else [self.pair.baseline.file.id]
+        return query_href([*runs, self.run.file.id], query_id)
 
 
 class Part(NamedTuple):
