@@ -19,7 +19,7 @@ keys, at the focus; without it the browser shows the text of a stop as a title.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from math import isnan, log
 from typing import NamedTuple
@@ -48,6 +48,8 @@ class Axis(NamedTuple):
     title: str = ""
     is_log: bool = False
     labels: Sequence[str] = ()
+    preferred: Collection[float] = ()
+    """The ticks that are labelled before others, where there is no room for all."""
 
     def place(self, value: float) -> float:
         """The share of the axis before a value, from 0 to 1."""
@@ -60,10 +62,10 @@ class Axis(NamedTuple):
         return self.labels[tick] if self.labels else f"{self.ticks[tick]:,.10g}"
 
     def fitting(self, width: float) -> set[int]:
-        """The places of the ticks whose labels fit into a width: the last first, then those before it."""
+        """The places of the ticks whose labels fit into a width: preferred ones first, then the ends, then the others."""
         kept: dict[int, tuple[float, float]] = {}
-        last = len(self.ticks) - 1
-        order = sorted(range(last + 1), key=lambda tick: (tick != last, tick != 0, tick))
+        ends = {0, len(self.ticks) - 1}
+        order = sorted(range(len(self.ticks)), key=lambda i: (self.ticks[i] not in self.preferred, i not in ends, i))
         for tick in order:
             middle, half = self.place(self.ticks[tick]) * width, len(self.label(tick)) * _LETTER / 2 + 4
             if all(middle + half <= low or high <= middle - half for low, high in kept.values()):
@@ -93,6 +95,7 @@ class Chart:
         self._marks: list[Element] = []
         self._stops: list[tuple[float, str]] = []
         self._names: list[tuple[float, str, str]] = []
+        self._has_links = False
 
     def line(self, kind: str, points: Iterable[tuple[float, float]], *, is_dashed: bool = False) -> None:
         """A line through points; undefined ones are left out."""
@@ -174,7 +177,7 @@ class Chart:
             *self._marks,
             *self._ends(),
             height=self.height,
-            role="img",
+            role="group" if self._has_links else "img",  # what is inside an image cannot be reached
             aria_label=label,
         )
 
@@ -217,7 +220,8 @@ class Chart:
         return ends
 
     def _add(self, mark: Element, link: str | None, title: str | None) -> None:
-        self._marks.append(h("a", mark, href=link, aria_label=title) if link else mark)
+        self._has_links |= link is not None
+        self._marks.append(mark if link is None else h("a", mark, href=link, aria_label=title))
 
     def _stretched(self, tag: str, points: Iterable[tuple[float, float]]) -> None:
         """A shape of many points, which take no shares of the width: it is stretched as a whole."""

@@ -38,8 +38,9 @@
       values.textContent = stops[i].words;
       rule.hidden = values.hidden = false;
       place(rule, left, top, whole.height);
-      const room = values.offsetWidth + 10;
-      place(values, left + room > box.width ? Math.max(left - room, 0) : left + 10, top);
+      const room = values.offsetWidth + 10, beside = left + room <= box.width ? left + 10 : left - room;
+      if (beside >= 0) place(values, beside, top);
+      else place(values, Math.max(Math.min(left, box.width - room + 10), 0), top + whole.height + 6);
     }
 
     function hide() {

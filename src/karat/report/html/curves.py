@@ -36,7 +36,7 @@ def curves(run: Run, baseline: Run | None = None) -> Element | None:
     return h(
         "section",
         h("h2", "Recall and precision over k"),
-        h("figure", _drawing(ks, found, before)),
+        h("figure", _drawing(ks, found, before, requested(run))),
         h("p.note", f"{dashed}{band}"),
         h("details.numbers", h("summary", "Numbers"), _numbers(ks, found, before)),
         id="curves",
@@ -83,8 +83,8 @@ def measured(run: Run, ks: Sequence[int]) -> dict[str, Curve]:
     return found
 
 
-def _drawing(ks: Sequence[int], found: dict[str, Curve], before: dict[str, Curve]) -> Element:
-    chart = Chart(Axis(1, ks[-1], ks, "k", is_log=ks[-1] > _STRAIGHT), Axis(0, 1))
+def _drawing(ks: Sequence[int], found: dict[str, Curve], before: dict[str, Curve], wanted: Collection[int]) -> Element:
+    chart = Chart(Axis(1, ks[-1], ks, "k", is_log=ks[-1] > _STRAIGHT, preferred=wanted), Axis(0, 1))
     for name, points in found.items():
         if name in before:
             chart.line(name, ((k, value) for k, (value, _) in before[name].items()), is_dashed=True)

@@ -27,7 +27,7 @@ PLAIN = 100
 """Rows that are plain HTML, and rows that the script adds at a time."""
 QUERY, FOUND, CHANGE = "query", "gold found", "change"
 """The columns beside the metrics."""
-_SHOWN = 200
+_SHOWN = 160
 """Characters of a query shown in its row while it is closed."""
 _SEARCHED = 300
 """Characters of any text that are searched."""

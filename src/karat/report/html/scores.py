@@ -89,13 +89,14 @@ def table(
 ) -> Element:
     """A table of numbers, except for the columns listed in `text`; the first cell of a row is its header.
 
-    On narrow screens the columns listed in `roomy` are hidden. If the others are more than five, or texts, each row
-    becomes a card: the cells below each other with their headings, and the `verdict` beside the first cell.
+    On narrow screens the columns listed in `roomy` are hidden. If the others are too many, each row becomes a card:
+    its cells have their headings above them, and the `verdict` is beside the first cell.
     """
     last = len(header)
     shown = [i for i in range(last) if i not in roomy]
-    cards = ".cards" if len(shown) > _COLUMNS or any(i in text for i in shown if i) else ""
     full = ".texts" if len(text) == last else ""
+    most = _COLUMNS if all(i not in text for i in shown[1:]) else _WITH_TEXTS
+    cards = ".cards" if full or len(shown) > most else ""
     kind = [
         ("" if i in text else ".n") + (".roomy" if i in roomy else "") + (".verdict" if i == verdict else "")
         for i in range(last)
@@ -108,7 +109,7 @@ def table(
             h(f"td{own}", cell, data_label=label or None)
             for own, label, cell in zip(kind[1:], labels[1:], others, strict=True)
         ]
-        body.append(h("tr", h("th", first, scope="row"), *cells))
+        body.append(h("tr", h("th", first, scope="row", data_label=labels[0] or None), *cells))
     return h(
         "div.wide",
         h(f"table{full}{cards}", h("caption", caption), h("thead", h("tr", *heads)), h("tbody", *body)),
@@ -118,8 +119,8 @@ def table(
     )
 
 
-_COLUMNS = 5
-"""Columns of numbers that are readable side by side on a narrow screen."""
+_COLUMNS, _WITH_TEXTS = 5, 3
+"""Columns that are readable side by side on a narrow screen: all numbers, or some of them texts."""
 
 
 def means(run: Run, comparison: Comparison | None = None, link: ScoreLink | None = None) -> Element:

@@ -209,7 +209,7 @@ def _causes(found: Diagnosis, link: CauseLink | None) -> Element:
         name = cause if address is None else h("a", cause, href=address)
         drawn = bar if address is None else h("a", bar, href=address, tabindex=-1, aria_hidden="true")
         rows.append([name, f"{times:,}", h("span.shared", percent(times / count), drawn)])
-    return table("Causes", ["cause", "gold items", "share"], rows)
+    return table("Causes", ["cause", "gold items", "share"], rows, text=(0, 2))
 
 
 def _table(found: Diagnosis, place: Mapping[str, int], to_query: QueryLink) -> Element:
