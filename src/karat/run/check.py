@@ -92,6 +92,14 @@ def _check_type(name: str, dtype: pl.DataType, expected: Expected) -> None:
             _check_type(f"{name}.{field}", own, known[field])  # type: ignore[arg-type]
 
 
+def fields_of_records(dtype: pl.DataType | None) -> dict[str, pl.DataType]:
+    """The types of the fields of records, or of lists of them; empty for everything else."""
+    import polars as pl
+
+    own = dtype.inner if isinstance(dtype, pl.List) else dtype
+    return {field.name: field.dtype for field in own.fields} if isinstance(own, pl.Struct) else {}  # type: ignore[misc]
+
+
 class Texts:
     """The texts of a file as Python objects, unless they are together much larger than the file.
 

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from karat._internal.arrays import Ints, group_number, row_number, starts
-from karat._internal.commit import current_commit
 from karat._internal.output import atomic_path, check_outputs, is_special
 from karat._internal.panics import panics_as_errors
 from karat._internal.parquet import Damaged, add_checksum, check_parquet
@@ -42,6 +41,7 @@ from karat.run.check import (
     check_sizes,
     check_types,
     depths,
+    fields_of_records,
     flat_lists,
     gold_numbers,
     gold_sizes,
@@ -69,8 +69,10 @@ from karat.run.stored_items import (
 if TYPE_CHECKING:
     import polars as pl
 
-_ROW_GROUP = 32_768
+_FEWEST, _ROW_GROUP = 1024, 32_768
 """Rows that are stored together: the fewer, the less has to be read for one of them."""
+_TEXTS_OF_GROUP = 2**26
+"""Bytes of texts that are stored together, if most texts occur once."""
 
 _OTHER_FORMATS = {
     ".csv": 'run.table.write_csv("{}")', ".tsv": r'run.table.write_csv("{}", separator="\t")',
@@ -102,15 +104,29 @@ def save(run: Run, path: str | os.PathLike[str]) -> None:
         check_path(path, filter(os.path.isfile, sources))  # type: ignore[arg-type]
     except BadArgument as error:
         raise RunFileError(error.problem, hint=error.hint) from error
-    commit = run.provenance.commit or ("" if run.file else current_commit())
-    frame, metadata = _frame(run), write_metadata(run, commit)
+    frame, metadata = _frame(run), write_metadata(run)
     try:
         with atomic_path(path) as place:
             with place.open("wb") as file:  # Polars opens no name that is not valid UTF-8
-                frame.write_parquet(file, compression_level=1, row_group_size=_ROW_GROUP, metadata={KEY: metadata})
+                rows = _row_group(frame)
+                frame.write_parquet(file, compression_level=1, row_group_size=rows, metadata={KEY: metadata})
             add_checksum(place)
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
         raise RunFileError(f"cannot write {path}: {first_line(error).rpartition('IO error: ')[2]}") from error
+
+
+def _row_group(frame: pl.DataFrame) -> int | None:
+    """The number of rows that are stored together; None for the usual number, if texts are stored once per group."""
+    import polars as pl
+
+    if len(frame) <= _FEWEST or "text" not in fields_of_records(frame.schema.get(RETRIEVED)):
+        return _ROW_GROUP
+    texts = frame[RETRIEVED].explode(empty_as_null=False, keep_nulls=False).struct.field("text")
+    different = texts.unique()
+    if 2 * len(different) < len(texts):
+        return None
+    size = int(different.cast(pl.String).str.len_bytes().sum()) + 1
+    return min(max(_TEXTS_OF_GROUP * len(frame) // size, _FEWEST), _ROW_GROUP)
 
 
 def load(path: str | os.PathLike[str]) -> Run:

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from errno import ENOENT
-from mmap import ACCESS_READ, mmap
 from os import PathLike, fstat, stat_result, strerror
 from pathlib import Path
 from typing import BinaryIO
 
 from karat._internal.panics import panics_as_errors
-from karat._internal.parquet import MAGIC, Bytes, check_checksum, check_parquet
+from karat._internal.parquet import MAGIC, Bytes, FileBytes, check_checksum, check_parquet
 from karat.errors import KaratError, RunFileError, first_line
 
 PER_BYTE = 1000
@@ -97,10 +96,7 @@ class FileVersion:
     def check(self) -> bool:
         """Refuse a file that is damaged, or is no run; True if a checksum says that all is whole."""
         with self.open() as file:
-            if not self.bytes:
-                return check_content(b"", self.shown)
-            with mmap(file.fileno(), 0, access=ACCESS_READ) as content:
-                return check_content(content, self.shown)
+            return check_content(FileBytes(file), self.shown)
 
 
 def _identity(status: stat_result) -> tuple[int, int, int, int]:

@@ -6,11 +6,12 @@ A run of a million queries is open in a fraction of a second, in little memory. 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from karat.run.metadata import Metadata
 from karat.run.provenance import Provenance
 from karat.run.repeats import Repeats
 from karat.run.run import Run, check_rows, unknown_query
-from karat.run.search import BATCH, Search
+from karat.run.search import Search
 from karat.samples.repeat_rows import REPEAT
 from karat.stats import SEED, Interval
 
@@ -38,7 +39,11 @@ _WINDOW = 4096
 """Rows that are near each other: they are read together."""
 _WINDOWS = 12
 """More windows than this are slower than one pass over the file."""
+_BATCH_BYTES, _FEWEST, _MOST = 10_000_000, 2048, 65_536
+"""Bytes of the file, which need several times as much memory, and rows that are read at a time."""
+_THREADS = 2
 _ROW = "karat.row"
+_OfRows: TypeAlias = "Callable[[pl.DataFrame], Ints]"
 
 
 class LazyRun(Means):
@@ -58,8 +63,7 @@ class LazyRun(Means):
         """A number per row for each metric, read when it is asked for."""
         self.measured: Mapping[str, Floats] = _Columns(self, [name for own in self.measures for name in own.names])
         """A number per row for each measure."""
-        self.metadata = metadata
-        self._version, self._schema, self._rows = version, schema, rows
+        self._version, self._metadata, self._schema, self._rows = version, metadata, schema, rows
         self._intervals: dict[float, dict[str, Interval]] = {}
         self._whole: Run | None = None
 
@@ -100,9 +104,14 @@ class LazyRun(Means):
         return self.provenance.commit
 
     @cached_property
+    def known_gold_hash(self) -> str | None:
+        """The same as `gold_hash`, if it is known without reading the whole file; else None."""
+        return self._metadata.gold_hash if self._whole is None else self._whole.gold_hash
+
+    @property
     def gold_hash(self) -> str:
         """A digest of the queries, their texts and their gold; runs with the same digest had the same test set."""
-        return self.metadata.gold_hash or self.whole().gold_hash
+        return self.known_gold_hash or self.whole().gold_hash
 
     @property
     def ids(self) -> pl.Series:
@@ -152,8 +161,8 @@ class LazyRun(Means):
     @cached_property
     def found(self) -> tuple[Ints, Ints]:
         """The number of gold items that were found, and of relevant gold items, of each row."""
-        parts = [_found(self._read(["gold", "hits"], first, BATCH)) for first in range(0, len(self), BATCH)]
-        counts = np.concatenate(parts, axis=1) if parts else np.zeros((2, 0), np.int64)
+        parts = self._in_batches(["gold", "hits"], _found)
+        counts = np.concatenate([np.zeros((2, 0), np.int64), *(own for _, own in parts)], axis=1)
         return counts[0], counts[1]
 
     def row(self, query_id: str | int) -> int:
@@ -202,16 +211,22 @@ class LazyRun(Means):
         Ids, query texts, gold, retrieved items (id, document, text) and fields of texts or whole numbers are searched.
         """
         wanted = Search(text, self._schema)
-        parts = [
-            first + wanted.rows(self._read(wanted.columns, first, wanted.batch))
-            for first in range(0, len(self), wanted.batch)
-        ]
-        found: Ints = np.concatenate(parts) if parts else np.zeros(0, np.int64)
+        parts = self._in_batches(wanted.columns, wanted.rows)
+        found: Ints = np.concatenate([[], *(first + own for first, own in parts)]).astype(np.int64)
         return found
 
     def column(self, name: str) -> pl.Series:
         """A column of the file."""
         return self._read([name])[name]
+
+    def _in_batches(self, names: Sequence[str], use: _OfRows) -> list[tuple[int, Ints]]:
+        """The first row of each batch of rows, and what a function makes of its columns."""
+        import polars as pl
+
+        size = min(max(_BATCH_BYTES * len(self) // self._version.bytes, _FEWEST), _MOST)
+        firsts = range(0, len(self), size)
+        with ThreadPoolExecutor(min(_THREADS, pl.thread_pool_size())) as pool:
+            return list(zip(firsts, pool.map(lambda first: use(self._read(names, first, size)), firsts), strict=True))
 
     def _read(self, names: Sequence[str], first: int = 0, size: int | None = None) -> pl.DataFrame:
         """Some columns of the file, of all rows or of `size` of them."""
@@ -238,7 +253,7 @@ class LazyRun(Means):
 
     def _run(self, frame: pl.DataFrame) -> Run:
         with damage_as_errors(self._version.shown):
-            return run_of_frame(frame, self.metadata, Texts(self._version.bytes, PER_BYTE), str(self._version.shown))
+            return run_of_frame(frame, self._metadata, Texts(self._version.bytes, PER_BYTE), str(self._version.shown))
 
 
 class _Columns(Mapping[str, Floats]):

@@ -86,14 +86,14 @@ class Metadata(NamedTuple):
     """The digest of the queries and their gold; None if the file has none."""
 
 
-def write_metadata(run: Run, commit: str) -> str:
-    """The metadata of a run as JSON, with the commit at which it is saved."""
+def write_metadata(run: Run) -> str:
+    """The metadata of a run as JSON."""
     import msgspec
 
     items, gold = run.stored_items, run.all_hits.gold_items
     about = {
         "format": _FORMAT,
-        "provenance": replace(run.provenance, commit=commit).to_dict(),
+        "provenance": replace(run.provenance, commit=run.commit).to_dict(),
         "convention": write_choices(run.convention),
         "gold_hash": run.gold_hash,
         "open": gold.incomplete,

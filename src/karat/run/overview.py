@@ -24,7 +24,7 @@ class Overview(NamedTuple):
     judge: str
     convention: str
     gold_hash: str | None
-    """A digest of the queries and their gold; None if the file has none."""
+    """A digest of the queries and their gold; None if the file does not have it."""
     commit: str
     """The git commit of the working directory in which the run was saved; empty if it is not known."""
     source: str
@@ -46,7 +46,7 @@ def overview_of(run: LazyRun) -> Overview:
         headline=run.headline,
         judge=run.provenance.judge,
         convention=run.convention.name,
-        gold_hash=run.metadata.gold_hash,
+        gold_hash=run.known_gold_hash,
         commit=run.commit,
         source=run.provenance.source,
     )

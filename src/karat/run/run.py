@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from karat._internal.arrays import Floats, Ints
+from karat._internal.commit import current_commit
 from karat._internal.display import valid_utf8
 from karat._internal.result import Result
 from karat.conventions import Convention
@@ -98,6 +99,11 @@ class Run(Scored, Result):
     def name(self) -> str:
         """The name of the run in headings: the run file that it was loaded from, or the source of its samples."""
         return self.provenance.source if self.file is None else PurePath(self.file).name
+
+    @property
+    def commit(self) -> str:
+        """The git commit of the file that it was loaded from, or else of the working directory; empty if not known."""
+        return self.provenance.commit or ("" if self.file else current_commit())
 
     @property
     def gold_hash(self) -> str:

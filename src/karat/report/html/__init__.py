@@ -168,7 +168,7 @@ def provenance(run: Run | LazyRun) -> Element:
         "tokens counted by": p.tokens,
         "settings of the retriever": label(p.settings),
         "digest of queries and gold": run.gold_hash,
-        "commit": p.commit,
+        "commit": run.commit,
         "karat": p.karat,
     }
     pairs = [h("div", h("dt", name), h("dd", data(value))) for name, value in facts.items() if value]

@@ -24,7 +24,6 @@ from karat.run.slices import Slices
 from karat.samples.repeat_rows import REPEAT
 from karat.stats import intervals
 
-_MOST = 5
 _STRIP = (120, 12)
 ScoreLink = Callable[[str, float, float], str | None]
 """The address of the queries whose score in a metric is in a range; see `histogram`."""
@@ -34,7 +33,7 @@ SliceLink = Callable[[str, str], str | None]
 
 def headline(run: Run) -> list[str]:
     """One name for each of the first metrics of the run; of several cutoffs the one nearest to 5."""
-    return [metric.headline[0] for metric in run.metrics][:_MOST]
+    return run.headline
 
 
 def meaning(name: str) -> str:
