@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
+from typing import Self
 
 _QUERIES = 1_000_000
 _SECONDS, _MEGABYTES = 2.0, 500.0
@@ -53,7 +54,7 @@ class Memory:
         """Megabytes; what processes share is counted once."""
         self._thread = Thread(target=self._watch, daemon=True)
 
-    def __enter__(self) -> Memory:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 

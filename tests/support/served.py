@@ -80,8 +80,13 @@ def started(kind, *arguments, cwd=None, env=None):
             yield server
         finally:
             process.terminate()
-            process.wait(30)
-            process.stdout.close()
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
+            finally:
+                process.stdout.close()
 
 
 @contextmanager
