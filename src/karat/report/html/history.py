@@ -86,14 +86,12 @@ def value_axis(points: Sequence[HistoryPoint]) -> Axis:
     """The scale of the values: the part of 0 to 1 around all intervals, or all of it if that is not much more."""
     ends = [end for p in points for end in (p.value, p.low, p.high) if not isnan(end)]
     low, high = max(min(ends), 0.0), min(max(ends), 1.0)
-    if high - low > _ALL:
-        return Axis(0.0, 1.0)
     step = next((step for step in _STEPS if (high - low) / step <= 4), _STEPS[-1])
     first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
     if first == last:
         first, last = (first - 1, last) if first else (first, last + 1)
     ticks = [round(i * step, 2) for i in range(first, last + 1)]
-    return Axis(ticks[0], ticks[-1], ticks=ticks)
+    return Axis(0.0, 1.0) if ticks[-1] - ticks[0] > _ALL else Axis(ticks[0], ticks[-1], ticks=ticks)
 
 
 def _time_axis(points: Sequence[HistoryPoint]) -> Axis:

@@ -37,7 +37,7 @@ class AskedList(NamedTuple):
         page = given.pop("page", "1")
         runs = dict.fromkeys(one for one in given.pop("runs", "").split(",") if one.isascii() and one.isalnum())
         number = int(page) if page.isascii() and page.isdecimal() and len(page) < 9 else 1
-        return cls(**given, page=max(number, 1), runs=tuple(runs))  # type: ignore[arg-type]
+        return cls(**given, page=max(number, 1), runs=tuple(runs))
 
     @property
     def filters(self) -> bool:

@@ -75,7 +75,8 @@ class Found(NamedTuple):
 
 def find_files(folder: Path, most: int = _MOST) -> Found:
     """Look for run files below a folder; what cannot be read is passed over."""
-    found, seen = [], 0
+    found: list[FoundFile] = []
+    seen = 0
     for entry in _below(folder):
         if seen == most:
             return Found(_newest_first(found), whole=False, looked_at=seen)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 from time import monotonic, time_ns
 from typing import NamedTuple
 
 from karat.errors import KaratError, first_line
-from karat.run.lazy_run import LazyRun
-from karat.stats import Interval
+from karat.run.overview import Overview, read_overview
 from karat.web.view.folder import FoundFile
-from karat.web.view.opened import without_folder
 
 _KEPT = 50_000
 _SECONDS = 0.7
@@ -24,18 +22,6 @@ _READ: OrderedDict[tuple[Path, int, int, int], Overview | str] = OrderedDict()
 """The overview of a version of a file, or why it has none."""
 _LATEST: dict[Path, Overview] = {}
 """The latest overview of a file, for the moment in which it is replaced."""
-
-
-class Overview(NamedTuple):
-    queries: int
-    mean: Mapping[str, float]
-    interval: Mapping[str, Interval]
-    headline: list[str]
-    judge: str
-    convention: str
-    gold_hash: str
-    commit: str
-    source: str
 
 
 class ListedRun(NamedTuple):
@@ -55,7 +41,7 @@ class ListedRun(NamedTuple):
     @property
     def gold(self) -> str:
         """The digest of its queries and gold; empty if it is not known."""
-        return "" if self.overview is None else self.overview.gold_hash
+        return "" if self.overview is None else self.overview.gold_hash or ""
 
 
 class Listing(NamedTuple):
@@ -112,19 +98,8 @@ def _read(file: FoundFile) -> Overview | str:
     with file.path.open("rb"):
         pass
     try:
-        run = LazyRun.open(file.path)
-        return Overview(
-            run.queries,
-            run.mean,
-            run.interval(),
-            run.headline,
-            run.provenance.judge,
-            run.convention.name,
-            run.gold_hash,
-            run.commit,
-            run.provenance.source,
-        )
+        return read_overview(file.path, Path(f"{file.name}.parquet"))
     except KaratError as error:
         if not file.path.exists():
             raise FileNotFoundError from error
-        return without_folder(error.problem, file)
+        return error.problem

@@ -98,22 +98,25 @@
 
   // The place of the reader, which a new list keeps.
   function place() {
-    const near = scrollY < 8 ? null : all("#list [id]").find((one) => one.getBoundingClientRect().bottom > 60);
+    const focused = document.activeElement?.closest("#list") ? document.activeElement : null;
+    const inSight = (one) => one.getBoundingClientRect().bottom > 0 && one.getBoundingClientRect().top < innerHeight;
+    const shown = [focused, ...all("#list tr[id], #list h2[id]")].find((one) => one?.id && inSight(one));
+    const near = scrollY < 8 ? null : shown;
     return {
-      focus: document.activeElement?.closest("#list, #filter") ? document.activeElement.id : "",
+      focus: focused?.id,
       near: near && { id: near.id, top: near.getBoundingClientRect().top },
       closed: all("#list details[id]").map((one) => [one.id, one.open]),
       across: all("#list .wide[id]").map((one) => [one.id, one.scrollLeft]),
-      baseline: at("baseline")?.value,
+      baseline: at("compared-baseline")?.value,
     };
   }
   function putBack(before) {
     for (const [id, open] of before.closed) if (at(id)) at(id).open = open;
     for (const [id, left] of before.across) if (at(id)) at(id).scrollLeft = left;
     for (const box of boxes()) if (box.type === "checkbox") box.checked = chosen.has(box.value);
-    if (before.baseline && at("baseline")) {
-      at("baseline").add(new Option("", before.baseline));
-      at("baseline").value = before.baseline;
+    if (before.baseline && at("compared-baseline")) {
+      at("compared-baseline").add(new Option("", before.baseline));
+      at("compared-baseline").value = before.baseline;
     }
     if (before.focus) at(before.focus)?.focus({ preventScroll: true });
     const near = before.near && at(before.near.id);

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 
 from karat._internal.display import cut_name, plural
 from karat.report.html.markup import Child, Element, data, h
@@ -13,14 +15,13 @@ from karat.web.tasks import Answer, task
 from karat.web.view.asked_list import AskedList, Group, groups, page_of, pages
 from karat.web.view.folder import Found, find_files
 from karat.web.view.listed_runs import ListedRun, Listing, read_runs
-from karat.web.view.runs_table import FORM, group_section, name_of, when
+from karat.web.view.runs_table import FORM, group_section, name_of, option_name, when
 from karat.web.view.shell import fragment, page
 
 _PROBLEMS = 100
 """The most files with errors that are listed."""
 _OPEN = 5
 """Up to so many files with errors are shown without a click."""
-_FIRST = "karat eval your.jsonl -o runs/first.parquet"
 
 
 @task("view_runs")
@@ -31,11 +32,11 @@ def runs_screen(call: Call, body: bytes, progress: Progress) -> Answer:
     folder = Path(call.store)
     found = find_files(folder)
     listing, asked = read_runs(found.files), AskedList.of(call.arguments)
-    parts = [_filter(listing.runs, asked), _list(found, listing, asked)]
+    parts = [_filter(listing.runs, asked), _list(folder, found, listing, asked)]
     if call.arguments.get("part") == "list":
         return fragment(*parts)
     name = cut_name(folder.name or str(folder), 80)
-    return page(name, h("h1", data(name)), *parts, screen="runs")
+    return page(f"Runs in {name}", h("h1", "Runs in ", data(name)), *parts, screen="runs")
 
 
 def _filter(runs: Sequence[ListedRun], asked: AskedList) -> Element:
@@ -59,13 +60,14 @@ def _select(name: str, values: set[str], chosen: str) -> Element | None:
     """A choice between the values that there are; None if all runs have the same."""
     if len(values) < 2 and not chosen:
         return None
-    options = [h("option", "any", value="")]
-    for value in sorted(values | ({chosen} - {""})):
-        options.append(h("option", cut_name(value, 60), value=value, selected="" if value == chosen else None))
+    options = [
+        h("option", cut_name(value, 60) or "any", value=value, selected="" if value == chosen else None)
+        for value in sorted(values | {chosen, ""})
+    ]
     return h("label", h("span", name.capitalize()), h("select", *options, name=name, id=f"filter-{name}"))
 
 
-def _list(found: Found, listing: Listing, asked: AskedList) -> Element:
+def _list(folder: Path, found: Found, listing: Listing, asked: AskedList) -> Element:
     """Everything that changes with the folder."""
     matching = [run for run in listing.runs if asked.matches(run)]
     made = groups(matching, asked)
@@ -73,7 +75,7 @@ def _list(found: Found, listing: Listing, asked: AskedList) -> Element:
     sections: list[Child | None] = [group_section(part, asked) for part in page_of(made, asked.page)]
     without = [run for run in matching if run.overview is None]
     if not found.files:
-        sections = [_empty()]
+        sections = [_empty(folder)]
     elif not matching and not listing.unread:
         clear = h("a", "Show all runs", href=asked.link(text="", judge="", convention=""))
         sections = [h("p.none-found", "No run matches the filter. ", clear)]
@@ -83,7 +85,7 @@ def _list(found: Found, listing: Listing, asked: AskedList) -> Element:
         *sections,
         _pages(made, asked),
         _problems(without),
-        _bar(listing.runs, made, asked) if made else None,
+        _bar(found, listing, made, asked) if made else None,
         id="list",
         data_state=found.state,
         data_again="" if listing.unread or any(run.changing for run in matching) else None,
@@ -99,7 +101,14 @@ def _about(found: Found, listing: Listing, matching: Sequence[ListedRun], made: 
     words = f"{plural(runs, 'run', 'runs')} of {plural(golds, 'test set', 'test sets')}"
     if len(matching) < len(listing.runs):
         words = f"{plural(len(matching), 'file', 'files')} of {len(listing.runs):,} match: {words}"
-    lines = [h("p.note", words, ". ", h("span.follows", "New runs appear here by themselves.", hidden=""))]
+    lines = [
+        h(
+            "p.note",
+            words,
+            ", means with 95 % intervals. ",
+            h("span.follows", "New runs appear here by themselves.", hidden=""),
+        )
+    ]
     if listing.unread:
         of = len(found.files)
         lines.append(
@@ -112,14 +121,20 @@ def _about(found: Found, listing: Listing, matching: Sequence[ListedRun], made: 
     return lines
 
 
-def _empty() -> Element:
+def _empty(folder: Path) -> Element:
+    """The page of a folder without runs: commands that make some, with the path of the folder."""
+
+    def command(words: str, name: str) -> Element:
+        place = quote(os.fsencode(folder / name).decode("utf-8", "backslashreplace"))
+        return h("pre", h("code", f"{words} {place}"), tabindex=0)
+
     return h(
         "section.empty",
         h("h2", "No runs yet"),
-        h("p", "A run is saved by these commands, for example. It appears here as soon as its file is in this folder."),
-        h("pre", h("code", _FIRST)),
-        h("p", "No data at hand? This command makes two runs of an example:"),
-        h("pre", h("code", "karat demo")),
+        h("p", "This command evaluates your samples and saves a run. It appears here as soon as its file is complete."),
+        command("karat eval your.jsonl -o", "first.parquet"),
+        h("p", "No samples at hand? This one makes two runs of an example:"),
+        command("karat demo -o", "karat-demo"),
     )
 
 
@@ -149,11 +164,15 @@ def _problems(runs: Sequence[ListedRun]) -> Element | None:
         for run in runs[:_PROBLEMS]
     ]  # fmt: skip
     heads = [h("th", words, scope="col") for words in ("file", "time", "reason")]
+    caption = "Files that are not shown above"
     table = h(
         "div.wide",
-        h("table.runs.problems", h("caption", "Files that are not shown above"), h("thead", h("tr", *heads)), h("tbody", *rows)),
-        tabindex=0, role="region", aria_label="Files that are not shown above", id="problems-table",
-    )  # fmt: skip
+        h("table.runs.problems", h("caption.unseen", caption), h("thead", h("tr", *heads)), h("tbody", *rows)),
+        tabindex=0,
+        role="region",
+        aria_label=caption,
+        id="problems-table",
+    )
     more = h("p.note", f"{len(runs) - _PROBLEMS:,} more are not listed.") if len(runs) > _PROBLEMS else None
     summary = h(
         "summary", h("h2", f"{plural(len(runs), 'file', 'files')} cannot be read as a run"), id="problems-shown"
@@ -162,15 +181,18 @@ def _problems(runs: Sequence[ListedRun]) -> Element | None:
     return h("details.unread", summary, table, more, id="problems", open=opened)
 
 
-def _bar(runs: Sequence[ListedRun], made: Sequence[Group], asked: AskedList) -> Element:
-    """The form that takes the chosen runs to the screen on which they are compared."""
-    known = {run.file.id: run for run in runs if run.overview is not None}
+def _bar(found: Found, listing: Listing, made: Sequence[Group], asked: AskedList) -> Element:
+    """The form that takes the chosen runs to the screen on which they are compared; a file that is gone is not."""
+    gold = {run.file.id: run.gold for run in listing.runs if run.overview is not None}
     shown = {run.file.id for part in page_of(made, asked.page) for run in part.shown}
-    elsewhere = [h("input", type="hidden", name="runs", value=one) for one in asked.runs if one not in shown]
-    golds = {known[one].gold for one in asked.runs if one in known}
-    count = (
-        f"{plural(len(asked.runs), 'run', 'runs')} chosen" if asked.runs else "Choose two or more runs to compare them."
-    )
+    chosen = [file for one in asked.runs if (file := found.by_id(one)) is not None]
+    elsewhere = [
+        h("input", type="hidden", name="runs", value=file.id, data_name=option_name(file), data_gold=gold.get(file.id))
+        for file in chosen
+        if file.id not in shown
+    ]
+    golds = {gold[file.id] for file in chosen if file.id in gold}
+    count = plural(len(chosen), "run", "runs") + " chosen" if chosen else "Choose two or more runs to compare them."
     differ = "They have different gold, so they may have no query in common."
     return h(
         "form.compared",
@@ -178,7 +200,7 @@ def _bar(runs: Sequence[ListedRun], made: Sequence[Group], asked: AskedList) -> 
         h("span.count", count),
         h("span.warning", differ, hidden=None if len(golds) > 1 else ""),
         h("label.baseline", h("span", "Baseline"), h("select", h("option", "the oldest", value=""), name="baseline",
-          id="baseline"), hidden=""),
+          id="compared-baseline"), hidden=""),
         h("button.main", "Compare", type="submit"),
         h("button.clear", "Choose none", type="button", hidden=""),
         id=FORM, action="/compare", method="get", aria_label="Compare runs",

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from math import nan
 
 from karat._internal.display import cut_name, number, plural
 from karat.report.html.history import HistoryPoint, history, moment
 from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.scores import between
+from karat.run.overview import Overview
+from karat.stats import Interval
 from karat.web.view.asked_list import AskedList, Group, GroupPart
-from karat.web.view.listed_runs import ListedRun, Overview
+from karat.web.view.folder import FoundFile
+from karat.web.view.listed_runs import ListedRun
 
 FORM = "compared"
 """The id of the form that takes the chosen runs."""
@@ -35,15 +39,13 @@ _SHARED = ("judge", "convention", "queries")
 def group_section(part: GroupPart, asked: AskedList) -> Element:
     """The section of a group on a page of the list."""
     group = part.group
-    name = f"gold-{group.gold[:12] or 'unknown'}"
+    name = f"gold-{blake2b(group.gold.encode('utf-8', 'replace'), digest_size=4).hexdigest()}"
     return h(
         "section.gold",
         h("h2", *_heading(group), id=name),
         _shared(group),
         _history(group, asked, name) if part.shown[0] is group.runs[0] else None,
         _table(part, asked, name),
-        aria_labelledby=name,
-        data_gold=group.gold,
     )
 
 
@@ -80,6 +82,9 @@ def _shared(group: Group) -> Element | None:
     parts = [h("span", f"{name}: ", data(value)) for name, value in told.items()]
     if "queries" not in columns and not group.gold:
         parts.append(h("span", plural(facts.queries, "query", "queries")))
+    differ = [name for name in ("judge", "convention") if name in columns]
+    if differ:
+        parts.append(h("span", f"the runs differ in their {' and '.join(differ)}, so compare the numbers with care"))
     return h("p.note.shared", *parts) if parts else None
 
 
@@ -90,10 +95,8 @@ def when(run: ListedRun) -> Element:
 
 
 def commit_of(run: ListedRun) -> str:
-    """The first letters of a commit, as Git shows them; a mark of changes after it stays."""
-    commit = "" if run.overview is None else run.overview.commit
-    end = commit[40:] if len(commit) > 40 else ""
-    return commit[:_COMMIT] + end
+    """The first letters of a commit, as Git shows them."""
+    return "" if run.overview is None else run.overview.commit[:_COMMIT]
 
 
 def _history(group: Group, asked: AskedList, name: str) -> Element | None:
@@ -101,23 +104,23 @@ def _history(group: Group, asked: AskedList, name: str) -> Element | None:
     names = group.metrics
     metric = asked.metric if asked.metric in names else group.headline[0] if group.headline else ""
     points = [_point(run, metric) for run in group.runs]
-    figure = history(metric, points, f"history-{name}")
-    if figure is None:
+    if len(points) < 2:
         return None
     links = [
         h("li", h("a", data(other), href=f"{asked.link(metric=other)}#{name}", id=f"{name}-{place}",
                   aria_current="true" if other == metric else None))
         for place, other in enumerate(names[:_LINKS])
     ]  # fmt: skip
-    choice = h("nav.choice", h("ul", *links), aria_label="The metric of the chart") if len(links) > 1 else None
-    return h("div.past", choice, figure)
+    choice = h("ul.choice", *links, aria_label="The metric of the chart") if len(links) > 1 else None
+    few = h("p.note", "Fewer than two of these runs have ", data(metric or "a metric"), ".")
+    return h("div.past", choice, history(metric, points, f"history-{name}") or few)
 
 
 def _point(run: ListedRun, metric: str) -> HistoryPoint:
     facts = run.overview
-    value, ends = (
-        (nan, (nan, nan)) if facts is None else (facts.mean.get(metric, nan), facts.interval.get(metric, (nan, nan)))
-    )
+    unknown = Interval(nan, nan)
+    value = nan if facts is None else facts.mean.get(metric, nan)
+    ends = unknown if facts is None else facts.interval.get(metric, unknown)
     href = f"/run/{run.file.id}"
     return HistoryPoint(run.file.name, run.file.short_name, run.time, value, *ends, commit_of(run), href)
 
@@ -138,14 +141,14 @@ def _table(part: GroupPart, asked: AskedList, name: str) -> Element:
     return h(
         "div.wide",
         h(
-            "table.runs",
-            h("caption", caption),
+            "table.runs.single" if len(group.runs) == 1 else "table.runs",
+            h("caption.unseen" if len(part.shown) == len(group.runs) else "caption", caption),
             h("thead", h("tr", h("th.pick", h("span.unseen", "Compare"), scope="col"), *heads)),
             h("tbody", *(_row(run, columns, metrics, asked) for run in part.shown)),
         ),
         tabindex=0,
         role="region",
-        aria_label=caption,
+        aria_labelledby=name,
         id=f"{name}-table",
     )
 
@@ -158,7 +161,8 @@ def _head(column: str, words: str, asked: AskedList, name: str, *, number: bool 
     to = (column if now.startswith("-") else f"-{column}") if now else (f"-{column}" if first_down else column)
     order = None if not now else "descending" if now.startswith("-") else "ascending"
     link = h("a", data(words), href=f"{asked.link(sort=to)}#{name}", id=f"{name}-by-{column}")
-    return h("th.n" if right else "th", link, scope="col", aria_sort=order)
+    kind = ".score" if number else ".time" if column == "time" else ""
+    return h(f"th{'.n' if right else ''}{kind}", link, scope="col", aria_sort=order)
 
 
 def _row(run: ListedRun, columns: dict[str, str], metrics: list[str], asked: AskedList) -> Element:
@@ -173,7 +177,7 @@ def _row(run: ListedRun, columns: dict[str, str], metrics: list[str], asked: Ask
         id=f"pick-{file.id}",
         checked="" if file.id in asked.runs else None,
         aria_label=f"Compare {cut_name(file.name, _NAME)}",
-        data_name=cut_name(file.name, _OPTION),
+        data_name=option_name(file),
         data_gold=run.gold,
     )
     cells: dict[str, Child] = {
@@ -205,6 +209,11 @@ def name_of(run: ListedRun) -> Element:
     above = data(cut_name(f"{folder}/", _NAME), "bdi.folder") if folder else None
     link = h("a", above, data(cut_name(short, _NAME)), href=f"/run/{run.file.id}", id=f"open-{run.file.id}")
     return h("span.name", link, h("span.note", " is being replaced") if run.changing else None)
+
+
+def option_name(file: FoundFile) -> str:
+    """The name of a run in a choice."""
+    return cut_name(file.name, _OPTION)
 
 
 def _score(run: ListedRun, metric: str) -> Element:
