@@ -19,6 +19,7 @@ from karat.report.html.filters import Filters
 from karat.report.html.markup import Element, block, data, h, plain, write
 from karat.report.html.precision_recall import precision_recall
 from karat.report.html.queries import Queries
+from karat.report.html.score_pairs import compared_scores
 from karat.report.html.scores import baseline_name, headline, means, slices
 from karat.report.html.sections import against, aspects, misses, summary_section
 from karat.report.html.steps_section import steps
@@ -28,7 +29,7 @@ from karat.report.repeats import count
 from karat.run import Run
 from karat.run.lazy_run import LazyRun
 
-_STYLES = ("theme.css", "style.css", "opened_query.css")
+_STYLES = ("theme.css", "style.css", "opened_query.css", "comparison.css")
 _FIRST = "theme.js"
 """The script in the head: it runs before anything is drawn, so that no other theme is seen first."""
 _SCRIPTS = ("charts.js", "queries.js")
@@ -73,6 +74,7 @@ def page(
     sections = [
         means(run, comparison, filters.score),
         against(comparison, queries.place) if comparison is not None else None,
+        compared_scores(comparison, headline(run), filters.rows) if comparison is not None else None,
         summary_section(run, summary, comparison),
         steps(run),
         aspects(run),
