@@ -125,7 +125,7 @@ def test_baseline_is_beside_the_ranking():
     this, before = (
         karat.evaluate([{"id": "q", "retrieved": list(items), "gold": ["c"]}], "recall@2") for items in ("cabx", "abcd")
     )
-    body, _, old = body_of(this, baseline=before).partition("<h4>Baseline</h4>")
+    body, _, old = body_of(this, baseline=before).partition("<h3>Baseline</h3>")
     moves = re.findall(r'class="rank">(\d)</span>.*?</li>', body)
     assert moves == ["1", "2", "3", "4"]
     assert re.findall(r'class="moved( \w+)?">([^<]+)<', body) == [

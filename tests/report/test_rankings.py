@@ -90,9 +90,9 @@ def test_gold_has_its_rank_in_each_run_and_the_cause():
     written = write(gold_ranks(ranked("abc", "cab", "abd", gold="cz")))
     rows = re.findall(r"<tr>(.*?)</tr>", written)[1:]
     cells = [[plain(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row)] for row in rows]
-    assert cells[0][0].startswith("run 0 : rank 3 at rank 3, below k = 2")
-    assert cells[0][1] == "run 1 : rank 1"
-    assert cells[0][2].startswith("run 2 : not retrieved not among the 3 retrieved items")
+    assert cells[0][0].startswith("rank 3 at rank 3, below k = 2")
+    assert cells[0][1] == "rank 1"
+    assert cells[0][2].startswith("not retrieved not among the 3 retrieved items")
     assert all("not retrieved" in cell for cell in cells[1])
     assert plain(re.findall(r"<th[^>]*scope=\"row\">(.*?)</th>", rows[1])[0]) == "z"
 

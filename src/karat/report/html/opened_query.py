@@ -73,18 +73,18 @@ class Bodies:
             "div.details",
             failure(self._run, row),
             field_list(field_values(self._run, row)),
-            step_list(self._run, row),
+            step_list(self._run, row, "h3"),
             h(
                 kind,
                 h(
                     "div.wanted",
-                    h("h4", "Gold"),
+                    h("h3", "Gold"),
                     *self._gold(ranking, gold, before, texts),
                     tabindex=0,
                     role="group",
                     aria_label="Gold",
                 ),
-                h("div", h("h4", "Retrieved"), *self._retrieved(ranking, before, texts)),
+                h("div", h("h3", "Retrieved"), *self._retrieved(ranking, before, texts)),
                 None if before is None else self._beside(before, ranking),
             ),
         )
@@ -145,7 +145,7 @@ class Bodies:
 
     def _beside(self, before: Ranking, ranking: Ranking) -> Element:
         shown = self._ranked_before(before, ranking)
-        return h("div.before", h("h4", "Baseline"), *shown, tabindex=0, role="group", aria_label="Baseline")
+        return h("div.before", h("h3", "Baseline"), *shown, tabindex=0, role="group", aria_label="Baseline")
 
     def _ranked_before(self, before: Ranking, ranking: Ranking) -> list[Element]:
         """The ranking of the baseline by names; the moves are beside this run's items."""

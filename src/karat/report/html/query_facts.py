@@ -44,8 +44,8 @@ def _value(name: str, value: Any) -> str:
     return cut(str(value), _VALUE)
 
 
-def step_list(run: Run, row: int) -> Element | None:
-    """The steps that the ranking was merged from, each with its query; None if there are none."""
+def step_list(run: Run, row: int, heading: str = "h4") -> Element | None:
+    """The steps that the ranking was merged from, each with its query, below a heading; None if there are none."""
     steps = run.all_hits.steps
     if steps is None or steps.start[row] == steps.start[row + 1]:
         return None
@@ -63,7 +63,7 @@ def step_list(run: Run, row: int) -> Element | None:
         title = h("b", f"Step {i - first + 1}", *named)
         entries.append(h("li", *spaced(title, data(asked) if asked else None, h("span.small", ", ".join(facts)))))
     merged = h("p.note", f"The ranking is merged from its steps by {steps.merge}.")
-    return h("div.steps", h("h4", "Steps"), h("ol", *entries), merged)
+    return h("div.steps", h(heading, "Steps"), h("ol", *entries), merged)
 
 
 def failure(run: Run, row: int) -> Element | None:

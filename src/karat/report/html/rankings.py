@@ -34,9 +34,13 @@ class RankedRun(NamedTuple):
 
     @property
     def title(self) -> Element:
-        """The name, cut, as a link if there is a page of the run."""
-        name = data(cut_name(self.name, _NAME))
-        return name if self.href is None else h("a", name, href=self.href)
+        """The name, cut."""
+        return data(cut_name(self.name, _NAME))
+
+    @property
+    def heading(self) -> Element:
+        """The name as a heading, with a link if there is a page of the run."""
+        return h("h3", self.title if self.href is None else h("a", self.title, href=self.href))
 
 
 def rankings(runs: Sequence[RankedRun]) -> Element:
@@ -47,7 +51,7 @@ def rankings(runs: Sequence[RankedRun]) -> Element:
     columns, shared = [], shared_fields(runs)
     for run in runs:
         found = _absent() if run.ranking is None else _column(runs, matched, places[id(run.ranking)], shared)
-        columns.append(h("div.ranking", h("h3", run.title), *found))
+        columns.append(h("div.ranking", run.heading, *found))
     lines = h("span.wide-only", "Lines connect the same item in neighbouring runs. ") if len(there) > 1 else None
     moves = "“3 → 1” is the rank in the first run, and here. " if len(there) > 1 else ""
     marks = "Items with a gold border count; the passages that match are highlighted."
@@ -152,9 +156,8 @@ def _gold_of(ranking: Ranking) -> dict[tuple[str, int], tuple[int, GoldItem]]:
 
 def _gold_cell(run: RankedRun, found: tuple[int, GoldItem] | None, matched: Matched) -> Element:
     """The rank of a gold item in one run, or that it was not retrieved, and the cause."""
-    name = h("span.of-run", data(cut_name(run.name, _NAME)), ": ")
     if run.ranking is None or found is None:
-        return h("div", name, h("span.none", "no such query" if run.ranking is None else "not in its gold"))
+        return h("div", h("span.none", "no such query" if run.ranking is None else "not in its gold"))
     place, item = found
     cause = cause_of(run.causes, run.ranking.run, run.ranking.row, place)
     key = None
@@ -162,7 +165,7 @@ def _gold_cell(run: RankedRun, found: tuple[int, GoldItem] | None, matched: Matc
         at = next(at for at, ranking in enumerate(matched.rankings) if ranking is run.ranking)
         key = matched.keys[at][item.rank - 1]
     number = None if key is None else matched.numbers[key]
-    return h("div", name, gold_rank(item, shown_cutoff_of(run.ranking.run), number), cause)
+    return h("div", gold_rank(item, shown_cutoff_of(run.ranking.run), number), cause)
 
 
 def query_scores(runs: Sequence[RankedRun], values: Sequence[Mapping[str, float]]) -> Element:
