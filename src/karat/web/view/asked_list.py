@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import isnan
 from pathlib import PurePath
@@ -122,10 +123,10 @@ class Group(NamedTuple):
 
     @property
     def headline(self) -> list[str]:
-        """The metrics that most of the runs show first."""
-        latest = self.latest.overview
-        first = [] if latest is None else list(latest.headline)
-        return first or self.metrics
+        """The metrics that are shown first, those of the most runs before others."""
+        newest = sorted(self.runs, key=lambda run: -run.file.written)
+        shown = Counter(name for run in newest if run.overview is not None for name in run.overview.headline)
+        return [name for name, _ in shown.most_common()]
 
 
 class GroupPart(NamedTuple):

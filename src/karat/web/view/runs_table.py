@@ -85,7 +85,7 @@ def _shared(group: Group) -> Element | None:
     differ = [name for name in ("judge", "convention") if name in columns]
     if differ:
         parts.append(h("span", f"the runs differ in their {' and '.join(differ)}, so compare the numbers with care"))
-    return h("p.note.shared", *parts) if parts else None
+    return h("p.note.same", *parts) if parts else None
 
 
 def when(run: ListedRun) -> Element:
@@ -111,7 +111,7 @@ def _history(group: Group, asked: AskedList, name: str) -> Element | None:
                   aria_current="true" if other == metric else None))
         for place, other in enumerate(names[:_LINKS])
     ]  # fmt: skip
-    choice = h("ul.choice", *links, aria_label="The metric of the chart") if len(links) > 1 else None
+    choice = h("ul.metric-links", *links, aria_label="The metric of the chart") if len(links) > 1 else None
     few = h("p.note", "Fewer than two of these runs have ", data(metric or "a metric"), ".")
     return h("div.past", choice, history(metric, points, f"history-{name}") or few)
 
