@@ -34,7 +34,7 @@ RUNS = pytest.mark.parametrize("run", ["bm25", "many", "repeats"])
 def test_a_bar_shows_the_queries_that_it_counts(screen, run):
     page = screen.page(run)
     section = page[page.index('id="scores"') : page.index('id="queries"')]
-    links = re.findall(r'aria-label="Show the queries: ([^"]*): ([\d,]+) quer[^"]*" data-adds="([^"]*)"', section)
+    links = re.findall(r'aria-label="(?:Show the queries: )?([^"]*): ([\d,]+) quer[^"]*" data-adds="([^"]*)"', section)
     assert len(links) == len(LINK.findall(section)) > 3
     for _, count, adds in links:
         assert screen.queries(run, **added(adds)).count == int(count.replace(",", "")), adds

@@ -69,6 +69,7 @@ class QueriesSection:
             role="search",
             method="get",
             action=f"{self._path}#queries",
+            data_live=None if self._facts.sampled else "",
         )  # fmt: skip
 
     def _link(self, words: Child, to: QueryFilter, control: str, **more: str) -> Element:

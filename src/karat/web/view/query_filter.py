@@ -18,8 +18,9 @@ from karat.web.problems import Refused
 FIELD, METRIC = "field.", "metric."
 """What the name of a parameter begins with: a field of the samples; a metric that is named like a parameter."""
 CAUSE, SEARCH, SORT, PAGE, SIZE, BASELINE, SHOW = "cause", "q", "sort", "page", "size", "baseline", "show"
-_OF_PATH = ("run_id", "part", "row")
-_OWN = frozenset((CAUSE, SEARCH, SORT, PAGE, SIZE, BASELINE, SHOW, *_OF_PATH))
+VERSION = "version"
+"""The version of the file that a page is of, sent by its script."""
+_OWN = frozenset((CAUSE, SEARCH, SORT, PAGE, SIZE, BASELINE, SHOW, VERSION, "run_id", "part", "row", "token"))
 SIZES = (50, 100)
 """Queries on a page."""
 BY_ID, BY_FOUND, BY_CHANGE = "id", "found", "change"

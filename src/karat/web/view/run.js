@@ -5,7 +5,7 @@
 
   const at = (id) => document.getElementById(id);
   const path = location.pathname, said = at("said");
-  let asked = 0, typing = 0;
+  let asked = null, typing = 0, shown = location.search;
 
   // Fragments are made by our own server, which escapes every text.
   function elements(html) {
@@ -15,10 +15,10 @@
   }
 
   // A fragment of this version of the run; if the file was replaced meanwhile, the whole page is loaded again.
-  async function fragment(address) {
+  async function fragment(address, signal) {
     const url = new URL(address, location.href);
     url.searchParams.set("version", at("queries").dataset.version);
-    const answer = await fetch(url, { headers: { Accept: "text/html" } });
+    const answer = await fetch(url, { headers: { Accept: "text/html" }, signal });
     if (answer.status === 409) location.reload();
     if (!answer.ok) throw new Error(`status ${answer.status}`);
     return elements(await answer.text());
@@ -42,14 +42,16 @@
     }
   }
 
-  // Replace the table by that of an address; `then` moves the focus.
+  // Replace the table by that of an address; `then` moves the focus. A newer wish ends an older one.
   async function show(search, then) {
-    const own = ++asked, results = at("results");
-    results.setAttribute("aria-busy", "true");
+    asked?.abort();
+    const own = asked = new AbortController();
+    at("results").setAttribute("aria-busy", "true");
     try {
-      const found = (await fragment(`${path}/part/queries${search}`)).getElementById("results");
+      const found = (await fragment(`${path}/part/queries${search}`, own.signal)).getElementById("results");
       if (own !== asked) return;
-      results.replaceWith(found);
+      at("results").replaceWith(found);
+      shown = search;
       const field = at("search"), words = new URLSearchParams(search).get("q") ?? "";
       if (document.activeElement !== field) field.value = words;
       relink();
@@ -57,7 +59,7 @@
       then?.();
     } catch {
       if (own !== asked) return;
-      results.removeAttribute("aria-busy");
+      at("results").removeAttribute("aria-busy");
       tell("The queries could not be loaded.");
       at("matches").textContent = "The queries could not be loaded: is karat view still running?";
     }
@@ -103,7 +105,7 @@
     go(url, () => { if (control && !turned) again(control); else toTop(); });
   });
 
-  window.addEventListener("popstate", () => show(location.search));
+  window.addEventListener("popstate", () => { if (location.search !== shown) show(location.search); });
 
   // While words are typed, the history gets one entry, not one for each letter.
   function searched(typed) {
@@ -118,10 +120,12 @@
     clearTimeout(typing);
     searched(false);
   });
-  at("search").addEventListener("input", () => {
-    clearTimeout(typing);
-    typing = setTimeout(searched, 350, true);
-  });
+  if ("live" in at("search").form.dataset) {
+    at("search").addEventListener("input", () => {
+      clearTimeout(typing);
+      typing = setTimeout(searched, 350, true);
+    });
+  }
 
   // A query is fetched when it is opened for the first time. The event does not bubble.
   document.addEventListener("toggle", async (event) => {

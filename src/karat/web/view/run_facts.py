@@ -25,7 +25,7 @@ from karat.web.view.opened import OpenedFile
 
 LARGE = 20_000
 """Rows of a run above which the sections that need hits are made from a sample of this size."""
-_KEPT = 4
+_KEPT = 3
 _SEARCHES = 8
 _VALUES = 20
 """Values of a field by which the queries are sliced, as in the report."""

@@ -21,12 +21,11 @@ from karat.web.view.folder import find_files
 from karat.web.view.listed_runs import read_runs
 from karat.web.view.opened import opened
 from karat.web.view.queries_section import QueriesSection
-from karat.web.view.query_filter import BASELINE, BY_CHANGE, QueryFilter, read_filter
+from karat.web.view.query_filter import BASELINE, BY_CHANGE, VERSION, QueryFilter, read_filter
 from karat.web.view.run_facts import RunFacts, facts_of, pair_of
 from karat.web.view.run_sections import PARTS, Shown, placeholder, scores, section
 from karat.web.view.shell import Step, fragment, page
 
-VERSION = "version"
 _QUERIES, _CHOOSER = "queries", "chooser"
 
 
@@ -99,8 +98,7 @@ def _same_query(baseline: LazyRun, run: LazyRun, row: int) -> Run | None:
 def _asked(call: Call) -> tuple[Shown, QueryFilter]:
     """The run, its baseline, and the state in the address."""
     run = facts_of(opened(call, call.arguments["run_id"]))
-    given = {name: value for name, value in call.arguments.items() if name != VERSION}
-    asked = read_filter(given, run.lazy.names, run.lazy.fields)
+    asked = read_filter(call.arguments, run.lazy.names, run.lazy.fields)
     if not asked.baseline:
         return Shown(run, None), asked
     return Shown(run, pair_of(run, facts_of(opened(call, asked.baseline)))), asked
