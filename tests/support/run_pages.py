@@ -52,7 +52,7 @@ class RunPages:
         html = self.part(run, "queries", **state)
         matches = re.search(r'<p id="matches">(.*?)</p>', html)[1]
         ids = [unescape(one) for one in re.findall(r'<summary><bdi class="id">(.*?)</bdi>', html)]
-        count = 0 if matches.startswith("None") else int(re.match(r"[\d,]+", matches)[0].replace(",", ""))
+        count = int(matches.split()[0].replace(",", "")) if matches[0].isdigit() else 0
         return SimpleNamespace(ids=ids, count=count, matches=matches, html=html)
 
 

@@ -110,7 +110,7 @@ def test_a_slice_tells_how_many_of_its_queries_a_metric_is_about(tmp_path):
     for adds, count in rows:
         shown = screen.queries("run", **added(adds))
         assert shown.count == 15
-        assert f"recall@5 is about {count} queries of them." in shown.html
+        assert f"recall@5 is about {count} of these queries." in shown.html
 
 
 def test_a_large_run_has_a_baseline(tmp_path, monkeypatch):

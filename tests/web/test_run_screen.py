@@ -58,6 +58,8 @@ def test_a_cause_shows_the_queries_that_miss_gold_for_it(screen, run):
     for cause, ids in wanted.items():
         shown = screen.queries(run, cause=cause, size="100")
         assert shown.count == len(ids)
+        items = found.causes[cause]
+        assert f"They miss {items} gold item{'s' * (items > 1)} with the cause “{cause}”." in shown.html
         assert {*shown.ids} == ids or len(ids) > 30
 
 
@@ -128,7 +130,7 @@ def test_search_reaches_queries_gold_and_retrieved_items(screen):
     assert "q06" in screen.queries("bm25", q=chunk.id).ids
     assert "q06" in screen.queries("bm25", q=" ".join(chunk.text.split()[:4]).upper()).ids
     assert screen.queries("bm25", q="q06").ids == ["q06"]
-    assert screen.queries("bm25", q="xyzzy").matches == "None of the 32 queries matches."
+    assert screen.queries("bm25", q="xyzzy").matches == "No query matches."
     assert screen.queries("bm25", q="q06", **{"field.length": "short"}).count in (0, 1)
 
 

@@ -40,7 +40,7 @@ def choose(
 ) -> Chosen:
     """The rows that an address chooses.
 
-    `causes` has the rows with a miss of each cause, `found` those of the search, `changes` the change of each row from
+    `causes` has the row of each miss by its cause, `found` those of the search, `changes` the change of each row from
     the baseline; each only if the address asks for it.
     """
     flags = np.ones(len(lazy), bool)

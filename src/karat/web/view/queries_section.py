@@ -32,11 +32,11 @@ class QueriesSection:
             self._changes = pair.changes.get(self._names[0])
         self._among: Sequence[str] = ()
         """The queries through which the page of one of them leads; none for all, worst first."""
-        self._by_cause = any(condition.key == CAUSE for condition in asked.conditions)
+        self._cause = dict(asked.conditions).get(CAUSE)
         self._chosen = choose(
             facts.lazy,
             asked,
-            causes=facts.causes if self._by_cause else {},
+            causes={} if self._cause is None else facts.causes,
             found=facts.search(asked.search),
             changes=self._changes,
         )
@@ -96,27 +96,30 @@ class QueriesSection:
     def _counts(self) -> list[Element]:
         """The number of queries that match, and what a reader has to know about it."""
         rows, lazy = self._chosen.rows, self._lazy
-        lines = []
-        if self._by_cause and self._facts.sampled:
-            known = f"Causes are known for a random sample of {len(self._facts.detail.queries):,} queries"
-            lines.append(f"{known}; only those of the sample are listed.")
+        lines = [] if self._cause is None else self._of_cause(self._cause)
         first = self._names[0] if self._names else None
         if first is not None and any(condition.field is not None for condition in self._asked.conditions):
             about = lazy.about(first)[rows]
             if not about.all():
-                lines.append(f"{first} is about {_count(lazy, rows[about])} of them.")
+                lines.append(f"{first} is about {_queries(lazy, rows[about]):,} of these queries.")
         return [h("p", self._matches(rows), id="matches"), *(h("p.note", line) for line in lines)]
+
+    def _of_cause(self, cause: str) -> list[str]:
+        """The number of gold items behind the queries of a cause; of a large run, that they are from a sample."""
+        items = int(np.isin(self._facts.causes.get(cause, ()), self._chosen.rows).sum())
+        lines = [f"They miss {plural(items, 'gold item', 'gold items')} with the cause “{cause}”."]
+        if self._facts.sampled:
+            known = f"Causes are known for a random sample of {len(self._facts.detail.queries):,} queries"
+            lines.append(f"{known}; only those of the sample are listed.")
+        return lines
 
     def _matches(self, rows: Ints) -> str:
         lazy = self._lazy
-        if len(rows) == len(lazy):
-            return _count(lazy, rows)
-        every = f"{lazy.queries:,}"
-        return (
-            f"{_count(lazy, rows)} of {every}"
-            if len(rows)
-            else f"None of the {plural(lazy.queries, 'query', 'queries')} matches."
-        )
+        if not len(rows):
+            return "No query matches." if len(lazy) else "The run has no queries."
+        count = plural(_queries(lazy, rows), "query", "queries")
+        count += f" of {lazy.queries:,}" if len(rows) < len(lazy) else ""
+        return count if lazy.repeats is None else f"{count} ({plural(len(rows), 'repeat', 'repeats')})"
 
     def _table(self) -> Element | None:
         """The rows of the page; their bodies are fetched when they are opened."""
@@ -180,9 +183,6 @@ class QueriesSection:
         return h("nav.pages", h("ul", *links), aria_label="Pages of queries")
 
 
-def _count(lazy: LazyRun, rows: Ints) -> str:
-    """The number of queries; of repeats, too, if there are any."""
-    if lazy.repeats is None:
-        return plural(len(rows), "query", "queries")
-    queries = len(np.unique(lazy.repeats.query[rows]))
-    return f"{plural(queries, 'query', 'queries')} ({plural(len(rows), 'repeat', 'repeats')})"
+def _queries(lazy: LazyRun, rows: Ints) -> int:
+    """The number of queries that some rows are of."""
+    return len(rows) if lazy.repeats is None else len(np.unique(lazy.repeats.query[rows]))

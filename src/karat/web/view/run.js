@@ -105,7 +105,12 @@
     go(url, () => { if (control && !turned) again(control); else toTop(); });
   });
 
-  window.addEventListener("popstate", () => { if (location.search !== shown) show(location.search); });
+  window.addEventListener("popstate", () => {
+    if (location.search !== shown) return show(location.search);
+    asked?.abort();
+    asked = null;
+    at("results").removeAttribute("aria-busy");
+  });
 
   // While words are typed, the history gets one entry, not one for each letter.
   function searched(typed) {

@@ -77,11 +77,11 @@ class RunFacts:
 
     @cached_property
     def causes(self) -> dict[str, Ints]:
-        """The rows that miss a gold item for each cause."""
-        rows: dict[str, set[int]] = {}
+        """The row of each missed gold item, by its cause."""
+        rows: dict[str, list[int]] = {}
         for miss in self.diagnosis.misses:
-            rows.setdefault(miss.cause, set()).add(self.detail.row(miss.query_id))
-        return {cause: self.sample_rows[sorted(own)] for cause, own in rows.items()}
+            rows.setdefault(miss.cause, []).append(self.detail.row(miss.query_id))
+        return {cause: self.sample_rows[own] for cause, own in rows.items()}
 
     def search(self, words: str) -> Ints | None:
         """The rows with these words; None without any."""
