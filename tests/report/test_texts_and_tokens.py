@@ -14,6 +14,7 @@ from karat.report.html.excerpts import cut, excerpt, opening
 from karat.report.html.markup import h, plain, write
 from karat.report.html.queries import Order, query_rows, query_table
 from karat.report.html.scores import table
+from karat.report.html.token_section import token_curve
 from support import example
 
 
@@ -60,6 +61,7 @@ def test_words_of_the_stored_texts_are_the_tokens():
     asked = lasting(rows, "recall@30t,50t,70t,100t")
     assert found.counted_by == "words"
     assert not found.is_estimated
+    assert not found.is_partial
     for budget in (30, 50, 70, 100):
         assert found.at[budget][0] == asked.mean[f"recall@{budget}t"]
         assert found.at[budget][1] == asked.interval()[f"recall@{budget}t"]
@@ -75,7 +77,10 @@ def test_no_curve_where_texts_are_missing():
 
 def test_budgets_end_where_ranks_are_not_stored():
     """Of 200 ranks 20 are stored: a budget beyond their 200 words would take the others for not retrieved."""
-    found = recall_over_tokens(lasting([sample([10] * 200, "d150")] * 5))
+    run = lasting([sample([10] * 200, "d150")] * 5)
+    found = recall_over_tokens(run)
+    assert found.is_partial
+    assert "ranks that the run does not store" in write(token_curve(run))
     assert max(found.at) < 200
     assert all(value == 0 for value, _ in found.at.values())
 

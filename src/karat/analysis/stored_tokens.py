@@ -27,6 +27,8 @@ class RecallOverTokens(NamedTuple):
     """The function that counted the tokens; "words" if the words of the stored texts were counted."""
     is_estimated: bool
     """True if some texts were cut when the run was stored: their words are estimated from their length."""
+    is_partial: bool
+    """True if the run stores fewer ranks than were retrieved: larger budgets are unknown."""
 
 
 def recall_over_tokens(run: Run, budgets: list[int] | None = None) -> RecallOverTokens | None:
@@ -43,7 +45,7 @@ def recall_over_tokens(run: Run, budgets: list[int] | None = None) -> RecallOver
     at = {budget: (mean_defined(scores[str(budget)]), ends[str(budget)]) for budget in chosen}
     if all(value != value for value, _ in at.values()):
         return None
-    return RecallOverTokens(at, run.provenance.tokens or words.__name__, is_estimated)
+    return RecallOverTokens(at, run.provenance.tokens or words.__name__, is_estimated, bool(np.isfinite(limit)))
 
 
 def _with_tokens(run: Run) -> tuple[Run, bool, float] | None:

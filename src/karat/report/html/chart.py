@@ -62,7 +62,7 @@ class Axis(NamedTuple):
         return self.labels[tick] if self.labels else f"{self.ticks[tick]:,.10g}"
 
     def fitting(self, width: float) -> set[int]:
-        """The places of the ticks whose labels fit into a width: preferred ones first, then the ends, then the others."""
+        """The places of the ticks whose labels fit into a width: first the preferred, then the ends."""
         kept: dict[int, tuple[float, float]] = {}
         ends = {0, len(self.ticks) - 1}
         order = sorted(range(len(self.ticks)), key=lambda i: (self.ticks[i] not in self.preferred, i not in ends, i))

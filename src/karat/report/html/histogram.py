@@ -105,11 +105,12 @@ def _mark(bar: Bar, most: int, thick: float, address: str | None) -> Element:
         right -= _THICK / 4
     place = {"x": round(left, 1), "width": round(right - left, 1)}
     tag = "rect.bar.exact" if bar.is_exact else "rect.bar"
-    shape = h(tag, h("title", bar.title), y=round(_TOP + _PLOT - tall, 1), height=tall, **place)
+    title = h("title", bar.title)
+    size = {"y": round(_TOP + _PLOT - tall, 1), "height": tall, **place}
     if address is None:
-        return shape
-    column = h("rect.column", h("title", bar.title), y=_TOP, height=_PLOT, **place)
-    return h("a", column, shape, href=address, aria_label=f"Show the queries: {bar.title}")
+        return h(tag, title, **size)
+    column = h("rect.column", y=_TOP, height=_PLOT, **place)
+    return h("a", title, column, h(tag, **size), href=address, aria_label=bar.title)
 
 
 def _largest(found: list[Bar], most: int) -> Element:

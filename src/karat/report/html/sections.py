@@ -109,7 +109,7 @@ def summary_section(run: Run, wanted: str | Sequence[str], comparison: Compariso
     return h(
         "section",
         h("h2", "Summaries"),
-        table("Every metric", header, rows, text=range(0, len(header), 2)),
+        table("Summaries of every metric", header, rows, text=range(0, len(header), 2)),
         *(h("p.note", data(remark)) for remark in summaries.remarks(run, names)),
         *(part for parts in changes for part in parts),
         id="summaries",

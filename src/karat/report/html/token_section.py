@@ -21,6 +21,7 @@ def token_curve(run: Run, baseline: Run | None = None) -> Element | None:
     counted = "words, counted in the stored texts" if found.counted_by == "words" else f"counted by {found.counted_by}"
     dashed = "Dashed: the baseline. " if before else ""
     cut = "; estimated for texts that were cut" if found.is_estimated else ""
+    cut += "; larger budgets would need ranks that the run does not store" if found.is_partial else ""
     about = f"{dashed}The band is the 95 % interval of the mean. Tokens: {counted}{cut}."
     return h(
         "section",
