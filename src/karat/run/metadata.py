@@ -93,7 +93,7 @@ def write_metadata(run: Run) -> str:
     items, gold = run.stored_items, run.all_hits.gold_items
     about = {
         "format": _FORMAT,
-        "provenance": replace(run.provenance, commit=run.commit).to_dict(),
+        "provenance": run.provenance.to_dict(run.commit),
         "convention": write_choices(run.convention),
         "gold_hash": run.gold_hash,
         "open": gold.incomplete,

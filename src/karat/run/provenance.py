@@ -56,10 +56,10 @@ class Provenance(Reading):
         notes = tuple(note for note in self.notes if not (note.count or note.of or note.kind in _OF_ALL_QUERIES))
         return replace(self, notes=notes, missing=0, extra=0, skipped=0)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain values."""
+    def to_dict(self, commit: str = "") -> dict[str, Any]:
+        """The same as plain values, with the commit of a run that is not saved yet."""
         values = {own.name: getattr(self, own.name) for own in fields(self) if own.name not in _IF_GIVEN}
-        values |= {"commit": self.commit} if self.commit else {}
+        values |= {"commit": own} if (own := self.commit or commit) else {}
         values |= {"settings": dict(self.settings)} if self.settings else {}
         return values | {
             "metrics": list(self.metrics),
