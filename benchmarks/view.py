@@ -9,10 +9,11 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import suppress
+from os import sysconf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
-from typing import Self
+from typing import Any, Self
 
 _QUERIES = 1_000_000
 _SECONDS, _MEGABYTES = 2.0, 500.0
@@ -45,8 +46,8 @@ def make(path: Path, queries: int, shift: int = 0) -> None:
     karat.evaluate(frame, _METRICS).save(path)
 
 
-class Memory:
-    """The memory of a process and its children, watched while something happens."""
+class Watch:
+    """The memory and the processor time of a process and its children, watched while something happens."""
 
     def __init__(self, pid: int) -> None:
         self._pid, self._end = pid, Event()
@@ -66,17 +67,36 @@ class Memory:
         while not self._end.wait(0.02):
             self.peak = max(self.peak, self.now())
 
+    def _pids(self) -> list[str]:
+        with suppress(OSError):
+            children = Path(f"/proc/{self._pid}/task/{self._pid}/children").read_text("ascii")
+            return [str(self._pid), *children.split()]
+        return []
+
+    def seconds(self) -> float:
+        """The time of the processor that all have taken, which does not depend on what else the machine does."""
+        total = 0
+        for pid in self._pids():
+            with suppress(OSError):
+                total += sum(map(int, Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()[11:13]))
+        return total / sysconf("SC_CLK_TCK")
+
     def now(self) -> float:
         """Megabytes at this moment."""
-        pids = [str(self._pid)]
-        with suppress(OSError):
-            pids += Path(f"/proc/{self._pid}/task/{self._pid}/children").read_text("ascii").split()
         total = 0
-        for pid in pids:
+        for pid in self._pids():
             with suppress(OSError):
                 lines = Path(f"/proc/{pid}/smaps_rollup").read_text("ascii").splitlines()
                 total += next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
         return total / 1000
+
+
+def _ask(viewer: Any, watch: Watch, path: str) -> tuple[float, float]:
+    """The seconds until the whole page is there, and those that the processors were busy."""
+    begin, before = time.perf_counter(), watch.seconds()
+    status = viewer.ask(path, timeout=300).status
+    assert status == 200, (path, status)
+    return time.perf_counter() - begin, watch.seconds() - before
 
 
 def main(queries: int = _QUERIES) -> int:
@@ -88,7 +108,7 @@ def main(queries: int = _QUERIES) -> int:
     with TemporaryDirectory() as folder:
         for shift, name in enumerate(("before", "after")):
             make(Path(folder, f"{name}.parquet"), queries, shift)
-        with viewed(folder) as viewer, Memory(viewer.process.pid) as memory:
+        with viewed(folder) as viewer, Watch(viewer.process.pid) as watch:
             before, after = viewer.run("before"), viewer.run("after")
             pages = {
                 "list of runs": "/",
@@ -99,17 +119,13 @@ def main(queries: int = _QUERIES) -> int:
                 "two runs compared": f"/compare?runs={before},{after}",
             }
             for name, path in pages.items():
-                times = []
-                for _ in range(2):
-                    begin = time.perf_counter()
-                    status = viewer.ask(path, timeout=120).status
-                    times.append(time.perf_counter() - begin)
                 asked = name in {"list of runs", "run"}
-                bad = asked and (times[0] > _SECONDS or memory.peak > _MEGABYTES)
+                times = [_ask(viewer, watch, path) for _ in range(2)]
+                bad = asked and (times[0][0] > _SECONDS or watch.peak > _MEGABYTES)
                 missed += bad
+                shown = "".join(f"{wall:>8.2f} s ({busy:.2f} s busy)" for wall, busy in times)
                 aim = f"  target {_SECONDS:g} s, {_MEGABYTES:g} MB{'  MISSED' if bad else ''}" if asked else ""
-                first, again = times
-                print(f"{name:<20}{status:>5}{first:>9.2f} s first{again:>8.2f} s again{memory.peak:>8.0f} MB{aim}")
+                print(f"{name:<20}{shown}{watch.peak:>8.0f} MB{aim}")
     return int(missed > 0)
 
 
