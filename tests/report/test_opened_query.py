@@ -116,9 +116,9 @@ def test_ranges_and_scores_have_labels():
     assert ">score 0.8333<" in body
 
 
-def test_reason_why_an_item_counts():
+def test_reason_why_an_item_is_relevant():
     run = karat.evaluate([{"retrieved": ["x", "a"], "gold": ["a"]}], "rr", judge="ids")
-    assert '<p class="why">counts: <bdi>same id</bdi> · <bdi>a</bdi></p>' in body_of(run)
+    assert '<p class="why">relevant: <bdi>same id</bdi> · <bdi>a</bdi></p>' in body_of(run)
 
 
 def test_baseline_is_beside_the_ranking():

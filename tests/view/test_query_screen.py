@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from karat._internal.display import valid_utf8
-from support import hostile
+from support import example, hostile
 from support.run_folder import HOSTILE
 
 ITEMS = "[...document.querySelectorAll('.ranking .item')].filter(item => item.offsetParent)"
@@ -203,6 +203,20 @@ def test_hostile_texts(viewer, chromium, address):
         assert chromium.run("document.querySelectorAll('main script, main img, main iframe').length") == 0
         assert chromium.complaints() == []
         assert chromium.hosts() == {f"127.0.0.1:{viewer.port}"}
+
+
+def test_gold_of_the_static_report_stays_in_view(chromium, tmp_path):
+    example.run().report(tmp_path / "report.html", baseline=example.run("first-words"))
+    for width, stays in ((1400, True), (390, False)):
+        chromium.open(tmp_path / "report.html", width=width, height=700)
+        row = "[...document.querySelectorAll('#all tbody tr')].find(row => row.innerText.includes('q06'))"
+        chromium.run(f"window.row = {row}; row.querySelector('details').open = true; row.scrollIntoView(); 0")
+        assert chromium.run("row.querySelector('.before').innerText").startswith("Baseline")
+        chromium.run("scrollBy(0, 600); 0")
+        top, bottom = chromium.run(
+            "(({ top, bottom }) => [top, bottom])(row.querySelector('.wanted').getBoundingClientRect())"
+        )
+        assert (top > 0 and bottom < 700) is stays
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 import karat
 from karat.run.lazy_run import LazyRun
 from karat.web.view import run_facts
+from karat.web.view.chosen_queries import changes_from
 from karat.web.view.run_sections import PARTS
 from support import example
 from support.run_pages import LINK, RunPages, added, many, repeated
@@ -123,3 +124,19 @@ def test_a_large_run_has_a_baseline(tmp_path, monkeypatch):
     assert screen.queries("run", baseline=before, sort="-change").html.count('<td class="n">0.000</td>') >= 50
     for part in PARTS:
         screen.part("run", part, baseline=before)
+
+
+def test_the_change_of_a_query_is_found_by_its_id(tmp_path):
+    run = many(60)
+    run.save(tmp_path / "run.parquet")
+    other = many(60, seed=0).take([*range(59, -1, -1)])
+    scores = {name: values * 0.5 for name, values in other.scores.items()}
+    other.replace(scores=scores).take(range(40)).save(tmp_path / "other.parquet")
+    repeated().save(tmp_path / "repeats.parquet")
+    files = [LazyRun.open(tmp_path / f"{name}.parquet") for name in ("run", "other", "repeats")]
+    found = dict(zip(run.ids, changes_from(files[0], files[1], "rr").tolist(), strict=True))
+    half = dict(zip(run.ids, (run.scores["rr"] / 2).tolist(), strict=True))
+    assert {one: change for one, change in found.items() if change == change} == {
+        one: half[one] for one in other.ids[:40]
+    }
+    assert not changes_from(files[2], files[2], "rr").any()

@@ -56,7 +56,7 @@ class Bodies:
         self._k = shown_cutoff_of(run)
         self._places = step_places(run)
         self._baseline = baseline
-        self._rows = {} if baseline is None else _rows(baseline)
+        self._rows, self._places_before = ({}, {}) if baseline is None else (_rows(baseline), step_places(baseline))
         self._room = room
         self._for_whole = room // 2
         self._seen: set[str] = set()
@@ -97,7 +97,7 @@ class Bodies:
         if self._run.repeats is not None:
             names.append(self._run.queries[int(self._run.repeats.query[row])])
         found = next((self._rows[name] for name in names if name in self._rows), None)
-        return None if found is None else Ranking(self._baseline, found)
+        return None if found is None else Ranking(self._baseline, found, self._places_before.get(found, {}))
 
     def _take(self, ranking: Ranking) -> Texts:
         """The form of the texts for which there is room; texts that are on the page already need none."""

@@ -1,4 +1,4 @@
-"""The entries of a ranking: each item with its place, its score, why it counts, and its text with the match marked."""
+"""The entries of a ranking: each item with its place, its score, why it is relevant, and its text with the matches."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Ranking:
         return self.items.by_item() if self.items else {}
 
     def entry(self, item: Retrieved, *, texts: Texts, move: Move | None = None, longest: int = LONGEST) -> list[Child]:
-        """The content of an entry: one line of facts, why it counts, and its text if it is wanted."""
+        """The content of an entry: one line of facts, why it is relevant, and its text if it is wanted."""
         hits = self.hits.get(item.rank, ())
         mark = bool(hits) and (self._compares in _WHOLE or not item.text)
         steps = [h("span.small", f"step {step}, rank {rank}") for step, rank in self.places.get(item.rank, ()) if hits]
@@ -89,7 +89,9 @@ class Ranking:
             None if move is None else h(f"span.moved.{move.way}" if hits else "span.moved", move.words),
             *steps,
         )
-        why = [h("p.why", "counts: ", data(cut(hit.why, LONGEST)), " · ", data(cut(hit.gold, _LABEL))) for hit in hits]
+        why = [
+            h("p.why", "relevant: ", data(cut(hit.why, LONGEST)), " · ", data(cut(hit.gold, _LABEL))) for hit in hits
+        ]
         if texts == "none" or not item.text:
             return [*facts, *why]
         return [*facts, *why, *passage(stored_text(item), self._ranges(item, hits), texts, longest)]

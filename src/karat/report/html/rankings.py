@@ -54,7 +54,7 @@ def rankings(runs: Sequence[RankedRun]) -> Element:
         columns.append(h("div.ranking", run.heading, *found))
     lines = h("span.wide-only", "Lines connect the same item in neighbouring runs. ") if len(there) > 1 else None
     moves = "“3 → 1” is the rank in the first run, and here. " if len(there) > 1 else ""
-    marks = "Items with a gold border count; the passages that match are highlighted."
+    marks = "Items with a gold border are relevant; the passages that match are highlighted."
     return h(
         "section",
         h("h2", "Rankings"),

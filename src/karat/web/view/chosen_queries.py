@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -120,12 +120,15 @@ def _places(ids: pl.Series) -> Floats:
 
 
 def changes_from(lazy: LazyRun, baseline: LazyRun, name: str) -> Floats:
-    """The change of each row in a metric from the baseline; NaN if the baseline does not have its query."""
-    if name not in baseline.names:
-        return np.full(len(lazy), np.nan)
-    new = lazy.scores[name]
-    if lazy.repeats is None and baseline.repeats is None and lazy.ids.equals(baseline.ids):
-        return new - baseline.scores[name]
+    """The change of each row in a metric from the baseline; NaN if the baseline does not have its query.
+
+    A repeat is compared with the same repeat of the baseline, or with the mean of the query.
+    """
+    changes: Floats
+    if lazy.repeats is None and baseline.repeats is None:
+        rows = rows_of_ids(baseline, lazy.ids)
+        changes = lazy.scores[name] - np.where(rows >= 0, np.append(baseline.scores[name], np.nan)[rows], np.nan)
+        return changes
     before: dict[str, float] = {}
     if baseline.repeats is not None:
         means = baseline.per_query(baseline.scores[name])
@@ -134,5 +137,13 @@ def changes_from(lazy: LazyRun, baseline: LazyRun, name: str) -> Floats:
     ids = lazy.ids.to_list()
     names = ids if lazy.repeats is None else [lazy.repeats.queries[row] for row in lazy.repeats.query.tolist()]
     old = [before.get(own, before.get(query, np.nan)) for own, query in zip(ids, names, strict=True)]
-    changes: Floats = new - np.array(old, float)
+    changes = lazy.scores[name] - np.array(old, float)
     return changes
+
+
+def rows_of_ids(lazy: LazyRun, ids: Sequence[str] | pl.Series) -> Ints:
+    """The row of each id; -1 if the run does not have it."""
+    wanted = pl.DataFrame({"id": pl.Series(ids, dtype=pl.String)})
+    known = pl.DataFrame({"id": lazy.ids}).with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
+    rows: Ints = wanted.join(known, on="id", how="left", maintain_order="left")["row"].fill_null(-1).to_numpy()
+    return rows

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from karat._internal.arrays import Floats, Ints
+from karat._internal.arrays import Ints
 from karat._internal.display import plural
 from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.queries import CHANGE, FOUND, QUERY, Order, query_rows, query_table, worst_order
@@ -27,9 +27,7 @@ class QueriesSection:
         self._facts, self._lazy, self._asked = facts, facts.lazy, asked
         self._path = f"/run/{facts.file.id}"
         self._names = facts.lazy.headline
-        self._changes: Floats | None = None
-        if pair is not None and self._names:
-            self._changes = pair.changes.get(self._names[0])
+        self._changes = None if pair is None else pair.changes
         self._among: Sequence[str] = ()
         """The queries through which the page of one of them leads; none for all, worst first."""
         self._cause = dict(asked.conditions).get(CAUSE)

@@ -28,8 +28,6 @@ from karat.web.view.shell import Step, page
 _RUNS = 8
 """Runs that are shown side by side."""
 _TITLE = 400
-_METRICS = 5
-"""Metrics by which the worst query is found: the first, and the others if it is equal."""
 
 
 class View(NamedTuple):
@@ -180,7 +178,7 @@ def _neighbours(view: View) -> Neighbours | None:
 
 def _keys(view: View, file: OpenedFile) -> list[Floats]:
     """The keys of the order; the changes are those between the first run and the last that have the metric."""
-    names = [metric.headline[0] for metric in file.run.metrics][:_METRICS]
+    names = file.run.headline
     if view.at.order == "file" or not names:
         return []
     others = [other.run for other in view.files if other is not file and names[0] in other.run.scores]

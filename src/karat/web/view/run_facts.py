@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import polars as pl
 
 from karat._internal.arrays import Floats, Ints
 from karat.analysis.compare import Comparison, compare
@@ -20,7 +19,7 @@ from karat.run import Run
 from karat.run.lazy_run import LazyRun
 from karat.samples.repeat_rows import REPEAT
 from karat.web.problems import Refused
-from karat.web.view.chosen_queries import changes_from
+from karat.web.view.chosen_queries import changes_from, rows_of_ids
 from karat.web.view.opened import OpenedFile
 
 LARGE = 20_000
@@ -119,10 +118,10 @@ class PairFacts:
             raise Refused(422, f"{self.baseline.file.name} is no baseline for this run: {error.problem}") from error
 
     @cached_property
-    def changes(self) -> dict[str, Floats]:
-        """The change of each row in each headline metric."""
-        lazy, before = self.run.lazy, self.baseline.lazy
-        return {name: changes_from(lazy, before, name) for name in lazy.headline if name in before.names}
+    def changes(self) -> Floats | None:
+        """The change of each row in the first headline metric; None if the baseline does not have it."""
+        name = next(iter(self.run.lazy.headline), None)
+        return None if name not in self.baseline.lazy.names else changes_from(self.run.lazy, self.baseline.lazy, name)
 
 
 def facts_of(opened: OpenedFile) -> RunFacts:
@@ -147,14 +146,6 @@ def _kept(kept: OrderedDict[tuple[Any, ...], Facts], key: tuple[Any, ...], make:
             kept.popitem(last=False)
     kept.move_to_end(key)
     return kept[key]
-
-
-def rows_of_ids(lazy: LazyRun, ids: Sequence[str]) -> Ints:
-    """The row of each id; -1 if the run does not have it."""
-    wanted = pl.DataFrame({"id": pl.Series(ids, dtype=pl.String)})
-    known = pl.DataFrame({"id": lazy.ids}).with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
-    rows: Ints = wanted.join(known, on="id", how="left", maintain_order="left")["row"].fill_null(-1).to_numpy()
-    return rows
 
 
 def scores_of(lazy: LazyRun) -> Run:
