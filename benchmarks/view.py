@@ -32,13 +32,13 @@ def make(path: Path, queries: int, shift: int = 0) -> None:
     documents, depth = np.array([f"doc-{i}" for i in range(200_000)]), 10
     ranked = rng.integers(0, len(documents), (queries, depth))
     # The gold is at a rank that may be below the last one: then it was not retrieved.
-    rank = (rng.geometric(0.2, queries) - 1 + shift) % (depth + 4)
+    rank = rng.geometric(0.2, queries) - 1
     gold = np.where(rank < depth, ranked[np.arange(queries), np.minimum(rank, depth - 1)], 0)
     frame = pl.DataFrame(
         {
             "id": [f"q{i}" for i in range(queries)],
             "query": [f"how do I find the thing number {i} in the manual" for i in range(queries)],
-            "retrieved": pl.Series(documents[ranked]),
+            "retrieved": pl.Series(documents[np.roll(ranked, -shift, axis=1)]),
             "gold": pl.Series(documents[gold]).reshape((queries, 1)),
             "topic": pl.Series(rng.integers(0, 7, queries)).cast(pl.String),
         }

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+import karat
 from karat.web.view.folder import find_files
 from support import example
 from support.viewed import viewed
@@ -32,8 +33,8 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("made")
     rows = {"bm25": example.help_centre(), "first": example.help_centre("first-words")}
     for name, samples in rows.items():
-        example.karat.evaluate(samples, "recall@5 rr", judge="contains").save(folder / f"{name}.parquet")
-    example.karat.evaluate(rows["bm25"][:20], "recall@5", judge="contains").save(folder / "less.parquet")
+        karat.evaluate(samples, "recall@5 rr", judge="contains").save(folder / f"{name}.parquet")
+    karat.evaluate(rows["bm25"][:20], "recall@5", judge="contains").save(folder / "less.parquet")
     return folder
 
 

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import karat
+from karat.run.overview import read_overview
 from karat.web.messages import Call
 from karat.web.view import asked_list, listed_runs
 from karat.web.view.folder import find_files
@@ -257,6 +258,10 @@ def test_an_empty_folder_shows_the_commands_that_make_a_run(tmp_path):
     assert "<form" not in html
 
 
+def test_a_folder_that_is_gone_is_said(tmp_path):
+    assert headings(page(tmp_path / "gone")) == ["The folder cannot be read"]
+
+
 def test_a_part_of_the_page_for_the_script(folder):
     html = page(folder, part="list", text="branch")
     assert html.startswith('<div id="filter">')
@@ -301,11 +306,10 @@ def test_the_page_says_how_many_files_are_not_read_yet(folder, monkeypatch):
 
 def test_a_file_is_read_once_for_each_version(folder, monkeypatch):
     read = []
-    overview = listed_runs.read_overview
 
     def counted(path, shown):
         read.append(shown.name)
-        return overview(path, shown)
+        return read_overview(path, shown)
 
     monkeypatch.setattr(listed_runs, "read_overview", counted)
     page(folder)
@@ -322,10 +326,9 @@ def test_a_large_folder_says_that_only_a_part_was_looked_at(folder, monkeypatch)
 
 
 def test_a_run_of_which_the_gold_is_not_known_is_in_the_last_group(folder, monkeypatch):
-    overview = listed_runs.read_overview
 
     def without(path, shown):
-        found = overview(path, shown)
+        found = read_overview(path, shown)
         return found._replace(gold_hash=None) if "nightly2" in str(path) else found
 
     monkeypatch.setattr(listed_runs, "read_overview", without)
@@ -369,11 +372,10 @@ def test_a_hostile_name_stays_text(made, tmp_path, name):
 
 
 def test_hostile_facts_stay_text(made, folder, monkeypatch):
-    overview = listed_runs.read_overview
     evil = '"><img src=x onerror=alert(1)>\u202e'
 
     def changed(path, shown):
-        found = overview(path, shown)
+        found = read_overview(path, shown)
         mean, interval = {f"{evil}@5": 0.5, **found.mean}, {f"{evil}@5": found.interval["recall@2"], **found.interval}
         return found._replace(
             mean=mean, interval=interval, headline=[f"{evil}@5"], judge=f"{path.name}{evil}", convention=evil,

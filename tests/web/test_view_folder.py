@@ -96,7 +96,17 @@ def test_folders_count_too(tmp_path):
 
 
 def test_a_folder_that_is_gone_or_locked_has_no_files(tmp_path):
-    assert find_files(tmp_path / "gone") == Found([], whole=True)
+    assert find_files(tmp_path / "gone") == Found([], whole=True, locked=1)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_folder_below_that_may_not_be_read_is_counted(tmp_path):
+    put(tmp_path, "a.parquet", "locked/b.parquet")
+    (tmp_path / "locked").chmod(0)
+    found = find_files(tmp_path)
+    (tmp_path / "locked").chmod(0o700)
+    assert ([file.name for file in found.files], found.locked) == (["a"], 1)
+    assert found.state != find_files(tmp_path).state
 
 
 def test_the_state_changes_with_every_file(tmp_path):

@@ -215,6 +215,10 @@ class LazyRun(Means):
         found: Ints = np.concatenate([[], *(first + own for first, own in parts)]).astype(np.int64)
         return found
 
+    def columns(self, names: Sequence[str]) -> list[pl.Series]:
+        """Some columns of the file."""
+        return self._read(names).get_columns()
+
     def column(self, name: str) -> pl.Series:
         """A column of the file."""
         return self._read([name])[name]
@@ -257,7 +261,7 @@ class LazyRun(Means):
 
 
 class _Columns(Mapping[str, Floats]):
-    """Columns of numbers by name, each read when it is asked for, and kept."""
+    """Columns of numbers by name, each read when it is asked for, and kept; of a small run all at once."""
 
     def __init__(self, run: LazyRun, names: Sequence[str]) -> None:
         self._run, self._names = run, names
@@ -267,7 +271,8 @@ class _Columns(Mapping[str, Floats]):
         if name not in self._names:
             raise KeyError(name)
         if name not in self._read:
-            self._read[name] = self._run.column(name).to_numpy()
+            names = self._names if len(self._run) <= _WINDOW else [name]
+            self._read |= {column.name: column.to_numpy() for column in self._run.columns(names)}
         return self._read[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The history of a metric: a dot with its interval for each run of a task, in the order of time."""
+"""The history of a metric: a dot with its interval for each run with the same gold, in the order of time."""
 
 from __future__ import annotations
 

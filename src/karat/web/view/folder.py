@@ -55,12 +55,14 @@ class Found(NamedTuple):
     """False if there is more below the folder than is looked at."""
     looked_at: int = 0
     """Files and folders of any kind."""
+    locked: int = 0
+    """Folders that cannot be read, among them the folder itself if it is gone."""
 
     @property
     def state(self) -> str:
         """A digest that changes with any file."""
         told = (f"{file.id} {file.written} {file.bytes} {file.number}" for file in self.files)
-        return blake2b("\n".join([*told, str(self.whole)]).encode(), digest_size=12).hexdigest()
+        return blake2b("\n".join([*told, f"{self.whole} {self.locked}"]).encode(), digest_size=12).hexdigest()
 
     def by_id(self, wanted: str) -> FoundFile | None:
         """The file with this id."""
@@ -74,30 +76,35 @@ class Found(NamedTuple):
 
 
 def find_files(folder: Path, most: int = _MOST) -> Found:
-    """Look for run files below a folder; what cannot be read is passed over."""
+    """Look for run files below a folder; what cannot be read is passed over, and counted."""
     found: list[FoundFile] = []
+    locked: list[str] = []
     seen = 0
-    for entry in _below(folder):
+    for entry in _below(folder, locked):
         if seen == most:
-            return Found(_newest_first(found), whole=False, looked_at=seen)
+            return Found(_newest_first(found), whole=False, looked_at=seen, locked=len(locked))
         seen += 1
         if entry.name.endswith(_ENDING) and not entry.name.startswith("."):
             file = _file(entry, folder)
             if file is not None:
                 found.append(file)
-    return Found(_newest_first(found), whole=True, looked_at=seen)
+    return Found(_newest_first(found), whole=True, looked_at=seen, locked=len(locked))
 
 
 def _newest_first(files: list[FoundFile]) -> list[FoundFile]:
     return sorted(files, key=lambda file: (-file.written, file.name))
 
 
-def _below(folder: Path) -> Iterator[DirEntry[str]]:
-    """Everything below a folder, its own files and folders first; links to folders are not followed."""
+def _below(folder: Path, locked: list[str]) -> Iterator[DirEntry[str]]:
+    """Everything below a folder, its own files and folders first; links to folders are not followed.
+
+    The paths of the folders that cannot be read are added to `locked`.
+    """
     folders = deque([str(folder)])
     while folders:
+        at = folders.popleft()
         try:
-            with scandir(folders.popleft()) as entries:
+            with scandir(at) as entries:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
                         if entry.name.startswith(".") or entry.name in _PASSED_OVER:
@@ -105,7 +112,7 @@ def _below(folder: Path) -> Iterator[DirEntry[str]]:
                         folders.append(entry.path)
                     yield entry
         except OSError:
-            continue
+            locked.append(at)
 
 
 def _file(entry: DirEntry[str], folder: Path) -> FoundFile | None:
@@ -116,7 +123,7 @@ def _file(entry: DirEntry[str], folder: Path) -> FoundFile | None:
         status = entry.stat()
     except OSError:
         return None
-    below = os.path.relpath(entry.path, folder).replace(os.sep, "/")
+    below = entry.path[len(str(folder)) :].lstrip(os.sep).replace(os.sep, "/")
     name = os.fsencode(below).decode("utf-8", "backslashreplace").removesuffix(_ENDING)
     return FoundFile(id_of(below), name, Path(entry.path), status.st_mtime_ns, status.st_size, status.st_ino)
 

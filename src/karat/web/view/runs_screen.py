@@ -75,7 +75,7 @@ def _list(folder: Path, found: Found, listing: Listing, asked: AskedList) -> Ele
     sections: list[Child | None] = [group_section(part, asked) for part in page_of(made, asked.page)]
     without = [run for run in matching if run.overview is None]
     if not found.files:
-        sections = [_empty(folder)]
+        sections = [_empty(folder) if found.looked_at or not found.locked else _gone()]
     elif not matching and not listing.unread:
         clear = h("a", "Show all runs", href=asked.link(text="", judge="", convention=""))
         sections = [h("p.none-found", "No run matches the filter. ", clear)]
@@ -115,6 +115,9 @@ def _about(found: Found, listing: Listing, matching: Sequence[ListedRun], made: 
             h("p.reading", h("label", f"Reading the run files: {files:,} of {of:,}, the latest first. ",
               h("progress", value=files, max=of)), h("noscript", h("a", "Go on", href="")))
         )  # fmt: skip
+    if found.locked:
+        folders = plural(found.locked, "folder", "folders")
+        lines.append(h("p.note", f"{folders} below cannot be read, so runs in there are not listed."))
     if not found.whole:
         looked = f"The folder is large: only the first {found.looked_at:,} files and folders in it were looked at."
         lines.append(h("p.warning", f"{looked} Open a folder inside it to see all its runs: karat view FOLDER"))
@@ -135,6 +138,14 @@ def _empty(folder: Path) -> Element:
         command("karat eval your.jsonl -o", "first.parquet"),
         h("p", "No samples at hand? This one makes two runs of an example:"),
         command("karat demo -o", "karat-demo"),
+    )
+
+
+def _gone() -> Element:
+    return h(
+        "section.empty",
+        h("h2", "The folder cannot be read"),
+        h("p", "It may have been moved or deleted. Its runs appear here again when it is back."),
     )
 
 
