@@ -14,6 +14,7 @@ from karat.report.html.side_by_side import (
     RunMeans,
     about_tests,
     means_chart,
+    means_matrix,
     metrics_table,
     nice_ticks,
     slice_table,
@@ -60,6 +61,14 @@ def test_several_runs_are_compared_with_the_first(three):
     assert shown.count("▲ better") == shown.count("= same") == len(three.rows)
     assert write(table).count('rowspan="3"') == len(three.rows)
     assert "3 pairs of runs" in about_tests(three)
+
+
+def test_the_means_of_several_runs_are_marked_if_better_or_worse(three):
+    shown = words(means_matrix(three))
+    assert f"main baseline {three.rows[0].means[0]:.3f} {three.rows[1].means[0]:.3f}" in shown
+    assert f"more ▲ {three.rows[0].means[1]:.3f} ▲ {three.rows[1].means[1]:.3f}" in shown
+    assert f"same {three.rows[0].means[2]:.3f}" in shown
+    assert 'aria-label="better"' in write(means_matrix(three))
 
 
 def test_the_verdict_is_a_sentence(two, three):

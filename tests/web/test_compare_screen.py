@@ -86,7 +86,7 @@ def listed(text):
     """The number of queries that the section of moved queries says it has, and the rows on this page."""
     moved = section(text, "moved")
     said = re.search(r"<caption>(?:[\d,]+ to [\d,]+ of )?([\d,]+) quer", moved)
-    return int(said[1].replace(",", "")) if said else 0, moved.count('<th scope="row">')
+    return int(said[1].replace(",", "")) if said else 0, moved.count('<th scope="row"')
 
 
 def choices(text, name):

@@ -13,6 +13,7 @@ from karat.metrics.names import sign_of
 from karat.report.html.chart import Axis, Chart
 from karat.report.html.excerpts import cut
 from karat.report.html.markup import Child, Element, data, h
+from karat.report.html.scores import table
 from karat.stats import Interval, intervals
 
 Verdict = str
@@ -91,6 +92,25 @@ def metrics_table(comparison: Comparison, means: RunMeans) -> Element:
         role="region",
         aria_label=caption,
     )
+
+
+def means_matrix(comparison: Comparison) -> Element:
+    """The means of several runs at a glance: a row per run, a column per metric, marked if better or worse."""
+    rows = comparison.rows
+    pairs = [{pair.second: pair for pair in from_first(row)} for row in rows]
+    lines = []
+    for run, name in enumerate(comparison.names):
+        cells: list[Child] = []
+        for row, own in zip(rows, pairs, strict=True):
+            verdict = verdict_of(row, own[run]) if run and row.n else ""
+            mark = None
+            if verdict in _WAYS:
+                mark = h(f"span.{_WAYS[verdict]}", _MARKS[verdict][0], role="img", aria_label=verdict)
+            cells.append(h("span", mark, " ", number(row.means[run])))
+        lines.append([h("span", data(name), h("span.small", " baseline") if not run else None), *cells])
+    caption = "Means of all runs"
+    note = h("p.note", "▲ better and ▼ worse than ", data(comparison.names[0]), " (p < 0.05, Holm).")
+    return h("div.matrix", table(caption, ["run", *(row.metric for row in rows)], lines), note)
 
 
 def _mean(value: float, ends: Interval) -> list[Child]:

@@ -11,7 +11,7 @@ from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.moves import moved_table
 from karat.report.html.score_pairs import score_pairs
 from karat.report.html.scores import table
-from karat.report.html.side_by_side import means_chart, metrics_table, slice_table, about_tests, verdicts
+from karat.report.html.side_by_side import about_tests, means_chart, means_matrix, metrics_table, slice_table, verdicts
 from karat.web.problems import Refused
 from karat.web.view.compare_state import WAYS, CompareState
 from karat.web.view.compared_runs import ComparedRuns, cutoff_of
@@ -82,11 +82,19 @@ class CompareParts:
         return [
             h("div.verdicts", *verdicts(comparison, self.metric)),
             *(h("p.note.remark", data(remark)) for remark in remarks),
-            metrics_table(comparison, means),
+            *self._tables(),
             h("p.note", data(about_tests(comparison))),
             *self._units(),
             means_chart(comparison, means),
         ]
+
+    def _tables(self) -> list[Element]:
+        """Every metric with its tests; of several runs first the means alone."""
+        comparison = self.runs.comparison
+        every = metrics_table(comparison, self.runs.means)
+        if len(self.runs.names) == 2:
+            return [every]
+        return [means_matrix(comparison), h("details.numbers", h("summary", "Intervals and tests"), every)]
 
     def _units(self) -> list[Element]:
         """Tables of the measures and of the numbers of the samples, if all runs have any."""

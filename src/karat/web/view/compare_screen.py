@@ -78,10 +78,10 @@ def _runs(runs: ComparedRuns, state: CompareState) -> Element:
         fresh = CompareState(state.runs, metric=state.metric, by=state.by, allow_mismatch=state.allow_mismatch)
         if place:
             swapped = fresh._replace(runs=(file.file.id, *others)).address()
-            links += [h("a", "make it the baseline", href=swapped, aria_label=f"Make {name} the baseline"), " "]
+            links += [h("a", "make it the baseline", href=swapped, aria_label=f"make it the baseline: {name}"), " "]
         if len(runs.files) > 2:
             without = fresh._replace(runs=others).address()
-            links.append(h("a", "leave it out", href=without, aria_label=f"Leave {name} out"))
+            links.append(h("a", "leave it out", href=without, aria_label=f"leave it out: {name}"))
         facts = _facts(file)
         items.append(
             h(
@@ -99,7 +99,7 @@ def _runs(runs: ComparedRuns, state: CompareState) -> Element:
 
 
 def _facts(file: OpenedFile) -> str:
-    """What is compared, in a few words."""
+    """The size, the judge and the convention of a run."""
     run = file.run
     size = len(run) if run.repeats is None else len(run.repeats.queries)
     told = run.provenance
