@@ -9,7 +9,7 @@
 
   function attach() {
     const button = document.getElementById("theme");
-    if (!button) return;
+    if (!button?.hidden) return; // another copy of this script did it
     button.hidden = false;
     button.addEventListener("click", () => {
       const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;

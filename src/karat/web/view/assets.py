@@ -19,6 +19,7 @@ _SCRIPTS = (
 _ASSETS = {
     "karat.css": ("text/css", _STYLES),
     "karat.js": ("text/javascript", _SCRIPTS),
+    "theme.js": ("text/javascript", ("report/html/theme.js",)),
 }
 
 

@@ -41,6 +41,7 @@ def page(title: str, *sections: Child | None, screen: str, trail: Sequence[Step]
         h("meta", name="color-scheme", content="light dark"),
         h("link", rel="icon", href="data:,"),
         h("link", rel="stylesheet", href="/assets/karat.css"),
+        h("script", src="/assets/theme.js"),  # not deferred: no other theme is seen first
         h("script", src="/assets/karat.js", defer=""),
         h("title", f"{cut_name(title, 80)} · karat"),
     )
