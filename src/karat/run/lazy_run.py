@@ -20,7 +20,7 @@ from karat._internal.display import valid_utf8
 from karat.conventions import Convention
 from karat.errors import unknown
 from karat.metrics import Metric
-from karat.run.check import META, UNANSWERABLE, Texts, check_types, flat_lists
+from karat.run.check import META, UNANSWERABLE, Texts, check_types, flat_lists, gold_numbers, refuse_nulls
 from karat.run.file import metadata_of, run_of_frame
 from karat.run.file_version import PER_BYTE, FileVersion, damage_as_errors
 from karat.run.means import Means
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 _WINDOW = 4096
 """Rows that are near each other: they are read together."""
-_WINDOWS = 12
-"""More windows than this are slower than one pass over the file."""
+_WINDOWS, _ROWS_PER_WINDOW = 3, 40_000
+"""Windows that are read one by one: more of them take longer than one pass over the file, unless it is large."""
 _BATCH_BYTES, _FEWEST, _MOST = 10_000_000, 2048, 65_536
 """Bytes of the file, which need several times as much memory, and rows that are read at a time."""
 _THREADS = 2
@@ -221,16 +221,25 @@ class LazyRun(Means):
 
     def column(self, name: str) -> pl.Series:
         """A column of the file."""
-        return self._read([name])[name]
+        column = self._read([name])[name]
+        if name in ("query_id", UNANSWERABLE):
+            with damage_as_errors(self._version.shown):
+                refuse_nulls(name, column)
+        return column
 
     def _in_batches(self, names: Sequence[str], use: _OfRows) -> list[tuple[int, Ints]]:
         """The first row of each batch of rows, and what a function makes of its columns."""
         import polars as pl
 
+        def used(first: int) -> Ints:
+            frame = self._read(names, first, size)
+            with damage_as_errors(self._version.shown):
+                return use(frame)
+
         size = min(max(_BATCH_BYTES * len(self) // self._version.bytes, _FEWEST), _MOST)
         firsts = range(0, len(self), size)
         with ThreadPoolExecutor(min(_THREADS, pl.thread_pool_size())) as pool:
-            return list(zip(firsts, pool.map(lambda first: use(self._read(names, first, size)), firsts), strict=True))
+            return list(zip(firsts, pool.map(used, firsts), strict=True))
 
     def _read(self, names: Sequence[str], first: int = 0, size: int | None = None) -> pl.DataFrame:
         """Some columns of the file, of all rows or of `size` of them."""
@@ -246,7 +255,7 @@ class LazyRun(Means):
         windows = np.unique(rows // _WINDOW) * _WINDOW
         with self._version.open() as file:
             scan = pl.scan_parquet(file, row_index_name=_ROW)
-            if len(windows) > _WINDOWS:
+            if len(windows) > max(_WINDOWS, len(self) // _ROWS_PER_WINDOW):
                 parts = [scan.filter(pl.col(_ROW).is_in(pl.Series(rows).implode()))]
             else:
                 near = [rows[rows // _WINDOW * _WINDOW == own] for own in windows]
@@ -288,7 +297,7 @@ def _found(frame: pl.DataFrame) -> Ints:
     hits, of_query = flat_lists(frame, "hits")
     relevant = gold["grade"].to_numpy() > 0
     query = np.repeat(np.arange(len(frame)), np.diff(of_query))
-    item = start[query] + hits["gold"].to_numpy()
+    item = start[query] + gold_numbers(hits["gold"], query, start)
     found = np.zeros(len(gold), bool)
     found[item[~hits["part"].to_numpy()]] = True
     of_row = np.repeat(np.arange(len(frame)), np.diff(start))
