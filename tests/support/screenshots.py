@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from contextlib import chdir
 from pathlib import Path
@@ -24,6 +25,8 @@ def main():
     if program() is None:
         print("The pictures of the documentation stay as they are: there is no Chromium to take them with.")
         return
+    for name in ("GITHUB_SHA", "CI_COMMIT_SHA"):  # the pictures are the same wherever they are taken
+        os.environ.pop(name, None)
     browser = Browser()
     try:
         with TemporaryDirectory() as folder, chdir(folder):

@@ -16,7 +16,7 @@ from karat.errors import shorten
 from karat.web.problems import Refused
 
 FIELD, METRIC = "field.", "metric."
-"""What the name of a parameter begins with: a field of the samples; a metric that is named like a parameter."""
+"""Beginnings of parameters: of a field of the samples, and of a metric that is named like a parameter."""
 CAUSE, SEARCH, SORT, PAGE, SIZE, BASELINE, SHOW = "cause", "q", "sort", "page", "size", "baseline", "show"
 VERSION = "version"
 """The version of the file that a page is of, sent by its script."""
