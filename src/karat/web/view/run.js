@@ -156,7 +156,8 @@
 
   // The sections one after the other: each takes a worker of the server for a while.
   async function load() {
-    for (const place of document.querySelectorAll("[data-part]")) {
+    const later = (place) => "later" in place.dataset;
+    for (const place of [...document.querySelectorAll("[data-part]")].sort((a, b) => later(a) - later(b))) {
       const words = place.querySelector(".waiting"), link = words?.firstElementChild;
       words?.replaceChildren("Loading …");
       try {

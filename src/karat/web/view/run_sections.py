@@ -52,6 +52,8 @@ class Part(NamedTuple):
     """True if it is made from a sample of a large run."""
     before: bool = False
     """True if it is above the table of queries."""
+    slow: bool = False
+    """True if it is fetched after all others."""
 
 
 def _baseline(shown: Shown) -> Element | None:
@@ -87,7 +89,7 @@ def _has_aspects(shown: Shown) -> bool:
 PARTS = {
     "baseline": Part("Compared with the baseline", _baseline, lambda shown: shown.pair is not None, before=True),
     "slices": Part("Slices", _slices, lambda shown: bool(shown.run.lazy.fields), sampled=False, before=True),
-    "misses": Part("Missed gold", _misses, lambda shown: True, before=True),
+    "misses": Part("Missed gold", _misses, lambda shown: True, before=True, slow=True),
     "curves": Part("Recall and precision over k", _with_baseline(curves), lambda shown: True),
     "tokens": Part("Recall over tokens", _with_baseline(token_curve), lambda shown: True),
     "precision-recall": Part(
@@ -142,7 +144,8 @@ def placeholder(name: str, shown: Shown, asked: QueryFilter) -> Element:
     link = h("a", "Show this section", href=whole.address(path, name), aria_describedby=f"{name}-heading")
     address = asked._replace(show="").address(f"{path}/part/{name}")
     heading = h("h2", part.heading, id=f"{name}-heading")
-    return h("section", heading, h("p.note.waiting", link), id=name, data_part=address)
+    later = "" if part.slow else None
+    return h("section", heading, h("p.note.waiting", link), id=name, data_part=address, data_later=later)
 
 
 def _score_link(name: str, low: float, high: float) -> str:
