@@ -157,16 +157,17 @@
   // The sections one after the other: each takes a worker of the server for a while.
   async function load() {
     const later = (place) => "later" in place.dataset;
-    for (const place of [...document.querySelectorAll("[data-part]")].sort((a, b) => later(a) - later(b))) {
-      const words = place.querySelector(".waiting"), link = words?.firstElementChild;
-      words?.replaceChildren("Loading …");
+    const places = [...document.querySelectorAll("[data-part]")].sort((a, b) => later(a) - later(b));
+    const links = places.map((place) => place.querySelector(".waiting")?.firstElementChild);
+    for (const link of links) link?.replaceWith("Loading …");
+    for (const [i, place] of places.entries()) {
       try {
         const found = await fragment(place.dataset.part);
         if (!found.firstElementChild) document.querySelector(`main nav a[href="#${place.id}"]`)?.remove();
         place.replaceWith(found);
         relink();
       } catch {
-        words?.replaceChildren("This section could not be loaded. ", link);
+        place.querySelector(".waiting")?.replaceChildren("This section could not be loaded. ", links[i]);
       }
     }
     document.body.dataset.loaded = "";
