@@ -8,6 +8,7 @@ import pytest
 
 import karat
 from karat.run.lazy_run import LazyRun
+from karat.run.stored_items import Extent, StoredItems
 from karat.web.view import run_facts
 from karat.web.view.chosen_queries import changes_from
 from karat.web.view.run_sections import PARTS
@@ -140,3 +141,21 @@ def test_the_change_of_a_query_is_found_by_its_id(tmp_path):
         one: half[one] for one in other.ids[:40]
     }
     assert not changes_from(files[2], files[2], "rr").any()
+
+
+def test_a_cause_of_a_sample_tells_what_holds_for_the_whole_run(tmp_path, monkeypatch):
+    """Each gold item is retrieved for another query, most of them outside of the sample."""
+    rows = [{"id": f"q{i}", "retrieved": [f"d{i}"], "gold": [f"d{(i + 1) % 90}"]} for i in range(90)]
+    rows.append({"id": "last", "retrieved": ["d0"], "gold": ["lost"]})
+    run = karat.evaluate(rows, "recall@5", judge="ids")
+    items = run.stored_items
+    gold = {name: column for name, column in items.gold.items() if name != "seen"}
+    unsearched = StoredItems(items.given, items.start, gold, items.gold_start, Extent(10, whole=False))
+    run.replace(items=lambda: unsearched).save(tmp_path / "run.parquet")
+    file = LazyRun.open(tmp_path / "run.parquet")
+    assert file.retrieved_anywhere(["d7", "lost", None, "d89"], "id").tolist() == [True, False, False, True]
+    assert not file.retrieved_anywhere(["d7"], "doc").any()
+    monkeypatch.setattr(run_facts, "LARGE", 20)
+    shown = RunPages(tmp_path).part("run", "misses")
+    assert "not retrieved" in shown
+    assert ("nowhere in the run" in shown) == ("last" in file.sample(20).ids)

@@ -17,6 +17,7 @@ from karat.errors import KaratError
 from karat.hits import Gold, Hits
 from karat.run import Run
 from karat.run.lazy_run import LazyRun
+from karat.run.stored_items import StoredItems
 from karat.samples.repeat_rows import REPEAT
 from karat.web.problems import Refused
 from karat.web.view.chosen_queries import changes_from, rows_of_ids
@@ -72,7 +73,7 @@ class RunFacts:
     @cached_property
     def diagnosis(self) -> Diagnosis:
         """The cause of each missed gold item."""
-        return diagnose(self.detail)
+        return diagnose(_searched(self.lazy, self.detail) if self.sampled else self.detail)
 
     @cached_property
     def causes(self) -> dict[str, Ints]:
@@ -146,6 +147,16 @@ def _kept(kept: OrderedDict[tuple[Any, ...], Facts], key: tuple[Any, ...], make:
             kept.popitem(last=False)
     kept.move_to_end(key)
     return kept[key]
+
+
+def _searched(lazy: LazyRun, sample: Run) -> Run:
+    """A sample of which is known if its gold was retrieved for any query of the whole run."""
+    items, compares = sample.stored_items, sample.provenance.compares
+    if items is None or compares not in ("id", "doc") or "seen" in items.gold or "id" not in items.gold:
+        return sample
+    gold = {**items.gold, "seen": lazy.retrieved_anywhere(items.gold["id"], compares).tolist()}
+    known = StoredItems(items.given, items.start, gold, items.gold_start, items.extent)
+    return sample.replace(items=lambda: known)
 
 
 def scores_of(lazy: LazyRun) -> Run:
