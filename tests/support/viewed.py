@@ -23,6 +23,7 @@ class Viewer(Server):
     """A viewer that runs; `address` is the first line of its output, `url` the same without path and token."""
 
     opener = build_opener(ProxyHandler({}), _Stay)
+    folder = Path()
 
     def __init__(self, address, process, log):
         parts = urlsplit(address)

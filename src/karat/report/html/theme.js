@@ -9,7 +9,7 @@
 
   function attach() {
     const button = document.getElementById("theme");
-    if (!button?.hidden) return; // another copy of this script did it
+    if (!button) return;
     button.hidden = false;
     button.addEventListener("click", () => {
       const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
