@@ -183,7 +183,7 @@ def score_pairs(pairs: ScorePairs, names: Sequence[str], link: Link | None = Non
     ]
     return [
         h("p.note", *words),
-        h("p.key", *key),
+        h("p.scatter-key", *key),
         h("figure.scatter", _drawing(pairs, before, after, link)),
         h("details.numbers", h("summary", "Numbers"), _table(pairs, before, after, link)),
     ]

@@ -203,19 +203,6 @@ def cutoff_of(run: Run, metric: str) -> int:
     return own if isinstance(own, int) else default_cutoff(run, None)
 
 
-class _ScoresOnly(Run):
-    """A run without its gold, which knows the digest of it all the same."""
-
-    def __init__(self, digest: str, **columns: Any) -> None:
-        super().__init__(**columns)
-        self._digest = digest
-
-    @property
-    def gold_hash(self) -> str:
-        """The digest in the file."""
-        return self._digest
-
-
 def scores_only(lazy: LazyRun) -> Run:
     """A run with the scores of a file, without hits, items and fields; of one with repeats the means of its queries."""
     if lazy.repeats is not None:
@@ -224,8 +211,7 @@ def scores_only(lazy: LazyRun) -> Run:
     start, depth = np.zeros(len(lazy) + 1, np.int64), np.zeros(len(lazy), np.int64)
     unanswerable = lazy.unanswerable if lazy.unanswerable.any() else None
     gold = Gold([], start, np.zeros(0), unanswerable=unanswerable)
-    return _ScoresOnly(
-        lazy.gold_hash,
+    run = Run(
         ids=lazy.ids.to_list(),
         hits=Hits(none, none, none, depth=depth, gold_items=gold, failed=lazy.failed),
         metrics=lazy.requested,
@@ -234,6 +220,8 @@ def scores_only(lazy: LazyRun) -> Run:
         provenance=lazy.provenance,
         file=str(lazy.path),
     )
+    run.gold_hash = lazy.gold_hash  # it has no gold to compute it from
+    return run
 
 
 def short_names(names: Sequence[str]) -> list[str]:
