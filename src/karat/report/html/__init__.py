@@ -27,6 +27,7 @@ from karat.report.html.threshold_curve import threshold_curve
 from karat.report.html.token_section import token_curve
 from karat.report.repeats import count
 from karat.run import Run
+from karat.run.lazy_run import LazyRun
 
 _STYLES = ("theme.css", "style.css", "opened_query.css", "comparison.css")
 _FIRST = "theme.js"
@@ -85,7 +86,7 @@ def page(
         misses(diagnosis, queries.place, filters.cause),
     ]
     every, for_script = queries.section()  # after the others, which name the filters
-    sections += [every, _provenance(run)]
+    sections += [every, provenance(run)]
     there = [section for section in sections if section is not None]
     return whole_page(
         _title(run), h("body", _top(run, there, comparison), h("main", *there)), block(for_script, "data")
@@ -158,7 +159,7 @@ def _heading(section: Element) -> str:
     return plain(section.inside[0])
 
 
-def _provenance(run: Run) -> Element:
+def provenance(run: Run | LazyRun) -> Element:
     """The settings of the run: enough to repeat it."""
     p = run.provenance
     facts = {
