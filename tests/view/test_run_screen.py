@@ -180,6 +180,7 @@ def test_a_run_that_was_replaced_is_loaded_again(opened, runs):
     try:
         example.run().take(range(10)).save(path)
         page.follow(lambda: page.click("#all thead th:nth-child(3) a"))
+        page.settle()
         assert page.run(MATCHES) == "10 queries"
         assert "sort=precision" in page.run("location.search")
     finally:
