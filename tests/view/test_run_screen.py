@@ -10,6 +10,10 @@ from support.viewed import viewed
 
 MATCHES = "document.getElementById('matches').textContent"
 FOCUS = "document.activeElement.textContent"
+LOADED = """new Promise(done => {
+    const look = () => ("loaded" in document.body.dataset ? done() : setTimeout(look, 50));
+    look();
+})"""
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +184,7 @@ def test_a_run_that_was_replaced_is_loaded_again(opened, runs):
     try:
         example.run().take(range(10)).save(path)
         page.follow(lambda: page.click("#all thead th:nth-child(3) a"))
-        page.settle()
+        page.run(LOADED)
         assert page.run(MATCHES) == "10 queries"
         assert "sort=precision" in page.run("location.search")
     finally:
