@@ -11,7 +11,7 @@ import pytest
 
 import karat
 from karat.report.html.histogram import bars
-from karat.web.view.query_filter import ScoreRange
+from karat.web.view.run_address import ScoreRange
 from support import example
 from support.run_pages import LINK, RunPages, added, many, repeated
 

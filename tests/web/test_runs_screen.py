@@ -14,7 +14,7 @@ import pytest
 import karat
 from karat.run.overview import read_overview
 from karat.web.messages import Call
-from karat.web.view import asked_list, listed_runs
+from karat.web.view import listed_runs, runs_address
 from karat.web.view.folder import find_files
 from karat.web.view.listed_runs import read_runs
 from karat.web.view.runs_screen import runs_screen
@@ -271,7 +271,7 @@ def test_a_part_of_the_page_for_the_script(folder):
 
 
 def test_pages_and_a_group_that_goes_on(folder, monkeypatch):
-    monkeypatch.setattr(asked_list, "PAGE", 2)
+    monkeypatch.setattr(runs_address, "PAGE", 2)
     first, second, beyond = (page(folder, page=number, sort="-time") for number in ("1", "2", "99"))
     assert rows(first) == ["nightly2/main", "branch"]
     assert "2 runs of 3" in text(first)

@@ -13,7 +13,7 @@ _STYLES = (
     "web/view/runs.css", "web/view/run.css", "web/view/compare.css", "web/view/query.css",
 )  # fmt: skip
 _SCRIPTS = (
-    "report/html/charts.js", "web/view/runs.js", "web/view/run.js", "web/view/compare.js",
+    "report/html/charts.js", "web/view/view.js", "web/view/runs.js", "web/view/run.js", "web/view/compare.js",
     "web/view/query.js",
 )  # fmt: skip
 _ASSETS = {

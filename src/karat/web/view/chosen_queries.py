@@ -1,4 +1,4 @@
-"""The queries that an address chooses: rows of a run, filtered and in order, from a few columns of its file."""
+"""The queries that an address of the Run screen chooses: filtered and in order, from a few columns of the file."""
 
 from __future__ import annotations
 
@@ -12,31 +12,24 @@ from karat._internal.arrays import Bools, Floats, Ints
 from karat.metrics.names import sign_of
 from karat.run.lazy_run import LazyRun
 from karat.run.slices import value_texts
-from karat.web.view.query_filter import BY_CHANGE, BY_FOUND, BY_ID, Condition, QueryFilter, ScoreRange
+from karat.web.view.paging import Pages
+from karat.web.view.run_address import BY_CHANGE, BY_FOUND, BY_ID, Condition, RunAddress, ScoreRange
 
 
 class Chosen(NamedTuple):
     """The rows that an address chooses, in its order."""
 
     rows: Ints
-    page: int
-    """The page that is shown: the last one, if the address asks for one after it."""
-    size: int
-
-    @property
-    def pages(self) -> int:
-        """The number of pages, 1 if there are no rows."""
-        return max(-(-len(self.rows) // self.size), 1)
+    pages: Pages
 
     @property
     def shown(self) -> Ints:
         """The rows of the page."""
-        first = (self.page - 1) * self.size
-        return self.rows[first : first + self.size]
+        return self.rows[self.pages.part]
 
 
 def choose(
-    lazy: LazyRun, asked: QueryFilter, *, causes: Mapping[str, Ints], found: Ints | None, changes: Floats | None
+    lazy: LazyRun, asked: RunAddress, *, causes: Mapping[str, Ints], found: Ints | None, changes: Floats | None
 ) -> Chosen:
     """The rows that an address chooses.
 
@@ -50,8 +43,7 @@ def choose(
         flags &= _flags(found, len(lazy))
     order = ordered(lazy, asked.column, changes, down=asked.down)
     rows = order if flags.all() else order[flags[order]]
-    chosen = Chosen(rows, 1, asked.size)
-    return chosen._replace(page=min(asked.page, chosen.pages))
+    return Chosen(rows, Pages(len(rows), asked.page, asked.size))
 
 
 def flags_of(lazy: LazyRun, condition: Condition, causes: Mapping[str, Ints]) -> Bools:

@@ -10,8 +10,9 @@ from karat.report.html.markup import Child, Element, data, h
 from karat.web.messages import Call, Progress
 from karat.web.problems import Refused
 from karat.web.tasks import Answer, task
+from karat.web.view.address import run_link
+from karat.web.view.compare_address import PARTS, CompareAddress
 from karat.web.view.compare_parts import CompareParts
-from karat.web.view.compare_state import PARTS, CompareState, read_state
 from karat.web.view.compared_runs import ComparedRuns, compared, short_names
 from karat.web.view.opened import OpenedFile, opened
 from karat.web.view.shell import Step, fragment, page
@@ -22,7 +23,7 @@ _RUNS = Step("Runs", "/")
 @task("view_compare")
 def compare_screen(call: Call, body: bytes, progress: Progress) -> Answer:
     """The answer to `GET /compare`."""
-    state = read_state(call.arguments)
+    state = CompareAddress.read(call.arguments)
     files, problems = _open(call, state)
     state = state._replace(runs=tuple(file.file.id for file in files))
     if problems:
@@ -50,7 +51,7 @@ def compare_part(call: Call, body: bytes, progress: Progress) -> Answer:
     part = call.arguments.get("part", "")
     if part not in PARTS:
         raise Refused(404, "there is no such part of a comparison", hint=", ".join(PARTS))
-    state = read_state({name: value for name, value in call.arguments.items() if name != "show"})
+    state = CompareAddress.read({name: value for name, value in call.arguments.items() if name != "show"})
     files, problems = _open(call, state)
     if problems or len(files) < 2:
         raise Refused(404, problems[0] if problems else "a comparison needs two runs")
@@ -58,7 +59,7 @@ def compare_part(call: Call, body: bytes, progress: Progress) -> Answer:
     return fragment(CompareParts(runs, state._replace(runs=tuple(file.file.id for file in files))).section(part))
 
 
-def _open(call: Call, state: CompareState) -> tuple[list[OpenedFile], list[str]]:
+def _open(call: Call, state: CompareAddress) -> tuple[list[OpenedFile], list[str]]:
     """The runs that can be opened, and a sentence for each of the others."""
     files, problems = [], []
     for run_id in state.runs:
@@ -69,24 +70,24 @@ def _open(call: Call, state: CompareState) -> tuple[list[OpenedFile], list[str]]
     return files, problems
 
 
-def _runs(runs: ComparedRuns, state: CompareState) -> Element:
+def _runs(runs: ComparedRuns, state: CompareAddress) -> Element:
     """The runs with what they are, and links to exchange the baseline or to leave one out."""
     items = []
     for place, (file, name) in enumerate(zip(runs.files, runs.names, strict=True)):
         links: list[Child] = []
         others = tuple(one for one in state.runs if one != file.file.id)
-        fresh = CompareState(state.runs, metric=state.metric, by=state.by, allow_mismatch=state.allow_mismatch)
+        fresh = CompareAddress(state.runs, metric=state.metric, by=state.by, allow_mismatch=state.allow_mismatch)
         if place:
-            swapped = fresh._replace(runs=(file.file.id, *others)).address()
+            swapped = fresh._replace(runs=(file.file.id, *others)).href()
             links += [h("a", "make it the baseline", href=swapped, aria_label=f"make it the baseline: {name}"), " "]
         if len(runs.files) > 2:
-            without = fresh._replace(runs=others).address()
+            without = fresh._replace(runs=others).href()
             links.append(h("a", "leave it out", href=without, aria_label=f"leave it out: {name}"))
         facts = _facts(file)
         items.append(
             h(
                 "li",
-                h("a.run-name", data(name), href=f"/run/{file.file.id}"),
+                h("a.run-name", data(name), href=run_link(file.file.id)),
                 " ",
                 h("span.tag", "baseline") if not place else None,
                 " ",
@@ -101,14 +102,13 @@ def _runs(runs: ComparedRuns, state: CompareState) -> Element:
 def _facts(file: OpenedFile) -> str:
     """The size, the judge and the convention of a run."""
     run = file.run
-    size = len(run) if run.repeats is None else len(run.repeats.queries)
     told = run.provenance
-    return f"{plural(size, 'query', 'queries')} · judge: {told.judge} · convention: {told.convention}"
+    return f"{plural(run.queries, 'query', 'queries')} · judge: {told.judge} · convention: {told.convention}"
 
 
 def _chosen(files: Sequence[OpenedFile]) -> Element:
     names = short_names([file.file.name for file in files])
-    items = [h("li", h("a", data(name), href=f"/run/{file.file.id}")) for name, file in zip(names, files, strict=True)]
+    items = [h("li", h("a", data(name), href=run_link(file.file.id))) for name, file in zip(names, files, strict=True)]
     return h("ol.compared", *items)
 
 
@@ -122,11 +122,11 @@ def _too_few(files: Sequence[OpenedFile]) -> Answer:
     )
 
 
-def _broken(files: Sequence[OpenedFile], problems: Sequence[str], state: CompareState) -> Answer:
+def _broken(files: Sequence[OpenedFile], problems: Sequence[str], state: CompareAddress) -> Answer:
     """The page if a run cannot be opened, with a link to compare the others."""
     inside: list[Child] = [h("ul", *(h("li.problem", data(f"{problem}.")) for problem in problems))]
     if len(files) > 1:
-        inside.append(h("p", h("a", f"Compare the {len(files)} others", href=state.address()), ":"))
+        inside.append(h("p", h("a", f"Compare the {len(files)} others", href=state.href()), ":"))
     if files:
         inside.append(_chosen(files))
     inside.append(h("p", h("a", "All runs", href="/")))
@@ -134,13 +134,13 @@ def _broken(files: Sequence[OpenedFile], problems: Sequence[str], state: Compare
     return page(title, h("h1", title), *inside, screen="compare", trail=[_RUNS], status=404)
 
 
-def _not_comparable(files: Sequence[OpenedFile], state: CompareState, error: BadArgument) -> Answer:
+def _not_comparable(files: Sequence[OpenedFile], state: CompareAddress, error: BadArgument) -> Answer:
     """The page if the runs differ in more than their rankings, with a link that compares them all the same."""
     inside: list[Child] = [h("p.problem", data(f"{error.problem}."))]
     if error.got:
         inside.append(h("p.note", data(str(error.got).strip("'"))))
     if not state.allow_mismatch and _share_queries(files):
-        anyway = state._replace(allow_mismatch=True).address()
+        anyway = state._replace(allow_mismatch=True).href()
         inside.append(
             h(
                 "p",

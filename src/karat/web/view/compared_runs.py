@@ -1,8 +1,7 @@
-"""Runs that are compared, as a worker holds them: from the scores alone if they are large, and the latest are kept."""
+"""Runs that are compared: over the queries that all have, of large runs from the scores alone; the latest are kept."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -17,8 +16,6 @@ from karat.analysis.diagnose.causes import Causes
 from karat.analysis.diagnose.miss import CAUSES, Missed, default_cutoff
 from karat.analysis.pairs import Row, paired_rows
 from karat.errors import BadArgument
-from karat.hits import Hits
-from karat.hits.hits import Gold
 from karat.metrics.names import sign_of
 from karat.report.html.score_pairs import ScorePairs
 from karat.report.html.scores import few
@@ -26,26 +23,16 @@ from karat.report.html.side_by_side import RunMeans
 from karat.run import Run
 from karat.run.lazy_run import LazyRun
 from karat.stats.paired import SEED, paired_differences
-from karat.web.view.opened import OpenedFile
+from karat.web.view.opened import LARGE, Kept, OpenedFile
 
-LARGE = 20_000
-"""Rows of a run above which only its scores are read, and the causes of its misses come from this many queries."""
-_KEPT = 3
 _NOWHERE, _NOT_RETRIEVED = "nowhere in the run", "not retrieved"
 """Causes: the first needs the rankings of all queries."""
-_COMPARED: OrderedDict[tuple[Any, ...], ComparedRuns] = OrderedDict()
 
 
 def compared(files: Sequence[OpenedFile], *, allow_mismatch: bool) -> ComparedRuns:
     """The comparison of these runs; BadArgument if they cannot be compared."""
-    versions = tuple((file.path, file.written, file.bytes) for file, _ in files)
-    key = (*versions, allow_mismatch)
-    if key not in _COMPARED:
-        _COMPARED[key] = ComparedRuns(files, allow_mismatch=allow_mismatch)
-        while len(_COMPARED) > _KEPT:
-            _COMPARED.popitem(last=False)
-    _COMPARED.move_to_end(key)
-    return _COMPARED[key]
+    key = (*(file.version for file, _ in files), allow_mismatch)
+    return _COMPARED.get(key, lambda: ComparedRuns(files, allow_mismatch=allow_mismatch))
 
 
 class ComparedRuns:
@@ -58,7 +45,7 @@ class ComparedRuns:
         self.gold_differs = self.large and len({file.run.gold_hash for file in files}) > 1
         if self.gold_differs and not allow_mismatch:
             raise BadArgument(f"{names[0]} and the others cannot be compared: their queries or their gold differ")
-        runs = [scores_only(file.run) if self.large else file.run.whole() for file in files]
+        runs = [_scores(file.run) if self.large else file.run.whole() for file in files]
         self.comparison: Comparison = compare(runs[0], runs[1], *runs[2:], names=names, allow_mismatch=allow_mismatch)
         self._pairs: dict[tuple[str, int], ScorePairs] = {}
         self._causes: dict[tuple[str, int], MovedCauses] = {}
@@ -165,6 +152,9 @@ class ComparedRuns:
         return found
 
 
+_COMPARED: Kept[ComparedRuns] = Kept(3)
+
+
 class MovedCauses:
     """The queries that moved by the causes of their misses in the run that lost them."""
 
@@ -203,23 +193,11 @@ def cutoff_of(run: Run, metric: str) -> int:
     return own if isinstance(own, int) else default_cutoff(run, None)
 
 
-def scores_only(lazy: LazyRun) -> Run:
-    """A run with the scores of a file, without hits, items and fields; of one with repeats the means of its queries."""
+def _scores(lazy: LazyRun) -> Run:
+    """A large run without its hits; of one with repeats the means of its queries."""
     if lazy.repeats is not None:
         return lazy.whole().averaged()
-    none = np.zeros(0, np.int64)
-    start, depth = np.zeros(len(lazy) + 1, np.int64), np.zeros(len(lazy), np.int64)
-    unanswerable = lazy.unanswerable if lazy.unanswerable.any() else None
-    gold = Gold([], start, np.zeros(0), unanswerable=unanswerable)
-    run = Run(
-        ids=lazy.ids.to_list(),
-        hits=Hits(none, none, none, depth=depth, gold_items=gold, failed=lazy.failed),
-        metrics=lazy.requested,
-        convention=lazy.convention,
-        scores={**lazy.scores, **lazy.measured},
-        provenance=lazy.provenance,
-        file=str(lazy.path),
-    )
+    run = lazy.scored()
     run.gold_hash = lazy.gold_hash  # it has no gold to compute it from
     return run
 

@@ -20,7 +20,9 @@ from karat.samples.repeat_rows import REPEAT, row_id
 from karat.web.messages import Call, Progress
 from karat.web.problems import Refused
 from karat.web.tasks import Answer, task
-from karat.web.view.opened import OpenedFile, opened_all
+from karat.web.view.address import run_link
+from karat.web.view.controls import choice
+from karat.web.view.opened import OpenedFile, opened
 from karat.web.view.query_address import ORDERS, QueryAddress
 from karat.web.view.query_order import Neighbours, most_moved, neighbours, neighbours_in, number_of, worst_first
 from karat.web.view.shell import Step, page
@@ -53,12 +55,12 @@ def query_screen(call: Call, body: bytes, progress: Progress) -> Answer:
         _facts(view, shown, text),
         _repeats(view, numbers) if len(numbers) > 1 else None,
         h("p.note", f"The first {_RUNS} runs are shown; {left_out} more were chosen.") if left_out else None,
-        _way(view),
+        *_way(view),
         h("div.tables", query_scores(shown, values), gold_ranks(shown)),
         rankings(shown),
     ]
     first = view.files[0].file
-    above = Step("Compare", view.at.compare) if len(view.files) > 1 else Step(first.name, f"/run/{first.id}")
+    above = Step("Compare", view.at.compare) if len(view.files) > 1 else Step(first.name, run_link(first.id))
     return page(f"{view.at.query} · query", *sections, screen="query", trail=[Step("Runs", "/"), above])
 
 
@@ -69,7 +71,7 @@ def _view(call: Call) -> tuple[View, int]:
         raise Refused(400, "no run is chosen; choose some in the list of runs")
     if not at.query:
         raise Refused(400, "no query is chosen; choose one in the table of a run")
-    files = opened_all(call, ",".join(at.runs[:_RUNS]))
+    files = [opened(call, run_id) for run_id in at.runs[:_RUNS]]
     query, repeat = _query_of(files, at.query)
     at = at._replace(query=query, repeat=repeat if at.repeat is None else at.repeat)
     return View(files, at), max(len(at.runs) - _RUNS, 0)
@@ -97,7 +99,7 @@ def _row(run: LazyRun, at: QueryAddress) -> int | None:
 
 
 def _ranked(file: OpenedFile, at: QueryAddress) -> RankedRun:
-    href, row = f"/run/{file.file.id}", _row(file.run, at)
+    href, row = run_link(file.file.id), _row(file.run, at)
     if row is None:
         return RankedRun(file.file.name, None, {}, href)
     run = file.run.take([row])
@@ -136,33 +138,30 @@ def _repeat_numbers(view: View) -> list[int]:
 def _repeats(view: View, numbers: Sequence[int]) -> Element:
     """Links to the repeats of the query."""
     chosen = numbers[0] if view.at.repeat is None else view.at.repeat
-    links = [_choice(str(own), view.at._replace(repeat=own), is_chosen=own == chosen) for own in numbers]
-    return h("nav.repeats", h("span", "Repeat"), *links, aria_label="Repeats of this query")
+    return choice("Repeat", {str(own): view.at._replace(repeat=own).href for own in numbers}, str(chosen))
 
 
-def _choice(words: str, at: QueryAddress, *, is_chosen: bool) -> Element:
-    return h("a", words, href=at.href, aria_current="true" if is_chosen else None)
-
-
-def _way(view: View) -> Element | None:
+def _way(view: View) -> list[Element]:
     """Links to the queries before and after this one, and to other orders."""
     found = _neighbours(view)
     if found is None:
-        return None
+        return []
     links = [
         h("a", words, data(cut_name(name, 40)), href=view.at._replace(query=name, repeat=None).href, rel=rel, id=rel)
         for words, name, rel in (("← previous: ", found.before, "prev"), ("→ next: ", found.after, "next"))
         if name is not None
     ]
     count = h("span.small", f"query {found.place:,} of {found.of:,}{' of the list' if view.at.among else ''}")
-    chosen = None if view.at.among else view.at.order
-    orders = [
-        _choice(words, view.at._replace(order=order, among=()), is_chosen=order == chosen)
+    orders = {
+        words: view.at._replace(order=order, among=()).href
         for order, words in ORDERS.items()
         if order != "moved" or len(view.files) > 1
-    ]
+    }
     keys = h("span.small.keys", "keys: j next, k previous; arrows move among the items", hidden="")
-    return h("nav.way", *links, count, h("span.orders", *orders), keys, aria_label="Other queries")
+    return [
+        h("nav.way", *links, count, keys, aria_label="Other queries"),
+        choice("Order", orders, None if view.at.among else ORDERS[view.at.order]),
+    ]
 
 
 def _neighbours(view: View) -> Neighbours | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from asyncio import to_thread
 from typing import Any
-from urllib.parse import urlencode
 
 from litestar import Request, Response, get
 from litestar.response import Redirect
 
 from karat.web.asking import ask
 from karat.web.settings import Settings
+from karat.web.view.address import link
 from karat.web.view.assets import asset
 from karat.web.view.folder import WatchedFolder, find_files
 
@@ -61,7 +61,7 @@ async def compare(request: Asked) -> Response[Any]:
         assert settings.view is not None
         ids = (await to_thread(find_files, settings.view)).oldest_first(chosen, baseline or "")
         rest = [pair for pair in given if pair[0] not in ("runs", "baseline")]
-        return Redirect(f"/compare?{urlencode([('runs', ','.join(ids)), *rest], safe=',')}", status_code=303)
+        return Redirect(link("/compare", [("runs", ",".join(ids)), *rest]), status_code=303)
     return await _ask(request, "view_compare")
 
 

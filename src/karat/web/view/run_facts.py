@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable
 from functools import cached_property
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -14,24 +11,18 @@ from karat._internal.arrays import Floats, Ints
 from karat.analysis.compare import Comparison, compare
 from karat.analysis.diagnose import Diagnosis, diagnose
 from karat.errors import KaratError
-from karat.hits import Gold, Hits
 from karat.run import Run
 from karat.run.lazy_run import LazyRun
 from karat.run.stored_items import StoredItems
 from karat.samples.repeat_rows import REPEAT
 from karat.web.problems import Refused
 from karat.web.view.chosen_queries import changes_from, rows_of_ids
-from karat.web.view.opened import OpenedFile
+from karat.web.view.opened import LARGE, Kept, OpenedFile
 
-LARGE = 20_000
-"""Rows of a run above which the sections that need hits are made from a sample of this size."""
 _KEPT = 3
 _SEARCHES = 8
 _VALUES = 20
 """Values of a field by which the queries are sliced, as in the report."""
-Facts = TypeVar("Facts")
-_FACTS: OrderedDict[tuple[Any, ...], RunFacts] = OrderedDict()
-_PAIRS: OrderedDict[tuple[Any, ...], PairFacts] = OrderedDict()
 
 
 class RunFacts:
@@ -41,7 +32,7 @@ class RunFacts:
         self.file, self.lazy = opened
         self.sections: dict[str, Any] = {}
         """The sections that were made, by their names."""
-        self._searches: OrderedDict[str, Ints] = OrderedDict()
+        self._searches: Kept[Ints] = Kept(_SEARCHES)
 
     @property
     def version(self) -> str:
@@ -61,7 +52,10 @@ class RunFacts:
     @cached_property
     def scored(self) -> Run:
         """The run itself; of a large one all rows with their scores, without hits, gold and items."""
-        return scores_of(self.lazy) if self.sampled else self.detail
+        if not self.sampled:
+            return self.detail
+        named = bool(self.lazy.failed) or self.lazy.repeats is not None  # otherwise nothing needs the ids
+        return self.lazy.scored(_few_values(self.lazy), ids=named)
 
     @cached_property
     def sample_rows(self) -> Ints:
@@ -85,13 +79,7 @@ class RunFacts:
 
     def search(self, words: str) -> Ints | None:
         """The rows with these words; None without any."""
-        if not words:
-            return None
-        if words not in self._searches:
-            self._searches[words] = self.lazy.search(words)
-            while len(self._searches) > _SEARCHES:
-                self._searches.popitem(last=False)
-        return self._searches[words]
+        return self._searches.get(words, lambda: self.lazy.search(words)) if words else None
 
 
 class PairFacts:
@@ -125,28 +113,18 @@ class PairFacts:
         return None if name not in self.baseline.lazy.names else changes_from(self.run.lazy, self.baseline.lazy, name)
 
 
+_FACTS: Kept[RunFacts] = Kept(_KEPT)
+_PAIRS: Kept[PairFacts] = Kept(_KEPT)
+
+
 def facts_of(opened: OpenedFile) -> RunFacts:
     """The facts of a run, kept for the next request."""
-    return _kept(_FACTS, _key(opened), lambda: RunFacts(opened))
+    return _FACTS.get(opened.file.version, lambda: RunFacts(opened))
 
 
 def pair_of(run: RunFacts, baseline: RunFacts) -> PairFacts:
     """The facts of a run with its baseline, kept for the next request."""
-    key = (*_key(OpenedFile(run.file, run.lazy)), *_key(OpenedFile(baseline.file, baseline.lazy)))
-    return _kept(_PAIRS, key, lambda: PairFacts(run, baseline))
-
-
-def _key(opened: OpenedFile) -> tuple[Path, int, int]:
-    return opened.file.path, opened.file.written, opened.file.bytes
-
-
-def _kept(kept: OrderedDict[tuple[Any, ...], Facts], key: tuple[Any, ...], make: Callable[[], Facts]) -> Facts:
-    if key not in kept:
-        kept[key] = make()
-        while len(kept) > _KEPT:
-            kept.popitem(last=False)
-    kept.move_to_end(key)
-    return kept[key]
+    return _PAIRS.get((run.file.version, baseline.file.version), lambda: PairFacts(run, baseline))
 
 
 def _searched(lazy: LazyRun, sample: Run) -> Run:
@@ -159,29 +137,6 @@ def _searched(lazy: LazyRun, sample: Run) -> Run:
     return sample.replace(items=lambda: known)
 
 
-def scores_of(lazy: LazyRun) -> Run:
-    """All rows of a run with their scores and the fields with few values, without hits, gold and items.
-
-    What is computed from scores alone is exact: means, intervals, distributions, slices.
-    """
-    rows, none = len(lazy), np.zeros(0, np.int64)
-    flags = lazy.unanswerable if lazy.unanswerable.any() else None
-    gold = Gold([], np.zeros(rows + 1, np.int64), np.zeros(0), unanswerable=flags)
-    hits = Hits(none, none, none, depth=lazy.column("depth").to_numpy(), gold_items=gold, failed=lazy.failed)
-    named = lazy.failed or lazy.repeats is not None  # otherwise nothing needs the ids, which take much memory
-    return Run(
-        ids=lazy.ids.to_list() if named else [""] * rows, hits=hits, metrics=lazy.requested,
-        convention=lazy.convention, scores={**lazy.scores, **lazy.measured}, provenance=lazy.provenance,
-        meta=_few_values(lazy), file=str(lazy.path),
-    )  # fmt: skip
-
-
-def _few_values(lazy: LazyRun) -> dict[str, list[Any]]:
-    """The fields with few values, each value once in memory."""
-    fields = {}
-    for name in lazy.fields:
-        column = lazy.field(name)
-        if name == REPEAT or column.n_unique() <= _VALUES:
-            same: dict[Any, Any] = {}
-            fields[name] = [same.setdefault(value, value) for value in column]
-    return fields
+def _few_values(lazy: LazyRun) -> list[str]:
+    """The fields with few values, and the one with the numbers of the repeats."""
+    return [name for name in lazy.fields if name == REPEAT or lazy.field(name).n_unique() <= _VALUES]

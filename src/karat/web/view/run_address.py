@@ -1,4 +1,4 @@
-"""The choice of queries in an address of the Run screen: filters, search, sort and page, read and written."""
+"""The address of the Run screen: the filters of its queries, the search, their order and page, and the baseline."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from math import inf
 from typing import NamedTuple
-from urllib.parse import urlencode
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from karat._internal.arrays import Bools, Floats
 from karat.analysis.diagnose.miss import CAUSES
 from karat.errors import shorten
 from karat.web.problems import Refused
+from karat.web.view.address import count_of, link, without_empty
 
 FIELD, METRIC = "field.", "metric."
 """Beginnings of parameters: of a field of the samples, and of a metric that is named like a parameter."""
@@ -29,7 +29,6 @@ _NUMBER = re.compile(r"\d{1,9}(\.\d{1,20})?")
 _PLACES, _SLACK = 6, 1e-9
 """Decimal places in which scores are the same, as in the histograms."""
 _LONGEST = 1_000
-_MOST_DIGITS = 9
 
 
 class ScoreRange(NamedTuple):
@@ -126,7 +125,7 @@ def cause_condition(cause: str) -> Condition:
     return Condition(CAUSE, cause)
 
 
-class QueryFilter(NamedTuple):
+class RunAddress(NamedTuple):
     """All that an address says about the queries to show."""
 
     conditions: tuple[Condition, ...] = ()
@@ -139,6 +138,26 @@ class QueryFilter(NamedTuple):
     """The id of the run to compare with."""
     show: str = ""
     """The section that is shown at once, for readers without script."""
+
+    @classmethod
+    def read(cls, arguments: Mapping[str, str], names: Sequence[str], fields: Sequence[str]) -> RunAddress:
+        """The address that was asked for, of a run with these metrics and fields; refuse what the run does not have."""
+        conditions = []
+        for key, value in arguments.items():
+            if (key in _OWN and key != CAUSE) or (value == "" and not key.startswith(FIELD)):
+                continue
+            condition = Condition(key, value)
+            _check(condition, names, fields)
+            conditions.append(condition)
+        return cls(
+            tuple(conditions),
+            " ".join(arguments.get(SEARCH, "")[:_LONGEST].split()),
+            _sort(arguments.get(SORT, ""), names, changes=bool(arguments.get(BASELINE))),
+            count_of(arguments, PAGE),
+            min(SIZES, key=lambda size: abs(size - count_of(arguments, SIZE, SIZES[0]))),
+            arguments.get(BASELINE, ""),
+            arguments.get(SHOW, ""),
+        )
 
     @property
     def column(self) -> str:
@@ -160,45 +179,24 @@ class QueryFilter(NamedTuple):
         """The parameters of the address; what is as usual has none."""
         given = {SEARCH: self.search, SORT: self.sort, BASELINE: self.baseline, SHOW: self.show}
         given |= {PAGE: str(self.page) if self.page > 1 else "", SIZE: str(self.size) if self.size != SIZES[0] else ""}
-        return dict(self.conditions) | {name: value for name, value in given.items() if value}
+        return dict(self.conditions) | without_empty(given)
 
-    def address(self, path: str, place: str = "") -> str:
-        """An address with this state; `place` is the id of a section."""
-        words = urlencode(self.parameters, safe="@/")
-        return f"{path}{'?' if words else ''}{words}{'#' if place else ''}{place}"
+    def href(self, path: str, section: str = "") -> str:
+        """The address of a path with this state, at a section of the page."""
+        return link(path, self.parameters, section)
 
-    def adding(self, condition: Condition) -> QueryFilter:
+    def adding(self, condition: Condition) -> RunAddress:
         """The same with one more filter, which replaces one of the same kind; from the first page."""
         others = (one for one in self.conditions if one.key != condition.key)
         return self._replace(conditions=(*others, condition), page=1, show="")
 
-    def removing(self, condition: Condition) -> QueryFilter:
+    def removing(self, condition: Condition) -> RunAddress:
         """The same without a filter."""
         return self._replace(conditions=tuple(one for one in self.conditions if one != condition), page=1, show="")
 
-    def cleared(self) -> QueryFilter:
+    def cleared(self) -> RunAddress:
         """All queries, in the same order."""
         return self._replace(conditions=(), search="", page=1, show="")
-
-
-def read_filter(arguments: Mapping[str, str], names: Sequence[str], fields: Sequence[str]) -> QueryFilter:
-    """The state in an address, for a run with these metrics and fields; refuse what the run does not have."""
-    conditions = []
-    for key, value in arguments.items():
-        if (key in _OWN and key != CAUSE) or (value == "" and not key.startswith(FIELD)):
-            continue
-        condition = Condition(key, value)
-        _check(condition, names, fields)
-        conditions.append(condition)
-    return QueryFilter(
-        tuple(conditions),
-        " ".join(arguments.get(SEARCH, "")[:_LONGEST].split()),
-        _sort(arguments.get(SORT, ""), names, changes=bool(arguments.get(BASELINE))),
-        _number(arguments, PAGE, 1),
-        min(SIZES, key=lambda size: abs(size - _number(arguments, SIZE, SIZES[0]))),
-        arguments.get(BASELINE, ""),
-        arguments.get(SHOW, ""),
-    )
 
 
 def _check(condition: Condition, names: Sequence[str], fields: Sequence[str]) -> None:
@@ -224,11 +222,3 @@ def _sort(text: str, names: Sequence[str], *, changes: bool) -> str:
     if column and column not in known:
         raise Refused(400, "there is no such column to sort by", got=shorten(column), hint=", ".join(known))
     return text if column else ""
-
-
-def _number(arguments: Mapping[str, str], name: str, usual: int) -> int:
-    """A number from 1 in an address."""
-    text = arguments.get(name, "") or str(usual)
-    if not (text.isascii() and text.isdigit()):
-        raise Refused(400, f'"{name}" is a number from 1', got=shorten(text), hint=f"{name}={usual}")
-    return max(int(text[-_MOST_DIGITS:] if len(text) <= _MOST_DIGITS else "9" * _MOST_DIGITS), 1)

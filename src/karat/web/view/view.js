@@ -1,0 +1,55 @@
+// Helpers of the scripts of all screens: fragments of the server, sections that are fetched late, and the status line.
+const view = (() => {
+  "use strict";
+  const at = (id) => document.getElementById(id);
+  const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const is = (screen) => document.body.classList.contains(`screen-${screen}`);
+  const say = (words) => { if (at("said").textContent !== words) at("said").textContent = words; };
+
+  // Fragments are made by our own server, which escapes every text.
+  function elements(html) {
+    const template = document.createElement("template");
+    template.innerHTML = html;
+    return template.content;
+  }
+
+  async function text(address, signal) {
+    const answer = await fetch(address, { headers: { Accept: "text/html" }, signal });
+    if (!answer.ok) throw Object.assign(new Error(`status ${answer.status}`), { status: answer.status });
+    return answer.text();
+  }
+
+  const fragment = async (address, signal) => elements(await text(address, signal));
+
+  // The address of the link that was clicked, if the page is to follow it itself; else null.
+  function followed(event, selector) {
+    const link = event.target.closest?.(selector);
+    if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return null;
+    return { link, url: new URL(link.getAttribute("href"), location.href) };
+  }
+
+  // The late sections one after the other, as each takes a worker of the server for a while; one may bring others.
+  async function loadSections(load = fragment, loaded = () => {}) {
+    const links = new Map(), tried = new Set(), later = (place) => "later" in place.dataset;
+    const waiting = () => all("[data-part]").filter((place) => !tried.has(place)).sort((a, b) => later(a) - later(b));
+    for (let places = waiting(); places.length; places = waiting()) {
+      for (const place of places) {
+        if (links.has(place)) continue;
+        links.set(place, place.querySelector(".waiting").firstElementChild);
+        links.get(place).replaceWith("Loading …");
+      }
+      const [place] = places;
+      tried.add(place);
+      try {
+        const found = await load(place.dataset.part), isEmpty = !found.firstElementChild;
+        place.replaceWith(found);
+        loaded(place, isEmpty);
+      } catch {
+        place.querySelector(".waiting")?.replaceChildren("This section could not be loaded. ", links.get(place));
+      }
+    }
+    document.body.dataset.loaded = "";
+  }
+
+  return { at, all, is, say, elements, text, fragment, followed, loadSections };
+})();
