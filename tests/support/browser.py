@@ -131,7 +131,10 @@ class Browser:
         self.wait_for("Page.loadEventFired")
 
     def settle(self):
-        """Wait until everything that the page has asked for is there and drawn; what a page before it asked is not."""
+        """Wait until everything that the page has asked for is there and drawn.
+
+        Pages before it may have asked as well, and the list of runs never stops asking for the state of the folder.
+        """
         while True:
             self.run("new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
             shown = [e["params"]["frame"] for e in self.events if e.get("method") == "Page.frameNavigated"]
@@ -140,7 +143,9 @@ class Browser:
             asked = {
                 e["params"]["requestId"]
                 for e in network
-                if e["method"] == "Network.requestWillBeSent" and page in (None, e["params"]["loaderId"])
+                if e["method"] == "Network.requestWillBeSent"
+                and page in (None, e["params"]["loaderId"])
+                and not e["params"]["request"]["url"].endswith("/state")
             }
             ends = ("Network.loadingFinished", "Network.loadingFailed")
             if asked <= {e["params"]["requestId"] for e in network if e["method"] in ends}:
