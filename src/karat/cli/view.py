@@ -39,15 +39,15 @@ def view(options: Namespace) -> None:
 
     folder, path = _folder(options.folder)
     at = _listen(options.port)
-    port, token = at.getsockname()[1], token_urlsafe(24)
-    address = f"http://{_HOST}:{port}{path}?token={token}"
-    settings = Settings(view=folder, token=token, port=port, workers=2, limits=Limits(seconds=_SECONDS))
+    port, token, once = at.getsockname()[1], token_urlsafe(24), token_urlsafe(24)
+    address = f"http://{_HOST}:{port}{path}?token="
+    settings = Settings(view=folder, token=token, once=once, port=port, workers=2, limits=Limits(seconds=_SECONDS))
 
     def started() -> None:
-        put(address)
+        put(address + token)
         say(f"the runs below {folder}; Ctrl-C ends", error=True)
         if not options.no_open:
-            Thread(target=_open, args=(address,), daemon=True).start()
+            Thread(target=_open, args=(address + once,), daemon=True).start()
 
     serve(at, settings, started)
 

@@ -30,7 +30,7 @@ from karat.web.settings import Settings
 _STREAM = 1 << 20
 """Bytes that are read from a worker ahead of their use."""
 _TRIES = 2
-_ENDED = "the process that evaluated this request was ended, most likely for lack of memory"
+_ENDED = "the process that worked on this request was ended, most likely for lack of memory"
 Gone = Callable[[], Awaitable[None]]
 """Waits until the client has gone."""
 
@@ -116,8 +116,8 @@ class Pool:
                     return await _ask(process, call, body, progress)
             except TimeoutError:
                 self._replace(process)
-                detail = f"the evaluation took longer than {seconds:g} seconds"
-                raise Refused(408, detail, hint="a job, or several smaller requests") from None
+                hint = "a job, or several smaller requests" if self._settings.view is None else None
+                raise Refused(408, f"this took longer than {seconds:g} seconds", hint=hint) from None
             except Unsent:
                 self._replace(process)
                 raise

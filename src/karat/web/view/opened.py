@@ -11,7 +11,7 @@ from karat.errors import KaratError
 from karat.run.lazy_run import LazyRun
 from karat.web.messages import Call
 from karat.web.problems import Refused
-from karat.web.view.folder import FoundFile, find_files
+from karat.web.view.folder import Found, FoundFile, find_files
 
 LARGE = 20_000
 """Rows of a run above which it is not loaded: pages show its scores, and the rest from a sample of this size."""
@@ -40,6 +40,7 @@ class Kept(Generic[Thing]):
 
 
 _OPENED: Kept[LazyRun] = Kept(8)
+_FOUND: Kept[Found] = Kept(1)
 
 
 class OpenedFile(NamedTuple):
@@ -53,13 +54,21 @@ def opened(call: Call, run_id: str) -> OpenedFile:
     """The run with this id."""
     if call.store is None:
         raise Refused(404, "there is no folder of runs")
-    file = find_files(Path(call.store)).by_id(run_id)
+    file = _found(call.store, call.request).by_id(run_id)
     if file is None:
         raise Refused(404, "there is no such run; its file may have been moved or deleted")
     try:
-        return OpenedFile(file, _OPENED.get(file.version, lambda: LazyRun.open(file.path)))
+        run = _OPENED.get(file.version, lambda: LazyRun.open(file.path, Path(f"{file.name}.parquet")))
     except KaratError as error:
         raise Refused(422, without_folder(error.problem, file)) from error
+    return OpenedFile(file, run)
+
+
+def _found(folder: str, request: str) -> Found:
+    """The files below the folder; a request looks once, whatever number of runs it shows."""
+    if not request:
+        return find_files(Path(folder))
+    return _FOUND.get((folder, request), lambda: find_files(Path(folder)))
 
 
 def without_folder(problem: str, file: FoundFile) -> str:

@@ -10,8 +10,8 @@ from karat.web.view.address import compare_link, link, run_ids, whole_number, wi
 
 ORDERS = {"": "worst first", "moved": "most changed first", "file": "as in the file"}
 """The orders in which the queries of the first run are gone through."""
-_AMONG = 200
-"""Queries of a list that are in an address."""
+_LONGEST = 1_500
+"""Characters of the queries of a list in an address: those next to the query, of a long list."""
 
 
 class QueryAddress(NamedTuple):
@@ -34,20 +34,32 @@ class QueryAddress(NamedTuple):
             arguments.get("query", ""),
             whole_number(arguments.get("repeat", "")),
             order if order in ORDERS else "",
-            tuple(unquote(own) for own in arguments.get("among", "").split(",") if own)[:_AMONG],
+            tuple(unquote(own) for own in arguments.get("among", "").split(",") if own),
         )
 
     @property
     def href(self) -> str:
         """The address, as a link."""
         given = {
-            "runs": ",".join(self.runs),
-            "query": self.query,
             "repeat": "" if self.repeat is None else str(self.repeat),
             "order": self.order,
-            "among": ",".join(quote(own, safe="") for own in self.among[:_AMONG]),
+            "among": self._neighbourhood(),
         }
-        return link("/query", without_empty(given))
+        return link("/query", {"runs": ",".join(self.runs), "query": self.query, **without_empty(given)})
+
+    def _neighbourhood(self) -> str:
+        """The queries of the list around this one, as many as an address can hold."""
+        own = [quote(one, safe="") for one in self.among]
+        if len(words := ",".join(own)) <= _LONGEST or self.query not in self.among:
+            return words if len(words) <= _LONGEST else ""
+        first = last = self.among.index(self.query)
+        size = len(own[first])
+        while True:
+            sides = [place for place in (first - 1, last + 1) if 0 <= place < len(own)]
+            size += sum(len(own[place]) + 1 for place in sides)
+            if size > _LONGEST:
+                return ",".join(own[first : last + 1]) if last > first else ""
+            first, last = max(first - 1, 0), min(last + 1, len(own) - 1)
 
     @property
     def compare(self) -> str:

@@ -69,7 +69,7 @@ def _view(call: Call) -> tuple[View, int]:
     at = QueryAddress.read(call.arguments)
     if not at.runs:
         raise Refused(400, "no run is chosen; choose some in the list of runs")
-    if not at.query:
+    if "query" not in call.arguments:
         raise Refused(400, "no query is chosen; choose one in the table of a run")
     files = [opened(call, run_id) for run_id in at.runs[:_RUNS]]
     query, repeat = _query_of(files, at.query)
