@@ -85,7 +85,7 @@ def test_the_title_is_the_name_of_the_run_file(run, tmp_path):
 def test_less_is_better_is_said_with_the_scores(run):
     written = write(means(run))
     tile = written.partition("<article")[2].rpartition("</article>")[0]
-    said = '<span class="small">less is better</span>'
+    said = '<span class="small sense">less is better</span>'
     assert tile.count(said) == 1
     assert f"false_alarm@5 {said}" in tile
     assert f"false_alarm@5 {said}" in written.partition("Every metric")[2]

@@ -44,7 +44,7 @@ def meaning(name: str) -> str:
 
 def less_is_better(name: str) -> Element | None:
     """The words beside the name of a metric of which less is better."""
-    return h("span.small", "less is better") if sign_of(name) < 0 else None
+    return h("span.small.sense", "less is better") if sign_of(name) < 0 else None
 
 
 def size_of(queries: int, scored: int) -> str:
