@@ -203,3 +203,28 @@ def test_nothing_is_wider_than_the_screen(opened, width, dark):
     assert not page.run("document.querySelector('[data-part]')")
     assert len(page.hosts()) == 1
     assert not page.complaints()
+
+
+def test_the_status_line_is_seen_for_a_while_and_stays_for_screen_readers(opened):
+    page = opened("bm25")
+    page.run("{ const later = setTimeout; window.setTimeout = (act, wait) => later(act, wait / 50); }")
+    shown = "document.getElementById('said').getBoundingClientRect().width > 1"
+    page.run("view.say('3 queries of 32')")
+    assert page.run(shown)
+    page.run("new Promise(done => setTimeout(done, 6000))")
+    assert not page.run(shown)
+    assert page.run("document.getElementById('said').textContent") == "3 queries of 32"
+    assert page.run("document.getElementById('said').checkVisibility()")
+    page.run("view.say('It has ended.', true)")
+    page.run("new Promise(done => setTimeout(done, 6000))")
+    assert page.run(shown)
+
+
+def test_an_opened_query_has_its_numbers_above_its_details_on_a_telephone(opened):
+    page = opened("bm25", width=390)
+    page.run("document.querySelector('#queries tbody summary').click()")
+    page.settle()
+    top = "document.querySelector('#queries tbody tr:first-child {}').getBoundingClientRect()"
+    number = page.run(f"{top.format('td.n')}.bottom")
+    assert number <= page.run(f"{top.format('.details')}.top") + 1
+    assert number >= page.run(f"{top.format('summary')}.bottom")

@@ -107,7 +107,8 @@ def test_the_causes_of_a_large_run_are_those_of_its_sample(tmp_path, monkeypatch
 def test_a_slice_tells_how_many_of_its_queries_a_metric_is_about(tmp_path):
     _unanswerable().save(tmp_path / "run.parquet")
     screen = RunPages(tmp_path)
-    rows = re.findall(r'data-adds="(field.topic=[^"]*)".*?</th><td[^>]*>([\d,]+)</td>', screen.part("run", "slices"))
+    row = re.compile(r'data-adds="(field.topic=[^"]*)".*?</th><td[^>]*>15, ([\d,]+) scored</td>')
+    rows = row.findall(screen.part("run", "slices"))
     assert [count for _, count in rows] == ["10", "10"]
     for adds, count in rows:
         shown = screen.queries("run", **added(adds))

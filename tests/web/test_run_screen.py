@@ -43,7 +43,7 @@ def test_a_bar_shows_the_queries_that_it_counts(screen, run):
 @RUNS
 def test_a_slice_shows_the_queries_that_it_counts(screen, run):
     section = screen.part(run, "slices")
-    rows = re.findall(r'data-adds="([^"]*)".*?</th><td[^>]*>([\d,]+)</td>', section)
+    rows = re.findall(r'data-adds="([^"]*)".*?</th><td[^>]*>([\d,]+)(?:, [\d,]+ scored)?</td>', section)
     assert len(rows) == len(LINK.findall(section)) >= 4
     for adds, count in rows:
         assert screen.queries(run, **added(adds)).count == int(count), adds
@@ -156,6 +156,13 @@ def test_sections_are_those_of_the_report(screen, tmp_path):
     assert re.findall(r"<tr>.*?</tr>", screen.part("bm25", "misses"))[-1].count("/query?runs=") == 1
 
 
+def test_a_cause_of_no_query_is_not_counted(screen):
+    cause = next(iter(karat.diagnose(screen.folder / "bm25.parquet").causes))
+    html = screen.queries("bm25", cause=cause, q="no such words anywhere").html
+    assert "No query matches." in html
+    assert "They miss" not in html
+
+
 def test_a_baseline(screen):
     before = screen.id("first-words")
     page = screen.page("bm25", baseline=before)
@@ -170,6 +177,8 @@ def test_a_baseline(screen):
     values = [change[one] for one in shown.ids if change[one] == change[one]]
     assert values == sorted(values)
     assert f"query?runs={before},{screen.id('bm25')}" in shown.html
+    assert "Change: in recall@5, from <span><bdi>first-words</bdi>.</span>" in shown.html
+    assert "Dashed: <bdi>first-words</bdi>." in screen.part("bm25", "curves", baseline=before)
     row = re.search(r"/opened/(\d+)\?baseline=", shown.html)[1]
     assert "Baseline" in screen.ask("view_opened", "bm25", row=row, baseline=before).text
     assert "is no baseline for this run" in screen.ask("view_run", "bm25", baseline=screen.id("many")).text

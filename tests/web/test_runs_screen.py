@@ -389,3 +389,8 @@ def test_hostile_facts_stay_text(made, folder, monkeypatch):
     assert len(rows(html)) == 4
     assert "<img" not in html
     assert "\u202e" not in html
+
+
+def test_less_is_better_is_said(tmp_path):
+    karat.evaluate(samples(3), "recall@2 false_alarm@5").save(tmp_path / "run.parquet")
+    assert text(page(tmp_path)).count("less is better") == 1

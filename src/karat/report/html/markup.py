@@ -6,6 +6,7 @@ its script builds the same elements on demand. Neither lets text through as mark
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple, TypeAlias
 
 from karat._internal.writers import escape_json, html_text, visible
@@ -13,7 +14,7 @@ from karat._internal.writers import escape_json, html_text, visible
 Child: TypeAlias = "str | Element"
 
 _PLAIN: dict[str, str] = {}
-_VOID = frozenset(("meta", "link", "input"))
+_VOID = frozenset(("meta", "link", "input", "wbr"))
 _POOLED = 12
 """Texts of at least this length are stored once, and referred to by their number."""
 
@@ -42,6 +43,12 @@ def data(text: str, tag: str = "bdi") -> Element:
 def plain(child: Child) -> str:
     """The text of a tree, without its elements."""
     return child if isinstance(child, str) else "".join(map(plain, child.inside))
+
+
+def breakable(name: str) -> list[Child]:
+    """The name of a metric, with places where a line may end: after "_", and before "@" and "("."""
+    pieces = re.split(r"(?<=_)(?=.)|(?<=.)(?=[@(])", name)
+    return [child for piece in pieces for child in (h("wbr"), piece)][1:]
 
 
 def write(child: Child) -> str:

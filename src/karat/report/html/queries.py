@@ -17,7 +17,7 @@ from karat._internal.writers import visible
 from karat.metrics.names import sign_of
 from karat.report.html.excerpts import cut, opening
 from karat.report.html.filters import Filters
-from karat.report.html.markup import Child, Element, Pool, data, h, pack
+from karat.report.html.markup import Child, Element, Pool, breakable, data, h, pack
 from karat.report.html.opened_query import Bodies
 from karat.report.html.scores import headline
 from karat.run import Run
@@ -25,8 +25,9 @@ from karat.run.stored_items import GoldItem
 
 PLAIN = 100
 """Rows that are plain HTML, and rows that the script adds at a time."""
-QUERY, FOUND, CHANGE = "query", "gold found", "change"
+QUERY, FOUND, CHANGE = "query", "found at any rank", "change"
 """The columns beside the metrics."""
+_FOUND = "Gold items that were retrieved at any rank, also below the cutoffs of the metrics, of all relevant ones"
 _SHOWN = 160
 """Characters of a query shown in its row while it is closed."""
 _SEARCHED = 300
@@ -103,12 +104,13 @@ def query_table(
     for place, column in enumerate(columns):
         kind = ("th.n" if place else "th") + (".roomy" if column in extra else "")
         way = ("descending" if order.is_descending else "ascending") if column == order.column else None
-        name = column if sort_link is None else h("a", column, href=sort_link(column))
-        heads.append(h(kind, name, scope="col", aria_sort=way))
+        name = breakable(column) if sort_link is None else [h("a", *breakable(column), href=sort_link(column))]
+        heads.append(h(kind, *name, scope="col", aria_sort=way, title=_FOUND if column == FOUND else None))
     beside = len(columns) - 1
+    said = [*caption, *([h("span.tight", f"Only on a wider screen: {', '.join(extra)}.")] if extra else [])]
     return h(
         f"table.queries.beside-{beside}.narrow-{beside - len(extra)}",
-        h("caption", h("span", order.words, id="order"), *(piece for part in caption for piece in (" ", part))),
+        h("caption", h("span", order.words, id="order"), *(piece for part in said for piece in (" ", part))),
         h("thead", h("tr", *heads)),
         h("tbody", *rows),
         id="all",
@@ -172,7 +174,7 @@ class Queries:
         )
         caption: list[Child] = ["Open a query to see its gold and what was retrieved."]
         if self._changes is not None:
-            caption += [f"Change: in {self._names[0]}, from", data(self._before)]
+            caption += [f"Change: in {self._names[0]}, from", h("span", data(self._before), ".")]
         without = None
         if self._bodies.without:
             count = plural(self._bodies.without, "query is", "queries are")

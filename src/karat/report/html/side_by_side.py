@@ -13,7 +13,7 @@ from karat.metrics.names import sign_of
 from karat.report.html.chart import Axis, Chart
 from karat.report.html.excerpts import cut
 from karat.report.html.markup import Child, Element, data, h
-from karat.report.html.scores import table
+from karat.report.html.scores import less_is_better, size_of, table
 from karat.stats import Interval, intervals
 
 Verdict = str
@@ -146,7 +146,7 @@ def places_of(low: float, high: float) -> int:
 
 
 def _metric(row: Row) -> list[Child | None]:
-    return [row.metric, " ", h("span.small", "less is better") if sign_of(row.metric) < 0 else None]
+    return [row.metric, " ", less_is_better(row.metric)]
 
 
 def _one_line(comparison: Comparison, row: Row, means: RunMeans) -> Element:
@@ -210,9 +210,17 @@ def nice_ticks(low: float, high: float) -> list[float]:
 
 
 def slice_table(
-    names: Sequence[str], slices: Mapping[str, Sequence[Row]], field: str, metric: str, links: Mapping[str, str]
+    names: Sequence[str],
+    slices: Mapping[str, Sequence[Row]],
+    field: str,
+    metric: str,
+    links: Mapping[str, str],
+    sizes: Mapping[str, int],
 ) -> Element:
-    """The slices of two runs in one metric, the largest loss first; `links` leads to the queries of a slice."""
+    """The slices of two runs in one metric, the largest loss first.
+
+    `links` leads to the queries of a slice; `sizes` has their numbers, with or without a score.
+    """
     rows = {value: row for value, own in slices.items() for row in own if row.metric == metric}
 
     def worst(value: str) -> tuple[bool, float]:
@@ -224,7 +232,7 @@ def slice_table(
         row = rows[value]
         name = h("a", data(value), href=links[value]) if value in links else data(value)
         means = [h("td.n", number(mean), data_label=run) for run, mean in zip(names, row.means, strict=True)]
-        size = h("td.n", f"{row.n:,}", data_label="queries")
+        size = h("td.n", size_of(sizes[value], row.n), data_label="queries")
         lines.append(h("tr", h("th", name, scope="row"), size, *means, *_tests(row, row.pairs[0])))
     heads: list[Child] = ["queries", *map(data, names), "difference", "verdict", "p (Holm)", "won / tied / lost"]
     caption = f"{metric} by {field}, largest loss first"

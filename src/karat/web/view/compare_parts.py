@@ -196,6 +196,7 @@ class CompareParts:
         plain = self.state.changed(cause="", before="", after="", slice="", way=WAYS[0])
         links = {name: plain._replace(by=name, show=self._show("slices")).href("slices") for name in fields}
         found = self.runs.slices(field, self.other)
+        sizes = {value: len(rows) for value, rows in self.runs.groups(field).items()}
         there = plain._replace(by=field, show=self._show("moved"))
         to = {value: there._replace(slice=value).href("moved") for value in found}
         note = (
@@ -205,6 +206,6 @@ class CompareParts:
         )
         return [
             choice("By", links, field) if len(fields) > 1 else None,
-            slice_table(self.pair, found, field, self.metric, to),
+            slice_table(self.pair, found, field, self.metric, to, sizes),
             h("p.note", data(note)),
         ]

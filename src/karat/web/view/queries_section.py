@@ -8,7 +8,7 @@ import numpy as np
 
 from karat._internal.arrays import Ints
 from karat._internal.display import plural
-from karat.report.html.markup import Child, Element, h
+from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.queries import CHANGE, FOUND, QUERY, Order, query_rows, query_table, worst_order
 from karat.run.lazy_run import LazyRun
 from karat.web.view.address import run_link
@@ -32,6 +32,7 @@ class QueriesSection:
         self._path = run_link(facts.file.id)
         self._names = facts.lazy.headline
         self._changes = None if pair is None else pair.changes
+        self._before = "" if pair is None else pair.baseline.file.name
         self._among: Sequence[str] = ()
         """The queries through which the page of one of them leads; none for all, worst first."""
         self._cause = dict(asked.conditions).get(CAUSE)
@@ -100,7 +101,7 @@ class QueriesSection:
     def _of_cause(self, cause: str) -> list[str]:
         """The number of gold items behind the queries of a cause; of a large run, that they are from a sample."""
         items = int(np.isin(self._facts.causes.get(cause, ()), self._chosen.rows).sum())
-        lines = [f"They miss {plural(items, 'gold item', 'gold items')} with the cause “{cause}”."]
+        lines = [] if not items else [f"They miss {plural(items, 'gold item', 'gold items')} with the cause “{cause}”."]
         if self._facts.sampled:
             sample = random_sample(len(self._facts.detail.queries), self._lazy.queries)
             lines.append(f"Causes are known for {sample}; only these are listed.")
@@ -124,7 +125,7 @@ class QueriesSection:
         self._among = run.ids if self._asked.chooses else ()
         rows = query_rows(run, names, lambda place: self._body(run.ids[place], int(shown[place])), changes)
         caption: list[Child] = ["Open a query to see its gold and what was retrieved."]
-        caption += [f"Change: in {names[0]}, from the baseline."] if changes is not None else []
+        caption += [f"Change: in {names[0]}, from", h("span", data(self._before), ".")] if changes is not None else []
         return query_table(
             names,
             rows,

@@ -10,7 +10,7 @@ from karat.report.html.curves import curves
 from karat.report.html.markup import Child, Element, h
 from karat.report.html.precision_recall import precision_recall
 from karat.report.html.queries import worst_first
-from karat.report.html.scores import means, slices
+from karat.report.html.scores import baseline_name, means, slices
 from karat.report.html.sections import against, aspects, misses
 from karat.report.html.steps_section import steps
 from karat.report.html.threshold_curve import threshold_curve
@@ -73,12 +73,14 @@ def _misses(shown: Shown) -> Element | None:
     return misses(shown.run.diagnosis, place, lambda cause: choice(cause_condition(cause)), shown.to_query)
 
 
-def _with_baseline(make: Callable[[Run, Run | None], Element | None]) -> Callable[[Shown], Element | None]:
+def _with_baseline(make: Callable[[Run, Run | None, str], Element | None]) -> Callable[[Shown], Element | None]:
     """A section that also draws the baseline."""
 
     def drawn(shown: Shown) -> Element | None:
-        before = None if shown.pair is None else shown.pair.comparison.runs[0].with_repeats
-        return make(shown.run.detail, before)
+        if shown.pair is None:
+            return make(shown.run.detail, None, "")
+        comparison = shown.pair.comparison
+        return make(shown.run.detail, comparison.runs[0].with_repeats, baseline_name(comparison))
 
     return drawn
 

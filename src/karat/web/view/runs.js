@@ -195,7 +195,7 @@
   function lose(words) {
     lost = true;
     clearTimeout(quiet);
-    say(words);
+    say(words, true);
   }
 
   showTimes();

@@ -6,9 +6,10 @@ from hashlib import blake2b
 from math import nan
 
 from karat._internal.display import cut_name, number, plural
+from karat.metrics.names import sign_of
 from karat.report.html.history import HistoryPoint, history, moment
 from karat.report.html.markup import Child, Element, data, h
-from karat.report.html.scores import between
+from karat.report.html.scores import between, less_is_better
 from karat.run.overview import Overview
 from karat.stats import Interval
 from karat.web.view.address import run_link
@@ -161,7 +162,8 @@ def _head(column: str, words: str, asked: RunsAddress, name: str, *, number: boo
     order = None if not now else "descending" if now.startswith("-") else "ascending"
     link = h("a", data(words), href=asked.href(name, sort=to), id=f"{name}-by-{column}")
     kind = ".score" if number else ".time" if column == "time" else ""
-    return h(f"th{'.n' if right else ''}{kind}", link, scope="col", aria_sort=order)
+    less = less_is_better(column) if number else None
+    return h(f"th{'.n' if right else ''}{kind}", link, less, scope="col", aria_sort=order)
 
 
 def _row(run: ListedRun, columns: dict[str, str], metrics: list[str], asked: RunsAddress) -> Element:
@@ -220,6 +222,7 @@ def _score(run: ListedRun, metric: str) -> Element:
     assert facts is not None
     if metric not in facts.mean:
         return h("td.n.score", "–", data_name=metric)
+    named = f"{metric} (less is better)" if sign_of(metric) < 0 else metric
     ends = facts.interval.get(metric)
     sure = None if ends is None or ends.low != ends.low else h("span.sure", between(*ends))
-    return h("td.n.score", h("span.value", number(facts.mean[metric])), " ", sure, data_name=metric)
+    return h("td.n.score", h("span.value", number(facts.mean[metric])), " ", sure, data_name=named)

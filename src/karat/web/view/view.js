@@ -4,7 +4,17 @@ const view = (() => {
   const at = (id) => document.getElementById(id);
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const is = (screen) => document.body.classList.contains(`screen-${screen}`);
-  const say = (words) => { if (at("said").textContent !== words) at("said").textContent = words; };
+
+  // The status line: words are seen for a while, unless they have to stay, and remain for screen readers.
+  const SEEN = 4000;
+  let hiding = 0;
+  function say(words, stays = false) {
+    const said = at("said");
+    clearTimeout(hiding);
+    said.classList.remove("seen");
+    if (said.textContent !== words) said.textContent = words;
+    if (!stays) hiding = setTimeout(() => said.classList.add("seen"), SEEN);
+  }
 
   // Fragments are made by our own server, which escapes every text.
   function elements(html) {
