@@ -10,13 +10,14 @@ import numpy as np
 from karat._internal.arrays import Floats, Ints
 from karat.analysis.compare import Comparison, compare
 from karat.analysis.diagnose import Diagnosis, diagnose
-from karat.errors import KaratError
+from karat.errors import BadArgument, KaratError
 from karat.run import Run
 from karat.run.lazy_run import LazyRun
 from karat.run.stored_items import StoredItems
 from karat.samples.repeat_rows import REPEAT
 from karat.web.problems import Refused
 from karat.web.view.chosen_queries import changes_from, rows_of_ids
+from karat.web.view.compared_runs import compared
 from karat.web.view.opened import LARGE, Kept, OpenedFile
 from karat.web.view.run_names import short_names
 
@@ -30,6 +31,7 @@ class RunFacts:
     """One version of a run file, and what was computed of it."""
 
     def __init__(self, opened: OpenedFile) -> None:
+        self.opened = opened
         self.file, self.lazy = opened
         self.sections: dict[str, Any] = {}
         """The sections that were made, by their names."""
@@ -111,6 +113,16 @@ class PairFacts:
             return compare(self.baseline.lazy.take(rows[rows >= 0]), self.run.detail, names=names)
         except KaratError as error:
             raise Refused(422, f"{self.baseline.file.name} is no baseline for this run: {error.problem}") from error
+
+    @cached_property
+    def exact(self) -> Comparison | None:
+        """The comparison over all queries, of a large run by its scores alone; None if the two cannot be compared."""
+        if not self.sampled:
+            return self.comparison
+        try:
+            return compared([self.baseline.opened, self.run.opened], allow_mismatch=False).comparison
+        except BadArgument:
+            return None
 
     @cached_property
     def changes(self) -> Floats | None:

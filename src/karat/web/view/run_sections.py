@@ -123,19 +123,20 @@ def scores(shown: Shown, asked: RunAddress) -> Element:
     """The section on the scores, which is exact also for a large run."""
     kept = (shown.run if shown.pair is None else shown.pair).sections
     if "scores" not in kept:
-        comparison = None if shown.pair is None or shown.pair.sampled else shown.pair.comparison
-        kept["scores"] = means(shown.run.scored, comparison, _score_link)
+        exact = None if shown.pair is None else shown.pair.exact
+        kept["scores"] = means(shown.run.scored, exact, _score_link)
     return placed(kept["scores"], shown, asked)
 
 
 def _noted(part: Part, shown: Shown) -> Element | None:
-    """A section, with a sentence below its heading if it is made from a sample."""
+    """A section, with a sentence below its heading if it, or what it says of the baseline, is from a sample."""
     found = part.make(shown)
-    if found is None or not part.sampled or not shown.run.sampled:
+    if found is None or not shown.run.sampled or (not part.sampled and shown.pair is None):
         return found
-    text = f"From {random_sample(len(shown.run.detail.queries), shown.run.lazy.queries)}."
+    sample = random_sample(len(shown.run.detail.queries), shown.run.lazy.queries)
+    words = f"From {sample}." if part.sampled else f"The differences are from {sample}; the means are of all queries."
     heading, *rest = found.inside
-    return Element(found.tag, found.attributes, (heading, h("p.note", text), *rest))
+    return Element(found.tag, found.attributes, (heading, h("p.note", words), *rest))
 
 
 def placeholder(name: str, shown: Shown, asked: RunAddress) -> Element:
