@@ -24,7 +24,7 @@ _RUN = "bdi.run-name"
 """The name of a run as a heading, which may be broken anywhere."""
 _MOST_CHARTS = 12
 _DETECTABLE = (
-    "A difference is detectable if so many queries show it in 80 % of all trials; a smaller one may be there, unseen."
+    "The detectable difference is the smallest that so many queries show with 80 % power: a smaller one may be missed."
 )
 _PLACES, _MORE_PLACES, _NARROW = 3, 4, 0.005
 

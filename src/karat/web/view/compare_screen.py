@@ -80,7 +80,7 @@ def _runs(runs: ComparedRuns, state: CompareAddress) -> Element:
                 " ",
                 h("span.tag", "baseline") if not place else None,
                 " ",
-                h("span.small", *_facts(file, name)),
+                h("span.small.facts", *_facts(file, name)),
                 " ",
                 h("span.small", *links) if links else None,
             )
