@@ -275,6 +275,6 @@ def about_tests(comparison: Comparison) -> str:
     else:
         over = f"corrected for {plural(len(rows), 'metric', 'metrics')}"
     return (
-        f"Differences are paired, over {queries}: each run minus {names[0]}. A verdict needs p < 0.05 "
+        f"Differences are paired, over {queries}: each run minus {names[0]}; a verdict needs p < 0.05 "
         f"({comparison.test} test, {over} by Holm's method). The intervals are 95 % and not corrected.{least}"
     )

@@ -199,7 +199,7 @@ class CompareParts:
         there = plain._replace(by=field, show=self._show("moved"))
         to = {value: there._replace(slice=value).href("moved") for value in found}
         note = (
-            f"Differences are {self.pair[1]} minus {self.pair[0]}. p is corrected for "
+            f"Differences are {self.pair[1]} minus {self.pair[0]}; p is corrected for "
             f"{plural(len(found), 'slice', 'slices')} × {plural(len(self.runs.metrics), 'metric', 'metrics')} (Holm). "
             "A value leads to its queries that moved."
         )
