@@ -86,6 +86,8 @@ def test_an_item_is_highlighted_in_every_run(chromium, address, by):
     assert {item for _, item in found} == {chromium.run(f"{gold}.dataset.item")}
     names = [name for name, _ in found]
     assert [names.count(name) for name in ("li", "path", "span")] == [3, 2, 3]  # items, lines, ranks of the gold
+    style = "getComputedStyle(document.querySelector('.lines path.same'))"
+    assert chromium.run(f"[{style}.outlineStyle, parseFloat({style}.strokeWidth) > 3]") == ["none", True]
     if by == "focus":
         chromium.run("document.activeElement.blur()")
     else:
@@ -146,6 +148,19 @@ def test_most_changed_first(chromium, address):
     assert place <= 10  # its recall@5 went from 0 to 1
 
 
+def test_the_heading_of_a_run_is_above_its_scores(chromium, address):
+    chromium.open(address(*HELP[:2], query="q18"), width=1400)
+    ends = """[...document.querySelectorAll('#scores tr')].map(row => {
+        const cell = row.lastElementChild, inner = cell.querySelector('div'), range = document.createRange();
+        range.selectNodeContents(inner ? inner.firstChild : cell);
+        return Math.round(range.getBoundingClientRect().right);
+    })"""
+    found = chromium.run(ends)
+    assert len(found) > 3
+    assert len(set(found)) == 1
+    assert chromium.run("document.querySelectorAll('#scores .change').length") > 0
+
+
 def test_narrow(chromium, address):
     chromium.open(address(*HELP), width=390)
     chromium.settle()
@@ -155,7 +170,7 @@ def test_narrow(chromium, address):
     widths = chromium.run("[...document.querySelectorAll('.ranking')].map(one => one.offsetWidth)")
     assert all(280 < width < 390 for width in widths)
     label = "getComputedStyle(document.querySelector('#gold td:nth-child(3)'), '::before').content"
-    assert chromium.run(label) == '"help-centre/bm25"'
+    assert chromium.run(label) == '"bm25"'
 
 
 def test_without_javascript(chromium, address):

@@ -143,6 +143,19 @@ def test_two_chosen_runs_are_compared_and_the_oldest_is_the_baseline(made, own, 
     assert chromium.run("location.search") == f"?runs={ids['new']},{ids['old']}"
 
 
+def test_more_runs_than_are_compared_cannot_be_taken_there(made, own, chromium):
+    for number in range(9):
+        put(made, own, f"run-{number}", age=60 + number)
+    until(chromium, f"{ROWS} === 9")
+    state = "[document.querySelector('.compared .main').disabled, document.querySelector('.compared .most').hidden]"
+    boxes = "[...document.querySelectorAll('.gold tbody input')]"
+    chromium.run(f"{boxes}.slice(0, 8).forEach(box => box.click())")
+    assert chromium.run(state) == [False, True]
+    chromium.run(f"{boxes}[8].click()")
+    assert chromium.run(state) == [True, False]
+    assert "At most 8 runs" in chromium.run("document.querySelector('.compared').innerText")
+
+
 def test_without_a_script_runs_can_be_chosen_sorted_and_filtered(made, own, chromium):
     put(made, own, "alpha", "bm25", age=60)
     put(made, own, "omega", "first", age=600)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from html import unescape
 from urllib.parse import parse_qsl, urlsplit
 
@@ -15,11 +16,15 @@ from karat.web.view.run_address import ScoreRange
 from support import example
 from support.run_pages import LINK, RunPages, added, many, repeated
 
+COMMIT = "0123456789" * 4
+
 
 @pytest.fixture(scope="module")
 def screen(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
-    example.run().save(folder / "bm25.parquet")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("karat.run.run.current_commit", lambda: COMMIT)
+        example.run().save(folder / "bm25.parquet")
     example.run("first-words").save(folder / "first-words.parquet")
     many(300).save(folder / "many.parquet")
     repeated().save(folder / "repeats.parquet")
@@ -28,6 +33,13 @@ def screen(tmp_path_factory):
 
 
 RUNS = pytest.mark.parametrize("run", ["bm25", "many", "repeats"])
+
+
+def test_the_time_and_the_commit_are_at_the_top(screen):
+    head = screen.page("bm25").partition("<nav aria-label")[0].partition("</h1>")[2]
+    file = screen.folder / "bm25.parquet"
+    time = datetime.fromtimestamp(file.stat().st_mtime).astimezone()
+    assert f"{time.day} {time:%b %Y, %H:%M}</time> · commit <code>{COMMIT[:7]}</code>" in head
 
 
 @RUNS
@@ -180,7 +192,8 @@ def test_a_baseline(screen):
     assert "Change: in recall@5, from <span><bdi>first-words</bdi>.</span>" in shown.html
     assert "Dashed: <bdi>first-words</bdi>." in screen.part("bm25", "curves", baseline=before)
     row = re.search(r"/opened/(\d+)\?baseline=", shown.html)[1]
-    assert "Baseline" in screen.ask("view_opened", "bm25", row=row, baseline=before).text
+    opened = screen.ask("view_opened", "bm25", row=row, baseline=before).text
+    assert re.search(r"Baseline:\s+first-words", opened)
     assert "is no baseline for this run" in screen.ask("view_run", "bm25", baseline=screen.id("many")).text
 
 

@@ -188,9 +188,10 @@ def test_chosen_runs_stay_chosen(folder):
     assert re.findall(r'value="(\w+)" form="compared"[^>]* checked=""', html) == [first, third]
     assert "2 runs chosen" in html
     assert f"runs={first},{third}" in html
-    assert re.search(r'<span class="warning" hidden="">', html)
+    assert re.search(r'<span class="warning differ" hidden="">', html)
+    assert re.search(r'<span class="warning most" hidden="" data-most="8">At most 8 runs', html)
     html = page(folder, runs=f"{first},{other}", text="nightly2")
-    assert re.search(r'<span class="warning">They have different gold', html)
+    assert re.search(r'<span class="warning differ">They have different gold', html)
     assert f'<input type="hidden" name="runs" value="{other}"' in html, "also if it is not on the page"
     assert f'<input type="hidden" name="runs" value="{second}"' not in html
 

@@ -35,9 +35,12 @@ def h(tag: str, *inside: Child | None, **attributes: str | float | None) -> Elem
     return Element(tag, given, tuple([child for child in inside if child is not None]))
 
 
-def data(text: str, tag: str = "bdi") -> Element:
-    """A text from the data, isolated so that its writing direction does not affect the rest."""
-    return h(tag, text)
+def data(text: str, tag: str = "bdi", whole: str | None = None) -> Element:
+    """A text from the data, isolated so that its writing direction does not affect the rest.
+
+    If it is short for a longer one, that is its title.
+    """
+    return h(tag, text, title=None if whole == text else whole)
 
 
 def plain(child: Child) -> str:

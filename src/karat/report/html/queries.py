@@ -19,7 +19,7 @@ from karat.report.html.excerpts import cut, opening
 from karat.report.html.filters import Filters
 from karat.report.html.markup import Child, Element, Pool, breakable, data, h, pack
 from karat.report.html.opened_query import Bodies
-from karat.report.html.scores import headline
+from karat.report.html.scores import UNNAMED, headline
 from karat.run import Run
 from karat.run.stored_items import GoldItem
 
@@ -127,7 +127,7 @@ class Queries:
         baseline: Run | None = None,
         filters: Filters | None = None,
         *,
-        before: str = "the baseline",
+        before: str = UNNAMED,
     ) -> None:
         self._run = run
         self._names = headline(run)
@@ -135,7 +135,7 @@ class Queries:
         self._before = before
         self._filters = filters
         self._gold = [run.gold(query) for query in run.ids]
-        self._bodies = Bodies(run, causes, baseline)
+        self._bodies = Bodies(run, causes, baseline, "" if before == UNNAMED else before)
         self._order = worst_first(run)
         self.place = {run.ids[row]: place for place, row in enumerate(self._order)}
         if run.repeats is not None:  # a query is where its worst repeat is

@@ -25,6 +25,8 @@ from karat.samples.repeat_rows import REPEAT
 from karat.stats import intervals
 
 _STRIP = (120, 12)
+UNNAMED = "the baseline"
+"""A baseline without a name, within a sentence."""
 ScoreLink = Callable[[str, float, float], str | None]
 """The address of the queries whose score in a metric is in a range; see `histogram`."""
 SliceLink = Callable[[str, str], str | None]
@@ -168,7 +170,7 @@ def means(run: Run, comparison: Comparison | None = None, link: ScoreLink | None
 def baseline_name(comparison: Comparison) -> str:
     """The name of the baseline within a sentence."""
     name = comparison.names[0]
-    return "the baseline" if name == "baseline" else name
+    return UNNAMED if name == "baseline" else name
 
 
 def _tile(run: Run, name: str, change: Row | None, before: str, link: ScoreLink | None) -> Element:

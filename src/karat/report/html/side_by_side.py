@@ -20,7 +20,12 @@ Verdict = str
 _MARKS = {"better": "▲ better", "worse": "▼ worse", "same": "= same", "cannot tell": "? cannot tell"}
 _WAYS = {"better": "up", "worse": "down"}
 _LINE, _NAME = 34, 40
+_RUN = "bdi.run-name"
+"""The name of a run as a heading, which may be broken anywhere."""
 _MOST_CHARTS = 12
+_DETECTABLE = (
+    "The detectable difference is the smallest that so many queries show with 80 % power: a smaller one may be missed."
+)
 _PLACES, _MORE_PLACES, _NARROW = 3, 4, 0.005
 
 
@@ -75,7 +80,7 @@ def metrics_table(comparison: Comparison, means: RunMeans) -> Element:
     two = len(comparison.names) == 2
     p = "p (Holm)" if not two or len(comparison.rows) > 1 else "p"
     tests: list[Child] = ["difference", "verdict", p, "won / tied / lost"]
-    runs: list[Child] = [data(name) for name in comparison.names] if two else ["run", "mean"]
+    runs: list[Child] = [data(name, _RUN) for name in comparison.names] if two else ["run", "mean"]
     left = (0, 4) if two else (0, 1, 4)
     heads = [h("th" if i in left else "th.n", cell, scope="col") for i, cell in enumerate(["metric", *runs, *tests])]
     bodies = [(_one_line if two else _many_lines)(comparison, row, means) for row in comparison.rows]
@@ -234,7 +239,14 @@ def slice_table(
         means = [h("td.n", number(mean), data_label=run) for run, mean in zip(names, row.means, strict=True)]
         size = h("td.n", size_of(sizes[value], row.n), data_label="queries")
         lines.append(h("tr", h("th", name, scope="row"), size, *means, *_tests(row, row.pairs[0])))
-    heads: list[Child] = ["queries", *map(data, names), "difference", "verdict", "p (Holm)", "won / tied / lost"]
+    heads: list[Child] = [
+        "queries",
+        *(data(name, _RUN) for name in names),
+        "difference",
+        "verdict",
+        "p (Holm)",
+        "won / tied / lost",
+    ]
     caption = f"{metric} by {field}, largest loss first"
     return h(
         "div.wide",
@@ -260,12 +272,17 @@ def slice_table(
 def about_tests(comparison: Comparison) -> str:
     """The tests behind the verdicts, in a sentence."""
     rows, names = comparison.rows, comparison.names
-    queries = plural(len(comparison), "query", "queries")
+    counts = {row.n for row in rows}
+    queries = plural(max(counts), "query", "queries")
+    if len(counts) > 1:
+        queries = f"{min(counts):,} to {queries}, those for which every run has the metric"
+    undecided = any(row.n and verdict_of(row, pair) == "cannot tell" for row in rows for pair in from_first(row))
+    least = f" {_DETECTABLE}" if undecided else ""
     if len(names) > 2:
         over = f"corrected for the {len(rows[0].pairs)} pairs of runs in a metric"
     else:
         over = f"corrected for {plural(len(rows), 'metric', 'metrics')}"
     return (
-        f"Differences are paired, over {queries}: each run minus {names[0]}. A verdict needs p < 0.05 "
-        f"({comparison.test} test, {over} by Holm's method). The intervals are 95 % and not corrected."
+        f"Differences are paired, over {queries}: each run minus {names[0]}; a verdict needs p < 0.05 "
+        f"({comparison.test} test, {over} by Holm's method). The intervals are 95 % and not corrected.{least}"
     )

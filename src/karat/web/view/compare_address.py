@@ -41,7 +41,7 @@ class CompareAddress(NamedTuple):
         """The address that was asked for; refuse what the screen does not have."""
         runs = run_ids(arguments)
         if len(runs) > MOST_RUNS:
-            raise Refused(400, f"at most {MOST_RUNS} runs are shown side by side", got=f"{len(runs)} runs")
+            raise Refused(400, f"at most {MOST_RUNS} runs are compared at once", got=f"{len(runs)} runs")
         texts = {name: arguments.get(name, "") for name in ("metric", "b", "cause", "before", "after", "by", "slice")}
         return cls(
             runs,
@@ -74,9 +74,9 @@ class CompareAddress(NamedTuple):
                 given[name] = "1" if value is True else str(value)
         return given
 
-    def to_query(self, query_id: str) -> str:
-        """The address of a query in all of the runs."""
-        return query_href(self.runs, query_id)
+    def to_query(self, query_id: str, among: Sequence[str]) -> str:
+        """The address of a query in all of the runs, which leads on through the queries of a list."""
+        return query_href(self.runs, query_id, among)
 
 
 def _one_of(given: str, known: Sequence[str], name: str) -> str:

@@ -141,9 +141,9 @@ class CompareParts:
         pages = Pages(len(found.rows), state.page)
         changes = self.runs.moved(found.rows[pages.part], self.metric, self.other)
         less = " Less is better." if sign_of(self.metric) < 0 else ""
-        shown = (
-            moved_table(changes, self.state.to_query, f"{pages.in_words()}, largest change first") if changes else None
-        )
+        among = [change.query_id for change in changes]
+        caption = f"{pages.in_words()}, largest change first"
+        shown = moved_table(changes, lambda query: self.state.to_query(query, among), caption) if changes else None
         inline = not self.runs.large or bool(state.cause)
         return [
             h("p.note", f"{self.metric}, ", data(self.pair[0]), " → ", data(self.pair[1]), f".{less}"),
@@ -200,7 +200,7 @@ class CompareParts:
         there = plain._replace(by=field, show=self._show("moved"))
         to = {value: there._replace(slice=value).href("moved") for value in found}
         note = (
-            f"Differences are {self.pair[1]} minus {self.pair[0]}. p is corrected for "
+            f"Differences are {self.pair[1]} minus {self.pair[0]}; p is corrected for "
             f"{plural(len(found), 'slice', 'slices')} × {plural(len(self.runs.metrics), 'metric', 'metrics')} (Holm). "
             "A value leads to its queries that moved."
         )

@@ -13,8 +13,9 @@ from karat.web.tasks import Answer, task
 from karat.web.view.address import run_link
 from karat.web.view.compare_address import PARTS, CompareAddress
 from karat.web.view.compare_parts import CompareParts
-from karat.web.view.compared_runs import ComparedRuns, compared, short_names
-from karat.web.view.opened import OpenedFile, opened
+from karat.web.view.compared_runs import ComparedRuns, compared
+from karat.web.view.opened import OpenedFile, open_all
+from karat.web.view.run_names import saved, short_names
 from karat.web.view.shell import Step, fragment, page
 
 _RUNS = Step("Runs", "/")
@@ -24,10 +25,10 @@ _RUNS = Step("Runs", "/")
 def compare_screen(call: Call, body: bytes, progress: Progress) -> Answer:
     """The answer to `GET /compare`."""
     state = CompareAddress.read(call.arguments)
-    files, problems = _open(call, state)
+    files, problems = open_all(call, state.runs)
     state = state._replace(runs=tuple(file.file.id for file in files))
     if problems:
-        return _broken(files, problems, state)
+        return _broken(files, list(problems.values()), state)
     if len(files) < 2:
         return _too_few(files)
     try:
@@ -52,22 +53,11 @@ def compare_part(call: Call, body: bytes, progress: Progress) -> Answer:
     if part not in PARTS:
         raise Refused(404, "there is no such part of a comparison", hint=", ".join(PARTS))
     state = CompareAddress.read({name: value for name, value in call.arguments.items() if name != "show"})
-    files, problems = _open(call, state)
+    files, problems = open_all(call, state.runs)
     if problems or len(files) < 2:
-        raise Refused(404, problems[0] if problems else "a comparison needs two runs")
+        raise Refused(404, next(iter(problems.values()), "a comparison needs two runs"))
     runs = compared(files, allow_mismatch=state.allow_mismatch)
     return fragment(CompareParts(runs, state._replace(runs=tuple(file.file.id for file in files))).section(part))
-
-
-def _open(call: Call, state: CompareAddress) -> tuple[list[OpenedFile], list[str]]:
-    """The runs that can be opened, and a sentence for each of the others."""
-    files, problems = [], []
-    for run_id in state.runs:
-        try:
-            files.append(opened(call, run_id))
-        except Refused as error:
-            problems.append(error.detail)
-    return files, problems
 
 
 def _runs(runs: ComparedRuns, state: CompareAddress) -> Element:
@@ -83,15 +73,14 @@ def _runs(runs: ComparedRuns, state: CompareAddress) -> Element:
         if len(runs.files) > 2:
             without = fresh._replace(runs=others).href()
             links.append(h("a", "leave it out", href=without, aria_label=f"leave it out: {name}"))
-        facts = _facts(file)
         items.append(
             h(
                 "li",
-                h("a.run-name", data(name), href=run_link(file.file.id)),
+                h("a.run-name", data(name, whole=file.file.name), href=run_link(file.file.id)),
                 " ",
                 h("span.tag", "baseline") if not place else None,
                 " ",
-                h("span.small", data(facts)),
+                h("span.small.facts", *_facts(file, name)),
                 " ",
                 h("span.small", *links) if links else None,
             )
@@ -99,23 +88,29 @@ def _runs(runs: ComparedRuns, state: CompareAddress) -> Element:
     return h("ol.compared", *items)
 
 
-def _facts(file: OpenedFile) -> str:
-    """The size, the judge and the convention of a run."""
-    run = file.run
-    told = run.provenance
-    return f"{plural(run.queries, 'query', 'queries')} · judge: {told.judge} · convention: {told.convention}"
+def _facts(file: OpenedFile, name: str) -> list[Child]:
+    """The whole name of a run if `name` is a short one, its time, commit, size, judge and convention."""
+    run, told = file.run, file.run.provenance
+    whole: list[Child] = [] if name == file.file.name else [data(file.file.name), " · "]
+    size = plural(run.queries, "query", "queries")
+    return [*whole, *saved(file), f" · {size} · judge: ", data(told.judge), f" · convention: {told.convention}"]
 
 
 def _chosen(files: Sequence[OpenedFile]) -> Element:
     names = short_names([file.file.name for file in files])
-    items = [h("li", h("a", data(name), href=run_link(file.file.id))) for name, file in zip(names, files, strict=True)]
+    items = [
+        h("li", h("a", data(name, whole=file.file.name), href=run_link(file.file.id)))
+        for name, file in zip(names, files, strict=True)
+    ]
     return h("ol.compared", *items)
 
 
 def _too_few(files: Sequence[OpenedFile]) -> Answer:
     """The page for one run, or none."""
     words = "A comparison needs two different runs. " + ("Only one is chosen." if files else "None is chosen.")
-    choose = h("p", h("a", "Choose runs", href="/"), " from the list: the first one chosen is the baseline.")
+    choose = h(
+        "p", h("a", "Choose runs", href="/"), " from the list: the oldest is the baseline, unless you choose another."
+    )
     chosen = _chosen(files) if files else None
     return page(
         "Compare", h("h1", "Compare"), h("p", words), chosen, choose, screen="compare", trail=[_RUNS], status=400

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from karat.run import Run
 from karat.run.lazy_run import LazyRun
 from karat.stats.paired import SEED, paired_differences
 from karat.web.view.opened import LARGE, Kept, OpenedFile
+from karat.web.view.run_names import short_names
 
 _NOWHERE, _NOT_RETRIEVED = "nowhere in the run", "not retrieved"
 """Causes: the first needs the rankings of all queries."""
@@ -200,9 +200,3 @@ def _scores(lazy: LazyRun) -> Run:
     run = lazy.scored()
     run.gold_hash = lazy.gold_hash  # it has no gold to compute it from
     return run
-
-
-def short_names(names: Sequence[str]) -> list[str]:
-    """The names of files without the folders that they share; whole if two would be the same."""
-    stems = [Path(name).name for name in names]
-    return stems if len(set(stems)) == len(stems) else list(names)

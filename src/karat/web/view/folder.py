@@ -6,6 +6,7 @@ import os
 from asyncio import Lock, to_thread
 from collections import deque
 from collections.abc import Iterator
+from datetime import datetime
 from hashlib import blake2b
 from os import DirEntry, scandir
 from pathlib import Path
@@ -40,6 +41,11 @@ class FoundFile(NamedTuple):
     def version(self) -> tuple[Path, int, int, int]:
         """The file as it is now; after any change of it, another value."""
         return self.path, self.written, self.bytes, self.number
+
+    @property
+    def time(self) -> datetime:
+        """The time at which it was written, on the clock of this machine."""
+        return datetime.fromtimestamp(self.written / 1e9).astimezone()
 
     @property
     def short_name(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
@@ -69,6 +69,17 @@ def _found(folder: str, request: str) -> Found:
     if not request:
         return find_files(Path(folder))
     return _FOUND.get((folder, request), lambda: find_files(Path(folder)))
+
+
+def open_all(call: Call, run_ids: Iterable[str]) -> tuple[list[OpenedFile], dict[str, str]]:
+    """The runs that can be opened, and a sentence for each of the others by its id."""
+    files, problems = list[OpenedFile](), dict[str, str]()
+    for run_id in run_ids:
+        try:
+            files.append(opened(call, run_id))
+        except Refused as error:
+            problems[run_id] = error.detail
+    return files, problems
 
 
 def without_folder(problem: str, file: FoundFile) -> str:

@@ -19,6 +19,7 @@ from karat.web.problems import Refused
 from karat.web.view.chosen_queries import changes_from, rows_of_ids
 from karat.web.view.compared_runs import compared
 from karat.web.view.opened import LARGE, Kept, OpenedFile
+from karat.web.view.run_names import short_names
 
 _KEPT = 3
 _SEARCHES = 8
@@ -97,9 +98,14 @@ class PairFacts:
         return self.run.sampled or self.baseline.sampled
 
     @cached_property
+    def name(self) -> str:
+        """The short name of the baseline."""
+        return short_names([self.baseline.file.name, self.run.file.name])[0]
+
+    @cached_property
     def comparison(self) -> Comparison:
         """The comparison; of a large run, over a sample of its queries."""
-        names = (self.baseline.file.name, "this run")
+        names = (self.name, "this run")
         try:
             if not self.sampled:
                 return compare(self.baseline.detail, self.run.detail, names=names)

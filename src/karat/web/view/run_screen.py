@@ -21,10 +21,11 @@ from karat.web.view.address import compare_link, run_link
 from karat.web.view.controls import hidden, select
 from karat.web.view.folder import find_files
 from karat.web.view.listed_runs import read_runs
-from karat.web.view.opened import opened
+from karat.web.view.opened import OpenedFile, opened
 from karat.web.view.queries_section import QueriesSection
 from karat.web.view.run_address import BASELINE, BY_CHANGE, VERSION, RunAddress
 from karat.web.view.run_facts import RunFacts, facts_of, pair_of
+from karat.web.view.run_names import saved, short_names
 from karat.web.view.run_sections import PARTS, Shown, placeholder, scores, section
 from karat.web.view.shell import Step, fragment, page
 
@@ -79,10 +80,11 @@ def opened_query(call: Call, body: bytes, progress: Progress) -> Answer:
         raise Refused(404, "the run has no such row")
     one = run.lazy.take([row])
     causes = {(miss.query_id, miss.item): miss.text for miss in diagnose(one).misses}
-    before = None
+    before, name = None, ""
     if wanted := call.arguments.get(BASELINE):
-        before = _same_query(opened(call, wanted).run, run.lazy, row)
-    return fragment(Bodies(one, causes, before).of(0, one.gold(one.ids[0])))
+        baseline = opened(call, wanted)
+        before, name = _same_query(baseline.run, run.lazy, row), short_names([baseline.file.name, run.file.name])[0]
+    return fragment(Bodies(one, causes, before, name).of(0, one.gold(one.ids[0])))
 
 
 def _same_query(baseline: LazyRun, run: LazyRun, row: int) -> Run | None:
@@ -118,10 +120,12 @@ def _top(call: Call, shown: Shown, asked: RunAddress, sections: list[Element]) -
     why = f" ({p.judge_reason})" if p.judge_reason else ""
     mean = nan if run.sampled else run.detail.gold_size
     size = f" · {mean:.1f} gold items per query" if mean == mean else ""
+    folder, stem = run.file.name[: -len(run.file.short_name)], run.file.short_name
     links = [h("a", plain(one.inside[0]), href=f"#{one.attributes['id']}") for one in sections]
     return h(
         "div.run-head",
-        h("h1", data(run.file.name)),
+        h("h1", h("bdi", h("span.folder", folder) if folder else None, stem)),
+        h("p.small", *saved(OpenedFile(run.file, run.lazy))),
         h("p", f"{count(run.scored)}{size} · judge: ", data(p.judge), why, f" · convention: {p.convention}"),
         *(h("p.note", data(remark)) for remark in run.scored.remarks()),
         *_baseline(call, shown, asked),

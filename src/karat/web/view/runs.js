@@ -41,8 +41,10 @@
     const golds = new Set(now.map((box) => box.dataset.gold));
     bar.querySelector(".count").textContent =
       now.length ? `${many(now.length, "run", "runs")} chosen` : "Choose two or more runs to compare them.";
-    bar.querySelector(".warning").hidden = golds.size < 2;
-    bar.querySelector(".main").disabled = now.length < 2;
+    const tooMany = bar.querySelector(".most");
+    bar.querySelector(".differ").hidden = golds.size < 2;
+    tooMany.hidden = now.length <= Number(tooMany.dataset.most);
+    bar.querySelector(".main").disabled = now.length < 2 || !tooMany.hidden;
     bar.querySelector(".clear").hidden = !now.length;
     showBaseline(bar, now);
     keepInAddress();

@@ -12,6 +12,7 @@ from karat.report.html.markup import Child, Element, data, h
 from karat.web.messages import Call, Progress
 from karat.web.problems import Refused
 from karat.web.tasks import Answer, task
+from karat.web.view.compare_address import MOST_RUNS
 from karat.web.view.controls import hidden, select
 from karat.web.view.folder import Found, find_files
 from karat.web.view.listed_runs import ListedRun, Listing, read_runs
@@ -193,11 +194,13 @@ def _bar(found: Found, listing: Listing, parts: Sequence[GroupPart], asked: Runs
     golds = {gold[file.id] for file in chosen if file.id in gold}
     count = plural(len(chosen), "run", "runs") + " chosen" if chosen else "Choose two or more runs to compare them."
     differ = "They have different gold, so they may have no query in common."
+    too_many = f"At most {MOST_RUNS} runs are compared at once: choose fewer."
     return h(
         "form.compared",
         *elsewhere,
         h("span.count", count),
-        h("span.warning", differ, hidden=None if len(golds) > 1 else ""),
+        h("span.warning.differ", differ, hidden=None if len(golds) > 1 else ""),
+        h("span.warning.most", too_many, hidden=None if len(chosen) > MOST_RUNS else "", data_most=MOST_RUNS),
         h("span.baseline", select("Baseline", "baseline", {"": "the oldest"}, id="compared-baseline"), hidden=""),
         h("button.main", "Compare", type="submit"),
         h("button.clear", "Choose none", type="button", hidden=""),

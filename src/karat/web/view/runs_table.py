@@ -17,6 +17,7 @@ from karat.web.view.controls import choice
 from karat.web.view.folder import FoundFile
 from karat.web.view.listed_runs import ListedRun
 from karat.web.view.run_groups import Group, GroupPart
+from karat.web.view.run_names import short_commit
 from karat.web.view.runs_address import RunsAddress
 
 FORM = "compared"
@@ -24,7 +25,6 @@ FORM = "compared"
 _METRICS = 5
 _LINKS = 30
 """Metrics that have a column, and that have a link below the chart."""
-_COMMIT = 7
 _FACTS = {
     "name": "run",
     "time": "time",
@@ -99,8 +99,8 @@ def when(run: ListedRun) -> Element:
 
 
 def commit_of(run: ListedRun) -> str:
-    """The first letters of a commit, as Git shows them."""
-    return "" if run.overview is None else run.overview.commit[:_COMMIT]
+    """The first letters of the commit of a run."""
+    return "" if run.overview is None else short_commit(run.overview.commit)
 
 
 def _history(group: Group, asked: RunsAddress, name: str) -> Element | None:
