@@ -95,8 +95,7 @@ def test_parts_are_filled_in(opened, viewer, screens):
     whole = browser.run("document.getElementById('scores').outerHTML")
     part = screens["compare"].replace("/compare?", "/compare/part/scores?")
     browser.run(f"document.getElementById('scores').outerHTML = '<section id=scores data-part=\"{part}\"></section>'")
-    script = "document.body.append(Object.assign(document.createElement('script'), { src: '/assets/karat.js' }))"
-    browser.run(script)
+    browser.run("view.loadSections()")
     wait(browser, "document.querySelector('#scores .scatter') !== null")
     assert browser.run("document.getElementById('scores').outerHTML") == whole
     assert browser.complaints() == []

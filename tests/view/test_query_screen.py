@@ -141,7 +141,7 @@ def test_a_list_of_queries_in_the_address(chromium, address):
 
 def test_most_changed_first(chromium, address):
     chromium.open(address(*HELP, query="q18", more="&order=moved"))
-    assert chromium.run("document.querySelector('.orders [aria-current]').innerText") == "most changed first"
+    assert chromium.run("document.querySelector('[aria-label=Order] [aria-current]').innerText") == "most changed first"
     place = chromium.run("Number(/query (\\d+) of/.exec(document.querySelector('.way').innerText)[1])")
     assert place <= 10  # its recall@5 went from 0 to 1
 
@@ -185,9 +185,9 @@ def test_a_run_without_the_query(chromium, address):
 def test_repeats_can_be_chosen(chromium, address):
     chromium.open(address("repeats", query="r1"))
     first = chromium.run("document.querySelector('.ranking ol').innerText")
-    links = "[...document.querySelectorAll('.repeats a')].map(one => [one.innerText, one.ariaCurrent])"
+    links = "[...document.querySelectorAll('[aria-label=Repeat] a')].map(one => [one.innerText, one.ariaCurrent])"
     assert chromium.run(links) == [["1", "true"], ["2", None], ["3", None]]
-    chromium.follow(lambda: chromium.click(".repeats a:nth-of-type(2)"))
+    chromium.follow(lambda: chromium.click("[aria-label=Repeat] a:nth-of-type(2)"))
     assert chromium.run(links) == [["1", None], ["2", "true"], ["3", None]]
     assert chromium.run("document.querySelector('.ranking ol').innerText") != first
     chromium.open(address("repeats", query="r1 #2"))

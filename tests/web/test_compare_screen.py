@@ -286,7 +286,7 @@ def test_large_runs_come_in_parts_with_the_same_numbers(folder, monkeypatch):
         assert re.findall(r"query=(q\d+)", moved) == re.findall(r"query=(q\d+)", section(whole, "moved"))
         causes = words(ask(folder, {"runs": ids(*names)}, "causes")[1])
         total = listed(whole)[0]
-        assert f"They are known for 60 random queries of the {total} that moved" in causes
+        assert f"They are known for a random sample of 60 of the {total} queries that moved" in causes
         for label, href in choices(ask(folder, {"runs": ids(*names)}, "causes")[1], "Cause").items():
             if label != "any":
                 assert listed(follow(folder, href))[0] == int(label.split()[-1])

@@ -101,7 +101,7 @@ def test_the_causes_of_a_large_run_are_those_of_its_sample(tmp_path, monkeypatch
         ids = {miss.query_id for miss in found.misses if miss.cause == cause}
         shown = screen.queries("run", cause=cause, size="100")
         assert {*shown.ids} == ids
-        assert "Causes are known for a random sample of 100 queries; only those of the sample are listed." in shown.html
+        assert "Causes are known for a random sample of 100 of the 500 queries; only these are listed." in shown.html
 
 
 def test_a_slice_tells_how_many_of_its_queries_a_metric_is_about(tmp_path):

@@ -29,14 +29,15 @@ const view = (() => {
   }
 
   // The late sections one after the other, as each takes a worker of the server for a while; one may bring others.
+  const links = new Map(), tried = new Set();
   async function loadSections(load = fragment, loaded = () => {}) {
-    const links = new Map(), tried = new Set(), later = (place) => "later" in place.dataset;
+    const later = (place) => "later" in place.dataset;
     const waiting = () => all("[data-part]").filter((place) => !tried.has(place)).sort((a, b) => later(a) - later(b));
     for (let places = waiting(); places.length; places = waiting()) {
       for (const place of places) {
         if (links.has(place)) continue;
-        links.set(place, place.querySelector(".waiting").firstElementChild);
-        links.get(place).replaceWith("Loading …");
+        links.set(place, place.querySelector(".waiting")?.firstElementChild);
+        links.get(place)?.replaceWith("Loading …");
       }
       const [place] = places;
       tried.add(place);
