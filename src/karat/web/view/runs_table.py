@@ -156,7 +156,7 @@ def _table(part: GroupPart, asked: RunsAddress, name: str) -> Element:
     return h(
         "div.wide",
         h(
-            "table.runs.single" if len(group.runs) == 1 else "table.runs",
+            f"table.runs.{_beside(metrics)}{'.single' if len(group.runs) == 1 else ''}",
             h("caption.unseen" if len(part.shown) == len(group.runs) else "caption", caption),
             h("thead", h("tr", h("th.pick", h("span.unseen", "Compare"), scope="col"), *heads)),
             h("tbody", *(_row(run, columns, metrics, asked) for run in part.shown)),
@@ -166,6 +166,12 @@ def _table(part: GroupPart, asked: RunsAddress, name: str) -> Element:
         aria_labelledby=name,
         id=f"{name}-table",
     )
+
+
+def _beside(metrics: Sequence[str]) -> str:
+    """The class of a table by the number of scores for whose names a narrow card has room in a line."""
+    longest = max(map(len, metrics), default=0)
+    return "three" if longest <= 12 else "two" if longest <= 20 else "one"
 
 
 def _head(column: str, words: str, asked: RunsAddress, name: str, *, number: bool = False) -> Element:
