@@ -29,6 +29,22 @@ def test_a_run_file_is_opened_in_its_folder(tmp_path):
     assert "main" not in path
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("make.py", b"print()", "its name does not end with .parquet"),
+        ("rows.parquet", b"id,text", "it is not Parquet"),
+        (".hidden.parquet", b"PAR1", "begins with a dot"),
+    ],
+)
+def test_a_file_that_is_no_run_is_refused_at_the_start(name, content, words, tmp_path, capsys):
+    (tmp_path / name).write_bytes(content)
+    assert main(["view", str(tmp_path / name), "--no-open", "--port", "0"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert words in " ".join(printed.err.split())
+
+
 def test_the_usual_port_may_be_taken(monkeypatch):
     with create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
