@@ -168,6 +168,18 @@ def test_without_script_everything_is_a_link(opened):
     assert "There is no other run of the same gold." in page.html("main")
 
 
+def test_without_script_a_query_is_searched_opened_and_leads_to_its_page(opened):
+    page = opened("bm25", script=False)
+    page.click("#search")
+    page.type("q06")
+    page.follow(lambda: page.press("Enter"))
+    assert "1 query of 32" in page.html("#matches")
+    page.click("#all summary")
+    page.follow(lambda: page.click("#all details[open] a[href^='/query']"))
+    assert 'class="screen-query"' in page.html("body")
+    assert "query=q06" in page.send("Page.getFrameTree")["frameTree"]["frame"]["url"]
+
+
 def test_a_baseline_is_chosen(opened, runs):
     page = opened("bm25")
     page.run(f"document.querySelector('.chooser select').value = '{runs.run('first-words')}'")
