@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from math import nan
 
+from karat._internal.commit import short
 from karat._internal.display import cut_name, number, plural
 from karat.report.html.history import HistoryPoint, history, moment
 from karat.report.html.markup import Child, Element, data, h
@@ -24,7 +25,6 @@ FORM = "compared"
 _METRICS = 5
 _LINKS = 8
 """Metrics that have a column, and that have a link above the chart; the others are in a list."""
-_COMMIT = 7
 _FACTS = {
     "name": "run",
     "time": "time",
@@ -100,7 +100,7 @@ def when(run: ListedRun) -> Element:
 
 def commit_of(run: ListedRun) -> str:
     """The first letters of a commit, as Git shows them."""
-    return "" if run.overview is None else run.overview.commit[:_COMMIT]
+    return "" if run.overview is None else short(run.overview.commit)
 
 
 def _history(group: Group, asked: RunsAddress, name: str) -> Element | None:
