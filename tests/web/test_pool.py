@@ -130,9 +130,9 @@ def pool_of_two():
 def test_one_worker_lists_the_runs_and_other_calls_rather_go_to_the_others():
     async def calls():
         pool = pool_of_two()
-        async with pool._worker("", 1, None, lists=True) as lister:
-            async with pool._worker("", 1, None, lists=False) as other:
-                assert other is not lister
+        lists, not_lists = pool._worker("", 1, None, lists=True), pool._worker("", 1, None, lists=False)
+        async with lists as lister, not_lists as other:
+            assert other is not lister
         for _ in range(3):
             async with pool._worker("", 1, None, lists=False) as first:
                 assert first is other

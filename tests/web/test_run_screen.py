@@ -15,13 +15,15 @@ from karat.web.view.run_address import ScoreRange
 from support import example
 from support.run_pages import LINK, RunPages, added, many, repeated
 
-
 WORDS = [
     {
         "id": f"q-{one}",
         "query": f"Question {one}asked",
         "gold": [{"id": f"{one}#wanted", "text": f"Gold {one}proof"}],
-        "retrieved": [{"id": f"{one}#chunk", "text": f"Retrieved {one}passage"}, {"id": f"{one}#wanted", "text": "Gold"}],
+        "retrieved": [
+            {"id": f"{one}#chunk", "text": f"Retrieved {one}passage"},
+            {"id": f"{one}#wanted", "text": "Gold"},
+        ],
     }
     for one in ("red", "blue")
 ]

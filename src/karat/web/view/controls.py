@@ -9,13 +9,17 @@ from karat.report.html.markup import Element, data, h
 
 
 def choice(name: str, links: Mapping[str, str], current: str | None, ids: str = "") -> Element:
-    """A line of links by their words, one of which is the current choice; `ids` begins the id of each."""
+    """A line of links by their words, one of which is the current choice.
+
+    `ids` begins the id of each link, where a page has several choices of this name: then it is no landmark.
+    """
     items = [
         h("a", data(words), href=href, id=f"{ids}-{place}" if ids else None,
           aria_current="true" if words == current else None)
         for place, (words, href) in enumerate(links.items())
     ]  # fmt: skip
-    return h("nav.choice", h("span.name", data(name)), *items, aria_label=name)
+    tag, role = ("div.choice", "group") if ids else ("nav.choice", None)
+    return h(tag, h("span.name", data(name)), *items, role=role, aria_label=name)
 
 
 class Chip(NamedTuple):
