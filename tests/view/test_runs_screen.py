@@ -210,3 +210,16 @@ def test_a_server_that_has_ended_is_said(tmp_path, chromium):
         chromium.open(viewer.address)
         until(chromium, "document.body.textContent.includes('No runs yet')")
     until(chromium, "document.getElementById('said').textContent.includes('karat view has ended')")
+
+
+def test_long_names_of_metrics_are_inside_their_cards(chromium, viewer):
+    chromium.open(f"{viewer.url}/", width=390)
+    chromium.settle()
+    names = chromium.run("[...document.querySelectorAll('td.score')].map(one => one.dataset.name)")
+    assert "span_precision@3" in names
+    beyond = chromium.run("""[...document.querySelectorAll("td.score")].filter((one) => {
+        const box = one.getBoundingClientRect(), next = one.nextElementSibling?.getBoundingClientRect();
+        const over = next && next.top < box.bottom && next.left < box.right;
+        return over || one.scrollWidth > one.clientWidth || box.right > one.closest("tr").getBoundingClientRect().right;
+    }).map((one) => one.dataset.name)""")
+    assert beyond == []

@@ -17,6 +17,19 @@ from support import example
 from support.run_pages import LINK, RunPages, added, many, repeated
 
 COMMIT = "0123456789" * 4
+WORDS = [
+    {
+        "id": f"q-{one}",
+        "query": f"Question {one}asked",
+        "gold": [{"id": f"{one}#wanted", "text": f"Gold {one}proof"}],
+        "retrieved": [
+            {"id": f"{one}#chunk", "text": f"Retrieved {one}passage"},
+            {"id": f"{one}#wanted", "text": "Gold"},
+        ],
+    }
+    for one in ("red", "blue")
+]
+"""Two queries; every text and every id has a word of its own."""
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +41,7 @@ def screen(tmp_path_factory):
     example.run("first-words").save(folder / "first-words.parquet")
     many(300).save(folder / "many.parquet")
     repeated().save(folder / "repeats.parquet")
+    karat.evaluate(WORDS, "rr", judge="ids").save(folder / "words.parquet")
     (folder / "damaged.parquet").write_bytes((folder / "many.parquet").read_bytes()[:5000])
     return RunPages(folder)
 
@@ -136,13 +150,15 @@ def test_sorts_go_both_ways(screen, column):
         assert f'aria-sort="{"ascending" if sign > 0 else "descending"}"' in shown.html
 
 
-def test_search_reaches_queries_gold_and_retrieved_items(screen):
-    run = karat.load(screen.folder / "bm25.parquet")
-    chunk = run.items("q06").retrieved[4]
-    assert "q06" in screen.queries("bm25", q=chunk.id).ids
-    assert "q06" in screen.queries("bm25", q=" ".join(chunk.text.split()[:4]).upper()).ids
+@pytest.mark.parametrize("text", ["q-red", "REDasked", "redproof", "red#wanted", "redpassage", "red#chunk"])
+def test_search_reaches_ids_and_texts_of_queries_gold_and_retrieved_items(screen, text):
+    assert screen.queries("words", q=text).ids == ["q-red"]
+    assert screen.queries("words", q=f"{text} retrieved").ids == ["q-red"]
+    assert screen.queries("words", q=f"{text} blueasked").matches == "No query matches."
+
+
+def test_search_and_filters_together(screen):
     assert screen.queries("bm25", q="q06").ids == ["q06"]
-    assert screen.queries("bm25", q="xyzzy").matches == "No query matches."
     assert screen.queries("bm25", q="q06", **{"field.length": "short"}).count in (0, 1)
 
 
@@ -200,10 +216,8 @@ def test_a_baseline(screen):
 @pytest.mark.parametrize(
     ("state", "status", "words"),
     [
-        ({"recall@99": "0.5"}, 400, "this run has no metric"),
         ({"recall@5": "half"}, 400, "this is not a range of recall@5"),
         ({"recall@5": "0.5..7"}, 400, "this is not a range of recall@5"),
-        ({"field.colour": "red"}, 400, "this run has no field"),
         ({"cause": "bad luck"}, 400, "there is no such cause"),
         ({"sort": "colour"}, 400, "there is no such column"),
         ({"page": "-1"}, 400, "page is a whole number from 1"),
@@ -216,6 +230,24 @@ def test_an_address_that_cannot_be_shown_says_why(screen, state, status, words):
     answer = screen.ask("view_run", "many", **state)
     assert answer.status == status
     assert words in answer.text
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("recall@99", "0.5", "This run has no metric “recall@99”, so that filter is left out."),
+        ("rrr", "0..0.5", "This run has no metric “rrr”, so that filter is left out."),
+        ("metric.page", "1", "This run has no metric “page”, so that filter is left out."),
+        ("field.colour", "red", "This run has no field “colour”, so that filter is left out."),
+        ("utm_source", "slack", ""),
+        ("fbclid", "IwAR0", ""),
+    ],
+)
+def test_a_filter_about_nothing_in_the_run_is_left_out_and_said(screen, key, value, words):
+    shown = screen.queries("many", **{key: value, "recall@5": "1"})
+    assert re.findall(r'<p class="note">(This run has no [^<]*)', shown.html) == ([words] if words else [])
+    assert shown.ids == screen.queries("many", **{"recall@5": "1"}).ids
+    assert f"{key}=" not in shown.html
 
 
 def test_a_damaged_file_is_a_page_with_its_error(screen):

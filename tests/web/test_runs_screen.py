@@ -7,6 +7,7 @@ import re
 import shutil
 from datetime import UTC, datetime
 from html import unescape
+from urllib.parse import unquote
 
 import polars as pl
 import pytest
@@ -180,6 +181,25 @@ def test_the_metric_of_the_chart_is_in_the_address(folder):
     assert re.search(r'aria-current="true"><bdi>rr</bdi>', html)
     html = page(folder, metric="recall@1")
     assert html.count('data-name="recall@1"') == 3, "a metric that is asked for has a column"
+
+
+def test_the_chart_offers_every_metric(tmp_path):
+    metrics = "recall@1,2,3,4,5,6,7,8,9,10 precision@1,2,3,4,5,6,7,8,9,10 ndcg@1,2,3,4,5,6,7,8,9,10 rr ap"
+    for found in (2, 4):
+        karat.evaluate(samples(found), metrics).save(tmp_path / f"{found}.parquet")
+    (file, _) = find_files(tmp_path).files
+    overview = read_overview(file.path)
+    html = page(tmp_path, sort="name", runs=file.id)
+    links = re.findall(r'href="/\?metric=([^&]*)&', html)
+    assert [unquote(one) for one in links][: len(overview.headline)] == overview.headline
+    form = re.search('<form class="metric".*?</form>', html)[0]
+    offered = {*map(unquote, links), *re.findall('<option value="([^"]+)"', form)}
+    assert offered == {*overview.mean}
+    assert '<input type="hidden" name="sort" value="name">' in form
+    assert f'<input type="hidden" name="runs" value="{file.id}">' in form
+    html = page(tmp_path, metric="ndcg@7")
+    assert '<option value="ndcg@7" selected="">' in html
+    assert "ndcg@7 of 2 runs in the order of time" in html
 
 
 def test_chosen_runs_stay_chosen(folder):

@@ -18,6 +18,8 @@ _PORT = 5273
 _HOST = "127.0.0.1"
 _SECONDS = 120.0
 """The time that a page may take."""
+_PARQUET = b"PAR1"
+"""The first bytes of a Parquet file."""
 
 
 @command(
@@ -56,16 +58,33 @@ def _folder(given: Path) -> tuple[Path, str]:
     """The folder, and the path of the first page: a run file is opened at once."""
     from karat.web.view.folder import id_of
 
+    problem = "is no folder and no run file"
     try:
         found = given.resolve()
         if found.is_file():
-            return found.parent, f"/run/{id_of(found.name)}"
-        if found.is_dir() and os.access(found, os.R_OK | os.X_OK):
-            return found, "/"
+            problem = _fault(found)
+            if not problem:
+                return found.parent, f"/run/{id_of(found.name)}"
+        elif found.is_dir():
+            if os.access(found, os.R_OK | os.X_OK):
+                return found, "/"
+            problem = "is a folder that karat may not read"
     except (OSError, ValueError) as error:
         raise BadArgument(f"{given} cannot be read: {error}", hint="karat view FOLDER") from error
-    problem = "is a folder that karat may not read" if given.is_dir() else "is no folder and no run file"
     raise BadArgument(f"{given} {problem}", hint="karat view FOLDER")
+
+
+def _fault(file: Path) -> str:
+    """The reason why a file cannot be a run; empty for one that may be: if it is damaged, its page says so."""
+    from karat.web.view.folder import ENDING
+
+    if not file.name.endswith(ENDING):
+        return f"is no run file: its name does not end with {ENDING}"
+    if file.name.startswith("."):
+        return "is hidden: its name begins with a dot"
+    with file.open("rb") as opened:
+        start = opened.read(len(_PARQUET))
+    return "is no run file: it is not Parquet" if start and start != _PARQUET else ""
 
 
 def _listen(port: int | None) -> socket:

@@ -9,7 +9,10 @@ from karat.report.html.markup import Element, data, h
 
 
 def choice(name: str, links: Mapping[str, str], current: str | None, ids: str = "") -> Element:
-    """A line of links by their words, one of which is the current choice; `ids` begins the id of each."""
+    """A line of links by their words, one of which is the current choice.
+
+    `ids` begins the id of each link, where a page has several choices of this name: then it is no landmark.
+    """
     items = [
         h("a", data(words), href=href, id=f"{ids}-{place}" if ids else None,
           aria_current="true" if words == current else None)

@@ -96,6 +96,7 @@ class QueriesSection:
             about = lazy.about(first)[rows]
             if not about.all():
                 lines.append(f"{first} is about {_queries(lazy, rows[about]):,} of these queries.")
+        lines += [f"This run has no {one}, so that filter is left out." for one in self._asked.unknown]
         return [h("p", self._matches(rows), id="matches"), *(h("p.note", line) for line in lines)]
 
     def _of_cause(self, cause: str) -> list[str]:

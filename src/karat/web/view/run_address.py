@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats
+from karat._internal.display import cut_name
 from karat.analysis.diagnose.miss import CAUSES
 from karat.errors import shorten
 from karat.web.problems import Refused
@@ -26,9 +27,11 @@ SIZES = (50, 100)
 BY_ID, BY_FOUND, BY_CHANGE = "id", "found", "change"
 UNDEFINED = "undefined"
 _NUMBER = re.compile(r"\d{1,9}(\.\d{1,20})?")
+_RANGE = re.compile(rf"{_NUMBER.pattern}(\.\.{_NUMBER.pattern})?|{UNDEFINED}")
 _PLACES, _SLACK = 6, 1e-9
 """Decimal places in which scores are the same, as in the histograms."""
 _LONGEST = 1_000
+_NAME = 80
 
 
 class ScoreRange(NamedTuple):
@@ -138,17 +141,22 @@ class RunAddress(NamedTuple):
     """The id of the run to compare with."""
     show: str = ""
     """The section that is shown at once, for readers without script."""
+    unknown: tuple[str, ...] = ()
+    """Fields and metrics of filters that the run does not have."""
 
     @classmethod
     def read(cls, arguments: Mapping[str, str], names: Sequence[str], fields: Sequence[str]) -> RunAddress:
-        """The address that was asked for, of a run with these metrics and fields; refuse what the run does not have."""
-        conditions = []
+        """The address that was asked for, of a run with these metrics and fields."""
+        conditions, unknown = [], []
         for key, value in arguments.items():
             if (key in _OWN and key != CAUSE) or (value == "" and not key.startswith(FIELD)):
                 continue
             condition = Condition(key, value)
-            _check(condition, names, fields)
-            conditions.append(condition)
+            missing = _unknown(condition, names, fields)
+            if missing is None:
+                conditions.append(condition)
+            elif missing:
+                unknown.append(missing)
         return cls(
             tuple(conditions),
             " ".join(arguments.get(SEARCH, "")[:_LONGEST].split()),
@@ -157,6 +165,7 @@ class RunAddress(NamedTuple):
             min(SIZES, key=lambda size: abs(size - count_of(arguments, SIZE, SIZES[0]))),
             arguments.get(BASELINE, ""),
             arguments.get(SHOW, ""),
+            tuple(unknown),
         )
 
     @property
@@ -199,18 +208,23 @@ class RunAddress(NamedTuple):
         return self._replace(conditions=(), search="", page=1, show="")
 
 
-def _check(condition: Condition, names: Sequence[str], fields: Sequence[str]) -> None:
-    """Refuse a filter that is about nothing in the run."""
+def _unknown(condition: Condition, names: Sequence[str], fields: Sequence[str]) -> str | None:
+    """The field or the metric of a filter that the run does not have, for people.
+
+    Empty if the parameter was not meant as a filter, as those that other programs add to a link. None if the filter
+    is about something in the run; then refuse a value that cannot be.
+    """
     if condition.field is not None:
-        if condition.field not in fields:
-            raise Refused(400, f'this run has no field "{shorten(condition.field)}"', hint=", ".join(fields) or None)
-    elif condition.metric is None:
+        return None if condition.field in fields else f"field “{cut_name(condition.field, _NAME)}”"
+    if condition.metric is None:
         if condition.value not in CAUSES:
             raise Refused(400, "there is no such cause", got=shorten(condition.value), hint=", ".join(CAUSES))
-    elif condition.metric not in names:
-        raise Refused(400, f'this run has no metric "{shorten(condition.metric)}"', hint=", ".join(names))
-    else:
+        return None
+    if condition.metric in names:
         ScoreRange.read(condition.value, condition.metric)
+        return None
+    meant = "@" in condition.key or condition.key.startswith(METRIC) or _RANGE.fullmatch(condition.value)
+    return f"metric “{cut_name(condition.metric, _NAME)}”" if meant else ""
 
 
 def _sort(text: str, names: Sequence[str], *, changes: bool) -> str:

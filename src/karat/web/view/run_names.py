@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from karat._internal.commit import short
 from karat._internal.display import cut_name
 from karat.report.html.history import moment
 from karat.report.html.markup import Child, h
@@ -14,7 +15,6 @@ _SHORT, _LONGEST = 24, 40
 """Letters of a name up to which nothing inside it is cut, and of the longest one."""
 _NUMBERED = 5
 """Letters for the number of a name that would not be told from another one."""
-_COMMIT = 7
 _WORDS = re.compile(r"[^-_. ]*[-_. ]?")
 Parts = list[str]
 
@@ -31,13 +31,8 @@ def short_names(names: Sequence[str]) -> list[str]:
 def saved(file: OpenedFile) -> list[Child]:
     """The time of a run, and the first letters of its commit if it is known."""
     time = h("time", moment(file.file.time), datetime=file.file.time.isoformat(timespec="seconds"))
-    commit = short_commit(file.run.commit)
+    commit = short(file.run.commit)
     return [time, " · commit ", h("code", commit)] if commit else [time]
-
-
-def short_commit(commit: str) -> str:
-    """The first letters of a commit, as Git shows them."""
-    return commit[:_COMMIT]
 
 
 def _by_parts(names: Sequence[str]) -> list[str]:

@@ -68,14 +68,14 @@
     for (const link of all('main a[href^="/?"], main a[href="/"]')) {
       link.setAttribute("href", withChosen(link.getAttribute("href")).slice(location.origin.length));
     }
-    const form = document.querySelector("form.filter");
-    if (!form) return;
-    let hidden = form.querySelector('input[name="runs"]');
-    if (!hidden) {
-      hidden = Object.assign(document.createElement("input"), { type: "hidden", name: "runs" });
-      form.prepend(hidden);
+    for (const form of all("form.filter, form.metric")) {
+      let hidden = form.querySelector('input[name="runs"]');
+      if (!hidden) {
+        hidden = Object.assign(document.createElement("input"), { type: "hidden", name: "runs" });
+        form.prepend(hidden);
+      }
+      hidden.value = [...chosen].join(",");
     }
-    hidden.value = [...chosen].join(",");
   }
   document.addEventListener("change", (event) => {
     if (event.target.name === "runs") showChosen();
@@ -90,7 +90,7 @@
     at("compared").querySelector(".count").scrollIntoView({ block: "nearest" });
   });
   document.addEventListener("submit", (event) => {
-    if (event.target.matches("form.filter, form.compared")) {
+    if (event.target.matches("form.filter, form.metric, form.compared")) {
       const empty = all("input, select", event.target).filter((field) => field.name && !field.value);
       for (const field of empty) field.disabled = true;
       setTimeout(() => empty.forEach((field) => { field.disabled = false; }));

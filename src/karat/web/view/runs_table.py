@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import blake2b
 from math import nan
 
+from karat._internal.commit import short
 from karat._internal.display import cut_name, number, plural
 from karat.metrics.names import sign_of
 from karat.report.html.history import HistoryPoint, history, moment
@@ -13,18 +15,17 @@ from karat.report.html.scores import between, less_is_better
 from karat.run.overview import Overview
 from karat.stats import Interval
 from karat.web.view.address import run_link
-from karat.web.view.controls import choice
+from karat.web.view.controls import choice, hidden, select
 from karat.web.view.folder import FoundFile
 from karat.web.view.listed_runs import ListedRun
 from karat.web.view.run_groups import Group, GroupPart
-from karat.web.view.run_names import short_commit
 from karat.web.view.runs_address import RunsAddress
 
 FORM = "compared"
 """The id of the form that takes the chosen runs."""
 _METRICS = 5
-_LINKS = 30
-"""Metrics that have a column, and that have a link below the chart."""
+_LINKS = 8
+"""Metrics that have a column, and that have a link above the chart; the others are in a list."""
 _FACTS = {
     "name": "run",
     "time": "time",
@@ -99,21 +100,36 @@ def when(run: ListedRun) -> Element:
 
 
 def commit_of(run: ListedRun) -> str:
-    """The first letters of the commit of a run."""
-    return "" if run.overview is None else short_commit(run.overview.commit)
+    """The first letters of a commit, as Git shows them."""
+    return "" if run.overview is None else short(run.overview.commit)
 
 
 def _history(group: Group, asked: RunsAddress, name: str) -> Element | None:
-    """The chart of the metric that was asked for, or of the first one, and links to the others."""
-    names = group.metrics
+    """The chart of the metric that was asked for, or of the first one, and the choice of any other."""
+    names = list(dict.fromkeys([*group.headline, *group.metrics]))
     metric = asked.metric if asked.metric in names else group.headline[0] if group.headline else ""
     points = [_point(run, metric) for run in group.runs]
     if len(points) < 2:
         return None
     links = {other: asked.href(name, metric=other) for other in names[:_LINKS]}
     metrics = choice("Metric", links, metric, ids=name) if len(links) > 1 else None
+    others = _other_metrics(names[_LINKS:], metric, asked, name) if len(names) > _LINKS else None
     few = h("p.note", "Fewer than two of these runs have ", data(metric or "a metric"), ".")
-    return h("div.past", metrics, history(metric, points, f"history-{name}") or few)
+    return h("div.past", metrics, others, history(metric, points, f"history-{name}") or few)
+
+
+def _other_metrics(names: Sequence[str], metric: str, asked: RunsAddress, name: str) -> Element:
+    """A form with the metrics that have no link; the filters and the order stay as they are."""
+    label = f"{len(names)} other metrics" if len(names) > 1 else "Other metric"
+    options = {"": "choose one"} | {other: cut_name(other, _OPTION) for other in names}
+    return h(
+        "form.metric",
+        *hidden(asked._replace(metric="", page=1).parameters),
+        select(label, "metric", options, metric, id=f"{name}-metric"),
+        h("button", "Show", type="submit", id=f"{name}-show"),
+        action=f"/#{name}",
+        method="get",
+    )
 
 
 def _point(run: ListedRun, metric: str) -> HistoryPoint:
@@ -141,7 +157,7 @@ def _table(part: GroupPart, asked: RunsAddress, name: str) -> Element:
     return h(
         "div.wide",
         h(
-            "table.runs.single" if len(group.runs) == 1 else "table.runs",
+            f"table.runs.{_beside(metrics)}{'.single' if len(group.runs) == 1 else ''}",
             h("caption.unseen" if len(part.shown) == len(group.runs) else "caption", caption),
             h("thead", h("tr", h("th.pick", h("span.unseen", "Compare"), scope="col"), *heads)),
             h("tbody", *(_row(run, columns, metrics, asked) for run in part.shown)),
@@ -151,6 +167,12 @@ def _table(part: GroupPart, asked: RunsAddress, name: str) -> Element:
         aria_labelledby=name,
         id=f"{name}-table",
     )
+
+
+def _beside(metrics: Sequence[str]) -> str:
+    """The class of a table by the number of scores for whose names a narrow card has room in a line."""
+    longest = max(map(len, metrics), default=0)
+    return "three" if longest <= 12 else "two" if longest <= 20 else "one"
 
 
 def _head(column: str, words: str, asked: RunsAddress, name: str, *, number: bool = False) -> Element:
