@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -67,7 +68,7 @@ class RunFacts:
     @cached_property
     def diagnosis(self) -> Diagnosis:
         """The cause of each missed gold item."""
-        return diagnose(_searched(self.lazy, self.detail) if self.sampled else self.detail)
+        return diagnose(searched(self.lazy, self.detail) if self.sampled else self.detail)
 
     @cached_property
     def causes(self) -> dict[str, Ints]:
@@ -97,14 +98,23 @@ class PairFacts:
     @cached_property
     def comparison(self) -> Comparison:
         """The comparison; of a large run, over a sample of its queries."""
-        names = (self.baseline.file.name, "this run")
+        before = self.baseline.lazy
+        return self._compared(_same_queries(before, self.run.detail) if self.sampled else before.whole(), self.run.detail)
+
+    @cached_property
+    def of_scores(self) -> Comparison | None:
+        """The comparison over all queries, of large runs without hits; None if their queries or their gold differ."""
+        if not self.sampled:
+            return self.comparison
+        before, run = (scores_of(own.lazy, _few_values(own.lazy)) for own in (self.baseline, self.run))
+        return self._compared(before, run) if before.gold_hash == run.gold_hash else None
+
+    def _compared(self, before: Run, run: Run) -> Comparison:
+        name = self.baseline.file.name
         try:
-            if not self.sampled:
-                return compare(self.baseline.detail, self.run.detail, names=names)
-            rows = rows_of_ids(self.baseline.lazy, self.run.detail.ids)
-            return compare(self.baseline.lazy.take(rows[rows >= 0]), self.run.detail, names=names)
+            return compare(before, run, names=(name, "this run"))
         except KaratError as error:
-            raise Refused(422, f"{self.baseline.file.name} is no baseline for this run: {error.problem}") from error
+            raise Refused(422, f"{name} is no baseline for this run: {error.problem}") from error
 
     @cached_property
     def changes(self) -> Floats | None:
@@ -127,7 +137,26 @@ def pair_of(run: RunFacts, baseline: RunFacts) -> PairFacts:
     return _PAIRS.get((run.file.version, baseline.file.version), lambda: PairFacts(run, baseline))
 
 
-def _searched(lazy: LazyRun, sample: Run) -> Run:
+def scores_of(lazy: LazyRun, fields: Sequence[str] = ()) -> Run:
+    """A large run without its hits; of one with repeats the means of its queries."""
+    if lazy.repeats is not None:
+        return lazy.whole().averaged()
+    run = lazy.scored(fields)
+    run.gold_hash = lazy.gold_hash  # it has no gold to compute it from
+    return run
+
+
+def _same_queries(lazy: LazyRun, sample: Run) -> Run:
+    """The rows of the queries of a sample in another run, each with all of its repeats."""
+    if lazy.repeats is None:
+        rows = rows_of_ids(lazy, sample.queries)
+        return lazy.take(rows[rows >= 0])
+    wanted = set(sample.queries)
+    kept = np.array([query in wanted for query in lazy.repeats.queries], bool)
+    return lazy.take(np.flatnonzero(kept[lazy.repeats.query]))
+
+
+def searched(lazy: LazyRun, sample: Run) -> Run:
     """A sample of which is known if its gold was retrieved for any query of the whole run."""
     items, compares = sample.stored_items, sample.provenance.compares
     if items is None or compares not in ("id", "doc") or "seen" in items.gold or "id" not in items.gold:

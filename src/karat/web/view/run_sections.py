@@ -63,8 +63,11 @@ def _baseline(shown: Shown) -> Element | None:
 
 
 def _slices(shown: Shown) -> Element | None:
-    comparison = None if shown.pair is None else shown.pair.comparison
-    return slices(shown.run.scored, comparison, lambda field, value: choice(field_condition(field, value)))
+    comparison = None if shown.pair is None else shown.pair.of_scores
+    found = slices(shown.run.scored, comparison, lambda field, value: choice(field_condition(field, value)))
+    if found is None or shown.pair is None or comparison is not None:
+        return found
+    return _with_note(found, "Without differences: the queries or the gold of the baseline differ from those of this run.")
 
 
 def _misses(shown: Shown) -> Element | None:
@@ -134,6 +137,11 @@ def _noted(part: Part, shown: Shown) -> Element | None:
     if found is None or not part.sampled or not shown.run.sampled:
         return found
     text = f"From {random_sample(len(shown.run.detail.queries), shown.run.lazy.queries)}."
+    return _with_note(found, text)
+
+
+def _with_note(found: Element, text: str) -> Element:
+    """A section with a sentence below its heading."""
     heading, *rest = found.inside
     return Element(found.tag, found.attributes, (heading, h("p.note", text), *rest))
 
