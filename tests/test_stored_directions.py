@@ -13,6 +13,7 @@ NAME = "missed_share"
 @pytest.fixture
 def saved(tmp_path):
     """Two run files of a metric of which less is better, B better than A, as a process without the metric sees them."""
+
     @karat.metric(more_is_better=False)
     def missed_share(hits, k, c):
         return 1.0 - np.minimum(hits.found(k, c), 1)

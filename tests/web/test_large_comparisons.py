@@ -70,7 +70,7 @@ def test_differences_of_the_slices_of_a_run_are_exact(pages, names):
     text = re.sub(r"<[^>]*>|\s+", " ", pages.part(own, "slices", baseline=pages.id(baseline)))
     whole = karat.compare(*(pages.folder / f"{name}.parquet" for name in names)).by("topic")["first"][0]
     assert re.search(r"first\s+30\s+0\.500", text)
-    assert f"+{whole.low:.3f} to +{whole.high:.3f}" in text
+    assert re.search(rf"\+{whole.low:.3f} to \+{whole.high:.3f}\s+this run", text)
 
 
 def test_a_baseline_with_other_repeats_is_compared_query_by_query(pages):

@@ -118,9 +118,16 @@ def test_a_slice_tells_how_many_of_its_queries_a_metric_is_about(tmp_path):
 def test_a_large_run_has_a_baseline(tmp_path, monkeypatch):
     many(300).save(tmp_path / "run.parquet")
     many(300, seed=0).take(range(300)).save(tmp_path / "same.parquet")
+    other = many(300)
+    other.replace(scores={name: values / 2 for name, values in other.scores.items()}).save(tmp_path / "half.parquet")
     monkeypatch.setattr(run_facts, "LARGE", 100)
     screen = RunPages(tmp_path)
     before = screen.id("same")
+    mean = float(karat.load(tmp_path / "run.parquet").mean["recall@5"])
+    shown = screen.ask("view_run", "run", baseline=screen.id("half")).text
+    assert f"+{mean / 2:.3f} from half" in " ".join(shown.split())
+    assert "sample" not in screen.part("run", "slices", baseline=before)
+    assert words not in screen.part("run", "slices")
     assert "From a random sample of 100 of the 300 queries." in screen.part("run", "baseline", baseline=before)
     assert screen.queries("run", baseline=before, sort="-change").html.count('<td class="n">0.000</td>') >= 50
     for part in PARTS:

@@ -21,9 +21,10 @@ from karat.report.html.score_pairs import ScorePairs
 from karat.report.html.scores import few
 from karat.report.html.side_by_side import RunMeans
 from karat.run import Run
+from karat.run.lazy_run import LazyRun
+from karat.run.stored_items import StoredItems
 from karat.stats.paired import SEED, paired_differences
 from karat.web.view.opened import LARGE, Kept, OpenedFile
-from karat.web.view.run_facts import scores_of, searched
 
 
 def compared(files: Sequence[OpenedFile], *, allow_mismatch: bool) -> ComparedRuns:
@@ -39,7 +40,7 @@ class ComparedRuns:
         self.files = list(files)
         self.large = any(len(file.run) > LARGE for file in files)
         names = short_names([file.file.name for file in files])
-        runs = [scores_of(file.run) if self.large else file.run.whole() for file in files]
+        runs = [_scores(file.run) if self.large else file.run.whole() for file in files]
         self.gold_differs = self.large and len({run.gold_hash for run in runs}) > 1
         if self.gold_differs and not allow_mismatch:
             raise BadArgument(f"{names[0]} and the others cannot be compared: their queries or their gold differ")
@@ -104,7 +105,7 @@ class ComparedRuns:
         column = self.files[own].run.field(field)
         return column.n_unique() > 1 and few(column.unique().to_list() * 2)
 
-    def _values(self, field: str) -> list[Any]:
+    def values(self, field: str) -> list[Any]:
         """The values of a field over the shared queries."""
         if not self.large:
             return self.comparison.meta[field]
@@ -121,7 +122,7 @@ class ComparedRuns:
 
     def groups(self, field: str) -> dict[str, list[int]]:
         """The rows of each slice."""
-        return few_groups({field: self._values(field)}, field).rows
+        return few_groups({field: self.values(field)}, field).rows
 
     def slices(self, field: str, other: int) -> dict[str, list[Row]]:
         """Every metric of each slice, of the first run and another one; p is corrected over slices and metrics."""
@@ -201,6 +202,25 @@ def cutoff_of(run: Run, metric: str) -> int:
     """The cutoff of a metric, if it has one; else the usual one of the run."""
     own = next((k for one in run.metrics for name, k in one.columns if name == metric), None)
     return own if isinstance(own, int) else default_cutoff(run, None)
+
+
+def _scores(lazy: LazyRun) -> Run:
+    """A large run without its hits; of one with repeats the means of its queries."""
+    if lazy.repeats is not None:
+        return lazy.whole().averaged()
+    run = lazy.scored()
+    run.gold_hash = lazy.gold_hash  # it has no gold to compute it from
+    return run
+
+
+def searched(lazy: LazyRun, sample: Run) -> Run:
+    """A sample of which is known if its gold was retrieved for any query of the whole run."""
+    items, compares = sample.stored_items, sample.provenance.compares
+    if items is None or compares not in ("id", "doc") or "seen" in items.gold or "id" not in items.gold:
+        return sample
+    gold = {**items.gold, "seen": lazy.retrieved_anywhere(items.gold["id"], compares).tolist()}
+    known = StoredItems(items.given, items.start, gold, items.gold_start, items.extent)
+    return sample.replace(items=lambda: known)
 
 
 def short_names(names: Sequence[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -11,13 +11,13 @@ import numpy as np
 from karat._internal.arrays import Floats, Ints
 from karat.analysis.compare import Comparison, compare
 from karat.analysis.diagnose import Diagnosis, diagnose
-from karat.errors import KaratError
+from karat.errors import BadArgument, KaratError
 from karat.run import Run
 from karat.run.lazy_run import LazyRun
-from karat.run.stored_items import StoredItems
 from karat.samples.repeat_rows import REPEAT
 from karat.web.problems import Refused
 from karat.web.view.chosen_queries import changes_from, rows_of_ids
+from karat.web.view.compared_runs import ComparedRuns, compared, searched
 from karat.web.view.opened import LARGE, Kept, OpenedFile
 
 _KEPT = 3
@@ -30,6 +30,7 @@ class RunFacts:
     """One version of a run file, and what was computed of it."""
 
     def __init__(self, opened: OpenedFile) -> None:
+        self.opened = opened
         self.file, self.lazy = opened
         self.sections: dict[str, Any] = {}
         """The sections that were made, by their names."""
@@ -95,19 +96,18 @@ class PairFacts:
         """True if the comparison is made from a sample."""
         return self.run.sampled or self.baseline.sampled
 
+    @property
+    def names(self) -> list[str]:
+        """The names of both in sentences."""
+        return [self.baseline.file.name, "this run"]
+
     @cached_property
     def comparison(self) -> Comparison:
         """The comparison; of a large run, over a sample of its queries."""
         before = self.baseline.lazy
-        return self._compared(_same_queries(before, self.run.detail) if self.sampled else before.whole(), self.run.detail)
-
-    @cached_property
-    def of_scores(self) -> Comparison | None:
-        """The comparison over all queries, of large runs without hits; None if their queries or their gold differ."""
-        if not self.sampled:
-            return self.comparison
-        before, run = (scores_of(own.lazy, _few_values(own.lazy)) for own in (self.baseline, self.run))
-        return self._compared(before, run) if before.gold_hash == run.gold_hash else None
+        return self._compared(
+            _same_queries(before, self.run.detail) if self.sampled else before.whole(), self.run.detail
+        )
 
     def _compared(self, before: Run, run: Run) -> Comparison:
         name = self.baseline.file.name
@@ -115,6 +115,29 @@ class PairFacts:
             return compare(before, run, names=(name, "this run"))
         except KaratError as error:
             raise Refused(422, f"{name} is no baseline for this run: {error.problem}") from error
+
+    @cached_property
+    def exact(self) -> Comparison | None:
+        """The comparison over all queries, of a large run by its scores alone; None if the two cannot be compared."""
+        if not self.sampled:
+            return self.comparison
+        return None if self._scores is None else replace(self._scores.comparison, names=self.names)
+
+    @cached_property
+    def sliced(self) -> Comparison | None:
+        """The same, with the fields by which the run is sliced."""
+        if self.sampled and self._scores is not None and self.exact is not None:
+            fields = [name for name in self.run.scored.meta if name != REPEAT]
+            self.exact.meta = {name: self._scores.values(name) for name in fields}
+        return self.exact
+
+    @cached_property
+    def _scores(self) -> ComparedRuns | None:
+        """Both runs, if they can be compared."""
+        try:
+            return compared([self.baseline.opened, self.run.opened], allow_mismatch=False)
+        except BadArgument:
+            return None
 
     @cached_property
     def changes(self) -> Floats | None:
@@ -137,15 +160,6 @@ def pair_of(run: RunFacts, baseline: RunFacts) -> PairFacts:
     return _PAIRS.get((run.file.version, baseline.file.version), lambda: PairFacts(run, baseline))
 
 
-def scores_of(lazy: LazyRun, fields: Sequence[str] = ()) -> Run:
-    """A large run without its hits; of one with repeats the means of its queries."""
-    if lazy.repeats is not None:
-        return lazy.whole().averaged()
-    run = lazy.scored(fields)
-    run.gold_hash = lazy.gold_hash  # it has no gold to compute it from
-    return run
-
-
 def _same_queries(lazy: LazyRun, sample: Run) -> Run:
     """The rows of the queries of a sample in another run, each with all of its repeats."""
     if lazy.repeats is None:
@@ -154,16 +168,6 @@ def _same_queries(lazy: LazyRun, sample: Run) -> Run:
     wanted = set(sample.queries)
     kept = np.array([query in wanted for query in lazy.repeats.queries], bool)
     return lazy.take(np.flatnonzero(kept[lazy.repeats.query]))
-
-
-def searched(lazy: LazyRun, sample: Run) -> Run:
-    """A sample of which is known if its gold was retrieved for any query of the whole run."""
-    items, compares = sample.stored_items, sample.provenance.compares
-    if items is None or compares not in ("id", "doc") or "seen" in items.gold or "id" not in items.gold:
-        return sample
-    gold = {**items.gold, "seen": lazy.retrieved_anywhere(items.gold["id"], compares).tolist()}
-    known = StoredItems(items.given, items.start, gold, items.gold_start, items.extent)
-    return sample.replace(items=lambda: known)
 
 
 def _few_values(lazy: LazyRun) -> list[str]:

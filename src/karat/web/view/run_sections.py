@@ -63,11 +63,11 @@ def _baseline(shown: Shown) -> Element | None:
 
 
 def _slices(shown: Shown) -> Element | None:
-    comparison = None if shown.pair is None else shown.pair.of_scores
+    comparison = None if shown.pair is None else shown.pair.sliced
     found = slices(shown.run.scored, comparison, lambda field, value: choice(field_condition(field, value)))
     if found is None or shown.pair is None or comparison is not None:
         return found
-    return _with_note(found, "Without differences: the queries or the gold of the baseline differ from those of this run.")
+    return _with_note(found, "Without differences: the queries or the gold of the baseline are others.")
 
 
 def _misses(shown: Shown) -> Element | None:
@@ -126,8 +126,8 @@ def scores(shown: Shown, asked: RunAddress) -> Element:
     """The section on the scores, which is exact also for a large run."""
     kept = (shown.run if shown.pair is None else shown.pair).sections
     if "scores" not in kept:
-        comparison = None if shown.pair is None or shown.pair.sampled else shown.pair.comparison
-        kept["scores"] = means(shown.run.scored, comparison, _score_link)
+        exact = None if shown.pair is None else shown.pair.exact
+        kept["scores"] = means(shown.run.scored, exact, _score_link)
     return placed(kept["scores"], shown, asked)
 
 
@@ -136,8 +136,7 @@ def _noted(part: Part, shown: Shown) -> Element | None:
     found = part.make(shown)
     if found is None or not part.sampled or not shown.run.sampled:
         return found
-    text = f"From {random_sample(len(shown.run.detail.queries), shown.run.lazy.queries)}."
-    return _with_note(found, text)
+    return _with_note(found, f"From {random_sample(len(shown.run.detail.queries), shown.run.lazy.queries)}.")
 
 
 def _with_note(found: Element, text: str) -> Element:
