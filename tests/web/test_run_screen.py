@@ -68,7 +68,8 @@ def test_the_range_of_a_filter_is_that_of_its_bar():
     tenths = np.arange(11) / 10
     near = np.concatenate([np.nextafter(tenths, way) for way in (-1, 2)])
     edges = np.concatenate([tenths, near, random.random(40)])
-    for scores in (random.random(5000), edges, np.array([0, 1 / 3, 1, np.nan])):
+    outside = random.normal(3, 40, 5000).clip(-100, 100), np.array([-3.0, 2, 7, 7, np.nan]), random.random(900) * 1.2
+    for scores in (random.random(5000), edges, np.array([0, 1 / 3, 1, np.nan]), *outside):
         found = bars(scores)
         ranges = [ScoreRange.read(str(ScoreRange(bar.low, bar.high)), "recall") for bar in found]
         assert [int(own.flags(scores).sum()) for own in ranges] == [bar.size for bar in found]
@@ -180,7 +181,7 @@ def test_a_baseline(screen):
     [
         ({"recall@99": "0.5"}, 400, "this run has no metric"),
         ({"recall@5": "half"}, 400, "this is not a range of recall@5"),
-        ({"recall@5": "0.5..7"}, 400, "this is not a range of recall@5"),
+        ({"recall@5": "0.5..x"}, 400, "this is not a range of recall@5"),
         ({"field.colour": "red"}, 400, "this run has no field"),
         ({"cause": "bad luck"}, 400, "there is no such cause"),
         ({"sort": "colour"}, 400, "there is no such column"),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import floor, log10, nan
+from math import nan
 from typing import NamedTuple
 
 from karat._internal.display import number, p_equals, p_value, plural, signed, span
 from karat.analysis.compare import Comparison
 from karat.analysis.pairs import Pair, Row
 from karat.metrics.names import sign_of
-from karat.report.html.chart import Axis, Chart
+from karat.report.html.chart import Axis, Chart, nice_ticks
 from karat.report.html.excerpts import cut
 from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.scores import table
@@ -198,17 +198,6 @@ def _dots(names: Sequence[str], row: Row, means: RunMeans) -> Element:
     return chart.drawing(f"{row.metric}: {', '.join(said)}")
 
 
-def nice_ticks(low: float, high: float) -> list[float]:
-    """Three to six round numbers around a range."""
-    if high - low < 1e-9:
-        low, high = low - 0.05, high + 0.05
-    rough = (high - low) / 3
-    power = 10.0 ** floor(log10(rough))
-    step = next(size * power for size in (1, 2, 5, 10) if size * power >= rough * 0.999)
-    first, last = floor(low / step + 1e-9), -floor(-high / step + 1e-9)
-    return [round(i * step, 12) for i in range(first, last + 1)]
-
-
 def slice_table(
     names: Sequence[str], slices: Mapping[str, Sequence[Row]], field: str, metric: str, links: Mapping[str, str]
 ) -> Element:
@@ -224,9 +213,9 @@ def slice_table(
         row = rows[value]
         name = h("a", data(value), href=links[value]) if value in links else data(value)
         means = [h("td.n", number(mean), data_label=run) for run, mean in zip(names, row.means, strict=True)]
-        size = h("td.n", f"{row.n:,}", data_label="queries")
+        size = h("td.n", f"{row.n:,}", data_label="paired queries")
         lines.append(h("tr", h("th", name, scope="row"), size, *means, *_tests(row, row.pairs[0])))
-    heads: list[Child] = ["queries", *map(data, names), "difference", "verdict", "p (Holm)", "won / tied / lost"]
+    heads: list[Child] = ["paired queries", *map(data, names), "difference", "verdict", "p (Holm)", "won / tied / lost"]
     caption = f"{metric} by {field}, largest loss first"
     return h(
         "div.wide",

@@ -9,7 +9,6 @@ from urllib.parse import parse_qsl
 from karat.report.html.curves import curves
 from karat.report.html.markup import Child, Element, h
 from karat.report.html.precision_recall import precision_recall
-from karat.report.html.queries import worst_first
 from karat.report.html.scores import means, slices
 from karat.report.html.sections import against, aspects, misses
 from karat.report.html.steps_section import steps
@@ -72,7 +71,7 @@ def _slices(shown: Shown) -> Element | None:
 
 def _misses(shown: Shown) -> Element | None:
     run = shown.run.detail
-    place = {run.ids[row]: place for place, row in enumerate(worst_first(run))}
+    place = {run.ids[row]: place for place, row in enumerate(run.worst_rows().tolist())}
     return misses(shown.run.diagnosis, place, lambda cause: choice(cause_condition(cause)), shown.to_query)
 
 
