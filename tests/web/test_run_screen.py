@@ -213,3 +213,11 @@ def test_a_part_of_another_version_is_refused(screen, tmp_path):
     assert own.ask("view_run_part", "run", part="queries", version=version).status == 409
     assert own.ask("view_opened", "run", row="0", version=version).status == 409
     assert own.queries("run").count == 40
+    many(40, seed=1).save(tmp_path / "base.parquet")
+    state = {"baseline": own.id("base")}
+    state["version"] = re.search(r'data-version="([^"]*)"', own.page("run", **state))[1]
+    assert own.ask("view_run_part", "run", part="baseline", **state).status == 200
+    assert own.ask("view_opened", "run", row="0", **state).status == 200
+    many(40, seed=1).replace(query=["?"] * 40).save(tmp_path / "base.parquet")
+    assert own.ask("view_run_part", "run", part="baseline", **state).status == 409
+    assert own.ask("view_opened", "run", row="0", **state).status == 409

@@ -14,7 +14,7 @@ from karat.web.view.address import run_link
 from karat.web.view.compare_address import PARTS, CompareAddress
 from karat.web.view.compare_parts import CompareParts
 from karat.web.view.compared_runs import ComparedRuns, compared, short_names
-from karat.web.view.opened import OpenedFile, opened
+from karat.web.view.opened import OpenedFile, check_version, opened, version_of
 from karat.web.view.shell import Step, fragment, page
 
 _RUNS = Step("Runs", "/")
@@ -55,6 +55,7 @@ def compare_part(call: Call, body: bytes, progress: Progress) -> Answer:
     files, problems = _open(call, state)
     if problems or len(files) < 2:
         raise Refused(404, problems[0] if problems else "a comparison needs two runs")
+    check_version(call, *(file.file for file in files))
     runs = compared(files, allow_mismatch=state.allow_mismatch)
     return fragment(CompareParts(runs, state._replace(runs=tuple(file.file.id for file in files))).section(part))
 
@@ -96,7 +97,7 @@ def _runs(runs: ComparedRuns, state: CompareAddress) -> Element:
                 h("span.small", *links) if links else None,
             )
         )
-    return h("ol.compared", *items)
+    return h("ol.compared", *items, data_version=version_of(*(file.file for file in runs.files)))
 
 
 def _facts(file: OpenedFile) -> str:

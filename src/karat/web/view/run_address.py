@@ -15,12 +15,11 @@ from karat.errors import shorten
 from karat.report.html.histogram import ABOVE, inside
 from karat.web.problems import Refused
 from karat.web.view.address import count_of, link, without_empty
+from karat.web.view.opened import VERSION
 
 FIELD, METRIC = "field.", "metric."
 """Beginnings of parameters: of a field of the samples, and of a metric that is named like a parameter."""
 CAUSE, SEARCH, SORT, PAGE, SIZE, BASELINE, SHOW = "cause", "q", "sort", "page", "size", "baseline", "show"
-VERSION = "version"
-"""The version of the file that a page is of, sent by its script."""
 _OWN = frozenset((CAUSE, SEARCH, SORT, PAGE, SIZE, BASELINE, SHOW, VERSION, "run_id", "part", "row", "token"))
 SIZES = (50, 100)
 """Queries on a page."""

@@ -37,11 +37,6 @@ class RunFacts:
         self._searches: Kept[Ints] = Kept(_SEARCHES)
 
     @property
-    def version(self) -> str:
-        """A word that changes with the file."""
-        return f"{self.file.written:x}.{self.file.bytes:x}"
-
-    @property
     def sampled(self) -> bool:
         """True if sections are made from a sample."""
         return len(self.lazy) > LARGE

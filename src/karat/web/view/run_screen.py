@@ -21,10 +21,10 @@ from karat.web.view.address import compare_link, run_link
 from karat.web.view.controls import hidden, select
 from karat.web.view.folder import find_files
 from karat.web.view.listed_runs import read_runs
-from karat.web.view.opened import opened
+from karat.web.view.opened import check_version, opened
 from karat.web.view.queries_section import QueriesSection
-from karat.web.view.run_address import BASELINE, BY_CHANGE, VERSION, RunAddress
-from karat.web.view.run_facts import RunFacts, facts_of, pair_of
+from karat.web.view.run_address import BASELINE, BY_CHANGE, RunAddress
+from karat.web.view.run_facts import facts_of, pair_of
 from karat.web.view.run_sections import PARTS, Shown, placeholder, scores, section
 from karat.web.view.shell import Step, fragment, page
 
@@ -58,7 +58,7 @@ def run_screen(call: Call, body: bytes, progress: Progress) -> Answer:
 def run_part(call: Call, body: bytes, progress: Progress) -> Answer:
     """A section, as a fragment; nothing if the run has nothing to show in it."""
     shown, asked = _asked(call)
-    _check_version(call, shown.run)
+    check_version(call, shown.run.file, *([] if shown.pair is None else [shown.pair.baseline.file]))
     name = call.arguments["part"]
     if name == _QUERIES:
         return fragment(QueriesSection(shown.run, asked, shown.pair).element())
@@ -73,15 +73,14 @@ def run_part(call: Call, body: bytes, progress: Progress) -> Answer:
 def opened_query(call: Call, body: bytes, progress: Progress) -> Answer:
     """One query of the table, as a fragment, with the ranking of the baseline if there is one."""
     run = facts_of(opened(call, call.arguments["run_id"]))
-    _check_version(call, run)
+    baselines = [opened(call, wanted)] if (wanted := call.arguments.get(BASELINE)) else []
+    check_version(call, run.file, *(own.file for own in baselines))
     row = int(call.arguments["row"])
     if not 0 <= row < len(run.lazy):
         raise Refused(404, "the run has no such row")
     one = run.lazy.take([row])
     causes = {(miss.query_id, miss.item): miss.text for miss in diagnose(one).misses}
-    before = None
-    if wanted := call.arguments.get(BASELINE):
-        before = _same_query(opened(call, wanted).run, run.lazy, row)
+    before = _same_query(baselines[0].run, run.lazy, row) if baselines else None
     return fragment(Bodies(one, causes, before).of(0, one.gold(one.ids[0])))
 
 
@@ -104,12 +103,6 @@ def _asked(call: Call) -> tuple[Shown, RunAddress]:
     if not asked.baseline:
         return Shown(run, None), asked
     return Shown(run, pair_of(run, facts_of(opened(call, asked.baseline)))), asked
-
-
-def _check_version(call: Call, run: RunFacts) -> None:
-    """Refuse a part of another version of the file than the page is of: its script then loads the page again."""
-    if call.arguments.get(VERSION, run.version) != run.version:
-        raise Refused(409, "the run file was replaced; load the page again")
 
 
 def _top(call: Call, shown: Shown, asked: RunAddress, sections: list[Element]) -> Element:
