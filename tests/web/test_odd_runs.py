@@ -84,6 +84,7 @@ def test_sections_of_a_large_run_come_from_a_sample_and_say_so(tmp_path, monkeyp
         assert sentence in screen.part("run", part)
     page, slices = screen.page("run"), screen.part("run", "slices")
     assert sentence not in page
+    assert "Remarks that need the gold or the rankings of every query are left out" in page
     assert sentence not in slices
     assert f"{run.mean['recall@5']:.3f}" in page
     rows = re.findall(r'data-adds="([^"]*)".*?</th><td[^>]*>([\d,]+)</td><td[^>]*>([\d.]+)</td>', slices)

@@ -29,6 +29,8 @@ from karat.web.view.run_sections import PARTS, Shown, placeholder, scores, secti
 from karat.web.view.shell import Step, fragment, page
 
 _QUERIES, _CHOOSER = "queries", "chooser"
+_LEFT_OUT = "Remarks that need the gold or the rankings of every query are left out; "
+"""What a page says of a large run."""
 
 
 @task("view_run")
@@ -117,6 +119,7 @@ def _top(call: Call, shown: Shown, asked: RunAddress, sections: list[Element]) -
         h("h1", data(run.file.name)),
         h("p", f"{count(run.scored)}{size} · judge: ", data(p.judge), why, f" · convention: {p.convention}"),
         *(h("p.note", data(remark)) for remark in run.scored.remarks()),
+        h("p.note", _LEFT_OUT, h("code", "karat show"), " prints them.") if run.sampled else None,
         *_baseline(call, shown, asked),
         h("nav", *links, aria_label="Sections"),
     )
