@@ -30,7 +30,8 @@ def runs(tmp_path_factory):
 def screen(chromium, runs):
     if not any(str(runs.port) in cookie["name"] for cookie in chromium.cookies(runs.url)):
         chromium.open(runs.address)
-        chromium.open(f"{runs.url}/assets/karat.css")  # the list of runs asks for news, which may be under way
+        chromium.open(f"{runs.url}/run/{runs.run('bm25')}")  # the list of runs asks for news, which may be under way
+        chromium.settle()
     chromium.send("Emulation.setFocusEmulationEnabled", enabled=True)
     return chromium
 

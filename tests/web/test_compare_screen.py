@@ -91,7 +91,7 @@ def listed(text):
 
 def choices(text, name):
     """The links of a line of choices, with the number at the end of each."""
-    line = re.search(rf'<nav [^>]*aria-label="{name}"[^>]*>.*?</nav>', text, re.DOTALL)[0]
+    line = re.search(rf'<div [^>]*aria-label="{name}"[^>]*>.*?</div>', text, re.DOTALL)[0]
     found = re.findall(r'<a href="([^"]*)"[^>]*><bdi>([^<]*)</bdi>', line)
     return {label: href for href, label in found}
 

@@ -15,7 +15,7 @@ def choice(name: str, links: Mapping[str, str], current: str | None, ids: str = 
           aria_current="true" if words == current else None)
         for place, (words, href) in enumerate(links.items())
     ]  # fmt: skip
-    return h("nav.choice", h("span.name", data(name)), *items, aria_label=name)
+    return h("div.choice", h("span.name", data(name)), *items, role="group", aria_label=name)
 
 
 class Chip(NamedTuple):
