@@ -30,7 +30,7 @@ from karat.web.view.shell import Step, fragment, page
 
 _QUERIES, _CHOOSER = "queries", "chooser"
 _LEFT_OUT = "Remarks that need the gold or the rankings of every query are left out; "
-"""What a page says of a large run."""
+"""A sentence on the page of a large run."""
 
 
 @task("view_run")
