@@ -24,8 +24,8 @@ _PLACES = 6
 _TENTHS = 10
 ABOVE = 10.0**-_PLACES
 """The least score above 0: the part of a histogram from 0 on does not have the queries that score 0."""
-_PARTS = {1: 10, 2: 5, 3: 4}
-"""Parts between two ticks of an axis that is not from 0 to 1, by the number of its intervals; else 2."""
+_PARTS = {1: 10, 2: 5}
+"""Parts between two ticks of an axis that is not from 0 to 1, by the number of its intervals; else 4."""
 
 Link = Callable[[float, float], str | None]
 """The address of the queries that score from `low` to below `high`, or exactly `low` if both are the same."""
@@ -97,7 +97,7 @@ def bars(values: Floats) -> list[Bar]:
 
 def _edges(ticks: Sequence[float], highest: float) -> list[float]:
     """The ends of equal parts between ticks; the last one is above the highest score."""
-    step = (ticks[1] - ticks[0]) / _PARTS.get(len(ticks) - 1, 2)
+    step = (ticks[1] - ticks[0]) / _PARTS.get(len(ticks) - 1, 4)
     parts = round((ticks[-1] - ticks[0]) / step)
     return [round(ticks[0] + i * step, _PLACES) for i in range(parts + (2 if highest >= ticks[-1] else 1))]
 
