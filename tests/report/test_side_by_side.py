@@ -8,6 +8,7 @@ import pytest
 
 import karat
 from karat.analysis.changes import Move, QueryChange
+from karat.report.html.chart import nice_ticks
 from karat.report.html.markup import write
 from karat.report.html.moves import in_words, moved_table
 from karat.report.html.side_by_side import (
@@ -16,7 +17,6 @@ from karat.report.html.side_by_side import (
     means_chart,
     means_matrix,
     metrics_table,
-    nice_ticks,
     slice_table,
     verdict_of,
     verdicts,

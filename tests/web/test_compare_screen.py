@@ -320,3 +320,15 @@ def test_large_runs_come_in_parts_with_the_same_numbers(folder, monkeypatch):
                 assert listed(follow(folder, href))[0] == int(label.split()[-1])
     finally:
         compared_runs._COMPARED.clear()
+
+
+def test_a_part_of_another_version_is_refused(tmp_path):
+    for name, found in (("main", 0.5), ("branch", 0.8)):
+        compared.run(found).save(tmp_path / f"{name}.parquet")
+    load_tasks(view=True)
+    given = {"runs": ids("main", "branch")}
+    version = re.search(r'data-version="([^"]*)"', page(tmp_path, "main", "branch"))[1]
+    assert ask(tmp_path, {**given, "version": version}, "moved")[0] == 200
+    compared.run(0.7, seed=3).save(tmp_path / "branch.parquet")
+    assert ask(tmp_path, {**given, "version": version}, "moved")[0] == 409
+    assert ask(tmp_path, given, "moved")[0] == 200

@@ -136,7 +136,7 @@ class Queries:
         self._filters = filters
         self._gold = [run.gold(query) for query in run.ids]
         self._bodies = Bodies(run, causes, baseline, "" if before == UNNAMED else before)
-        self._order = worst_first(run)
+        self._order = run.worst_rows().tolist()
         self.place = {run.ids[row]: place for place, row in enumerate(self._order)}
         if run.repeats is not None:  # a query is where its worst repeat is
             for place, row in enumerate(self._order):
@@ -206,12 +206,6 @@ class Queries:
         values = [self._run.scores[name][row] for name in self._names]
         values += [_found(gold) - _relevant(gold), *([] if self._changes is None else [self._changes[row]])]
         return [visible(self._run.ids[row]), *(None if value != value else round(float(value), 6) for value in values)]
-
-
-def worst_first(run: Run) -> list[int]:
-    """The rows by the first headline metric, then by the others; undefined scores last."""
-    columns = [np.nan_to_num(sign_of(name) * run.scores[name], nan=2.0) for name in reversed(headline(run))]
-    return [int(row) for row in np.lexsort(columns)]
 
 
 def changes_from(run: Run, baseline: Run, name: str) -> Floats:

@@ -156,9 +156,11 @@ def _gold_of(ranking: Ranking) -> dict[tuple[str, int], tuple[int, GoldItem]]:
 
 
 def _gold_cell(run: RankedRun, found: tuple[int, GoldItem] | None, matched: Matched) -> Element:
-    """The rank of a gold item in one run, or that it was not retrieved, and the cause."""
+    """The rank of a gold item in one run, or that it was not retrieved, and the cause; nothing if it failed."""
     if run.ranking is None or found is None:
         return h("div", h("span.none", "no such query" if run.ranking is None else "not in its gold"))
+    if failure(run.ranking.run, run.ranking.row) is not None:
+        return h("div", h("span.none", "not judged"))
     place, item = found
     cause = cause_of(run.causes, run.ranking.run, run.ranking.row, place)
     key = None

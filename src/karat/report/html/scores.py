@@ -15,7 +15,7 @@ from karat.analysis.pairs import Row
 from karat.metrics import METRICS
 from karat.metrics.names import sign_of
 from karat.report import measures, numbers, repeats
-from karat.report.html.histogram import histogram
+from karat.report.html.histogram import beyond, histogram
 from karat.report.html.markup import Child, Element, data, h, plain
 from karat.report.slices import few_queries, scored_queries
 from karat.report.unjudged_items import judged_comment
@@ -67,8 +67,8 @@ def difference(row: Row) -> list[Child]:
 
 
 def strip(value: float, low: float, high: float) -> Element | None:
-    """A mean and its interval on a line from 0 to 1."""
-    if value != value:
+    """A mean and its interval on a line from 0 to 1; None if they are not there."""
+    if not 0 <= value <= 1 or low < 0 or high > 1:
         return None
     width, height = _STRIP
     inner = width - 4
@@ -188,10 +188,12 @@ def _tile(run: Run, name: str, change: Row | None, before: str, link: ScoreLink 
 
 
 def _extremes(values: Floats) -> str:
-    """The shares of the queries that score 0 and 1."""
+    """The shares of the queries that score 0 and 1; the ends of scores that are not from 0 to 1."""
     defined = values[~np.isnan(values)]
     if not len(defined):
         return "undefined for every query"
+    if beyond(defined):
+        return f"lowest {number(float(defined.min()))} · highest {number(float(defined.max()))}"
     return f"{percent(float((defined <= 0).mean()))} score 0 · {percent(float((defined >= 1).mean()))} score 1"
 
 

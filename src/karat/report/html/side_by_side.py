@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import floor, log10, nan
+from math import nan
 from typing import NamedTuple
 
 from karat._internal.display import number, p_equals, p_value, plural, signed, span
 from karat.analysis.compare import Comparison
 from karat.analysis.pairs import Pair, Row
 from karat.metrics.names import sign_of
-from karat.report.html.chart import Axis, Chart
+from karat.report.html.chart import Axis, Chart, nice_ticks
 from karat.report.html.excerpts import cut
 from karat.report.html.markup import Child, Element, data, h
 from karat.report.html.scores import less_is_better, size_of, table
@@ -201,17 +201,6 @@ def _dots(names: Sequence[str], row: Row, means: RunMeans) -> Element:
         chart.dot(f"mean.{kind}", value if value == value else ticks[0], y if value == value else nan, words, size=4.5)
         said.append(words)
     return chart.drawing(f"{row.metric}: {', '.join(said)}")
-
-
-def nice_ticks(low: float, high: float) -> list[float]:
-    """Three to six round numbers around a range."""
-    if high - low < 1e-9:
-        low, high = low - 0.05, high + 0.05
-    rough = (high - low) / 3
-    power = 10.0 ** floor(log10(rough))
-    step = next(size * power for size in (1, 2, 5, 10) if size * power >= rough * 0.999)
-    first, last = floor(low / step + 1e-9), -floor(-high / step + 1e-9)
-    return [round(i * step, 12) for i in range(first, last + 1)]
 
 
 def slice_table(

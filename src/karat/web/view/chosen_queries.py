@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 
 from karat._internal.arrays import Bools, Floats, Ints
-from karat.metrics.names import sign_of
 from karat.run.lazy_run import LazyRun
 from karat.run.slices import value_texts
 from karat.web.view.paging import Pages
@@ -72,7 +71,7 @@ def _flags(rows: Ints, size: int) -> Bools:
 
 def ordered(lazy: LazyRun, column: str, changes: Floats | None, *, down: bool) -> Ints:
     """All rows in the order of a column; equal ones worst first, undefined ones last."""
-    first = worst_rows(lazy)
+    first = lazy.worst_rows()
     if not column:
         return first[::-1] if down else first
     if column in lazy.scores:
@@ -88,14 +87,6 @@ def ordered(lazy: LazyRun, column: str, changes: Floats | None, *, down: bool) -
         return first
     own = keys[first]
     rows: Ints = first[np.argsort(-own if down else own, kind="stable")]
-    return rows
-
-
-def worst_rows(lazy: LazyRun) -> Ints:
-    """The rows by the first headline metric, then by the others; undefined scores last."""
-    names = lazy.headline
-    columns = [np.nan_to_num(sign_of(name) * lazy.scores[name], nan=2.0) for name in reversed(names)]
-    rows: Ints = np.lexsort(columns) if columns else np.arange(len(lazy))
     return rows
 
 

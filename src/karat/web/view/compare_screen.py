@@ -14,7 +14,7 @@ from karat.web.view.address import run_link
 from karat.web.view.compare_address import PARTS, CompareAddress
 from karat.web.view.compare_parts import CompareParts
 from karat.web.view.compared_runs import ComparedRuns, compared
-from karat.web.view.opened import OpenedFile, open_all
+from karat.web.view.opened import OpenedFile, check_version, open_all, version_of
 from karat.web.view.run_names import saved, short_names
 from karat.web.view.shell import Step, fragment, page
 
@@ -56,6 +56,7 @@ def compare_part(call: Call, body: bytes, progress: Progress) -> Answer:
     files, problems = open_all(call, state.runs)
     if problems or len(files) < 2:
         raise Refused(404, next(iter(problems.values()), "a comparison needs two runs"))
+    check_version(call, *(file.file for file in files))
     runs = compared(files, allow_mismatch=state.allow_mismatch)
     return fragment(CompareParts(runs, state._replace(runs=tuple(file.file.id for file in files))).section(part))
 
@@ -85,7 +86,7 @@ def _runs(runs: ComparedRuns, state: CompareAddress) -> Element:
                 h("span.small", *links) if links else None,
             )
         )
-    return h("ol.compared", *items)
+    return h("ol.compared", *items, data_version=version_of(*(file.file for file in runs.files)))
 
 
 def _facts(file: OpenedFile, name: str) -> list[Child]:

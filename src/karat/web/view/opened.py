@@ -90,3 +90,19 @@ def without_folder(problem: str, file: FoundFile) -> str:
 def random_sample(known: int, of: int, queries: str = "queries") -> str:
     """The words for a random sample of queries, within a sentence."""
     return f"a random sample of {known:,} of the {of:,} {queries}"
+
+
+VERSION = "version"
+"""The parameter with the version of the files that a page is of, sent by its script."""
+
+
+def version_of(*files: FoundFile) -> str:
+    """A word that changes with any of the files."""
+    return "-".join(f"{file.written:x}.{file.bytes:x}.{file.number:x}" for file in files)
+
+
+def check_version(call: Call, *files: FoundFile) -> None:
+    """Refuse a part of other versions of the files than the page is of: its script then loads the page again."""
+    now = version_of(*files)
+    if call.arguments.get(VERSION, now) != now:
+        raise Refused(409, "a run file was replaced; load the page again")

@@ -14,7 +14,7 @@ from karat.run.lazy_run import LazyRun
 from karat.web.view.address import run_link
 from karat.web.view.chosen_queries import choose
 from karat.web.view.controls import Chip, chips, hidden
-from karat.web.view.opened import random_sample
+from karat.web.view.opened import random_sample, version_of
 from karat.web.view.paging import page_links
 from karat.web.view.query_address import query_href
 from karat.web.view.run_address import BY_CHANGE, BY_FOUND, BY_ID, CAUSE, SEARCH, SIZES, RunAddress
@@ -33,6 +33,7 @@ class QueriesSection:
         self._names = facts.lazy.headline
         self._changes = None if pair is None else pair.changes
         self._before = "" if pair is None else pair.baseline.file.name
+        self._version = version_of(facts.file, *([] if pair is None else [pair.baseline.file]))
         self._among: Sequence[str] = ()
         """The queries through which the page of one of them leads; none for all, worst first."""
         self._cause = dict(asked.conditions).get(CAUSE)
@@ -53,7 +54,7 @@ class QueriesSection:
             self._search(),
             h("div", self._chips(), *self._counts(), self._table(), self._pages(), id="results"),
             id="queries",
-            data_version=self._facts.version,
+            data_version=self._version,
         )
 
     def _search(self) -> Element:

@@ -3,21 +3,9 @@
 (() => {
   "use strict";
   if (!view.is("run") || !view.at("queries")) return;
-  const { at, all, say, followed } = view;
+  const { at, all, say, fragment, followed } = view;
   const path = location.pathname;
   let asked = null, typing = 0, shown = location.search;
-
-  // A fragment of this version of the run; if the file was replaced meanwhile, the whole page is loaded again.
-  async function fragment(address, signal) {
-    const url = new URL(address, location.href);
-    url.searchParams.set("version", at("queries").dataset.version);
-    try {
-      return await view.fragment(url, signal);
-    } catch (error) {
-      if (error.status === 409) location.reload();
-      throw error;
-    }
-  }
 
   // Links to a choice of queries in other sections add their filter to what the table shows now.
   function relink() {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from math import inf
+from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
@@ -13,22 +13,22 @@ from karat._internal.arrays import Bools, Floats
 from karat._internal.display import cut_name
 from karat.analysis.diagnose.miss import CAUSES
 from karat.errors import shorten
+from karat.report.html.histogram import ABOVE, inside
 from karat.web.problems import Refused
 from karat.web.view.address import count_of, link, without_empty
+from karat.web.view.opened import VERSION
 
 FIELD, METRIC = "field.", "metric."
 """Beginnings of parameters: of a field of the samples, and of a metric that is named like a parameter."""
 CAUSE, SEARCH, SORT, PAGE, SIZE, BASELINE, SHOW = "cause", "q", "sort", "page", "size", "baseline", "show"
-VERSION = "version"
-"""The version of the file that a page is of, sent by its script."""
 _OWN = frozenset((CAUSE, SEARCH, SORT, PAGE, SIZE, BASELINE, SHOW, VERSION, "run_id", "part", "row", "token"))
 SIZES = (50, 100)
 """Queries on a page."""
 BY_ID, BY_FOUND, BY_CHANGE = "id", "found", "change"
 UNDEFINED = "undefined"
-_NUMBER = re.compile(r"\d{1,9}(\.\d{1,20})?")
+_NUMBER = re.compile(r"-?\d{1,309}(\.\d{1,20})?")
 _RANGE = re.compile(rf"{_NUMBER.pattern}(\.\.{_NUMBER.pattern})?|{UNDEFINED}")
-_PLACES, _SLACK = 6, 1e-9
+_PLACES = 6
 """Decimal places in which scores are the same, as in the histograms."""
 _LONGEST = 1_000
 _NAME = 80
@@ -47,29 +47,15 @@ class ScoreRange(NamedTuple):
         if text == UNDEFINED:
             return cls(np.nan, np.nan)
         ends = text.split("..")
-        if not (len(ends) <= 2 and all(map(_NUMBER.fullmatch, ends)) and all(float(end) <= 1 for end in ends)):
+        if not (len(ends) <= 2 and all(map(_NUMBER.fullmatch, ends)) and all(isfinite(float(end)) for end in ends)):
             hint = f"{name}=0.4..0.5, or {name}=1"
-            raise Refused(400, f"this is not a range of {name} from 0 to 1", got=shorten(text), hint=hint)
+            raise Refused(400, f"this is not a range of {name}", got=shorten(text), hint=hint)
         low, high = sorted(round(float(end), _PLACES) for end in (ends[0], ends[-1]))
         return cls(low, high)
 
     def flags(self, scores: Floats) -> Bools:
-        """Flags of the scores in the range, by the rule of `histogram.bars`.
-
-        Scores are compared after rounding; from 0 to 1, the bars of 0 and 1 are not part of the ranges next to them.
-        """
-        flags: Bools
-        if self.low != self.low:
-            flags = np.isnan(scores)
-            return flags
-        own = np.round(np.clip(scores, 0, 1), _PLACES)
-        if self.low == self.high:
-            flags = own == self.low
-            return flags
-        tenfold = own * 10 + _SLACK
-        below = inf if self.high == 1 else round(self.high * 10, _PLACES)
-        flags = (own > 0) & (own < 1) & (tenfold >= round(self.low * 10, _PLACES)) & (tenfold < below)
-        return flags
+        """Flags of the scores in the range, by the rule of the bars."""
+        return np.isnan(scores) if self.low != self.low else inside(scores, *self)
 
     def __str__(self) -> str:
         """The text that `read` reads."""
@@ -84,9 +70,13 @@ class ScoreRange(NamedTuple):
         if self.low != self.low:
             return UNDEFINED
         if self.low == self.high:
-            return f"{self.low:.3g}"
-        low = f"from {self.low:.3g}" if self.low else "above 0"
-        return f"{low}, below {self.high:.3g}"
+            return _short(self.low)
+        low = "above 0" if self.low == ABOVE else f"from {_short(self.low)}"
+        return f"{low}, below {_short(self.high)}"
+
+
+def _short(score: float) -> str:
+    return f"{score:.3g}" if 0 <= score <= 1 else f"{score:g}"
 
 
 class Condition(NamedTuple):

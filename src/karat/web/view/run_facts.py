@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -13,11 +14,10 @@ from karat.analysis.diagnose import Diagnosis, diagnose
 from karat.errors import BadArgument, KaratError
 from karat.run import Run
 from karat.run.lazy_run import LazyRun
-from karat.run.stored_items import StoredItems
 from karat.samples.repeat_rows import REPEAT
 from karat.web.problems import Refused
 from karat.web.view.chosen_queries import changes_from, rows_of_ids
-from karat.web.view.compared_runs import compared
+from karat.web.view.compared_runs import ComparedRuns, compared, searched
 from karat.web.view.opened import LARGE, Kept, OpenedFile
 from karat.web.view.run_names import short_names
 
@@ -36,11 +36,6 @@ class RunFacts:
         self.sections: dict[str, Any] = {}
         """The sections that were made, by their names."""
         self._searches: Kept[Ints] = Kept(_SEARCHES)
-
-    @property
-    def version(self) -> str:
-        """A word that changes with the file."""
-        return f"{self.file.written:x}.{self.file.bytes:x}"
 
     @property
     def sampled(self) -> bool:
@@ -70,7 +65,7 @@ class RunFacts:
     @cached_property
     def diagnosis(self) -> Diagnosis:
         """The cause of each missed gold item."""
-        return diagnose(_searched(self.lazy, self.detail) if self.sampled else self.detail)
+        return diagnose(searched(self.lazy, self.detail) if self.sampled else self.detail)
 
     @cached_property
     def causes(self) -> dict[str, Ints]:
@@ -97,6 +92,11 @@ class PairFacts:
         """True if the comparison is made from a sample."""
         return self.run.sampled or self.baseline.sampled
 
+    @property
+    def names(self) -> list[str]:
+        """The names of both in sentences."""
+        return [self.name, "this run"]
+
     @cached_property
     def name(self) -> str:
         """The short name of the baseline."""
@@ -105,12 +105,14 @@ class PairFacts:
     @cached_property
     def comparison(self) -> Comparison:
         """The comparison; of a large run, over a sample of its queries."""
-        names = (self.name, "this run")
+        before = self.baseline.lazy
+        return self._compared(
+            _same_queries(before, self.run.detail) if self.sampled else before.whole(), self.run.detail
+        )
+
+    def _compared(self, before: Run, run: Run) -> Comparison:
         try:
-            if not self.sampled:
-                return compare(self.baseline.detail, self.run.detail, names=names)
-            rows = rows_of_ids(self.baseline.lazy, self.run.detail.ids)
-            return compare(self.baseline.lazy.take(rows[rows >= 0]), self.run.detail, names=names)
+            return compare(before, run, names=(self.name, "this run"))
         except KaratError as error:
             raise Refused(422, f"{self.baseline.file.name} is no baseline for this run: {error.problem}") from error
 
@@ -119,8 +121,21 @@ class PairFacts:
         """The comparison over all queries, of a large run by its scores alone; None if the two cannot be compared."""
         if not self.sampled:
             return self.comparison
+        return None if self._scores is None else replace(self._scores.comparison, names=self.names)
+
+    @cached_property
+    def sliced(self) -> Comparison | None:
+        """The same, with the fields by which the run is sliced."""
+        if self.sampled and self._scores is not None and self.exact is not None:
+            fields = [name for name in self.run.scored.meta if name != REPEAT]
+            self.exact.meta = {name: self._scores.values(name) for name in fields}
+        return self.exact
+
+    @cached_property
+    def _scores(self) -> ComparedRuns | None:
+        """Both runs, if they can be compared."""
         try:
-            return compared([self.baseline.opened, self.run.opened], allow_mismatch=False).comparison
+            return compared([self.baseline.opened, self.run.opened], allow_mismatch=False)
         except BadArgument:
             return None
 
@@ -145,14 +160,14 @@ def pair_of(run: RunFacts, baseline: RunFacts) -> PairFacts:
     return _PAIRS.get((run.file.version, baseline.file.version), lambda: PairFacts(run, baseline))
 
 
-def _searched(lazy: LazyRun, sample: Run) -> Run:
-    """A sample of which is known if its gold was retrieved for any query of the whole run."""
-    items, compares = sample.stored_items, sample.provenance.compares
-    if items is None or compares not in ("id", "doc") or "seen" in items.gold or "id" not in items.gold:
-        return sample
-    gold = {**items.gold, "seen": lazy.retrieved_anywhere(items.gold["id"], compares).tolist()}
-    known = StoredItems(items.given, items.start, gold, items.gold_start, items.extent)
-    return sample.replace(items=lambda: known)
+def _same_queries(lazy: LazyRun, sample: Run) -> Run:
+    """The rows of the queries of a sample in another run, each with all of its repeats."""
+    if lazy.repeats is None:
+        rows = rows_of_ids(lazy, sample.queries)
+        return lazy.take(rows[rows >= 0])
+    wanted = set(sample.queries)
+    kept = np.array([query in wanted for query in lazy.repeats.queries], bool)
+    return lazy.take(np.flatnonzero(kept[lazy.repeats.query]))
 
 
 def _few_values(lazy: LazyRun) -> list[str]:

@@ -21,15 +21,17 @@ from karat.web.view.address import compare_link, run_link
 from karat.web.view.controls import hidden, select
 from karat.web.view.folder import find_files
 from karat.web.view.listed_runs import read_runs
-from karat.web.view.opened import OpenedFile, opened
+from karat.web.view.opened import OpenedFile, check_version, opened
 from karat.web.view.queries_section import QueriesSection
-from karat.web.view.run_address import BASELINE, BY_CHANGE, VERSION, RunAddress
-from karat.web.view.run_facts import RunFacts, facts_of, pair_of
+from karat.web.view.run_address import BASELINE, BY_CHANGE, RunAddress
+from karat.web.view.run_facts import facts_of, pair_of
 from karat.web.view.run_names import saved, short_names
 from karat.web.view.run_sections import PARTS, Shown, placeholder, scores, section
 from karat.web.view.shell import Step, fragment, page
 
 _QUERIES, _CHOOSER = "queries", "chooser"
+_LEFT_OUT = "Remarks that need the gold or the rankings of every query are left out; "
+"""A sentence on the page of a large run."""
 
 
 @task("view_run")
@@ -59,7 +61,7 @@ def run_screen(call: Call, body: bytes, progress: Progress) -> Answer:
 def run_part(call: Call, body: bytes, progress: Progress) -> Answer:
     """A section, as a fragment; nothing if the run has nothing to show in it."""
     shown, asked = _asked(call)
-    _check_version(call, shown.run)
+    check_version(call, shown.run.file, *([] if shown.pair is None else [shown.pair.baseline.file]))
     name = call.arguments["part"]
     if name == _QUERIES:
         return fragment(QueriesSection(shown.run, asked, shown.pair).element())
@@ -74,15 +76,15 @@ def run_part(call: Call, body: bytes, progress: Progress) -> Answer:
 def opened_query(call: Call, body: bytes, progress: Progress) -> Answer:
     """One query of the table, as a fragment, with the ranking of the baseline if there is one."""
     run = facts_of(opened(call, call.arguments["run_id"]))
-    _check_version(call, run)
+    baselines = [opened(call, wanted)] if (wanted := call.arguments.get(BASELINE)) else []
+    check_version(call, run.file, *(own.file for own in baselines))
     row = int(call.arguments["row"])
     if not 0 <= row < len(run.lazy):
         raise Refused(404, "the run has no such row")
     one = run.lazy.take([row])
     causes = {(miss.query_id, miss.item): miss.text for miss in diagnose(one).misses}
     before, name = None, ""
-    if wanted := call.arguments.get(BASELINE):
-        baseline = opened(call, wanted)
+    for baseline in baselines:
         before, name = _same_query(baseline.run, run.lazy, row), short_names([baseline.file.name, run.file.name])[0]
     return fragment(Bodies(one, causes, before, name).of(0, one.gold(one.ids[0])))
 
@@ -108,12 +110,6 @@ def _asked(call: Call) -> tuple[Shown, RunAddress]:
     return Shown(run, pair_of(run, facts_of(opened(call, asked.baseline)))), asked
 
 
-def _check_version(call: Call, run: RunFacts) -> None:
-    """Refuse a part of another version of the file than the page is of: its script then loads the page again."""
-    if call.arguments.get(VERSION, run.version) != run.version:
-        raise Refused(409, "the run file was replaced; load the page again")
-
-
 def _top(call: Call, shown: Shown, asked: RunAddress, sections: list[Element]) -> Element:
     """The name of the run, its facts, the choice of a baseline, and links to the sections."""
     run, p = shown.run, shown.run.lazy.provenance
@@ -128,6 +124,7 @@ def _top(call: Call, shown: Shown, asked: RunAddress, sections: list[Element]) -
         h("p.small", *saved(OpenedFile(run.file, run.lazy))),
         h("p", f"{count(run.scored)}{size} · judge: ", data(p.judge), why, f" · convention: {p.convention}"),
         *(h("p.note", data(remark)) for remark in run.scored.remarks()),
+        h("p.note", _LEFT_OUT, h("code", "karat show"), " prints them.") if run.sampled else None,
         *_baseline(call, shown, asked),
         h("nav", *links, aria_label="Sections"),
     )

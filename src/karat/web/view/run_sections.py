@@ -9,7 +9,6 @@ from urllib.parse import parse_qsl
 from karat.report.html.curves import curves
 from karat.report.html.markup import Child, Element, h
 from karat.report.html.precision_recall import precision_recall
-from karat.report.html.queries import worst_first
 from karat.report.html.scores import baseline_name, means, slices
 from karat.report.html.sections import against, aspects, misses
 from karat.report.html.steps_section import steps
@@ -63,13 +62,16 @@ def _baseline(shown: Shown) -> Element | None:
 
 
 def _slices(shown: Shown) -> Element | None:
-    comparison = None if shown.pair is None else shown.pair.comparison
-    return slices(shown.run.scored, comparison, lambda field, value: choice(field_condition(field, value)))
+    comparison = None if shown.pair is None else shown.pair.sliced
+    found = slices(shown.run.scored, comparison, lambda field, value: choice(field_condition(field, value)))
+    if found is None or shown.pair is None or comparison is not None:
+        return found
+    return _with_note(found, "Without differences: the queries or the gold of the baseline are others.")
 
 
 def _misses(shown: Shown) -> Element | None:
     run = shown.run.detail
-    place = {run.ids[row]: place for place, row in enumerate(worst_first(run))}
+    place = {run.ids[row]: place for place, row in enumerate(run.worst_rows().tolist())}
     return misses(shown.run.diagnosis, place, lambda cause: choice(cause_condition(cause)), shown.to_query)
 
 
@@ -131,14 +133,17 @@ def scores(shown: Shown, asked: RunAddress) -> Element:
 
 
 def _noted(part: Part, shown: Shown) -> Element | None:
-    """A section, with a sentence below its heading if it, or what it says of the baseline, is from a sample."""
+    """A section, with a sentence below its heading if it is made from a sample."""
     found = part.make(shown)
-    if found is None or not shown.run.sampled or (not part.sampled and shown.pair is None):
+    if found is None or not part.sampled or not shown.run.sampled:
         return found
-    sample = random_sample(len(shown.run.detail.queries), shown.run.lazy.queries)
-    words = f"From {sample}." if part.sampled else f"The differences are from {sample}; the means are of all queries."
+    return _with_note(found, f"From {random_sample(len(shown.run.detail.queries), shown.run.lazy.queries)}.")
+
+
+def _with_note(found: Element, text: str) -> Element:
+    """A section with a sentence below its heading."""
     heading, *rest = found.inside
-    return Element(found.tag, found.attributes, (heading, h("p.note", words), *rest))
+    return Element(found.tag, found.attributes, (heading, h("p.note", text), *rest))
 
 
 def placeholder(name: str, shown: Shown, asked: RunAddress) -> Element:

@@ -29,7 +29,17 @@ const view = (() => {
     return answer.text();
   }
 
-  const fragment = async (address, signal) => elements(await text(address, signal));
+  // A fragment of the files that the page is of; if one of them was replaced meanwhile, the page is loaded again.
+  async function fragment(address, signal) {
+    const url = new URL(address, location.href), version = document.querySelector("[data-version]")?.dataset.version;
+    if (version) url.searchParams.set("version", version);
+    try {
+      return elements(await text(url, signal));
+    } catch (error) {
+      if (error.status === 409) location.reload();
+      throw error;
+    }
+  }
 
   // The address of the link that was clicked, if the page is to follow it itself; else null.
   function followed(event, selector) {
