@@ -272,7 +272,7 @@ def test_too_many_runs(folder):
 
 def test_each_run_has_its_time_and_its_commit(folder):
     written = folder / "main.parquet"
-    told = words(re.search(r'<ol class="compared">.*?</ol>', page(folder, "main", "branch"))[0])
+    told = words(re.search(r'<ol class="compared"[^>]*>.*?</ol>', page(folder, "main", "branch"))[0])
     time = datetime.fromtimestamp(written.stat().st_mtime).astimezone()
     assert f"{time.day} {time:%b %Y, %H:%M} · commit {COMMIT[:7]} · {QUERIES} queries" in told
 
