@@ -183,6 +183,20 @@ class Design:
         labels = np.array([self.cost @ chance for chance in chances])
         return labels, np.array([self.assumed_variance(chance) for chance in chances]).T
 
+    @cached_property
+    def _largest_first(self) -> tuple[Floats, Floats]:
+        """The sizes from the largest on, and for each the sum of it and all smaller ones."""
+        size = np.sort(self.size)[::-1]
+        return size, np.cumsum(size[::-1])[::-1]
+
+    def mean_probability(self, count: int) -> Floats:
+        """The probability of each unit to be among the first ones, proportional to size, with this sum."""
+        size, rest = self._largest_first
+        if count >= len(size):
+            return np.ones(len(size))
+        certain = int((size * (count - np.arange(len(size))) <= rest).argmax())
+        return np.minimum(1.0, self.size * (count - certain) / rest[certain])
+
     def with_known(self, pairs: Ints, grades: Floats) -> Design:
         """The same design with more labels that are known without being drawn; the order of the others stays."""
         known = self.known.copy()

@@ -44,7 +44,7 @@ _HELPS = 4
 """Labels no longer help if their variance is this many times smaller than that of the queries."""
 _TUNED = 8.2
 """A boundary is tightest at a variance if that of its prior is 8.2 times as large."""
-_MOST_FREEDOM = 60
+_MOST_FREEDOM = 30
 """Degrees of freedom beyond which Student's t is no longer narrowed: weighted answers vary more than plain ones."""
 _Z, _TINY = NormalDist().inv_cdf((1 + LEVEL) / 2), 1e-300
 
@@ -94,6 +94,8 @@ class _Sample(NamedTuple):
     answered: Bools
     chance: Floats
     """The probability of each unit of being drawn and answered."""
+    mean_chance: Floats
+    """The same over all orders with this number of units: it does not depend on the next random number."""
     value: Floats
     """The contribution of each unit to each comparison, by its answer; NaN without one."""
 
@@ -117,9 +119,10 @@ def estimate(
     labels = _one_per_pair(design, np.asarray(labelled, np.int64), np.asarray(grades, float))
     sample = _sample(design, *labels)
     expected = _corrected(design, labels[1])[run - 1]
-    rest = np.where(sample.answered, (sample.value[run - 1] - expected) / np.maximum(sample.chance, _TINY), 0.0)
-    by_query = design.fixed[run - 1] + np.bincount(design.unit_query, expected + rest, design.queries)
-    return _reported(design, sample, run, by_query, rest, tolerance)
+    residual = np.where(sample.answered, sample.value[run - 1] - expected, 0.0)
+    corrected = expected + residual / np.maximum(sample.chance, _TINY)
+    by_query = design.fixed[run - 1] + np.bincount(design.unit_query, corrected, design.queries)
+    return _reported(design, sample, run, by_query, residual, tolerance)
 
 
 def estimates(
@@ -156,15 +159,16 @@ def _sample(design: Design, asked: Bools, grade: Floats) -> _Sample:
     rate = np.count_nonzero(answered) / count if count else 1.0
     with np.errstate(invalid="ignore"):
         chance = np.minimum(1.0, design.size * threshold) * rate
+    mean_chance = design.mean_probability(count) * rate
     labels = int((~np.isnan(grade)).sum())
     counts = labels, int(asked.sum()) - labels
     if design.effects.sums:
         value = design.weights[:, drawn] * design.effects.value(grade)[drawn]
-        return _Sample(*counts, answered, chance, value)
+        return _Sample(*counts, answered, chance, mean_chance, value)
     partly = (answered & (given < design.cost)).any()
     drawings = design.drawn_grades() if partly else np.nan_to_num(design.known)[None]
     value = design.differences(np.where(np.isnan(grade), drawings, grade)).mean(axis=1)
-    return _Sample(*counts, answered, chance, value[:, design.unit_query])
+    return _Sample(*counts, answered, chance, mean_chance, value[:, design.unit_query])
 
 
 def _corrected(design: Design, grade: Floats) -> Floats:
@@ -212,14 +216,14 @@ class _Boundary:
 
 
 def _reported(
-    design: Design, sample: _Sample, run: int, by_query: Floats, rest: Floats, tolerance: float
+    design: Design, sample: _Sample, run: int, by_query: Floats, residual: Floats, tolerance: float
 ) -> DifferenceEstimate:
     queries, boundary = design.queries, _Boundary(design, run - 1)
     difference = float(by_query.sum()) / queries
-    open_units = sample.chance < 1
-    count = np.count_nonzero(sample.answered & open_units)
-    assumed = float(design.assumed_variance(sample.chance)[run - 1])
-    own = float((rest**2 * (1 - sample.chance)).sum()) / queries**2
+    chance = np.maximum(sample.mean_chance, _TINY)
+    count = np.count_nonzero(sample.answered & (chance < 1))
+    assumed = float(design.assumed_variance(chance)[run - 1])
+    own = float(((residual / chance) ** 2 * (1 - chance)).sum()) / queries**2
     variance = (count * own + ASSUMED * assumed) / (count + ASSUMED)
     wide = t_quantile(LEVEL, min(count + ASSUMED - 1, _MOST_FREEDOM))
     half, always = wide * sqrt(variance), boundary.half(variance * (wide / _Z) ** 2)
