@@ -38,7 +38,7 @@ _LEAST_SPREAD = 0.5
 """The least spread of a query whose difference is not certain, as a share of the typical one."""
 _EASE = 1.5
 """The standard deviation of the ease of a query in logits: in some queries, all items are worse than assumed."""
-_STEPS, _TINY = 256, 1e-300
+_STEPS, _TINY = 128, 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ class Design:
     seed: int
     """The seed of the permanent random numbers."""
     first_size: Floats | None = None
-    """The drawing size of each pair's unit before more labels became known: it must not change while labels are drawn."""
+    """The drawing size of each pair's unit before more labels became known: it stays while labels are drawn."""
 
     @property
     def comparisons(self) -> int:
