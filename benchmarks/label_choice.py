@@ -7,15 +7,19 @@
 Two retrievers share about 80 % of each top 10. They rank by the quality of an item plus noise, so relevance depends on
 the rank; queries differ in how many relevant items they have. The judge grades 0 to 3 and agrees with the truth, which
 is relevant from grade 2 on, by Cohen's kappa. Every repetition is a new world. A person labels, the interval is looked
-at after every 10 labels, and the work stops once its half-width is at most 0.02.
+at after every 10 labels (less often while it is far too wide), and the work stops once its half-width is at most 0.02.
+
+The second table looks at both intervals 15 times until all is labelled, whatever they say.
 """
 
 from __future__ import annotations
 
 import re
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,7 +36,14 @@ ORDERS = ("random", "weight", "weight × uncertainty")
 SIZES = (50, 150)
 """Fixed numbers of labels at which coverage is counted, too."""
 METRIC, HALF = "precision(rel=2)@10", 0.02
+LOOKED = (
+    (METRIC, 200, 0.53, 0.0), (METRIC, 50, 0.53, 0.0), (METRIC, 20, None, 0.0), (METRIC, 50, None, -3.5),
+    ("recall(rel=2)@5", 200, 0.53, 0.0), ("recall(rel=2)@5", 50, None, -2.0), ("ndcg@10", 50, 0.53, 0.0),
+    ("hit(rel=2)@5", 50, None, -2.0), ("rr(rel=2)@10", 50, 0.53, 0.0),
+)  # fmt: skip
+"""Cases of the second table: metric, queries, kappa, and the shift of the logit of being relevant."""
 _CANDIDATES, _TOP, _NOISE, _EVERY, _SEED = 30, 10, 4.0, 10, 21
+_LOOKS, _ROUNDING = 15, 1e-9
 
 
 class World(NamedTuple):
@@ -59,7 +70,7 @@ def world(rng: np.random.Generator, queries: int, *, shift: float = 0.0, gap: fl
     ease = rng.standard_normal((queries, 1))
     chance = 1 / (1 + np.exp(-(1.2 - 0.22 * place + ease + shift)))
     drawn = rng.random((queries, _CANDIDATES)) < chance
-    grade = 2.0 * drawn + (rng.random(drawn.shape) < 0.5)
+    grade: Floats = np.where(drawn, 2.0, 0.0) + (rng.random(drawn.shape) < 0.5)
     held = (rank > 0).any(axis=0)
     return World(rank[:, held], np.nonzero(held)[0], grade[held])
 
@@ -86,7 +97,7 @@ def ordered(made: Design, order: str) -> Design:
     return replace(made, first_size=size)
 
 
-class Path_(NamedTuple):
+class Labelling(NamedTuple):
     """One labelling from the first label to the stop."""
 
     labels: int
@@ -95,75 +106,164 @@ class Path_(NamedTuple):
     truth: float
 
 
-def labelled(rng: np.random.Generator, seen: World, made: Design, order: str, *, every: int = _EVERY) -> Path_:
+def labelled(rng: np.random.Generator, seen: World, made: Design, order: str) -> Labelling:
     """Label in this order until the interval is narrow enough."""
     pairs = made.order()
     truth = float(made.contributions(seen.grade)[0].sum()) / made.queries
-    # In random order, the pairs that cannot matter are asked for too: the share of them among the first labels.
+    # In random order, the pairs that cannot matter are asked for too: the turn of each pair that can.
     others = len(made.query) - len(pairs) if order == "random" else 0
     turn = np.sort(rng.permutation(len(pairs) + others)[: len(pairs)]) + 1
-    at = []
-    for size in SIZES:
-        count = int(np.searchsorted(turn, size, side="right"))
-        at.append(estimate(made, pairs[:count], seen.grade[pairs[:count]]))
-    for labels in range(every, len(pairs) + others + every, every):
+
+    def after(labels: int) -> DifferenceEstimate:
         count = int(np.searchsorted(turn, labels, side="right"))
-        found = estimate(made, pairs[:count], seen.grade[pairs[:count]])
-        if (found.high - found.low) / 2 <= HALF or count == len(pairs):
-            break
-    return Path_(min(labels, len(pairs) + others), found, tuple(at), truth)
+        return estimate(made, pairs[:count], seen.grade[pairs[:count]], tolerance=HALF)
+
+    every = len(pairs) + others
+    labels, found = _EVERY, after(_EVERY)
+    while (half := (found.high - found.low) / 2) > HALF and labels < every:
+        reached = 1 / (1 / every + (1 / labels - 1 / every) * (HALF / half) ** 2)
+        labels = max(labels + _EVERY, int(0.7 * reached / _EVERY) * _EVERY)
+        found = after(labels)
+    return Labelling(min(labels, every), found, tuple(after(size) for size in SIZES), truth)
 
 
 class Row(NamedTuple):
-    """A row of the table: means over the repetitions."""
+    """A row of the first table: means over the repetitions."""
 
     queries: int
     kappa: float | None
     order: str
+    pool: float
     labels: float
     covers: float
     at: tuple[float, ...]
-    pool: float
     total: float
 
 
 def covers(found: DifferenceEstimate, truth: float) -> bool:
     """True if the interval contains the truth."""
-    return found.low - 1e-12 <= truth <= found.high + 1e-12
+    return found.low - _ROUNDING <= truth <= found.high + _ROUNDING
 
 
 def simulate(queries: int, kappa: float | None, order: str, repetitions: int) -> Row:
     """Repeat the labelling in new worlds; the same worlds for every order."""
-    paths, pools = [], []
+    done, pools = [], []
     for number in range(repetitions):
         rng = np.random.default_rng([_SEED, queries, number])
         seen = world(rng, queries)
         opinion = judged(rng, seen.relevant, kappa)
         made = design(METRIC, *seen.ranks, query=seen.query, queries=queries, opinion=opinion, seed=number)
-        paths.append(labelled(rng, seen, ordered(made, order), order))
+        done.append(labelled(rng, seen, ordered(made, order), order))
         pools.append(len(seen.query))
-    centre = float(np.mean([path.truth for path in paths]))
+    mean = float(np.mean([one.truth for one in done]))
     return Row(
-        queries, kappa, order, float(np.mean([path.labels for path in paths])),
-        float(np.mean([covers(path.stopped, path.truth) for path in paths])),
-        tuple(float(np.mean([covers(path.at[i], path.truth) for path in paths])) for i in range(len(SIZES))),
-        float(np.mean(pools)),
-        float(np.mean([path.stopped.total_low <= centre <= path.stopped.total_high for path in paths])),
+        queries, kappa, order, float(np.mean(pools)), float(np.mean([one.labels for one in done])),
+        float(np.mean([covers(one.stopped, one.truth) for one in done])),
+        tuple(float(np.mean([covers(one.at[i], one.truth) for one in done])) for i in range(len(SIZES))),
+        float(np.mean([one.stopped.total.low <= mean <= one.stopped.total.high for one in done])),
     )  # fmt: skip
 
 
-def rows(repetitions: int) -> Iterator[Row]:
-    """Every case."""
-    for queries in QUERIES:
-        for kappa in KAPPAS:
-            for order in ORDERS:
-                yield simulate(queries, kappa, order, repetitions)
+class Looked(NamedTuple):
+    """A row of the second table: a person looks after every few labels."""
+
+    metric: str
+    queries: int
+    kappa: float | None
+    relevant: float
+    plain: float
+    """The share of repetitions in which the interval covers at every look."""
+    always: float
+    """The same of the interval that always holds."""
+    covers: float
+    """The share in which the interval covers once it is narrow enough."""
+    decided: float
+    """The share in which something was decided before everything was labelled."""
+    wrong: float
+    """The share in which that is wrong."""
+    labels: float
+    """The labels until then, as a share of all."""
+
+
+def look(metric: str, queries: int, kappa: float | None, shift: float, repetitions: int) -> Looked:
+    """Look at the intervals until all is labelled."""
+    half = HALF if metric.startswith("precision") else 2.5 * HALF
+    outcomes, shares = [], []
+    for number in range(repetitions):
+        rng = np.random.default_rng([_SEED, queries, number])
+        seen = world(rng, queries, shift=shift)
+        opinion = judged(rng, seen.relevant, kappa)
+        made = design(metric, *seen.ranks, query=seen.query, queries=queries, opinion=opinion, seed=number)
+        pairs, truth = made.order(), float(made.contributions(seen.grade)[0].sum()) / queries
+        looks = [
+            estimate(made, pairs[:count], seen.grade[pairs[:count]], tolerance=half)
+            for count in range(len(pairs) // _LOOKS, len(pairs), len(pairs) // _LOOKS)
+        ]
+        always = [one.always_low - _ROUNDING <= truth <= one.always_high + _ROUNDING for one in looks]
+        narrow = next((one for one in looks if (one.high - one.low) / 2 <= half), None)
+        claim = next((one for one in looks if one.stop in ("decided", "equal")), None)
+        false = claim is not None and (claim.difference * truth <= 0 if claim.stop == "decided" else abs(truth) > half)
+        outcomes.append(
+            (all(covers(one, truth) for one in looks), all(always), narrow is None or covers(narrow, truth),
+             claim is not None, false)
+        )  # fmt: skip
+        shares.append((seen.relevant.mean(), claim.labels / len(pairs) if claim else 1.0))
+    plain, always_, narrow_, decided, wrong = (float(mean) for mean in np.mean(outcomes, axis=0))
+    relevant, labels = (float(mean) for mean in np.mean(shares, axis=0))
+    return Looked(metric, queries, kappa, relevant, plain, always_, narrow_, decided, wrong, labels)
+
+
+def first_table(found: Sequence[Row]) -> str:
+    """Labels and coverage of every order."""
+    head = ["queries", "judge's kappa", "order", "labels to ±0.02", "of random order", "interval covers at the stop",
+            *(f"at {size} labels" for size in SIZES), "total interval covers"]  # fmt: skip
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    for row in found:
+        base = next(one for one in found if (one.queries, one.kappa, one.order) == (row.queries, row.kappa, "random"))
+        kappa = "no judge" if row.kappa is None else f"{row.kappa:g}"
+        shares = [row.labels / base.labels, row.covers, *row.at, row.total]
+        cells = [str(row.queries), kappa, row.order, f"{row.labels:.0f}", *(f"{100 * one:.1f} %" for one in shares)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def second_table(found: Sequence[Looked]) -> str:
+    """Looking after every few labels."""
+    head = ["metric", "queries", "judge's kappa", "relevant items", "interval covers when it is narrow enough",
+            "covers at all looks", "the one that always holds does", "decided early", "wrongly", "labels"]  # fmt: skip
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    for row in found:
+        kappa = "no judge" if row.kappa is None else f"{row.kappa:g}"
+        shares = [row.relevant, row.covers, row.plain, row.always, row.decided, row.wrong, row.labels]
+        cells = [f"`{row.metric}`", str(row.queries), kappa, *(f"{100 * one:.1f} %" for one in shares)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def write(name: str, made: str) -> None:
+    """Put a table between its comments on the page."""
+    text = PAGE.read_text("utf-8")
+    pattern = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
+    PAGE.write_text(re.sub(pattern, lambda part: f"{part[1]}{made}\n{part[2]}", text, flags=re.DOTALL), "utf-8")
+
+
+def main() -> None:
+    """Print both tables; with --write, put them into the page."""
+    parser = ArgumentParser(prog="python -m benchmarks.label_choice")
+    parser.add_argument("--write", action="store_true", help="write the tables into docs/label.md")
+    parser.add_argument("--repetitions", type=int, default=500)
+    options = parser.parse_args()
+    cases = [(queries, kappa, order) for queries in QUERIES for kappa in KAPPAS for order in ORDERS]
+    with ProcessPoolExecutor(2) as workers:
+        rows = [workers.submit(partial(simulate, *case), options.repetitions) for case in cases]
+        looks = [workers.submit(partial(look, *case), options.repetitions) for case in LOOKED]
+        tables = {"label-order": first_table([row.result() for row in rows])}
+        tables["label-looks"] = second_table([row.result() for row in looks])
+    for name, made in tables.items():
+        print(f"{made}\n")
+        if options.write:
+            write(name, made)
 
 
 if __name__ == "__main__":
-    parser = ArgumentParser(prog="python -m benchmarks.label_choice")
-    parser.add_argument("--write", action="store_true")
-    parser.add_argument("--repetitions", type=int, default=500)
-    options = parser.parse_args()
-    for row in rows(options.repetitions):
-        print(row, flush=True)
+    main()

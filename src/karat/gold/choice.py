@@ -38,7 +38,7 @@ _LEAST_SPREAD = 0.5
 """The least spread of a query whose difference is not certain, as a share of the typical one."""
 _EASE = 1.5
 """The standard deviation of the ease of a query in logits: in some queries, all items are worse than assumed."""
-_STEPS, _TINY = 256, 1e-300
+_STEPS, _TINY = 128, 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ class Design:
     seed: int
     """The seed of the permanent random numbers."""
     first_size: Floats | None = None
-    """The drawing size of each pair's unit before more labels became known: it must not change while labels are drawn."""
+    """The drawing size of each pair's unit before more labels became known: it stays while labels are drawn."""
 
     @property
     def comparisons(self) -> int:
@@ -77,7 +77,7 @@ class Design:
     def weights(self) -> Floats:
         """The weight of each pair in each run minus that in the first, for a sum over items; one row per comparison."""
         own = np.array([self.effects.weight(rank) for rank in self.ranks])
-        return own[1:] - own[0]
+        return np.asarray(own[1:] - own[0])
 
     @cached_property
     def prior(self) -> Floats:
@@ -223,7 +223,7 @@ class Design:
     def differences(self, grade: Floats) -> Floats:
         """The differences of whole queries for several labellings: comparisons × labellings × queries."""
         own = [self.effects.scores(rank, self.query, self.queries, grade) for rank in self.ranks]
-        return np.array(own[1:]) - own[0]
+        return np.asarray(np.array(own[1:]) - own[0])
 
     @cached_property
     def _spread_of_units(self) -> tuple[Floats, Floats]:

@@ -6,7 +6,7 @@ Three intervals, all of 95 %:
   interval became narrow enough. More labels narrow it; with all labels it has width 0.
 - `always_low`, `always_high`: the same difference at *every* number of labels at once, so that a person may look after
   each label and stop once it excludes 0. It is the mixture boundary of a Brownian motion whose time is 1 / variance.
-- `total_low`, `total_high`: of the difference on all queries like these. It has the spread between queries in it, so
+- `total`: of the difference on all queries like these. It has the spread between queries in it, so
   labels alone do not narrow it to 0. Once all is labelled it is the interval that `karat compare` shows, except that a
   query without a relevant item counts as a difference of 0.
 
@@ -20,6 +20,8 @@ other queries only, which keeps the estimate free of bias.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from math import ceil, log, nan, sqrt
 from statistics import NormalDist
 from typing import Literal, NamedTuple
@@ -30,7 +32,7 @@ from karat._internal.arrays import Bools, Floats, Ints
 from karat.errors import BadArgument, InputError
 from karat.gold.choice import Design
 from karat.stats.agreement import t_quantile
-from karat.stats.interval import difference_intervals
+from karat.stats.interval import Interval, difference_intervals
 
 TOLERANCE = 0.02
 """The half-width of the interval that is precise enough."""
@@ -45,15 +47,16 @@ _HELPS = 4
 _TUNED = 8.2
 """A boundary is tightest at a variance if that of its prior is 8.2 times as large."""
 _MOST_FREEDOM = 30
-"""Degrees of freedom beyond which Student's t is no longer narrowed: weighted answers vary more than plain ones."""
-_Z, _TINY = NormalDist().inv_cdf((1 + LEVEL) / 2), 1e-300
+"""Degrees of freedom beyond which Student's t is no longer narrowed."""
+_Z, _TINY = NormalDist().inv_cdf((1 + LEVEL) / 2), 1e-12
 
 Stop = Literal["decided", "equal", "precise", "queries", "all"]
 """Reasons to stop: one run is better; the runs are equal within the tolerance; the interval is within the tolerance;
 only more queries would help; all is labelled."""
 
 
-class DifferenceEstimate(NamedTuple):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DifferenceEstimate:
     """The difference of a run from the first one, as far as the labels tell."""
 
     difference: float
@@ -61,8 +64,8 @@ class DifferenceEstimate(NamedTuple):
     high: float
     always_low: float
     always_high: float
-    total_low: float
-    total_high: float
+    by_query: Floats
+    """The estimated difference of each query."""
     labels: int
     """Labels that were asked for and given."""
     unanswered: int
@@ -70,14 +73,19 @@ class DifferenceEstimate(NamedTuple):
     left: int
     """Labels that could still matter."""
     more: int
-    """Labels until `decided` or `precise`, if the difference and the variance stay as they are; 0 once it is reached."""
+    """Labels until it is decided or precise, if the difference and the variance stay as they are; 0 once it is."""
     more_to_decide: int
     more_to_be_precise: int
-    queries: int
     queries_wanted: int | None
     """The number of queries whose total interval would exclude 0 if all were labelled; None if it is not known."""
     stop: Stop | None
     """The reason to stop, if there is one."""
+
+    @cached_property
+    def total(self) -> Interval:
+        """The interval of the difference on all queries like these: at least as wide as that of these queries."""
+        low, high = difference_intervals({"": self.by_query}, LEVEL)[""]
+        return Interval(min(low, self.low), max(high, self.high))
 
     @property
     def decided(self) -> bool:
@@ -223,15 +231,15 @@ def _reported(
     chance = np.maximum(sample.mean_chance, _TINY)
     count = np.count_nonzero(sample.answered & (chance < 1))
     assumed = float(design.assumed_variance(chance)[run - 1])
-    own = float(((residual / chance) ** 2 * (1 - chance)).sum()) / queries**2
-    variance = (count * own + ASSUMED * assumed) / (count + ASSUMED)
-    wide = t_quantile(LEVEL, min(count + ASSUMED - 1, _MOST_FREEDOM))
+    squares = (residual / chance) ** 2 * (1 - chance)
+    own = float(squares.sum()) / queries**2
+    variance = max(
+        (count * own + ASSUMED * assumed) / (count + ASSUMED), assumed * _scale(design, sample, run, residual)
+    )
+    wide = t_quantile(LEVEL, _freedom(squares))
     half, always = wide * sqrt(variance), boundary.half(variance * (wide / _Z) ** 2)
-    total = difference_intervals({"": by_query}, LEVEL)[""]
-    least, most = _possible(design, sample, run)
-    ends = [difference - half, difference + half, difference - always, difference + always,
-            min(total.low, difference - half), max(total.high, difference + half)]  # fmt: skip
-    low, high, always_low, always_high, *totals = (float(end) for end in [*np.clip(ends[:4], least, most), *ends[4:]])
+    ends = np.array([-half, half, -always, always]) + difference
+    low, high, always_low, always_high = (float(end) for end in np.clip(ends, *_possible(design, sample, run)))
     left = int(design.cost.sum()) - sample.labels - sample.unanswered
     missing = _Missing(design, run - 1, sample.labels + sample.unanswered, left, variance, assumed)
     to_decide = missing.until(boundary.variance(max(abs(difference), tolerance - abs(difference))))
@@ -246,9 +254,25 @@ def _reported(
         stop = "queries" if stop is None and variance * _HELPS < of_queries else stop
     more = 0 if stop not in (None, "queries") else min(to_decide, to_be_precise)
     return DifferenceEstimate(
-        difference, low, high, always_low, always_high, *totals, sample.labels, sample.unanswered, left, more,
-        to_decide, to_be_precise, queries, _queries_wanted(difference, of_queries, queries), stop,
+        difference=difference, low=low, high=high, always_low=always_low, always_high=always_high, by_query=by_query,
+        labels=sample.labels, unanswered=sample.unanswered, left=left, more=more, more_to_decide=to_decide,
+        more_to_be_precise=to_be_precise, queries_wanted=_queries_wanted(difference, of_queries, queries), stop=stop,
     )  # fmt: skip
+
+
+def _freedom(squares: Floats) -> int:
+    """The degrees of freedom of a sum of squares: few if a few answers make up most of it."""
+    total = float(squares.sum())
+    alike = total**2 / float((squares**2).sum()) if total > 0 else 0.0
+    return int(min(alike + ASSUMED - 1, _MOST_FREEDOM))
+
+
+def _scale(design: Design, sample: _Sample, run: int, residual: Floats) -> float:
+    """The squared error of the answered units as a multiple of the assumed one, which counts as a few answers."""
+    spread = design.spread[run - 1]
+    seen = sample.answered & (spread > 0)
+    squares = (residual[seen] / spread[seen]) ** 2
+    return (float(squares.sum()) + ASSUMED) / (len(squares) + ASSUMED)
 
 
 class _Missing(NamedTuple):
