@@ -19,6 +19,7 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -69,7 +70,7 @@ def world(rng: np.random.Generator, queries: int, *, shift: float = 0.0, gap: fl
     ease = rng.standard_normal((queries, 1))
     chance = 1 / (1 + np.exp(-(1.2 - 0.22 * place + ease + shift)))
     drawn = rng.random((queries, _CANDIDATES)) < chance
-    grade = 2.0 * drawn + (rng.random(drawn.shape) < 0.5)
+    grade: Floats = np.where(drawn, 2.0, 0.0) + (rng.random(drawn.shape) < 0.5)
     held = (rank > 0).any(axis=0)
     return World(rank[:, held], np.nonzero(held)[0], grade[held])
 
@@ -254,8 +255,8 @@ def main() -> None:
     options = parser.parse_args()
     cases = [(queries, kappa, order) for queries in QUERIES for kappa in KAPPAS for order in ORDERS]
     with ProcessPoolExecutor(2) as workers:
-        rows = [workers.submit(simulate, *case, options.repetitions) for case in cases]
-        looks = [workers.submit(look, *case, options.repetitions) for case in LOOKED]
+        rows = [workers.submit(partial(simulate, *case), options.repetitions) for case in cases]
+        looks = [workers.submit(partial(look, *case), options.repetitions) for case in LOOKED]
         tables = {"label-order": first_table([row.result() for row in rows])}
         tables["label-looks"] = second_table([row.result() for row in looks])
     for name, made in tables.items():

@@ -28,6 +28,7 @@ _RULES = {
     "scale": "the same plan in batches, worker processes and on Spark",
     "pipeline": "`evaluate()` and `score()`",
     "analysis": "runs → verdicts, without rendering",
+    "gold": "runs → a pool → labels → gold, without rendering",
     "report": "results → text, Markdown, HTML, LaTeX, JUnit",
     "compat": "renames and chooses a convention; contains no arithmetic",
     "bridges": "karat in the interfaces of other frameworks; contains no arithmetic",

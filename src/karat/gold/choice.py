@@ -77,7 +77,7 @@ class Design:
     def weights(self) -> Floats:
         """The weight of each pair in each run minus that in the first, for a sum over items; one row per comparison."""
         own = np.array([self.effects.weight(rank) for rank in self.ranks])
-        return own[1:] - own[0]
+        return np.asarray(own[1:] - own[0])
 
     @cached_property
     def prior(self) -> Floats:
@@ -223,7 +223,7 @@ class Design:
     def differences(self, grade: Floats) -> Floats:
         """The differences of whole queries for several labellings: comparisons × labellings × queries."""
         own = [self.effects.scores(rank, self.query, self.queries, grade) for rank in self.ranks]
-        return np.array(own[1:]) - own[0]
+        return np.asarray(np.array(own[1:]) - own[0])
 
     @cached_property
     def _spread_of_units(self) -> tuple[Floats, Floats]:

@@ -121,7 +121,7 @@ class LabelEffects:
 
     def _of(self, hits: Hits) -> Floats:
         if self.is_dcg:
-            return gained(hits, np.array([[self.cutoff]]), self._convention)[0]
+            return np.asarray(gained(hits, np.array([[self.cutoff]]), self._convention)[0])
         return np.nan_to_num(next(iter(self.metric.scores(hits, STANDARD).values())))
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints
 from karat._internal.result import Result
+from karat.analysis.calibrate.human_labels import Labels, Matched, judge_answers, match, read_labels
 from karat.analysis.calibrate.human_scores import HumanScores, human_scores
-from karat.analysis.calibrate.labels import Labels, Matched, judge_answers, match, read_labels
 from karat.errors import BadArgument, KaratError, unknown
 from karat.metrics import Metric, parse
 from karat.metrics.names import parse_stored

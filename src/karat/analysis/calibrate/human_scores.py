@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints, is_relevant, row_number, starts
-from karat.analysis.calibrate.labels import Kind, Matched
+from karat.analysis.calibrate.human_labels import Kind, Matched
 from karat.errors import BadArgument, InputError, KaratError
 from karat.hits import Hits
 from karat.hits.combine import take

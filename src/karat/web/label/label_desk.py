@@ -211,8 +211,8 @@ class Desk:
             last = self.standing.last(person.by)
             if last is None or last.number != given.number:
                 return None
-            line = Label(last.query, last.item, "undo", by=person.by)
-            self._apply(await to_thread(self.labels.append, line))
+            await to_thread(self.labels.undo, person.by)
+            self._apply(Label(last.query, last.item, "undo", by=person.by))
             self._remember(person.by, given.id, last)
             return last
 
