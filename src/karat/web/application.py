@@ -65,7 +65,7 @@ async def prometheus(request: Request[Any, Any, Any]) -> Response[str]:
 
 
 def application(settings: Settings, log: Log | None = None) -> ASGIApp:
-    """The whole application for these settings: the service, or the workbench."""
+    """The whole application for these settings: the service, the workbench, or labelling."""
     log, pool = log or Log(), Pool(settings)
     jobs = Jobs(pool, settings)
 
@@ -85,7 +85,7 @@ def application(settings: Settings, log: Log | None = None) -> ASGIApp:
             await pool.close()
 
     app = Litestar(
-        [health, readiness, prometheus, *(_SERVICE if settings.view is None else view.ROUTES)],
+        [health, readiness, prometheus, *_routes(settings)],
         lifespan=[workers],
         exception_handlers={HTTPException: _refused, Exception: _refused},
         openapi_config=None,
@@ -93,6 +93,15 @@ def application(settings: Settings, log: Log | None = None) -> ASGIApp:
         request_max_body_size=None,
     )
     return Guard(app, settings, log)
+
+
+def _routes(settings: Settings) -> tuple[ControllerRouterHandler, ...]:
+    """The routes of the service, of the workbench, or of labelling."""
+    if settings.label is not None:
+        from karat.web.label.label_routes import ROUTES
+
+        return ROUTES
+    return _SERVICE if settings.view is None else view.ROUTES
 
 
 def _refused(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:

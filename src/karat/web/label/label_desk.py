@@ -337,6 +337,11 @@ class Desk:
                 })  # fmt: skip
         return sorted(found, key=lambda one: one["settled"] is not None)
 
+    def _was_drawn(self, pair: Pair, label: Label) -> bool:
+        """True if the label was asked for in the order of this work, not in that for another metric."""
+        position = self.position.get(pair)
+        return position is not None and label.probability == self.work.order[position].probability
+
     def facts(self) -> dict[str, Any]:
         """The labels for the worker that computes agreement and the estimate: numbers only."""
         people = sorted({by for *_, by in self.standing.latest} - {SETTLED})
@@ -345,8 +350,7 @@ class Desk:
         for (query, key, by), label in self.standing.latest.items():
             pair = self.pairs.get((query, key))
             if pair is not None:
-                number = self.item(pair).pair
-                labels.append((number, column.get(by, -1), label.grade, label.probability is not None))
+                labels.append((self.item(pair).pair, column.get(by, -1), label.grade, self._was_drawn(pair, label)))
         return {"people": people, "labels": labels}
 
 

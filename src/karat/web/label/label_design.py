@@ -1,0 +1,192 @@
+"""The work of a pool, and the estimate from its labels: computed outside the server process, with NumPy and Polars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from math import isnan
+from pathlib import Path
+from statistics import median_low
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from karat._internal.arrays import Floats
+from karat.errors import BadArgument
+from karat.gold.choice import Design, design
+from karat.gold.label_estimate import DifferenceEstimate, estimates
+from karat.gold.pool import Pool
+from karat.gold.pool_file import read_pool
+from karat.stats.agreement import alpha
+from karat.web.label.label_work import Chosen, Work, WorkItem, WorkQuery
+
+Opinions = Mapping[tuple[str, str], float]
+"""The grade that a model gave, by the id of the query and the key of the item."""
+
+
+class Opinion(msgspec.Struct, frozen=True):
+    """A line of the file of opinions."""
+
+    query: str
+    item: str
+    model: float
+
+
+class Labelled(msgspec.Struct, frozen=True):
+    """The labels as the server sends them: numbers of items and people, no texts."""
+
+    people: list[str]
+    labels: list[tuple[int, int, float | None, bool]]
+    """The number of the item, that of the person (−1 if it is settled), the grade, and if it was drawn."""
+
+
+def opinions_path(gold: Path) -> Path:
+    """The path of the model's opinions: `gold.opinions.jsonl` for `gold.jsonl`."""
+    return gold.with_name(f"{gold.stem}.opinions.jsonl")
+
+
+def read_opinions(path: Path) -> dict[tuple[str, str], float]:
+    """The opinions of a file; none if there is no file."""
+    if not path.exists():
+        return {}
+    try:
+        lines = [msgspec.json.decode(line, type=Opinion) for line in path.read_bytes().splitlines() if line.strip()]
+    except msgspec.MsgspecError as error:
+        hint = f"delete {path.name}: the answers of the model are cached"
+        raise BadArgument(f"{path} is no file of opinions: {error}", hint=hint) from error
+    return {(line.query, line.item): line.model for line in lines}
+
+
+def work_of(pool: Pool, opinions: Opinions, metric: str | None = None, highest: float = 3.0) -> Work:
+    """The work: what nobody has judged, in the order for a metric if there is one."""
+    queries, places, pair = [], {}, 0
+    for asked in pool.queries:
+        items: list[WorkItem] = []
+        for item in asked.items:
+            if item.judged is None:
+                places[pair] = (len(queries), len(items))
+                model = opinions.get((asked.id, item.key), item.model)
+                items.append(WorkItem(item.key, pair, item.text, item.id, item.doc, item.length, model))
+            pair += 1
+        if items:
+            queries.append(WorkQuery(asked.id, asked.text, tuple(items)))
+    order: list[Chosen] = []
+    if metric is not None:
+        made = design_of(pool, opinions, metric, highest)
+        chance = made.probability
+        order = [Chosen(*places[one], float(chance[one])) for one in made.order().tolist()]
+    return Work(tuple(queries), digest(pool), metric, tuple(order), pool.judged)
+
+
+def digest(pool: Pool) -> str:
+    """A digest of the queries and items of a pool."""
+    found = blake2b(digest_size=16)
+    for query in pool.queries:
+        found.update(repr((query.id, [item.key for item in query.items])).encode())
+    return found.hexdigest()
+
+
+def design_of(pool: Pool, opinions: Opinions, metric: str, highest: float = 3.0) -> Design:
+    """The design of the labels for a metric."""
+    if len(pool.runs) < 2:
+        hint = "karat pool a.parquet b.parquet -o pool.parquet"
+        raise BadArgument("--for orders the work by how runs differ: the pool must have two or more", hint=hint)
+    pairs = [(query.id, item) for query in pool.queries for item in query.items]
+    judged = np.array([np.nan if item.judged is None else item.judged for _, item in pairs], float)
+    opinion = np.array([_opinion(opinions.get((query, item.key), item.model)) for query, item in pairs], float)
+    number = np.repeat(np.arange(len(pool)), [len(query.items) for query in pool.queries])
+    ranks = pool.ranks.T
+    return design(
+        metric, *ranks, query=number, queries=len(pool), opinion=opinion, known=judged, highest=highest
+    )  # fmt: skip
+
+
+def _opinion(given: float | None) -> float:
+    return np.nan if given is None else given
+
+
+@lru_cache(maxsize=2)
+def opened_design(pool: str, opinions: str, metric: str, highest: float) -> tuple[Design, tuple[str, ...]]:
+    """The design of the files of a server, and the names of its runs; both are read once."""
+    found = read_pool(pool)
+    return design_of(found, read_opinions(Path(opinions)), metric, highest), tuple(found.runs)
+
+
+def estimated(made: Design, given: Labelled) -> tuple[DifferenceEstimate, ...]:
+    """The difference of each run from the first, by the labels so far.
+
+    Labels that were drawn are a sample; those that somebody chose are known.
+    """
+    grades, drawn = _decided(given)
+    chosen = [one for one, grade in grades.items() if one not in drawn and grade is not None]
+    if chosen:
+        made = made.with_known(np.array(chosen), np.array([grades[one] for one in chosen], float))
+    asked = [one for one in grades if one in drawn]
+    answers: Floats = np.array([_opinion(grades[one]) for one in asked], float)
+    return estimates(made, np.array(asked, np.int64), answers)
+
+
+def _decided(given: Labelled) -> tuple[dict[int, float | None], set[int]]:
+    """The grade of each item: the settled one, else the lower median; and the items that were drawn."""
+    each: dict[int, dict[int, float | None]] = {}
+    drawn = set()
+    for pair, person, grade, was_drawn in given.labels:
+        each.setdefault(pair, {})[person] = grade
+        if was_drawn:
+            drawn.add(pair)
+    grades: dict[int, float | None] = {}
+    for pair, own in each.items():
+        known = [grade for grade in own.values() if grade is not None]
+        grades[pair] = own.get(-1) if own.get(-1) is not None else median_low(known) if known else None
+    return grades, drawn
+
+
+def agreement(given: Labelled) -> dict[str, Any]:
+    """The agreement of the people: alpha of all, kappa of each two of them who share enough items."""
+    rows: dict[int, list[float]] = {}
+    for pair, person, grade, _ in given.labels:
+        if person >= 0 and grade is not None:
+            rows.setdefault(pair, [np.nan] * len(given.people))[person] = grade
+    table: Floats = np.array(list(rows.values()), float).reshape(-1, len(given.people))
+    shared = (~np.isnan(table)).sum(axis=1) > 1
+    differ = int((np.nanmax(table[shared], axis=1) > np.nanmin(table[shared], axis=1)).sum()) if shared.any() else 0
+    return {
+        "people": [
+            {"name": name, "labels": int((~np.isnan(table[:, n])).sum())} for n, name in enumerate(given.people)
+        ],
+        "items": int(shared.sum()),
+        "differ": differ,
+        "alpha": _or_none(alpha(table[shared], "interval")) if shared.any() else None,
+        "kappas": [
+            {"first": given.people[a], "second": given.people[b], "items": len(both), "kappa": _or_none(cohen(both))}
+            for a in range(len(given.people))
+            for b in range(a + 1, len(given.people))
+            if len(both := table[:, [a, b]][~np.isnan(table[:, [a, b]]).any(axis=1)])
+        ],
+    }
+
+
+def cohen(both: Floats) -> float:
+    """Cohen's kappa of two people, one row per item; NaN if both gave one and the same grade to all."""
+    grades = np.unique(both)
+    first, second = ([float((both[:, side] == grade).mean()) for grade in grades] for side in (0, 1))
+    chance = sum(a * b for a, b in zip(first, second, strict=True))
+    seen = float((both[:, 0] == both[:, 1]).mean())
+    return (seen - chance) / (1 - chance) if chance < 1 else np.nan
+
+
+def _or_none(value: float) -> float | None:
+    return None if isnan(value) else value
+
+
+def in_words(found: Sequence[DifferenceEstimate]) -> dict[str, Any]:
+    """How far the comparison is, without a word on who leads: labels missing, and the reason to stop."""
+    open_ = [one for one in found if one.stop is None]
+    reasons = {one.stop for one in found}
+    return {
+        "more": max((one.more for one in open_), default=0),
+        "left": max((one.left for one in found), default=0),
+        "stop": None if open_ or not found else next(iter(reasons)) if len(reasons) == 1 else "several",
+    }
