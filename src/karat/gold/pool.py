@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from hashlib import blake2b
 from itertools import pairwise
 from os import PathLike
 from typing import Any, NamedTuple
@@ -28,13 +27,11 @@ from karat.gold.known_gold import (
 )
 from karat.gold.pool_sources import PoolSource, name_queries, read_source
 from karat.judges.text import fold_space
+from karat.run.item_keys import folded_text, item_key, item_name
 from karat.samples.field_map import Fields
 from karat.samples.keys import short_id
 from karat.samples.loading import Selection
 from karat.samples.notes import Note, Tally
-
-_KEY = 8
-"""The bytes of a key."""
 
 
 class PoolItem(NamedTuple):
@@ -216,7 +213,7 @@ class _Entry:
         self.copies: list[str] = []
 
     def item(self) -> PoolItem:
-        key = blake2b(self.name.encode(), digest_size=_KEY).hexdigest()
+        key = item_key(self.name)
         copies = tuple(dict.fromkeys(self.copies))
         return PoolItem(key, *self.cells, tuple(self.ranks), self.judged, copies, self.length, self.model)
 
@@ -261,7 +258,7 @@ class _Pooling:
             entries = self._entries.setdefault(query, {})
             for place in range(begin, end):
                 own, length = cells[place], lengths[place]
-                name = _name(own, length)
+                name = item_name(*own, length)
                 entry = entries.get(name)
                 if entry is None:
                     entry = entries[name] = _Entry(name, own, length, len(self._sources))
@@ -296,7 +293,7 @@ class _Pooling:
         first: dict[str, _Entry] = {}
         copies = []
         for name, entry in self._entries[query].items():
-            text = _folded(entry.cells[1], entry.length)
+            text = folded_text(entry.cells[1], entry.length)
             own = first.setdefault(text, entry) if text else entry
             if own is entry:
                 continue
@@ -360,21 +357,6 @@ class _Pooling:
         for gold in sources:
             if gold.cut:
                 yield Note("pool_gold_cut", gold.cut, details={"name": gold.name})
-
-
-def _folded(text: str | None, length: int | None) -> str:
-    folded = fold_space(text or "")
-    return folded if length is None or not folded else f"{folded}… ({length})"
-
-
-def _name(cells: tuple[Any, ...], length: int | None) -> str:
-    """The name by which an item is recognised in a query: its id, else its text, range or document."""
-    own, text, doc, start, end = cells
-    if own is not None:
-        return f"id:{own}"
-    if text:
-        return f"text:{_folded(text, length)}"
-    return f"place:{doc}:{start}-{end}"
 
 
 def _merge_gold(sources: Iterable[GoldSource], texts: dict[str, str | None]) -> dict[str, KnownGold]:
