@@ -258,7 +258,7 @@ class _Pooling:
             entries = self._entries.setdefault(query, {})
             for place in range(begin, end):
                 own, length = cells[place], lengths[place]
-                name = item_name(*own, length)
+                name = item_name(*own, length=length)
                 entry = entries.get(name)
                 if entry is None:
                     entry = entries[name] = _Entry(name, own, length, len(self._sources))
