@@ -135,7 +135,9 @@ def test_no_bias(metric, count, kappa):
     truth, opinion = seen(queries=25, kappa=kappa)
     errors = []
     for seed in range(150):
-        made = design(metric, *truth.ranks, query=truth.query, opinion=None if kappa is None else 3 - opinion, seed=seed)
+        made = design(
+            metric, *truth.ranks, query=truth.query, opinion=None if kappa is None else 3 - opinion, seed=seed
+        )
         order = made.order()[:count]
         full = float(made.contributions(truth.grade)[0].mean())
         errors.append(estimate(made, order, truth.grade[order]).difference - full)

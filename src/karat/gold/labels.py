@@ -35,6 +35,7 @@ from karat.samples.label_lines import (
     Quote,
     Scale,
     StandingLabels,
+    by_item,
     checked_label,
     checked_person,
     checked_scale,
@@ -47,8 +48,8 @@ from karat.samples.label_lines import (
 
 __all__ = [
     "BINARY", "FORMAT", "GRADED", "SETTLED", "Answer", "Grade", "Header", "Key", "Label", "LabelFile", "LabelLines",
-    "Quote", "Scale", "StandingLabels", "checked_person", "decide", "is_labels_file", "labels_path", "parse_scale",
-    "read_labels",
+    "Quote", "Scale", "StandingLabels", "by_item", "checked_person", "decide", "is_labels_file", "labels_path",
+    "parse_scale", "read_labels",
 ]  # fmt: skip
 
 

@@ -176,6 +176,14 @@ class StandingLabels:
         return taken
 
 
+def by_item(latest: Mapping[Key, Label]) -> dict[tuple[str, str], dict[str, Label]]:
+    """The label of each person, by query and item."""
+    found: dict[tuple[str, str], dict[str, Label]] = {}
+    for (query, item, by), label in latest.items():
+        found.setdefault((query, item), {})[by] = label
+    return found
+
+
 def decide(labels: Mapping[str, Label]) -> float | None:
     """The grade of an item from the label of each person; None if it is not judged.
 
