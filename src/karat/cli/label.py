@@ -174,10 +174,10 @@ def _say_begin(desk: Desk, path: Path, opinions: int) -> None:
     work = desk.work
     order = f" in the order for {work.metric}" if work.metric else ""
     known = f"; {work.judged:,} are judged already" if work.judged else ""
-    say(f"{plural(work.size, 'item')} of {plural(len(work.queries), 'query', 'queries')} to label{order}{known}", error=True)
+    say(f"{plural(work.size, 'item', 'items')} of {plural(len(work.queries), 'query', 'queries')} to label{order}{known}", error=True)
     if opinions:
-        say(f"{plural(opinions, 'opinion')} of a model, hidden until a person has answered", error=True)
-    before = f", with {plural(desk.before, 'label')} from before" if desk.before else ""
+        say(f"{plural(opinions, 'opinion', 'opinions')} of a model, hidden until a person has answered", error=True)
+    before = f", with {plural(desk.before, 'label', 'labels')} from before" if desk.before else ""
     say(f"every answer is stored in {path}{before}; Ctrl-C ends and writes the gold", error=True)
 
 
@@ -190,12 +190,11 @@ def _finish(options: Namespace, wanted: Wanted) -> None:
     if not path.exists():
         raise BadArgument(f"there are no labels: {path} does not exist", hint="the command without --write")
     done = elsewhere("finish", wanted, Written)
-    for remark in done.remarks:
-        say(remark, error=True)
-    say(f"{done.judged:,} of {plural(done.items, 'item')} judged; the labels are in {path}", error=True)
-    if not done.judged:
+    say(f"{plural(done.grades, 'label', 'labels')}, stored in {path}; {done.unjudged:,} items of the pool are not judged", error=True)
+    if not done.grades:
         return
-    say(f"gold: {options.output}" + (f", qrels: {options.qrels}" if options.qrels else ""), error=True)
+    size = f"{plural(done.queries, 'query', 'queries')}, {done.relevant:,} relevant and {done.irrelevant:,} irrelevant items"
+    say(f"gold: {options.output} with {size}" + (f"; qrels: {options.qrels}" if options.qrels else ""), error=True)
     if wanted.kind == "sample":
         say(f"next: karat calibrate {quote(wanted.source)} {quote(str(path))}", error=True)
     else:

@@ -117,8 +117,7 @@
       `${progress.sheets_done.toLocaleString("en")} of ${progress.sheets.toLocaleString("en")} ${unit}${pace}`;
   }
 
-  const words = (label) => !label ? "no answer yet" : label.answer === "grade"
-    ? `${label.grade}: ${(scale.find((one) => one.grade === label.grade) || {}).words || ""}`
+  const words = (label) => !label ? "no answer yet" : label.answer === "grade" ? `graded ${label.grade}`
     : label.answer === "skip" ? "skipped" : "can’t tell";
 
   function draw(item, n) {
@@ -139,7 +138,7 @@
     const more = make("div.more", {},
       other("skip", "Skip", () => queue(() => answer(n, { answer: "skip" })), is("skip")),
       other("cannot tell", "Can’t tell", () => queue(() => answer(n, { answer: "cannot tell" })), is("cannot tell")),
-      item.text === null ? null : other("mark", "Mark a passage", () => { focus(n); mark(); }),
+      item.text === null ? null : other("mark", "Mark a passage", () => { focus(n); selected(n); mark(); }),
       other("note", state && state.note ? "Change the note" : "Note", () => { focus(n); note(); }),
       other("id", "Id", () => { focus(n); showId(); }));
     const quotes = make("ul.quotes", { "aria-label": "Quotes" }, ...((state && state.quotes) || []).map((quote, q) =>
@@ -153,6 +152,7 @@
     box.classList.toggle("answered", Boolean(item.label));
     box.addEventListener("focusin", () => reach(n));
     text.addEventListener("mouseup", () => setTimeout(() => selected(n)));
+    text.addEventListener("click", (event) => { if (marking && marking.item === n) point(event.clientX, event.clientY); });
     return box;
   }
 
@@ -170,10 +170,11 @@
     paint();
   }
 
+  const LINES = 8; // as in label.css
   const measure = () => {
     for (const box of $("items").children) {
       const text = box.querySelector(".text"), button = box.querySelector(".whole");
-      if (button) button.hidden = !box.classList.contains("open") && text.scrollHeight <= text.clientHeight + 2;
+      if (button) button.hidden = text.scrollHeight <= LINES * Number.parseFloat(getComputedStyle(text).lineHeight) + 4;
     }
   };
   addEventListener("resize", measure);
@@ -183,7 +184,6 @@
     card(n).classList.toggle("open", on);
     button.textContent = on ? "Show less" : "Show all";
     button.setAttribute("aria-expanded", String(on));
-    button.hidden = false;
   }
 
   function reach(n) {
@@ -235,6 +235,7 @@
       own.next = stored.next;
       own.last = stored.label.number;
       showProgress(stored.progress);
+      soon();
     } finally {
       box.removeAttribute("aria-busy");
     }
@@ -307,7 +308,7 @@
 
   function selected(n) {
     const selection = getSelection(), item = items()[n];
-    if (selection.isCollapsed || !item || item.text === null) return;
+    if (marking || selection.isCollapsed || !item || item.text === null) return;
     const range = selection.getRangeAt(0), node = card(n).querySelector(".text").firstChild;
     if (range.startContainer !== node && range.endContainer !== node) return;
     const start = range.startContainer === node ? range.startOffset : 0;
@@ -353,7 +354,7 @@
       expand(current, true);
       marking = { item: current, words: found, at: 0, from: null };
       card(current).classList.add("marking");
-      say("Marking: arrows move by words, m begins the quote, Escape cancels.");
+      say("Marking: tap its first and its last word; or move by words with the arrows, m begins and ends, Escape cancels.");
     } else if (marking.from === null) {
       marking.from = marking.at;
       say("The quote begins here: arrows extend it, m or Enter ends it.");
@@ -404,6 +405,16 @@
     const seen = rangeOf(n, start, end).getBoundingClientRect();
     if (seen.top < 60 || seen.bottom > innerHeight - 60) scrollBy(0, seen.top - innerHeight / 2);
     paint();
+  }
+
+  // The word at a point: the first one begins the quote, the second one ends it.
+  function point(x, y) {
+    const at = document.caretPositionFromPoint ? document.caretPositionFromPoint(x, y) : document.caretRangeFromPoint(x, y);
+    const place = at && (at.offset ?? at.startOffset);
+    const found = marking.words.findIndex(([, end]) => place <= end);
+    if (found < 0) return;
+    marking.at = found;
+    mark();
   }
 
   // Quotes and the marked words are highlighted without a change of the text.
@@ -486,7 +497,13 @@
     refresh.timer = setTimeout(refresh, 4000);
   }
 
-  function showAgreement({ people, items: shared, differ, alpha, kappas }) {
+  // Soon after an answer, but not after each of many.
+  function soon() {
+    clearTimeout(refresh.timer);
+    refresh.timer = setTimeout(refresh, 1000);
+  }
+
+  function showAgreement({ people, items: shared, differ, unsettled, alpha, kappas }) {
     const parts = [make("ul.people", {}, ...people.map((one) => make("li", {}, make("bdi", {}, one.name), `: ${plural(one.labels, "grade")}`)))];
     if (!people.length) parts.push(make("p.note", {}, "Nobody has graded an item yet."));
     else if (!shared) parts.push(make("p.note", {}, "Agreement is shown once two people have graded the same item."));
@@ -495,7 +512,8 @@
       parts.push(...kappas.map((one) => make("p", {}, "Kappa of ", make("bdi", {}, one.first), " and ", make("bdi", {}, one.second),
         `: ${number(one.kappa)} (${plural(one.items, "item")})`)));
     }
-    if (differ) parts.push(make("p", {}, make("a", { href: "/label/disagreements" }, plural(differ, "disagreement"))));
+    if (differ) parts.push(make("p", {}, make("a", { href: "/label/disagreements" }, plural(differ, "disagreement")),
+      unsettled < differ ? `, ${unsettled.toLocaleString("en")} not settled` : ""));
     $("agreement").replaceChildren(...parts);
   }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
@@ -15,11 +16,12 @@ import numpy as np
 
 from karat._internal.arrays import Floats
 from karat.errors import BadArgument
+from karat.gold.agreement_of_labels import AgreementOfLabels
 from karat.gold.choice import Design, design
 from karat.gold.label_estimate import DifferenceEstimate, estimates
+from karat.gold.labels import SETTLED, Label
 from karat.gold.pool import Pool
 from karat.gold.pool_file import read_pool
-from karat.stats.agreement import alpha
 from karat.web.label.label_work import Chosen, Work, WorkItem, WorkQuery
 
 Opinions = Mapping[tuple[str, str], float]
@@ -144,37 +146,22 @@ def _decided(given: Labelled) -> tuple[dict[int, float | None], set[int]]:
 
 
 def agreement(given: Labelled) -> dict[str, Any]:
-    """The agreement of the people: alpha of all, kappa of each two of them who share enough items."""
-    rows: dict[int, list[float]] = {}
-    for pair, person, grade, _ in given.labels:
-        if person >= 0 and grade is not None:
-            rows.setdefault(pair, [np.nan] * len(given.people))[person] = grade
-    table: Floats = np.array(list(rows.values()), float).reshape(-1, len(given.people))
-    shared = (~np.isnan(table)).sum(axis=1) > 1
-    differ = int((np.nanmax(table[shared], axis=1) > np.nanmin(table[shared], axis=1)).sum()) if shared.any() else 0
-    return {
-        "people": [
-            {"name": name, "labels": int((~np.isnan(table[:, n])).sum())} for n, name in enumerate(given.people)
-        ],
-        "items": int(shared.sum()),
-        "differ": differ,
-        "alpha": _or_none(alpha(table[shared], "interval")) if shared.any() else None,
-        "kappas": [
-            {"first": given.people[a], "second": given.people[b], "items": len(both), "kappa": _or_none(cohen(both))}
-            for a in range(len(given.people))
-            for b in range(a + 1, len(given.people))
-            if len(both := table[:, [a, b]][~np.isnan(table[:, [a, b]]).any(axis=1)])
-        ],
+    """The agreement of the people: alpha of all, and kappa of each two of them."""
+    labels = {
+        (str(pair), "", SETTLED if person < 0 else given.people[person]): Label(str(pair), "", grade=grade)
+        for pair, person, grade, _ in given.labels
     }
-
-
-def cohen(both: Floats) -> float:
-    """Cohen's kappa of two people, one row per item; NaN if both gave one and the same grade to all."""
-    grades = np.unique(both)
-    first, second = ([float((both[:, side] == grade).mean()) for grade in grades] for side in (0, 1))
-    chance = sum(a * b for a, b in zip(first, second, strict=True))
-    seen = float((both[:, 0] == both[:, 1]).mean())
-    return (seen - chance) / (1 - chance) if chance < 1 else np.nan
+    found = AgreementOfLabels(labels).summary()
+    counts = Counter(by for (*_, by), label in labels.items() if label.grade is not None)
+    return {
+        "people": [{"name": name, "labels": counts[name]} for name in given.people],
+        "items": found.items, "differ": found.disagreements, "unsettled": found.unsettled,
+        "alpha": _or_none(found.alpha),
+        "kappas": [
+            {"first": one.first, "second": one.second, "items": one.items, "kappa": _or_none(one.kappa)}
+            for one in found.pairs
+        ],
+    }  # fmt: skip
 
 
 def _or_none(value: float) -> float | None:

@@ -60,11 +60,13 @@ class Prepared(msgspec.Struct, frozen=True):
 
 
 class Written(msgspec.Struct, frozen=True):
-    """The result: the number of judged items, and of all items of the pool."""
+    """The result: the number of grades that people gave, and the size of the gold."""
 
-    judged: int
-    items: int
-    remarks: list[str] = []
+    grades: int
+    queries: int
+    relevant: int
+    irrelevant: int
+    unjudged: int
 
 
 class _Failed(msgspec.Struct, frozen=True):
@@ -157,12 +159,12 @@ def finish(wanted: Wanted) -> Written:
     from karat.gold.pool_file import read_pool
     from karat.gold.written_gold import write_gold, write_qrels
 
-    pool, labels = read_pool(wanted.pool), read_labels(labels_path(wanted.out))
-    write_gold(pool, labels, wanted.out)
+    pool, labels = read_pool(wanted.pool), read_labels(labels_path(wanted.out)).standing().latest
+    done = write_gold(pool, labels, wanted.out)
     if wanted.qrels is not None:
         write_qrels(pool, labels, wanted.qrels)
-    answered = {(one.query, one.item) for one in labels.standing().latest.values() if one.grade is not None}
-    return Written(len(answered), pool.size)
+    given = sum(one.answer == "grade" for one in labels.values())
+    return Written(given, done.queries, done.relevant, done.irrelevant, done.unjudged)
 
 
 _STEPS: dict[str, Callable[[Wanted], Any]] = {"prepare": prepare, "finish": finish}
