@@ -63,3 +63,8 @@ class Settings(msgspec.Struct, frozen=True):
     """The desk of those who label; with one, the server shows the labelling page, and no runs."""
     label_files: dict[str, str] = {}
     """The files and the metric from which a worker estimates the difference of the runs."""
+
+    @property
+    def command(self) -> str:
+        """The command that starts a server with these settings."""
+        return "serve" if self.view is None else "view" if self.label is None else "label"

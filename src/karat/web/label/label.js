@@ -101,6 +101,8 @@
     sheet = null;
     $("place").textContent = "";
     $("query").textContent = "All done";
+    $("previous").disabled = false;
+    $("next").disabled = true;
     const more = about.metric ? "Everything that can change the comparison is labelled." : "You have labelled everything in this pool.";
     $("items").replaceChildren(make("p.done", { tabindex: -1 },
       `${more} Press Ctrl-C where karat label runs: it writes the gold. You may also go back to any query and change answers.`));
@@ -525,15 +527,16 @@
       make("p", {}, `95 % interval on these queries ${signed(one.low)} to ${signed(one.high)}`),
       make("p.note", {}, `at every look ${signed(one.always_low)} to ${signed(one.always_high)}` +
         (one.total_low === null ? "" : `; on queries like these ${signed(one.total_low)} to ${signed(one.total_high)}`)),
-      make("p.note", {}, `${plural(one.labels, "label")}; ${one.stop ? STOP[one.stop] : `about ${plural(one.more, "more label")} would decide it`}`))));
+      one.labels < one.fewest ? make("p", {}, `Fewer than ${one.fewest} labels: it says little yet.`) : null,
+      make("p.note", {}, `${plural(one.labels, "label")}. ${one.stop ? STOP[one.stop] : `About ${plural(one.more, "more label")} would decide it.`}`))));
   }
   $("estimate-pane").addEventListener("toggle", refresh);
 
   // --- Keys and buttons
 
-  const go = (by) => sheet && queue(() => {
-    const to = sheet.number + by;
-    return to >= 0 && to < sheet.progress.sheets ? open(to) : null;
+  const go = (step) => queue(() => {
+    const to = (sheet ? sheet.number : about.sheets) + step;
+    return to >= 0 && to < about.sheets ? open(to) : null;
   });
   const acts = {
     previous: () => go(-1), next: () => go(1), undo: () => queue(undo), list: () => list((sheet ? sheet.number : 0) - 10),

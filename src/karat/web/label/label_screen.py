@@ -8,6 +8,7 @@ from __future__ import annotations
 from math import isnan
 from typing import Any
 
+from karat.gold.label_estimate import FEWEST
 from karat.report.html.markup import Child, Element, h
 from karat.web.label.label_design import Labelled, agreement, estimated, in_words, opened_design
 from karat.web.messages import Call, Progress
@@ -93,10 +94,10 @@ def label_standing(call: Call, body: bytes, progress: Progress) -> Answer:
         found["choice"] = in_words(each) | {"metric": metric}
         found["estimates"] = [
             {
-                "run": run, "baseline": runs[0], "difference": one.difference, "low": one.low, "high": one.high,
+                "run": run, "baseline": runs[0], "difference": min(max(one.difference, one.low), one.high), "low": one.low, "high": one.high,
                 "always_low": one.always_low, "always_high": one.always_high, "total_low": _end(one.total.low),
                 "total_high": _end(one.total.high), "labels": one.labels, "more": one.more, "left": one.left,
-                "queries_wanted": one.queries_wanted, "stop": one.stop,
+                "queries_wanted": one.queries_wanted, "stop": one.stop, "fewest": FEWEST,
             }
             for run, one in zip(runs[1:], each, strict=True)
         ]  # fmt: skip

@@ -16,8 +16,8 @@ _OPEN = "/assets/"
 class Session:
     """The token of a server, and the cookie that stands for it. Its name has the port: cookies do not know ports."""
 
-    def __init__(self, token: str, port: int) -> None:
-        self._token, self._cookie = token, f"karat-{port}"
+    def __init__(self, token: str, port: int, command: str = "karat view") -> None:
+        self._token, self._cookie, self._command = token, f"karat-{port}", command
 
     def check(self, path: str, query: str, headers: dict[str, str]) -> Reply | None:
         """None for the browser that was opened; a redirect that sets its cookie the first time; else refuse."""
@@ -30,8 +30,8 @@ class Session:
             return Reply(303, "text/plain", {"Location": place, "Set-Cookie": cookie})
         if path.startswith(_OPEN) or self._is_token(_cookie(headers.get("cookie", ""), self._cookie)):
             return None
-        problem = "the token is wrong" if tokens else "this browser was not opened by karat view"
-        raise Refused(403, f"{problem}: use the address that karat view printed when it started")
+        problem = "the token is wrong" if tokens else f"this browser was not opened by {self._command}"
+        raise Refused(403, f"{problem}: use the address that {self._command} printed when it started")
 
     def _is_token(self, given: str) -> bool:
         return compare_digest(given.encode("utf-8", "replace"), self._token.encode())
