@@ -1,7 +1,7 @@
 """Label writes: several clients answer at once over HTTP, for a minute, and every acknowledged answer must be on disk.
 
-    python -m benchmarks.label_writes                # 5 clients, 50 answers per second together, 60 seconds
-    python -m benchmarks.label_writes --seconds 5
+python -m benchmarks.label_writes                # 5 clients, 50 answers per second together, 60 seconds
+python -m benchmarks.label_writes --seconds 5
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def write_labels(folder: Path, *, clients: int, per_second: float, seconds: floa
     """Let clients answer for some time, and count the lines of the labels file."""
     from support.labelled import labelled, write_pool
 
-    pool = write_pool(folder / "pool.parquet", 20, 10)
+    pool = write_pool(folder / "pool.parquet", 20, 10)  # type: ignore[no-untyped-call]
     pairs = [(query.id, item.key) for query in pool.queries for item in query.items]
     took: list[float] = []
     sent: list[str] = []

@@ -20,14 +20,15 @@ class Page:
         """Wait until an expression in the page is true."""
         end = time.monotonic() + seconds
         while True:
-            value = self.browser.run(f"Boolean({code})")
-            if value:
-                return value
+            if self.browser.run(f"Boolean({code})"):
+                return
             assert time.monotonic() < end, (code, self.text("main")[:600])
             time.sleep(0.02)
 
     def open(self, server, path="/label", **more):
-        self.browser.open(server.address if path == "/label" and not more.pop("again", False) else server.url + path, **more)
+        self.browser.open(
+            server.address if path == "/label" and not more.pop("again", False) else server.url + path, **more
+        )
         self.until("!document.getElementById('who')?.hidden || document.querySelector('#items > *, #differing > *')")
 
     def name(self, name):
@@ -48,8 +49,8 @@ class Page:
     def current(self):
         """The number and the key of the item that has the focus."""
         return self.browser.run(
-            "(() => { const own = document.querySelector('.item.current'); return own && document.activeElement === own "
-            "? [[...own.parentNode.children].indexOf(own), own.dataset.key] : null; })()"
+            "(() => { const own = document.querySelector('.item.current');"
+            "return own && document.activeElement === own ? [[...own.parentNode.children].indexOf(own), own.dataset.key] : null; })()"
         )
 
     def press(self, *keys):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-import karat
 import pytest
 
+import karat
 from support.labelled import labelled, samples
 
 GRADES = {f"{n}": n for n in range(4)}
@@ -38,10 +38,12 @@ def test_a_whole_pool_by_keyboard_becomes_gold(page, pool, tmp_path):
             before = page.current
             assert before is not None, number
             page.press(str(number % 4))
-            page.until(f"document.querySelector('.done') || document.querySelector('.item.current').dataset.key !== {before[1]!r}")
+            page.until(
+                f"document.querySelector('.done') || document.querySelector('.item.current').dataset.key !== {before[1]!r}"
+            )
             assert len(server.labels) == number + 1
         page.until("document.querySelector('.done')")
-        assert page.text("h1") == "All done"
+        assert page.text("#query") == "All done"
         assert f"{pool.size} of {pool.size} items" in page.text("#progress")
         assert {grade["grade"] for grade in server.labels} == {0, 1, 2, 3}
         assert page.browser.complaints() == []
@@ -112,8 +114,15 @@ def test_a_quote_by_mouse_and_by_keyboard(page, pool, tmp_path):
             "return [left + 1, right, (top + bottom) / 2, range.toString()]; })()"
         )
         left, right, middle, marked = box
-        for kind, x in (("mousePressed", left), ("mouseMoved", (left + right) / 2), ("mouseMoved", right), ("mouseReleased", right)):
-            page.browser.send("Input.dispatchMouseEvent", type=kind, x=x, y=middle, button="left", buttons=1, clickCount=1)
+        for kind, x in (
+            ("mousePressed", left),
+            ("mouseMoved", (left + right) / 2),
+            ("mouseMoved", right),
+            ("mouseReleased", right),
+        ):
+            page.browser.send(
+                "Input.dispatchMouseEvent", type=kind, x=x, y=middle, button="left", buttons=1, clickCount=1
+            )
         page.until("document.querySelector('.quotes li')")
         assert page.text(".quotes q").strip("“”") == marked.strip()
         assert server.labels == []
@@ -168,7 +177,7 @@ def test_a_reload_goes_on_where_the_person_was(page, pool, tmp_path):
         page.press("2")
         page.until("document.querySelectorAll('.answered').length === 2")
         key = page.current
-        page.open(server, "/label", again=True)
+        page.open(server, "/label")
         page.until("document.querySelectorAll('.answered').length === 2")
         assert page.current == key
         assert page.text("#me") == "Ada"
@@ -191,8 +200,8 @@ def test_a_killed_server_loses_nothing(page, pool, tmp_path):
         assert page.current == key
         assert len(server.labels) == 2
     with labelled(*files, "--by", "Ada", port=port) as server:
-        assert "2 labels from before" in "\n".join(server.log)
         page.open(server)
+        assert "2 labels from before" in "\n".join(server.log)
         page.until("document.querySelectorAll('.answered').length === 3")
         assert page.browser.run("document.querySelector('#problem').hidden")
         assert [line["grade"] for line in server.labels] == [1, 2, 3]
@@ -214,7 +223,8 @@ def test_at_390_pixels_with_a_finger(page, pool, tmp_path):
             "(() => { const node = document.querySelector('.item.marking .text').firstChild;"
             "return [[0, 1], [node.data.indexOf(' ') + 1, node.data.indexOf(' ') + 2]].map(([from, to]) => {"
             "const range = new Range(); range.setStart(node, from); range.setEnd(node, to);"
-            "const { left, top, width, height } = range.getBoundingClientRect(); return [left + width / 2, top + height / 2]; }); })()"
+            "const { left, top, width, height } = range.getBoundingClientRect();"
+            "return [left + width / 2, top + height / 2]; }); })()"
         )
         for x, y in spots:
             for kind in ("mousePressed", "mouseReleased"):

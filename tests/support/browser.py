@@ -32,8 +32,8 @@ _FLAGS = [
     "--font-render-hinting=none",
 ]
 _KEYS = {
-    "Tab": (9, ""), "Enter": (13, "\r"), "Escape": (27, ""), "Space": (32, " "), "PageUp": (33, ""),
-    "PageDown": (34, ""), "End": (35, ""), "Home": (36, ""), "ArrowLeft": (37, ""), "ArrowUp": (38, ""),
+    "Backspace": (8, ""), "Tab": (9, ""), "Enter": (13, "\r"), "Escape": (27, ""), "Space": (32, " "),
+    "PageUp": (33, ""), "PageDown": (34, ""), "End": (35, ""), "Home": (36, ""), "ArrowLeft": (37, ""), "ArrowUp": (38, ""),
     "ArrowRight": (39, ""), "ArrowDown": (40, ""),
 }  # fmt: skip
 """The number and the text of a key."""

@@ -19,7 +19,8 @@ def samples(count=4, depth=4, retriever="bm25"):
     """Queries of the help centre with what a retriever returns, without gold."""
     rows = example.help_centre(retriever)[:count]
     return [
-        {"id": row["id"], "query": row["query"], "retrieved": [{**one} for one in row["retrieved"][:depth]]} for row in rows
+        {"id": row["id"], "query": row["query"], "retrieved": [{**one} for one in row["retrieved"][:depth]]}
+        for row in rows
     ]
 
 

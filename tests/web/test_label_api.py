@@ -1,4 +1,4 @@
-"""The requests of the labelling page, over HTTP with a real server: nothing is lost, doubled, or written by strangers."""
+"""The requests of the labelling page, over HTTP with a real server: nothing is lost, doubled, or a stranger's."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import subprocess
 import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
-
 from benchmarks.label_writes import write_labels
+
 from support.labelled import RETRIEVERS, labelled, write_pool
 
 HOSTILE = "<script>alert(1)</script>\u202e\x00&amp;"
@@ -78,7 +79,9 @@ def test_an_undo_that_is_sent_twice_takes_one_answer_back(desk, person):
 
 def test_nothing_of_a_run_is_in_what_the_page_gets(desk, pool, person):
     by = person.replace(" ", "%20")
-    parts = [desk.page(f"/label/{path}") for path in (f"work?by={by}", f"sheet/0?by={by}", f"sheets?by={by}", "standing")]
+    parts = [
+        desk.page(f"/label/{path}") for path in (f"work?by={by}", f"sheet/0?by={by}", f"sheets?by={by}", "standing")
+    ]
     parts += [desk.page("/label"), desk.page(f"/label/search?by={by}&text=a")]
     for text in parts:
         assert not any(name in text for name in (*RETRIEVERS, "rank", "score"))
@@ -95,7 +98,8 @@ def test_nothing_of_a_run_is_in_what_the_page_gets(desk, pool, person):
     [
         ({"grade": 7}, 400), ({"grade": "2"}, 400), ({"grade": None}, 400), ({"answer": "undo"}, 400),
         ({"answer": "skip"}, 400), ({"query": "nothing"}, 404), ({"item": "nothing"}, 404), ({"by": ""}, 400),
-        ({"by": "a" * 61}, 400), ({"by": "settled"}, 400), ({"by": "a\nb\x00"}, 400), ({"id": ""}, 400), ({"id": 5}, 400),
+        ({"by": "a" * 61}, 400), ({"by": "settled"}, 400), ({"by": "a\nb\x00"}, 400),
+        ({"id": ""}, 400), ({"id": 5}, 400),
         ({"quotes": [{"start": 5, "end": 5}]}, 400), ({"quotes": [{"start": -1, "end": 5}]}, 400),
         ({"quotes": [{"start": 0, "end": 10**9}]}, 400), ({"quotes": "all"}, 400), ({"note": "n" * 6000}, 413),
         ({"probability": 1.0}, 400), ({"model": 3}, 400), ({"note": "n" * 300_000}, 413),
@@ -195,9 +199,7 @@ def test_two_servers_on_one_file(tmp_path, pool):
 
 
 def test_the_server_process_loads_no_polars(desk):
-    maps = f"/proc/{desk.process.pid}/maps"
-    with open(maps) as file:
-        assert "polars" not in file.read()
+    assert "polars" not in Path(f"/proc/{desk.process.pid}/maps").read_text()
 
 
 def test_clients_at_once_lose_nothing(tmp_path):

@@ -15,8 +15,8 @@ from karat.cli import argument, command, say
 from karat.errors import BadArgument
 
 if TYPE_CHECKING:
-    from karat.web.label.label_files import Wanted
     from karat.web.label.label_desk import Desk
+    from karat.web.label.label_files import Wanted
 
 _SECONDS, _BODY = 120.0, 200_000
 """The time that a page may take, and the bytes that it may send."""
@@ -42,7 +42,8 @@ _OTHER = "other work than a pool"
     argument("--write", action="store_true", help="only write the gold from the labels, and exit"),
     argument("--port", type=int, help="0 takes a free one (default: 5273, or a free one if it is taken)"),
     argument("--no-open", action="store_true", help="do not open a browser; the address is the first line"),
-    argument("--holes", metavar="RUN", type=Path, group=_OTHER, help="label what this run has and --gold does not judge"),
+    argument("--holes", metavar="RUN", type=Path, group=_OTHER,
+             help="label what this run retrieved and --gold does not judge"),
     argument("--gold", metavar="FILE", type=Path, group=_OTHER, help="the gold that is known, for --holes"),
     argument("--sample", metavar="N", type=int, group=_OTHER,
              help="label a random sample of N judgements of a run that a model judged, for karat calibrate"),
@@ -64,8 +65,8 @@ _OTHER = "other work than a pool"
 )  # fmt: skip
 def label(options: Namespace) -> None:
     """Prepare the work, serve the page until Ctrl-C, then write the gold."""
-    from karat.web.label.label_files import Prepared, elsewhere
     from karat.gold.labels import GRADED, is_labels_file, labels_path, parse_scale, read_labels
+    from karat.web.label.label_files import Prepared, elsewhere
 
     path = labels_path(options.output)
     scale = None if options.scale is None else parse_scale(options.scale)
@@ -107,8 +108,8 @@ def _wanted(options: Namespace, highest: float) -> Wanted:
     settings = {"budget": options.budget, "prices": options.price}
     settings["cache"] = False if options.cache == "none" else options.cache
     return Wanted(
-        str(source), str(options.output), kind, None if options.gold is None else str(options.gold), options.sample or 0,
-        options.metric, highest, options.model, {n: v for n, v in settings.items() if v is not None},
+        str(source), str(options.output), kind, None if options.gold is None else str(options.gold),
+        options.sample or 0, options.metric, highest, options.model, {n: v for n, v in settings.items() if v is not None},
         confirm=not options.yes, qrels=None if options.qrels is None else str(options.qrels),
     )  # fmt: skip
 
@@ -119,10 +120,10 @@ def _inputs(options: Namespace) -> list[Path]:
 
 def _serve(options: Namespace, wanted: Wanted, prepared: object) -> None:
     """Open the labels, and serve the page."""
-    from karat.web.label.label_files import Prepared
     from karat.cli.view import listen_at, open_browser
     from karat.gold.labels import LabelFile, checked_person, labels_path, parse_scale
     from karat.web.label.label_desk import Desk
+    from karat.web.label.label_files import Prepared
     from karat.web.server import serve
     from karat.web.settings import Limits, Settings
 
@@ -174,7 +175,10 @@ def _say_begin(desk: Desk, path: Path, opinions: int) -> None:
     work = desk.work
     order = f" in the order for {work.metric}" if work.metric else ""
     known = f"; {work.judged:,} are judged already" if work.judged else ""
-    say(f"{plural(work.size, 'item', 'items')} of {plural(len(work.queries), 'query', 'queries')} to label{order}{known}", error=True)
+    say(
+        f"{plural(work.size, 'item', 'items')} of {plural(len(work.queries), 'query', 'queries')} to label{order}{known}",
+        error=True,
+    )
     if opinions:
         say(f"{plural(opinions, 'opinion', 'opinions')} of a model, hidden until a person has answered", error=True)
     before = f", with {plural(desk.before, 'label', 'labels')} from before" if desk.before else ""
@@ -183,20 +187,23 @@ def _say_begin(desk: Desk, path: Path, opinions: int) -> None:
 
 def _finish(options: Namespace, wanted: Wanted) -> None:
     """Write the gold, and say what is where, and what to do next."""
-    from karat.web.label.label_files import Written, elsewhere
     from karat.gold.labels import labels_path
+    from karat.web.label.label_files import Written, elsewhere
 
     path = labels_path(options.output)
     if not path.exists():
         raise BadArgument(f"there are no labels: {path} does not exist", hint="the command without --write")
     done = elsewhere("finish", wanted, Written)
-    say(f"{plural(done.grades, 'label', 'labels')}, stored in {path}; {done.unjudged:,} items of the pool are not judged", error=True)
+    say(
+        f"{plural(done.grades, 'label', 'labels')}, stored in {path}; {done.unjudged:,} items of the pool are not judged",
+        error=True,
+    )
     if not done.grades:
         return
-    size = f"{plural(done.queries, 'query', 'queries')}, {done.relevant:,} relevant and {done.irrelevant:,} irrelevant items"
+    items = f"{done.relevant:,} relevant and {done.irrelevant:,} irrelevant items"
+    size = f"{plural(done.queries, 'query', 'queries')}, {items}"
     say(f"gold: {options.output} with {size}" + (f"; qrels: {options.qrels}" if options.qrels else ""), error=True)
     if wanted.kind == "sample":
         say(f"next: karat calibrate {quote(wanted.source)} {quote(str(path))}", error=True)
     else:
         say(f"next: karat eval SAMPLES --gold {quote(str(options.output))} -o run.parquet", error=True)
-

@@ -439,6 +439,11 @@
   for (const box of document.querySelectorAll("dialog")) {
     box.querySelector(".close").addEventListener("click", () => box.close());
     box.addEventListener("close", () => focus(current));
+    box.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      event.preventDefault(); // a search field would only be cleared
+      box.close();
+    });
   }
   const choice = (found, state) => make("li", {}, make("button.jump", { type: "button", onclick: () => {
     dialog(found.item === undefined ? "list" : "search").close();

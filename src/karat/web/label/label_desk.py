@@ -301,7 +301,8 @@ class Desk:
 
     def search(self, person: Person, text: str) -> dict[str, Any]:
         """Items of the pool whose text, id or query has all words."""
-        words, found, more = text.lower().split(), [], False
+        words, more = text.lower().split(), False
+        found: list[dict[str, Any]] = []
         for number, sheet in enumerate(person.sheets if words else ()):
             query = self.work.queries[sheet.query]
             for place in sheet.items:

@@ -119,7 +119,10 @@ def ask_model(pool: Pool, wanted: Wanted, known: dict[tuple[str, str], float]) -
 
     assert wanted.model is not None
     open_ = [
-        (query, [item for item in query.items if item.judged is None and item.text and (query.id, item.key) not in known])
+        (
+            query,
+            [item for item in query.items if item.judged is None and item.text and (query.id, item.key) not in known],
+        )
         for query in pool.queries
         if query.text
     ]
@@ -134,15 +137,15 @@ def ask_model(pool: Pool, wanted: Wanted, known: dict[tuple[str, str], float]) -
     judge = judge_with_model(
         f"relevance({wanted.model})", confirm=wanted.confirm and wanted.model != "lexical", **settings
     )
-    deepest = max(len(row["retrieved"]) for row in rows)  # type: ignore[arg-type]
+    deepest = max(len(row["retrieved"]) for row in rows)
     source = read_source(evaluate(rows, f"precision@{deepest}", judge=judge), "model", deepest)
-    found = {}
-    for number, query in enumerate(source.ids or ()):
-        for place in range(int(source.start[number]), int(source.start[number + 1])):
-            grade = (source.model or {})[place]  # type: ignore[index]
-            if grade is not None:
-                found[query, str(source.columns["id"][place])] = float(grade)
-    return found
+    grades, keys, begin = source.model or (), source.columns["id"], source.start.tolist()
+    return {
+        (query, str(keys[place])): float(grade)
+        for query, first, last in zip(source.ids or (), begin, begin[1:], strict=False)
+        for place in range(first, last)
+        if (grade := grades[place]) is not None
+    }
 
 
 def _write_opinions(path: Path, opinions: dict[tuple[str, str], float]) -> None:
@@ -173,7 +176,7 @@ _STEPS: dict[str, Callable[[Wanted], Any]] = {"prepare": prepare, "finish": fini
 def elsewhere(step: str, wanted: Wanted, kind: type[T]) -> T:
     """The result of a step, done by another process; its error is raised here."""
     command = [sys.executable, "-m", "karat.web.label.label_files", step, msgspec.json.encode(wanted).decode()]
-    done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=False)  # noqa: S603 (it is this program)
     if done.returncode == 2:
         failed = msgspec.json.decode(done.stdout, type=_Failed)
         error: type[KaratError] = getattr(errors, failed.kind, BadArgument)

@@ -94,7 +94,8 @@ def label_standing(call: Call, body: bytes, progress: Progress) -> Answer:
         found["choice"] = in_words(each) | {"metric": metric}
         found["estimates"] = [
             {
-                "run": run, "baseline": runs[0], "difference": min(max(one.difference, one.low), one.high), "low": one.low, "high": one.high,
+                "run": run, "baseline": runs[0], "low": one.low, "high": one.high,
+                "difference": min(max(one.difference, one.low), one.high),  # few labels can put it outside
                 "always_low": one.always_low, "always_high": one.always_high, "total_low": _end(one.total.low),
                 "total_high": _end(one.total.high), "labels": one.labels, "more": one.more, "left": one.left,
                 "queries_wanted": one.queries_wanted, "stop": one.stop, "fewest": FEWEST,
