@@ -25,11 +25,10 @@ class Page:
             assert time.monotonic() < end, (code, self.text("main")[:600])
             time.sleep(0.02)
 
-    def open(self, server, path="/label", **more):
-        self.browser.open(
-            server.address if path == "/label" and not more.pop("again", False) else server.url + path, **more
-        )
-        self.until("!document.getElementById('who')?.hidden || document.querySelector('#items > *, #differing > *')")
+    def open(self, server, path=None, **more):
+        """Open a path, or the address with the token, which leads to the labelling page."""
+        self.browser.open(server.address if path is None else server.url + path, **more)
+        self.until("document.querySelector('#who:not([hidden]), #items > *, #differing > *')")
 
     def name(self, name):
         """Answer the question for the name."""
@@ -50,7 +49,8 @@ class Page:
         """The number and the key of the item that has the focus."""
         return self.browser.run(
             "(() => { const own = document.querySelector('.item.current');"
-            "return own && document.activeElement === own ? [[...own.parentNode.children].indexOf(own), own.dataset.key] : null; })()"
+            "return own && document.activeElement === own "
+            "? [[...own.parentNode.children].indexOf(own), own.dataset.key] : null; })()"
         )
 
     def press(self, *keys):

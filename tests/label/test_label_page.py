@@ -38,9 +38,7 @@ def test_a_whole_pool_by_keyboard_becomes_gold(page, pool, tmp_path):
             before = page.current
             assert before is not None, number
             page.press(str(number % 4))
-            page.until(
-                f"document.querySelector('.done') || document.querySelector('.item.current').dataset.key !== {before[1]!r}"
-            )
+            page.until(f"document.querySelector('.done, .item.current').dataset.key !== {before[1]!r}")
             assert len(server.labels) == number + 1
         page.until("document.querySelector('.done')")
         assert page.text("#query") == "All done"

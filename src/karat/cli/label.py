@@ -107,9 +107,10 @@ def _wanted(options: Namespace, highest: float) -> Wanted:
     check_outputs({"-o": options.output, **({"--qrels": options.qrels} if options.qrels else {})}, _inputs(options))
     settings = {"budget": options.budget, "prices": options.price}
     settings["cache"] = False if options.cache == "none" else options.cache
+    settings = {name: value for name, value in settings.items() if value is not None}
     return Wanted(
         str(source), str(options.output), kind, None if options.gold is None else str(options.gold),
-        options.sample or 0, options.metric, highest, options.model, {n: v for n, v in settings.items() if v is not None},
+        options.sample or 0, options.metric, highest, options.model, settings,
         confirm=not options.yes, qrels=None if options.qrels is None else str(options.qrels),
     )  # fmt: skip
 
@@ -175,10 +176,8 @@ def _say_begin(desk: Desk, path: Path, opinions: int) -> None:
     work = desk.work
     order = f" in the order for {work.metric}" if work.metric else ""
     known = f"; {work.judged:,} are judged already" if work.judged else ""
-    say(
-        f"{plural(work.size, 'item', 'items')} of {plural(len(work.queries), 'query', 'queries')} to label{order}{known}",
-        error=True,
-    )
+    queries = plural(len(work.queries), "query", "queries")
+    say(f"{plural(work.size, 'item', 'items')} of {queries} to label{order}{known}", error=True)
     if opinions:
         say(f"{plural(opinions, 'opinion', 'opinions')} of a model, hidden until a person has answered", error=True)
     before = f", with {plural(desk.before, 'label', 'labels')} from before" if desk.before else ""
@@ -194,10 +193,8 @@ def _finish(options: Namespace, wanted: Wanted) -> None:
     if not path.exists():
         raise BadArgument(f"there are no labels: {path} does not exist", hint="the command without --write")
     done = elsewhere("finish", wanted, Written)
-    say(
-        f"{plural(done.grades, 'label', 'labels')}, stored in {path}; {done.unjudged:,} items of the pool are not judged",
-        error=True,
-    )
+    left = f"{plural(done.unjudged, 'item', 'items')} of the pool not judged"
+    say(f"{plural(done.grades, 'label', 'labels')}, stored in {path}; {left}", error=True)
     if not done.grades:
         return
     items = f"{done.relevant:,} relevant and {done.irrelevant:,} irrelevant items"

@@ -118,25 +118,17 @@ def ask_model(pool: Pool, wanted: Wanted, known: dict[tuple[str, str], float]) -
     from karat.pipeline import evaluate
 
     assert wanted.model is not None
-    open_ = [
-        (
-            query,
-            [item for item in query.items if item.judged is None and item.text and (query.id, item.key) not in known],
-        )
-        for query in pool.queries
-        if query.text
-    ]
-    rows = [
-        {"id": query.id, "query": query.text, "retrieved": [{"id": one.key, "text": one.text} for one in items]}
-        for query, items in open_
-        if items
-    ]
+    rows: list[dict[str, Any]] = []
+    for query in pool.queries:
+        items = [one for one in query.items if one.judged is None and one.text and (query.id, one.key) not in known]
+        if query.text and items:
+            texts = [{"id": one.key, "text": one.text} for one in items]
+            rows.append({"id": query.id, "query": query.text, "retrieved": texts})
     if not rows:
         return {}
-    settings = {} if wanted.model == "lexical" else dict(wanted.settings)
-    judge = judge_with_model(
-        f"relevance({wanted.model})", confirm=wanted.confirm and wanted.model != "lexical", **settings
-    )
+    lexical = wanted.model == "lexical"
+    settings = {} if lexical else {**wanted.settings, "confirm": wanted.confirm}
+    judge = judge_with_model("relevance", model=wanted.model, **settings)
     deepest = max(len(row["retrieved"]) for row in rows)
     source = read_source(evaluate(rows, f"precision@{deepest}", judge=judge), "model", deepest)
     grades, keys, begin = source.model or (), source.columns["id"], source.start.tolist()
