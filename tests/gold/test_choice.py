@@ -133,9 +133,9 @@ def test_twin():
 def test_no_bias(metric, count, kappa):
     """The mean over many orders is the truth, also with a judge that is wrong."""
     truth, opinion = seen(queries=25, kappa=kappa)
-    errors = []
+    wrong, errors = None if opinion is None else 3 - opinion, []
     for seed in range(150):
-        made = design(metric, *truth.ranks, query=truth.query, opinion=None if kappa is None else 3 - opinion, seed=seed)
+        made = design(metric, *truth.ranks, query=truth.query, opinion=wrong, seed=seed)
         order = made.order()[:count]
         full = float(made.contributions(truth.grade)[0].mean())
         errors.append(estimate(made, order, truth.grade[order]).difference - full)

@@ -195,7 +195,7 @@ class Design:
         if count >= len(size):
             return np.ones(len(size))
         certain = int((size * (count - np.arange(len(size))) <= rest).argmax())
-        return np.minimum(1.0, self.size * (count - certain) / rest[certain])
+        return np.asarray(np.minimum(1.0, self.size * (count - certain) / rest[certain]))
 
     def with_known(self, pairs: Ints, grades: Floats) -> Design:
         """The same design with more labels that are known without being drawn; the order of the others stays."""
