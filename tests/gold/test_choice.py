@@ -170,6 +170,20 @@ def test_missing_answers_are_not_zeros():
     assert abs(np.mean(errors)) < 4 * np.std(errors) / sqrt(len(errors))
 
 
+@pytest.mark.parametrize("metric", ["recall(rel=2)@5", "ndcg@10"])
+def test_missing_answers_in_whole_queries(metric):
+    truth, opinion = seen()
+    covered, rng = [], np.random.default_rng(2)
+    for seed in range(40):
+        made = design(metric, *truth.ranks, query=truth.query, opinion=opinion, seed=seed)
+        order = made.order()
+        grades = np.where(rng.random(len(order)) < 0.2, np.nan, truth.grade[order])
+        found = estimate(made, order, grades)
+        assert found.labels + found.unanswered == len(order)
+        covered.append(found.low < made.contributions(truth.grade)[0].mean() < found.high)
+    assert np.mean(covered) > 0.8
+
+
 def test_known_labels_are_facts():
     """Labels without a probability are not drawn again, and leave no uncertainty."""
     truth, opinion = seen()

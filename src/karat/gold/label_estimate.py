@@ -15,8 +15,10 @@ The variance is that of the answers, blended with the one that was assumed befor
 `ASSUMED` answers: a few equal answers do not make a variance of 0.
 
 An answer that is missing (skipped, or "can't tell") is missing at random: the others stand for it, and it leaves
-variance behind even if everything was asked. The opinions f are corrected while labels arrive, each by the answers to
-other queries only, which keeps the estimate free of bias.
+variance behind even if everything was asked. In a whole query, it is drawn from the opinions.
+
+The opinions f are corrected while labels arrive, each by the answers to other queries only, which keeps the estimate
+free of bias.
 """
 
 from __future__ import annotations
@@ -103,6 +105,8 @@ class _Sample(NamedTuple):
     labels: int
     unanswered: int
     answered: Bools
+    complete: Bools
+    """Flags of the units without a missing answer."""
     chance: Floats
     """The probability of each unit of being drawn and answered."""
     mean_chance: Floats
@@ -167,7 +171,8 @@ def _sample(design: Design, asked: Bools, grade: Floats) -> _Sample:
     answered = done & (given > 0)
     count = int(np.searchsorted(design.ascending, design.key[done].max(initial=0.0), side="right")) if done.any() else 0
     threshold = design.ascending[count]
-    rate = np.count_nonzero(answered) / count if count else 1.0
+    asked_for = float(design.cost[design.key < threshold].sum())
+    rate = float(given[done].sum()) / asked_for if asked_for else 1.0
     with np.errstate(invalid="ignore"):
         chance = np.minimum(1.0, design.size * threshold) * rate
     mean_chance = design.mean_probability(count) * rate
@@ -175,11 +180,13 @@ def _sample(design: Design, asked: Bools, grade: Floats) -> _Sample:
     counts = labels, int(asked.sum()) - labels
     if design.effects.sums:
         value = design.weights[:, drawn] * design.effects.value(grade)[drawn]
-        return _Sample(*counts, answered, chance, mean_chance, value)
+        return _Sample(*counts, answered, answered & (given == design.cost), chance, mean_chance, value)
     partly = (answered & (given < design.cost)).any()
     drawings = design.drawn_grades() if partly else np.nan_to_num(design.known)[None]
     value = design.differences(np.where(np.isnan(grade), drawings, grade)).mean(axis=1)
-    return _Sample(*counts, answered, chance, mean_chance, value[:, design.unit_query])
+    return _Sample(
+        *counts, answered, answered & (given == design.cost), chance, mean_chance, value[:, design.unit_query]
+    )
 
 
 def _corrected(design: Design, grade: Floats) -> Floats:
@@ -242,9 +249,9 @@ def _reported(
     wide = t_quantile(LEVEL, _freedom(squares))
     half, always = wide * sqrt(variance), boundary.half(variance * (wide / _Z) ** 2)
     effects = _possible_effects(design, run)
-    always = max(always, float(np.abs(effects[:, ~sample.answered]).max(initial=0.0)) / queries)
+    always = max(always, float(np.abs(effects[:, ~sample.complete]).max(initial=0.0)) / queries)
     ends = np.array([-half, half, -always, always]) + difference
-    worst = np.where(sample.answered, sample.value[run - 1], effects).sum(axis=1) + design.fixed[run - 1].sum()
+    worst = np.where(sample.complete, sample.value[run - 1], effects).sum(axis=1) + design.fixed[run - 1].sum()
     low, high, always_low, always_high = (float(end) for end in np.clip(ends, *worst / queries))
     left = int(design.cost.sum()) - sample.labels - sample.unanswered
     missing = _Missing(design, run - 1, sample.labels + sample.unanswered, left, variance, assumed)
