@@ -11,7 +11,8 @@ import pytest
 import karat
 from karat.cli import main
 from karat.gold.judged_sample import calibration_rows, sample_of
-from karat.gold.pool_file import KEY, read_pool
+from karat.gold.pool_file import read_pool
+from karat.gold.pool_sources import POOL_KEY
 from support import example
 from support.damage import bounded_memory, damaged, no_traces
 
@@ -77,9 +78,9 @@ def test_damaged_files_are_refused(pool, tmp_path):
 def written(pool, path, columns, **about):
     """A file of another program that says that it is a pool: columns and metadata changed, and no checksum."""
     pool.save(path)
-    metadata = json.loads(pl.read_parquet_metadata(path)[KEY]) | about
+    metadata = json.loads(pl.read_parquet_metadata(path)[POOL_KEY]) | about
     frame = pl.read_parquet(path).with_columns(**columns).drop([k for k in about if k in pl.read_parquet(path).columns])
-    frame.write_parquet(path, metadata={KEY: json.dumps(metadata)})
+    frame.write_parquet(path, metadata={POOL_KEY: json.dumps(metadata)})
 
 
 @pytest.mark.parametrize(
@@ -97,7 +98,8 @@ def written(pool, path, columns, **about):
         ({"query_id": pl.lit(None, pl.String)}, {}, 'column "query_id" has no value'),
         ({"ranks": pl.lit([0, 5])}, {}, "a rank is not between 1 and 10"),
         ({"gold": pl.lit("{}")}, {}, "damaged pool"),
-        ({"gold": pl.lit('{"gold": [{"id": "a"}], "answerable": null}')}, {}, "known gold has no grade"),
+        ({"gold": pl.lit('{"gold": [{"id": "a"}], "answerable": null}')}, {}, "missing required field `grade`"),
+        ({"gold": pl.lit('{"gold": [{"text": 7, "grade": 1}], "answerable": null}')}, {}, "Expected `str`, got `int`"),
     ],
     ids=str,
 )
@@ -117,6 +119,8 @@ def test_other_files_are_no_pools(tmp_path):
     karat.pool([{"q": ["a"]}]).save(tmp_path / "pool.parquet")
     with pytest.raises(karat.KaratError, match="not a run file"):
         karat.load(tmp_path / "pool.parquet")
+    with pytest.raises(karat.BadArgument, match="is a pool, not a run"):
+        karat.pool([tmp_path / "pool.parquet"])
     with pytest.raises(karat.BadArgument, match="a pool is saved as Parquet"):
         karat.pool([{"q": ["a"]}]).save(tmp_path / "pool.csv")
 
@@ -221,7 +225,7 @@ def test_a_newcomer_pools_two_files_without_gold(folder, capsys):
     shown = capsys.readouterr().out
     assert "bm25, dense · top 10 · 31 queries" in shown
     assert "None is judged yet." in shown
-    assert "Saved to pool.parquet" in shown
+    assert "Saved to pool.parquet. Label it: karat label pool.parquet -o gold.jsonl" in shown
     pool = read_pool(folder / "pool.parquet")
     assert all(item.text for query in pool.queries for item in query.items)
 

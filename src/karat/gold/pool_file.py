@@ -6,7 +6,7 @@ import os
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from karat._internal.parquet import MAGIC, Damaged, add_checksum, check_checksum
 from karat.errors import BadArgument, KaratError, RunFileError, first_line
 from karat.gold.known_gold import KnownGold
 from karat.gold.pool import Pool, PoolItem, PoolQuery
+from karat.gold.pool_sources import POOL_KEY
 from karat.run.check import Texts
 from karat.run.file import nest
 from karat.run.file_version import PER_BYTE
@@ -27,8 +28,6 @@ from karat.samples.notes import Note
 if TYPE_CHECKING:
     import polars as pl
 
-KEY = "karat.pool"
-"""The key of karat's own in the metadata of the file."""
 _FORMAT = 1
 _TYPES = {
     "query_id": "String", "query": "String", "key": "String", "id": "String", "text": "Categorical", "doc": "String",
@@ -69,7 +68,7 @@ def save_pool(pool: Pool, path: str | os.PathLike[str]) -> None:
     try:
         with atomic_path(path) as place:
             with place.open("wb") as file:
-                frame.write_parquet(file, compression_level=1, metadata={KEY: msgspec.json.encode(about).decode()})
+                frame.write_parquet(file, compression_level=1, metadata={POOL_KEY: msgspec.json.encode(about).decode()})
             add_checksum(place)
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
         raise RunFileError(f"cannot write {path}: {first_line(error).rpartition('IO error: ')[2]}") from error
@@ -149,7 +148,7 @@ def _read(content: bytes, source: Path) -> Pool:
     check_checksum(content)
     check_parquet(content, PER_BYTE)
     with panics_as_errors():
-        written = pl.read_parquet_metadata(BytesIO(content)).get(KEY)
+        written = pl.read_parquet_metadata(BytesIO(content)).get(POOL_KEY)
         if written is None:
             raise RunFileError(f"{source} is a Parquet file, but not a pool", hint=hint)
         given = msgspec.json.decode(written)
@@ -193,8 +192,22 @@ def _check_items(items: pl.DataFrame, runs: int, depth: int) -> None:
         raise Damaged(f"a rank is not between 1 and {depth}")
 
 
+class _Record(TypedDict):
+    """A gold item as it is written."""
+
+    grade: float
+    id: NotRequired[str]
+    text: NotRequired[str]
+    doc: NotRequired[str]
+    start: NotRequired[int]
+    end: NotRequired[int]
+    group: NotRequired[str]
+    hop: NotRequired[int]
+    aspects: NotRequired[list[str]]
+
+
 class _Gold(TypedDict):
-    gold: list[dict[str, Any]]
+    gold: list[_Record]
     answerable: bool | None
 
 
@@ -203,16 +216,14 @@ def _pool(columns: dict[str, list[Any]], about: _About) -> Pool:
 
     queries: dict[str, PoolQuery] = {}
     known = []
+    columns |= {name: list(map(tuple, columns[name])) for name in ("ranks", "copies")}
     cells = list(zip(*(columns[name] for name in PoolItem._fields), strict=True))
     for query, text, gold, own in zip(columns["query_id"], columns["query"], columns["gold"], cells, strict=True):
         if gold is not None:
             read = msgspec.json.decode(gold, type=_Gold)
-            if not all(isinstance(record.get("grade"), int | float) for record in read["gold"]):
-                raise Damaged("known gold has no grade")
-            known.append(KnownGold(query, text, read["gold"], read["answerable"]))
+            known.append(KnownGold(query, text, list(map(dict, read["gold"])), read["answerable"]))
             continue
         item = PoolItem(*own)
-        item = item._replace(ranks=tuple(item.ranks), copies=tuple(item.copies))
         queries.setdefault(query, PoolQuery(query, text, [])).items.append(item)
     for one in queries.values():
         if len({item.key for item in one.items}) < len(one.items):

@@ -61,7 +61,7 @@ class Entry:
         self.ranks: list[int | None] = [None] * runs
         self.judged: float | None = None
         self.model: float | None = None
-        self.copies: list[str] = []
+        self.copies: tuple[str, ...] = ()
 
     @property
     def ids(self) -> list[str]:
@@ -71,10 +71,9 @@ class Entry:
     def item(self) -> PoolItem:
         """The item as it is in the pool."""
         key = blake2b(self.name.encode(), digest_size=_KEY).hexdigest()
-        copies = tuple(dict.fromkeys(self.copies))
         own, text, doc, start, end = self.cells
         ranks = tuple(self.ranks)
-        return PoolItem(key, own, text, doc, start, end, ranks, self.judged, copies, self.length, self.model)
+        return PoolItem(key, own, text, doc, start, end, ranks, self.judged, self.copies, self.length, self.model)
 
     def add_rank(self, run: int, rank: int | None) -> None:
         """Add a rank in a run; the best one stays."""
@@ -162,7 +161,7 @@ class Gathering:
             if own is entry:
                 continue
             copies.append(name)
-            own.copies += [entry.cells[0]] if entry.cells[0] is not None else []
+            own.copies += () if entry.cells[0] is None else (entry.cells[0],)
             for run, rank in enumerate(entry.ranks):
                 own.add_rank(run, rank)
             own.model = entry.model if own.model is None else own.model

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from karat._internal.arrays import Ints, row_number, starts
 from karat._internal.display import valid_texts
+from karat._internal.panics import panics_as_errors
+from karat._internal.parquet import check_parquet_file
 from karat.analysis.overlap import is_run
 from karat.analysis.overlap.ranked_lists import ResultsLike
 from karat.conventions import STANDARD
@@ -33,6 +36,8 @@ _READING = ("columns_renamed", "ranked_by", "similar_column", "unknown_field")
 """The notes on the reading of a file that concern its rankings."""
 _CHECKED = 50
 """The number of bare strings that are checked for white space."""
+POOL_KEY = "karat.pool"
+"""The key of karat's own in the metadata of the file of a pool."""
 CLAIMS = "claim"
 """The judge of such a run compares claims: a model decided, and it judged no item as a whole."""
 
@@ -63,12 +68,28 @@ class PoolSource(NamedTuple):
 
 def read_source(given: ResultsLike, name: str, depth: int, selection: Selection | None = None) -> PoolSource:
     """The top ranks of a run, of the path of a run file, or of results in any form that karat reads."""
+    if _is_pool(given):
+        raise BadArgument(f"{given} is a pool, not a run", hint=f"karat label {given} -o gold.jsonl")
     if is_run(given):
         return _of_run(given if isinstance(given, Run) else load(given), name, depth)  # type: ignore[arg-type]
     if not (isinstance(given, str | os.PathLike | Mapping | list | tuple) or hasattr(given, "columns")):
         hint = '"bm25.jsonl", or {"q1": ["doc-4", "doc-9"]}'
         raise BadArgument("expected a run, the path of a file, or results by query", got=given, hint=hint)
     return _of_side(given, read_side(given, "retrieved", selection), name, depth)
+
+
+def _is_pool(given: object) -> bool:
+    """True for the path of a file that says that it is a pool."""
+    import polars as pl
+
+    if not isinstance(given, str | os.PathLike) or not str(given).endswith(".parquet"):
+        return False
+    try:
+        check_parquet_file(given)
+        with panics_as_errors(), Path(given).open("rb") as file:
+            return POOL_KEY in pl.read_parquet_metadata(file)
+    except (OSError, ValueError, pl.exceptions.PolarsError):
+        return False  # reading it says what is wrong
 
 
 def _of_run(run: Run, name: str, depth: int) -> PoolSource:
