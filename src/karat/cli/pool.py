@@ -1,8 +1,9 @@
-"""`karat pool`: the items that several runs retrieved, each once, for people to label. Separate: it needs no page."""
+"""`karat pool`, separate from `karat label`: the items that several runs retrieved, each once, for people to label."""
 
 from __future__ import annotations
 
 from argparse import Namespace
+from shlex import quote
 
 from karat.cli import argument, command, emit, format_argument, say
 from karat.cli.evaluate import MAP
@@ -37,4 +38,5 @@ def _pool(options: Namespace) -> None:
         found.save(options.output)
     emit(found, options.format)
     if options.output is not None:
-        say(f"Saved to {options.output}", error=options.format != "table")
+        label = f". Label it: karat label {quote(options.output)} -o gold.jsonl" if found.judged < found.size else ""
+        say(f"Saved to {options.output}{label}", error=options.format != "table")

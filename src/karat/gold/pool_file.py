@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import os
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+
+import numpy as np
 
 from karat import __version__
+from karat._internal.arrays import starts
 from karat._internal.output import atomic_path, check_outputs, is_special
 from karat._internal.panics import panics_as_errors
 from karat._internal.parquet import MAGIC, Damaged, add_checksum, check_checksum, check_parquet
 from karat.errors import BadArgument, KaratError, RunFileError, first_line
 from karat.gold.known_gold import KnownGold
 from karat.gold.pool import Pool, PoolItem, PoolQuery
+from karat.gold.pool_sources import POOL_KEY
 from karat.run.check import Texts
-from karat.run.file import PER_BYTE
+from karat.run.file import nest
+from karat.run.file_version import PER_BYTE
 from karat.run.frame import text_series
 from karat.samples.notes import Note
 
 if TYPE_CHECKING:
     import polars as pl
 
-KEY = "karat.pool"
-"""The key of karat's own in the metadata of the file."""
 _FORMAT = 1
 _TYPES = {
     "query_id": "String", "query": "String", "key": "String", "id": "String", "text": "Categorical", "doc": "String",
@@ -64,7 +68,7 @@ def save_pool(pool: Pool, path: str | os.PathLike[str]) -> None:
     try:
         with atomic_path(path) as place:
             with place.open("wb") as file:
-                frame.write_parquet(file, compression_level=1, metadata={KEY: msgspec.json.encode(about).decode()})
+                frame.write_parquet(file, compression_level=1, metadata={POOL_KEY: msgspec.json.encode(about).decode()})
             add_checksum(place)
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
         raise RunFileError(f"cannot write {path}: {first_line(error).rpartition('IO error: ')[2]}") from error
@@ -85,19 +89,28 @@ def _frame(pool: Pool) -> pl.DataFrame:
         "query_id": [*repeated([query.id for query in pool.queries]), *(one.query_id for one in known)],
         "query": [*repeated([query.text for query in pool.queries]), *(one.query for one in known)],
     }
-    for place, name in enumerate(PoolItem._fields):
-        columns[name] = [*(item[place] for item in items), *nothing]
+    cells = zip(PoolItem._fields, zip(*items, strict=True) if items else [()] * len(PoolItem._fields), strict=True)
+    columns |= {name: [*own, *nothing] for name, own in cells}
     written = [{"gold": one.gold, "answerable": one.answerable} for one in known]
     columns["gold"] = [*([None] * len(items)), *(msgspec.json.encode(one).decode() for one in written)]
-    kinds: dict[str, Any] = {
-        "start": pl.Int64, "end": pl.Int64, "length": pl.Int64, "judged": pl.Float64, "model": pl.Float64,
-        "ranks": pl.List(pl.Int64), "copies": pl.List(pl.String),
-    }  # fmt: skip
-    flat = [
-        pl.Series(name, columns[name], dtype=kinds[name]) if name in kinds else text_series(columns[name]).alias(name)
-        for name in _TYPES
-    ]
-    return pl.DataFrame(flat).with_columns(pl.col("text").cast(pl.Categorical))
+    kinds: dict[str, Any] = dict.fromkeys(("start", "end", "length"), pl.Int64)
+    kinds |= dict.fromkeys(("judged", "model"), pl.Float64)
+
+    def series(name: str) -> pl.Series:
+        if name in ("ranks", "copies"):
+            return _lists(columns[name], pl.Int64 if name == "ranks" else pl.String)
+        return pl.Series(columns[name], dtype=kinds[name]) if name in kinds else text_series(columns[name])
+
+    return pl.DataFrame({name: series(name) for name in _TYPES}).with_columns(pl.col("text").cast(pl.Categorical))
+
+
+def _lists(cells: list[Any], kind: Any) -> pl.Series:
+    """A column of lists; an empty one where there is nothing."""
+    import polars as pl
+
+    each = [own or () for own in cells]
+    flat = pl.DataFrame({"flat": pl.Series(list(chain.from_iterable(each)), dtype=kind)})
+    return nest(flat, starts(np.fromiter(map(len, each), np.int64, len(each))), records=False)
 
 
 def read_pool(path: str | os.PathLike[str]) -> Pool:
@@ -135,7 +148,7 @@ def _read(content: bytes, source: Path) -> Pool:
     check_checksum(content)
     check_parquet(content, PER_BYTE)
     with panics_as_errors():
-        written = pl.read_parquet_metadata(BytesIO(content)).get(KEY)
+        written = pl.read_parquet_metadata(BytesIO(content)).get(POOL_KEY)
         if written is None:
             raise RunFileError(f"{source} is a Parquet file, but not a pool", hint=hint)
         given = msgspec.json.decode(written)
@@ -179,8 +192,22 @@ def _check_items(items: pl.DataFrame, runs: int, depth: int) -> None:
         raise Damaged(f"a rank is not between 1 and {depth}")
 
 
+class _Record(TypedDict):
+    """A gold item as it is written."""
+
+    grade: float
+    id: NotRequired[str]
+    text: NotRequired[str]
+    doc: NotRequired[str]
+    start: NotRequired[int]
+    end: NotRequired[int]
+    group: NotRequired[str]
+    hop: NotRequired[int]
+    aspects: NotRequired[list[str]]
+
+
 class _Gold(TypedDict):
-    gold: list[dict[str, Any]]
+    gold: list[_Record]
     answerable: bool | None
 
 
@@ -189,16 +216,14 @@ def _pool(columns: dict[str, list[Any]], about: _About) -> Pool:
 
     queries: dict[str, PoolQuery] = {}
     known = []
+    columns |= {name: list(map(tuple, columns[name])) for name in ("ranks", "copies")}
     cells = list(zip(*(columns[name] for name in PoolItem._fields), strict=True))
     for query, text, gold, own in zip(columns["query_id"], columns["query"], columns["gold"], cells, strict=True):
         if gold is not None:
             read = msgspec.json.decode(gold, type=_Gold)
-            if not all(isinstance(record.get("grade"), int | float) for record in read["gold"]):
-                raise Damaged("known gold has no grade")
-            known.append(KnownGold(query, text, read["gold"], read["answerable"]))
+            known.append(KnownGold(query, text, list(map(dict, read["gold"])), read["answerable"]))
             continue
         item = PoolItem(*own)
-        item = item._replace(ranks=tuple(item.ranks), copies=tuple(item.copies))
         queries.setdefault(query, PoolQuery(query, text, [])).items.append(item)
     for one in queries.values():
         if len({item.key for item in one.items}) < len(one.items):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from karat.errors import InputError
 from karat.gold.known_gold import GoldSource, Judged, KnownGold, KnownGrades, identity
-from karat.gold.pool_sources import PoolSource
+from karat.gold.pool_sources import PoolSource, name_queries
 from karat.judges.text import fold_space
 from karat.samples.keys import short_id
 from karat.samples.notes import Note, Tally
@@ -61,7 +61,7 @@ class Entry:
         self.ranks: list[int | None] = [None] * runs
         self.judged: float | None = None
         self.model: float | None = None
-        self.copies: list[str] = []
+        self.copies: tuple[str, ...] = ()
 
     @property
     def ids(self) -> list[str]:
@@ -71,10 +71,9 @@ class Entry:
     def item(self) -> PoolItem:
         """The item as it is in the pool."""
         key = blake2b(self.name.encode(), digest_size=_KEY).hexdigest()
-        copies = tuple(dict.fromkeys(self.copies))
         own, text, doc, start, end = self.cells
         ranks = tuple(self.ranks)
-        return PoolItem(key, own, text, doc, start, end, ranks, self.judged, copies, self.length, self.model)
+        return PoolItem(key, own, text, doc, start, end, ranks, self.judged, self.copies, self.length, self.model)
 
     def add_rank(self, run: int, rank: int | None) -> None:
         """Add a rank in a run; the best one stays."""
@@ -85,8 +84,10 @@ class Entry:
 class Gathering:
     """The items of all sources, by query."""
 
-    def __init__(self, sources: Sequence[PoolSource], ids: Sequence[Sequence[str]]) -> None:
-        self._sources, self._ids = sources, ids
+    def __init__(self, sources: Sequence[PoolSource]) -> None:
+        named = name_queries(sources)
+        ids = named.ids
+        self._sources, self._ids, self._by_text = sources, ids, named.by_text
         self._entries: dict[str, dict[str, Entry]] = {}
         self._texts: dict[str, str | None] = {}
         self.known: dict[str, KnownGold] = {}
@@ -160,7 +161,7 @@ class Gathering:
             if own is entry:
                 continue
             copies.append(name)
-            own.copies += [entry.cells[0]] if entry.cells[0] is not None else []
+            own.copies += () if entry.cells[0] is None else (entry.cells[0],)
             for run, rank in enumerate(entry.ranks):
                 own.add_rank(run, rank)
             own.model = entry.model if own.model is None else own.model
@@ -210,6 +211,7 @@ class Gathering:
 
     def _of_sources(self, queries: Sequence[PoolQuery]) -> Iterator[Note]:
         size = len(self._entries)
+        yield from (Note("pool_by_text", details={"name": name}) for name in self._by_text)
         for source, rows in zip(self._sources, self._ids, strict=True):
             details, own = {"name": source.name}, len(set(rows))
             if source.failed:

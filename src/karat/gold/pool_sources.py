@@ -5,17 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from karat._internal.arrays import Ints, row_number, starts
 from karat._internal.display import valid_texts
+from karat._internal.panics import panics_as_errors
+from karat._internal.parquet import check_parquet_file
 from karat.analysis.overlap import is_run
 from karat.analysis.overlap.ranked_lists import ResultsLike
 from karat.conventions import STANDARD
 from karat.errors import BadArgument, InputError
 from karat.gold.known_gold import GoldSource, gold_of_run, gold_of_samples
+from karat.judges.text import fold_space
 from karat.run import Run
 from karat.run.file import load
 from karat.run.stored_items import strings
@@ -32,6 +36,8 @@ _READING = ("columns_renamed", "ranked_by", "similar_column", "unknown_field")
 """The notes on the reading of a file that concern its rankings."""
 _CHECKED = 50
 """The number of bare strings that are checked for white space."""
+POOL_KEY = "karat.pool"
+"""The key of karat's own in the metadata of the file of a pool."""
 CLAIMS = "claim"
 """The judge of such a run compares claims: a model decided, and it judged no item as a whole."""
 
@@ -62,12 +68,28 @@ class PoolSource(NamedTuple):
 
 def read_source(given: ResultsLike, name: str, depth: int, selection: Selection | None = None) -> PoolSource:
     """The top ranks of a run, of the path of a run file, or of results in any form that karat reads."""
+    if _is_pool(given):
+        raise BadArgument(f"{given} is a pool, not a run", hint=f"karat label {given} -o gold.jsonl")
     if is_run(given):
         return _of_run(given if isinstance(given, Run) else load(given), name, depth)  # type: ignore[arg-type]
     if not (isinstance(given, str | os.PathLike | Mapping | list | tuple) or hasattr(given, "columns")):
         hint = '"bm25.jsonl", or {"q1": ["doc-4", "doc-9"]}'
         raise BadArgument("expected a run, the path of a file, or results by query", got=given, hint=hint)
     return _of_side(given, read_side(given, "retrieved", selection), name, depth)
+
+
+def _is_pool(given: object) -> bool:
+    """True for the path of a file that says that it is a pool."""
+    import polars as pl
+
+    if not isinstance(given, str | os.PathLike) or not str(given).endswith(".parquet"):
+        return False
+    try:
+        check_parquet_file(given)
+        with panics_as_errors(), Path(given).open("rb") as file:
+            return POOL_KEY in pl.read_parquet_metadata(file)
+    except (OSError, ValueError, pl.exceptions.PolarsError):
+        return False  # reading it says what is wrong
 
 
 def _of_run(run: Run, name: str, depth: int) -> PoolSource:
@@ -162,22 +184,38 @@ def _like_texts(items: Iterable[Any]) -> bool:
     return sum(" " in item for item in some) > len(some) / 2
 
 
-def name_queries(sources: Sequence[PoolSource]) -> list[list[str]]:
-    """The id of the query of each row of each source: its own, that of its text in another source, or its text."""
-    from karat.judges.text import fold_space
+class NamedQueries(NamedTuple):
+    """The id of the query of each row of each source."""
 
+    ids: list[list[str]]
+    by_text: list[str]
+    """The names of the sources that share no id with those before, and were matched by the texts of their queries."""
+
+
+def name_queries(sources: Sequence[PoolSource]) -> NamedQueries:
+    """Find the same queries in all sources: by id; without a shared id, by text. A query without an id has its text."""
     known: dict[str, str] = {}
-    for source in sources:
-        if source.ids is not None:
-            for query, text in zip(source.ids, source.query or (), strict=False):
-                known.setdefault(fold_space(text or ""), query)
-    named = []
-    for source in sources:
-        ids = source.ids
-        if ids is None:
-            if source.query is None or None in source.query:
-                problem = f'{source.name}: its queries have neither an "id" nor a "query"; they cannot be pooled'
-                raise InputError(problem, hint='{"id": "q1", "query": "Closed when?", "retrieved": […]}')
-            ids = [known.get(fold_space(str(text)), str(text)) for text in source.query]
-        named.append(ids)
-    return named
+    ids: dict[int, list[str]] = {}
+    by_text: list[str] = []
+    for place in sorted(range(len(sources)), key=lambda place: sources[place].ids is None):
+        source = sources[place]
+        texts = [fold_space(text or "") for text in source.query or ()]
+        own = source.ids
+        if own is None:
+            own = [known.get(text, str(query)) for text, query in zip(texts, _all_texts(source), strict=True)]
+        elif texts and set(own).isdisjoint(known.values()) and not known.keys().isdisjoint(texts):
+            by_text.append(source.name)
+            own = [known.get(text, query) for text, query in zip(texts, own, strict=True)]
+        for text, query in zip(texts, own, strict=False):
+            if text:
+                known.setdefault(text, query)
+        ids[place] = own
+    return NamedQueries([ids[place] for place in range(len(sources))], by_text)
+
+
+def _all_texts(source: PoolSource) -> Sequence[str | None]:
+    """The texts of queries without ids; refuses queries that have neither."""
+    if source.query is None or not all(text and text.strip() for text in source.query):
+        problem = f'{source.name}: its queries have neither an "id" nor a "query"; they cannot be pooled'
+        raise InputError(problem, hint='{"id": "q1", "query": "Closed when?", "retrieved": […]}')
+    return source.query

@@ -14,11 +14,11 @@ from litestar.response import Redirect
 from karat.errors import KaratError
 from karat.web.asking import ask, call_of
 from karat.web.label.label_desk import Desk, GivenAnswer, GivenUndo, Person, said
-from karat.web.pool import Pool
 from karat.web.problems import Refused
 from karat.web.settings import Settings
 from karat.web.tasks import read_json
 from karat.web.view.routes import assets
+from karat.web.worker_pool import WorkerPool
 
 Asked = Request[Any, Any, Any]
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class Standing:
         async with self._lock:
             if self._at != desk.changes:
                 changes, body = desk.changes, msgspec.json.encode(desk.facts())
-                pool: Pool = request.app.state.pool
+                pool: WorkerPool = request.app.state.pool
                 settings: Settings = request.app.state.settings
                 call = call_of(request, "view_label_standing", **settings.label_files)
                 reply, content = await pool.call(call, body, seconds=settings.limits.seconds)
