@@ -7,7 +7,7 @@ ORACLES := autorag azure continuous-eval evidently haystack llamaindex mlflow na
 FRAMEWORKS := futureagi futureagi_1_0 haystack langchain langfuse llamaindex mlflow phoenix stores tracking
 LOCK    := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url --no-annotate --upgrade
 
-.PHONY: demo test client fuzz chromium check fix docs wheel bench spark oracles $(ORACLES:%=oracle-%) \
+.PHONY: demo test client fuzz chromium axe check fix docs wheel bench spark oracles $(ORACLES:%=oracle-%) \
         frameworks $(FRAMEWORKS:%=framework-%) lock clean
 
 demo: $(VENV)/runtime.stamp
@@ -16,6 +16,7 @@ demo: $(VENV)/runtime.stamp
 # Skipped tests are listed at the end, each with the command that installs what it needs.
 # The folders that the coverage is measured for are in pyproject.toml.
 test: $(VENV)/dev.stamp chromium
+	@$(MAKE) --silent axe 2> /dev/null || echo "axe-core could not be installed: its tests are skipped."
 	@$(BIN)/python -m slipcover --json --out .coverage.json -m pytest -rs -n 2 --dist loadfile --no-loadscope-reorder
 	@$(BIN)/python -m slipcover --fail-under 98 --out .coverage.json --merge .coverage.json
 
@@ -33,12 +34,20 @@ fuzz: $(VENV)/dev.stamp
 	@PYTHONPATH=tests $(BIN)/python -m fuzz --write $(if $(SEED),--seed $(SEED))
 	@$(BIN)/python docs/generate.py
 
-# The HTML report is tested in a browser. Root installs one if there is none; otherwise those tests are skipped.
+# axe-core looks for what a screen reader or a keyboard cannot reach, on every page of `karat view` and of the report.
+axe: tests/view/node_modules/axe-core/axe.min.js
+
+tests/view/node_modules/axe-core/axe.min.js: tests/view/package-lock.json
+	@command -v npm > /dev/null || { echo "axe-core needs npm (on Debian: apt install nodejs npm)."; exit 1; }
+	@npm ci --silent --no-audit --no-fund --ignore-scripts --prefix tests/view
+	@touch $@
+
+# The HTML report and the viewer are tested in a browser. Root installs one if there is none; otherwise those tests are skipped.
 chromium:
 	@for name in chromium chromium-browser google-chrome google-chrome-stable; do \
 	  command -v $$name > /dev/null && exit 0; done; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
-	  echo "Installing chromium for the tests of the HTML report …"; \
+	  echo "Installing chromium for the tests in a browser …"; \
 	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium fonts-dejavu-core; } \
 	    > /dev/null 2>&1 || echo "chromium could not be installed: the browser tests are skipped."; fi
 
@@ -52,8 +61,10 @@ fix: $(VENV)/dev.stamp
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
+# The generated parts of the docs, and their pictures if there is a browser.
 docs: $(VENV)/dev.stamp
 	@$(BIN)/python docs/generate.py
+	@$(BIN)/python tests/support/screenshots.py
 
 # sdist and wheel in dist/; the wheel is then installed in a fresh environment and tried outside of this folder.
 wheel: $(VENV)/dev.stamp
@@ -133,4 +144,4 @@ $(VENV)/spark.stamp: $(VENV)/dev.stamp requirements/spark.lock
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .oracles .frameworks .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* build dist clients/typescript/node_modules clients/typescript/dist
+	rm -rf $(VENV) .oracles .frameworks .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* build dist clients/typescript/node_modules clients/typescript/dist tests/view/node_modules

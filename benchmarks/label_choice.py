@@ -27,7 +27,7 @@ import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints
 from karat.gold.choice import Design, design
-from karat.gold.label_estimate import DifferenceEstimate, estimate
+from karat.gold.label_estimate import FEWEST, DifferenceEstimate, estimate
 
 PAGE = Path(__file__).parents[1] / "docs" / "label.md"
 KAPPAS = (None, 0.3, 0.53, 0.7)
@@ -174,7 +174,7 @@ class Looked(NamedTuple):
     plain: float
     """The share of repetitions in which the interval covers at every look."""
     always: float
-    """The same of the interval that always holds."""
+    """The same of the interval that always holds, from the fewest units on with which something is decided."""
     covers: float
     """The share in which the interval covers once it is narrow enough."""
     decided: float
@@ -199,7 +199,8 @@ def look(metric: str, queries: int, kappa: float | None, shift: float, repetitio
             estimate(made, pairs[:count], seen.grade[pairs[:count]], tolerance=half)
             for count in range(len(pairs) // _LOOKS, len(pairs), len(pairs) // _LOOKS)
         ]
-        always = [one.always_low - _ROUNDING <= truth <= one.always_high + _ROUNDING for one in looks]
+        enough = [one for one in looks if one.drawn >= FEWEST]
+        always = [one.always_low - _ROUNDING <= truth <= one.always_high + _ROUNDING for one in enough]
         narrow = next((one for one in looks if (one.high - one.low) / 2 <= half), None)
         claim = next((one for one in looks if one.stop in ("decided", "equal")), None)
         false = claim is not None and (claim.difference * truth <= 0 if claim.stop == "decided" else abs(truth) > half)

@@ -59,6 +59,7 @@ def test_demo(tmp_path):
     moved = run("compare", "karat-demo/first-words.parquet", "karat-demo/bm25.parquet", cwd=tmp_path)
     assert "recall@5" in moved
     assert "one query" in out
+    assert "karat view karat-demo" in out.partition("Next")[2]
     assert "ending-a-subscription" in run("diagnose", "karat-demo/bm25.parquet", "q01", cwd=tmp_path)
 
 

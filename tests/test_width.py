@@ -28,7 +28,7 @@ EXAMPLES = [
     for line, _ in one.examples
     if not line.startswith(("karat serve", "karat view")) or "--new-key" in line  # a server does not end
 ]
-FIRST = [next(one for one in EXAMPLES if one[0] == name) for name in COMMANDS]
+FIRST = [next(one for one in EXAMPLES if one[0] == name) for name in COMMANDS if name != "view"]
 TABLES = [arguments for arguments in EXAMPLES if not {"--format", "--dry-run"} & {*arguments}]
 FILES = (
     "samples.jsonl", "results.jsonl", "run.parquet", "main.parquet", "branch.parquet", "bm25.run", "qrels.txt",

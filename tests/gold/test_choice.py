@@ -133,11 +133,9 @@ def test_twin():
 def test_no_bias(metric, count, kappa):
     """The mean over many orders is the truth, also with a judge that is wrong."""
     truth, opinion = seen(queries=25, kappa=kappa)
-    errors = []
+    wrong, errors = None if opinion is None else 3 - opinion, []
     for seed in range(150):
-        made = design(
-            metric, *truth.ranks, query=truth.query, opinion=None if kappa is None else 3 - opinion, seed=seed
-        )
+        made = design(metric, *truth.ranks, query=truth.query, opinion=wrong, seed=seed)
         order = made.order()[:count]
         full = float(made.contributions(truth.grade)[0].mean())
         errors.append(estimate(made, order, truth.grade[order]).difference - full)
@@ -170,6 +168,20 @@ def test_missing_answers_are_not_zeros():
         assert found.low < found.high
         assert (found.stop, found.left) == ("all", 0)
     assert abs(np.mean(errors)) < 4 * np.std(errors) / sqrt(len(errors))
+
+
+@pytest.mark.parametrize("metric", ["recall(rel=2)@5", "ndcg@10"])
+def test_missing_answers_in_whole_queries(metric):
+    truth, opinion = seen()
+    covered, rng = [], np.random.default_rng(2)
+    for seed in range(40):
+        made = design(metric, *truth.ranks, query=truth.query, opinion=opinion, seed=seed)
+        order = made.order()
+        grades = np.where(rng.random(len(order)) < 0.2, np.nan, truth.grade[order])
+        found = estimate(made, order, grades)
+        assert found.labels + found.unanswered == len(order)
+        covered.append(found.low < made.contributions(truth.grade)[0].mean() < found.high)
+    assert np.mean(covered) > 0.8
 
 
 def test_known_labels_are_facts():
@@ -281,6 +293,24 @@ def test_three_runs_share_the_labels():
     assert three.always_high > two.always_high  # two comparisons may err
 
 
+def test_runs_with_the_same_top_k_need_no_labels():
+    made = design("recall@5", np.array([1, 2]), np.array([2, 1]), query=np.array([0, 0]))
+    found = estimate(made, np.array([], int), np.array([]))
+    assert len(made.order()) == 0
+    assert (found.difference, found.low, found.high, found.stop, found.decided) == (0, 0, 0, "all", True)
+
+
+def test_the_assumed_variance_falls_to_nothing():
+    """The curve by which missing labels are counted, against the variance of single thresholds."""
+    truth, opinion = seen()
+    made = design(METRIC, *truth.ranks, query=truth.query, opinion=opinion)
+    labels, variance = made.curve
+    threshold = (made.size.sum() * made.size.min()) ** -0.5
+    chance = np.minimum(1.0, made.size * threshold)
+    assert np.interp(chance.sum(), labels, variance[0]) == pytest.approx(made.assumed_variance(chance)[0], rel=0.01)
+    assert (labels[-1], variance[0][-1]) == pytest.approx((len(made.order()), 0))
+
+
 def test_refusals():
     with pytest.raises(UnknownName, match="bpref") as error:
         small("bpref")
@@ -292,6 +322,10 @@ def test_refusals():
         design("recall@5", RANKS[0], query=QUERY)
     with pytest.raises(InputError):
         design("recall@5", *RANKS, query=QUERY[::-1])
+    with pytest.raises(InputError, match="from 0"):
+        design("recall@5", *RANKS, query=QUERY, queries=1)
+    with pytest.raises(InputError, match="from 0"):
+        design("recall@5", *RANKS[:, :0], query=QUERY[:0])
     with pytest.raises(InputError):
         estimate(small(), np.array([99]), np.array([1.0]))
     with pytest.raises(BadArgument):

@@ -12,6 +12,7 @@ import karat
 from karat.errors import BadArgument, InputError
 from karat.gold import written_gold
 from karat.gold.agreement_of_labels import AgreementOfLabels
+from karat.gold.judged_sample import calibration_rows, sample_of
 from karat.gold.labels import SETTLED, Label, LabelFile, Quote
 from karat.gold.pool import pool
 from karat.gold.written_gold import GoldWriter, write_gold, write_qrels
@@ -51,10 +52,8 @@ class Desk:
 
     def give(self, place, grade, by="ada", quote=None, answer="grade", shift=0):
         item = self.items[place]
-        marked = ()
-        if quote:
-            start = item.text.index(quote) + shift
-            marked = (Quote(start, start + len(quote), quote),)
+        start = item.text.index(quote) + shift if quote else 0
+        marked = (Quote(start, start + len(quote), quote),) if quote else ()
         self.labels["q1", item.key, by] = Label("q1", item.key, answer, grade, marked, by=by)
 
     def write(self, path):
@@ -232,16 +231,19 @@ def test_the_gold_follows_the_labels(path, monkeypatch):
         assert writer.error is not None
 
 
-@pytest.fixture(scope="module")
-def judged():
-    """A run judged without gold, by the words of the query."""
+def judged_samples():
     texts = ["refund days", "how long a refund takes", "opening hours", "a refund of a card"]
-    samples = [
+    return [
         {"id": f"q{n}", "query": "how long refund", "retrieved": [{"id": f"{n}.{i}", "text": text} for i, text in own]}
         for n in range(20)
         for own in [sorted(enumerate(texts), key=lambda one: (one[0] * (n + 1)) % 5)]
     ]
-    return karat.evaluate(samples, "precision@4 rr", judge="relevance(lexical)")
+
+
+@pytest.fixture(scope="module")
+def judged():
+    """A run judged without gold, by the words of the query."""
+    return karat.evaluate(judged_samples(), "precision@4 rr", judge="relevance(lexical)")
 
 
 def test_karat_calibrate_reads_the_labels(judged, path, tmp_path):
@@ -268,6 +270,41 @@ def test_karat_calibrate_reads_the_labels(judged, path, tmp_path):
     done = run_karat("calibrate", tmp_path / "run.parquet", labels, "--metric", "precision@4", text=True)
     assert done.returncode == 0, done.stderr
     assert "48 of" in done.stdout or "of 48" in done.stdout
+
+
+@pytest.mark.parametrize("judge", ["relevance(lexical)", "ids"])
+def test_karat_calibrate_reads_the_labels_of_a_sample(path, judge):
+    """Also if a ranking has copies: each rank has its own label where people gave it one."""
+    labels, rng = path.with_name("gold.labels.jsonl"), np.random.default_rng(1)
+    texts = ["a refund", "how long a refund takes", "opening hours", "a refund"]
+    rows = [
+        {"id": f"q{n}", "query": "how long refund", "gold": ["i0", "i2"], "retrieved": own[n % 3 :] + own[: n % 3]}
+        for n in range(30)
+        for own in [[{"id": f"i{i}", "text": text} for i, text in enumerate(texts)]]
+    ]
+    run = karat.evaluate(rows, "precision@4", judge=judge)
+    sample = sample_of(run, 40, seed=3)
+    grades = {(query.id, item.key): float(rng.integers(4)) for query in sample.queries for item in query.items}
+    with LabelFile(labels) as file:
+        for (query, key), grade in grades.items():
+            file.append(Label(query, key, grade=grade, by="ada"))
+    got, wanted = karat.calibrate(run, labels), karat.calibrate(run, calibration_rows(sample, grades))
+    assert (got.agreement, got.corrected) == (wanted.agreement, wanted.corrected)
+    assert got.corrected is not None
+
+
+def test_a_metric_with_a_threshold_counts_the_grades_as_it_does(path):
+    labels = path.with_name("gold.labels.jsonl")
+    run = karat.evaluate(judged_samples(), "precision@4 precision(rel=2)@4", judge="relevance(lexical)")
+    found = pool([run])
+    with LabelFile(labels) as file:
+        for query in found.queries:
+            for item in query.items:
+                file.append(Label(query.id, item.key, grade=1, by="ada"))
+    with pytest.raises(BadArgument, match="different grades"):
+        karat.calibrate(run, labels)
+    names = list(run.scores)
+    assert [karat.calibrate(run, labels, metric=name).corrected.human.value for name in names] == [1, 0]
 
 
 def test_labels_that_cannot_calibrate(judged, path):

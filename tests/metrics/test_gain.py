@@ -157,7 +157,7 @@ def test_the_report_draws_the_curve(tmp_path):
     text = page.read_text()
     assert 'id="precision-recall"' in text
     assert "Precision at 11 recall levels: 1.000 at a recall of 0, 0.000 at a recall of 1" in text
-    assert text.count("recall 0.3: precision 0.667") == 1
+    assert text.count("<title>recall 0.3\nprecision 0.667") == 1
     assert 'polyline class="precision before"' in text
     karat.evaluate(retrieved=[RETRIEVED], gold=[GOLD], metrics="rr iprec@0.5 iprec").report(page)
     assert 'id="precision-recall"' not in page.read_text()

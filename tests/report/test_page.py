@@ -51,7 +51,7 @@ def page(tmp_path_factory):
 def test_the_page_is_whole_and_needs_nothing(page):
     read = Checked(page)
     assert all(address.startswith("#") or address == "data:," for address in read.addresses)
-    assert read.scripts == [{"type": "application/json", "id": "data"}, {}]
+    assert read.scripts == [{}, {"type": "application/json", "id": "data"}, {}]
     assert read.handlers == []
     assert len(set(read.ids)) == len(read.ids)
     assert {address[1:] for address in read.addresses if address.startswith("#")} <= set(read.ids)
@@ -85,7 +85,7 @@ def test_hostile_data_are_shown_and_stay_data(tmp_path):
     run.report(tmp_path / "evil.html", baseline=run)
     text = (tmp_path / "evil.html").read_text("utf-8")
     read = Checked(text)
-    assert read.scripts == [{"type": "application/json", "id": "data"}, {}]
+    assert read.scripts == [{}, {"type": "application/json", "id": "data"}, {}]
     assert read.handlers == []
     assert all(address.startswith("#") or address == "data:," for address in read.addresses)
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)

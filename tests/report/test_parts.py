@@ -10,11 +10,11 @@ import pytest
 import karat
 from karat._internal.display import signed
 from karat.conventions import CONVENTIONS
-from karat.report.html.curves import curves, cutoffs, deepest, measured
+from karat.report.html.curves import curves, cutoffs, deepest, measured, requested
+from karat.report.html.histogram import bars, histogram
 from karat.report.html.markup import write
-from karat.report.html.opened_query import Bodies
 from karat.report.html.queries import Queries, worst_first
-from karat.report.html.scores import few, headline, histogram, slices, spread, strip
+from karat.report.html.scores import few, headline, slices, strip
 from karat.report.html.sections import against
 from support import example
 
@@ -33,7 +33,7 @@ def test_one_name_stands_for_each_metric(run):
 
 
 def test_curves_go_through_the_means(run):
-    ks = cutoffs(deepest(run))
+    ks = cutoffs(deepest(run), requested(run))
     found = measured(run, ks)
     for k in (1, 3, 5, 10):
         value, ends = found["recall"][k]
@@ -64,28 +64,69 @@ def test_how_deep_curves_go():
     deep = [{"retrieved": [f"d{i}" for i in range(1000)], "gold": ["d2"]}] * 2
     assert deepest(karat.evaluate(deep, "rr")) == 3
     assert deepest(karat.evaluate(deep, "recall@50")) == 50
-    assert deepest(karat.evaluate(deep, "recall@5000")) == 1000
+    assert deepest(karat.evaluate(deep, "recall@5000")) == 5000
     assert curves(karat.evaluate(retrieved=[["a"]], gold=[["a"]], metrics="rr")) is None
     assert cutoffs(6) == [1, 2, 3, 4, 5, 6]
     far = cutoffs(1000)
     assert far[:5] == [1, 2, 3, 4, 5]
     assert far[-1] == 1000
     assert len(far) <= 16
+    assert {10, 33, 100} <= {*cutoffs(1000, {10, 33, 100, 2000})}
+    assert 2000 not in cutoffs(1000, {2000})
 
 
 def test_nothing_is_drawn_outside(run):
     drawn = write(curves(run, example.run("first-words")))
     points = [tuple(map(float, p.split(","))) for line in re.findall(r'points="([^"]+)"', drawn) for p in line.split()]
     assert points
-    assert all(0 <= x <= 640 and 0 <= y <= 260 for x, y in points)
+    assert all(0 <= x <= 1000 and 0 <= y <= 250 for x, y in points)
     assert "before" in drawn
 
 
+def test_the_curve_has_a_dot_and_its_values_at_every_requested_cutoff():
+    rows = [{"retrieved": [f"d{i}" for i in range(200)], "gold": [f"d{k}", "x"]} for k in (2, 9, 33, 150) * 5]
+    run = karat.evaluate(rows, "recall@10,77 precision@3 ndcg@20")
+    drawn = write(curves(run, run))
+    for k in (3, 10, 20, 77):
+        assert f"<title>k = {k}\n" in drawn
+    assert f"<title>k = 10\nrecall {run.mean['recall@10']:.3f} [" in drawn
+    stops = re.findall(r'data-at="([^"]+)"', drawn)
+    assert drawn.count("<circle") == 2 * len(stops)
+    assert [f'cx="{place}"' for place in stops if f'cx="{place}"' not in drawn] == []
+
+
 def test_every_query_is_in_one_bar():
-    values = np.array([0, 0, 0.05, 0.1, 0.55, 0.999, 1, np.nan])
-    assert spread(values) == [2, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1, 1]
+    values = np.array([0, 0, 0.05, 0.1, 0.55, 0.999, 1, np.nan, *np.linspace(0.301, 0.399, 50)])
+    found = bars(values)
+    assert [(bar.low, bar.high, bar.size) for bar in found] == [
+        (0, 0, 2), (0, 0.1, 1), (0.1, 0.2, 1), (0.3, 0.4, 50), (0.5, 0.6, 1), (0.9, 1, 1), (1, 1, 1),
+    ]  # fmt: skip
     assert "0.5 to 0.6: 1 query<" in write(histogram(values, "rr"))
     assert "undefined for every query" in write(histogram(np.array([np.nan]), "rr"))
+
+
+def test_few_scores_have_bars_at_their_values():
+    found = bars(np.array([0, 1 / 3, 1 / 3, 0.5, 1]))
+    assert [(bar.low, bar.size) for bar in found] == [(0, 1), (0.333333, 2), (0.5, 1), (1, 1)]
+    assert all(bar.is_exact for bar in found)
+    drawn = write(histogram(np.array([0, 0.5, 0.5, 1]), "recall@5"))
+    middles = [float(x) + float(width) / 2 for x, width in re.findall(r' x="([\d.]+)" width="([\d.]+)"', drawn)]
+    ticks = dict(re.findall(r'<text x="([\d.]+)"[^>]*>([\d.]+)<', drawn))
+    assert middles == [float(x) for x, value in ticks.items() if value in {"0", "0.5", "1"}]
+
+
+def test_a_part_is_between_its_limits():
+    drawn = write(histogram(np.linspace(0.401, 0.499, 40), "ndcg"))
+    ((x, width),) = re.findall(r' x="([\d.]+)" width="([\d.]+)"', drawn)
+    tick = {float(value): float(place) for place, value in re.findall(r'<text x="([\d.]+)"[^>]*>([\d.]+)<', drawn)}
+    low, high = (tick[0] + share * (tick[1] - tick[0]) for share in (0.4, 0.5))
+    assert low <= float(x) < float(x) + float(width) <= high
+
+
+def test_bars_can_be_links():
+    drawn = write(histogram(np.array([0, 0.5, 1]), "rr", lambda low, high: f"/x?{low}" if low else None))
+    assert re.findall(r'href="([^"]+)"', drawn) == ["/x?0.5", "/x?1.0"]
+    assert 'role="group"' in drawn
 
 
 def test_numbers_are_written():
@@ -100,7 +141,7 @@ def test_slices_are_of_fields_with_few_values(run):
     assert not few(["a", "b", "c", "d"])
     assert not few([[1], [2], [1], [2]])
     written = write(slices(run))
-    assert "By topic, worst first" in written
+    assert "recall@5 by topic, worst first" in written
     assert written.index(">admin<") < written.index(">api<")
     assert slices(karat.evaluate(retrieved=[["a"]], gold=[["a"]], metrics="rr")) is None
 
@@ -109,8 +150,11 @@ def test_slices_are_compared_with_the_baseline(run):
     comparison = karat.compare(example.run("first-words"), run)
     row = next(row for row in comparison.by("length")["short"] if row.metric == "recall@5")
     written = write(slices(run, comparison))
-    assert "recall@5, difference" in written
-    assert f'{signed(row.difference)}</span></td><td class="n">{signed(row.low)} to {signed(row.high)}' in written
+    change = rf"{signed(row.difference)}</span></td><td[^>]*>{signed(row.low)} to {signed(row.high)}</td>"
+    assert re.search(change.replace("+", "\\+"), written)
+    verdict = f'data-label="winner"><span class="none"><bdi>{row.verdict}</bdi>'
+    assert row.verdict == "cannot tell"
+    assert verdict in written.partition(">short<")[2].partition("</tr>")[0]
 
 
 def test_the_page_and_compare_list_the_same_moves(run):
@@ -128,81 +172,8 @@ def test_the_worst_come_first_and_the_undefined_last():
     assert worst_first(run) == [3, 1, 0, 2]
 
 
-def test_a_query_opened(run):
-    row = run.ids.index("q06")
-    body = write(Bodies(run, {("q06", 0): "at rank 8, below 5"}).of(row, run.gold("q06")))
-    assert "<mark>Adjust the seat count under Settings &gt; Billing &gt; Seats.</mark>" in body
-    assert "at rank 8, below 5" in body
-    assert "contains 100 %" in body
-    assert body.count("<li") == 2 + 15
-
-
-def test_texts_are_left_out_when_the_page_is_full(run):
-    bodies = Bodies(run, {}, room=5000)
-    written = [write(bodies.of(row, run.gold(query))) for row, query in enumerate(run.ids)]
-    assert 0 < bodies.without < len(run)
-    assert 'bdi class="text"' in written[0]
-    assert "plans-and-pricing#1" in written[-1]
-    assert 'bdi class="text"' not in written[-1].partition("Retrieved")[2]
-
-
-@pytest.mark.parametrize(
-    ("judge", "gold", "marked"),
-    [
-        ("ids", [{"id": "a"}], "All of it, and more."),
-        ("ids(at=doc)", [{"doc": "d"}], "All of it, and more."),
-        ("exact", ["All of it, and more."], "All of it, and more."),
-        ("contains", ["All of it"], "All of it"),
-        ("fuzzy(0.5)", ["All of it, and none."], "All of it, and "),
-    ],
-)
-def test_marks_depend_on_what_the_judge_compares(judge, gold, marked):
-    chunk = {"id": "a", "doc": "d", "text": "All of it, and more."}
-    run = karat.evaluate([{"retrieved": [chunk], "gold": gold}], "rr", judge=judge)
-    assert f"<mark>{marked}</mark>" in write(Bodies(run, {}).of(0, run.gold(1)))
-
-
-def test_items_matched_by_id_are_marked_as_wholes():
-    run = karat.evaluate([{"retrieved": [{"id": "a", "text": "All of it."}], "gold": ["a"]}], "rr", judge="ids")
-    body = write(Bodies(run, {}).of(0, run.gold(1)))
-    assert '<mark><bdi class="id">a</bdi></mark>' in body
-    assert "<mark>All of it.</mark>" in body
-
-
-def test_rest_of_a_ranking_is_counted():
-    long = [{"retrieved": [f"d{i}" for i in range(50)], "gold": ["d1"]}, {"retrieved": [], "gold": ["d1"]}]
-    run = karat.evaluate(long, "rr")
-    assert "30 more were retrieved." in write(Bodies(run, {}).of(0, run.gold(1)))
-    assert "Nothing was retrieved." in write(Bodies(run, {}).of(1, run.gold(2)))
-
-
-def test_what_is_judged_and_irrelevant_is_neither_gold_nor_a_match():
-    run = karat.evaluate(retrieved={"1": {"a": 2, "b": 1}}, gold={"1": {"a": 0, "b": 1, "c": 0}}, metrics="rr")
-    body = write(Bodies(run, {}).of(0, run.gold(1)))
-    assert body.count('class="hit"') == 1
-    assert "2 items of grade 0, not relevant." in body
-    assert "not retrieved" not in body
-    section, held = Queries(run, {}).section()
-    assert "1 of 1" in write(section)
-    assert held["keys"][0][0] == ["1", "", "b"]
-
-
 def test_long_texts_do_not_fill_the_page():
     long = "word " * 20_000
     rows = [{"query": long, "retrieved": [long], "gold": [long], "note": long}]
     section, held = Queries(karat.evaluate(rows, "rr", judge="exact"), {}).section()
-    assert len(write(section)) + len(str(held)) < 10_000
-
-
-def test_gold_without_end_is_cut():
-    gold = [f"g{i}" for i in range(500)]
-    run = karat.evaluate(retrieved=[["g1"]], gold=[gold], metrics="rr")
-    assert "480 more." in write(Bodies(run, {}).of(0, run.gold(1)))
-
-
-def test_run_without_stored_items():
-    run = karat.evaluate(retrieved=[["x", "a"]], gold=[["a"]], metrics="rr")
-    run = run.replace(items=None)  # as in files of karat 0.1
-    body = write(Bodies(run, {}).of(0, run.gold(1)))
-    assert "only the matches are known" in body
-    assert "same id" in body
+    assert len(write(section)) + len(str(held)) < 20_000

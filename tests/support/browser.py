@@ -12,9 +12,10 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-MISSING = "no Chromium to open the report in; on Debian: apt-get install -y chromium"
+MISSING = "no Chromium to open pages in; on Debian: apt-get install -y chromium"
 _PATIENCE = 60
 _FLAGS = [
     "--headless=new",
@@ -30,6 +31,12 @@ _FLAGS = [
     "--force-color-profile=srgb",
     "--font-render-hinting=none",
 ]
+_KEYS = {
+    "Tab": (9, ""), "Enter": (13, "\r"), "Escape": (27, ""), "Space": (32, " "), "PageUp": (33, ""),
+    "PageDown": (34, ""), "End": (35, ""), "Home": (36, ""), "ArrowLeft": (37, ""), "ArrowUp": (38, ""),
+    "ArrowRight": (39, ""), "ArrowDown": (40, ""),
+}  # fmt: skip
+"""The number and the text of a key."""
 # The browser reads its commands from descriptor 3 and answers on 4; the two are first put out of the way.
 _START = """
 import fcntl, os, sys
@@ -117,12 +124,28 @@ class Browser:
     def open(self, path, *, script=True, dark=False, width=1200, height=900):
         """Open a file or an address as a reader would, and wait until it has loaded."""
         self.send("Emulation.setScriptExecutionDisabled", value=not script)
-        scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
-        self.send("Emulation.setEmulatedMedia", features=scheme)
+        self.scheme(dark=dark)
         self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.events.clear()
         self.send("Page.navigate", url=path if str(path).startswith("http://") else Path(path).absolute().as_uri())
         self.wait_for("Page.loadEventFired")
+
+    def settle(self):
+        """Wait until everything that the page has asked for is there and drawn."""
+        while True:
+            self.run("new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
+            asked, ended = (
+                {e["params"]["requestId"] for e in self.events if e.get("method", "").removeprefix("Network.") in names}
+                for names in (("requestWillBeSent",), ("loadingFinished", "loadingFailed"))
+            )
+            if asked <= ended:
+                return
+            self.events.append(self._next())
+
+    def scheme(self, *, dark):
+        """Let the page be dark or light, as the system of its reader is."""
+        scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+        self.send("Emulation.setEmulatedMedia", features=scheme)
 
     def wait_for(self, event):
         while not any(e.get("method") == event for e in self.events):
@@ -156,9 +179,35 @@ class Browser:
         """Type into what has the focus."""
         self.send("Input.insertText", text=text)
 
+    def press(self, *keys):
+        """Press keys one after another: Tab, Shift+Tab, Enter, Space, Escape, arrows, letters."""
+        for name in keys:
+            held, _, key = name.rpartition("+") if len(name) > 1 else ("", "", name)
+            code, text = _KEYS.get(key, (ord(key.upper()[0]), key))
+            about = {
+                "key": {"Space": " "}.get(key, key), "code": key if len(key) > 1 else f"Key{key.upper()}",
+                "windowsVirtualKeyCode": code, "modifiers": 8 if held == "Shift" else 0,
+            }  # fmt: skip
+            self.send("Input.dispatchKeyEvent", type="keyDown", text=text, **about)
+            self.send("Input.dispatchKeyEvent", type="keyUp", **about)
+
+    def follow(self, act):
+        """Do something that leads to another page, and wait until that has loaded."""
+        self.events.clear()
+        act()
+        self.wait_for("Page.loadEventFired")
+
+    def cookies(self, *addresses):
+        """The cookies of these addresses, or of the page."""
+        return self.send("Network.getCookies", **({"urls": addresses} if addresses else {}))["cookies"]
+
+    def picture(self, *, whole=False):
+        """What the reader sees, as PNG."""
+        shot = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole, optimizeForSpeed=False)
+        return base64.b64decode(shot["data"])
+
     def screenshot(self, path, *, whole=False):
-        shot = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
-        Path(path).write_bytes(base64.b64decode(shot["data"]))
+        Path(path).write_bytes(self.picture(whole=whole))
 
     def pdf(self):
         return base64.b64decode(self.send("Page.printToPDF", printBackground=True)["data"])
@@ -174,8 +223,12 @@ class Browser:
         )
         return [e for e in self.events if e.get("method") in kinds]
 
-    def requests(self):
-        """Every address that the page asked for, but for its own and data."""
+    def hosts(self):
+        """The hosts that the page asked for anything, its own included."""
+        return {urlsplit(url).netloc for url in self.requests(own=True)}
+
+    def requests(self, *, own=False):
+        """Every address that the page asked for, except data; its own only if wanted."""
         self.send("Runtime.evaluate", expression="1")
         asked = [e["params"]["request"]["url"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]
-        return [url for url in asked[1:] if not url.startswith("data:")]
+        return [url for url in asked[0 if own else 1 :] if not url.startswith("data:")]

@@ -1,4 +1,4 @@
-"""A real `karat serve` in a process of its own, for tests over HTTP."""
+"""A real `karat serve` in a process of its own, for tests over HTTP; `viewed.py` has `karat view`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from urllib.error import HTTPError
 from urllib.request import ProxyHandler, Request, build_opener
 
 ROOT = Path(__file__).parents[2]
-_OPENER = build_opener(ProxyHandler({}))
 
 
 class Answer:
@@ -30,6 +29,8 @@ class Answer:
 class Server:
     """A server that runs; `log` are the lines it has written so far."""
 
+    opener = build_opener(ProxyHandler({}))
+
     def __init__(self, url, process, log):
         self.url, self.process, self._log = url, process, log
 
@@ -41,7 +42,7 @@ class Server:
             headers.setdefault("Content-Type", "application/json")
         request = Request(self.url + path, body, headers, method=method)
         try:
-            with _OPENER.open(request, timeout=timeout) as answer:
+            with self.opener.open(request, timeout=timeout) as answer:
                 return Answer(answer.status, answer.headers, answer.read())
         except HTTPError as error:
             with error:
@@ -65,21 +66,33 @@ class Server:
 
 
 @contextmanager
-def served(*options, ready=True, cwd=None, env=None):
-    """A server with these options on a free port, stopped at the end; `ready` waits until it can evaluate."""
+def started(kind, *arguments, cwd=None, env=None):
+    """A server of this kind, which `karat` starts with these arguments; its address is the first line of its output."""
     with TemporaryFile() as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "karat", "serve", "--port", "0", *map(str, options)],
+            [sys.executable, "-m", "karat", *map(str, arguments)],
             stdout=subprocess.PIPE, stderr=log, cwd=cwd, env=env,
         )  # fmt: skip
         try:
             url = process.stdout.readline().decode().strip()
-            server = Server(url, process, log)
-            assert url.startswith("http://"), server.log
-            while ready and server.ask("/readyz").status != 200:
-                time.sleep(0.02)
+            server = kind(url, process, log)
+            assert url.startswith("http://"), (url, server.log)
             yield server
         finally:
             process.terminate()
-            process.wait(30)
-            process.stdout.close()
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
+            finally:
+                process.stdout.close()
+
+
+@contextmanager
+def served(*options, ready=True, cwd=None, env=None):
+    """A server with these options on a free port, stopped at the end; `ready` waits until it can evaluate."""
+    with started(Server, "serve", "--port", 0, *options, cwd=cwd, env=env) as server:
+        while ready and server.ask("/readyz").status != 200:
+            time.sleep(0.02)
+        yield server

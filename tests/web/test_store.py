@@ -96,7 +96,7 @@ def test_a_folder_that_is_gone(folder):
 def test_a_file_that_cannot_be_read_now_is_read_later(folder, monkeypatch):
     RUN.save(folder / "x.parquet")
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "read_bytes", _failing(5))
+        patch.setattr(Path, "open", _failing(5))
         assert listed(folder)["x"]["error"] == "the file of the run cannot be read: Input/output error"
         assert ask("run", folder, arguments={"run_id": "x"})[0].status == 503
     assert listed(folder)["x"]["mean"] == {"rr": 1.0}

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import count
 from mmap import ACCESS_READ, mmap
-from os import PathLike
+from os import SEEK_END, PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, NamedTuple, TypeAlias, overload
 
 MAGIC = b"PAR1"
 _TAIL = 8
@@ -37,12 +37,51 @@ _META = 3
 _VALUES, _UNPACKED, _PACKED, _DATA, _DICTIONARY = 5, 6, 7, 9, 11
 _PAGE_UNPACKED, _PAGE_PACKED, _DATA_PAGE, _DICTIONARY_PAGE, _DATA_PAGE_2 = 2, 3, 5, 7, 8
 
-Bytes: TypeAlias = bytes | mmap
-Struct: TypeAlias = dict[int, Any]
+_BLOCK, _CHUNK = 2**12, 2**20
+"""Bytes that are read at once: of page headers, and for a checksum."""
 
 
 class Damaged(ValueError):
     """A file whose structure contradicts itself."""
+
+
+class FileBytes:
+    """The bytes of an open file, read when they are asked for.
+
+    A file that another process cuts off is damaged; a mapping of it would end this process.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._size = file, file.seek(0, SEEK_END)
+        self._first, self._block = 0, b""
+
+    def __len__(self) -> int:
+        return self._size
+
+    @overload
+    def __getitem__(self, at: int) -> int: ...
+    @overload
+    def __getitem__(self, at: slice) -> bytes: ...
+    def __getitem__(self, at: int | slice) -> int | bytes:
+        if isinstance(at, slice):
+            first, last, _ = at.indices(self._size)
+            return self._read(first, max(last - first, 0))
+        if not 0 <= at - self._first < len(self._block):
+            if not 0 <= at < self._size:
+                raise IndexError(at)
+            self._first, self._block = at, self._read(at, min(_BLOCK, self._size - at))
+        return self._block[at - self._first]
+
+    def _read(self, first: int, size: int) -> bytes:
+        self._file.seek(first)
+        found = self._file.read(size)
+        if len(found) < size:
+            raise Damaged("it is cut off, or its end is damaged")
+        return found
+
+
+Bytes: TypeAlias = bytes | mmap | FileBytes
+Struct: TypeAlias = dict[int, Any]
 
 
 def check_parquet_file(path: str | PathLike[str]) -> None:
@@ -113,8 +152,10 @@ def check_checksum(content: Bytes) -> bool:
 
 def _checksum(content: Bytes, end: int, begin: int) -> bytes:
     """A digest of the bytes up to `end`, and from `begin` on."""
-    digest = blake2b(memoryview(content)[:end], digest_size=_DIGEST)
-    digest.update(memoryview(content)[begin:])
+    digest = blake2b(digest_size=_DIGEST)
+    for first, last in ((0, end), (begin, len(content))):
+        for at in range(first, last, _CHUNK):
+            digest.update(content[at : min(at + _CHUNK, last)])
     return digest.digest()
 
 

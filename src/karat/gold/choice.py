@@ -170,7 +170,7 @@ class Design:
     def assumed_variance(self, chance: Floats) -> Floats:
         """The variance of the estimate of each comparison, by the assumed spread, if units have these probabilities."""
         each = (1 - chance) / np.maximum(chance, _TINY)
-        found: Floats = (self.spread / max(self.queries, 1)) ** 2 @ each
+        found: Floats = (self.spread / self.queries) ** 2 @ each
         return found
 
     @cached_property
@@ -178,10 +178,12 @@ class Design:
         """Numbers of labels from few to all, and the assumed variance of each comparison at each number."""
         if not len(self.size):
             return np.zeros(1), np.zeros((self.comparisons, 1))
-        fewest, most = 1 / self.size.sum(), 1 / self.size.min()
-        chances = [np.minimum(1.0, self.size * t) for t in np.geomspace(fewest, most * (1 + 1e-9), _STEPS)]
-        labels = np.array([self.cost @ chance for chance in chances])
-        return labels, np.array([self.assumed_variance(chance) for chance in chances]).T
+        size, group = np.unique(self.size, return_inverse=True)
+        squares = [np.bincount(group, row, len(size)) for row in (self.spread / self.queries) ** 2]
+        thresholds = np.geomspace(1 / self.size.sum(), (1 + 1e-9) / size[0], _STEPS)
+        chance = np.minimum(1.0, thresholds[:, None] * size)
+        labels: Floats = chance @ np.bincount(group, self.cost, len(size))
+        return labels, np.array(squares) @ ((1 - chance) / np.maximum(chance, _TINY)).T
 
     @cached_property
     def _largest_first(self) -> tuple[Floats, Floats]:
@@ -195,7 +197,7 @@ class Design:
         if count >= len(size):
             return np.ones(len(size))
         certain = int((size * (count - np.arange(len(size))) <= rest).argmax())
-        return np.minimum(1.0, self.size * (count - certain) / rest[certain])
+        return np.asarray(np.minimum(1.0, self.size * (count - certain) / rest[certain]))
 
     def with_known(self, pairs: Ints, grades: Floats) -> Design:
         """The same design with more labels that are known without being drawn; the order of the others stays."""
@@ -208,7 +210,7 @@ class Design:
         """The sum of the differences of each query, for one labelling of all pairs: comparisons × queries."""
         if self.effects.sums:
             worth = self.weights * self.effects.value(grade)
-            return np.array([np.bincount(self.query, row, self.queries) for row in worth])
+            return np.array([np.bincount(self.query, row, self.queries) for row in worth], float)
         return self.differences(grade[None])[:, 0]
 
     def drawn_grades(self) -> Floats:
@@ -279,6 +281,8 @@ def design(
     chance = np.where(np.isnan(opinion), _chance_by_rank(table), _chance_by_opinion(opinion, least))
     guess = np.clip(np.where(np.isnan(opinion), (least + highest) / 2, opinion), least, max(highest, least))
     count = int(query.max(initial=-1)) + 1 if queries is None else queries
+    if not 0 <= query.max(initial=0) < count or query.min(initial=0) < 0:
+        raise InputError("the pairs need queries with numbers from 0 to the number of queries", got=count)
     return Design(effects, table, query, count, np.clip(chance, _SURE / 2, 1 - _SURE / 2), guess, known, highest, seed)
 
 

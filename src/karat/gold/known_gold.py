@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -183,38 +183,40 @@ class Judged(NamedTuple):
 class KnownGrades:
     """The grades of the items of one query, by its known gold."""
 
-    def __init__(self, gold: Iterable[Record]) -> None:
-        self._by_id: dict[str, float] = {}
-        self._by_text: dict[str, float] = {}
-        self._by_doc: dict[str, float] = {}
-        self._parts: list[tuple[Record, float]] = []
-        for record in gold:
-            grade, text = record["grade"], fold_space(record.get("text", ""))
+    def __init__(self, gold: Sequence[Record], ids: Collection[str]) -> None:
+        """`ids` are those of the items: gold with another id, but with a text, may be a part of an item."""
+        self._gold = gold
+        self._places: dict[tuple[str, str], list[int]] = {}
+        self._parts: list[tuple[int, str]] = []
+        self._found: set[int] = set()
+        for place, record in enumerate(gold):
+            text = fold_space(record.get("text", ""))
             if "id" in record:
-                _raise(self._by_id, record["id"], grade)
+                self._places.setdefault(("id", record["id"]), []).append(place)
             if text:
-                _raise(self._by_text, text, grade)
-            if grade > 0 and "id" not in record and (text or "start" in record):
-                self._parts.append(({**record, "text": text}, grade))
-            elif not {"id", "start"} & record.keys() and not text and "doc" in record:
-                _raise(self._by_doc, record["doc"], grade)
+                self._places.setdefault(("text", text), []).append(place)
+            if not {"id", "start"} & record.keys() and not text and "doc" in record:
+                self._places.setdefault(("doc", record["doc"]), []).append(place)
+            elif record["grade"] > 0 and (text or "start" in record) and record.get("id") not in ids:
+                self._parts.append((place, text))
+
+    @property
+    def missed(self) -> int:
+        """The number of gold items that no item was, or contained."""
+        return len(self._gold) - len(self._found)
 
     def grade(self, item: Judged) -> float | None:
-        """The highest grade of the gold that the item has or contains; None if it is not judged."""
+        """The highest grade of the gold that the item is or contains; None if it is not judged."""
         text = fold_space(item.text or "")
-        found = [self._by_id[own] for own in item.ids if own in self._by_id]
-        found += [self._by_text[text]] if text in self._by_text else []
-        found += [self._by_doc[item.doc]] if item.doc is not None and item.doc in self._by_doc else []
-        found += [grade for record, grade in self._parts if _contains(item, text, record)]
-        return max(found, default=None)
+        names = [*(("id", own) for own in item.ids), ("text", text), ("doc", item.doc or "")]
+        found = [place for name in names for place in self._places.get(name, ())]
+        found += [place for place, part in self._parts if _contains(item, text, self._gold[place], part)]
+        self._found.update(found)
+        return max((self._gold[place]["grade"] for place in found), default=None)
 
 
-def _raise(grades: dict[str, float], name: str, grade: float) -> None:
-    grades[name] = max(grades.get(name, grade), grade)
-
-
-def _contains(item: Judged, text: str, part: Record) -> bool:
+def _contains(item: Judged, text: str, gold: Record, part: str) -> bool:
     """True if a quote, or a range of a document, is within the item."""
-    if item.start is not None and item.end is not None and "start" in part and "end" in part:
-        return item.doc == part.get("doc") and item.start <= part["start"] and part["end"] <= item.end
-    return bool(part["text"]) and part["text"] in text
+    if item.start is not None and item.end is not None and "start" in gold and "end" in gold:
+        return bool(item.doc == gold.get("doc") and item.start <= gold["start"] and gold["end"] <= item.end)
+    return bool(part) and part in text

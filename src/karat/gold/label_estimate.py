@@ -5,7 +5,8 @@ Three intervals, all of 95 %:
 - `low`, `high`: of the difference on *these* queries, at a number of labels that was fixed before, or at which the
   interval became narrow enough. More labels narrow it; with all labels it has width 0.
 - `always_low`, `always_high`: the same difference at *every* number of labels at once, so that a person may look after
-  each label and stop once it excludes 0. It is the mixture boundary of a Brownian motion whose time is 1 / variance.
+  each label and stop once it excludes 0. It is the mixture boundary of a Brownian motion whose time is 1 / variance,
+  and at least as wide as the largest effect that one more unit can have. It is meant for `FEWEST` units or more.
 - `total`: of the difference on all queries like these. It has the spread between queries in it, so
   labels alone do not narrow it to 0. Once all is labelled it is the interval that `karat compare` shows, except that a
   query without a relevant item counts as a difference of 0.
@@ -14,8 +15,10 @@ The variance is that of the answers, blended with the one that was assumed befor
 `ASSUMED` answers: a few equal answers do not make a variance of 0.
 
 An answer that is missing (skipped, or "can't tell") is missing at random: the others stand for it, and it leaves
-variance behind even if everything was asked. The opinions f are corrected while labels arrive, each by the answers to
-other queries only, which keeps the estimate free of bias.
+variance behind even if everything was asked. In a whole query, it is drawn from the opinions.
+
+The opinions f are corrected while labels arrive, each by the answers to other queries only, which keeps the estimate
+free of bias.
 """
 
 from __future__ import annotations
@@ -70,6 +73,8 @@ class DifferenceEstimate:
     """Labels that were asked for and given."""
     unanswered: int
     """Labels that were asked for and not given."""
+    drawn: int
+    """Pairs, or whole queries, that were drawn and answered; nothing is decided below `FEWEST`."""
     left: int
     """Labels that could still matter."""
     more: int
@@ -100,6 +105,8 @@ class _Sample(NamedTuple):
     labels: int
     unanswered: int
     answered: Bools
+    complete: Bools
+    """Flags of the units without a missing answer."""
     chance: Floats
     """The probability of each unit of being drawn and answered."""
     mean_chance: Floats
@@ -164,7 +171,8 @@ def _sample(design: Design, asked: Bools, grade: Floats) -> _Sample:
     answered = done & (given > 0)
     count = int(np.searchsorted(design.ascending, design.key[done].max(initial=0.0), side="right")) if done.any() else 0
     threshold = design.ascending[count]
-    rate = np.count_nonzero(answered) / count if count else 1.0
+    asked_for = float(design.cost[design.key < threshold].sum())
+    rate = float(given[done].sum()) / asked_for if asked_for else 1.0
     with np.errstate(invalid="ignore"):
         chance = np.minimum(1.0, design.size * threshold) * rate
     mean_chance = design.mean_probability(count) * rate
@@ -172,11 +180,13 @@ def _sample(design: Design, asked: Bools, grade: Floats) -> _Sample:
     counts = labels, int(asked.sum()) - labels
     if design.effects.sums:
         value = design.weights[:, drawn] * design.effects.value(grade)[drawn]
-        return _Sample(*counts, answered, chance, mean_chance, value)
+        return _Sample(*counts, answered, answered & (given == design.cost), chance, mean_chance, value)
     partly = (answered & (given < design.cost)).any()
     drawings = design.drawn_grades() if partly else np.nan_to_num(design.known)[None]
     value = design.differences(np.where(np.isnan(grade), drawings, grade)).mean(axis=1)
-    return _Sample(*counts, answered, chance, mean_chance, value[:, design.unit_query])
+    return _Sample(
+        *counts, answered, answered & (given == design.cost), chance, mean_chance, value[:, design.unit_query]
+    )
 
 
 def _corrected(design: Design, grade: Floats) -> Floats:
@@ -238,16 +248,20 @@ def _reported(
     )
     wide = t_quantile(LEVEL, _freedom(squares))
     half, always = wide * sqrt(variance), boundary.half(variance * (wide / _Z) ** 2)
+    effects = _possible_effects(design, run)
+    always = max(always, float(np.abs(effects[:, ~sample.complete]).max(initial=0.0)) / queries)
     ends = np.array([-half, half, -always, always]) + difference
-    low, high, always_low, always_high = (float(end) for end in np.clip(ends, *_possible(design, sample, run)))
+    worst = np.where(sample.complete, sample.value[run - 1], effects).sum(axis=1) + design.fixed[run - 1].sum()
+    low, high, always_low, always_high = (float(end) for end in np.clip(ends, *worst / queries))
     left = int(design.cost.sum()) - sample.labels - sample.unanswered
     missing = _Missing(design, run - 1, sample.labels + sample.unanswered, left, variance, assumed)
     to_decide = missing.until(boundary.variance(max(abs(difference), tolerance - abs(difference))))
     to_be_precise = missing.until((tolerance / wide) ** 2)
     of_queries = max(float(by_query.var(ddof=1)) / queries - own, 0.0) if queries > 1 else nan
+    drawn = int(np.count_nonzero(sample.answered))
     if left <= 0:
         stop: Stop | None = "all"
-    elif np.count_nonzero(sample.answered) < FEWEST:
+    elif drawn < FEWEST:
         stop = None
     else:
         stop = _reason(always_low, always_high, (high - low) / 2, tolerance)
@@ -255,7 +269,7 @@ def _reported(
     more = 0 if stop not in (None, "queries") else min(to_decide, to_be_precise)
     return DifferenceEstimate(
         difference=difference, low=low, high=high, always_low=always_low, always_high=always_high, by_query=by_query,
-        labels=sample.labels, unanswered=sample.unanswered, left=left, more=more, more_to_decide=to_decide,
+        labels=sample.labels, unanswered=sample.unanswered, drawn=drawn, left=left, more=more, more_to_decide=to_decide,
         more_to_be_precise=to_be_precise, queries_wanted=_queries_wanted(difference, of_queries, queries), stop=stop,
     )  # fmt: skip
 
@@ -297,16 +311,12 @@ class _Missing(NamedTuple):
         return min(max(ceil(number) - self.done, 1), self.left)
 
 
-def _possible(design: Design, sample: _Sample, run: int) -> tuple[float, float]:
-    """The least and the highest difference that the labels so far allow, whatever the others are."""
-    if design.effects.sums:
-        asked = design.unit >= 0
-        ends = [np.clip(design.weights[run - 1][asked], *side) * design.most for side in ((None, 0.0), (0.0, None))]
-    else:
-        ends = [np.full(len(design.cost), -1.0), np.ones(len(design.cost))]
-    fixed, value = float(design.fixed[run - 1].sum()), sample.value[run - 1]
-    least, most = (fixed + float(np.where(sample.answered, value, end).sum()) for end in ends)
-    return least / design.queries, most / design.queries
+def _possible_effects(design: Design, run: int) -> Floats:
+    """The least and the highest contribution that each unit can make: 2 × units."""
+    if not design.effects.sums:
+        return np.array([[-1.0], [1.0]]) * np.ones(len(design.cost))
+    weight = design.weights[run - 1][design.unit >= 0] * design.most
+    return np.array([np.minimum(weight, 0.0), np.maximum(weight, 0.0)])
 
 
 def _reason(always_low: float, always_high: float, half: float, tolerance: float) -> Stop | None:

@@ -158,19 +158,25 @@ def _check(frame: pl.DataFrame, about: _About) -> None:
             raise Damaged(f'column "{name}" is {frame.schema[name]}; expected {kind}')
     if frame["query_id"].null_count():
         raise Damaged('column "query_id" has no value in some row')
-    if not 0 < about["depth"] < 2**31:
-        raise Damaged(f"its depth is {about['depth']}")
-    items = frame.filter(frame["gold"].is_null())
-    if items["key"].null_count() or items["ranks"].null_count() or items["copies"].null_count():
-        raise Damaged("an item has no key, no ranks or no copies")
-    if len(items) and not (items["ranks"].list.len() == len(about["runs"])).all():
-        raise Damaged(f"an item does not have {len(about['runs'])} ranks, one per run")
-    ranks = items["ranks"].explode(empty_as_null=False, keep_nulls=False).drop_nulls()
-    if len(ranks) and not ranks.is_between(1, about["depth"]).all():
-        raise Damaged(f"a rank is not between 1 and {about['depth']}")
     for name in ("judged", "model"):
         if not frame[name].drop_nulls().is_finite().all():
             raise Damaged(f'column "{name}" has a grade that is not a finite number')
+    _check_items(frame.filter(frame["gold"].is_null()), len(about["runs"]), about["depth"])
+
+
+def _check_items(items: pl.DataFrame, runs: int, depth: int) -> None:
+    if not 0 < depth < 2**31:
+        raise Damaged(f"its depth is {depth}")
+    for name in ("key", "ranks", "copies"):
+        if items[name].null_count():
+            raise Damaged(f'column "{name}" has no value for some item')
+    if len(items) and not (items["ranks"].list.len() == runs).all():
+        raise Damaged(f"an item does not have {runs} ranks, one per run")
+    flat = {name: items[name].explode(empty_as_null=False, keep_nulls=False) for name in ("ranks", "copies")}
+    if flat["copies"].null_count():
+        raise Damaged("a copy of an item has no id")
+    if not flat["ranks"].drop_nulls().is_between(1, depth).all():
+        raise Damaged(f"a rank is not between 1 and {depth}")
 
 
 class _Gold(TypedDict):
@@ -184,7 +190,6 @@ def _pool(columns: dict[str, list[Any]], about: _About) -> Pool:
     queries: dict[str, PoolQuery] = {}
     known = []
     cells = list(zip(*(columns[name] for name in PoolItem._fields), strict=True))
-    tuples = {name: PoolItem._fields.index(name) for name in ("ranks", "copies")}
     for query, text, gold, own in zip(columns["query_id"], columns["query"], columns["gold"], cells, strict=True):
         if gold is not None:
             read = msgspec.json.decode(gold, type=_Gold)
@@ -193,7 +198,7 @@ def _pool(columns: dict[str, list[Any]], about: _About) -> Pool:
             known.append(KnownGold(query, text, read["gold"], read["answerable"]))
             continue
         item = PoolItem(*own)
-        item = item._replace(**{name: tuple(own[place]) for name, place in tuples.items()})
+        item = item._replace(ranks=tuple(item.ranks), copies=tuple(item.copies))
         queries.setdefault(query, PoolQuery(query, text, [])).items.append(item)
     for one in queries.values():
         if len({item.key for item in one.items}) < len(one.items):

@@ -128,7 +128,7 @@ def _of_side(given: Any, side: Side, name: str, depth: int) -> PoolSource:
     excluded = side.id_lists.get("exclude")
     if excluded is not None:
         rankings, removed = rankings.without([set(own or ()) for own in excluded])
-        notes += [Note("overlap_excluded", removed, details={"name": name})] if removed else []
+        notes += [Note("pool_excluded", removed, details={"name": name})] if removed else []
     if rankings.plain:
         lists = [list(own[:depth]) for own in rankings.each("id", STANDARD)]
         flat = list(chain.from_iterable(lists))

@@ -166,14 +166,14 @@ class Metric:
             values = _edge_cases(values, hits, c, self.rel)
         if c.clamped and not definition.unit:
             values = np.minimum(values, 1.0)
-        if (about := _concerned(definition, hits)) is not None:
+        if (about := _concerned(definition, hits.gold_items.unanswerable, hits.queries)) is not None:
             values = np.where(about, values, np.nan)
         return dict(zip(self.names, values, strict=True))
 
-    def concerns(self, hits: Hits) -> Bools | None:
+    def concerns(self, unanswerable: Bools) -> Bools | None:
         """Flags of the queries that the metric is about: with an answer, or without one; None if it is about all."""
         known = self.name in METRICS or self.name in MEASURES
-        return _concerned(self.definition, hits) if known else None
+        return _concerned(self.definition, unanswerable, len(unanswerable)) if known else None
 
     def limits(self, c: Convention, hits: Hits) -> tuple[float, Floats | float]:
         """The lowest score and the highest score of each query; custom metrics have no limits, measures no highest."""
@@ -229,14 +229,13 @@ def sign_of(column: str) -> float:
     return 1.0 if known is None or known.more_is_better else -1.0
 
 
-def _concerned(definition: Definition, hits: Hits) -> Bools | None:
+def _concerned(definition: Definition, unanswerable: Bools | None, queries: int) -> Bools | None:
     """Flags of the queries that a metric is about; None if it is about all of them."""
-    without_answer = hits.gold_items.unanswerable
     if definition.of_unanswerable:
-        return bool_column(without_answer, hits.queries)
-    if without_answer is None or not (definition.needs_gold or definition.of_judgements):
+        return bool_column(unanswerable, queries)
+    if unanswerable is None or not (definition.needs_gold or definition.of_judgements):
         return None
-    return ~without_answer
+    return ~unanswerable
 
 
 def _edge_cases(values: Floats, hits: Hits, c: Convention, rel: float | None) -> Floats:

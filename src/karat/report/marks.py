@@ -14,6 +14,8 @@ from karat.run.stored_items import GoldText, Range, Retrieved, common_range
 _LEAST = 12
 """A shared passage must have this many characters to count as a part of a quote."""
 _ELLIPSIS = "…"
+_WORD = 40
+"""A long text is cut at a space that is at most this far away."""
 
 
 class Overlap(NamedTuple):
@@ -80,6 +82,11 @@ def marked(text: str, ranges: Iterable[Range], longest: int) -> list[tuple[bool,
     if len(text) > longest and places and places[0][1] > longest:
         begin = min(max(places[0][0] - longest // 4, 0), len(text) - longest)
     end = min(begin + longest, len(text))
+    if begin:
+        begin = max(text.find(" ", begin, begin + _WORD), begin)
+    if end < len(text):
+        space = text.rfind(" ", max(end - _WORD, begin + 1), end)
+        end = space if space > 0 else end
     pieces, at = [(False, _ELLIPSIS)] if begin else [], begin
     for start, stop in places:
         first, last = max(start, begin), min(stop, end)

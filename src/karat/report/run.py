@@ -141,7 +141,7 @@ def data(run: Run, by: Sequence[str] = (), summary: Sequence[str] = (), *, bound
         "pooled": run.pooled,
         "queries": len(run.queries),
         "gold_size": run.gold_size,
-        "provenance": run.provenance.to_dict(),
+        "provenance": run.provenance.to_dict(run.commit),
     }
     values |= summaries.data(run, summary) | numbers.data(run) | repeats.data(run)
     values |= ({"measures": measures.data(run)} if run.measures else {}) | step_table.data(run) | aspect_table.data(run)

@@ -92,6 +92,14 @@ def _check_type(name: str, dtype: pl.DataType, expected: Expected) -> None:
             _check_type(f"{name}.{field}", own, known[field])  # type: ignore[arg-type]
 
 
+def fields_of_records(dtype: pl.DataType | None) -> dict[str, pl.DataType]:
+    """The types of the fields of records, or of lists of them; empty for everything else."""
+    import polars as pl
+
+    own = dtype.inner if isinstance(dtype, pl.List) else dtype
+    return {field.name: field.dtype for field in own.fields} if isinstance(own, pl.Struct) else {}  # type: ignore[misc]
+
+
 class Texts:
     """The texts of a file as Python objects, unless they are together much larger than the file.
 
@@ -123,17 +131,18 @@ class Texts:
 def flat_lists(frame: pl.DataFrame, name: str, *, nulls: bool = False) -> tuple[pl.DataFrame, Ints]:
     """The elements of a column of lists, and the offset of each list; `nulls` are allowed in their fields only."""
     column = frame[name]
-    _refuse_nulls(name, column)
+    refuse_nulls(name, column)
     flat = column.explode(empty_as_null=False, keep_nulls=False)
     if records := flat.dtype.is_nested():
-        _refuse_nulls(name, flat)
+        refuse_nulls(name, flat)
     fields = flat.struct.unnest() if records else flat.to_frame()
     for field in () if nulls else fields.columns:
-        _refuse_nulls(f"{name}.{field}" if records else name, fields[field])
+        refuse_nulls(f"{name}.{field}" if records else name, fields[field])
     return fields, starts(column.list.len().to_numpy().astype(np.int64))
 
 
-def _refuse_nulls(name: str, column: pl.Series) -> None:
+def refuse_nulls(name: str, column: pl.Series) -> None:
+    """Refuse a column in which a value is missing."""
     if column.null_count():
         raise Damaged(f'column "{name}" has no value in row {int(column.is_null().arg_max() or 0) + 1}')
 
@@ -141,7 +150,7 @@ def _refuse_nulls(name: str, column: pl.Series) -> None:
 def query_ids(frame: pl.DataFrame, texts: Texts) -> list[str]:
     """The ids of the queries, each once."""
     column = frame["query_id"]
-    _refuse_nulls("query_id", column)
+    refuse_nulls("query_id", column)
     ids = texts.read(column)
     if len(set(ids)) < len(ids):
         twice = column.filter(column.is_duplicated())[0]
@@ -151,7 +160,7 @@ def query_ids(frame: pl.DataFrame, texts: Texts) -> list[str]:
 
 def depths(frame: pl.DataFrame) -> Ints:
     """The depth of each ranking."""
-    _refuse_nulls("depth", frame["depth"])
+    refuse_nulls("depth", frame["depth"])
     depth: Ints = frame["depth"].to_numpy()
     _refuse(frame, (depth < 0) | (depth > _DEEPEST), "depth", depth, f"0 to {_DEEPEST:,}")
     return depth
@@ -175,7 +184,7 @@ def unanswerable_queries(frame: pl.DataFrame, gold: Gold) -> Bools | None:
     """Flags of the queries without an answer, which have no relevant gold unless a judge made it."""
     if UNANSWERABLE not in frame.columns:
         return None
-    _refuse_nulls(UNANSWERABLE, frame[UNANSWERABLE])
+    refuse_nulls(UNANSWERABLE, frame[UNANSWERABLE])
     flags: Bools = frame[UNANSWERABLE].to_numpy()
     if len(flags) != len(gold.start) - 1:
         raise Damaged(f'column "{UNANSWERABLE}" has {len(flags)} values')
@@ -184,7 +193,7 @@ def unanswerable_queries(frame: pl.DataFrame, gold: Gold) -> Bools | None:
 
 def gold_sizes(frame: pl.DataFrame, name: str) -> Floats:
     """A number per query that totals are compared with; the number of cited items may be unknown (NaN)."""
-    _refuse_nulls(name, frame[name])
+    refuse_nulls(name, frame[name])
     values: Floats = frame[name].to_numpy()
     unknown = np.isnan(values) & (name == f"{SIZE}cited")
     _refuse(frame, ~(unknown | (np.isfinite(values) & (values >= 0))), name, values, "a number from 0")
@@ -265,7 +274,7 @@ def _refuse(frame: pl.DataFrame, bad: Bools, name: str, values: Floats | Ints, e
 def check_gold_items(gold: pl.DataFrame, start: Ints, of: Ints) -> None:
     """Refuse stored gold items without a grade, or of a gold item that does not exist."""
     for name in ("item", "grade"):
-        _refuse_nulls(f"{GOLD_ITEMS}.{name}", gold[name])
+        refuse_nulls(f"{GOLD_ITEMS}.{name}", gold[name])
     item, size = gold["item"].to_numpy(), np.repeat(np.diff(of), np.diff(start))
     if ((item < 0) | (item >= np.maximum(size, 1))).any():  # in a query without gold items, all are 0
         raise Damaged("a stored gold item belongs to a gold item that does not exist")

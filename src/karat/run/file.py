@@ -15,15 +15,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from karat._internal.arrays import Ints, group_number, row_number, starts
 from karat._internal.output import atomic_path, check_outputs, is_special
 from karat._internal.panics import panics_as_errors
-from karat._internal.parquet import MAGIC, Damaged, add_checksum, check_checksum, check_parquet
-from karat.errors import BadArgument, KaratError, RunFileError, first_line
+from karat._internal.parquet import Damaged, add_checksum, check_parquet
+from karat.errors import BadArgument, RunFileError, first_line
 from karat.hits import Gold, Hits
 from karat.hits.aspects import Aspects
 from karat.hits.totals import Totals
@@ -41,6 +41,7 @@ from karat.run.check import (
     check_sizes,
     check_types,
     depths,
+    fields_of_records,
     flat_lists,
     gold_numbers,
     gold_sizes,
@@ -50,6 +51,7 @@ from karat.run.check import (
     scores,
     unanswerable_queries,
 )  # fmt: skip
+from karat.run.file_version import PER_BYTE, check_content, damage_as_errors, eval_hint, faults_as_errors
 from karat.run.frame import field_series, text_series
 from karat.run.metadata import KEY, ItemsAbout, Metadata, read_metadata, write_metadata
 from karat.run.run import Run
@@ -67,8 +69,10 @@ from karat.run.stored_items import (
 if TYPE_CHECKING:
     import polars as pl
 
-PER_BYTE = 1000
-"""More values or bytes than this, in a byte of a large file, are refused before memory is allocated for them."""
+_FEWEST, _ROW_GROUP = 1024, 32_768
+"""Rows that are stored together: the fewer, the less has to be read for one of them."""
+_TEXTS_OF_GROUP = 2**26
+"""Bytes of texts that are stored together, if most texts occur once."""
 
 _OTHER_FORMATS = {
     ".csv": 'run.table.write_csv("{}")', ".tsv": r'run.table.write_csv("{}", separator="\t")',
@@ -104,10 +108,25 @@ def save(run: Run, path: str | os.PathLike[str]) -> None:
     try:
         with atomic_path(path) as place:
             with place.open("wb") as file:  # Polars opens no name that is not valid UTF-8
-                frame.write_parquet(file, compression_level=1, metadata={KEY: metadata})
+                rows = _row_group(frame)
+                frame.write_parquet(file, compression_level=1, row_group_size=rows, metadata={KEY: metadata})
             add_checksum(place)
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
         raise RunFileError(f"cannot write {path}: {first_line(error).rpartition('IO error: ')[2]}") from error
+
+
+def _row_group(frame: pl.DataFrame) -> int | None:
+    """The number of rows that are stored together; None for the usual number, if texts are stored once per group."""
+    import polars as pl
+
+    if len(frame) <= _FEWEST or "text" not in fields_of_records(frame.schema.get(RETRIEVED)):
+        return _ROW_GROUP
+    texts = frame[RETRIEVED].explode(empty_as_null=False, keep_nulls=False).struct.field("text")
+    different = texts.unique()
+    if 2 * len(different) < len(texts):
+        return None
+    size = int(different.cast(pl.String).str.len_bytes().sum()) + 1
+    return min(max(_TEXTS_OF_GROUP * len(frame) // size, _FEWEST), _ROW_GROUP)
 
 
 def load(path: str | os.PathLike[str]) -> Run:
@@ -123,14 +142,10 @@ def load(path: str | os.PathLike[str]) -> Run:
         >>> karat.load("run.parquet").mean["recall@5"]
     """
     source = Path(path)
-    try:
+    with faults_as_errors(source):
         if not source.is_file():
             raise RunFileError(f"no run file {source}")
         content = source.read_bytes()  # as bytes: Polars takes brackets in a path for a pattern
-    except (OSError, ValueError) as error:
-        if isinstance(error, RunFileError):
-            raise
-        raise RunFileError(f"{source} cannot be read: {first_line(error)}") from error
     return load_content(content, source)
 
 
@@ -138,35 +153,20 @@ def load_content(content: bytes, source: Path) -> Run:
     """The run from the bytes of its file; `source` is for messages."""
     import polars as pl
 
-    try:
-        return _read(content, source)
-    except KaratError as error:
-        if isinstance(error, RunFileError):
-            raise
-        got = "" if error.got is None else f" ({error.got})"
-        raise RunFileError(f"{source} is a damaged run file: {error.problem}{got}") from error
-    except (
-        ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError, pl.exceptions.PolarsError,
-    ) as error:  # fmt: skip
-        raise RunFileError(f"{source} is a damaged run file: {first_line(error)}") from error
+    with damage_as_errors(source):
+        check_content(content, source)
+        metadata = metadata_of(BytesIO(content), source)
+        return run_of_frame(pl.read_parquet(content), metadata, Texts(len(content), PER_BYTE), str(source))
 
 
-def _read(content: bytes, source: Path) -> Run:
-    """The run from the bytes of its file; raises an error if anything in them is not as `save` writes it."""
+def metadata_of(file: BinaryIO, source: Path) -> Metadata:
+    """The metadata of a run from its file; refuses a Parquet file that is no run."""
     import polars as pl
 
-    hint = f"karat eval {source} -o run.parquet"
-    if not content.startswith(MAGIC):
-        raise RunFileError(f"{source} is not a run file", hint=hint)
-    check_checksum(content)
-    check_parquet(content, PER_BYTE)
-    with panics_as_errors():
-        written = pl.read_parquet_metadata(BytesIO(content)).get(KEY)
-        if written is None:
-            raise RunFileError(f"{source} is a Parquet file, but not a run file", hint=hint)
-        metadata = read_metadata(written, str(source))
-        frame = pl.read_parquet(content)
-        return _run(frame, metadata, Texts(len(content), PER_BYTE), str(source))
+    written = pl.read_parquet_metadata(file).get(KEY)
+    if written is None:
+        raise RunFileError(f"{source} is a Parquet file, but not a run file", hint=eval_hint(source))
+    return read_metadata(written, str(source))
 
 
 def is_run_file(path: str | os.PathLike[str]) -> bool:
@@ -234,7 +234,8 @@ def _frame(run: Run) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def _run(frame: pl.DataFrame, metadata: Metadata, texts: Texts, file: str) -> Run:
+def run_of_frame(frame: pl.DataFrame, metadata: Metadata, texts: Texts, file: str) -> Run:
+    """The run of some rows of a run file, or of all; raises Damaged if anything is not as `save` writes it."""
     check_types(frame, metadata)
     ids = query_ids(frame, texts)
     hits = _hits(frame, texts, incomplete=metadata.incomplete_gold)

@@ -271,6 +271,7 @@ def _provenance(runs: Sequence[Run]) -> Provenance:
     return replace(
         each[0],
         source=", ".join(merged),
+        commit=each[0].commit if len({p.commit for p in each}) == 1 else "",
         notes=_merge_notes(notes, runs),
         missing=sum(p.missing for p in each),
         extra=_extra(runs, sources),

@@ -56,6 +56,7 @@ class _Provenance(TypedDict):
     tokens: NotRequired[str]
     merge: NotRequired[str]
     also: NotRequired[list[str]]
+    commit: NotRequired[str]
     settings: NotRequired[dict[str, Any]]
     source: str
     notes: list[dict[str, Any] | str]
@@ -81,6 +82,8 @@ class Metadata(NamedTuple):
     convention: Convention
     incomplete_gold: bool
     items: ItemsAbout | None
+    gold_hash: str | None
+    """The digest of the queries and their gold; None if the file has none."""
 
 
 def write_metadata(run: Run) -> str:
@@ -90,7 +93,7 @@ def write_metadata(run: Run) -> str:
     items, gold = run.stored_items, run.all_hits.gold_items
     about = {
         "format": _FORMAT,
-        "provenance": run.provenance.to_dict(),
+        "provenance": run.provenance.to_dict(run.commit),
         "convention": write_choices(run.convention),
         "gold_hash": run.gold_hash,
         "open": gold.incomplete,
@@ -131,6 +134,7 @@ def read_metadata(text: str, file: str) -> Metadata:
         convention,
         about.get("open", False),
         items,
+        about.get("gold_hash"),
     )
 
 

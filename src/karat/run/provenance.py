@@ -14,12 +14,15 @@ from karat.samples.notes import FREE_TEXT, Note
 _OF_ALL_QUERIES = {FREE_TEXT, "judge_agreement"}
 """Kinds of notes that describe all queries of a run together without counting them."""
 
+_IF_GIVEN = ("commit", "settings")
+"""Fields that are written only if they have a value."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance(Reading):
     """The origin of a run: the data as it was read, and what was asked of it.
 
-    It has no time and no machine: the same input gives the same bytes.
+    It has no time and no machine: the same input gives the same bytes, at the same commit.
     """
 
     karat: str
@@ -38,6 +41,8 @@ class Provenance(Reading):
     """The way in which the steps of a query were made one ranking, if the samples have steps."""
     also: tuple[str, ...] = ()
     """The numeric fields of the samples that are summarised on request, such as cost."""
+    commit: str = field(default="", compare=False)
+    """The git commit of the working directory in which the run was saved; empty if it is not known."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The settings of the retriever, if the run is one of a sweep."""
 
@@ -51,9 +56,10 @@ class Provenance(Reading):
         notes = tuple(note for note in self.notes if not (note.count or note.of or note.kind in _OF_ALL_QUERIES))
         return replace(self, notes=notes, missing=0, extra=0, skipped=0)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain values."""
-        values = {own.name: getattr(self, own.name) for own in fields(self) if own.name != "settings"}
+    def to_dict(self, commit: str = "") -> dict[str, Any]:
+        """The same as plain values, with the commit of a run that is not saved yet."""
+        values = {own.name: getattr(self, own.name) for own in fields(self) if own.name not in _IF_GIVEN}
+        values |= {"commit": own} if (own := self.commit or commit) else {}
         values |= {"settings": dict(self.settings)} if self.settings else {}
         return values | {
             "metrics": list(self.metrics),

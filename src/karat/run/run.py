@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from karat._internal.arrays import Floats, Ints
+from karat._internal.commit import current_commit
 from karat._internal.display import valid_utf8
 from karat._internal.result import Result
 from karat.conventions import Convention
-from karat.errors import BadArgument, unknown
+from karat.errors import BadArgument, UnknownName, unknown
 from karat.hits import Hits
 from karat.hits.combine import take
 from karat.metrics import Metric
@@ -98,6 +99,11 @@ class Run(Scored, Result):
     def name(self) -> str:
         """The name of the run in headings: the run file that it was loaded from, or the source of its samples."""
         return self.provenance.source if self.file is None else PurePath(self.file).name
+
+    @property
+    def commit(self) -> str:
+        """The git commit of the file that it was loaded from, or else of the working directory; empty if not known."""
+        return self.provenance.commit or ("" if self.file else current_commit())
 
     @property
     def gold_hash(self) -> str:
@@ -200,8 +206,7 @@ class Run(Scored, Result):
 
     def take(self, rows: Sequence[int]) -> Run:
         """The run of some of the queries, in this order, with the provenance of the whole run."""
-        if len(set(rows)) < len(rows) or not all(0 <= row < len(self) for row in rows):
-            raise BadArgument("rows must be distinct row numbers, from 0", got=rows)
+        check_rows(rows, len(self))
         index = np.array(rows, np.int64)
         return Run(
             ids=[self.ids[row] for row in rows],
@@ -271,14 +276,24 @@ class Run(Scored, Result):
         """The row number of a query; of one with repeats that of its first repeat that was judged."""
         row = self._rows.get(valid_utf8([str(query_id)])[0])
         if row is None:
-            known = self.queries
-            more = f", … ({len(known):,} queries)" if len(known) > 5 else ""
-            raise unknown("query", str(query_id), known[:10_000], f"one of: {', '.join(known[:5])}{more}")
+            raise unknown_query(str(query_id), self.queries[:10_000], len(self.queries))
         return row
 
     def remarks(self) -> list[str]:
         """Sentences that a reader of the means should know: what is excluded, and how the data was read."""
         return list(self._render("remarks"))
+
+
+def check_rows(rows: Sequence[int], size: int) -> None:
+    """Refuse numbers of rows that a run of this size does not have, or that are given twice."""
+    if len(set(rows)) < len(rows) or not all(0 <= row < size for row in rows):
+        raise BadArgument("rows must be distinct row numbers, from 0", got=rows)
+
+
+def unknown_query(query_id: str, known: Sequence[str], size: int) -> UnknownName:
+    """The error for an id that no query of a run has, given the first of its ids and the number of its queries."""
+    more = f", … ({size:,} queries)" if size > 5 else ""
+    return unknown("query", query_id, known[:10_000], f"one of: {', '.join(known[:5])}{more}")
 
 
 def _take_items(run: Run, rows: Ints) -> StoredItems | None:

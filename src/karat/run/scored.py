@@ -22,23 +22,15 @@ from karat.run.bounds import (
     nothing_unjudged,
     query_bounds,
 )
+from karat.run.means import Means, rounded
 from karat.run.numbers import NumberField, fields_of, numbers_of
 from karat.run.provenance import Provenance
 from karat.run.repeats import Repeats, Spread
 from karat.run.summaries import ByMetric, summary_of_run
-from karat.stats import Interval, MeasureSummary, Summary, intervals, read_statistic, summarize_measure
+from karat.stats import Interval, MeasureSummary, Summary, read_statistic, summarize_measure
 
 
-def rounded(means: dict[str, float], metrics: Sequence[Metric], convention: Convention) -> dict[str, float]:
-    """Means as the convention rounds them."""
-    for metric in metrics:
-        places = convention.of(metric.name, cut=bool(metric.ks)).rounding
-        if places is not None:
-            means |= {name: round(means[name], places) for name in metric.names}
-    return means
-
-
-class Scored:
+class Scored(Means):
     """Queries with their scores: the part of a run that needs no texts and no files."""
 
     def __init__(
@@ -79,11 +71,6 @@ class Scored:
         return len(self.ids)
 
     @property
-    def requested(self) -> tuple[Metric, ...]:
-        """The metrics and the measures."""
-        return (*self.metrics, *self.measures)
-
-    @property
     def columns(self) -> dict[str, Floats]:
         """A number per query for each metric and each measure."""
         return {**self.scores, **self.measured}
@@ -116,10 +103,6 @@ class Scored:
     def queries(self) -> Sequence[str]:
         """The ids of the queries, each once; those of the rows, `ids`, if there are no repeats."""
         return self.ids if self.repeats is None else self.repeats.queries
-
-    def per_query(self, values: Floats) -> Floats:
-        """One number per query from one per row: the mean over its repeats."""
-        return values if self.repeats is None else self.repeats.average(values)
 
     @cached_property
     def spread(self) -> dict[str, Spread]:
@@ -155,12 +138,6 @@ class Scored:
         """
         chosen = read_statistic(statistic, by)
         return ByMetric({name: summary_of_run(self, chosen, name, level) for name in self.all_columns})
-
-    @cached_property
-    def mean(self) -> dict[str, float]:
-        """The mean of each metric over the queries for which it is defined."""
-        means = {name: mean_defined(self.per_query(own)) for name, own in self.scores.items()}
-        return ByMetric(rounded(means, self.metrics, self.convention))
 
     @property
     def failures(self) -> dict[str, str]:
@@ -242,33 +219,6 @@ class Scored:
         """True if an item without a judgement was retrieved; models judge every item that they see."""
         return self.provenance.compares != "claim" and count_unjudged(self._hits, np.inf).items > 0
 
-    @cached_property
-    def undefined(self) -> dict[str, int]:
-        """The number of queries for which each metric is undefined, and so not in its mean.
-
-        A query without an answer is not among them: it is not one that recall and its kin are about.
-        """
-        return {
-            name: int((np.isnan(self.per_query(own)) & self.queries_about(name)).sum())
-            for name, own in self.scores.items()
-        }
-
-    @cached_property
-    def defined(self) -> dict[str, int]:
-        """The number of queries in each mean."""
-        return {name: int((~np.isnan(self.per_query(own))).sum()) for name, own in self.scores.items()}
-
-    def about(self, name: str) -> Bools:
-        """Flags of the rows that a metric is about: those with an answer, those without one, or all."""
-        metric = next((metric for metric in self.requested if name in metric.names), None)
-        concerned = None if metric is None else metric.concerns(self._hits)
-        return np.ones(len(self), bool) if concerned is None else concerned
-
-    def queries_about(self, name: str) -> Bools:
-        """Flags of the queries that a metric is about, one per query; those of `about` if there are no repeats."""
-        flags = self.about(name)
-        return flags if self.repeats is None else self.repeats.any(flags)
-
     def alike(self, name: str) -> list[str]:
         """The metrics that are about the same queries as this one."""
         return [other for other in self.scores if (self.about(other) == self.about(name)).all()]
@@ -300,17 +250,3 @@ class Scored:
         """The mean number of relevant gold items per query, over the queries that have any."""
         counts = self._hits.gold_count()
         return mean_defined(self.per_query(np.where(counts > 0, counts, np.nan)))
-
-    def interval(self, level: float = 0.95) -> dict[str, Interval]:
-        """The confidence interval of each mean; NaN for fewer than five queries.
-
-        Args:
-            level: the confidence level, between 0 and 1.
-
-        Returns:
-            The lower and upper end by metric name, such as `run.interval()["recall@5"]`.
-        """
-        if level not in self._intervals:
-            scores = {name: self.per_query(own) for name, own in self.scores.items()}
-            self._intervals[level] = intervals(scores, level)
-        return dict(self._intervals[level])

@@ -22,6 +22,7 @@ from karat.web.pool import Pool
 from karat.web.problems import Refused, reply_to
 from karat.web.settings import Settings
 from karat.web.view import routes as view
+from karat.web.view.folder import WatchedFolder
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, ControllerRouterHandler
@@ -72,6 +73,8 @@ def application(settings: Settings, log: Log | None = None) -> ASGIApp:
     async def workers(app: Litestar) -> AsyncIterator[None]:
         app.state.pool, app.state.log, app.state.settings = pool, log, settings
         app.state.jobs, app.state.repeats, app.state.listed = jobs, Repeats(), Listed(settings.store)
+        if settings.view is not None:
+            app.state.watched = WatchedFolder(settings.view)
         pool.start()
         gc.collect()
         gc.freeze()

@@ -138,7 +138,7 @@ _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="data:,"><link rel="stylesheet" href="/assets/karat.css"><title>{title} · karat</title></head>
 <body class="screen-problem">
-<p class="brand"><a href="/">karat</a></p><main><h1>{title}</h1><p>{words}</p></main></body>
+<header class="top"><a class="brand" href="/">karat</a></header><main><h1>{title}</h1><p>{words}</p></main></body>
 </html>
 """
 

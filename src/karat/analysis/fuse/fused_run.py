@@ -272,7 +272,7 @@ class Evaluator:
         hits = self.hits(fused, depth)
         made = replace(
             first.provenance, karat=__version__, source=source, notes=tuple(notes), missing=0, extra=0, skipped=0,
-            metrics=tuple(map(str, self.requested)),
+            metrics=tuple(map(str, self.requested)), commit="",
         )  # fmt: skip
         return Run(
             ids=self._aligned.ids,

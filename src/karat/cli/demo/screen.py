@@ -154,6 +154,7 @@ def _next(program: str, folder: Path) -> str:
     )
     rows = [
         (f"open {page}", "the report: curves, slices, misses, and each query with its texts"),
+        (f"{program} view {quote(str(folder))}", "the same in the browser, with the runs side by side"),
         (f"{program} compare {first} {second}", "which queries moved"),
         (f"{program} diagnose {second} q01", "one query in full"),
         (f"{program} eval {hops} recall@5", "a question that takes two searches"),

@@ -8,24 +8,29 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path, PurePath
 
-from karat._internal.display import cut_name
+from karat._internal.display import cut_name, plural
 from karat._internal.writers import content_hash
 from karat.analysis.compare import Comparison
 from karat.analysis.diagnose import Diagnosis
 from karat.analysis.sweep.grid import label
 from karat.errors import BadArgument
 from karat.report.html.curves import curves
-from karat.report.html.markup import Element, block, data, h, write
+from karat.report.html.filters import Filters
+from karat.report.html.markup import Element, block, data, h, plain, write
 from karat.report.html.precision_recall import precision_recall
 from karat.report.html.queries import Queries
-from karat.report.html.scores import means, slices
+from karat.report.html.scores import baseline_name, headline, means, slices
 from karat.report.html.sections import against, aspects, misses, summary_section
 from karat.report.html.steps_section import steps
 from karat.report.html.threshold_curve import threshold_curve
+from karat.report.html.token_section import token_curve
 from karat.report.repeats import count
 from karat.run import Run
 
-_SCRIPTS = ("theme.js", "queries.js")
+_STYLES = ("theme.css", "style.css", "opened_query.css")
+_FIRST = "theme.js"
+"""The script in the head: it runs before anything is drawn, so that no other theme is seen first."""
+_SCRIPTS = ("charts.js", "queries.js")
 
 
 def report(
@@ -49,7 +54,8 @@ def report(
     check_outputs({"": path}, [run.file, None if isinstance(baseline, Run) else baseline])
     comparison = None
     if baseline is not None:
-        name = "baseline" if isinstance(baseline, Run) else Path(baseline).stem
+        file = baseline.file if isinstance(baseline, Run) else baseline
+        name = "baseline" if file is None else Path(file).stem
         comparison = compare(baseline, run, names=(name, "this run"), allow_mismatch=allow_mismatch)
     write_text(path, page(run, diagnose(run), comparison, summary))
 
@@ -60,24 +66,28 @@ def page(
     """The page of a run, with what it missed, the requested summaries and, if there is a baseline, the comparison."""
     causes = {(miss.query_id, miss.item): miss.text for miss in diagnosis.misses}
     baseline = None if comparison is None else comparison.runs[0].with_repeats
-    queries = Queries(run, causes, baseline)
-    every, for_script = queries.section()
+    filters = Filters(run, headline(run), diagnosis)
+    before = "" if comparison is None else baseline_name(comparison)
+    queries = Queries(run, causes, baseline, filters, before=before)
     sections = [
-        means(run, comparison),
+        means(run, comparison, filters.score),
         against(comparison, queries.place) if comparison is not None else None,
         summary_section(run, summary, comparison),
         steps(run),
         aspects(run),
         curves(run, baseline),
+        token_curve(run, baseline),
         precision_recall(run, baseline),
         threshold_curve(run),
-        slices(run, comparison),
-        misses(diagnosis, queries.place),
-        every,
-        _provenance(run),
+        slices(run, comparison, filters.slice),
+        misses(diagnosis, queries.place, filters.cause),
     ]
+    every, for_script = queries.section()  # after the others, which name the filters
+    sections += [every, _provenance(run)]
     there = [section for section in sections if section is not None]
-    return whole_page(_title(run), h("body", _top(run, there), h("main", *there)), block(for_script, "data"))
+    return whole_page(
+        _title(run), h("body", _top(run, there, comparison), h("main", *there)), block(for_script, "data")
+    )
 
 
 def whole_page(title: str, body: Element, more: str = "") -> str:
@@ -94,8 +104,8 @@ def brand() -> Element:
 
 def _head(title: str) -> str:
     """The head of a page: the security policy, and karat's own style."""
-    style, script = content_hash(_style()), content_hash(_script())
-    allowed = f"default-src 'none'; img-src data:; style-src {style}; script-src {script}"
+    style, first, script = map(content_hash, (_style(), _own(_FIRST), _script()))
+    allowed = f"default-src 'none'; img-src data:; style-src {style}; script-src {first} {script}"
     about = [
         h("meta", charset="utf-8"),
         h("meta", http_equiv="Content-Security-Policy", content=f"{allowed}; base-uri 'none'; form-action 'none'"),
@@ -104,10 +114,10 @@ def _head(title: str) -> str:
         h("link", rel="icon", href="data:,"),
         h("title", f"{cut_name(title, 80)} · karat"),
     ]
-    return f"<head>{''.join(map(write, about))}<style>{_style()}</style></head>"
+    return f"<head>{''.join(map(write, about))}<style>{_style()}</style><script>{_own(_FIRST)}</script></head>"
 
 
-def _top(run: Run, sections: list[Element]) -> Element:
+def _top(run: Run, sections: list[Element], comparison: Comparison | None) -> Element:
     p = run.provenance
     why = f" ({p.judge_reason})" if p.judge_reason else ""
     size = "" if run.gold_size != run.gold_size else f" · {run.gold_size:.1f} gold items per query"
@@ -123,15 +133,27 @@ def _top(run: Run, sections: list[Element]) -> Element:
             why,
             f" · convention: {p.convention}",
         ),
+        None if comparison is None else _compared(comparison),
         *(h("p.note", data(remark)) for remark in run.remarks()),
         h("nav", *links, aria_label="Sections"),
     )
 
 
+def _compared(comparison: Comparison) -> Element:
+    """The name of the baseline, and the number of metrics in which either run is better."""
+    verdicts = [row.verdict for row in comparison.rows]
+    better, worse = verdicts.count("better"), verdicts.count("worse")
+    unclear = f", no clear difference in {len(verdicts) - better - worse}"
+    counts = (
+        f"this run is better in {better} of {plural(len(verdicts), 'metric', 'metrics')}, worse in {worse}{unclear}"
+    )
+    if comparison.names[0] == "baseline":
+        return h("p", f"compared with the baseline: {counts}")
+    return h("p", "baseline: ", h("b", data(comparison.names[0])), f" · {counts}")
+
+
 def _heading(section: Element) -> str:
-    first = section.inside[0]
-    assert isinstance(first, Element)
-    return str(first.inside[0])
+    return plain(section.inside[0])
 
 
 def _provenance(run: Run) -> Element:
@@ -145,6 +167,7 @@ def _provenance(run: Run) -> Element:
         "tokens counted by": p.tokens,
         "settings of the retriever": label(p.settings),
         "digest of queries and gold": run.gold_hash,
+        "commit": run.commit,
         "karat": p.karat,
     }
     pairs = [h("div", h("dt", name), h("dd", data(value))) for name, value in facts.items() if value]
@@ -158,7 +181,7 @@ def _title(run: Run) -> str:
 
 @cache
 def _style() -> str:
-    return _own("theme.css") + _own("style.css")
+    return "".join(map(_own, _STYLES))
 
 
 @cache
@@ -166,6 +189,7 @@ def _script() -> str:
     return "".join(map(_own, _SCRIPTS))
 
 
+@cache
 def _own(name: str) -> str:
     """A file of this folder, which needs no escaping."""
     return (files("karat.report.html") / name).read_text("utf-8")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from math import isnan, log
+from collections.abc import Collection, Sequence
+from math import isnan
 
 import numpy as np
 
 from karat._internal.arrays import Floats, mean_defined
 from karat._internal.display import number, span
 from karat.metrics import parse
+from karat.report.html.chart import Axis, Chart
 from karat.report.html.markup import Element, h
 from karat.report.html.scores import between, table
 from karat.run import Run
@@ -19,15 +20,12 @@ _METRICS = ("recall", "precision")
 _POINTS = 16
 _STRAIGHT = 20
 """Up to this depth the axis is linear; beyond, it is logarithmic."""
-_WIDTH, _HEIGHT = 640, 260
-_LEFT, _RIGHT, _TOP, _FOOT = 44, 102, 12, 34
-_APART = 16
 Curve = dict[int, tuple[float, Interval]]
 
 
 def curves(run: Run, baseline: Run | None = None) -> Element | None:
     """The section; None if there is only one rank to draw."""
-    ks = cutoffs(deepest(run))
+    ks = cutoffs(deepest(run), requested(run))
     if len(ks) < 2:
         return None
     found = measured(run, ks)
@@ -38,25 +36,30 @@ def curves(run: Run, baseline: Run | None = None) -> Element | None:
     return h(
         "section",
         h("h2", "Recall and precision over k"),
-        h("figure", _drawing(ks, found, before)),
+        h("figure", _drawing(ks, found, before, requested(run))),
         h("p.note", f"{dashed}{band}"),
         h("details.numbers", h("summary", "Numbers"), _numbers(ks, found, before)),
         id="curves",
     )
 
 
+def requested(run: Run) -> set[int]:
+    """The cutoffs of the metrics."""
+    return {k for metric in run.metrics for _, k in metric.columns if isinstance(k, int)}
+
+
 def deepest(run: Run) -> int:
-    """The last rank to draw: that of the last hit, or the largest cutoff of the metrics, within the rankings."""
+    """The last rank to draw: that of the last hit, or the largest cutoff of the metrics."""
     hits = run.all_hits
-    largest = max((k for metric in run.metrics for _, k in metric.columns if isinstance(k, int)), default=1)
-    return int(min(max(hits.rank.max(initial=1), largest), hits.depth.max(initial=0)))
+    return int(max(min(hits.rank.max(initial=1), hits.depth.max(initial=0)), *requested(run), 1))
 
 
-def cutoffs(last: int) -> list[int]:
-    """The ranks to compute: all if they are few, else a geometric sequence."""
+def cutoffs(last: int, wanted: Collection[int] = ()) -> list[int]:
+    """The ranks to compute: all if they are few, else a geometric sequence and the wanted ones."""
     if last <= _POINTS:
         return list(range(1, last + 1))
-    return sorted({*range(1, 6), *np.geomspace(5, last, _POINTS - 4).round().astype(int).tolist()})
+    spaced = np.geomspace(5, last, _POINTS - 4).round().astype(int).tolist()
+    return sorted({*range(1, 6), *spaced, *(k for k in wanted if k <= last)})
 
 
 def measured(run: Run, ks: Sequence[int]) -> dict[str, Curve]:
@@ -80,79 +83,34 @@ def measured(run: Run, ks: Sequence[int]) -> dict[str, Curve]:
     return found
 
 
-def _drawing(ks: Sequence[int], found: dict[str, Curve], before: dict[str, Curve]) -> Element:
-    right = _WIDTH - _RIGHT
-
-    def x(k: float) -> float:
-        place = (k - 1) / (ks[-1] - 1) if ks[-1] <= _STRAIGHT else log(k) / log(ks[-1])
-        return round(_LEFT + place * (right - _LEFT), 1)
-
-    def y(score: float) -> float:
-        return round(_TOP + (1 - min(score, 1.0)) * (_HEIGHT - _TOP - _FOOT), 1)
-
-    def line(points: Curve) -> str:
-        return " ".join(f"{x(k)},{y(value)}" for k, (value, _) in points.items() if not isnan(value))
-
-    def band(points: Curve) -> str:
-        sure = [(k, ends) for k, (_, ends) in points.items() if not isnan(ends.low)]
-        there = [f"{x(k)},{y(ends.high)}" for k, ends in sure]
-        return " ".join([*there, *(f"{x(k)},{y(ends.low)}" for k, ends in reversed(sure))])
-
-    grid = [
-        h("line.axis" if score == 0 else "line.grid", x1=_LEFT, y1=y(score), x2=right, y2=y(score)) for score in _GRID
-    ]
-    scale = [h("text", f"{score:g}", x=_LEFT - 7, y=y(score) + 4, text_anchor="end") for score in _GRID]
-    ticks = [h("text", str(k), x=x(k), y=_HEIGHT - _FOOT + 17, text_anchor="middle") for k in _ticks(ks, x)]
-    shapes, named = [], []
+def _drawing(ks: Sequence[int], found: dict[str, Curve], before: dict[str, Curve], wanted: Collection[int]) -> Element:
+    chart = Chart(Axis(1, ks[-1], ks, "k", is_log=ks[-1] > _STRAIGHT, preferred=wanted), Axis(0, 1))
     for name, points in found.items():
         if name in before:
-            shapes.append(h(f"polyline.{name}.before", points=line(before[name])))
-        shapes += [h(f"polygon.{name}", points=band(points)), h(f"polyline.{name}", points=line(points))]
-        shapes += [_dot(name, k, value, ends, x(k), y(value)) for k, (value, ends) in points.items() if value == value]
-        named.append((y(_last(points)), name))
-    labels = [h(f"text.{name}", name, x=right + 8, y=place + 4) for place, name in _spaced(named)]
-    at = f"At k = {ks[-1]}: " + ", ".join(f"{name} {number(_last(points))}" for name, points in found.items())
-    return h(
-        "svg.curves",
-        *grid,
-        *scale,
-        *ticks,
-        h("text", "k", x=right + 24, y=_HEIGHT - _FOOT + 17),
-        *shapes,
-        *labels,
-        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
-        role="img",
-        aria_label=f"Recall and precision for k from 1 to {ks[-1]}. {at}",
-    )
+            chart.line(name, ((k, value) for k, (value, _) in before[name].items()), is_dashed=True)
+        chart.band(name, ((k, *ends) for k, (_, ends) in points.items()))
+        chart.line(name, ((k, value) for k, (value, _) in points.items()))
+        for k, (value, _) in points.items():
+            chart.dot(name, k, value)
+        chart.name(name, _last(points), name)
+    for k in ks:
+        chart.stop(k, "\n".join([f"k = {k:,}", *_at(k, found), *(f"{line}, baseline" for line in _at(k, before))]))
+    at = ", ".join(f"{name} {number(_last(points))}" for name, points in found.items())
+    return chart.drawing(f"Recall and precision for k from 1 to {ks[-1]}. At k = {ks[-1]}: {at}")
 
 
-_GRID = (0.0, 0.25, 0.5, 0.75, 1.0)
+def _at(k: int, found: dict[str, Curve]) -> list[str]:
+    """The values at one k."""
+    return [f"{name} {number(value)} {span(*ends)}".rstrip() for name, (value, ends) in _points_at(k, found)]
 
 
-def _dot(name: str, k: int, value: float, ends: Interval, x: float, y: float) -> Element:
-    return h(f"circle.{name}", h("title", f"{name}@{k} {value:.3f} {span(*ends)}".rstrip()), cx=x, cy=y, r=2.6)
+def _points_at(k: int, found: dict[str, Curve]) -> list[tuple[str, tuple[float, Interval]]]:
+    return [(name, points[k]) for name, points in found.items()]
 
 
 def _last(points: Curve) -> float:
     value = list(points.values())[-1][0]
     return 0.0 if isnan(value) else value
-
-
-def _spaced(named: list[tuple[float, str]]) -> list[tuple[float, str]]:
-    """Labels at the ends of their lines, moved apart if they would overlap."""
-    placed: list[tuple[float, str]] = []
-    for place, name in sorted(named):
-        placed.append((max(place, placed[-1][0] + _APART) if placed else place, name))
-    return placed
-
-
-def _ticks(ks: Sequence[int], x: Callable[[float], float]) -> list[int]:
-    """The ranks written below the axis: those that fit, and the last one."""
-    taken = [ks[-1]]
-    for k in ks[:-1]:
-        if all(abs(x(k) - x(other)) >= 28 for other in taken):
-            taken.append(k)
-    return sorted(taken)
 
 
 def _numbers(ks: Sequence[int], found: dict[str, Curve], before: dict[str, Curve]) -> Element:

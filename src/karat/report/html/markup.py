@@ -39,6 +39,11 @@ def data(text: str, tag: str = "bdi") -> Element:
     return h(tag, text)
 
 
+def plain(child: Child) -> str:
+    """The text of a tree, without its elements."""
+    return child if isinstance(child, str) else "".join(map(plain, child.inside))
+
+
 def write(child: Child) -> str:
     """The tree as HTML."""
     if isinstance(child, str):
@@ -60,11 +65,15 @@ class Pool(dict[str, int]):
 
 
 def pack(child: Child, tags: Pool, texts: Pool) -> Any:
-    """The tree as lists: the number of its tag, then its children; a number as a child stands for a longer text."""
+    """The tree as lists: the number of its tag, its attributes if it has any, then its children.
+
+    A number as a child stands for a longer text.
+    """
     if isinstance(child, str):
         text = visible(child)
         return text if len(text) < _POOLED else texts[text]
-    return [tags[child.tag], *[pack(inner, tags, texts) for inner in child.inside]]
+    given = [child.attributes] if child.attributes else []
+    return [tags[child.tag], *given, *[pack(inner, tags, texts) for inner in child.inside]]
 
 
 def block(value: Any, name: str) -> str:

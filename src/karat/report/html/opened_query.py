@@ -1,77 +1,132 @@
-"""A query opened: its gold, and the items that were retrieved, with the matches marked."""
+"""A query opened: its fields, its gold, and the items that were retrieved, beside those of the baseline."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from karat._internal.display import plural
-from karat.report.html.markup import Child, Element, data, h
-from karat.report.marks import gold_ranges, marked, stored_text
+from karat.report.html.excerpts import cut
+from karat.report.html.markup import Child, Element, h
+from karat.report.html.query_facts import (
+    cause_of,
+    failure,
+    field_list,
+    field_values,
+    gold_entry,
+    gold_rank,
+    rank_in_words,
+    step_list,
+)
+from karat.report.html.ranking_entries import (
+    LONGEST,
+    Matched,
+    Ranking,
+    Texts,
+    name_of,
+    rest_of,
+    shown_cutoff_of,
+    spaced,
+    step_places,
+    with_line,
+)
 from karat.run import Run
-from karat.run.stored_items import GoldItem, GoldText, Hit, Items, Range, Retrieved
+from karat.run.stored_items import GoldItem, Retrieved
 
-_LONGEST = 700
-"""Characters of a text that are shown."""
-_LABEL = 60
-_WHOLE = ("id", "doc")
-"""Judges that compare these match whole items; there is no range inside to mark."""
 _PLACES = 20
 """Retrieved items, and gold items, that are shown."""
 _CHARACTERS = 12_000_000
 """Characters of all texts on a page."""
+_NAME = 80
+"""Characters of a text in place of an id, in the ranking of the baseline."""
 
 
 class Bodies:
-    """The details of the queries; texts are omitted once the page has enough of them."""
+    """The details of the queries; texts are cut, and then omitted, once the page has enough of them."""
 
-    def __init__(self, run: Run, causes: Mapping[tuple[str, int], str], *, room: int = _CHARACTERS) -> None:
+    def __init__(
+        self,
+        run: Run,
+        causes: Mapping[tuple[str, int], str],
+        baseline: Run | None = None,
+        *,
+        room: int = _CHARACTERS,
+    ) -> None:
         self._run = run
         self._causes = causes
-        self._compares = run.provenance.compares
+        self._k = shown_cutoff_of(run)
+        self._places = step_places(run)
+        self._baseline = baseline
+        self._rows, self._places_before = ({}, {}) if baseline is None else (_rows(baseline), step_places(baseline))
         self._room = room
+        self._for_whole = room // 2
         self._seen: set[str] = set()
         self.without = 0
         """The number of queries shown without their texts."""
 
     def of(self, row: int, gold: Sequence[GoldItem]) -> Element:
-        """The gold and the retrieved items of a query."""
-        query_id = self._run.ids[row]
-        items, hits = self._run.items(query_id), self._run.hits(query_id)
-        texts = self._take(items)
-        retrieved = self._retrieved(hits, items, int(self._run.all_hits.depth[row]), texts=texts)
+        """The gold and the retrieved items of a query, and the ranking of the baseline if there is one."""
+        ranking = Ranking(self._run, row, self._places.get(row, {}))
+        before = self._before(row)
+        texts = self._take(ranking)
+        kind = "div.opened" if before is None else "div.opened.compared"
         return h(
-            "div.opened",
-            h("div", h("h4", "Gold"), *self._gold(query_id, gold, items, texts=texts)),
-            h("div", h("h4", "Retrieved"), *retrieved),
+            "div.details",
+            failure(self._run, row),
+            field_list(field_values(self._run, row)),
+            step_list(self._run, row, "h3"),
+            h(
+                kind,
+                h(
+                    "div.wanted",
+                    h("h3", "Gold"),
+                    *self._gold(ranking, gold, before, texts),
+                    tabindex=0,
+                    role="group",
+                    aria_label="Gold",
+                ),
+                h("div", h("h3", "Retrieved"), *self._retrieved(ranking, before, texts)),
+                None if before is None else self._beside(before, ranking),
+            ),
         )
 
-    def _take(self, items: Items | None) -> bool:
-        """True if there is room for the texts of a query; texts that are on the page already need none."""
-        if items is None:
-            return False
-        given = [*(item.text for item in items.retrieved[:_PLACES]), *(gold.text for gold in items.gold)]
+    def _before(self, row: int) -> Ranking | None:
+        """The ranking of the baseline; None if it does not have the query."""
+        if self._baseline is None:
+            return None
+        names = [self._run.ids[row]]
+        if self._run.repeats is not None:
+            names.append(self._run.queries[int(self._run.repeats.query[row])])
+        found = next((self._rows[name] for name in names if name in self._rows), None)
+        return None if found is None else Ranking(self._baseline, found, self._places_before.get(found, {}))
+
+    def _take(self, ranking: Ranking) -> Texts:
+        """The form of the texts for which there is room; texts that are on the page already need none."""
+        if ranking.items is None:
+            return "none"
+        given = [*(item.text for item in ranking.known[:_PLACES]), *(gold.text for gold in ranking.items.gold)]
         texts = {text for text in given if text is not None} - self._seen
-        size = sum(min(len(text), _LONGEST) for text in texts)
-        if size > self._room:
+        whole = sum(len(text) + min(len(text), LONGEST) * (len(text) > LONGEST) for text in texts)
+        size = sum(min(len(text), LONGEST) for text in texts)
+        form: Texts = "cut"
+        if whole <= self._for_whole:
+            form, size = "whole", whole
+            self._for_whole -= whole
+        elif size > self._room:
             self.without += 1
-            return False
+            return "none"
         self._room -= size
         self._seen |= texts
-        return True
+        return form
 
-    def _gold(self, query_id: str, gold: Sequence[GoldItem], items: Items | None, *, texts: bool) -> list[Element]:
+    def _gold(self, ranking: Ranking, gold: Sequence[GoldItem], before: Ranking | None, texts: Texts) -> list[Element]:
         relevant = [(place, item) for place, item in enumerate(gold) if item.grade > 0]
-        stored = items.by_item() if items else {}
+        old = {} if before is None else {item.gold: item for item in before.run.gold(before.run.ids[before.row])}
         rows = []
         for place, item in relevant[:_PLACES]:
-            own = [stored_text(g) for g in stored.get(place, ()) if g.text]
-            cause = self._causes.get((query_id, place), "")
-            found = h("span.found", f"rank {item.rank}") if item.rank else h("span.missed", "not retrieved")
-            grade = None if item.grade == 1 else h("span.small", f"grade {item.grade:g}")
-            why = h("p.cause", data(cause)) if cause else None
-            shown = [_text([(False, _short(text))]) for text in own if texts and text != item.gold]
-            name = data(_short(item.gold), "bdi.text") if item.gold in own else _name(item.gold)
-            rows.append(h("li", *_spaced(found, grade), name, why, *shown))
+            was = None if item.gold not in old else h("span.small", f"baseline: {rank_in_words(old[item.gold])}")
+            cause = cause_of(self._causes, self._run, ranking.row, place)
+            about = spaced(gold_rank(item, self._k), was)
+            rows.append(h("li", *about, *gold_entry(ranking, place, item, texts=texts), cause))
         notes = []
         if len(relevant) > len(rows):
             notes.append(f"{len(relevant) - len(rows):,} more.")
@@ -79,62 +134,42 @@ class Bodies:
             notes.append(f"{plural(len(gold) - len(relevant), 'item', 'items')} of grade 0, not relevant.")
         return [h("ul", *rows), *(h("p.note", note) for note in notes or ([] if rows else ["None."]))]
 
-    def _retrieved(self, hits: Sequence[Hit], items: Items | None, depth: int, *, texts: bool) -> list[Element]:
-        quotes: dict[str, list[GoldText]] = {}
-        for gold in items.gold if items else ():
-            quotes.setdefault(gold.label, []).append(gold)
-        by_rank: dict[int, list[Hit]] = {}
-        for hit in hits:
-            if hit.grade > 0:  # the others are judged not relevant
-                by_rank.setdefault(hit.rank, []).append(hit)
-        known = items.retrieved[:_PLACES] if items else [Retrieved(rank, None, None, None, None) for rank in by_rank]
-        rows = [self._item(item, by_rank.get(item.rank, ()), quotes, texts=texts) for item in known]
-        note = None
-        if not depth:
-            note = "Nothing was retrieved."
-        elif items is None:
-            note = "The run stores no items: only the matches are known."
-        elif depth > len(rows):
-            note = f"{depth - len(rows):,} more were retrieved."
-        return [h("ol", *rows), *([h("p.note", note)] if note else [])]
+    def _retrieved(self, ranking: Ranking, before: Ranking | None, texts: Texts) -> list[Element]:
+        rows, matched = [], None if before is None else Matched([ranking, before])
+        for place, item in enumerate(ranking.known[:_PLACES]):
+            move = None if matched is None else matched.move(0, place, 1)
+            kind = "li.hit" if item.rank in ranking.hits else "li"
+            rows.append((item.rank, h(kind, *ranking.entry(item, texts=texts, move=move))))
+        note = rest_of(ranking, len(rows))
+        return [h("ol", *with_line(rows, self._k, ranking.depth)), *([h("p.note", note)] if note else [])]
 
-    def _item(
-        self, item: Retrieved, hits: Sequence[Hit], quotes: Mapping[str, list[GoldText]], *, texts: bool
-    ) -> Element:
-        score = None if item.score is None else h("span.small", f"{item.score:.4g}")
-        doc = h("span.small", "in ", data(_short(item.doc))) if item.doc is not None and item.doc != item.id else None
-        name = (
-            None if item.id is None else _name(item.id, mark=bool(hits) and (self._compares in _WHOLE or not item.text))
-        )
-        why = [h("span.why", data(_short(hit.why)), " · ", data(_short(hit.gold, _LABEL))) for hit in hits]
-        text = None
-        if texts and item.text:
-            text = _text(marked(stored_text(item), self._ranges(item, hits, quotes), _LONGEST))
-        return h(
-            "li.hit" if hits else "li", h("span.rank", str(item.rank)), " ", *_spaced(name, doc, score, *why), text
-        )
+    def _beside(self, before: Ranking, ranking: Ranking) -> Element:
+        shown = self._ranked_before(before, ranking)
+        return h("div.before", h("h3", "Baseline"), *shown, tabindex=0, role="group", aria_label="Baseline")
 
-    def _ranges(self, item: Retrieved, hits: Sequence[Hit], quotes: Mapping[str, list[GoldText]]) -> list[Range]:
-        whole = [Range(0, len(item.text or ""))] if hits else []
-        if self._compares in _WHOLE:
-            return whole
-        found = [place for hit in hits for gold in quotes.get(hit.gold, ()) for place in gold_ranges(gold, item)]
-        return found or (whole if self._compares == "text" else [])
+    def _ranked_before(self, before: Ranking, ranking: Ranking) -> list[Element]:
+        """The ranking of the baseline by names; the moves are beside this run's items."""
+        rows, matched = [], Matched([before, ranking])
+        for place, item in enumerate(before.known[:_PLACES]):
+            key, is_hit = matched.keys[0][place], item.rank in before.hits
+            gone = None
+            if key is not None and ranking.items is not None and matched.rank(1, key) is None:
+                words = "gone" if ranking.complete else f"now {matched.missing(1)}"
+                gone = h("span.moved.down" if is_hit else "span.moved", words)
+            entry = spaced(h("span.rank", str(item.rank)), _short_name(item, mark=is_hit), gone)
+            rows.append((item.rank, h("li.hit" if is_hit else "li", *entry)))
+        note = rest_of(before, len(rows))
+        return [h("ol", *with_line(rows, self._k, before.depth)), *([h("p.note", note)] if note else [])]
 
 
-def _name(label: str, *, mark: bool = False) -> Element:
-    name = data(_short(label), "bdi.id")
-    return h("mark", name) if mark else name
+def _short_name(item: Retrieved, *, mark: bool) -> Child | None:
+    if item.id is not None:
+        return name_of(item.id, mark=mark)
+    text = item.text or item.doc
+    return None if text is None else h("mark" if mark else "span", h("bdi", cut(text, _NAME)))
 
 
-def _short(label: str, longest: int = _LONGEST) -> str:
-    return label if len(label) <= longest else label[:longest].rstrip() + "…"
-
-
-def _spaced(*parts: Child | None) -> list[Child]:
-    """The parts that are there, a space after each."""
-    return [piece for part in parts if part is not None for piece in (part, " ")]
-
-
-def _text(pieces: Sequence[tuple[bool, str]]) -> Element:
-    return h("bdi.text", *(h("mark", piece) if mark else piece for mark, piece in pieces))
+def _rows(run: Run) -> dict[str, int]:
+    """The rows of a run by the ids of their queries, and by their own."""
+    own = {name: row for row, name in enumerate(run.ids)}
+    return own if run.repeats is None else {query: run.row(query) for query in run.queries} | own

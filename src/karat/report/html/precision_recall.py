@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from karat._internal.display import number, span
 from karat.metrics import Level
+from karat.report.html.chart import Axis, Chart
 from karat.report.html.markup import Child, Element, h
 from karat.report.html.scores import between, table
 from karat.run import Run
 from karat.stats import Interval
 
-_WIDTH, _HEIGHT = 640, 260
-_LEFT, _RIGHT, _TOP, _FOOT = 44, 84, 34, 34
-_GRID = (0.0, 0.25, 0.5, 0.75, 1.0)
 _FEWEST = 3
 Points = dict[float, tuple[float, Interval]]
 """Mean precision and its interval by recall level."""
@@ -48,45 +46,18 @@ def points(run: Run) -> Points:
 
 
 def _drawing(found: Points, before: Points) -> Element:
-    right = _WIDTH - _RIGHT
-
-    def x(recall: float) -> float:
-        return round(_LEFT + recall * (right - _LEFT), 1)
-
-    def y(score: float) -> float:
-        return round(_TOP + (1 - min(score, 1.0)) * (_HEIGHT - _TOP - _FOOT), 1)
-
-    def line(shown: Points) -> str:
-        return " ".join(f"{x(recall)},{y(value)}" for recall, (value, _) in shown.items())
-
-    grid = [h("line.grid" if s else "line.axis", x1=_LEFT, y1=y(s), x2=right, y2=y(s)) for s in _GRID]
-    scale = [h("text", f"{s:g}", x=_LEFT - 7, y=y(s) + 4, text_anchor="end") for s in _GRID]
-    ticks = [h("text", f"{s:g}", x=x(s), y=_HEIGHT - _FOOT + 17, text_anchor="middle") for s in _GRID]
-    sure = [(recall, ends) for recall, (_, ends) in found.items() if ends.low == ends.low]
-    there = [f"{x(recall)},{y(ends.high)}" for recall, ends in sure]
-    band = " ".join([*there, *(f"{x(recall)},{y(ends.low)}" for recall, ends in reversed(sure))])
-    dots = [
-        h("circle.precision", h("title", f"recall {r:g}: precision {value:.3f} {span(*ends)}".rstrip()), cx=x(r),
-          cy=y(value), r=2.6)
-        for r, (value, ends) in found.items()
-    ]  # fmt: skip
-    ends = [next(iter(found)), list(found)[-1]]
-    at = ", ".join(f"{number(found[recall][0])} at a recall of {recall:g}" for recall in ends)
-    return h(
-        "svg.curves",
-        *grid,
-        *scale,
-        *ticks,
-        h("text", "recall", x=right + 18, y=_HEIGHT - _FOOT + 17),
-        h("text", "precision", x=_LEFT, y=_TOP - 14),
-        h("polyline.precision.before", points=line(before)) if before else None,
-        h("polygon.precision", points=band) if sure else None,
-        h("polyline.precision", points=line(found)),
-        *dots,
-        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
-        role="img",
-        aria_label=f"Precision at {len(found)} recall levels: {at}",
-    )
+    chart = Chart(Axis(0, 1, title="recall"), Axis(0, 1, title="precision"))
+    chart.line("precision", ((recall, value) for recall, (value, _) in before.items()), is_dashed=True)
+    chart.band("precision", ((recall, *ends) for recall, (_, ends) in found.items()))
+    chart.line("precision", ((recall, value) for recall, (value, _) in found.items()))
+    for recall, (value, ends) in found.items():
+        chart.dot("precision", recall, value)
+        words = [f"recall {recall:g}", f"precision {value:.3f} {span(*ends)}".rstrip()]
+        words += [f"baseline {before[recall][0]:.3f}"] if recall in before else []
+        chart.stop(recall, "\n".join(words))
+    ends_of = [next(iter(found)), list(found)[-1]]
+    at = ", ".join(f"{number(found[recall][0])} at a recall of {recall:g}" for recall in ends_of)
+    return chart.drawing(f"Precision at {len(found)} recall levels: {at}")
 
 
 def _numbers(found: Points, before: Points) -> Element:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from karat._internal.arrays import Floats
-from karat._internal.display import number, percent, plural, signed
+from karat._internal.display import number, percent, signed
 from karat.analysis.compare import Comparison
 from karat.analysis.pairs import Row
 from karat.metrics import METRICS
 from karat.metrics.names import sign_of
 from karat.report import measures, numbers, repeats
-from karat.report.html.markup import Child, Element, data, h
+from karat.report.html.histogram import histogram
+from karat.report.html.markup import Child, Element, data, h, plain
 from karat.report.slices import few_queries, scored_queries
 from karat.report.unjudged_items import judged_comment
 from karat.run import Run
@@ -22,13 +24,16 @@ from karat.run.slices import Slices
 from karat.samples.repeat_rows import REPEAT
 from karat.stats import intervals
 
-_MOST = 5
 _STRIP = (120, 12)
+ScoreLink = Callable[[str, float, float], str | None]
+"""The address of the queries whose score in a metric is in a range; see `histogram`."""
+SliceLink = Callable[[str, str], str | None]
+"""The address of the queries that have a value in a field."""
 
 
 def headline(run: Run) -> list[str]:
     """One name for each of the first metrics of the run; of several cutoffs the one nearest to 5."""
-    return [metric.headline[0] for metric in run.metrics][:_MOST]
+    return run.headline
 
 
 def meaning(name: str) -> str:
@@ -79,40 +84,50 @@ def table(
     *,
     text: Sequence[int] = (0,),
     roomy: Sequence[int] = (),
+    verdict: int | None = None,
 ) -> Element:
     """A table of numbers, except for the columns listed in `text`; the first cell of a row is its header.
 
-    The columns listed in `roomy` are hidden on narrow screens.
+    On narrow screens the columns listed in `roomy` are hidden. If the others are too many, each row becomes a card:
+    its cells have their headings above them, and the `verdict` is beside the first cell.
     """
-    kind = [("" if i in text else ".n") + (".roomy" if i in roomy else "") for i in range(len(header))]
+    last = len(header)
+    shown = [i for i in range(last) if i not in roomy]
+    full = ".texts" if len(text) == last else ""
+    most = _COLUMNS if all(i not in text for i in shown[1:]) else _WITH_TEXTS
+    cards = ".cards" if full or len(shown) > most else ""
+    kind = [
+        ("" if i in text else ".n") + (".roomy" if i in roomy else "") + (".verdict" if i == verdict else "")
+        for i in range(last)
+    ]
+    labels = [plain(cell) if cards else "" for cell in header]
     heads = [h(f"th{own}", cell, scope="col") for own, cell in zip(kind, header, strict=True)]
     body = []
     for first, *others in rows:
-        cells = [h(f"td{own}", cell) for own, cell in zip(kind[1:], others, strict=True)]
-        body.append(h("tr", h("th", first, scope="row"), *cells))
+        cells = [
+            h(f"td{own}", cell, data_label=label or None)
+            for own, label, cell in zip(kind[1:], labels[1:], others, strict=True)
+        ]
+        body.append(h("tr", h("th", first, scope="row", data_label=labels[0] or None), *cells))
     return h(
         "div.wide",
-        h(
-            "table.texts" if len(text) == len(header) else "table",
-            h("caption", caption),
-            h("thead", h("tr", *heads)),
-            h("tbody", *body),
-        ),
+        h(f"table{full}{cards}", h("caption", caption), h("thead", h("tr", *heads)), h("tbody", *body)),
         tabindex=0,
         role="region",
         aria_label=caption,
     )
 
 
-_BARS = 12
-_WIDTH, _HEIGHT, _FOOT = 240, 72, 14
+_COLUMNS, _WITH_TEXTS = 5, 3
+"""Columns that are readable side by side on a narrow screen: all numbers, or some of them texts."""
 
 
-def means(run: Run, comparison: Comparison | None = None) -> Element:
-    """A tile for each headline metric, then a table of all metrics."""
+def means(run: Run, comparison: Comparison | None = None, link: ScoreLink | None = None) -> Element:
+    """A tile for each headline metric, then a table of all metrics; `link` makes the bars of the histograms links."""
     ends = run.interval()
-    gained = {} if comparison is None else {row.metric: row.difference for row in comparison.rows}
-    tiles = [_tile(run, name, gained.get(name)) for name in headline(run)]
+    changes = {} if comparison is None else {row.metric: row for row in comparison.rows}
+    before = "" if comparison is None else baseline_name(comparison)
+    tiles = [_tile(run, name, changes.get(name), before, link) for name in headline(run)]
     rows = [
         [
             name,
@@ -138,7 +153,13 @@ def means(run: Run, comparison: Comparison | None = None) -> Element:
     return h("section", h("h2", "Scores"), note, h("div.tiles", *tiles), every, units, *beside, *about, id="scores")
 
 
-def _tile(run: Run, name: str, gained: float | None) -> Element:
+def baseline_name(comparison: Comparison) -> str:
+    """The name of the baseline within a sentence."""
+    name = comparison.names[0]
+    return "the baseline" if name == "baseline" else name
+
+
+def _tile(run: Run, name: str, change: Row | None, before: str, link: ScoreLink | None) -> Element:
     ends = run.interval()[name]
     sure = between(*ends) if ends.low == ends.low else "too few queries for an interval"
     return h(
@@ -146,8 +167,8 @@ def _tile(run: Run, name: str, gained: float | None) -> Element:
         h("h3", name),
         h("p", h("span.big", number(run.mean[name])), " ", h("span.sure", sure)),
         *(h("p.sure", text) for shown, text in judged_comment(run).items() if shown == name),
-        None if gained is None else h("p.sure", f"{signed(gained)} from the baseline"),
-        histogram(run.per_query(run.scores[name]), name),
+        None if change is None else h("p.sure", difference(change)[0], " from ", data(before)),
+        histogram(run.per_query(run.scores[name]), name, link and partial(link, name)),
         h("p.sure", _extremes(run.per_query(run.scores[name]))),
     )
 
@@ -160,71 +181,24 @@ def _extremes(values: Floats) -> str:
     return f"{percent(float((defined <= 0).mean()))} score 0 · {percent(float((defined >= 1).mean()))} score 1"
 
 
-def histogram(values: Floats, name: str) -> Element:
-    """The distribution of the scores; 0 and 1, the most frequent scores, have their own bars."""
-    counts = spread(values)
-    top, step = max(*counts, 1), _WIDTH / _BARS
-    bars = []
-    for i, count in enumerate(counts):
-        tall = round((_HEIGHT - _FOOT - 2) * count / top, 1)
-        tall = max(tall, 1.5) if count else 0.0
-        exact = ".exact" if i in (0, _BARS - 1) else ""
-        bars.append(
-            h(
-                f"rect.bar{exact}",
-                h("title", f"{_bar_range(i)}: {plural(count, 'query', 'queries')}"),
-                x=round(i * step + 1, 1),
-                y=round(_HEIGHT - _FOOT - tall, 1),
-                width=round(step - 2, 1),
-                height=tall,
-            )
-        )
-    marks = [(step / 2, "0"), (_WIDTH / 2, "0.5"), (_WIDTH - step / 2, "1")]
-    labels = [h("text", text, x=round(x, 1), y=_HEIGHT - 2, text_anchor="middle") for x, text in marks]
-    counted = ", ".join(f"{_bar_range(i)}: {count}" for i, count in enumerate(counts) if count)
-    return h(
-        "svg.histogram",
-        h("line.axis", x1=0, y1=_HEIGHT - _FOOT, x2=_WIDTH, y2=_HEIGHT - _FOOT),
-        *bars,
-        *labels,
-        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
-        role="img",
-        aria_label=f"Queries by their {name}. {counted or 'undefined for every query'}",
-    )
-
-
-def spread(values: Floats) -> list[int]:
-    """The numbers of queries that score 0, up to 0.1, up to 0.2, … below 1, and 1."""
-    defined = values[~np.isnan(values)]
-    inside = defined[(defined > 0) & (defined < 1)]
-    tenths = np.bincount(np.minimum((inside * 10).astype(int), 9), minlength=10)
-    return [int((defined <= 0).sum()), *tenths.tolist(), int((defined >= 1).sum())]
-
-
-def _bar_range(bar: int) -> str:
-    if bar in (0, _BARS - 1):
-        return "0" if bar == 0 else "1"
-    return f"{(bar - 1) / 10:.1f} to {bar / 10:.1f}"
-
-
 _VALUES = 20
 _FIELDS = 6
 
 
-def slices(run: Run, comparison: Comparison | None = None) -> Element | None:
-    """A table for each field with few values; with a baseline also the differences."""
+def slices(run: Run, comparison: Comparison | None = None, link: SliceLink | None = None) -> Element | None:
+    """A table for each field with few values, with a baseline also the differences; `link` makes the values links."""
     others = {*run.numbers, *(() if run.repeats is None or comparison is None else (REPEAT,))}
     fields = [field for field, values in run.meta.items() if field not in others and few(values)][:_FIELDS]
     parts = {field: by for field in fields if len(by := run.by(field)) > 1}
     if not parts:
         return None
-    tables = (_slice(run, field, by, comparison) for field, by in parts.items())
-    means = "A coloured difference is significant (p < 0.05, Holm correction over slices and metrics)."
-    notes = [] if comparison is None else [means]
+    tables = (_slice(run, field, by, comparison, link) for field, by in parts.items())
+    means = "A difference with a winner is significant (p < 0.05, Holm correction over slices and metrics)."
+    notes = [] if comparison is None else [f"Differences: from {baseline_name(comparison)}. {means}"]
     runs, first = [part for by in parts.values() for part in by.values()], headline(run)[0]
     notes += few_queries(*scored_queries(runs, [first]))
     shown = h("div.pairs", *tables)
-    return h("section", h("h2", "Slices"), *(h("p.note", line) for line in notes), shown, id="slices")
+    return h("section", h("h2", "Slices"), *(h("p.note", data(line)) for line in notes), shown, id="slices")
 
 
 def few(values: Sequence[Any]) -> bool:
@@ -234,7 +208,9 @@ def few(values: Sequence[Any]) -> bool:
     return simple and 1 < len(kinds) <= min(_VALUES, len(values) / 2)
 
 
-def _slice(run: Run, field: str, parts: Slices, comparison: Comparison | None) -> Element:
+def _slice(
+    run: Run, field: str, parts: Slices, comparison: Comparison | None, link: SliceLink | None = None
+) -> Element:
     names = headline(run)
     first = names[0]
 
@@ -248,12 +224,26 @@ def _slice(run: Run, field: str, parts: Slices, comparison: Comparison | None) -
         part = parts[value]
         ends, mean = intervals({first: part.per_query(part.scores[first])})[first], part.mean[first]
         rest = [number(part.mean[name]) for name in names[1:]]
-        change = [] if changes is None else difference(changes[value]) if value in changes else ["–", "–"]
+        change = [] if comparison is None or changes is None else _change(comparison, changes.get(value))
         size = f"{part.queries_about(first).sum():,}"
-        rows.append([data(value), size, number(mean), between(*ends), strip(mean, *ends), *change, *rest])
-    changed: list[Child] = [] if changes is None else [f"{first}, difference", "95 % interval"]
+        address = link and link(field, value)
+        named = data(value) if address is None else h("a", data(value), href=address)
+        rows.append([named, size, number(mean), between(*ends), strip(mean, *ends), *change, *rest])
+    changed: list[Child] = [] if changes is None else ["difference", "95 % interval", "winner"]
     header: list[Child] = [data(field), "queries", first, "95 % interval", "from 0 to 1", *changed, *names[1:]]
-    return table(f"By {field}, worst first", header, rows, text=(0, 4))
+    texts, winner = ((0, 4, 7), 7) if changed else ((0, 4), None)
+    return table(f"{first} by {field}, worst first", header, rows, text=texts, verdict=winner)
+
+
+def _change(comparison: Comparison, row: Row | None) -> list[Child]:
+    """The difference from the baseline, its interval, and the winner."""
+    return ["–", "–", "–"] if row is None else [*difference(row), winner(comparison, row)]
+
+
+def winner(comparison: Comparison, row: Row) -> Element:
+    """The name of the better run, or that there is none to tell."""
+    way = {"better": "span.up", "worse": "span.down"}.get(row.verdict, "span.none")
+    return h(way, data(comparison.winner(row) or row.verdict))
 
 
 def _changes(comparison: Comparison | None, field: str, metric: str) -> dict[str, Row] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from karat._internal.display import number, p_value, percent, plural
@@ -11,17 +11,25 @@ from karat.analysis.compare import Comparison, compare
 from karat.analysis.diagnose import Diagnosis
 from karat.report import aspect_table, measures, numbers, summaries
 from karat.report.diagnosis import NOT_MEASURED, advice_title, nothing_missed
+from karat.report.html.excerpts import excerpt
 from karat.report.html.markup import Child, Element, data, h
-from karat.report.html.scores import difference, table
+from karat.report.html.scores import baseline_name, difference, table, winner
 from karat.run import Run
 from karat.run.summaries import read_statistics
 
 _QUERY = 120
 _SHOWN = 25
+QueryLink = Callable[[str], str]
+"""The address of a query."""
+CauseLink = Callable[[str], str | None]
+"""The address of the queries that miss gold for a cause."""
 
 
-def against(comparison: Comparison, place: Mapping[str, int]) -> Element:
-    """The comparison by metric, and the queries that moved most."""
+def against(comparison: Comparison, place: Mapping[str, int], to_query: QueryLink | None = None) -> Element:
+    """The comparison by metric, and the queries that moved most.
+
+    A query is linked to its row, by its `place` in the table of all queries, or to an address of its own.
+    """
     before, after = comparison.names[:2]
     rows: list[list[Any]] = []
     for row in comparison.rows:
@@ -34,13 +42,13 @@ def against(comparison: Comparison, place: Mapping[str, int]) -> Element:
                 p_value(row.p),
                 f"{row.won:,} / {row.tied:,} / {row.lost:,}",
                 "–" if not undecided else number(row.detectable) if row.detectable == row.detectable else "too few",
-                data(comparison.winner(row) or row.verdict),
+                winner(comparison, row),
             ]
         )
     p = "p (Holm)" if len(rows) > 1 else "p"
     header: list[Child] = ["metric", data(before), data(after), "difference", "95 % interval", p]
     counts = data(f"{after} won / tied / lost")
-    every = table("Every metric of both runs", [*header, counts, "detectable", "winner"], rows, text=(0, 8))
+    every = table("Every metric of both runs", [*header, counts, "detectable", "winner"], rows, text=(0, 8), verdict=8)
     units = None
     if comparison.measures:
         names = [data(name) for name in comparison.names]
@@ -54,15 +62,20 @@ def against(comparison: Comparison, place: Mapping[str, int]) -> Element:
     moved = comparison.moved()
     return h(
         "section",
-        h("h2", "Compared with the baseline"),
+        h("h2", "Compared with ", *_before(comparison)),
         every,
         units,
         _numbers(comparison),
         *(h("p.note", data(remark)) for remark in (*numbers.compared_remarks(comparison), *comparison.remarks())),
         h("p.note", note) if any(row.verdict == "cannot tell" for row in comparison.rows) else None,
-        _moved(moved, place) if moved else None,
+        _moved(moved, to_query or row_link(place)) if moved else None,
         id="baseline",
     )
+
+
+def _before(comparison: Comparison) -> list[Child]:
+    name = baseline_name(comparison)
+    return [name if name == "the baseline" else data(name)]
 
 
 def _numbers(comparison: Comparison) -> Element | None:
@@ -74,19 +87,29 @@ def _numbers(comparison: Comparison) -> Element | None:
     return table("Numbers of both runs", [head, *map(data, more)], cells, text=(0, 5))
 
 
-def _moved(moved: list[QueryChange], place: Mapping[str, int]) -> Element:
+def row_link(place: Mapping[str, int]) -> QueryLink:
+    """Links to the rows of the table of all queries on the same page."""
+    return lambda query_id: f"#row-{place[query_id]}"
+
+
+def _moved(moved: list[QueryChange], to_query: QueryLink) -> Element:
     rows = []
     for one in moved:
-        link = h("a", data(one.query_id, "bdi.id"), href=f"#row-{place[one.query_id]}")
-        text = (one.query or "")[:_QUERY]
+        link = h("a", data(one.query_id, "bdi.id"), href=to_query(one.query_id))
         way = "span.move.up" if one.gain > 0 else "span.move.down"
         ranks = [
-            h("div", h("b.move", f"{_rank(old)} → {_rank(new)} "), data(label[:_QUERY])) for label, old, new in one.gold
+            h("div", h("b.move", f"{_rank(old)} → {_rank(new)}"), " ", excerpt(label, _QUERY))
+            for label, old, new in one.gold
         ]
         scores = h(way, f"{number(one.before, 2)} → {number(one.after, 2)}")
-        rows.append([link, data(text), scores, h("div", *ranks)])
-    header = ["query", "", moved[0].metric, "ranks of its gold"]
-    return table("Queries that moved most", header, rows, text=range(4))
+        rows.append([_named(link, one.query), scores, h("div", *ranks)])
+    header = ["query", moved[0].metric, "ranks of its gold"]
+    return table("Queries that moved most", header, rows, text=range(3))
+
+
+def _named(link: Element, query: str | None) -> Element:
+    """The id of a query, which is a link, and its text."""
+    return h("span", link, " ", excerpt(query, _QUERY) if query else None)
 
 
 def _rank(rank: int | None) -> str:
@@ -105,7 +128,7 @@ def summary_section(run: Run, wanted: str | Sequence[str], comparison: Compariso
     return h(
         "section",
         h("h2", "Summaries"),
-        table("Every metric", header, rows, text=range(0, len(header), 2)),
+        table("Summaries of every metric", header, rows, text=range(0, len(header), 2)),
         *(h("p.note", data(remark)) for remark in summaries.remarks(run, names)),
         *(part for parts in changes for part in parts),
         id="summaries",
@@ -128,7 +151,7 @@ def _changes(comparison: Comparison, name: str) -> list[Element]:
             *difference(row),
             p_value(row.p),
             f"{row.won:,} / {row.tied:,} / {row.lost:,}",
-            data(found.winner(row) or row.verdict),
+            winner(found, row),
         ]
         for row in found.rows
     ]
@@ -136,11 +159,16 @@ def _changes(comparison: Comparison, name: str) -> list[Element]:
     p = "p (Holm)" if len(rows) > 1 else "p"
     header: list[Child] = ["metric", before, after, "difference", "95 % interval", p, "won / tied / lost", "winner"]
     notes = [h("p.note", data(remark)) for remark in summaries.compared_remarks(found)[1:]]
-    return [table(f"{name} of both runs", header, rows, text=(0, 7)), *notes]
+    return [table(f"{name} of both runs", header, rows, text=(0, 7), verdict=7), *notes]
 
 
-def misses(found: Diagnosis, place: Mapping[str, int]) -> Element:
-    """The causes with their counts, the advice, and the first of the missed gold items."""
+def misses(
+    found: Diagnosis, place: Mapping[str, int], link: CauseLink | None = None, to_query: QueryLink | None = None
+) -> Element:
+    """The causes with their counts, the advice, and the first of the missed gold items.
+
+    `link` makes the causes links; a query is linked as in `against`.
+    """
     count = len(found.misses)
     if not count:
         none = h("p", f"None: {nothing_missed(found)}.")
@@ -153,10 +181,10 @@ def misses(found: Diagnosis, place: Mapping[str, int]) -> Element:
         "section",
         h("h2", "Missed gold"),
         h("p", f"{of} {'is' if count == 1 else 'are'} not in the top {found.k}."),
-        _causes(found),
+        _causes(found, link),
         *_advice(found),
         *(h("p.note", data(note)) for note in found.notes),
-        _table(found, place),
+        _table(found, place, to_query or row_link(place)),
         id="misses",
     )
 
@@ -170,29 +198,30 @@ def _advice(found: Diagnosis) -> list[Element]:
     ]
 
 
-def _causes(found: Diagnosis) -> Element:
+def _causes(found: Diagnosis, link: CauseLink | None) -> Element:
     """A bar for each cause, the most frequent first."""
     rows: list[list[Any]] = []
     count = len(found.misses)
     for cause, times in sorted(found.causes.items(), key=lambda pair: -pair[1]):
         width = round(200 * times / count, 1)
         bar = h("svg.share", h("rect.bar", x=0, y=2, width=width, height=8), viewBox="0 0 200 12", aria_hidden="true")
-        rows.append([cause, f"{times:,}", percent(times / count), bar])
-    return table("Causes", ["cause", "gold items", "share", ""], rows, text=(0, 3))
+        address = link and link(cause)
+        name = cause if address is None else h("a", cause, href=address)
+        drawn = bar if address is None else h("a", bar, href=address, tabindex=-1, aria_hidden="true")
+        rows.append([name, f"{times:,}", h("span.shared", percent(times / count), drawn)])
+    return table("Causes", ["cause", "gold items", "share"], rows, text=(0, 2))
 
 
-def _table(found: Diagnosis, place: Mapping[str, int]) -> Element:
+def _table(found: Diagnosis, place: Mapping[str, int], to_query: QueryLink) -> Element:
     shown = sorted(found.misses, key=lambda miss: place.get(miss.query_id, len(place)))[:_SHOWN]
     rows: list[list[Child]] = []
     for miss in shown:
-        text = miss.query or ""
-        text = text if len(text) <= _QUERY else text[:_QUERY] + "…"
-        link = h("a", data(miss.query_id, "bdi.id"), href=f"#row-{place[miss.query_id]}")
-        rows.append([link, data(text), data(miss.gold[:_QUERY]), data(miss.text)])
+        link = h("a", data(miss.query_id, "bdi.id"), href=to_query(miss.query_id))
+        rows.append([_named(link, miss.query), excerpt(miss.gold, _QUERY), data(miss.text)])
     rest = len(found.misses) - len(shown)
     caption = "Missed gold items, worst queries first"
     more = h("p.note", f"{rest:,} more are listed with their queries below.") if rest else None
-    return h("div", table(caption, ["query", "", "gold item", "why"], rows, text=range(4)), more)
+    return h("div", table(caption, ["query", "gold item", "why"], rows, text=range(3)), more)
 
 
 def aspects(run: Run) -> Element | None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from karat._internal.display import number, percent
 from karat.report import step_table
+from karat.report.html.chart import Axis, Chart
 from karat.report.html.markup import Element, data, h
 from karat.report.html.scores import table
 from karat.run import Run
 from karat.run.step_summary import StepSummary
 
-_WIDTH, _HEIGHT = 640, 220
-_LEFT, _RIGHT, _TOP, _FOOT = 34, 34, 12, 34
-_GRID = (0.0, 0.25, 0.5, 0.75, 1.0)
+_TICKS = 20
+"""The number of steps that are all written below the chart."""
 
 
 def steps(run: Run) -> Element | None:
@@ -34,35 +34,20 @@ def steps(run: Run) -> Element | None:
 def _drawing(found: StepSummary) -> Element:
     """Recall after each step, and the part that each step added."""
     shown = found.rows
-    right, width = _WIDTH - _RIGHT, (_WIDTH - _LEFT - _RIGHT) / len(shown)
-
-    def y(score: float) -> float:
-        return round(_TOP + (1 - score) * (_HEIGHT - _TOP - _FOOT), 1)
-
-    grid = [h("line.axis" if not s else "line.grid", x1=_LEFT, y1=y(s), x2=right, y2=y(s)) for s in _GRID]
-    scale = [h("text", f"{s:g}", x=_LEFT - 7, y=y(s) + 4, text_anchor="end") for s in _GRID]
-    bars, line, before = [], [], 0.0
-    for place, row in enumerate(shown):
-        value = row.recall_after if row.recall_after == row.recall_after else 0.0
-        middle = round(_LEFT + (place + 0.5) * width, 1)
-        title = f"after step {row.step}: recall {number(value)}, {number(value - before)} more than before"
-        left, right_end = (round(middle + side * min(width, 80) / 4, 1) for side in (-1, 1))
-        corners = f"{left},{y(value)} {right_end},{y(value)} {right_end},{y(before)} {left},{y(before)}"
-        bars.append(h("polygon.recall", h("title", title), points=corners))
-        if len(shown) <= 20 or place % (len(shown) // 10) == 0:
-            bars.append(h("text", str(row.step), x=middle, y=_HEIGHT - _FOOT + 17, text_anchor="middle"))
-        line.append(f"{middle},{y(value)}")
-        before = value
-    return h(
-        "svg.curves",
-        *grid,
-        *scale,
-        *bars,
-        h("polyline.recall", points=" ".join(line)),
-        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
-        role="img",
-        aria_label=f"Recall after each of {len(shown)} steps; after the last, {number(before)}",
+    places = range(len(shown))
+    every = max(len(shown) // 10, 1) if len(shown) > _TICKS else 1
+    ticks = places[::every]
+    labels = [str(shown[place].step) for place in ticks]
+    chart = Chart(
+        Axis(-0.5, len(shown) - 0.5, ticks, "after step", labels=labels), Axis(0, 1, title="recall"), height=190
     )
+    after = [0.0 if row.recall_after != row.recall_after else row.recall_after for row in shown]
+    for place, row, value, before in zip(places, shown, after, [0.0, *after], strict=False):
+        chart.bar("recall.added", (place - 0.2, place + 0.2), (before, value))
+        more = f"{number(value - before)} more than before"
+        chart.stop(place, f"after step {row.step}\nrecall {number(value)}\n{more}")
+    chart.line("recall", enumerate(after))
+    return chart.drawing(f"Recall after each of {len(shown)} steps; after the last, {number(after[-1])}")
 
 
 def _hops(run: Run) -> Element | None:

@@ -8,15 +8,13 @@ from karat._internal.display import number, plural
 from karat.analysis.diagnose.advice import threshold_advice
 from karat.report import thresholds
 from karat.report.advice import sentences
+from karat.report.html.chart import Axis, Chart
 from karat.report.html.markup import Element, h
 from karat.report.html.scores import table
 from karat.run import Run
 from karat.run.thresholds import ThresholdPoint, Thresholds
 
-_WIDTH, _HEIGHT = 640, 300
-_LEFT, _RIGHT, _TOP, _FOOT = 44, 20, 34, 54
 _CONFIDENCES = ("top score", "standard deviation", "top 1 − top 2")
-_GRID = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 def threshold_curve(run: Run) -> Element | None:
@@ -56,48 +54,17 @@ def _naucs(run: Run) -> list[list[str]]:
 
 def _drawing(found: Thresholds) -> Element:
     """False alarms to the right, recall kept upwards: the best threshold is at the upper left."""
-    right, bottom = _WIDTH - _RIGHT, _HEIGHT - _FOOT
-
-    def x(share: float) -> float:
-        return round(_LEFT + share * (right - _LEFT), 1)
-
-    def y(share: float) -> float:
-        return round(_TOP + (1 - share) * (bottom - _TOP), 1)
-
+    chart = Chart(Axis(0, 1, title="false alarms"), Axis(0, 1, title="recall kept"))
     curve = [ThresholdPoint(inf, 0.0, 0.0, 0.0), *found.points, found.at(-inf)]
-    grid = [h("line.axis" if not s else "line.grid", x1=_LEFT, y1=y(s), x2=right, y2=y(s)) for s in _GRID]
-    scale = [h("text", f"{s:g}", x=_LEFT - 7, y=y(s) + 4, text_anchor="end") for s in _GRID]
-    ticks = [h("text", f"{s:g}", x=x(s), y=bottom + 17, text_anchor="middle") for s in _GRID]
-    line = " ".join(f"{x(point.false_alarm)},{y(point.kept)}" for point in curve if point.kept == point.kept)
-    dots = [_dot(point, x(point.false_alarm), y(point.kept)) for point in found.points if point.kept == point.kept]
-    choice = found.choice
-    chosen = [] if choice is None else _chosen(choice.after, x(choice.after.false_alarm), y(choice.after.kept))
-    return h(
-        "svg.curves",
-        *grid,
-        *scale,
-        *ticks,
-        h("text", "share of the queries without an answer that return something", x=_LEFT, y=_HEIGHT - 6),
-        h("text", "recall kept", x=_LEFT, y=_TOP - 14),
-        h("polyline.recall", points=line),
-        *dots,
-        *chosen,
-        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
-        role="img",
-        aria_label=f"Recall kept against false alarms. AUROC of the top score {number(found.auroc)}",
-    )
-
-
-def _dot(point: ThresholdPoint, x: float, y: float) -> Element:
-    title = f"threshold {point.threshold:.4g}: false alarms {number(point.false_alarm)}, recall {number(point.recall)}"
-    return h("circle.recall", h("title", title), cx=x, cy=y, r=2.6)
-
-
-def _chosen(point: ThresholdPoint, x: float, y: float) -> list[Element]:
-    """The recommended threshold: a larger dot, and its score below it, on the side with more room."""
-    score = thresholds.score_text(point.threshold)
-    beside, anchor = (8, "start") if point.false_alarm <= 0.5 else (-8, "end")
-    return [
-        h("circle.precision", h("title", f"recommended: {score}"), cx=x, cy=y, r=5),
-        h("text.precision", score, x=x + beside, y=y + 20, text_anchor=anchor),
-    ]
+    chart.line("recall", ((point.false_alarm, point.kept) for point in curve))
+    for point in found.points:
+        chart.dot("recall", point.false_alarm, point.kept)
+        words = f"threshold {point.threshold:.4g}\nfalse alarms {number(point.false_alarm)}"
+        chart.stop(point.false_alarm, f"{words}\nrecall {number(point.recall)}\nrecall kept {number(point.kept)}")
+    if found.choice is not None:
+        best = found.choice.after
+        score = thresholds.score_text(best.threshold)
+        chart.dot("precision", best.false_alarm, best.kept, f"recommended: {score}", size=5)
+        dx, end = (8, "start") if best.false_alarm <= 0.5 else (-8, "end")
+        chart.text(best.false_alarm, best.kept, score, "precision", dx=dx, dy=20, end=end)
+    return chart.drawing(f"Recall kept against false alarms. AUROC of the top score {number(found.auroc)}")

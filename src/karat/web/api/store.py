@@ -89,10 +89,9 @@ class Store:
         key = (place.path, place.written, place.bytes)
         if key not in _SUMMARIES:
             try:
-                content = _content(place)
+                _SUMMARIES[key] = _summary(place)
             except Refused as error:  # it may be readable the next time
                 return StoredRun(**_told(place), error=error.detail)
-            _SUMMARIES[key] = _summary(place, content)
             if len(_SUMMARIES) > _KEPT_SUMMARIES:
                 _SUMMARIES.popitem(last=False)
         return _SUMMARIES[key]
@@ -180,10 +179,14 @@ def _content(place: Place) -> bytes:
     """The bytes of a file. Messages have its name only: the folder is the operator's."""
     try:
         return place.path.read_bytes()
-    except FileNotFoundError as error:
-        raise Refused(404, "there is no such run", hint="GET /v1/runs") from error
     except OSError as error:
-        raise _failed(503, "the file of the run cannot be read", error) from error
+        raise _unreadable(error) from error
+
+
+def _unreadable(error: OSError) -> Refused:
+    if isinstance(error, FileNotFoundError):
+        return Refused(404, "there is no such run", hint="GET /v1/runs")
+    return _failed(503, "the file of the run cannot be read", error)
 
 
 def _shown(place: Place) -> Path:
@@ -212,9 +215,12 @@ def _told(place: Place) -> dict[str, Any]:
     return {"id": place.id, "name": place.name, "time": place.time, "bytes": place.bytes}
 
 
-def _summary(place: Place, content: bytes) -> StoredRun:
+def _summary(place: Place) -> StoredRun:
     try:
-        found = read_overview(content, _shown(place))
+        found = read_overview(place.path, _shown(place))
     except KaratError as error:
+        if isinstance(error.__cause__, OSError) and not isinstance(error.__cause__, KaratError):
+            raise _unreadable(error.__cause__) from error
         return StoredRun(**_told(place), error=error.problem)
-    return StoredRun(**_told(place), **found._asdict())
+    mean: dict[str, float | None] = {**found.mean}
+    return StoredRun(**_told(place), queries=found.queries, mean=mean, judge=found.judge, convention=found.convention)

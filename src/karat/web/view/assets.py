@@ -8,15 +8,17 @@ from importlib.resources import files
 from karat.web.problems import Refused
 
 _STYLES = (
-    "report/html/theme.css", "report/html/style.css", "web/view/view.css", "web/view/runs.css", "web/view/run.css",
-    "web/view/compare.css", "web/view/query.css",
+    "report/html/theme.css", "report/html/style.css", "report/html/opened_query.css", "web/view/view.css",
+    "web/view/runs.css", "web/view/run.css", "web/view/compare.css", "web/view/query.css",
 )  # fmt: skip
 _SCRIPTS = (
-    "report/html/theme.js", "web/view/runs.js", "web/view/run.js", "web/view/compare.js", "web/view/query.js",
+    "report/html/charts.js", "web/view/runs.js", "web/view/run.js", "web/view/compare.js",
+    "web/view/query.js",
 )  # fmt: skip
 _ASSETS = {
     "karat.css": ("text/css", _STYLES),
     "karat.js": ("text/javascript", _SCRIPTS),
+    "theme.js": ("text/javascript", ("report/html/theme.js",)),
 }
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from asyncio import to_thread
 from typing import Any
+from urllib.parse import urlencode
 
 from litestar import Request, Response, get
+from litestar.response import Redirect
 
 from karat.web.asking import ask
 from karat.web.settings import Settings
 from karat.web.view.assets import asset
-from karat.web.view.folder import find_files
+from karat.web.view.folder import WatchedFolder, find_files
 
 Asked = Request[Any, Any, Any]
 _POLICY = (
@@ -49,8 +51,17 @@ async def opened_query(request: Asked) -> Response[bytes]:
 
 
 @get("/compare")
-async def compare(request: Asked) -> Response[bytes]:
-    """Runs side by side."""
+async def compare(request: Asked) -> Response[Any]:
+    """Runs side by side; those that were chosen in the list are first put in order."""
+    given = list(request.query_params.multi_items())
+    chosen = [one for name, value in given if name == "runs" for one in value.split(",") if one]
+    baseline = request.query_params.get("baseline")
+    if baseline is not None or sum(name == "runs" for name, _ in given) > 1:
+        settings: Settings = request.app.state.settings
+        assert settings.view is not None
+        ids = (await to_thread(find_files, settings.view)).oldest_first(chosen, baseline or "")
+        rest = [pair for pair in given if pair[0] not in ("runs", "baseline")]
+        return Redirect(f"/compare?{urlencode([('runs', ','.join(ids)), *rest], safe=',')}", status_code=303)
     return await _ask(request, "view_compare")
 
 
@@ -69,9 +80,8 @@ async def query(request: Asked) -> Response[bytes]:
 @get("/state")
 async def state(request: Asked) -> dict[str, str]:
     """A digest of the folder, which changes with any run file."""
-    settings: Settings = request.app.state.settings
-    assert settings.view is not None
-    return {"state": (await to_thread(find_files, settings.view)).state}
+    watched: WatchedFolder = request.app.state.watched
+    return {"state": await watched.state()}
 
 
 @get("/assets/{name:str}", sync_to_thread=False)

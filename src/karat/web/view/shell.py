@@ -26,7 +26,7 @@ def page(title: str, *sections: Child | None, screen: str, trail: Sequence[Step]
         f"body.screen-{screen}",
         h("a.skip", "Skip to the content", href="#main"),
         h(
-            "header.bar",
+            "header.top",
             h("a.brand", "karat", href="/"),
             _trail(trail),
             h("button", "◐", type="button", id="theme", hidden="", aria_label="Dark or light theme"),
@@ -41,6 +41,7 @@ def page(title: str, *sections: Child | None, screen: str, trail: Sequence[Step]
         h("meta", name="color-scheme", content="light dark"),
         h("link", rel="icon", href="data:,"),
         h("link", rel="stylesheet", href="/assets/karat.css"),
+        h("script", src="/assets/theme.js"),  # not deferred: no other theme is seen first
         h("script", src="/assets/karat.js", defer=""),
         h("title", f"{cut_name(title, 80)} · karat"),
     )

@@ -1,0 +1,53 @@
+"""Long texts, separate because every section cuts them: at a word, with a button that shows the whole, no script.
+
+`excerpt` is for a text that may be too long, `folded` for elements such as a text with marks, and `opening` for the
+summary of a row, which shows the rest while the row is open.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+from karat.report.html.markup import Child, Element, data, h
+
+_LONGEST_WORD = 40
+"""A cut is moved to the left by at most this many characters, to the end of a word."""
+
+
+def cut_at(text: str, longest: int) -> int:
+    """The place where a text is cut: its length if it is short enough, else the end of the last word that fits."""
+    if len(text) <= longest:
+        return len(text)
+    end = longest
+    while end > 1 and unicodedata.combining(text[end]):
+        end -= 1
+    if not text[end].isspace():
+        begins = [place for place in range(max(end - _LONGEST_WORD, 1), end) if text[place].isspace()]
+        end = begins[-1] if begins else end
+    return len(text[:end].rstrip()) or end
+
+
+def cut(text: str, longest: int) -> str:
+    """The text, or its first words and "…"."""
+    end = cut_at(text, longest)
+    return text if end == len(text) else text[:end].rstrip(",;:–-(") + "…"
+
+
+def excerpt(text: str, longest: int, tag: str = "bdi") -> Element:
+    """A text of the data: whole if it is short, else its first words with a button that shows the whole."""
+    short = cut(text, longest)
+    return data(text, tag) if short == text else folded(data(short, tag), data(text, tag))
+
+
+def folded(start: Child, whole: Child) -> Element:
+    """The start of something long, which is replaced by the whole when it is opened."""
+    shown = h("span.start", start, " ")
+    return h("details.long", h("summary", shown, h("span.more", "more"), h("span.less", "less")), whole)
+
+
+def opening(text: str, longest: int, tag: str = "bdi") -> Element:
+    """A text inside the summary of a row: its first words, and the rest, which is shown while the row is open."""
+    end = cut_at(text, longest)
+    if end == len(text):
+        return data(text, tag)
+    return h(tag, text[:end], h("span.dots", "…"), h("span.rest", text[end:]))
