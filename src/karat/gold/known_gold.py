@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from karat._internal.display import valid_texts, valid_utf8
 from karat.analysis.overlap import is_run
 from karat.errors import InputError
 from karat.judges.text import fold_space
@@ -123,6 +124,7 @@ def _stored_records(stored: StoredItems) -> tuple[list[list[Record]], int]:
 def _queries(
     ids: Sequence[str], texts: Sequence[str | None] | None, marks: Sequence[Any] | None, each: Iterable[list[Record]]
 ) -> Iterator[KnownGold]:
+    ids, texts = valid_utf8(ids), None if texts is None else valid_texts(texts)
     for row, own in enumerate(each):
         gold = [record for record in own if record["grade"] >= 0]
         answerable = None if marks is None or marks[row] is not False else False
@@ -146,7 +148,7 @@ def _record(cells: Mapping[str, Any], grade: float) -> Record:
     found: Record = {}
     for field, value in cells.items():
         if value is not None:
-            found[field] = list(value) if field == "aspects" else _cell(field, value)
+            found[field] = valid_utf8(list(map(as_text, value))) if field == "aspects" else _cell(field, value)
     if found.get("id") is not None and found.get("id") == found.get("text"):
         del found["text"]  # a bare string among records
     return found | {"grade": grade}
@@ -155,7 +157,7 @@ def _record(cells: Mapping[str, Any], grade: float) -> Record:
 def _cell(field: str, value: Any) -> Any:
     if field in ("start", "end", "hop"):
         return int(value)
-    return as_text(value) if field == "text" else as_id(value)
+    return valid_utf8([as_text(value) if field == "text" else as_id(value)])[0]
 
 
 def identity(record: Record) -> tuple[Any, ...]:

@@ -17,7 +17,7 @@ from karat.analysis.overlap.ranked_lists import ResultsLike
 from karat.errors import BadArgument
 from karat.gold.known_gold import KnownGold, gold_files, read_gold_source
 from karat.gold.pool_items import Gathering, PoolItem, PoolQuery
-from karat.gold.pool_sources import name_queries, read_source
+from karat.gold.pool_sources import read_source
 from karat.samples.field_map import Fields
 from karat.samples.loading import Selection
 from karat.samples.notes import Note
@@ -144,7 +144,7 @@ def pool(
     sources = [read_source(one, name, depth, selection) for one, name in zip(runs, labels, strict=True)]
     files = [read_gold_source(one, name, selection) for one, name in gold_files(gold)]
     selection.check()
-    gathered = Gathering(sources, name_queries(sources))
+    gathered = Gathering(sources)
     gathered.judge(files)
     queries = gathered.queries()
     return Pool(queries, labels, depth, list(gathered.known.values()), gathered.notes(queries))

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
+import numpy as np
+
 from karat import __version__
+from karat._internal.arrays import starts
 from karat._internal.output import atomic_path, check_outputs, is_special
 from karat._internal.panics import panics_as_errors
 from karat._internal.parquet import MAGIC, Damaged, add_checksum, check_checksum, check_parquet
@@ -15,7 +19,7 @@ from karat.errors import BadArgument, KaratError, RunFileError, first_line
 from karat.gold.known_gold import KnownGold
 from karat.gold.pool import Pool, PoolItem, PoolQuery
 from karat.run.check import Texts
-from karat.run.file import PER_BYTE
+from karat.run.file import PER_BYTE, nest
 from karat.run.frame import text_series
 from karat.samples.notes import Note
 
@@ -85,19 +89,28 @@ def _frame(pool: Pool) -> pl.DataFrame:
         "query_id": [*repeated([query.id for query in pool.queries]), *(one.query_id for one in known)],
         "query": [*repeated([query.text for query in pool.queries]), *(one.query for one in known)],
     }
-    for place, name in enumerate(PoolItem._fields):
-        columns[name] = [*(item[place] for item in items), *nothing]
+    cells = zip(PoolItem._fields, zip(*items, strict=True) if items else [()] * len(PoolItem._fields), strict=True)
+    columns |= {name: [*own, *nothing] for name, own in cells}
     written = [{"gold": one.gold, "answerable": one.answerable} for one in known]
     columns["gold"] = [*([None] * len(items)), *(msgspec.json.encode(one).decode() for one in written)]
-    kinds: dict[str, Any] = {
-        "start": pl.Int64, "end": pl.Int64, "length": pl.Int64, "judged": pl.Float64, "model": pl.Float64,
-        "ranks": pl.List(pl.Int64), "copies": pl.List(pl.String),
-    }  # fmt: skip
-    flat = [
-        pl.Series(name, columns[name], dtype=kinds[name]) if name in kinds else text_series(columns[name]).alias(name)
-        for name in _TYPES
-    ]
-    return pl.DataFrame(flat).with_columns(pl.col("text").cast(pl.Categorical))
+    kinds: dict[str, Any] = dict.fromkeys(("start", "end", "length"), pl.Int64)
+    kinds |= dict.fromkeys(("judged", "model"), pl.Float64)
+
+    def series(name: str) -> pl.Series:
+        if name in ("ranks", "copies"):
+            return _lists(columns[name], pl.Int64 if name == "ranks" else pl.String)
+        return pl.Series(columns[name], dtype=kinds[name]) if name in kinds else text_series(columns[name])
+
+    return pl.DataFrame({name: series(name) for name in _TYPES}).with_columns(pl.col("text").cast(pl.Categorical))
+
+
+def _lists(cells: list[Any], kind: Any) -> pl.Series:
+    """A column of lists; an empty one where there is nothing."""
+    import polars as pl
+
+    each = [own or () for own in cells]
+    flat = pl.DataFrame({"flat": pl.Series(list(chain.from_iterable(each)), dtype=kind)})
+    return nest(flat, starts(np.fromiter(map(len, each), np.int64, len(each))), records=False)
 
 
 def read_pool(path: str | os.PathLike[str]) -> Pool:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from karat.errors import InputError
 from karat.gold.known_gold import GoldSource, Judged, KnownGold, KnownGrades, identity
-from karat.gold.pool_sources import PoolSource
+from karat.gold.pool_sources import PoolSource, name_queries
 from karat.judges.text import fold_space
 from karat.run.item_keys import folded_text, item_key, item_name
 from karat.samples.keys import short_id
@@ -82,8 +82,10 @@ class Entry:
 class Gathering:
     """The items of all sources, by query."""
 
-    def __init__(self, sources: Sequence[PoolSource], ids: Sequence[Sequence[str]]) -> None:
-        self._sources, self._ids = sources, ids
+    def __init__(self, sources: Sequence[PoolSource]) -> None:
+        named = name_queries(sources)
+        ids = named.ids
+        self._sources, self._ids, self._by_text = sources, ids, named.by_text
         self._entries: dict[str, dict[str, Entry]] = {}
         self._texts: dict[str, str | None] = {}
         self.known: dict[str, KnownGold] = {}
@@ -207,6 +209,7 @@ class Gathering:
 
     def _of_sources(self, queries: Sequence[PoolQuery]) -> Iterator[Note]:
         size = len(self._entries)
+        yield from (Note("pool_by_text", details={"name": name}) for name in self._by_text)
         for source, rows in zip(self._sources, self._ids, strict=True):
             details, own = {"name": source.name}, len(set(rows))
             if source.failed:

@@ -16,6 +16,7 @@ from karat.analysis.overlap.ranked_lists import ResultsLike
 from karat.conventions import STANDARD
 from karat.errors import BadArgument, InputError
 from karat.gold.known_gold import GoldSource, gold_of_run, gold_of_samples
+from karat.judges.text import fold_space
 from karat.run import Run
 from karat.run.file import load
 from karat.run.stored_items import strings
@@ -162,22 +163,38 @@ def _like_texts(items: Iterable[Any]) -> bool:
     return sum(" " in item for item in some) > len(some) / 2
 
 
-def name_queries(sources: Sequence[PoolSource]) -> list[list[str]]:
-    """The id of the query of each row of each source: its own, that of its text in another source, or its text."""
-    from karat.judges.text import fold_space
+class NamedQueries(NamedTuple):
+    """The id of the query of each row of each source."""
 
+    ids: list[list[str]]
+    by_text: list[str]
+    """The names of the sources that share no id with those before, and were matched by the texts of their queries."""
+
+
+def name_queries(sources: Sequence[PoolSource]) -> NamedQueries:
+    """Find the same queries in all sources: by id; without a shared id, by text. A query without an id has its text."""
     known: dict[str, str] = {}
-    for source in sources:
-        if source.ids is not None:
-            for query, text in zip(source.ids, source.query or (), strict=False):
-                known.setdefault(fold_space(text or ""), query)
-    named = []
-    for source in sources:
-        ids = source.ids
-        if ids is None:
-            if source.query is None or None in source.query:
-                problem = f'{source.name}: its queries have neither an "id" nor a "query"; they cannot be pooled'
-                raise InputError(problem, hint='{"id": "q1", "query": "Closed when?", "retrieved": […]}')
-            ids = [known.get(fold_space(str(text)), str(text)) for text in source.query]
-        named.append(ids)
-    return named
+    ids: dict[int, list[str]] = {}
+    by_text: list[str] = []
+    for place in sorted(range(len(sources)), key=lambda place: sources[place].ids is None):
+        source = sources[place]
+        texts = [fold_space(text or "") for text in source.query or ()]
+        own = source.ids
+        if own is None:
+            own = [known.get(text, str(query)) for text, query in zip(texts, _all_texts(source), strict=True)]
+        elif texts and set(own).isdisjoint(known.values()) and not known.keys().isdisjoint(texts):
+            by_text.append(source.name)
+            own = [known.get(text, query) for text, query in zip(texts, own, strict=True)]
+        for text, query in zip(texts, own, strict=False):
+            if text:
+                known.setdefault(text, query)
+        ids[place] = own
+    return NamedQueries([ids[place] for place in range(len(sources))], by_text)
+
+
+def _all_texts(source: PoolSource) -> Sequence[str | None]:
+    """The texts of queries without ids; refuses queries that have neither."""
+    if source.query is None or not all(text and text.strip() for text in source.query):
+        problem = f'{source.name}: its queries have neither an "id" nor a "query"; they cannot be pooled'
+        raise InputError(problem, hint='{"id": "q1", "query": "Closed when?", "retrieved": […]}')
+    return source.query

@@ -152,6 +152,10 @@ def _apart(note: Note) -> str:
     return "No item was retrieved by two of the runs: are these ids, or texts, of the same collection?"
 
 
+def _by_text(note: Note) -> str:
+    return f"{note.details['name']} has other query ids than the runs before it: its queries were found by their texts."
+
+
 def _repeats(note: Note) -> str:
     rows, queries = f"{note.count:,} repeats", plural(note.of, "query", "queries")
     return f"{note.details['name']}: {rows} of {queries}; the items of all repeats are pooled, each at its best rank."
@@ -224,6 +228,7 @@ POOL_SENTENCES: dict[str, Callable[[Note], str]] = {
     "pool_failed": _failed,
     "pool_missing": _missing,
     "pool_apart": _apart,
+    "pool_by_text": _by_text,
     "pool_repeats": _repeats,
     "pool_unstored": _unstored,
     "pool_excluded": _excluded,
