@@ -164,6 +164,24 @@ def test_copies_are_alternatives(path):
     assert karat.evaluate([sample(cut(60))], "recall@5", gold=path, judge="spans").mean == {"recall@5": 1}
 
 
+def test_a_long_text_is_found_by_its_beginning(path, tmp_path):
+    """Run files store the first 4,000 characters of a text."""
+    long = [{"id": "a", "text": "word " * 1500}, {"id": "b", "text": "short"}]
+    karat.evaluate([sample(long)], "rr", judge="relevance(lexical)").save(tmp_path / "run.parquet")
+    found = pool([tmp_path / "run.parquet"])
+    labels = {("q1", item.key, "ada"): Label("q1", item.key, grade=1, by="ada") for item in found.queries[0].items}
+    write_gold(found, labels, path)
+    for judge in ("contains", "ids", "spans"):
+        assert karat.evaluate([sample(long)], "precision@2", gold=path, judge=judge).mean == {"precision@2": 1}
+
+
+def test_labels_are_not_taken_for_gold(path):
+    with LabelFile(path) as file:
+        file.append(Label("q1", "a", grade=1, by="ada"))
+    with pytest.raises(InputError, match="has the labels of karat label"):
+        karat.evaluate({"q1": ["a"]}, "rr", gold=path)
+
+
 def test_known_gold_is_kept_unless_it_is_labelled_again(path):
     before = {"q1": {"60-0": 1, "60-60": 2, "elsewhere": 3}, "q2": {"x": 1}}
     desk = Desk(cut(60), gold=before)

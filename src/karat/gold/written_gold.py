@@ -164,13 +164,11 @@ def _ids(item: PoolItem) -> list[str]:
 
 
 def _fields(item: PoolItem) -> Record:
-    """The text of an item, its document and its range, as far as the pool has them whole."""
-    found: Record = {} if item.text is None or item.length is not None else {"text": _valid(item.text)}
+    """The text of an item, its document and its range; of a long text that a run file cut, the beginning."""
+    found: Record = {} if item.text is None else {"text": _valid(item.text)}
     found |= {} if item.doc is None else {"doc": item.doc}
     if item.doc is not None and item.start is not None and item.end is not None and item.end > item.start:
         found |= {"start": item.start, "end": item.end}
-    if not found and item.id is None and item.text is not None:
-        found["text"] = _valid(item.text)  # only its beginning is known, which is better than nothing
     return found
 
 
