@@ -390,3 +390,7 @@ def test_several_people_count_as_their_lower_median():
 
 def test_the_labels_are_next_to_the_gold():
     assert labels_path("work/gold.jsonl") == Path("work/gold.labels.jsonl")
+
+
+def test_the_server_that_writes_labels_loads_no_numpy():
+    subprocess.run([sys.executable, "-c", "import sys, karat.gold.labels; sys.exit('numpy' in sys.modules)"], check=True)

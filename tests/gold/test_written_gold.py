@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from threading import Event
 
 import numpy as np
 import pytest
 
 import karat
 from karat.errors import BadArgument, InputError
-from karat.gold import written_gold
 from karat.gold.agreement_of_labels import AgreementOfLabels
 from karat.gold.judged_sample import calibration_rows, sample_of
 from karat.gold.labels import SETTLED, Label, LabelFile, Quote
 from karat.gold.pool import pool
-from karat.gold.written_gold import GoldWriter, write_gold, write_qrels
+from karat.gold.written_gold import write_gold, write_qrels
 from karat.stats.agreement import agree, alpha, cohen_kappa
 from support.forked import run_karat
 
@@ -227,26 +225,17 @@ def test_ids_with_spaces_are_no_qrels(tmp_path):
     assert not (tmp_path / "qrels.txt").exists()
 
 
-def test_the_gold_follows_the_labels(path, monkeypatch):
-    """It is written soon after a change, seldom, and at the end; a failure is kept and the labels are safe."""
-    desk, written = Desk(cut(60)), Event()
-    monkeypatch.setattr(written_gold, "_PAUSE", 0.05)
-    monkeypatch.setattr(written_gold, "write_qrels", lambda *_: written.set())
-    with LabelFile(path.with_name("gold.labels.jsonl")) as file:
-        writer = GoldWriter(desk.pool, file, path, qrels=path)
-        file.append(Label("q1", desk.items[0].key, grade=2, by="ada"))
-        for _ in range(10):
-            writer.changed()
-        assert written.wait(20)
-        assert json.loads(path.read_text())["gold"][0]["grade"] == 2
-        file.undo("ada")
-        assert writer.close() == (0, 0, 0, 3, 0)
-        assert path.read_text() == ""
-        path.unlink()
-        path.mkdir()
-        with pytest.raises((BadArgument, OSError)):
-            writer.write()
-        assert writer.error is not None
+def test_gold_is_replaced_as_a_whole(path, monkeypatch):
+    """A reader finds the old gold until the new one is complete."""
+    desk = Desk(cut(60))
+    desk.give(0, 3)
+    before = desk.write(path)
+    desk.give(1, 2)
+    monkeypatch.setattr("karat._internal.output.os.fsync", lambda _: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        desk.write(path)
+    assert [json.loads(line) for line in path.read_text().splitlines()] == before
+    assert [one.name for one in path.parent.iterdir()] == [path.name]
 
 
 def judged_samples():

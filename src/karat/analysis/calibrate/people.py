@@ -14,12 +14,12 @@ import numpy as np
 
 from karat._internal.arrays import is_relevant
 from karat._internal.display import valid_utf8
+from karat._internal.label_lines import by_item, decide, read_labels
 from karat.analysis.calibrate.human_labels import Labels, read_table
 from karat.errors import BadArgument, InputError
 from karat.metrics.names import parse_stored
 from karat.run import Run
 from karat.run.item_keys import folded_text, item_key, item_name
-from karat.samples.label_lines import by_item, decide, read_labels
 
 
 def read_people(path: str | PathLike[str], run: Run, metrics: Sequence[str]) -> Labels:
