@@ -40,6 +40,14 @@ SCORED = [
     row | {"retrieved": [{"id": own, "score": 1 - n / 7} for n, own in enumerate(row["retrieved"])]} for row in PLAIN
 ]
 UNANSWERABLE = [row | {"answerable": bool(row["gold"])} for row in SCORED]
+RANGES = [
+    {
+        "id": f"q{i}",
+        "retrieved": [{"doc": "d", "start": n * 10, "end": n * 10 + size} for n in range(3)],
+        "gold": [{"doc": "d", "start": 0, "end": 20}],
+    }
+    for i, size in enumerate((4, 9, 10))
+]
 RUNS = {
     "plain": lambda: karat.evaluate(PLAIN, "recall@1,3 rr ap"),
     "texts": example.run,
@@ -53,6 +61,7 @@ RUNS = {
     "dropped": lambda: karat.evaluate(
         {"q1": {"a": 1.0}}, "rr", gold={"q1": {"a": 1}, "q2": {"b": 1}}, convention="trec_eval"
     ),
+    "ranges": lambda: karat.evaluate(RANGES, "recall@1,2 rr", judge="spans"),
     "graded": lambda: karat.evaluate(
         [{"id": "q", "retrieved": ["a", "a", "b"], "gold": [{"id": "a", "grade": 2}, {"id": "b", "grade": 0}]}],
         "ndcg@3",
@@ -286,6 +295,16 @@ def test_any_name(name, tmp_path):
     RUNS["texts"]().save(tmp_path / "run1.parquet")
     lazy = LazyRun.open(tmp_path / name)
     assert (lazy.name, len(lazy), lazy.take([3]).ids) == (name, 9, ["q3"])
+
+
+def test_a_file_that_is_written_over_in_place(tmp_path):
+    path = tmp_path / "run.parquet"
+    RUNS["plain"]().save(path)
+    lazy, written = LazyRun.open(path), path.stat().st_mtime_ns
+    path.write_bytes(path.read_bytes()[::-1])
+    os.utime(path, ns=(0, written + 1))
+    with pytest.raises(RunFileError, match="was changed after it was opened"):
+        lazy.take([0])
 
 
 def test_a_file_that_is_replaced_is_not_mixed_with_the_new_one(tmp_path):

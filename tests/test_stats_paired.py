@@ -12,7 +12,7 @@ from scipy import stats
 import karat
 from karat import BadArgument
 from karat.stats import detectable, difference_intervals, holm, needed, paired_test
-from karat.stats.paired import sign_flip
+from karat.stats.paired import maxt_p_values, sign_flip
 
 TESTS = ("sign-flip", "bounded")
 
@@ -156,3 +156,17 @@ def test_power_of_a_known_case():
         needed(0.3, 0)
     with pytest.raises(BadArgument, match="must not be below 0"):
         detectable(-1, 10)
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.004, 0.01])
+@pytest.mark.parametrize("alternative", ["two-sided", "less"])
+def test_many_equal_differences_are_flipped_together(shift, alternative):
+    rng = np.random.default_rng(7)
+    differences = changes(rng, 20_000) - shift * (rng.random(20_000) < 0.3)
+    differences[::9] = rng.normal(-shift, 0.3, len(differences[::9]))  # sizes that occur once
+    together = sign_flip(differences, alternative=alternative)
+    one_by_one = float(maxt_p_values(differences[:, None], alternative=alternative)[0])
+    assert together == sign_flip(differences, alternative=alternative)
+    assert together == pytest.approx(one_by_one, abs=0.02)
+    undefined = np.concatenate((differences, [np.nan, 0.0]))
+    assert sign_flip(undefined, alternative=alternative) == together

@@ -165,7 +165,7 @@ def test_calibrate_reads_the_labels_of_a_sample(tmp_path):
     found = karat.calibrate(run, path, metric="precision@5")
     assert (found.agreement.tp + found.agreement.fp + found.agreement.fn + found.agreement.tn) == 50
     assert (found.agreement.fp, found.agreement.fn) == (0, 10)  # "closed" has one of three words
-    assert round(found.corrected.people.value, 3) == 0.4
+    assert found.corrected.human.value == pytest.approx(0.4)
     part = calibration_rows(drawn, dict(list(grades.items())[:7]))
     assert len(part) == 7
 

@@ -231,7 +231,9 @@ def test_dark_and_light(chromium, folder, dark):
             let ground = e;
             while (ground && getComputedStyle(ground).backgroundColor === none) ground = ground.parentElement;
             const ink = e instanceof SVGElement ? getComputedStyle(e).fill : getComputedStyle(e).color;
-            pairs.add(ink + ";" + getComputedStyle(ground ?? document.body).backgroundColor);
+            const mark = e.matches(".inside") && e.previousElementSibling;  // a number in a circle
+            if (mark) pairs.add(ink + ";" + getComputedStyle(mark.querySelector("circle") ?? mark).fill);
+            else pairs.add(ink + ";" + getComputedStyle(ground ?? document.body).backgroundColor);
         }
         return [...pairs];
     })()"""

@@ -131,14 +131,24 @@ class Browser:
         self.wait_for("Page.loadEventFired")
 
     def settle(self):
-        """Wait until everything that the page has asked for is there and drawn."""
+        """Wait until everything that the page has asked for is there and drawn.
+
+        Pages before it may have asked as well, and the list of runs never stops asking for the state of the folder.
+        """
         while True:
             self.run("new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
-            asked, ended = (
-                {e["params"]["requestId"] for e in self.events if e.get("method", "").removeprefix("Network.") in names}
-                for names in (("requestWillBeSent",), ("loadingFinished", "loadingFailed"))
-            )
-            if asked <= ended:
+            shown = [e["params"]["frame"] for e in self.events if e.get("method") == "Page.frameNavigated"]
+            page = next((frame["loaderId"] for frame in reversed(shown) if "parentId" not in frame), None)
+            network = [e for e in self.events if e.get("method", "").startswith("Network.")]
+            asked = {
+                e["params"]["requestId"]
+                for e in network
+                if e["method"] == "Network.requestWillBeSent"
+                and page in (None, e["params"]["loaderId"])
+                and not e["params"]["request"]["url"].endswith("/state")
+            }
+            ends = ("Network.loadingFinished", "Network.loadingFailed")
+            if asked <= {e["params"]["requestId"] for e in network if e["method"] in ends}:
                 return
             self.events.append(self._next())
 

@@ -19,11 +19,29 @@ HOSTILE = 'evil/"><img src=x onerror="window.__pwned=1">.parquet'
 _FIRST = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 
 
-def write(folder, *, bad=True):
-    """Write the runs; `bad` with the hostile one and the files that are no runs. Return their paths by name."""
+def write(folder):
+    """Write the runs, the hostile ones, and the files that are no runs; return their paths by name."""
     runs = {**_help_centre(), **_demo(), **_others()}
-    if bad:
-        runs |= {HOSTILE: hostile.run(), "evil/other.parquet": _hostile()}
+    paths = _save(folder, {**runs, HOSTILE: hostile.run(), "evil/other.parquet": _hostile()})
+    paths["broken/damaged.parquet"] = damaged = Path(folder, "broken", "damaged.parquet")
+    damaged.parent.mkdir()
+    whole = paths["help-centre/bm25.parquet"].read_bytes()
+    damaged.write_bytes(whole[: len(whole) // 2] + b"PAR1")
+    paths["broken/foreign.parquet"] = damaged.with_name("foreign.parquet")
+    pl.DataFrame({"town": ["Prague"], "river": ["Vltava"]}).write_parquet(paths["broken/foreign.parquet"])
+    return paths
+
+
+def write_history(folder):
+    """Write only the runs of one test set, as a team that works on it would name them."""
+    runs = {name.removeprefix("help-centre/"): run for name, run in _help_centre().items()}
+    for run in runs.values():
+        run.provenance = replace(run.provenance, source="help-centre.jsonl")
+    return _save(folder, runs)
+
+
+def _save(folder, runs):
+    """Save runs a day after one another; return their paths by name."""
     paths = {}
     for number, (name, run) in enumerate(runs.items()):
         path = paths[name] = Path(folder, name)
@@ -31,13 +49,6 @@ def write(folder, *, bad=True):
         run.save(path)
         saved = (_FIRST + timedelta(hours=29 * number)).timestamp()
         os.utime(path, (saved, saved))
-    if bad:
-        paths["broken/damaged.parquet"] = damaged = Path(folder, "broken", "damaged.parquet")
-        damaged.parent.mkdir()
-        whole = paths["help-centre/bm25.parquet"].read_bytes()
-        damaged.write_bytes(whole[: len(whole) // 2] + b"PAR1")
-        paths["broken/foreign.parquet"] = damaged.with_name("foreign.parquet")
-        pl.DataFrame({"town": ["Prague"], "river": ["Vltava"]}).write_parquet(paths["broken/foreign.parquet"])
     return paths
 
 

@@ -31,8 +31,8 @@ def main():
     try:
         with TemporaryDirectory() as folder, chdir(folder):
             _report(browser)
-            run_folder.write("runs", bad=False)
-            with viewed(Path("runs")) as viewer:
+            run_folder.write_history("help-centre")
+            with viewed("help-centre") as viewer:
                 browser.open(viewer.address)
                 _view(browser, viewer)
     finally:
@@ -58,17 +58,19 @@ def _report(browser):
 
 def _view(browser, viewer):
     """The four screens, the last one also in the dark."""
-    first, second, third = (viewer.run(f"help-centre/{name}") for name in ("first-words", "bm25", "reranked"))
-    query = f"/query?runs={first},{second},{third}&query=q13"
+    first, second, third = map(viewer.run, ("first-words", "bm25", "reranked"))
+    query = f"/query?runs={first},{second},{third}&query=q06"
     for name, path, height, dark in (
-        ("view-runs", "/", 900, False),
-        ("view-run", f"/run/{second}", 1000, False),
+        ("view-runs", "/", 970, False),
+        ("view-run", f"/run/{second}", 900, False),
         ("view-compare", f"/compare?runs={first},{second}", 1000, False),
         ("view-query", query, 900, False),
-        ("view-query-dark", query, 900, True),
+        ("view-query-dark", query, 760, True),
     ):
         browser.open(viewer.url + path, width=_WIDTH, height=height, dark=dark)
         browser.settle()
+        if dark:
+            browser.run("document.querySelector('.rankings').scrollIntoView()")
         _keep(browser, name)
 
 

@@ -39,6 +39,7 @@ def chromium(_chromium, viewer):
     """A browser that has the cookie of the viewer."""
     if not any(cookie["value"] and str(viewer.port) in cookie["name"] for cookie in _chromium.cookies(viewer.url)):
         _chromium.open(viewer.address)
+    _chromium.send("Page.resetNavigationHistory")  # which keeps 50 pages
     return _chromium
 
 

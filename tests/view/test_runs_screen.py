@@ -195,5 +195,5 @@ def test_long_and_odd_names_stay_within_the_page(made, own, chromium, width):
 def test_a_server_that_has_ended_is_said(tmp_path, chromium):
     with viewed(tmp_path) as viewer:
         chromium.open(viewer.address)
-        chromium.settle()
+        until(chromium, "document.body.textContent.includes('No runs yet')")
     until(chromium, "document.getElementById('said').textContent.includes('karat view has ended')")

@@ -336,6 +336,8 @@ def chosen_metrics(metrics: Any, known: Sequence[str], kind: str) -> list[str]:
 
 def shared_queries(runs: Sequence[Run]) -> list[str]:
     """The queries in every run."""
+    if all(run.ids == runs[0].ids for run in runs[1:]):
+        return list(runs[0].ids)
     others = [set(run.ids) for run in runs[1:]]
     return [query for query in runs[0].ids if all(query in other for other in others)]
 

@@ -1,4 +1,4 @@
-"""`karat pool`: the items that several runs retrieved, each once, for people to label. Separate: it needs no page."""
+"""`karat pool`, separate from `karat label`: the items that several runs retrieved, each once, for people to label."""
 
 from __future__ import annotations
 

@@ -19,7 +19,8 @@ from karat.errors import BadArgument, KaratError, RunFileError, first_line
 from karat.gold.known_gold import KnownGold
 from karat.gold.pool import Pool, PoolItem, PoolQuery
 from karat.run.check import Texts
-from karat.run.file import PER_BYTE, nest
+from karat.run.file import nest
+from karat.run.file_version import PER_BYTE
 from karat.run.frame import text_series
 from karat.samples.notes import Note
 

@@ -212,7 +212,8 @@ def _frame(run: Run) -> pl.DataFrame:
     if (aspects := hits.gold_items.aspects) is not None:
         more["aspects"] = pl.Series(aspects.each(), dtype=pl.List(pl.String))
     gold = pl.DataFrame({"item": text_series(hits.gold_items.label), "grade": hits.gold_items.grade, **more})
-    columns: dict[str, Any] = {"query_id": run.ids} | ({} if run.query is None else {"query": text_series(run.query)})
+    columns: dict[str, Any] = {"query_id": text_series(run.ids)}
+    columns |= {} if run.query is None else {"query": text_series(run.query)}
     columns |= {name: pl.Series(values, nan_to_null=True) for name, values in run.columns.items()}
     columns["depth"] = hits.depth
     if hits.failed:

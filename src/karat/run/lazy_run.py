@@ -20,7 +20,7 @@ from karat._internal.display import valid_utf8
 from karat.conventions import Convention
 from karat.errors import unknown
 from karat.metrics import Metric
-from karat.run.check import META, UNANSWERABLE, Texts, check_types, flat_lists, gold_numbers, refuse_nulls
+from karat.run.check import META, RETRIEVED, UNANSWERABLE, Texts, check_types, flat_lists, gold_numbers, refuse_nulls
 from karat.run.file import metadata_of, run_of_frame
 from karat.run.file_version import PER_BYTE, FileVersion, damage_as_errors
 from karat.run.means import Means
@@ -214,6 +214,22 @@ class LazyRun(Means):
         parts = self._in_batches(wanted.columns, wanted.rows)
         found: Ints = np.concatenate([[], *(first + own for first, own in parts)]).astype(np.int64)
         return found
+
+    def retrieved_anywhere(self, keys: Sequence[str | None], field: str) -> Bools:
+        """Flags of the ids, or of the values of another field, that a stored item of any row has."""
+        import polars as pl
+
+        wanted, flags = pl.Series(keys, dtype=pl.String), np.zeros(len(keys), bool)
+
+        def places(frame: pl.DataFrame) -> Ints:
+            items = frame[RETRIEVED].explode(empty_as_null=False, keep_nulls=False)
+            own = items.struct.field(field).unique().drop_nulls()
+            return np.flatnonzero(wanted.is_in(own.implode()).fill_null(value=False).to_numpy())
+
+        if RETRIEVED in self._schema and f"'{field}'" in str(self._schema[RETRIEVED]):
+            for _, rows in self._in_batches([RETRIEVED], places):
+                flags[rows] = True
+        return flags
 
     def columns(self, names: Sequence[str]) -> list[pl.Series]:
         """Some columns of the file."""

@@ -105,7 +105,7 @@ class Run(Scored, Result):
         """The git commit of the file that it was loaded from, or else of the working directory; empty if not known."""
         return self.provenance.commit or ("" if self.file else current_commit())
 
-    @property
+    @cached_property
     def gold_hash(self) -> str:
         """A digest of the queries, their texts and their gold; runs with the same digest had the same test set."""
         return gold_digest(self.ids, self._hits.gold_items, self.query)

@@ -43,7 +43,7 @@ def group_rows(meta: Mapping[str, Sequence[Any]], *fields: str) -> Groups:
         raise BadArgument("expected the name of a field", hint=", ".join(meta) or None)
     rows: dict[tuple[str, ...], list[int]] = {}
     for row, each in enumerate(zip(*(meta[name] for name in names), strict=True)):
-        rows.setdefault(_texts(names, each), []).append(row)
+        rows.setdefault(value_texts(names, each), []).append(row)
     values = sorted(rows)
     labels = [_CROSS.join(value) for value in values]
     if len(set(labels)) < len(labels):  # values that contain the separator
@@ -51,7 +51,7 @@ def group_rows(meta: Mapping[str, Sequence[Any]], *fields: str) -> Groups:
     return Groups(names, values, {label: rows[value] for label, value in zip(labels, values, strict=True)})
 
 
-def _texts(fields: Sequence[str], values: Sequence[object]) -> tuple[str, ...]:
+def value_texts(fields: Sequence[str], values: Sequence[object]) -> tuple[str, ...]:
     """The values of fields as texts; a query is answerable unless it is marked as unanswerable."""
     return tuple(
         str(value is not False).lower()
@@ -84,7 +84,7 @@ class Slices(Result, Mapping[str, "Run"]):
 
     def __getitem__(self, value: object) -> Run:
         given = value if isinstance(value, tuple) else (value,)
-        values = _texts(self.fields, given) if len(given) == len(self.fields) else tuple(map(str, given))
+        values = value_texts(self.fields, given) if len(given) == len(self.fields) else tuple(map(str, given))
         name = self._values.get(values, _CROSS.join(values))
         try:
             return self._runs[name]

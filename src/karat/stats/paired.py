@@ -23,6 +23,10 @@ POWER = 0.8
 FLIPS = 10_000
 """The number of random sign flips of a test that does not enumerate all of them."""
 _ENUMERATED = 14  # changed queries up to which all flips are tried: 2 to the 14th is little more than FLIPS
+_MANY = 5_000
+"""Changed queries above which a test of one mean draws the signs of equal differences together."""
+_FREQUENT = 100
+"""Equal differences above which this is faster."""
 _AT_ONCE = 4_000_000
 _FEW_COLUMNS = 64
 _SIGNS = np.array(list(product((-1.0, 1.0), repeat=8)))
@@ -70,7 +74,33 @@ def sign_flip(
     differences: Floats, *, alternative: Alternative = "two-sided", flips: int = FLIPS, seed: int = SEED
 ) -> float:
     """The p-value of a sign-flip (permutation) test of one mean difference."""
+    moved = differences[np.nan_to_num(differences) != 0]
+    if len(moved) > _MANY:
+        sums, total = _sums_of_many(moved, flips, seed), float(moved.sum())
+        near = _EQUAL * float(np.abs(moved).sum())
+        reached = -sums >= -total - near if alternative == "less" else np.abs(sums) >= abs(total) - near
+        return float((np.count_nonzero(reached) + 1) / (flips + 1))
     return float(maxt_p_values(differences[:, None], alternative=alternative, flips=flips, seed=seed)[0])
+
+
+def _sums_of_many(moved: Floats, flips: int, seed: int) -> Floats:
+    """The sums of many differences under sign flips, most of which have one of a few sizes.
+
+    Of the differences of one size, the number that stay positive is binomial: it is drawn, not their signs.
+    """
+    rng = np.random.default_rng(seed)
+    sizes, which, counts = np.unique(np.abs(moved).round(12), return_inverse=True, return_counts=True)
+    frequent = counts > _FREQUENT
+    sums = np.zeros(flips)
+    for size, count in zip(sizes[frequent].tolist(), counts[frequent].tolist(), strict=True):
+        sums += size * (2.0 * rng.binomial(count, 0.5, flips) - count)
+    rest = moved[~frequent[which.reshape(-1)]]
+    if len(rest):
+        eights = np.zeros((-(-len(rest) // 8), 8))
+        eights.reshape(-1)[: len(rest)] = rest
+        for eight in eights:
+            sums += (_SIGNS @ eight)[rng.integers(0, 256, flips, dtype=np.uint8)]
+    return sums
 
 
 def exhaustive(rows: int) -> bool:

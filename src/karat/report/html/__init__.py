@@ -19,6 +19,7 @@ from karat.report.html.filters import Filters
 from karat.report.html.markup import Element, block, data, h, plain, write
 from karat.report.html.precision_recall import precision_recall
 from karat.report.html.queries import Queries
+from karat.report.html.score_pairs import compared_scores
 from karat.report.html.scores import baseline_name, headline, means, slices
 from karat.report.html.sections import against, aspects, misses, summary_section
 from karat.report.html.steps_section import steps
@@ -26,8 +27,9 @@ from karat.report.html.threshold_curve import threshold_curve
 from karat.report.html.token_section import token_curve
 from karat.report.repeats import count
 from karat.run import Run
+from karat.run.lazy_run import LazyRun
 
-_STYLES = ("theme.css", "style.css", "opened_query.css")
+_STYLES = ("theme.css", "style.css", "opened_query.css", "comparison.css")
 _FIRST = "theme.js"
 """The script in the head: it runs before anything is drawn, so that no other theme is seen first."""
 _SCRIPTS = ("charts.js", "queries.js")
@@ -72,6 +74,7 @@ def page(
     sections = [
         means(run, comparison, filters.score),
         against(comparison, queries.place) if comparison is not None else None,
+        compared_scores(comparison, headline(run), filters.rows) if comparison is not None else None,
         summary_section(run, summary, comparison),
         steps(run),
         aspects(run),
@@ -83,7 +86,7 @@ def page(
         misses(diagnosis, queries.place, filters.cause),
     ]
     every, for_script = queries.section()  # after the others, which name the filters
-    sections += [every, _provenance(run)]
+    sections += [every, provenance(run)]
     there = [section for section in sections if section is not None]
     return whole_page(
         _title(run), h("body", _top(run, there, comparison), h("main", *there)), block(for_script, "data")
@@ -156,7 +159,7 @@ def _heading(section: Element) -> str:
     return plain(section.inside[0])
 
 
-def _provenance(run: Run) -> Element:
+def provenance(run: Run | LazyRun) -> Element:
     """The settings of the run: enough to repeat it."""
     p = run.provenance
     facts = {

@@ -50,6 +50,10 @@ class Filters:
         rows = group_rows(self._run.meta, field).rows[value]
         return self._tagged(f"{field}: {value}", f"field {field}", ("field", field, value), rows)
 
+    def rows(self, words: str, group: str, rows: Sequence[int]) -> str:
+        """These queries."""
+        return self._tagged(words, group, (group, words), rows)
+
     def tags(self, row: int) -> list[int]:
         """The numbers of the filters that a row matches, except those about scores."""
         return sorted(self._tags.get(row, ()))

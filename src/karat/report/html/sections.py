@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from karat._internal.display import number, p_value, percent, plural
-from karat.analysis.changes import QueryChange
 from karat.analysis.compare import Comparison, compare
 from karat.analysis.diagnose import Diagnosis
 from karat.report import aspect_table, measures, numbers, summaries
 from karat.report.diagnosis import NOT_MEASURED, advice_title, nothing_missed
 from karat.report.html.excerpts import excerpt
 from karat.report.html.markup import Child, Element, data, h
+from karat.report.html.moves import moved_table
 from karat.report.html.scores import baseline_name, difference, table, winner
 from karat.run import Run
 from karat.run.summaries import read_statistics
@@ -68,7 +68,7 @@ def against(comparison: Comparison, place: Mapping[str, int], to_query: QueryLin
         _numbers(comparison),
         *(h("p.note", data(remark)) for remark in (*numbers.compared_remarks(comparison), *comparison.remarks())),
         h("p.note", note) if any(row.verdict == "cannot tell" for row in comparison.rows) else None,
-        _moved(moved, to_query or row_link(place)) if moved else None,
+        moved_table(moved, to_query or row_link(place)) if moved else None,
         id="baseline",
     )
 
@@ -92,28 +92,9 @@ def row_link(place: Mapping[str, int]) -> QueryLink:
     return lambda query_id: f"#row-{place[query_id]}"
 
 
-def _moved(moved: list[QueryChange], to_query: QueryLink) -> Element:
-    rows = []
-    for one in moved:
-        link = h("a", data(one.query_id, "bdi.id"), href=to_query(one.query_id))
-        way = "span.move.up" if one.gain > 0 else "span.move.down"
-        ranks = [
-            h("div", h("b.move", f"{_rank(old)} → {_rank(new)}"), " ", excerpt(label, _QUERY))
-            for label, old, new in one.gold
-        ]
-        scores = h(way, f"{number(one.before, 2)} → {number(one.after, 2)}")
-        rows.append([_named(link, one.query), scores, h("div", *ranks)])
-    header = ["query", moved[0].metric, "ranks of its gold"]
-    return table("Queries that moved most", header, rows, text=range(3))
-
-
 def _named(link: Element, query: str | None) -> Element:
     """The id of a query, which is a link, and its text."""
     return h("span", link, " ", excerpt(query, _QUERY) if query else None)
-
-
-def _rank(rank: int | None) -> str:
-    return "not retrieved" if rank is None else str(rank)
 
 
 def summary_section(run: Run, wanted: str | Sequence[str], comparison: Comparison | None = None) -> Element | None:

@@ -8,7 +8,8 @@ from importlib.resources import files
 from karat.web.problems import Refused
 
 _STYLES = (
-    "report/html/theme.css", "report/html/style.css", "report/html/opened_query.css", "web/view/view.css",
+    "report/html/theme.css", "report/html/style.css", "report/html/opened_query.css", "report/html/comparison.css",
+    "web/view/view.css",
     "web/view/runs.css", "web/view/run.css", "web/view/compare.css", "web/view/query.css",
 )  # fmt: skip
 _SCRIPTS = (

@@ -35,7 +35,7 @@ Gone = Callable[[], Awaitable[None]]
 """Waits until the client has gone."""
 
 
-class Pool:
+class WorkerPool:
     """As many workers as the settings say; a call waits for a free one."""
 
     def __init__(self, settings: Settings) -> None:
