@@ -1,100 +1,62 @@
-"""Label writes: several clients answer at once over HTTP, for a minute, and every acknowledged answer must be on disk.
+"""Labels written by several people at once, for a minute: none may be lost, and each waits only for the disk.
 
-python -m benchmarks.label_writes                # 5 clients, 50 answers per second together, 60 seconds
-python -m benchmarks.label_writes --seconds 5
+python -m benchmarks.label_writes                             # 5 people, 50 labels per second in all, a minute
+python -m benchmarks.label_writes --rate 0 --seconds 10       # as fast as the disk allows
+python -m benchmarks.label_writes --folder /mnt/slow          # on another disk
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
-from http.client import HTTPConnection
+from argparse import ArgumentParser
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
-from time import perf_counter, sleep
-from typing import Any, NamedTuple
+from time import monotonic, sleep
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+import numpy as np
 
-
-class Writes(NamedTuple):
-    """What was sent, acknowledged and found in the file, and how long an acknowledgement took."""
-
-    sent: int
-    acknowledged: int
-    stored: int
-    doubled: int
-    median: float
-    """Milliseconds."""
-    slowest: float
-    """Milliseconds."""
+from karat.gold.labels import Label, LabelFile, read_labels
 
 
-def write_labels(folder: Path, *, clients: int, per_second: float, seconds: float) -> Writes:
-    """Let clients answer for some time, and count the lines of the labels file."""
-    from support.labelled import labelled, write_pool
+def measure(folder: Path, people: int, rate: float, seconds: float) -> None:
+    """Write, read again, and print the number of labels and how long they waited."""
+    path, waits = folder / "gold.labels.jsonl", list[float]()
+    until = monotonic() + seconds
 
-    pool = write_pool(folder / "pool.parquet", 20, 10)  # type: ignore[no-untyped-call]
-    pairs = [(query.id, item.key) for query in pool.queries for item in query.items]
-    took: list[float] = []
-    sent: list[str] = []
-    acknowledged: list[int] = []
-    with labelled(folder / "pool.parquet", folder / "gold.jsonl") as server:
+    def work(name: str, place: int) -> None:
+        count, next_ = 0, monotonic()
+        while monotonic() < until:
+            began = monotonic()
+            file.append(Label(f"q{count}", f"{place}", grade=count % 4, by=name))
+            waits.append(monotonic() - began)
+            count += 1
+            next_ += people / rate if rate else 0.0
+            sleep(max(0.0, next_ - monotonic()))
 
-        def client(number: int) -> None:
-            connection = HTTPConnection("127.0.0.1", server.port, timeout=30)
-            headers = {"Content-Type": "application/json", "Origin": server.url, "Cookie": server.cookie}
-            begin, rounds = perf_counter(), int(seconds * per_second / clients)
-            for round_ in range(rounds):
-                sleep(max(0.0, begin + round_ * clients / per_second - perf_counter()))
-                query, item = pairs[(number * 31 + round_) % len(pairs)]
-                name = f"{number}-{round_}"
-                body: dict[str, Any] = {"id": name, "by": f"client {number}", "query": query, "item": item}
-                body |= {"answer": "grade", "grade": round_ % 4, "note": name}
-                start = perf_counter()
-                connection.request("POST", "/label/answer", json.dumps(body), headers)
-                answer = connection.getresponse()
-                content = json.loads(answer.read())
-                took.append(1000 * (perf_counter() - start))
-                sent.append(name)
-                if answer.status == 200:
-                    acknowledged.append(content["label"]["number"])
-            connection.close()
-
-        _ = server.cookie
-        threads = [Thread(target=client, args=(number,)) for number in range(clients)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        server.process.kill()
-        server.process.wait()
-        lines = server.labels
-    names = [line["note"] for line in lines]
-    numbers = {line["number"] for line in lines}
-    stored = sum(number in numbers for number in acknowledged)
-    took.sort()
-    return Writes(len(sent), len(acknowledged), stored, len(names) - len(set(names)), took[len(took) // 2], took[-1])
+    with LabelFile(path) as file:
+        threads = [Thread(target=work, args=(f"person {n}", n)) for n in range(people)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+    stored = len(read_labels(path).standing().latest)
+    half, most, worst = np.percentile(waits, [50, 99, 100]) * 1000
+    print(f"{people} people, {seconds:.0f} s: {len(waits):,} labels, {len(waits) / seconds:,.0f} per second")
+    print(f"waited for the disk: median {half:.2f} ms, 99 % {most:.2f} ms, longest {worst:.1f} ms")
+    print(f"acknowledged {len(waits):,}, stored {stored:,}, lost {len(waits) - stored:,}")
 
 
-def main() -> None:
-    """Measure, and print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--clients", type=int, default=5)
-    parser.add_argument("--per-second", type=float, default=50)
-    parser.add_argument("--seconds", type=float, default=60)
-    options = parser.parse_args()
-    with TemporaryDirectory() as folder:
-        found = write_labels(Path(folder), **vars(options))
-    print(
-        f"{found.sent:,} answers of {options.clients} clients in {options.seconds:g} s: {found.acknowledged:,} "
-        f"acknowledged, {found.stored:,} of them on disk after kill -9, {found.doubled} doubled; "
-        f"median {found.median:.1f} ms, slowest {found.slowest:.0f} ms"
-    )
-    if not found.sent == found.acknowledged == found.stored or found.doubled:
-        raise SystemExit("answers were lost or doubled")
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read the options and measure."""
+    parser = ArgumentParser(prog="python -m benchmarks.label_writes", description="Write labels from several people.")
+    parser.add_argument("--people", type=int, default=5, help="the people who label at once")
+    parser.add_argument("--rate", type=float, default=50.0, help="labels per second of all people; 0: no limit")
+    parser.add_argument("--seconds", type=float, default=60.0, help="the length of the measurement")
+    parser.add_argument("--folder", help="the folder of the file (default: a temporary one)")
+    options = parser.parse_args(arguments)
+    with TemporaryDirectory(dir=options.folder) as folder:
+        measure(Path(folder), options.people, options.rate, options.seconds)
 
 
 if __name__ == "__main__":

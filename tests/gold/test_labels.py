@@ -267,12 +267,12 @@ def test_a_full_disk_is_reported_and_leaves_no_part_of_a_line(path):
 def test_five_people_at_once_share_the_waits_for_the_disk(path, monkeypatch):
     slow, syncs = os.fsync, []
     with LabelFile(path) as file:
-        monkeypatch.setattr(os, "fsync", lambda number: (syncs.append(slow(number)), slow(number)))
+        monkeypatch.setattr(os, "fsync", lambda number: (slow(number), syncs.append(os.fstat(number).st_size)))
 
         def work(name):
             for place in range(150):
                 written = file.append(label(f"q{place}", by=name))
-                assert f'"number":{written.number}}}'.encode() in path.read_bytes()
+                assert path.read_bytes().index(f'"number":{written.number}}}'.encode()) < syncs[-1]
 
         people = [Thread(target=work, args=(f"person {n}",)) for n in range(5)]
         for one in people:
@@ -390,3 +390,8 @@ def test_several_people_count_as_their_lower_median():
 
 def test_the_labels_are_next_to_the_gold():
     assert labels_path("work/gold.jsonl") == Path("work/gold.labels.jsonl")
+
+
+def test_the_server_that_writes_labels_loads_no_numpy():
+    code = "import sys, karat.gold.labels; sys.exit('numpy' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

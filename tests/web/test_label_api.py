@@ -11,7 +11,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from benchmarks.label_writes import write_labels
+from benchmarks.label_server import write_labels
 
 from support.labelled import RETRIEVERS, labelled, write_pool
 

@@ -19,9 +19,7 @@ from typing import BinaryIO, Self
 import msgspec
 
 from karat._internal.display import valid_utf8
-from karat._internal.output import Target, check_outputs, lock_file, new_name, sync_folder
-from karat.errors import BadArgument
-from karat.samples.label_lines import (
+from karat._internal.label_lines import (
     BINARY,
     FORMAT,
     GRADED,
@@ -45,6 +43,8 @@ from karat.samples.label_lines import (
     parse_scale,
     read_labels,
 )
+from karat._internal.output import Target, check_outputs, lock_file, new_name, sync_folder
+from karat.errors import BadArgument
 
 __all__ = [
     "BINARY", "FORMAT", "GRADED", "SETTLED", "Answer", "Grade", "Header", "Key", "Label", "LabelFile", "LabelLines",

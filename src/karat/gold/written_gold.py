@@ -9,28 +9,22 @@ ranges of passages are found again after re-chunking; the id of the item is kept
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from os import PathLike
-from threading import Lock, Timer
-from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from karat._internal.display import valid_utf8
-from karat._internal.output import Target, atomic_path
-from karat.errors import InputError, KaratError
+from karat._internal.label_lines import SETTLED, Key, Label, Quote, by_item, decide
+from karat._internal.output import atomic_path
+from karat.errors import InputError
 from karat.judges.text import fold_space
-from karat.samples.label_lines import SETTLED, Key, Label, Quote, by_item, decide
 
 if TYPE_CHECKING:
-    from karat.gold.labels import LabelFile
     from karat.gold.pool import Pool, PoolItem, PoolQuery
 
 Record = dict[str, Any]
 _NOT_JUDGED = -1
-_PAUSE = 1.0
-"""The least seconds between two moments at which the gold is written."""
 
 
 class WrittenGold(NamedTuple):
@@ -164,13 +158,11 @@ def _ids(item: PoolItem) -> list[str]:
 
 
 def _fields(item: PoolItem) -> Record:
-    """The text of an item, its document and its range, as far as the pool has them whole."""
-    found: Record = {} if item.text is None or item.length is not None else {"text": _valid(item.text)}
+    """The text of an item, its document and its range; of a long text that a run file cut, the beginning."""
+    found: Record = {} if item.text is None else {"text": _valid(item.text)}
     found |= {} if item.doc is None else {"doc": item.doc}
     if item.doc is not None and item.start is not None and item.end is not None and item.end > item.start:
         found |= {"start": item.start, "end": item.end}
-    if not found and item.id is None and item.text is not None:
-        found["text"] = _valid(item.text)  # only its beginning is known, which is better than nothing
     return found
 
 
@@ -222,51 +214,3 @@ def _word(name: str) -> str:
         problem = "an id with spaces, or without characters, cannot be written as qrels"
         raise InputError(problem, got=name, hint="-o gold.jsonl, without qrels")
     return _valid(name)
-
-
-class GoldWriter:
-    """Writes the gold while people label: at most once per second, and at the end."""
-
-    def __init__(self, pool: Pool, labels: LabelFile, path: Target, *, qrels: Target | None = None) -> None:
-        self._pool, self._labels, self._path, self._qrels = pool, labels, path, qrels
-        self._lock, self._plan = Lock(), Lock()
-        self._timer: Timer | None = None
-        self._last = float("-inf")
-        self.error: KaratError | OSError | None = None
-        """The reason why the gold could not be written the last time; the labels themselves are safe."""
-
-    def changed(self) -> None:
-        """Let the gold be written within a second: the labels have changed."""
-        with self._plan:
-            if self._timer is None:
-                self._timer = Timer(max(0.0, self._last + _PAUSE - monotonic()), self._tick)
-                self._timer.daemon = True
-                self._timer.start()
-
-    def _tick(self) -> None:
-        with self._plan:
-            self._timer = None
-        with suppress(KaratError, OSError):  # kept in `error`
-            self.write()
-
-    def write(self) -> WrittenGold:
-        """Write the gold now."""
-        with self._lock:
-            self._last = monotonic()
-            try:
-                latest = self._labels.latest()
-                written = write_gold(self._pool, latest, self._path)
-                if self._qrels is not None:
-                    write_qrels(self._pool, latest, self._qrels)
-            except (KaratError, OSError) as error:
-                self.error = error
-                raise
-            self.error = None
-            return written
-
-    def close(self) -> WrittenGold:
-        """Write the gold for the last time."""
-        with self._plan:
-            if self._timer is not None:
-                self._timer.cancel()
-        return self.write()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hashlib import blake2b
+from typing import Any
 
 from karat.judges.text import fold_space
 
@@ -15,15 +16,12 @@ def folded_text(text: str | None, length: int | None = None) -> str:
     return folded if length is None or not folded else f"{folded}… ({length})"
 
 
-def item_name(
-    own: str | None,
-    text: str | None,
-    doc: str | None = None,
-    start: int | None = None,
-    end: int | None = None,
-    length: int | None = None,
-) -> str:
-    """The name by which an item is recognised in a query: its id, else its text, range or document."""
+def item_name(cells: tuple[Any, ...], length: int | None = None) -> str:
+    """The name by which an item is recognised in a query: its id, else its text, range or document.
+
+    `cells` are its id, text, document, start and end; `length` is that of the whole text, if it is cut.
+    """
+    own, text, doc, start, end = cells
     if own is not None:
         return f"id:{own}"
     if text:
@@ -33,4 +31,4 @@ def item_name(
 
 def item_key(name: str) -> str:
     """A short digest of the name of an item: its key in pools and labels."""
-    return blake2b(name.encode(), digest_size=_BYTES).hexdigest()
+    return blake2b(name.encode("utf-8", "backslashreplace"), digest_size=_BYTES).hexdigest()

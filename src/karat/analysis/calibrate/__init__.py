@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints
+from karat._internal.label_lines import is_labels_file
 from karat._internal.result import Result
 from karat.analysis.calibrate.human_labels import Labels, Matched, judge_answers, match, read_labels
 from karat.analysis.calibrate.human_scores import HumanScores, human_scores
@@ -20,7 +21,6 @@ from karat.metrics.names import parse_stored
 from karat.run import Run
 from karat.run.file import as_run
 from karat.run.repeats import one_row_each
-from karat.samples.label_lines import is_labels_file
 from karat.samples.notes import Note
 from karat.stats import MIN_QUERIES
 from karat.stats.agreement import Agreement, agree
