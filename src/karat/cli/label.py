@@ -191,7 +191,7 @@ def _finish(options: Namespace, wanted: Wanted) -> None:
 
     path = labels_path(options.output)
     if not path.exists():
-        raise BadArgument(f"there are no labels: {path} does not exist", hint="the command without --write")
+        raise BadArgument(f"there are no labels: {path} does not exist", hint=f"karat label {quote(wanted.source)} -o {quote(str(options.output))}")
     done = elsewhere("finish", wanted, Written)
     left = f"{plural(done.unjudged, 'item', 'items')} of the pool not judged"
     say(f"{plural(done.grades, 'label', 'labels')}, stored in {path}; {left}", error=True)
@@ -200,6 +200,8 @@ def _finish(options: Namespace, wanted: Wanted) -> None:
     items = f"{done.relevant:,} relevant and {done.irrelevant:,} irrelevant items"
     size = f"{plural(done.queries, 'query', 'queries')}, {items}"
     say(f"gold: {options.output} with {size}" + (f"; qrels: {options.qrels}" if options.qrels else ""), error=True)
+    for line in done.estimates:
+        say(line, error=True)
     if wanted.kind == "sample":
         say(f"next: karat calibrate {quote(wanted.source)} {quote(str(path))}", error=True)
     else:

@@ -497,7 +497,7 @@
       if (!document.hidden && !$("beside").hidden) {
         const { agreement, choice: how } = await ask("/label/standing");
         showAgreement(agreement);
-        if (how) $("stop").textContent = how.stop ? STOP[how.stop] : `About ${plural(how.more, "more label")} would decide ${how.metric}.`;
+        if (how) $("stop").textContent = how.stop ? STOP[how.stop] : `About ${plural(Math.max(how.more, 1), "more label")} would decide ${how.metric}.`;
         if (how && $("estimate-pane").open) showEstimates((await ask("/label/estimate")).estimates);
       }
     } catch { /* the next answer says what is wrong */ }
@@ -533,7 +533,7 @@
       make("p.note", {}, `at every look ${signed(one.always_low)} to ${signed(one.always_high)}` +
         (one.total_low === null ? "" : `; on queries like these ${signed(one.total_low)} to ${signed(one.total_high)}`)),
       one.labels < one.fewest ? make("p", {}, `Fewer than ${one.fewest} labels: it says little yet.`) : null,
-      make("p.note", {}, `${plural(one.labels, "label")}. ${one.stop ? STOP[one.stop] : `About ${plural(one.more, "more label")} would decide it.`}`))));
+      make("p.note", {}, `${plural(one.labels, "label")}. ${one.stop ? STOP[one.stop] : `About ${plural(Math.max(one.more, 1), "more label")} would decide it.`}`))));
   }
   $("estimate-pane").addEventListener("toggle", refresh);
 

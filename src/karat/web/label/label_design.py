@@ -22,7 +22,7 @@ from karat.gold.label_estimate import DifferenceEstimate, estimates
 from karat.gold.labels import SETTLED, Label
 from karat.gold.pool import Pool
 from karat.gold.pool_file import read_pool
-from karat.web.label.label_work import Chosen, Work, WorkItem, WorkQuery
+from karat.web.label.label_work import Chosen, Labelled, Work, WorkItem, WorkQuery
 
 Opinions = Mapping[tuple[str, str], float]
 """The grade that a model gave, by the id of the query and the key of the item."""
@@ -34,14 +34,6 @@ class Opinion(msgspec.Struct, frozen=True):
     query: str
     item: str
     model: float
-
-
-class Labelled(msgspec.Struct, frozen=True):
-    """The labels as the server sends them: numbers of items and people, no texts."""
-
-    people: list[str]
-    labels: list[tuple[int, int, float | None, bool]]
-    """The number of the item, that of the person (−1 if it is settled), the grade, and if it was drawn."""
 
 
 def opinions_path(gold: Path) -> Path:

@@ -15,7 +15,7 @@ import msgspec
 
 from karat.errors import KaratError
 from karat.gold.labels import SETTLED, Label, LabelFile, Quote, StandingLabels, checked_person
-from karat.web.label.label_work import Pair, Sheet, Work, WorkItem
+from karat.web.label.label_work import Labelled, Pair, Sheet, Work, WorkItem
 from karat.web.problems import Refused
 
 _REMEMBERED = 2000
@@ -338,21 +338,9 @@ class Desk:
                 })  # fmt: skip
         return sorted(found, key=lambda one: one["settled"] is not None)
 
-    def _was_drawn(self, pair: Pair, label: Label) -> bool:
-        """True if the label was asked for in the order of this work, not in that for another metric."""
-        position = self.position.get(pair)
-        return position is not None and label.probability == self.work.order[position].probability
-
-    def facts(self) -> dict[str, Any]:
-        """The labels for the worker that computes agreement and the estimate: numbers only."""
-        people = sorted({by for *_, by in self.standing.latest} - {SETTLED})
-        column = {by: n for n, by in enumerate(people)}
-        labels = []
-        for (query, key, by), label in self.standing.latest.items():
-            pair = self.pairs.get((query, key))
-            if pair is not None:
-                labels.append((self.item(pair).pair, column.get(by, -1), label.grade, self._was_drawn(pair, label)))
-        return {"people": people, "labels": labels}
+    def facts(self) -> Labelled:
+        """The labels for the worker that computes agreement and the estimate."""
+        return self.work.labelled(self.standing.latest)
 
 
 def said(label: Label) -> dict[str, Any]:

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from karat import errors
+from karat._internal.display import plural
 from karat._internal.output import atomic_path
 from karat._internal.writers import put
 from karat.errors import BadArgument, KaratError
 from karat.web.label.label_work import Work
 
 if TYPE_CHECKING:
+    from karat.gold.labels import Key, Label
     from karat.gold.pool import Pool
 
 T = TypeVar("T")
@@ -67,6 +69,7 @@ class Written(msgspec.Struct, frozen=True):
     relevant: int
     irrelevant: int
     unjudged: int
+    estimates: list[str] = []
 
 
 class _Failed(msgspec.Struct, frozen=True):
@@ -159,7 +162,38 @@ def finish(wanted: Wanted) -> Written:
     if wanted.qrels is not None:
         write_qrels(pool, labels, wanted.qrels)
     given = sum(one.answer == "grade" for one in labels.values())
-    return Written(given, done.queries, done.relevant, done.irrelevant, done.unjudged)
+    lines = [] if wanted.metric is None or not given else _estimates(pool, labels, wanted)
+    return Written(given, done.queries, done.relevant, done.irrelevant, done.unjudged, lines)
+
+
+def _estimates(pool: Pool, labels: Mapping[Key, Label], wanted: Wanted) -> list[str]:
+    """A sentence on the difference of each run from the first."""
+    from karat.web.label.label_design import design_of, estimated, opinions_path, read_opinions, work_of
+
+    assert wanted.metric is not None
+    opinions = read_opinions(opinions_path(Path(wanted.out)))
+    given = work_of(pool, opinions, wanted.metric, wanted.highest).labelled(labels)
+    found = estimated(design_of(pool, opinions, wanted.metric, wanted.highest), given)
+    return [
+        f"{wanted.metric}, {run} − {pool.runs[0]}: {_signed(min(max(one.difference, one.low), one.high))}, 95 % interval "
+        f"on these queries [{_signed(one.low)}, {_signed(one.high)}] from {plural(one.labels, 'label', 'labels')}; "
+        + _SENTENCES.get(one.stop or "", f"about {plural(one.more, 'more label', 'more labels')} would decide it")
+        for run, one in zip(pool.runs[1:], found, strict=True)
+    ]
+
+
+_SENTENCES = {
+    "decided": "decided: one run is better on these queries",
+    "equal": "decided: equal within ±0.02",
+    "precise": "known within ±0.02",
+    "queries": "more labels help little now, more queries would",
+    "all": "all that matters is labelled",
+}
+"""The reasons to stop."""
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3f}".replace("-", "−")
 
 
 _STEPS: dict[str, Callable[[Wanted], Any]] = {"prepare": prepare, "finish": finish}

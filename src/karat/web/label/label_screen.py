@@ -10,7 +10,8 @@ from typing import Any
 
 from karat.gold.label_estimate import FEWEST
 from karat.report.html.markup import Child, Element, h
-from karat.web.label.label_design import Labelled, agreement, estimated, in_words, opened_design
+from karat.web.label.label_design import agreement, estimated, in_words, opened_design
+from karat.web.label.label_work import Labelled
 from karat.web.messages import Call, Progress
 from karat.web.tasks import Answer, json_answer, read_json, task
 from karat.web.view.shell import Step, page

@@ -6,11 +6,14 @@ by `label_design`, in another process: this file loads neither NumPy nor Polars.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import groupby
 from random import Random
 from typing import NamedTuple
 
 import msgspec
+
+from karat.gold.labels import SETTLED, Key, Label
 
 Pair = tuple[int, int]
 """A query and an item of it, by their numbers."""
@@ -90,6 +93,33 @@ class Work(msgspec.Struct, frozen=True):
             Random(f"{by}\0{query.id}").shuffle(places)  # noqa: S311 (no secret)
             sheets.append(Sheet(number, tuple(places)))
         return sheets
+
+
+    def labelled(self, latest: Mapping[Key, Label]) -> Labelled:
+        """The labels that stand, by numbers.
+
+        A label was drawn if it has the probability that the order gives its item: one that was asked for in the order
+        for another metric, or with other opinions, has another one.
+        """
+        people = sorted({by for *_, by in latest} - {SETTLED})
+        column = {by: number for number, by in enumerate(people)}
+        pairs, chance = self.pairs(), {(one.query, one.item): one.probability for one in self.order}
+        labels = []
+        for (query, key, by), label in latest.items():
+            pair = pairs.get((query, key))
+            if pair is not None:
+                drawn = label.probability is not None and chance.get(pair) == label.probability
+                item = self.queries[pair[0]].items[pair[1]]
+                labels.append((item.pair, column.get(by, -1), label.grade, drawn))
+        return Labelled(people, labels)
+
+
+class Labelled(msgspec.Struct, frozen=True):
+    """The labels that stand: numbers of items and people, no texts."""
+
+    people: list[str]
+    labels: list[tuple[int, int, float | None, bool]]
+    """The number of the item, that of the person (−1 if it is settled), the grade, and if it was drawn."""
 
 
 class Sheet(NamedTuple):
