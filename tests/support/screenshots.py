@@ -80,14 +80,14 @@ def _view(browser, viewer):
 
 
 def _label(browser, server):
-    """The labelling page with some answers of two people, and a marked passage; then narrow and dark."""
+    """The labelling page with some answers of two people, and a marked passage."""
     sheet = server.sheet(0, "Ada")
     for number, item in enumerate(sheet["items"][:5]):
-        server.grade(sheet["query"], item["key"], (0, 2, 3, 0, 0)[number], "Bob")
-    quote = {"start": 0, "end": len(sheet["items"][1]["text"].partition(",")[0])}
-    for number, item in enumerate(sheet["items"][:2]):
-        quotes = [quote] if number else []
-        server.grade(sheet["query"], item["key"], (0, 2)[number], "Ada", quotes=quotes)
+        server.grade(sheet["query"], item["key"], (0, 0, 1, 0, 0)[number], "Bob")
+    for item in sheet["items"][:3]:
+        at = item["text"].find("Settings > Billing")
+        quotes = [{"start": at, "end": item["text"].index(".", at)}] if at >= 0 else []
+        server.grade(sheet["query"], item["key"], 2 if quotes else 0, "Ada", quotes=quotes)
     browser.open(server.address, width=_WIDTH, height=900)
     browser.settle()
     browser.run("new Promise(done => setTimeout(done, 1500))")

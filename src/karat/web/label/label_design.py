@@ -163,7 +163,7 @@ def _or_none(value: float) -> float | None:
 
 
 def in_words(found: Sequence[DifferenceEstimate]) -> dict[str, Any]:
-    """How far the comparison is, without a word on who leads: labels missing, and the reason to stop."""
+    """The progress of the comparison, without a word on who leads: labels missing, and the reason to stop."""
     open_ = [one for one in found if one.stop is None]
     reasons = {one.stop for one in found}
     return {

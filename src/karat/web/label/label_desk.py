@@ -91,7 +91,7 @@ class Person:
         return 60 * (len(self._times) - 1) / took if took > 0 else None
 
     def progress(self) -> dict[str, Any]:
-        """How much is done."""
+        """The amount of work done."""
         return {
             "items": len(self.place), "done": self.done.total(), "sheets": len(self.sheets),
             "sheets_done": sum(map(self.is_done, self.done)), "per_minute": self.per_minute,
