@@ -191,7 +191,10 @@ def _finish(options: Namespace, wanted: Wanted) -> None:
 
     path = labels_path(options.output)
     if not path.exists():
-        raise BadArgument(f"there are no labels: {path} does not exist", hint=f"karat label {quote(wanted.source)} -o {quote(str(options.output))}")
+        raise BadArgument(
+            f"there are no labels: {path} does not exist",
+            hint=f"karat label {quote(wanted.source)} -o {quote(str(options.output))}",
+        )
     done = elsewhere("finish", wanted, Written)
     left = f"{plural(done.unjudged, 'item', 'items')} of the pool not judged"
     say(f"{plural(done.grades, 'label', 'labels')}, stored in {path}; {left}", error=True)

@@ -175,8 +175,9 @@ def _estimates(pool: Pool, labels: Mapping[Key, Label], wanted: Wanted) -> list[
     given = work_of(pool, opinions, wanted.metric, wanted.highest).labelled(labels)
     found = estimated(design_of(pool, opinions, wanted.metric, wanted.highest), given)
     return [
-        f"{wanted.metric}, {run} − {pool.runs[0]}: {_signed(min(max(one.difference, one.low), one.high))}, 95 % interval "
-        f"on these queries [{_signed(one.low)}, {_signed(one.high)}] from {plural(one.labels, 'label', 'labels')}; "
+        f"{wanted.metric}, {run} − {pool.runs[0]}: {_signed(min(max(one.difference, one.low), one.high))}, "
+        f"95 % interval on these queries [{_signed(one.low)}, {_signed(one.high)}] "
+        f"from {plural(one.labels, 'label', 'labels')}; "
         + _SENTENCES.get(one.stop or "", f"about {plural(one.more, 'more label', 'more labels')} would decide it")
         for run, one in zip(pool.runs[1:], found, strict=True)
     ]

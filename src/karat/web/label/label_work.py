@@ -94,7 +94,6 @@ class Work(msgspec.Struct, frozen=True):
             sheets.append(Sheet(number, tuple(places)))
         return sheets
 
-
     def labelled(self, latest: Mapping[Key, Label]) -> Labelled:
         """The labels that stand, by numbers.
 
