@@ -267,6 +267,18 @@ def test_known_gold_is_kept_as_it_was_given():
     )
 
 
+def test_the_text_of_a_query_is_that_of_the_gold_if_no_run_has_it():
+    gold = [{"id": "q1", "query": "Closed when?", "gold": ["b"]}, {"id": "q2", "query": "Who?", "gold": ["c"]}]
+    found = karat.pool([{"q1": ["a"], "q2": ["c"]}], gold=gold)
+    assert [query.text for query in found.queries] == ["Closed when?", "Who?"]
+    assert not any("which people need to label: give the field" in line for line in found.remarks())
+
+
+def test_another_text_of_a_query_in_the_gold_is_noted():
+    found = karat.pool([one(["a"])], gold=[{"id": "q1", "query": "Open when?", "gold": ["a"]}])
+    assert "1 query has another text in the gold, such as q1: is it the gold of these queries?" in found.remarks()
+
+
 def test_a_run_judges_as_its_own_judge_did():
     rows = one([{"id": "a", "text": "The shop is shut on Sunday"}, {"id": "b", "text": "No dogs"}],
                gold=[{"text": "The shop is shut on Sundays"}, {"text": "No cats"}])  # fmt: skip
