@@ -72,6 +72,16 @@ def test_keys_do_not_depend_on_the_other_runs_or_on_the_rank():
     assert len(set(alone.values())) == 2
 
 
+def test_the_key_of_an_item_stays_if_a_run_with_a_copy_is_added():
+    first, copy = (
+        one([{"id": "b", "text": "Closed."}]),
+        one([{"id": "a", "text": "Closed."}, {"id": "b", "text": "Closed."}]),
+    )
+    (alone,), (both,) = (karat.pool(runs).queries[0].items for runs in ([first], [first, copy]))
+    assert (alone.key, alone.id) == (both.key, both.id)
+    assert (both.copies, both.ranks) == (("a",), (1, 1))
+
+
 def test_a_copy_within_a_ranking_has_its_best_rank():
     assert shown(karat.pool([{"q1": ["a", "b", "a"]}])) == [("a", (1,), None), ("b", (2,), None)]
 
