@@ -58,7 +58,7 @@ def room_table() -> str:
 def _lines(folder: Path, depth: int) -> Iterator[str]:
     for path in _entries(folder):
         name = "  " * depth + path.name + ("/" if path.is_dir() else "")
-        yield f"{name:<{_WIDTH}}{_summary(path)}".rstrip()
+        yield f"{name:<{_WIDTH - 1}} {_summary(path)}".rstrip()
         if path.is_dir():
             yield from _lines(path, depth + 1)
 

@@ -13,9 +13,10 @@ import numpy as np
 
 from karat.errors import BadArgument
 from karat.gold.pool import Pool
-from karat.gold.pool_items import Entry, PoolItem, PoolQuery, item_name
+from karat.gold.pool_items import Entry, PoolItem, PoolQuery
 from karat.run import Run
 from karat.run.file import as_run
+from karat.run.item_keys import item_name
 from karat.run.repeats import one_row_each
 from karat.samples.notes import Note
 from karat.stats import MIN_QUERIES

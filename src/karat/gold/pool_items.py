@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from hashlib import blake2b
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -11,11 +10,9 @@ from karat.errors import InputError
 from karat.gold.known_gold import GoldSource, Judged, KnownGold, KnownGrades, identity
 from karat.gold.pool_sources import PoolSource, name_queries
 from karat.judges.text import fold_space
+from karat.run.item_keys import folded_text, item_key, item_name
 from karat.samples.keys import short_id
 from karat.samples.notes import Note, Tally
-
-_KEY = 8
-"""The bytes of a key."""
 
 
 class PoolItem(NamedTuple):
@@ -70,7 +67,7 @@ class Entry:
 
     def item(self) -> PoolItem:
         """The item as it is in the pool."""
-        key = blake2b(self.name.encode(), digest_size=_KEY).hexdigest()
+        key = item_key(self.name)
         own, text, doc, start, end = self.cells
         ranks = tuple(self.ranks)
         return PoolItem(key, own, text, doc, start, end, ranks, self.judged, self.copies, self.length, self.model)
@@ -156,7 +153,7 @@ class Gathering:
         first: dict[str, Entry] = {}
         copies = []
         for name, entry in self._entries[query].items():
-            text = _folded(entry.cells[1], entry.length)
+            text = folded_text(entry.cells[1], entry.length)
             own = first.setdefault(text, entry) if text else entry
             if own is entry:
                 continue
@@ -241,21 +238,6 @@ def _of_items(queries: Sequence[PoolQuery]) -> Iterator[Note]:
         "pool_no_query": (sum(query.text is None for query in queries), len(queries)),
     }
     return (Note(kind, count, of) for kind, (count, of) in lacking.items() if count)
-
-
-def _folded(text: str | None, length: int | None) -> str:
-    folded = fold_space(text or "")
-    return folded if length is None or not folded else f"{folded}… ({length})"
-
-
-def item_name(cells: tuple[Any, ...], length: int | None) -> str:
-    """The name by which an item is recognised in a query: its id, else its text, range or document."""
-    own, text, doc, start, end = cells
-    if own is not None:
-        return f"id:{own}"
-    if text:
-        return f"text:{_folded(text, length)}"
-    return f"place:{doc}:{start}-{end}"
 
 
 def _merge_gold(sources: Iterable[GoldSource], texts: dict[str, str | None]) -> dict[str, KnownGold]:
