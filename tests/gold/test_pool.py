@@ -72,6 +72,16 @@ def test_keys_do_not_depend_on_the_other_runs_or_on_the_rank():
     assert len(set(alone.values())) == 2
 
 
+def test_the_key_of_an_item_stays_if_a_run_with_a_copy_is_added():
+    first, copy = (
+        one([{"id": "b", "text": "Closed."}]),
+        one([{"id": "a", "text": "Closed."}, {"id": "b", "text": "Closed."}]),
+    )
+    (alone,), (both,) = (karat.pool(runs).queries[0].items for runs in ([first], [first, copy]))
+    assert (alone.key, alone.id) == (both.key, both.id)
+    assert (both.copies, both.ranks) == (("a",), (1, 1))
+
+
 def test_a_copy_within_a_ranking_has_its_best_rank():
     assert shown(karat.pool([{"q1": ["a", "b", "a"]}])) == [("a", (1,), None), ("b", (2,), None)]
 
@@ -265,6 +275,18 @@ def test_known_gold_is_kept_as_it_was_given():
         "2 of 2 known gold items are in no item of the pool; they are kept for the gold that is written."
         in found.remarks()
     )
+
+
+def test_the_text_of_a_query_is_that_of_the_gold_if_no_run_has_it():
+    gold = [{"id": "q1", "query": "Closed when?", "gold": ["b"]}, {"id": "q2", "query": "Who?", "gold": ["c"]}]
+    found = karat.pool([{"q1": ["a"], "q2": ["c"]}], gold=gold)
+    assert [query.text for query in found.queries] == ["Closed when?", "Who?"]
+    assert not any("which people need to label: give the field" in line for line in found.remarks())
+
+
+def test_another_text_of_a_query_in_the_gold_is_noted():
+    found = karat.pool([one(["a"])], gold=[{"id": "q1", "query": "Open when?", "gold": ["a"]}])
+    assert "1 query has another text in the gold, such as q1: is it the gold of these queries?" in found.remarks()
 
 
 def test_a_run_judges_as_its_own_judge_did():

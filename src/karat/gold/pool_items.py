@@ -174,6 +174,8 @@ class Gathering:
         self.known = _merge_gold(sources, self._texts)
         missed = total = 0
         for query, of in self.known.items():
+            if self._texts.get(query) is None:  # a TREC run has no texts of queries, its gold may have them
+                self._texts[query] = of.query
             entries = self._entries.get(query, {}).values()
             grades = KnownGrades(of.gold, {own for entry in entries for own in entry.ids})
             for entry in entries:
@@ -182,6 +184,7 @@ class Gathering:
         self._about_gold = [Note("pool_missed", missed, total)] if missed else []
         cut = [Note("pool_gold_cut", one.cut, details={"name": one.name}) for one in sources if one.cut]
         self._about_gold += cut
+        self._about_gold += _other_texts(sources, self._texts)
 
     def queries(self) -> list[PoolQuery]:
         """The queries that have items."""
@@ -246,9 +249,20 @@ def _merge_gold(sources: Iterable[GoldSource], texts: dict[str, str | None]) -> 
         for own in source.queries:
             asked = own.query or own.query_id
             query = own.query_id if own.query_id in texts else by_text.get(fold_space(asked), own.query_id)
-            old = known.get(query, KnownGold(query, texts.get(query) or own.query, []))
+            old = known.get(query, KnownGold(query, texts.get(query), []))
+            old = old if old.query else old._replace(query=own.query)
             seen = before.get(query, set())
             more = [record for record in own.gold if identity(record) not in seen and record not in old.gold]
             answerable = own.answerable if old.answerable is None else old.answerable
             known[query] = old._replace(gold=[*old.gold, *more], answerable=answerable)
     return known
+
+
+def _other_texts(sources: Iterable[GoldSource], texts: dict[str, str | None]) -> tuple[Note, ...]:
+    """A note if the gold of a query has another text of it."""
+    differ = Tally()
+    for own in (own for source in sources for own in source.queries):
+        text = texts.get(own.query_id)
+        if text and own.query and text != own.query and fold_space(text) != fold_space(own.query):
+            differ.add(own.query_id)
+    return differ.notes("pool_queries_differ")

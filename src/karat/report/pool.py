@@ -205,6 +205,11 @@ def _grades_differ(note: Note) -> str:
     return f"{items} two grades, such as {_such_as(note)}; that of the gold file counts, else that of the first run."
 
 
+def _queries_differ(note: Note) -> str:
+    queries = plural(note.count, "query has", "queries have")
+    return f"{queries} another text in the gold, such as {_such_as(note)}: is it the gold of these queries?"
+
+
 def _missed(note: Note) -> str:
     gold, are = plural(note.of, "known gold item", "known gold items"), "is" if note.count == 1 else "are"
     kept = "it is kept" if note.count == 1 else "they are kept"
@@ -238,6 +243,7 @@ POOL_SENTENCES: dict[str, Callable[[Note], str]] = {
     "pool_cut": _cut,
     "pool_texts_differ": _texts_differ,
     "pool_grades_differ": _grades_differ,
+    "pool_queries_differ": _queries_differ,
     "pool_missed": _missed,
     "pool_gold_cut": _gold_cut,
     "pool_sample": _sample,
