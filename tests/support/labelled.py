@@ -24,9 +24,9 @@ def samples(count=4, depth=4, retriever="bm25"):
     ]
 
 
-def write_pool(path, count=4, depth=4):
+def write_pool(path, count=4, depth=4, retrievers=RETRIEVERS):
     """The pool of two retrievers; returns it."""
-    made = pool([samples(count, depth, name) for name in RETRIEVERS], names=list(RETRIEVERS), depth=depth)
+    made = pool([samples(count, depth, name) for name in retrievers], names=list(retrievers), depth=depth)
     made.save(path)
     return made
 

@@ -8,12 +8,14 @@ import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from shutil import copyfile
 from uuid import uuid4
 
 import pytest
 from benchmarks.label_server import write_labels
 
-from support.labelled import RETRIEVERS, labelled, write_pool
+from support.forked import run_karat
+from support.labelled import RETRIEVERS, labelled, samples, write_pool
 
 HOSTILE = "<script>alert(1)</script>\u202e\x00&amp;"
 
@@ -196,6 +198,54 @@ def test_two_servers_on_one_file(tmp_path, pool):
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 2
     assert "gold.labels.jsonl" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nothing.parquet", "-o", "new.jsonl"], "no pool nothing.parquet"),
+        (["-o", "new.jsonl"], "needs a pool"),
+        (["pool.parquet", "-o", "mine.jsonl"], "mine.jsonl was not made by karat label"),
+        (["pool.parquet", "-o", "new.jsonl", "--for", "recal@5"], "recall"),
+        (["pool.parquet", "-o", "new.jsonl", "--scale", "1=yes"], "scale"),
+        (["pool.parquet", "-o", "new.jsonl", "--guideline", "none.md"], "cannot read none.md"),
+        (["pool.parquet", "-o", "new.jsonl", "--write"], "there are no labels"),
+        (["--holes", "pool.parquet", "-o", "new.jsonl"], "--holes and --gold belong together"),
+        (["pool.parquet", "-o", "new.jsonl", "--sample", "0"], "--sample must be above 0"),
+    ],
+)
+def test_commands_that_are_refused(pool, tmp_path, arguments, words):
+    copyfile(pool[0], tmp_path / "pool.parquet")
+    (tmp_path / "mine.jsonl").write_text("{}")
+    done = run_karat("label", *arguments, "--no-open", cwd=tmp_path, text=True)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert (tmp_path / "mine.jsonl").read_text() == "{}"
+
+
+def test_holes_of_a_new_run(tmp_path):
+    for name in RETRIEVERS:
+        rows = [json.dumps(row) for row in samples(3, 3, name)]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(rows))
+    first = write_pool(tmp_path / "pool.parquet", 3, 3, RETRIEVERS[:1])
+    with labelled(tmp_path / "pool.parquet", tmp_path / "gold.jsonl") as server:
+        for number in range(len(first)):
+            sheet = server.sheet(number)
+            for item in sheet["items"]:
+                server.grade(sheet["query"], item["key"], 1)
+    new = ("--holes", tmp_path / f"{RETRIEVERS[1]}.jsonl", "--gold", tmp_path / "gold.jsonl")
+    with labelled(None, tmp_path / "more.jsonl", *new) as server:
+        judged = {item.id for query in first.queries for item in query.items}
+        sheets = [server.sheet(number) for number in range(server.get("/label/sheets?by=ada")["of"])]
+        asked = [(sheet["query"], item["key"]) for sheet in sheets for item in sheet["items"]]
+        known = {(query.id, item.key) for query in first.queries for item in query.items}
+        assert asked
+        assert not known & {*asked}
+        for pair in asked:
+            server.grade(*pair, 2)
+    gold = [json.loads(line) for line in (tmp_path / "more.jsonl").read_text().splitlines()]
+    assert judged <= {item["id"] for row in gold for item in row["gold"]}
+    assert sum(len(row["gold"]) for row in gold) == len(asked) + first.size
 
 
 def test_the_server_process_loads_no_polars(desk):

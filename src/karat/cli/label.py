@@ -65,10 +65,16 @@ _OTHER = "other work than a pool"
 )  # fmt: skip
 def label(options: Namespace) -> None:
     """Prepare the work, serve the page until Ctrl-C, then write the gold."""
+    from karat._internal.output import new_name
     from karat.gold.labels import GRADED, is_labels_file, labels_path, parse_scale, read_labels
     from karat.web.label.label_files import Prepared, elsewhere
 
     path = labels_path(options.output)
+    if options.output.exists() and not path.exists():
+        hint = (
+            f"-o {new_name(options.output)}; to keep what is judged: karat pool RUN --gold {quote(str(options.output))}"
+        )
+        raise BadArgument(f"{options.output} was not made by karat label: it is not replaced", hint=hint)
     scale = None if options.scale is None else parse_scale(options.scale)
     if scale is None and path.exists() and is_labels_file(path):
         scale = read_labels(path).header.scale

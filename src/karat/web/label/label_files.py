@@ -158,11 +158,13 @@ def finish(wanted: Wanted) -> Written:
     from karat.gold.written_gold import write_gold, write_qrels
 
     pool, labels = read_pool(wanted.pool), read_labels(labels_path(wanted.out)).standing().latest
+    given = sum(one.answer == "grade" for one in labels.values())
+    if not given:
+        return Written(0, 0, 0, 0, pool.size - pool.judged)
     done = write_gold(pool, labels, wanted.out)
     if wanted.qrels is not None:
         write_qrels(pool, labels, wanted.qrels)
-    given = sum(one.answer == "grade" for one in labels.values())
-    lines = [] if wanted.metric is None or not given else _estimates(pool, labels, wanted)
+    lines = [] if wanted.metric is None else _estimates(pool, labels, wanted)
     return Written(given, done.queries, done.relevant, done.irrelevant, done.unjudged, lines)
 
 
