@@ -11,19 +11,19 @@
   const items = () => (sheet ? sheet.items : []);
   const card = (n) => $("items").children[n];
 
-  // Answers one after the other.
-  let line = Promise.resolve(), waiting = 0;
+  // Answers one after the other. After trouble, those that waited are forgotten, and no more are taken until it is
+  // over: a key that is pressed again and again must not grade the items that follow.
+  let line = Promise.resolve(), waiting = 0, troubles = 0;
   function queue(act) {
-    if (waiting > 30) return;
+    if (waiting > 30 || (waiting && !$("problem").hidden)) return;
+    const before = troubles;
     waiting += 1;
-    line = line.then(() => (line.failed ? null : act())).catch((error) => {
-      line.failed = true;
+    line = line.then(() => (troubles === before ? act() : null)).catch((error) => {
+      troubles += 1;
       if (!(error instanceof Refused)) problem(`This page failed: ${error.message}`);
-    }).finally(() => {
-      waiting -= 1;
-      if (!waiting) line = Promise.resolve();
-    });
+    }).finally(() => { waiting -= 1; });
   }
+  document.addEventListener("karat-trouble", () => { troubles += 1; });
 
   // --- Start
 

@@ -59,6 +59,7 @@ const labelling = (() => {
         return answer;
       } catch (error) {
         const refused = error instanceof Refused;
+        document.dispatchEvent(new Event("karat-trouble"));
         if (refused && error.status < 500 && ![403, 408, 429].includes(error.status)) {
           localStorage.removeItem(place);
           problem(`Not stored: ${error.message}`);
