@@ -28,6 +28,7 @@ _RULES = {
     "scale": "the same plan in batches, worker processes and on Spark",
     "pipeline": "`evaluate()` and `score()`",
     "analysis": "runs → verdicts, without rendering",
+    "gold": "runs → a pool → labels → gold, without rendering",
     "report": "results → text, Markdown, HTML, LaTeX, JUnit",
     "compat": "renames and chooses a convention; contains no arithmetic",
     "bridges": "karat in the interfaces of other frameworks; contains no arithmetic",
@@ -57,7 +58,7 @@ def room_table() -> str:
 def _lines(folder: Path, depth: int) -> Iterator[str]:
     for path in _entries(folder):
         name = "  " * depth + path.name + ("/" if path.is_dir() else "")
-        yield f"{name:<{_WIDTH}}{_summary(path)}".rstrip()
+        yield f"{name:<{_WIDTH - 1}} {_summary(path)}".rstrip()
         if path.is_dir():
             yield from _lines(path, depth + 1)
 

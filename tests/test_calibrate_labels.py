@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import karat
-from karat.analysis.calibrate.labels import read_labels
+from karat.analysis.calibrate.human_labels import read_labels
 from support.forked import run_karat
 from support.markdown import outside_code
 

@@ -49,7 +49,7 @@ def test_the_usual_port_may_be_taken(monkeypatch):
     with create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         monkeypatch.setattr(command, "_PORT", port)
-        with command._listen(None) as other:
+        with command.listen_at(None) as other:
             assert other.getsockname()[0] == "127.0.0.1"
             assert other.getsockname()[1] != port
 
@@ -65,7 +65,7 @@ def test_no_browser_without_a_screen(monkeypatch, capsys):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setattr("webbrowser.open", lambda address: pytest.fail("a browser was opened"))
-    command._open("http://127.0.0.1:1/")
+    command.open_browser("http://127.0.0.1:1/")
     assert "open the address yourself" in capsys.readouterr().err
 
 
@@ -73,7 +73,7 @@ def test_the_browser_has_the_address(monkeypatch):
     opened = []
     monkeypatch.setenv("DISPLAY", ":0")
     monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
-    command._open("http://127.0.0.1:1/?token=x")
+    command.open_browser("http://127.0.0.1:1/?token=x")
     assert opened == ["http://127.0.0.1:1/?token=x"]
 
 

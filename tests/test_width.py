@@ -26,9 +26,9 @@ EXAMPLES = [
     shlex.split(line)[1:] + (NEW if line.startswith("karat collect") else [])
     for one in COMMANDS.values()
     for line, _ in one.examples
-    if not line.startswith(("karat serve", "karat view")) or "--new-key" in line  # a server does not end
+    if not line.startswith(("karat serve", "karat view", "karat label")) or "--new-key" in line  # a server does not end
 ]
-FIRST = [next(one for one in EXAMPLES if one[0] == name) for name in COMMANDS if name != "view"]
+FIRST = [next(one for one in EXAMPLES if one[0] == name) for name in COMMANDS if name not in {"view", "label"}]
 TABLES = [arguments for arguments in EXAMPLES if not {"--format", "--dry-run"} & {*arguments}]
 FILES = (
     "samples.jsonl", "results.jsonl", "run.parquet", "main.parquet", "branch.parquet", "bm25.run", "qrels.txt",
@@ -222,7 +222,7 @@ def test_no_colour_in_a_pipe_or_with_no_color(plain):
 def test_colour_in_a_terminal_and_on_request(plain):
     in_terminal = show(FIRST, plain, width=80)
     colored = {arguments[0] for arguments, one in zip(FIRST, in_terminal, strict=True) if STYLE.search(one.text)}
-    assert colored == {*COMMANDS} - {"report", "push", "serve", "view"}
+    assert colored == {*COMMANDS} - {"report", "push", "serve", "view", "label"}
     always = [[*arguments, "--color", "always"] for arguments in FIRST]
     for asked in (show(always, plain), show(FIRST, plain, FORCE_COLOR="1")):
         assert [bool(STYLE.search(one.text)) for one in asked] == [bool(STYLE.search(one.text)) for one in in_terminal]

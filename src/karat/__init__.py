@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from karat.errors import RunFileError as RunFileError
     from karat.errors import Unavailable as Unavailable
     from karat.errors import UnknownName as UnknownName
+    from karat.gold.pool import Pool as Pool
+    from karat.gold.pool import pool as pool
     from karat.hits import Gold as Gold
     from karat.hits import Hits as Hits
     from karat.judges import Claims as Claims
@@ -117,6 +119,8 @@ _HOMES = {
     "metric": "metrics",
     "parse": "metrics",
     "flat_name": "metrics.flat_names",
+    "pool": "gold.pool",
+    "Pool": "gold.pool",
     "push": "bridges.push",
     "overlap": "analysis.overlap",
     "Overlap": "analysis.overlap",

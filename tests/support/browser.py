@@ -32,9 +32,9 @@ _FLAGS = [
     "--font-render-hinting=none",
 ]
 _KEYS = {
-    "Tab": (9, ""), "Enter": (13, "\r"), "Escape": (27, ""), "Space": (32, " "), "PageUp": (33, ""),
-    "PageDown": (34, ""), "End": (35, ""), "Home": (36, ""), "ArrowLeft": (37, ""), "ArrowUp": (38, ""),
-    "ArrowRight": (39, ""), "ArrowDown": (40, ""),
+    "Backspace": (8, ""), "Tab": (9, ""), "Enter": (13, "\r"), "Escape": (27, ""), "Space": (32, " "),
+    "PageUp": (33, ""), "PageDown": (34, ""), "End": (35, ""), "Home": (36, ""), "ArrowLeft": (37, ""),
+    "ArrowUp": (38, ""), "ArrowRight": (39, ""), "ArrowDown": (40, ""),
 }  # fmt: skip
 """The number and the text of a key."""
 # The browser reads its commands from descriptor 3 and answers on 4; the two are first put out of the way.

@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import karat
 from support import example, run_folder
 from support.browser import Browser, program
+from support.labelled import labelled, write_pool
 from support.viewed import viewed
 
 IMAGES = Path(__file__).parents[2] / "docs" / "img"
@@ -35,6 +36,10 @@ def main():
             with viewed("help-centre") as viewer:
                 browser.open(viewer.address)
                 _view(browser, viewer)
+            labelled_pool = Path("pool.parquet")
+            write_pool(labelled_pool, 12, 8)
+            with labelled(labelled_pool, Path("gold.jsonl"), "--by", "Ada") as server:
+                _label(browser, server)
     finally:
         browser.close()
 
@@ -72,6 +77,23 @@ def _view(browser, viewer):
         if dark:
             browser.run("document.querySelector('.rankings').scrollIntoView()")
         _keep(browser, name)
+
+
+def _label(browser, server):
+    """The labelling page with some answers of two people, and a marked passage."""
+    sheet = server.sheet(0, "Ada")
+    for number, item in enumerate(sheet["items"][:5]):
+        server.grade(sheet["query"], item["key"], (0, 0, 1, 0, 0)[number], "Bob")
+    for item in sheet["items"][:3]:
+        at = item["text"].find("Settings > Billing")
+        quotes = [{"start": at, "end": item["text"].index(".", at)}] if at >= 0 else []
+        server.grade(sheet["query"], item["key"], 2 if quotes else 0, "Ada", quotes=quotes)
+    browser.open(server.address, width=_WIDTH, height=900)
+    browser.settle()
+    browser.run("new Promise(done => setTimeout(done, 1500))")
+    browser.run("document.querySelector('#progress').textContent = document.querySelector('#progress').textContent"
+                ".replace(/ · [\\d.]+ labels per minute/, ''); scrollTo(0, 0)")  # fmt: skip
+    _keep(browser, "label-page")
 
 
 def _keep(browser, name):

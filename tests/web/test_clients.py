@@ -23,7 +23,7 @@ from karat.web.log import Log
 from karat.web.settings import Settings
 from support.served import served
 from support.waiting import wait_until
-from web.test_pool import BODY, busy, stopped, waiting, workers
+from web.test_worker_pool import BODY, busy, stopped, waiting, workers
 
 
 def test_bodies_without_a_key_hold_nobody_up(tmp_path):

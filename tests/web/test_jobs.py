@@ -10,9 +10,9 @@ import pytest
 
 from karat.web.api.jobs import Jobs
 from karat.web.messages import Call, Reply
-from karat.web.pool import Pool
 from karat.web.problems import Refused
 from karat.web.settings import Limits, Settings
+from karat.web.worker_pool import WorkerPool
 from support.scripted import script
 from support.served import served
 from support.server import Server
@@ -137,7 +137,7 @@ class Workers:
     """A pool whose calls end when they are told to."""
 
     def __init__(self, workers=2):
-        self.background = Pool(Settings(workers=workers)).background
+        self.background = WorkerPool(Settings(workers=workers)).background
         self.go, self.under_way, self.most = asyncio.Event(), 0, 0
         self.answer = None
 

@@ -24,6 +24,10 @@ Target = str | os.PathLike[str]
 _SIGNALS: dict[int, Any] = {signal.SIGINT: signal.default_int_handler}
 """The signals that end a process, and how they are handled usually."""
 _SIGNALS |= {getattr(signal, name): signal.SIG_DFL for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)}
+_FAR = 2**31 - 2
+"""The position of the byte that is locked on Windows."""
+_CANNOT_LOCK = {errno.ENOSYS, errno.ENOTSUP, errno.EINVAL, errno.ENOLCK}
+"""The errors of file systems that know no locks."""
 _NAME = 50
 """Characters of a target's name in the name of its temporary file; file systems take 255 bytes."""
 
@@ -197,7 +201,7 @@ def atomic_path(path: Target) -> Iterator[Path]:
         os.fsync(file.fileno())
         file.close()
         Path(file.name).replace(target)
-        _sync(target.parent)
+        sync_folder(target.parent)
 
 
 @contextmanager
@@ -259,7 +263,7 @@ def _may_replace(target: Path, old: os.stat_result) -> bool:
     return os.access(target, os.W_OK) and not (folder.st_mode & stat.S_ISVTX and os.geteuid() not in owners)
 
 
-def _sync(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make the new name in a folder permanent, where folders can be opened."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
@@ -267,6 +271,24 @@ def _sync(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def lock_file(file: BinaryIO, path: Target) -> None:
+    """Refuse a file that another process writes, until this one closes it; where files can be locked."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            file.seek(_FAR)  # a byte that nobody reads
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in _CANNOT_LOCK:
+            return
+        raise BadArgument(f"another process is writing {path}", hint="another -o, or wait until it ends") from error
 
 
 @contextmanager

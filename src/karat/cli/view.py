@@ -40,7 +40,7 @@ def view(options: Namespace) -> None:
     from karat.web.settings import Limits, Settings
 
     folder, path = _folder(options.folder)
-    at = _listen(options.port)
+    at = listen_at(options.port)
     port, token, once = at.getsockname()[1], token_urlsafe(24), token_urlsafe(24)
     address = f"http://{_HOST}:{port}{path}?token="
     settings = Settings(view=folder, token=token, once=once, port=port, workers=2, limits=Limits(seconds=_SECONDS))
@@ -49,7 +49,7 @@ def view(options: Namespace) -> None:
         put(address + token)
         say(f"the runs below {folder}; Ctrl-C ends", error=True)
         if not options.no_open:
-            Thread(target=_open, args=(address + once,), daemon=True).start()
+            Thread(target=open_browser, args=(address + once,), daemon=True).start()
 
     serve(at, settings, started)
 
@@ -87,7 +87,7 @@ def _fault(file: Path) -> str:
     return "is no run file: it is not Parquet" if start and start != _PARQUET else ""
 
 
-def _listen(port: int | None) -> socket:
+def listen_at(port: int | None) -> socket:
     """A socket at the port; without one, at the usual port, or at a free one if that is taken."""
     from karat.web.server import listen
     from karat.web.settings import Settings
@@ -100,7 +100,7 @@ def _listen(port: int | None) -> socket:
         return listen(_HOST, 0, Settings())
 
 
-def _open(address: str) -> None:
+def open_browser(address: str) -> None:
     """Open the browser, if there is a screen to open it on."""
     import webbrowser
 

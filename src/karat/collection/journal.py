@@ -15,7 +15,7 @@ from time import monotonic
 from typing import Any, BinaryIO, NamedTuple
 
 from karat._internal.display import valid_utf8
-from karat._internal.output import Target, atomic_path, check_outputs, new_name
+from karat._internal.output import Target, atomic_path, check_outputs, lock_file, new_name
 from karat.errors import BadArgument
 
 _FORMAT = 1
@@ -117,10 +117,10 @@ class Journal:
         """Begin to write; a last line that was cut off is removed."""
         if self._fresh and self.path.exists():
             with self.path.open("rb") as old:
-                _lock(old, self.path)
+                lock_file(old, self.path)
                 self.path.unlink()
         self._file = file = self.path.open("a+b")
-        _lock(file, self.path)
+        lock_file(file, self.path)
         file.seek(0)
         whole = file.read().rfind(b"\n") + 1
         os.ftruncate(file.fileno(), whole)
@@ -210,14 +210,3 @@ def _valid(value: Any) -> Any:
     if isinstance(value, dict):
         return {_valid(name): _valid(one) for name, one in value.items()}
     return [_valid(one) for one in value] if isinstance(value, list) else value
-
-
-def _lock(file: BinaryIO, path: Path) -> None:
-    """Refuse a journal that another process writes, where files can be locked."""
-    with suppress(ImportError):
-        import fcntl
-
-        try:
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise BadArgument(f"another process is writing {path}", hint="another -o, or wait until it ends") from error

@@ -47,6 +47,8 @@ def no_column(expected: str, columns: Columns | Sequence[str], place: str) -> In
     """The error for a missing column: a name that is like it, or the columns that may have it by name or content."""
     if expected in columns:
         return InputError(f'{place}: column "{expected}" is empty in every row', hint="[]")
+    if "karat_labels" in columns:
+        return InputError(f"{place} has the labels of karat label, from which gold is made", hint="--gold gold.jsonl")
     known = [
         expected,
         *SIDE_NAMES.get(expected, ()),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, repeat
 from math import nan, pi, sqrt, tan
@@ -37,6 +38,21 @@ def alpha(ratings: Sequence[Sequence[float]] | Floats, kind: Kind = "nominal") -
     observed = (differences(unit, value) / (np.bincount(unit) - 1)).sum()
     expected = differences(np.zeros(len(value), np.int64), value)[0] / (len(value) - 1)
     return float(1 - observed / expected)
+
+
+def cohen_kappa(table: Mapping[tuple[float, float], int]) -> float:
+    """Cohen's kappa of two raters, from the number of units by the pair of their ratings, for any number of grades.
+
+    NaN if both always give the same one rating, or have no unit in common.
+    """
+    total = sum(table.values())
+    first, second, same = Counter[float](), Counter[float](), 0
+    for (one, other), times in table.items():
+        first[one] += times
+        second[other] += times
+        same += times if one == other else 0
+    chance = sum(first[one] * second[one] for one in first) / total**2 if total else 1.0
+    return (same / total - chance) / (1 - chance) if chance < 1 else nan
 
 
 def _flat(ratings: Any) -> tuple[Ints, Floats]:

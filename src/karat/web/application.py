@@ -18,11 +18,11 @@ from karat.web.api.listed import Listed
 from karat.web.futureagi import routes as futureagi
 from karat.web.guard import Guard
 from karat.web.log import Log
-from karat.web.pool import Pool
 from karat.web.problems import Refused, reply_to
 from karat.web.settings import Settings
 from karat.web.view import routes as view
 from karat.web.view.folder import WatchedFolder
+from karat.web.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, ControllerRouterHandler
@@ -40,7 +40,7 @@ def health() -> dict[str, str]:
 @route("/readyz", http_method=_GET_OR_HEAD)
 async def readiness(request: Request[Any, Any, Any]) -> Response[dict[str, Any]]:
     """The server can evaluate: a worker lives."""
-    pool: Pool = request.app.state.pool
+    pool: WorkerPool = request.app.state.pool
     ready = pool.ready > 0 and not pool.closing
     state = {"status": "ready" if ready else "not ready", "workers": pool.ready, "waiting": pool.waiting}
     return Response(state, status_code=200 if ready else 503)
@@ -65,8 +65,8 @@ async def prometheus(request: Request[Any, Any, Any]) -> Response[str]:
 
 
 def application(settings: Settings, log: Log | None = None) -> ASGIApp:
-    """The whole application for these settings: the service, or the workbench."""
-    log, pool = log or Log(), Pool(settings)
+    """The whole application for these settings: the service, the workbench, or labelling."""
+    log, pool = log or Log(), WorkerPool(settings)
     jobs = Jobs(pool, settings)
 
     @asynccontextmanager
@@ -85,7 +85,7 @@ def application(settings: Settings, log: Log | None = None) -> ASGIApp:
             await pool.close()
 
     app = Litestar(
-        [health, readiness, prometheus, *(_SERVICE if settings.view is None else view.ROUTES)],
+        [health, readiness, prometheus, *_routes(settings)],
         lifespan=[workers],
         exception_handlers={HTTPException: _refused, Exception: _refused},
         openapi_config=None,
@@ -93,6 +93,15 @@ def application(settings: Settings, log: Log | None = None) -> ASGIApp:
         request_max_body_size=None,
     )
     return Guard(app, settings, log)
+
+
+def _routes(settings: Settings) -> tuple[ControllerRouterHandler, ...]:
+    """The routes of the service, of the workbench, or of labelling."""
+    if settings.label is not None:
+        from karat.web.label.label_routes import ROUTES
+
+        return ROUTES
+    return _SERVICE if settings.view is None else view.ROUTES
 
 
 def _refused(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:

@@ -8,8 +8,8 @@ from typing import Any
 from litestar import Request, Response
 
 from karat.web.messages import Call, Reply
-from karat.web.pool import Gone, Pool
 from karat.web.settings import Settings
+from karat.web.worker_pool import Gone, WorkerPool
 
 
 def call_of(request: Request[Any, Any, Any], task: str, **more: str) -> Call:
@@ -29,7 +29,7 @@ def call_of(request: Request[Any, Any, Any], task: str, **more: str) -> Call:
 
 async def ask(request: Request[Any, Any, Any], task: str, **more: str) -> Response[bytes]:
     """The answer of a worker to a request."""
-    pool: Pool = request.app.state.pool
+    pool: WorkerPool = request.app.state.pool
     settings: Settings = request.app.state.settings
     client, body = request.scope["state"]["client"], await request.body()
     call, seconds = call_of(request, task, **more), settings.limits.seconds

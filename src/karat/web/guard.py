@@ -35,7 +35,9 @@ class Guard:
         self._next, self._settings, self._log = application, settings, log
         self._arrivals = Arrivals(settings.limits)
         self._keys = None if settings.keys is None else KeyFile(settings.keys, log.say)
-        self._session = None if settings.view is None else Session(settings.token, settings.port, settings.once)
+        command = f"karat {settings.command}"
+        session = None if settings.view is None else Session(settings.token, settings.port, settings.once, command)
+        self._session = session
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         """Answer a request, or pass it on with its whole body."""

@@ -60,9 +60,8 @@ def serve(at: socket.socket, settings: Settings, started: Callable[[], None]) ->
         from karat.web.heads import LimitedHeads
         from karat.web.log import Handler, Log
     except ImportError as error:
-        command = "serve" if settings.view is None else "view"
         hint = f"{_pip()} install litestar uvicorn httptools"
-        raise Unavailable(f"karat {command} needs the extra web", hint=hint) from error
+        raise Unavailable(f"karat {settings.command} needs the extra web", hint=hint) from error
     log = Log(faults_only=settings.view is not None)
     logging.basicConfig(handlers=[Handler(log)], level=logging.WARNING, force=True)
     config = uvicorn.Config(

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
+
+if TYPE_CHECKING:
+    from karat.web.label.label_desk import Desk
 
 MEGABYTE = 1_000_000
 
@@ -57,3 +61,12 @@ class Settings(msgspec.Struct, frozen=True):
     """Another such secret, for the browser that karat opens; it works once."""
     port: int = 0
     """The port of the workbench, which is in the name of its cookie."""
+    label: Desk | None = None
+    """The desk of those who label; with one, the server shows the labelling page, and no runs."""
+    label_files: dict[str, str] = {}
+    """The files and the metric from which a worker estimates the difference of the runs."""
+
+    @property
+    def command(self) -> str:
+        """The command that starts a server with these settings."""
+        return "serve" if self.view is None else "view" if self.label is None else "label"

@@ -17,7 +17,7 @@ Task = Callable[[Call, bytes, Progress], Answer]
 TASKS: dict[str, Task] = {}
 """Every task by its name, from the modules below."""
 _MODULES = ("api.evaluating", "api.verdicts", "api.stored_runs", "api.name_lists", "futureagi.evaluations")
-_SCREENS = ("view.runs_screen", "view.run_screen", "view.compare_screen", "view.query_screen")
+_SCREENS = ("view.runs_screen", "view.run_screen", "view.compare_screen", "view.query_screen", "label.label_screen")
 JOB = "_job"
 """The end of the name of a task that is done as a job."""
 LATER = "later"

@@ -1,4 +1,4 @@
-"""A worker process, run separately by `pool`: calls on standard input, replies on what was standard output."""
+"""A worker process, run separately by `worker_pool`: calls on standard input, replies on what was standard output."""
 
 from __future__ import annotations
 

@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints
+from karat._internal.label_lines import is_labels_file
 from karat._internal.result import Result
+from karat.analysis.calibrate.human_labels import Labels, Matched, judge_answers, match, read_labels
 from karat.analysis.calibrate.human_scores import HumanScores, human_scores
-from karat.analysis.calibrate.labels import Labels, Matched, judge_answers, match, read_labels
+from karat.analysis.calibrate.people import read_people
 from karat.errors import BadArgument, KaratError, unknown
 from karat.metrics import Metric, parse
 from karat.metrics.names import parse_stored
@@ -63,7 +65,8 @@ def calibrate(
         labels: a table (file, frame, or list of dicts) with one of these sets of columns, where a label is 1 or 0:
             `query_id, gold, label` (the gold item, such as a claim, is found), `query_id, rank, label` (the item at
             this rank is relevant), `query_id, gold, rank, label` (the item satisfies the gold item), or
-            `query_id, score` (a score of the whole query). The labelled queries must be a random sample.
+            `query_id, score` (a score of the whole query). Or the labels file of `karat label`. The labelled queries
+            must be a random sample.
         metric: a metric of the run; default: the one with the largest cutoff that the labels determine.
         level: the confidence level of the intervals.
         labelled_depth: the number of ranks that people checked for each gold item; default: all.
@@ -84,7 +87,8 @@ def calibrate(
         raise BadArgument("labelled_depth is a number of ranks", got=depth, hint="5")
     judged = one_row_each(as_run(run), "calibrate")
     name = None if metric is None else _name(judged, metric)
-    read = read_labels(labels, [name] if name else list(judged.scores))
+    names = [name] if name else list(judged.scores)
+    read = read_people(labels, judged, names) if is_labels_file(labels) else read_labels(labels, names)
     matched = match(judged, read, depth)
     labelled = _scores(judged, read, matched, name) if read.kind == "score" else _judgements(judged, matched, name)
     agreement = None

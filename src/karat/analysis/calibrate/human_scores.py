@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from karat._internal.arrays import Bools, Floats, Ints, is_relevant, row_number, starts
-from karat.analysis.calibrate.labels import Kind, Matched
+from karat.analysis.calibrate.human_labels import Kind, Matched
 from karat.errors import BadArgument, InputError, KaratError
 from karat.hits import Hits
 from karat.hits.combine import take
@@ -188,8 +188,10 @@ def _any_grades(a: _LabelledQueries) -> Iterator[Hits]:
     least = max(a.rel or 0.0, 1.0)
     order = np.sort(a.gold)
     edges = np.diff(a.hits.gold_query[order]) != 0
-    first, last = order[np.concatenate(([True], edges))], order[np.concatenate((edges, [True]))]
-    for best in (order[:0], order, first, last) if len(order) else (order,):
+    bests: tuple[Ints, ...] = (order,)  # empty, if people say no to everything
+    if len(order):
+        bests = (order[:0], order, order[np.concatenate(([True], edges))], order[np.concatenate((edges, [True]))])
+    for best in bests:
         grade = np.zeros(len(a.hits.gold_items.grade))
         grade[order] = least
         grade[best] = max(_TOP_GRADE, least)

@@ -12,10 +12,10 @@ from typing import Literal
 
 from karat.web.api.answers import JobState
 from karat.web.messages import Call, Reply
-from karat.web.pool import Pool
 from karat.web.problems import Refused, problem_reply
 from karat.web.settings import Settings
 from karat.web.tasks import JOB
+from karat.web.worker_pool import WorkerPool
 
 _BODIES = 10
 """Bodies of jobs that wait, and results, in the largest size of a body."""
@@ -61,7 +61,7 @@ class Job:
 class Jobs:
     """The jobs of a server; each belongs to the client that started it."""
 
-    def __init__(self, pool: Pool, settings: Settings) -> None:
+    def __init__(self, pool: WorkerPool, settings: Settings) -> None:
         self._pool, self._limits = pool, settings.limits
         self._jobs: dict[str, Job] = {}
 

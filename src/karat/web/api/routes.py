@@ -15,9 +15,9 @@ from karat.web.api.listed import Listed
 from karat.web.api.openapi import document
 from karat.web.asking import ask, call_of, gone, response_of
 from karat.web.messages import Reply
-from karat.web.pool import Pool
 from karat.web.problems import Refused
 from karat.web.tasks import JOB
+from karat.web.worker_pool import WorkerPool
 
 Asked = Request[Any, Any, Any]
 _ASYNC = "respond-async"
@@ -178,7 +178,7 @@ async def _work(request: Asked, task: str, body: bytes) -> Answered:
 
 async def _now(request: Asked, task: str, body: bytes) -> Answered:
     """The answer of a worker."""
-    pool: Pool = request.app.state.pool
+    pool: WorkerPool = request.app.state.pool
     seconds, client = request.app.state.settings.limits.seconds, request.scope["state"]["client"]
     left = None if "idempotency-key" in request.headers else gone(request)  # one with a key comes back
     return await pool.call(call_of(request, task), body, client=client, seconds=seconds, gone=left)

@@ -8,9 +8,9 @@ from collections.abc import Hashable
 from msgspec.structs import replace
 
 from karat.web.messages import Call
-from karat.web.pool import Pool
 from karat.web.problems import Refused, sentence
 from karat.web.settings import Settings
+from karat.web.worker_pool import WorkerPool
 
 _MOST = 10_000
 """Submissions that are kept."""
@@ -39,7 +39,7 @@ class Submission:
 class Submissions:
     """The submissions of a server. Finished ones are forgotten, oldest first, if there are too many."""
 
-    def __init__(self, pool: Pool, settings: Settings) -> None:
+    def __init__(self, pool: WorkerPool, settings: Settings) -> None:
         self._pool, self._limits = pool, settings.limits
         self._all: dict[Hashable, Submission] = {}
         self._running: set[Task[None]] = set()

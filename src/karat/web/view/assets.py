@@ -11,10 +11,11 @@ _STYLES = (
     "report/html/theme.css", "report/html/style.css", "report/html/opened_query.css", "report/html/comparison.css",
     "web/view/view.css",
     "web/view/runs.css", "web/view/run.css", "web/view/compare.css", "web/view/query.css",
+    "web/label/label.css",
 )  # fmt: skip
 _SCRIPTS = (
     "report/html/charts.js", "web/view/view.js", "web/view/runs.js", "web/view/run.js", "web/view/compare.js",
-    "web/view/query.js",
+    "web/view/query.js", "web/label/label_shared.js", "web/label/label.js", "web/label/disagreements.js",
 )  # fmt: skip
 _ASSETS = {
     "karat.css": ("text/css", _STYLES),

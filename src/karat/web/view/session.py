@@ -21,8 +21,8 @@ class Session:
     was started.
     """
 
-    def __init__(self, token: str, port: int, once: str = "") -> None:
-        self._token, self._once = token, once
+    def __init__(self, token: str, port: int, once: str = "", command: str = "karat view") -> None:
+        self._token, self._once, self._command = token, once, command
         self._name, self._cookie = f"karat-{port}", token_urlsafe(24)
 
     def check(self, path: str, query: str, headers: dict[str, str]) -> Reply | None:
@@ -36,8 +36,8 @@ class Session:
             return Reply(303, "text/plain", {"Location": place, "Set-Cookie": cookie})
         if path.startswith(_OPEN) or _same(_cookie(headers.get("cookie", ""), self._name), self._cookie):
             return None
-        problem = "the token is wrong" if tokens else "this browser was not opened by karat view"
-        raise Refused(403, f"{problem}: use the address that karat view printed when it started")
+        problem = "the token is wrong" if tokens else f"this browser was not opened by {self._command}"
+        raise Refused(403, f"{problem}: use the address that {self._command} printed when it started")
 
     def _is_token(self, given: str) -> bool:
         if self._once and _same(given, self._once):

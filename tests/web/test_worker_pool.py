@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from karat.web.messages import Call
-from karat.web.pool import Pool
 from karat.web.settings import Settings
+from karat.web.worker_pool import WorkerPool
 from support.served import served
 
 BODY = {"samples": [{"retrieved": ["a", "b"], "gold": ["b"]}], "metrics": ["rr"]}
@@ -120,7 +120,7 @@ class Idle:
 
 
 def pool_of_two():
-    pool, workers = Pool(Settings(workers=2)), [Idle(), Idle()]
+    pool, workers = WorkerPool(Settings(workers=2)), [Idle(), Idle()]
     pool._all.update(workers)
     pool._free.extend(workers)
     pool.closing = True

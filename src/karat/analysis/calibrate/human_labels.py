@@ -67,6 +67,11 @@ class Labels(NamedTuple):
 def read_labels(given: Any, metrics: Collection[str]) -> Labels:
     """Read labels from a file, a frame, rows, columns, or a dict of scores by query id."""
     columns, source = _columns(given)
+    return read_table(columns, source, metrics)
+
+
+def read_table(columns: Mapping[str, Sequence[Any]], source: str, metrics: Collection[str]) -> Labels:
+    """Read labels from columns."""
     names = _roles(columns, metrics, source)
     has_gold, has_rank = "gold" in names or "number" in names, "rank" in names
     kind: Kind = "pair" if has_gold and has_rank else "gold" if has_gold else "rank" if has_rank else "score"

@@ -42,7 +42,7 @@ class Turn(NamedTuple):
     lists: bool
 
 
-class Pool:
+class WorkerPool:
     """As many workers as the settings say; a call waits for a free one."""
 
     def __init__(self, settings: Settings) -> None:

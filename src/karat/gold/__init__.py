@@ -1,0 +1,1 @@
+"""Gold: runs → a pool of items → labels → gold. No rendering."""

@@ -1,0 +1,42 @@
+// The page of disagreements: items to which people gave different grades, and buttons that settle them.
+(() => {
+  if (!document.body.classList.contains("screen-disagreements")) return;
+  const { $, make, say, id, ask, problem, passage } = labelling;
+
+  function draw(one, about, again) {
+    const settled = make("p.answer", {}, one.settled === null ? "Not settled" : `Settled: ${one.settled}`);
+    const grades = make("ul.people", {}, ...one.grades.map((own) => make("li", {}, make("bdi", {}, own.by), ": ", make("b", {}, String(own.grade)),
+      own.note ? make("span.note", { dir: "auto" }, ` ${own.note}`) : null)));
+    const buttons = make("div.grades", { role: "group", "aria-label": "Settle as" }, ...about.scale.map((grade) =>
+      make("button", { type: "button", "aria-pressed": String(one.settled === grade.grade), onclick: async () => {
+        try {
+          await ask("/label/settle", { id: id(), by: about.by, query: one.query, item: one.item.key, answer: "grade", grade: grade.grade });
+          problem("");
+          say(`Settled as ${grade.grade}.`);
+          await again(one.item.key + one.query);
+        } catch (error) {
+          problem(`Not stored: ${error.message}`);
+        }
+      } }, make("b", {}, String(grade.grade)), ` ${grade.words}`)));
+    return make("article.item.open", { tabindex: -1, "data-key": one.item.key + one.query },
+      make("h2", { dir: "auto" }, one.text ?? one.query), passage(one.item), grades, settled, buttons);
+  }
+
+  async function show(key = null) {
+    try {
+      const [about, { items }] = await Promise.all([ask("/label/work"), ask("/label/differing")]);
+      if (!about.by) {
+        location.href = "/label";
+        return;
+      }
+      const drawn = items.map((one) => draw(one, about, show));
+      $("differing").replaceChildren(...(drawn.length ? drawn : [make("p", {}, "People agree on every item that two or more of them have graded.")]));
+      const same = key && drawn.find((one) => one.dataset.key === key);
+      if (same) same.focus();
+    } catch (error) {
+      problem(error.message);
+    }
+  }
+
+  show();
+})();

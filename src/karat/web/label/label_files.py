@@ -1,0 +1,232 @@
+"""The files of `karat label`, read and written in a process of its own: the server that follows loads no Polars.
+
+Before: the pool, or the holes of a run, or a sample of its judgements; the opinions of a model; the order of the work.
+After: gold, and qrels.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from karat import errors
+from karat._internal.display import plural
+from karat._internal.output import atomic_path
+from karat._internal.writers import put
+from karat.errors import BadArgument, KaratError
+from karat.web.label.label_work import Work
+
+if TYPE_CHECKING:
+    from karat.gold.labels import Key, Label
+    from karat.gold.pool import Pool
+
+T = TypeVar("T")
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """The files and settings of a command."""
+
+    source: str
+    """The pool, or the run whose holes or judgements are labelled."""
+    out: str
+    kind: str = "pool"
+    """pool, holes or sample."""
+    gold: str | None = None
+    count: int = 0
+    """The number of judgements of a sample."""
+    metric: str | None = None
+    highest: float = 3.0
+    model: str | None = None
+    settings: dict[str, Any] = {}
+    """The settings of the model: budget, cache, price."""
+    confirm: bool = True
+    qrels: str | None = None
+
+    @property
+    def pool(self) -> Path:
+        """The file of the pool; that of holes or of a sample is made next to the gold."""
+        return Path(self.source) if self.kind == "pool" else beside(self.out, "pool.parquet")
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """All that the server needs."""
+
+    work: Work
+    remarks: list[str]
+    opinions: int = 0
+
+
+class Written(msgspec.Struct, frozen=True):
+    """The result: the number of grades that people gave, and the size of the gold."""
+
+    grades: int
+    queries: int
+    relevant: int
+    irrelevant: int
+    unjudged: int
+    estimates: list[str] = []
+
+
+class _Failed(msgspec.Struct, frozen=True):
+    kind: str
+    problem: str
+    got: str | None
+    hint: str | None
+
+
+def beside(gold: str | Path, ending: str) -> Path:
+    """The path of a file that belongs to the gold: `gold.pool.parquet` for `gold.jsonl`."""
+    return Path(gold).with_name(f"{Path(gold).stem}.{ending}")
+
+
+def prepare(wanted: Wanted) -> Prepared:
+    """Read or make the pool, ask the model, and put the work in order."""
+    from karat.gold.pool_file import read_pool
+    from karat.web.label.label_design import opinions_path, read_opinions, work_of
+
+    if wanted.kind != "pool":
+        _made(wanted).save(wanted.pool)
+    pool = read_pool(wanted.pool)
+    path = opinions_path(Path(wanted.out))
+    opinions = read_opinions(path)
+    remarks = pool.remarks()
+    if wanted.model is not None:
+        found = opinions | ask_model(pool, wanted, opinions)
+        if found != opinions:
+            _write_opinions(path, found)
+            opinions = found
+    return Prepared(work_of(pool, opinions, wanted.metric, wanted.highest), remarks, len(opinions))
+
+
+def _made(wanted: Wanted) -> Pool:
+    """The pool of the holes of a run, or of a sample of its judgements."""
+    if wanted.kind == "holes":
+        from karat.gold.pool import holes_of
+
+        return holes_of(wanted.source, wanted.gold)
+    from karat.gold.judged_sample import sample_of
+
+    return sample_of(wanted.source, wanted.count)
+
+
+def ask_model(pool: Pool, wanted: Wanted, known: dict[tuple[str, str], float]) -> dict[tuple[str, str], float]:
+    """The grades that the judge `relevance` gives to items that are not judged and have no opinion yet."""
+    from karat.gold.pool_sources import read_source
+    from karat.judges.model_judge import judge_with_model
+    from karat.pipeline import evaluate
+
+    assert wanted.model is not None
+    rows: list[dict[str, Any]] = []
+    for query in pool.queries:
+        items = [one for one in query.items if one.judged is None and one.text and (query.id, one.key) not in known]
+        if query.text and items:
+            texts = [{"id": one.key, "text": one.text} for one in items]
+            rows.append({"id": query.id, "query": query.text, "retrieved": texts})
+    if not rows:
+        return {}
+    lexical = wanted.model == "lexical"
+    settings = {} if lexical else {**wanted.settings, "confirm": wanted.confirm}
+    judge = judge_with_model("relevance", model=wanted.model, **settings)
+    deepest = max(len(row["retrieved"]) for row in rows)
+    source = read_source(evaluate(rows, f"precision@{deepest}", judge=judge), "model", deepest)
+    grades, keys, begin = source.model or (), source.columns["id"], source.start.tolist()
+    return {
+        (query, str(keys[place])): float(grade)
+        for query, first, last in zip(source.ids or (), begin, begin[1:], strict=False)
+        for place in range(first, last)
+        if (grade := grades[place]) is not None
+    }
+
+
+def _write_opinions(path: Path, opinions: dict[tuple[str, str], float]) -> None:
+    from karat.web.label.label_design import Opinion
+
+    lines = [msgspec.json.encode(Opinion(*key, model)) + b"\n" for key, model in opinions.items()]
+    with atomic_path(path) as temporary:
+        Path(temporary).write_bytes(b"".join(lines))
+
+
+def finish(wanted: Wanted) -> Written:
+    """Write gold from the labels, and qrels if they are wanted."""
+    from karat.gold.labels import labels_path, read_labels
+    from karat.gold.pool_file import read_pool
+    from karat.gold.written_gold import write_gold, write_qrels
+
+    pool, labels = read_pool(wanted.pool), read_labels(labels_path(wanted.out)).standing().latest
+    given = sum(one.answer == "grade" for one in labels.values())
+    if not given:
+        return Written(0, 0, 0, 0, pool.size - pool.judged)
+    done = write_gold(pool, labels, wanted.out)
+    if wanted.qrels is not None:
+        write_qrels(pool, labels, wanted.qrels)
+    lines = [] if wanted.metric is None else _estimates(pool, labels, wanted)
+    return Written(given, done.queries, done.relevant, done.irrelevant, done.unjudged, lines)
+
+
+def _estimates(pool: Pool, labels: Mapping[Key, Label], wanted: Wanted) -> list[str]:
+    """A sentence on the difference of each run from the first."""
+    from karat.web.label.label_design import design_of, estimated, opinions_path, read_opinions, work_of
+
+    assert wanted.metric is not None
+    opinions = read_opinions(opinions_path(Path(wanted.out)))
+    given = work_of(pool, opinions, wanted.metric, wanted.highest).labelled(labels)
+    found = estimated(design_of(pool, opinions, wanted.metric, wanted.highest), given)
+    return [
+        f"{wanted.metric}, {run} − {pool.runs[0]}: {_signed(min(max(one.difference, one.low), one.high))}, "
+        f"95 % interval on these queries [{_signed(one.low)}, {_signed(one.high)}] "
+        f"from {plural(one.labels, 'label', 'labels')}; "
+        + _SENTENCES.get(one.stop or "", f"about {plural(one.more, 'more label', 'more labels')} would decide it")
+        for run, one in zip(pool.runs[1:], found, strict=True)
+    ]
+
+
+_SENTENCES = {
+    "decided": "decided: one run is better on these queries",
+    "equal": "decided: equal within ±0.02",
+    "precise": "known within ±0.02",
+    "queries": "more labels help little now, more queries would",
+    "all": "all that matters is labelled",
+}
+"""The reasons to stop."""
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3f}".replace("-", "−")
+
+
+_STEPS: dict[str, Callable[[Wanted], Any]] = {"prepare": prepare, "finish": finish}
+
+
+def elsewhere(step: str, wanted: Wanted, kind: type[T]) -> T:
+    """The result of a step, done by another process; its error is raised here."""
+    command = [sys.executable, "-m", "karat.web.label.label_files", step, msgspec.json.encode(wanted).decode()]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=False)  # noqa: S603 (it is this program)
+    if done.returncode == 2:
+        failed = msgspec.json.decode(done.stdout, type=_Failed)
+        error: type[KaratError] = getattr(errors, failed.kind, BadArgument)
+        raised = error(failed.problem, hint=failed.hint)
+        raised.got = failed.got
+        raise raised
+    if done.returncode:
+        raise BadArgument(f"the process that was to {step} the labels has ended with code {done.returncode}")
+    return msgspec.json.decode(done.stdout, type=kind)
+
+
+def main() -> None:
+    """Do one step."""
+    step, wanted = sys.argv[1:]
+    try:
+        result = _STEPS[step](msgspec.json.decode(wanted, type=Wanted))
+    except KaratError as error:
+        put(msgspec.json.encode(_Failed(type(error).__name__, error.problem, error.got, error.hint)).decode())
+        raise SystemExit(2) from None
+    put(msgspec.json.encode(result).decode())
+
+
+if __name__ == "__main__":
+    main()
