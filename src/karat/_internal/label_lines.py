@@ -58,6 +58,8 @@ class Label(msgspec.Struct, frozen=True, omit_defaults=True):
     """UTC, ISO 8601 with milliseconds."""
     probability: float | None = None
     """The probability with which this label was drawn, if it was drawn."""
+    order: str = ""
+    """The digest of the order that it was drawn in, if it was drawn."""
     model: float | None = None
     """The model's opinion, if it was asked."""
     number: int = 0

@@ -116,7 +116,13 @@ class _Sample(NamedTuple):
 
 
 def estimate(
-    design: Design, labelled: Ints, grades: Floats, *, run: int = 1, tolerance: float = TOLERANCE
+    design: Design,
+    labelled: Ints,
+    grades: Floats,
+    *,
+    run: int = 1,
+    tolerance: float = TOLERANCE,
+    early: Ints | None = None,
 ) -> DifferenceEstimate:
     """Estimate the difference of a run from the first one.
 
@@ -126,14 +132,15 @@ def estimate(
         grades: the grade of each; NaN for one that was skipped, or that a person could not tell.
         run: the run that is compared with the first, from 1.
         tolerance: the half-width of the interval that is precise enough.
+        early: pairs that have no grade, and were asked for before their turn.
     """
     if not tolerance > 0:
         raise BadArgument("the tolerance must be above 0", got=tolerance, hint=f"{TOLERANCE}")
     if not 1 <= run <= design.comparisons:
         raise BadArgument("no such run to compare with the first", got=run, hint=f"1 to {design.comparisons}")
-    labels = _one_per_pair(design, np.asarray(labelled, np.int64), np.asarray(grades, float))
-    sample = _sample(design, *labels)
-    expected = _corrected(design, labels[1])[run - 1]
+    asked, grade = _one_per_pair(design, np.asarray(labelled, np.int64), np.asarray(grades, float))
+    sample = _sample(design, asked, grade, np.zeros(0, np.int64) if early is None else early)
+    expected = _corrected(design, grade)[run - 1]
     residual = np.where(sample.answered, sample.value[run - 1] - expected, 0.0)
     corrected = expected + residual / np.maximum(sample.chance, _TINY)
     by_query = design.fixed[run - 1] + np.bincount(design.unit_query, corrected, design.queries)
@@ -141,11 +148,11 @@ def estimate(
 
 
 def estimates(
-    design: Design, labelled: Ints, grades: Floats, *, tolerance: float = TOLERANCE
+    design: Design, labelled: Ints, grades: Floats, *, tolerance: float = TOLERANCE, early: Ints | None = None
 ) -> tuple[DifferenceEstimate, ...]:
     """The estimate of each run against the first; nothing is decided by the number of comparisons alone."""
     runs = range(1, design.comparisons + 1)
-    return tuple(estimate(design, labelled, grades, run=run, tolerance=tolerance) for run in runs)
+    return tuple(estimate(design, labelled, grades, run=run, tolerance=tolerance, early=early) for run in runs)
 
 
 def _one_per_pair(design: Design, labelled: Ints, grades: Floats) -> tuple[Bools, Floats]:
@@ -163,13 +170,17 @@ def _one_per_pair(design: Design, labelled: Ints, grades: Floats) -> tuple[Bools
     return asked, grade
 
 
-def _sample(design: Design, asked: Bools, grade: Floats) -> _Sample:
+def _sample(design: Design, asked: Bools, grade: Floats, early: Ints) -> _Sample:
     unit, units = design.unit, len(design.cost)
     drawn = unit >= 0
+    in_turn = np.bincount(unit[drawn], asked[drawn], units) > 0
+    asked = asked.copy()
+    asked[early[unit[early] >= 0]] = True
     done = np.bincount(unit[drawn], asked[drawn], units) == design.cost
     given = np.bincount(unit[drawn], ~np.isnan(grade[drawn]), units)
     answered = done & (given > 0)
-    count = int(np.searchsorted(design.ascending, design.key[done].max(initial=0.0), side="right")) if done.any() else 0
+    reached = design.key[done & in_turn].max(initial=0.0)
+    count = int(np.searchsorted(design.ascending, reached, side="right")) if reached else 0
     threshold = design.ascending[count]
     asked_for = float(design.cost[design.key < threshold].sum())
     rate = float(given[done].sum()) / asked_for if asked_for else 1.0

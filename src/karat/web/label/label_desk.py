@@ -112,6 +112,8 @@ class Desk:
         self.changes = 0
         """The number of answers since the start."""
         self._asked = Counter[Pair]()
+        self._first: dict[Pair, Label] = {}
+        """The first answer to each item: it says if the item was drawn, and in which order."""
         self._frontier = 0
         """The number of items at the begin of the order that somebody has answered."""
         self._answered: OrderedDict[tuple[str, str], Label | None] = OrderedDict()
@@ -152,6 +154,10 @@ class Desk:
         if pair is None or not change:
             return taken
         self._asked[pair] += change
+        if self._asked[pair]:
+            self._first.setdefault(pair, line)
+        else:
+            del self._first[pair]
         if change < 0 and pair in self.position and not self._asked[pair]:
             self._frontier = min(self._frontier, self.position[pair])
         person = self.people.get(key[2])
@@ -192,7 +198,7 @@ class Desk:
         """Settle a disagreement: the label of the person "settled" wins. The note names who settled it."""
         person, pair = self.person(given.by), self._pair(given.query, given.item)
         label = self._label(given, SETTLED, pair)
-        label = msgspec.structs.replace(label, probability=None, note=given.note or f"settled by {person.by}")
+        label = msgspec.structs.replace(label, probability=None, order="", note=given.note or f"settled by {person.by}")
         async with person.lock:
             known = self._answered.get((person.by, given.id)) or self._same(label)
             if known is not None:
@@ -258,9 +264,12 @@ class Desk:
             Quote(start, end, text[start:end]) for start, end in sorted({(one.start, one.end) for one in given.quotes})
         )
         grade = None if given.grade is None else float(given.grade)
+        first = self._first.get(pair)
+        probability = self.probability(pair) if first is None else first.probability
+        order = "" if probability is None else self.work.order_id if first is None else first.order
         return Label(
             given.query, given.item, given.answer, grade, quotes, given.note, by,
-            probability=self.probability(pair), model=item.model,
+            probability=probability, order=order, model=item.model,
         )  # fmt: skip
 
     def sheet(self, person: Person, number: int) -> dict[str, Any]:
@@ -322,7 +331,8 @@ class Desk:
         """Items to which people gave different grades, those that are not settled first."""
         answers: dict[tuple[str, str], dict[str, Label]] = {}
         for (query, key, by), label in self.standing.latest.items():
-            if label.grade is not None and (query, key) in self.pairs:
+            counts = label.grade is not None or (by == SETTLED and label.answer == "cannot tell")
+            if counts and (query, key) in self.pairs:
                 answers.setdefault((query, key), {})[by] = label
         found = []
         for (query, key), own in answers.items():
@@ -334,7 +344,7 @@ class Desk:
                     "query": query, "text": self.work.queries[pair[0]].text,
                     "item": {"key": key, "text": item.text, "id": item.id, "doc": item.doc, "length": item.length},
                     "grades": [{"by": by, **said(label)} for by, label in sorted(own.items())],
-                    "settled": None if settled is None else settled.grade,
+                    "settled": None if settled is None else {"answer": settled.answer, "grade": settled.grade},
                 })  # fmt: skip
         return sorted(found, key=lambda one: one["settled"] is not None)
 

@@ -165,7 +165,7 @@ async def undo(request: Asked) -> Response[bytes]:
 async def settle(request: Asked) -> Response[bytes]:
     """Settle a disagreement."""
     label = await _stored(_desk(request).settle(await _body(request, GivenAnswer)))
-    return _json({"settled": label.grade})
+    return _json({"settled": {"answer": label.answer, "grade": label.grade}})
 
 
 ROUTES = (
